@@ -40,6 +40,13 @@ export const jsonApi =
     }
   };
 
+/** A request that sends this as JSON, as far as it is the same for all. */
+export const posted = (body: object) => ({
+  method: 'POST' as const,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+});
+
 const hostOf = ({ url }: Call): string => new URL(url).host;
 
 async function answerTo(call: Call): Promise<{ status: number; text: string }> {

@@ -5,7 +5,7 @@
 // It spreads a Deployment of the hub over the ClusterProfiles of the same namespace: copies of it, each with as many replicas as there is room
 // for, in standing clusters first. In the hub the Deployment is `paused` from its beginning, so that it has no pods there. What is placed, and
 // what has no place, stands in the PlacementDecision of the same name. The Hub has `clusterProfile: {namespace: NAMESPACE, rights: Manage}`. A member
-// that does not answer keeps it waiting, for all.
+// that does not answer keeps it waiting, for all; one that sleeps, or is not open yet, is not asked.
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../operator/api/quantity.ts';
@@ -62,6 +62,12 @@ export function roomOn(nodes: readonly kube.Node[], others: readonly kube.Pod[],
   }, 0);
 }
 
+/** Value of a label, absent on profiles that take work: Initializing, Asleep, or Leaving, of which what was placed is taken away. */
+const closedAs = ({ metadata }: kube.KubeObject) => metadata.labels?.[`${DOMAIN}/membership-closed`];
+
+/** Whether a member takes work or gives it back: of others nobody knows that their API server runs. */
+export const isAsked = (profile: kube.KubeObject): boolean => /^(Leaving)?$/.test(closedAs(profile) ?? '');
+
 const clients = new Map<string, KubeClient>();
 /** A client of a member, by its access provider `kubeconfig-secretreader`: the Secret that it names has a kubeconfig. */
 async function clientOf(hub: KubeClient, { metadata, status }: kube.KubeObject): Promise<KubeClient> {
@@ -113,8 +119,8 @@ async function look(hub: KubeClient, namespace: string, name: string, before: st
     pod.metadata.namespace === namespace && labels.every(([key, value]) => pod.metadata.labels?.[key] === value);
   const { items: profiles } = await hub.list(CLUSTERPROFILES, { namespace });
   const members = await Promise.all(
-    profiles.map(async (profile) => {
-      const isClosed = profile.metadata.labels?.[`${DOMAIN}/membership-closed`] !== undefined;
+    profiles.filter(isAsked).map(async (profile) => {
+      const isClosed = closedAs(profile) !== undefined;
       const client = await clientOf(hub, profile);
       const [{ items: nodes }, { items: pods }] = await Promise.all([
         client.list<kube.Node>(kube.NODES),

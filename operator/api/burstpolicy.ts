@@ -273,7 +273,7 @@ export const decisionSchema = z
 export type BurstDecision = z.output<typeof decisionSchema>;
 
 /** How a cluster of a policy stands, in one word. */
-export const BURST_PHASES = ['Ordered', 'Making', 'Warm', 'Asleep', 'Waking', 'Joined', 'Emptying', 'Leaving'] as const;
+const BURST_PHASES = ['Ordered', 'Making', 'Warm', 'Asleep', 'Waking', 'Joined', 'Emptying', 'Leaving'] as const;
 export type BurstPhase = (typeof BURST_PHASES)[number];
 
 export const burstPolicyStatus = z

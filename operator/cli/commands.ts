@@ -38,6 +38,16 @@ const REGISTRIES: readonly OptionSpec[] = [
   },
   { name: 'image-cache', value: 'SIZE', summary: 'what the cache of pulled images may hold (default: 10Gi)' },
 ];
+/** It holds until it is given again. */
+const EGRESS: readonly OptionSpec[] = [
+  { name: 'no-egress', summary: 'pods reach nothing outside of the garden, from now on' },
+  {
+    name: 'egress',
+    value: 'all|public|none',
+    choices: ['all', 'public', 'none'],
+    summary: 'pods reach what this machine reaches (the default), or public addresses alone, or nothing',
+  },
+];
 const OUTPUT = (...choices: string[]): OptionSpec => ({
   name: 'output',
   short: 'o',
@@ -66,6 +76,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       DETACH,
       SEED_KUBECONFIG,
       ...REGISTRIES,
+      ...EGRESS,
       { ...FILES, summary: 'apply this instead of examples/local.yaml' },
     ],
     examples: ['coppice start', 'coppice start --detach'],
@@ -79,7 +90,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Brings up the garden and its seed, and stays until Ctrl-C, which stops its processes and keeps its state. ' +
       'With --detach it returns as soon as the garden is up.',
     positionals: [],
-    options: [DETACH, SEED_KUBECONFIG, ...REGISTRIES],
+    options: [DETACH, SEED_KUBECONFIG, ...REGISTRIES, ...EGRESS],
     examples: [
       'coppice up --detach',
       'coppice up --seed-kubeconfig ~/.kube/kind-seed',

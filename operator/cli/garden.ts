@@ -1,7 +1,9 @@
+import { EGRESS_POLICIES, type EgressPolicy } from '../garden/egress/policy.ts';
 import type { Garden } from '../garden/garden.ts';
 import { StateDirectory } from '../garden/state.ts';
 import { coppiceHome } from '../garden/toolchain/cache.ts';
 import type { Options } from './context.ts';
+import { UsageError } from './errors.ts';
 
 type Env = Record<string, string | undefined>;
 
@@ -24,9 +26,20 @@ export async function openGarden(env: Env, options?: Options): Promise<Garden> {
   };
   const trusted = given('registry');
   const logins = given('registry-login');
+  const egress = options && egressOf(options);
   return Garden.open({
     home: coppiceHome(env),
+    ...(egress && { egress }),
     ...(seedKubeconfig !== undefined && { seedKubeconfig }),
     registries: { ...(trusted && { trusted }), ...(logins && { logins }), ...(cache !== undefined && { cache }) },
   });
+}
+
+/** Where a command line lets pods go; undefined: as before. Throws UsageError when it says two things. */
+export function egressOf(options: Options): EgressPolicy | undefined {
+  const said = EGRESS_POLICIES.find((policy) => policy === options.text('egress'));
+  if (!options.flag('no-egress')) return said;
+  if (said !== undefined && said !== 'none')
+    throw new UsageError(`--no-egress and --egress ${said} say different things`, 'give one of them');
+  return 'none';
 }

@@ -37,7 +37,7 @@ const HOST_TOOLS = ['ip', 'mount', 'umount', 'unshare', 'nsenter'] as const;
 /** Order in which processes end: those that need others first. Pods end between the second and the third line. */
 const STOP_ORDER = [
   ['operator', 'kubelet', 'kube-proxy'],
-  ['kube-controller-manager', 'kube-scheduler', 'image-mirror'],
+  ['kube-controller-manager', 'kube-scheduler', 'image-mirror', 'egress'],
   ['containerd'],
   ['kube-apiserver'],
   ['etcd'],
@@ -200,6 +200,7 @@ class Daemon {
       log: this.#log,
       signal: this.#stopping.signal,
       say: (stage, message, more) => this.#say(stage, message, more),
+      onEgress: (egress) => this.#status.set({ egress }),
     });
   }
 

@@ -7,13 +7,14 @@ import type { User } from './certificates.ts';
 import { daemonRecord, endLeftOvers, removeEverything, runsSomething, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
 import { diskRoom } from './disk-room.ts';
+import { type EgressPolicy, type EgressStatus, egressLine, writePolicy } from './egress/policy.ts';
 import { readText, writeIfChanged } from './files.ts';
 import { changeSettings, type RegistryWords } from './images/upstream/settings.ts';
 import { lastError } from './logs.ts';
 import { endGroup, startDetached } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { StateDirectory } from './state.ts';
-import { type GardenProgress, readStatus } from './status.ts';
+import { type DaemonStatus, type GardenProgress, readStatus } from './status.ts';
 import type { ProcessState } from './supervisor.ts';
 
 export type { GardenProgress } from './status.ts';
@@ -65,6 +66,7 @@ export interface GardenStatus {
   components: ComponentStatus[];
   apiserver?: { server: string; ready: boolean };
   seed?: { kind: 'local' | 'kubeconfig' | 'none'; ranges: Ranges };
+  egress?: EgressStatus;
 }
 
 /** Room on the disk of a folder, in whole MiB. */
@@ -89,6 +91,8 @@ export interface GardenOptions {
   seedKubeconfig?: string;
   /** What `up` allows its mirror of images from then on. */
   registries?: RegistryWords;
+  /** Where `up` lets pods go from then on. */
+  egress?: EgressPolicy;
 }
 
 /** An embedded garden, with or without its processes running. */
@@ -96,11 +100,13 @@ export class Garden {
   readonly directory: StateDirectory;
   readonly #seedKubeconfig: string | undefined;
   readonly #registries: RegistryWords;
+  readonly #egress: EgressPolicy | undefined;
 
-  private constructor({ home, seedKubeconfig, registries = {} }: GardenOptions) {
+  private constructor({ home, seedKubeconfig, registries = {}, egress }: GardenOptions) {
     this.directory = new StateDirectory(home);
     this.#seedKubeconfig = seedKubeconfig && resolve(seedKubeconfig);
     this.#registries = registries;
+    this.#egress = egress;
   }
 
   static open(options: GardenOptions = {}): Garden {
@@ -116,6 +122,7 @@ export class Garden {
     const { directory } = this;
     await directory.make();
     await changeSettings(directory.registriesFile, this.#registries);
+    if (this.#egress) await writePolicy(directory.egressFile, this.#egress);
     if (this.#seedKubeconfig) {
       const text = selfContainedKubeconfig(await readFile(this.#seedKubeconfig, 'utf8'), this.#seedKubeconfig);
       const changed = await writeIfChanged(directory.seedKubeconfig, text);
@@ -140,10 +147,12 @@ export class Garden {
         const { sequence, events } = status.progress;
         for (const event of events.slice(Math.max(0, seen - sequence))) onProgress?.(event);
         seen = Math.max(seen, sequence + events.length);
-        if (status.phase === 'ready') return this.#info(status);
+        const isAsked = !this.#egress || !status.egress || status.egress.policy === this.#egress;
+        const isPatient = performance.now() - startedAt < DAEMON_PATIENCE_MS;
+        if (status.phase === 'ready' && (isAsked || !isPatient)) return this.#info(status);
         if (status.phase === 'failed') throw new Error(status.error ?? `the garden has failed: see ${logFile}`);
         if (!status.isAlive) throw new Error(`the garden's daemon has ended: ${await lastError(logFile)} (${logFile})`);
-        if (status.phase !== 'starting') throw new Error('the garden is being stopped');
+        if (status.phase !== 'starting' && status.phase !== 'ready') throw new Error('the garden is being stopped');
       } else {
         const failure = daemonFailure?.();
         if (failure) throw new Error(`the garden's daemon does not start: ${failure} (${logFile})`);
@@ -180,10 +189,11 @@ export class Garden {
     return () => failure;
   }
 
-  async #info(status: { apiserverAfterMs?: number; readyAfterMs?: number; notice?: string }): Promise<GardenInfo> {
+  async #info(status: DaemonStatus): Promise<GardenInfo> {
     const state = await this.directory.read();
     if (!state) throw new Error(`${this.directory.stateFile} has disappeared`);
-    const { apiserverAfterMs, readyAfterMs, notice } = status;
+    const { apiserverAfterMs, readyAfterMs, egress } = status;
+    const notice = status.notice ?? (egress?.problem && egressLine(egress));
     return {
       id: state.id,
       server: `https://127.0.0.1:${state.ports.apiserver}`,
@@ -223,6 +233,7 @@ export class Garden {
         apiserver: { server: `https://127.0.0.1:${state.ports.apiserver}`, ready },
         seed: { kind: state.seed, ranges: state.ranges },
       }),
+      ...(running && status?.egress && { egress: status.egress }),
     };
   }
 

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
@@ -9,28 +10,53 @@ interface Failed {
   error: string;
 }
 
+/** Sockets that are wanted on a port: one of TCP or UDP for each address. */
+interface Wanted {
+  protocol: 'tcp' | 'udp';
+  host: string;
+}
+
 /**
  * Listening sockets in another network namespace, one for each address: a short-lived process makes them there and hands them over. What is
  * accepted is served by this process, in its own namespace. Rejects when one of them is taken; then none is left open.
  */
-export function listenInNamespace(namespaceFile: string, hosts: readonly string[], port: number): Promise<Server[]> {
+export const listenInNamespace = (namespaceFile: string, hosts: readonly string[], port: number): Promise<Server[]> =>
+  openInNamespace(
+    namespaceFile,
+    hosts.map((host) => ({ protocol: 'tcp', host })),
+    port,
+  ) as Promise<Server[]>;
+
+/** The same for TCP and UDP of one address. */
+export const listenByBoth = (namespaceFile: string, host: string, port: number): Promise<[Server, Socket]> =>
+  openInNamespace(
+    namespaceFile,
+    [
+      { protocol: 'tcp', host },
+      { protocol: 'udp', host },
+    ],
+    port,
+  ) as Promise<(Server | Socket)[]> as Promise<[Server, Socket]>;
+
+function openInNamespace(namespaceFile: string, wanted: readonly Wanted[], port: number): Promise<(Server | Socket)[]> {
   return new Promise((resolve, reject) => {
+    const words = wanted.flatMap(({ protocol, host }) => [protocol, host]);
     const child = spawn(
       'nsenter',
-      [`--net=${namespaceFile}`, process.execPath, fileURLToPath(import.meta.url), String(port), ...hosts],
+      [`--net=${namespaceFile}`, process.execPath, fileURLToPath(import.meta.url), String(port), ...words],
       { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
     );
-    const servers: Server[] = [];
-    const fail = (why: string) =>
-      reject(new Error(`cannot listen on port ${port} of ${hosts.join(', ')} in the seed: ${why}`));
+    const sockets: (Server | Socket)[] = [];
+    const hosts = [...new Set(wanted.map(({ host }) => host))].join(', ');
+    const fail = (why: string) => reject(new Error(`cannot listen on port ${port} of ${hosts} in the seed: ${why}`));
     let isDone = false;
     child.on('message', (message: Opened | Failed, handle) => {
-      if ('opened' in message) servers.push(handle as Server);
-      isDone = 'error' in message || servers.length === hosts.length;
+      if ('opened' in message) sockets.push(handle as Server | Socket);
+      isDone = 'error' in message || sockets.length === wanted.length;
       if (!isDone) return;
       child.disconnect();
       if ('error' in message) fail(message.error);
-      else resolve(servers);
+      else resolve(sockets);
     });
     child.on('error', reject);
     child.on('exit', (code) => {
@@ -42,27 +68,40 @@ export function listenInNamespace(namespaceFile: string, hosts: readonly string[
 /** A hand-over takes milliseconds. */
 const HANDOVER_MS = 10_000;
 
+const listen = (host: string, port: number): Promise<Server> =>
+  new Promise((resolve, reject) => {
+    const server = createServer({ pauseOnConnect: true });
+    server.once('error', reject);
+    server.listen({ host, port, exclusive: true }, () => resolve(server));
+  });
+
+const bind = (address: string, port: number): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = createSocket('udp4');
+    socket.once('error', reject);
+    socket.bind({ address, port, exclusive: true }, () => resolve(socket));
+  });
+
 /** The process in the namespace. It goes when its parent has the sockets, or is gone. */
-async function serveAsChild(port: number, hosts: readonly string[]): Promise<void> {
+async function serveAsChild(port: number, wanted: readonly Wanted[]): Promise<void> {
   process.on('disconnect', () => process.exit(0));
   // A parent that is killed in the middle of the hand-over does not always end the channel: two such were found, a garden later.
   setTimeout(() => process.exit(1), HANDOVER_MS);
-  const open = (host: string) =>
-    new Promise<Server>((resolve, reject) => {
-      const server = createServer({ pauseOnConnect: true });
-      server.once('error', reject);
-      server.listen({ host, port, exclusive: true }, () => resolve(server));
-    });
   try {
     // All or none is handed over: nobody would close those that come after the parent has given up.
-    const servers = await Promise.all(hosts.map(open));
-    for (const server of servers) process.send?.({ opened: true } satisfies Opened, server);
+    const sockets = await Promise.all(
+      wanted.map(({ protocol, host }) => (protocol === 'tcp' ? listen(host, port) : bind(host, port))),
+    );
+    for (const socket of sockets) process.send?.({ opened: true } satisfies Opened, socket);
   } catch (error) {
     process.send?.({ error: (error as Error).message } satisfies Failed);
   }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && process.send) {
-  const [port, ...hosts] = process.argv.slice(2);
-  await serveAsChild(Number(port), hosts);
+  const [port, ...words] = process.argv.slice(2);
+  const wanted: Wanted[] = [];
+  for (let i = 0; i + 1 < words.length; i += 2)
+    wanted.push({ protocol: words[i] === 'udp' ? 'udp' : 'tcp', host: words[i + 1]! });
+  await serveAsChild(Number(port), wanted);
 }

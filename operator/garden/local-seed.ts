@@ -9,6 +9,8 @@ import { NODE_NAME } from './certificates.ts';
 import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
 import { childEnvironment, registryEnvironment } from './child-environment.ts';
 import { takeDownSeed } from './cleanup.ts';
+import { Egress } from './egress/egress.ts';
+import type { EgressStatus } from './egress/policy.ts';
 import { raiseHostLimits } from './host-limits.ts';
 import { imagesDirectory } from './images/build.ts';
 import { IMAGES, toolImage } from './images/catalog.ts';
@@ -40,6 +42,8 @@ export interface GardenOfSeed {
   /** Aborted when the garden stops. */
   readonly signal: AbortSignal;
   readonly say: (stage: string, message: string, more?: Partial<GardenProgress>) => void;
+  /** Is told what pods reach. */
+  readonly onEgress: (status: EgressStatus) => void;
 }
 
 /** Where the seed's containerd asks for images that are not imported yet. */
@@ -49,6 +53,7 @@ export const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `ht
 export class LocalSeed {
   readonly #garden: GardenOfSeed;
   #relay: Relay | undefined;
+  #egress: Egress | undefined;
   #volumes: LocalVolumes | undefined;
   #versions: VersionsOnDemand | undefined;
   #cgroups: Cgroups | undefined;
@@ -107,6 +112,13 @@ export class LocalSeed {
       supervisor.start(containerd(context)),
       supervisor.start(this.#imageMirror(names)),
     ]);
+    this.#egress = new Egress({
+      ...this.#garden,
+      names,
+      iptables: [...enterSeed(directory, names), files.iptables],
+      onStatus: this.#garden.onEgress,
+    });
+    const wayOut = this.#egress.start();
     const importer = new ImageImporter({
       enter: enterSeed(directory, names),
       ctr: files.ctr,
@@ -116,7 +128,7 @@ export class LocalSeed {
     // A node that was Ready before a crash still says so: only the status of a kubelet that runs counts.
     const since = Date.now();
     const [isSame] = await Promise.all([supervisor.start(kubelet(context)), supervisor.start(kubeProxy(context))]);
-    await this.#whenNodeReady(client, isSame ? 0 : since);
+    await Promise.all([this.#whenNodeReady(client, isSame ? 0 : since), wayOut]);
     this.#volumes = new LocalVolumes(client, directory.path('seed', 'volumes'), log);
     this.#volumes.start();
     this.#garden.say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
@@ -189,6 +201,7 @@ export class LocalSeed {
   /** Ends what serves pods while they run. */
   async close(): Promise<void> {
     this.#relay?.close();
+    await this.#egress?.close();
     await this.#volumes?.stop().catch(() => {});
     await this.#versions?.stop().catch(() => {});
   }

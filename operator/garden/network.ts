@@ -11,7 +11,8 @@ export interface NetworkNames {
 
 /** The bridge in the namespace that pods hang on. */
 export const POD_BRIDGE = 'pods';
-const SEED_LINK = 'uplink';
+/** The seed's end of the link. */
+export const SEED_LINK = 'uplink';
 
 export const networkNames = (id: string): NetworkNames => ({ namespace: `coppice-${id}`, link: `coppice-${id}` });
 
@@ -49,6 +50,8 @@ const SETTINGS: Record<string, string> = {
   'net/ipv4/ip_forward': '1',
   'net/ipv4/conf/all/rp_filter': '0',
   'net/ipv4/conf/default/rp_filter': '0',
+  // A pod is told at once, however often it tries, that an address is closed to it.
+  'net/ipv4/icmp_ratelimit': '0',
   // Service traffic between pods on one bridge must pass kube-proxy's rules.
   'net/bridge/bridge-nf-call-iptables': '1',
 };
@@ -63,7 +66,8 @@ export async function networkExists(names: NetworkNames): Promise<boolean> {
 }
 
 /**
- * Makes the seed's network namespace, joined to the host by a veth pair with routes to the seed's pods and Services.
+ * Makes the seed's network namespace, joined to the host by a veth pair with routes to the seed's pods and Services. The way out is
+ * made by Egress.
  * Resolves to whether it is new: what was left half-made is made again from the start.
  */
 export async function setUpNetwork(names: NetworkNames, ranges: Ranges): Promise<boolean> {
@@ -80,7 +84,6 @@ export async function setUpNetwork(names: NetworkNames, ranges: Ranges): Promise
       'link set lo up',
       `address add ${ranges.nodeAddress}/24 dev ${SEED_LINK}`,
       `link set ${SEED_LINK} up`,
-      `route add default via ${ranges.hostAddress}`,
       // Without a querier a snooping bridge may drop the multicast that machines find each other by.
       `link add ${POD_BRIDGE} type bridge mcast_snooping 0`,
       `link set ${POD_BRIDGE} up`,
@@ -130,7 +133,9 @@ export async function loadModules(): Promise<void> {
   const loaded = (await readFile('/proc/modules', 'utf8').catch(() => ''))
     .split('\n')
     .map((line) => line.split(' ')[0]);
-  const wanted = ['br_netfilter', 'overlay', 'vxlan', 'nf_conntrack', 'veth'].filter((name) => !loaded.includes(name));
+  const wanted = ['br_netfilter', 'overlay', 'vxlan', 'nf_conntrack', 'veth', 'tun'].filter(
+    (name) => !loaded.includes(name),
+  );
   for (const name of wanted) await run(['modprobe', '-q', name]).catch(() => {});
 }
 

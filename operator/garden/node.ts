@@ -47,7 +47,7 @@ export const enterSeed = (directory: StateDirectory, names: NetworkNames): strin
 const configFile = (directory: StateDirectory, ...parts: string[]): string =>
   directory.path('seed', 'config', ...parts);
 
-const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** containerd finds runc and its shim, kubelet and kube-proxy find mount and iptables, by PATH. */
 const environment = ({ files }: NodeContext): Record<string, string> => ({
@@ -205,8 +205,10 @@ export async function writeNodeConfig(context: NodeContext): Promise<void> {
   );
   await writeIfChanged(seed('cni', '10-coppice.conflist'), json(cniConfig(state.ranges.pods)));
   await writeIfChanged(seed('registry', '_default', 'hosts.toml'), context.registryHosts ?? '');
-  // Nobody answers there, and says so at once: without it, or with the host's, every look-up waits for seconds.
-  await writeIfChanged(seed('resolv.conf'), 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n', 0o644);
+  // The relay of the way out. Where there is none, nobody answers there, and the kernel says so at once: with the host's own, every look-up
+  // would wait for seconds.
+  const resolver = `nameserver ${state.ranges.nodeAddress}\n`;
+  await writeIfChanged(seed('resolv.conf'), resolver, 0o644);
   await writeIfChanged(
     seed('kubelet.json'),
     json(

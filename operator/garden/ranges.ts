@@ -13,11 +13,29 @@ export interface Ranges {
   apiserverAddress: string;
 }
 
+/** Addresses of the way out, which are seen in the seed's namespace alone. */
+export interface EgressRange {
+  range: string;
+  /** The next hop of all that leaves. */
+  gateway: string;
+  /** Where slirp4netns would serve DNS, and lets any port of this machine's resolver be asked. */
+  resolver: string;
+}
+
+/** A range beside that of the nodes. Pure: gardens from before there was a way out have it, too. */
+export function egressRange({ nodeAddress }: Pick<Ranges, 'nodeAddress'>): EgressRange {
+  const [a, b, c] = nodeAddress.split('.');
+  const base = `${a}.${b}.${Number(c) + 1}`;
+  return { range: `${base}.0/24`, gateway: `${base}.2`, resolver: `${base}.3` };
+}
+
 export interface Span {
   first: number;
   last: number;
 }
 
+/** What gardens take their ranges from. */
+export const ALL_GARDENS = '10.160.0.0/11';
 const BLOCKS = 16;
 const FIRST_OCTET = 160;
 

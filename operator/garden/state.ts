@@ -61,6 +61,10 @@ export class StateDirectory {
   get registriesFile(): string {
     return this.path('registries.json');
   }
+  /** Where pods may go. */
+  get egressFile(): string {
+    return this.path('egress.json');
+  }
   /** Images that a person brought. */
   get loadedImages(): string {
     return this.path('seed', 'loaded');

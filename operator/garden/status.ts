@@ -1,4 +1,5 @@
 import { InTurn } from '../kube/in-turn.ts';
+import type { EgressStatus } from './egress/policy.ts';
 import { readJson, writeAtomic } from './files.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import type { ProcessStatus } from './supervisor.ts';
@@ -27,6 +28,8 @@ export interface DaemonStatus {
   readyAfterMs?: number;
   /** A line for the person that stays true while the garden runs: no local seed, for example. */
   notice?: string;
+  /** What pods reach. Absent without a local seed. */
+  egress?: EgressStatus;
   processes: ProcessStatus[];
   /** Newest last; `sequence` is the number of the first. */
   progress: { sequence: number; events: GardenProgress[] };

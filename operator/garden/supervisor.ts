@@ -106,6 +106,17 @@ export class Supervisor {
     await this.#processes.get(name)?.stop();
   }
 
+  /** Ends a process, also one that a dead daemon left running, and knows it no more. */
+  async remove(name: string): Promise<void> {
+    const file = this.#options.directory.pidFile(name);
+    await this.stop(name);
+    this.#processes.delete(name);
+    const record = await readJson<ProcessRecord>(file);
+    if (record) await endGroup(record, 5_000);
+    await rm(file, { force: true });
+    this.#options.onChange?.();
+  }
+
   has(name: string): boolean {
     return this.#processes.has(name);
   }

@@ -15,6 +15,8 @@ export interface KubeClientOptions extends Connection {
   /** Called once for each request that got an answer or failed (status 0); for metrics and for tests that count. */
   onRequest?: (request: RequestRecord) => void;
   liveness?: Liveness;
+  /** See TransportOptions. */
+  reachMs?: number;
   /** How much is taken of its answers; default ANSWER_LIMITS. */
   limits?: AnswerLimits;
   /** Asked about each address before it is connected to; throws where one will not do. Absent: all will. */
@@ -235,9 +237,9 @@ export class ApiRequests {
   }
 
   #newTransport(identity: Credentials): Transport {
-    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, admit } = this.#options;
+    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, admit, reachMs } = this.#options;
     const tls = { ca, cert, key, serverName, insecureSkipTlsVerify, ...identity };
-    return newTransport({ origin: this.#origin, liveness, admit, ...tls });
+    return newTransport({ origin: this.#origin, liveness, admit, reachMs, ...tls });
   }
 
   #unreachable(what: string, error: unknown): Error {

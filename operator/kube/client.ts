@@ -252,11 +252,14 @@ export class KubeClient {
     return this.request('GET', '/version');
   }
 
-  /** Whether the API server says it is ready to serve; never throws. */
-  async ready(options: { timeoutMs?: number; signal?: AbortSignal | undefined } = {}): Promise<boolean> {
-    const { timeoutMs = 2000, signal } = options;
+  /** Whether the API server says it is ready to serve, whatever it says of the checks `apartFrom`; never throws. */
+  async ready(
+    options: { timeoutMs?: number; signal?: AbortSignal | undefined; apartFrom?: readonly string[] } = {},
+  ): Promise<boolean> {
+    const { timeoutMs = 2000, signal, apartFrom = [] } = options;
+    const excluded = apartFrom.map((check) => `exclude=${check}`).join('&');
     try {
-      await this.request('GET', '/readyz', { timeoutMs, signal, retries: 0 });
+      await this.request('GET', excluded ? `/readyz?${excluded}` : '/readyz', { timeoutMs, signal, retries: 0 });
       return true;
     } catch {
       return false;

@@ -22,6 +22,8 @@ export interface TransportOptions extends TlsMaterial {
   liveness?: Liveness | undefined;
   /** Asked about each address before it is connected to. Absent: all will do. */
   admit?: Admit | undefined;
+  /** How long the host may take to take a connection, in ms, before another is tried; absent: as long as the whole of it. */
+  reachMs?: number | undefined;
 }
 
 export interface Transport {
@@ -48,7 +50,7 @@ export interface Liveness {
 
 /** Opens no connection yet. HTTP/2 where the server can, which every API server does; what stands before one may not. */
 export function newTransport(options: TransportOptions): Transport {
-  const { origin, liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, admit, ...tls } = options;
+  const { origin, liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, admit, reachMs, ...tls } = options;
   const { protocol, hostname, port } = new URL(origin);
   const sockets = watchSilence(liveness);
   // Parsed once, not for each connection.
@@ -72,7 +74,7 @@ export function newTransport(options: TransportOptions): Transport {
     });
     dialing.add(socket);
     try {
-      await connected(socket);
+      await connected(socket, reachMs);
     } finally {
       dialing.delete(socket);
     }
@@ -129,21 +131,32 @@ export function newTransport(options: TransportOptions): Transport {
 
 class OnlyHttp1Error extends Error {}
 
-function connected(socket: TLSSocket): Promise<void> {
+function connected(socket: TLSSocket, reachMs?: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => {
-      socket.destroy(Object.assign(new Error(`no connection within ${CONNECT_MS / 1000} s`), { code: 'ETIMEDOUT' }));
-    }, CONNECT_MS);
+    const giveUp = (ms: number) =>
+      socket.destroy(Object.assign(new Error(`no connection within ${ms / 1000} s`), { code: 'ETIMEDOUT' }));
+    const late = setTimeout(giveUp, CONNECT_MS, CONNECT_MS);
+    const unreached =
+      reachMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            // What came in while this process was busy is read first.
+            setImmediate(() => socket.connecting && giveUp(reachMs));
+          }, reachMs);
+    const settled = () => {
+      clearTimeout(late);
+      clearTimeout(unreached);
+    };
     let failure: Error | undefined;
     socket.once('secureConnect', () => {
-      clearTimeout(late);
+      settled();
       resolve();
     });
     socket.on('error', (error) => {
       failure ??= error;
     });
     socket.once('close', () => {
-      clearTimeout(late);
+      settled();
       reject(failure ?? Object.assign(new Error('the server hung up'), { code: 'ECONNRESET' }));
     });
   });

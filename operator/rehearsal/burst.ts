@@ -17,10 +17,11 @@ import { startupMs } from '../capacity/startup-times.ts';
 import { withFacts } from '../controllers/burst/facts.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
 import { BurstMemory } from '../controllers/burst/memory.ts';
-import { idleKey, manifestOf, type Seen } from '../controllers/burst/own-clusters.ts';
+import { idleKey, manifestOf, type Seen, underusedKey } from '../controllers/burst/own-clusters.ts';
 import { peaksOf } from '../controllers/burst/peaks.ts';
 import { SETTLE_MS } from '../controllers/burst/supply.ts';
 import { parseMoney } from '../cost/money.ts';
+import { emptyingOf, isUnderused, moveWork } from './emptying.ts';
 import { growingPools, growPool, growthOf, noteGrowths } from './growth.ts';
 import { workOf } from './hub-work.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
@@ -67,19 +68,24 @@ function look(world: World, mind: BurstMind): void {
   noteGrowths(world, mind);
   const { record } = mind;
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
+  const own = {
+    limits: limitsOf(policy.spec),
+    clusters: seenAll(world, mind, now).map((one) => one.own),
+    lastOut: time(record.lastOut),
+    lastIn: time(record.lastIn),
+  };
+  const emptying = emptyingOf(world, mind, own, (cluster) => supplyIn(world, mind, cluster), now);
   const plan = planClusters(
     {
-      limits: limitsOf(policy.spec),
+      ...own,
+      ...emptying,
       waiting,
-      supply: waiting.length > 0 ? supplyOf(world, mind) : [],
+      supply: waiting.length > 0 || emptying.movable ? supplyOf(world, mind) : [],
       candidates: candidatesOf(world, mind, now),
       growth: waiting.length > 0 ? growthOf(world, mind) : [],
       grownHourly: grownHourly(record),
       peaks: peaksOf(policy.spec, now),
-      clusters: seenAll(world, mind, now).map(({ own }) => own),
       spent: spentUntil(record, now),
-      lastOut: time(record.lastOut),
-      lastIn: time(record.lastIn),
     },
     now,
   );
@@ -88,6 +94,7 @@ function look(world: World, mind: BurstMind): void {
     mind.record = purchased(mind.record, purchase, now);
     buy(world, mind, mind.record.purchases.at(-1)!, purchase.why);
   }
+  moveWork(world, mind, plan, (name) => keyOf(policy, name), now);
   for (const { name, why, isFailure } of plan.removals) {
     mind.record = givenBack(mind.record, { name, why, isFailure }, now);
     giveBack(world, keyOf(policy, name), isFailure ? why : 'it has no work any more');
@@ -145,6 +152,8 @@ function seenOf(world: World, { policy, memory }: BurstMind, purchase: KeptPurch
   const isJoined = cluster !== undefined && state?.serves === true;
   const isIdle = isJoined ? !world.work!.isBusy(key) : undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
+  const isUnder = isJoined ? isUnderused(world, { policy }, key) : undefined;
+  const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const hasJoined = isJoined || purchase.joinedAt !== undefined;
   const phase: OwnCluster['phase'] = isLeaving
@@ -158,7 +167,22 @@ function seenOf(world: World, { policy, memory }: BurstMind, purchase: KeptPurch
   const hourly = [most, purchase.rate].map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
   const billing = billingOfPurchase(purchase);
   const hasWork = isIdle === false;
-  const own = { key, name, candidate, at: Date.parse(at), phase, idleSince, hourly, billing, failure, hasWork };
+  const emptyingSince = purchase.emptyingSince === undefined ? undefined : Date.parse(purchase.emptyingSince);
+  const leftAloneUntil = purchase.leftAlone && Date.parse(purchase.leftAlone.until);
+  const little = { underusedSince, emptyingSince, leftAloneUntil };
+  const own = {
+    key,
+    name,
+    candidate,
+    at: Date.parse(at),
+    phase,
+    idleSince,
+    hourly,
+    billing,
+    failure,
+    hasWork,
+    ...little,
+  };
   return { purchase, cluster, own, hasJoined: isJoined, isIdle };
 }
 
@@ -184,23 +208,24 @@ function candidatesOf({ scenario }: World, { policy, record }: BurstMind, now: n
 }
 
 /** Clusters that take work of the hub: all that serve; and bought ones that are on their way. */
-function supplyOf(world: World, { record }: BurstMind): Supply[] {
+function supplyOf(world: World, mind: BurstMind): Supply[] {
+  return [...world.clusters.values()]
+    .filter(({ key, object }) => object && !object.metadata.deletionTimestamp && !world.work!.isClosed(key))
+    .map((cluster) => supplyIn(world, mind, cluster));
+}
+
+function supplyIn(world: World, { record }: BurstMind, cluster: ClusterState): Supply {
   const now = world.epoch + world.now;
-  return [...world.clusters.values()].flatMap((cluster): Supply[] => {
-    const { key, object, profile } = cluster;
-    if (!object || object.metadata.deletionTimestamp) return [];
-    const purchase = record.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));
-    const joinedAt = purchase?.joinedAt === undefined ? undefined : Date.parse(purchase.joinedAt);
-    const isComing = purchase !== undefined && !(joinedAt !== undefined && joinedAt + SETTLE_MS <= now);
-    return [
-      {
-        cluster: key,
-        member: memberOf(object, profile),
-        nodes: nodesOf(world, cluster),
-        planned: together([...(isComing ? missing(cluster, purchase) : []), ...ordered(cluster)]),
-      },
-    ];
-  });
+  const { key, object, profile } = cluster;
+  const purchase = record.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));
+  const joinedAt = purchase?.joinedAt === undefined ? undefined : Date.parse(purchase.joinedAt);
+  const isComing = purchase !== undefined && !(joinedAt !== undefined && joinedAt + SETTLE_MS <= now);
+  return {
+    cluster: key,
+    member: memberOf(object!, profile),
+    nodes: nodesOf(world, cluster),
+    planned: together([...(isComing ? missing(cluster, purchase) : []), ...ordered(cluster)]),
+  };
 }
 
 function nodesOf({ work }: World, cluster: ClusterState): Supply['nodes'] {

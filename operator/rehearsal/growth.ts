@@ -26,7 +26,9 @@ export function growingPools({ object, manifest, profile, decided }: ClusterStat
 /** Pools that the policy may have grow: of its own clusters, and of those that it names. */
 export function growthOf(world: World, mind: BurstMind): GrowthView[] {
   const { policy, record } = mind;
-  const leaving = new Set(record.purchases.flatMap(({ name, leaving: goes }) => (goes ? [name] : [])));
+  const leaving = new Set(
+    record.purchases.flatMap(({ name, leaving: goes, emptyingSince }) => (goes || emptyingSince ? [name] : [])),
+  );
   const members = [...world.clusters.values()].filter(
     ({ object, serves }) => serves && object && !object.metadata.deletionTimestamp,
   );

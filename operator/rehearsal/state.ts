@@ -27,6 +27,8 @@ export type EntryKind =
   | 'scaled-in'
   | 'deleted'
   | 'bought'
+  | 'emptied'
+  | 'kept'
   | 'given-back';
 
 /** One line of the timeline. */

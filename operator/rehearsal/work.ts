@@ -1,4 +1,5 @@
 import { parseCpu } from '../api/quantity.ts';
+import type { Movable, WaitingWork } from '../burst/clusters/model.ts';
 import { pack } from '../burst/fit/pack.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { ClusterState as FitState, type NodeState } from '../burst/fit/state.ts';
@@ -23,6 +24,8 @@ export class WorkState {
   /** Places of clusters in the order in which they are filled. */
   readonly #ranks = new Map<string, string>();
   #hasRoom = false;
+  /** Clusters on which nothing is placed, as their work is moved away. */
+  readonly #closed = new Set<string>();
 
   constructor(events: EventQueue) {
     this.#events = events;
@@ -166,6 +169,65 @@ export class WorkState {
     );
   }
 
+  /** How much of what the nodes of a cluster have is in use, in percent, rounded down: of cpu or memory, whichever is more. undefined: it has no nodes. */
+  utilization(cluster: string): number | undefined {
+    const sums = { cpu: [0, 0], memory: [0, 0] };
+    for (const { used, node } of this.#nodesOf(cluster))
+      for (const key of ['cpu', 'memory'] as const) {
+        sums[key][0]! += used[key];
+        sums[key][1]! += node.allocatable[key];
+      }
+    const shares = Object.values(sums).flatMap(([used = 0, all = 0]) => (all > 0 ? [(100 * used) / all] : []));
+    return shares.length > 0 ? Math.floor(Math.max(...shares)) : undefined;
+  }
+
+  #nodesOf(cluster: string): NodeState[] {
+    return [...this.nodes].flatMap(([name, node]) => {
+      const there = node.cluster === cluster ? this.room.node(name) : undefined;
+      return there ? [there] : [];
+    });
+  }
+
+  /** What would wait for room if a cluster were gone. Jobs would begin anew, and stay. */
+  movable(cluster: string): Movable {
+    const names = this.#nodesOf(cluster).map(({ node }) => node.name);
+    const work: WaitingWork[] = [];
+    for (const group of this.groups.values()) {
+      const count = names.reduce((sum, name) => sum + (group.on.get(name) ?? 0), 0);
+      if (count === 0) continue;
+      const { name: source, pod, size, accepts } = group;
+      if (group.isJobs) return { stays: `jobs of ${source} have not ended` };
+      if (group.cluster !== undefined) return { stays: `${source} belongs to it` };
+      const each = `${size.cpu} CPU, ${size.memory} memory`;
+      work.push({ source, count, pod, each, since: 0, ...(accepts && { accepts }) });
+    }
+    return { work };
+  }
+
+  /** Nothing is placed on a cluster from now on, and what runs there is to run elsewhere. */
+  moveAway(cluster: string, now: number): void {
+    this.#closed.add(cluster);
+    for (const { node } of this.#nodesOf(cluster))
+      for (const group of this.groups.values()) {
+        const count = group.on.get(node.name) ?? 0;
+        if (count === 0) continue;
+        this.#leave(group, node.name, count);
+        this.#wait(group, count, now, undefined, true);
+      }
+    this.version++;
+  }
+
+  /** Work is placed on it again. */
+  reopen(cluster: string): void {
+    this.#closed.delete(cluster);
+    this.#hasRoom = true;
+    this.version++;
+  }
+
+  isClosed(cluster: string): boolean {
+    return this.#closed.has(cluster);
+  }
+
   /** Places what waits where there is room, on the nodes of the clusters that are filled first. @returns whether it placed any */
   place(now: number): boolean {
     if (!this.#hasRoom) return false;
@@ -191,9 +253,11 @@ export class WorkState {
   /** Nodes to which a hub, or the cluster that it belongs to, would have it go. */
   #open({ cluster, accepts }: WorkGroup): readonly NodeState[] {
     const all = this.room.nodes();
-    if (cluster === undefined && !accepts) return all;
+    if (cluster === undefined && !accepts && this.#closed.size === 0) return all;
     return all.filter(({ node: { name } }) => {
       const known = this.nodes.get(name)!;
+      if (this.#closed.has(known.cluster)) return false;
+      if (cluster === undefined && !accepts) return true;
       return cluster === undefined ? accepts!(known.member) : known.cluster === cluster;
     });
   }

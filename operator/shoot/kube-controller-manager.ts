@@ -47,6 +47,10 @@ export function controllerManagerArguments(values: ControlPlane, directory = CON
     `--leader-elect=${singletonReplicas(values) > 1}`,
     `--controllers=*,token-cleaner-controller,${DISABLED_CONTROLLERS.map((name) => `-${name}`).join(',')}`,
     '--use-service-account-credentials=true',
+    // Before its first controller works it asks three times for the credentials of each, some 120 requests: with its usual 20 a second nodes
+    // waited five seconds for their certificates.
+    '--kube-api-qps=100',
+    '--kube-api-burst=200',
     `--service-account-private-key-file=${file('sa.key')}`,
     `--root-ca-file=${file('ca.crt')}`,
     `--cluster-signing-cert-file=${file('ca.crt')}`,

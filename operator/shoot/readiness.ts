@@ -1,9 +1,19 @@
 import { errorText } from '../api/errors.ts';
 import { KubeApiError } from '../kube/errors.ts';
 
+/** A new API server sleeps for a second before it looks at the two of them. Nothing but pods needs one, and there are none yet. */
+const PRIORITY_CLASSES = 'poststarthook/scheduling/bootstrap-system-priority-classes';
+/** It makes them one by one, a hundred. */
+const ROLES = 'poststarthook/rbac/bootstrap-roles';
+
+/** What a new API server need not have for its admin. */
+const NOT_FOR_ADMIN = [PRIORITY_CLASSES];
+/** What it need not have for the operator, which is a member of system:masters and so asks for no role. */
+export const NOT_FOR_OPERATOR: readonly string[] = [PRIORITY_CLASSES, ROLES];
+
 /** The part of a client that `usable` needs; KubeClient has it. */
 export interface UsableClient {
-  ready(): Promise<boolean>;
+  ready(options: { apartFrom: readonly string[] }): Promise<boolean>;
   request(method: string, path: string, options?: Record<string, unknown>): Promise<unknown>;
 }
 
@@ -16,7 +26,8 @@ export type Usability = { usable: true } | { usable: false; reason: string };
  */
 export async function usable(client: UsableClient): Promise<Usability> {
   try {
-    if (!(await client.ready())) return { usable: false, reason: 'the API server does not say yet that it is ready' };
+    if (!(await client.ready({ apartFrom: NOT_FOR_ADMIN })))
+      return { usable: false, reason: 'the API server does not say yet that it is ready' };
     const review = await client.request('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
       body: {
         apiVersion: 'authorization.k8s.io/v1',

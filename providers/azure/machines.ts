@@ -1,5 +1,6 @@
 import type { CloudContext } from '../cloud.ts';
 import type { MachinePhase } from '../contract.ts';
+import { posted } from '../json-api.ts';
 import type { CloudMachine, MachineCloud } from '../machines/machine-cloud.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 import { missingForControlPlane } from './account.ts';
@@ -146,11 +147,9 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
       const { token } = await tokenFor(ctx);
       const set = `${providers(ctx)}/Microsoft.Compute/virtualMachineScaleSets/${scaleSetName(ctx.owner, pool)}`;
       await call({
-        method: 'POST',
         url: `${set}/delete?api-version=${COMPUTE}`,
         token,
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ instanceIds: machines.map(({ name }) => name) }),
+        ...posted({ instanceIds: machines.map(({ name }) => name) }),
         what: `machines of pool ${pool} cannot be ended`,
         signal: ctx.signal,
       });

@@ -1,6 +1,7 @@
 import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import { sleep } from '../../operator/kube/clock.ts';
 import type { CloudContext, CloudNode, ManagedClusterOutputs, PoolLeft } from '../cloud.ts';
+import { posted } from '../json-api.ts';
 import { refusalOf } from '../refused-removal.ts';
 import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
 import { call, type Endpoints, sameHost } from './arm.ts';
@@ -41,9 +42,7 @@ export async function removeNodes(
   const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
   const ask: Ask = (path, what, body) => {
     const url = path.startsWith('https://') || path.startsWith('http://') ? path : `${endpoints.management}${path}`;
-    const sent = body && { method: 'POST' as const, body: JSON.stringify(body) };
-    const headers = { 'content-type': 'application/json' };
-    return call({ url, token, what, signal: ctx.signal, ...(sent && { ...sent, headers }) });
+    return call({ url, token, what, signal: ctx.signal, ...(body && posted(body)) });
   };
   const what = `nodes of pool ${pool} cannot be ended`;
   const listed = async (): Promise<AgentPool[]> =>

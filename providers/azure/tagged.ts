@@ -1,4 +1,5 @@
 import type { CloudContext, TaggedResource } from '../cloud.ts';
+import { posted } from '../json-api.ts';
 import { OWNER_TAGS, ownerOf, POOL_TAG } from '../tags.ts';
 import { call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
@@ -39,11 +40,9 @@ export async function taggedResources(
   let skipToken: string | undefined;
   do {
     const page = await call<{ data?: Row[]; $skipToken?: string }>({
-      method: 'POST',
       url: `${endpoints.management}/providers/Microsoft.ResourceGraph/resources?api-version=2021-03-01`,
       token,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
+      ...posted({
         subscriptions: [subscriptionID],
         query: QUERY,
         options: { resultFormat: 'objectArray', $top: PAGE, ...(skipToken && { $skipToken: skipToken }) },

@@ -1,4 +1,5 @@
 import type { AccountCheck, CloudContext } from '../cloud.ts';
+import { posted } from '../json-api.ts';
 import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
 import { accessToken } from './token.ts';
@@ -61,11 +62,9 @@ async function held(ctx: CloudContext, endpoints: Endpoints, permissions: readon
   const { project } = credentialsOf(ctx.account, ctx.profile);
   const { token } = await accessToken(ctx, endpoints);
   const answer = await call<{ permissions?: string[] }>({
-    method: 'POST',
     url: `${endpoints.resourceManager}/v1/projects/${project}:testIamPermissions`,
     token,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ permissions }),
+    ...posted({ permissions }),
     what: `the permissions in project ${project} cannot be asked for`,
     signal: ctx.signal,
   });

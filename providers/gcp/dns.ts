@@ -3,6 +3,7 @@ import type { SeenRecordSet } from '../dns/plan.ts';
 import type { ZoneKeeper } from '../dns/records.ts';
 import { quoted, unquoted } from '../dns/txt.ts';
 import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
+import { posted } from '../json-api.ts';
 import { credentialsOf } from './credentials.ts';
 import { endpointsAt } from './endpoints.ts';
 import { call, type Endpoints } from './google-api.ts';
@@ -89,11 +90,9 @@ export function cloudDNS(endpoints: Endpoints): ZoneKeeper {
       const additions = changes.flatMap(({ after }) => (after ? [written(after)] : []));
       const deletions = changes.flatMap(({ before }) => (before ? [written(before)] : []));
       await call({
-        method: 'POST',
         url: `${zones}/${zone.id}/changes`,
         token,
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ additions, deletions }),
+        ...posted({ additions, deletions }),
         what: `records of zone ${zone.id} cannot be changed`,
         signal: ctx.signal,
       });

@@ -1,5 +1,6 @@
 import type { CloudContext } from '../cloud.ts';
 import type { MachinePhase } from '../contract.ts';
+import { posted } from '../json-api.ts';
 import type { CloudMachine, MachineCloud } from '../machines/machine-cloud.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 import { OWNER_TAGS, POOL_HASH_TAG, POOL_TAG } from '../tags.ts';
@@ -46,9 +47,7 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
     `${project(ctx)}/regions/${ctx.region}/instanceGroupManagers/${computeName(ctx.owner, pool)}`;
   const ask = async <T>(ctx: CloudContext, url: string, what: string, body?: object): Promise<T | undefined> => {
     const { token } = await accessToken(ctx, endpoints(ctx));
-    const sent = body && { method: 'POST' as const, body: JSON.stringify(body) };
-    const headers = { 'content-type': 'application/json' };
-    return call<T>({ url, token, what, signal: ctx.signal, ...(sent && { ...sent, headers }) });
+    return call<T>({ url, token, what, signal: ctx.signal, ...(body && posted(body)) });
   };
 
   return {

@@ -1,5 +1,6 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
 import type { CloudContext, CloudNode, ManagedClusterOutputs, PoolLeft } from '../cloud.ts';
+import { posted } from '../json-api.ts';
 import { refusalOf } from '../refused-removal.ts';
 import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
 import { call, type Endpoints } from './google-api.ts';
@@ -42,11 +43,8 @@ export async function removeNodes(
   nodes: readonly CloudNode[],
 ): Promise<PoolLeft> {
   const { token } = await accessToken(ctx, endpoints);
-  const ask: Ask = async <T>(url: string, what: string, body?: object) => {
-    const sent = body && { method: 'POST' as const, body: JSON.stringify(body) };
-    const headers = { 'content-type': 'application/json' };
-    return (await call<T>({ url, token, what, signal: ctx.signal, ...(sent && { ...sent, headers }) }))!;
-  };
+  const ask: Ask = async <T>(url: string, what: string, body?: object) =>
+    (await call<T>({ url, token, what, signal: ctx.signal, ...(body && posted(body)) }))!;
   const { nodePools = [] } = await ask<{ nodePools?: NodePool[] }>(
     `${endpoints.container}/v1/projects/${extra?.project}/locations/${extra?.location}/clusters/${name}/nodePools`,
     `node pools of ${name} cannot be listed`,

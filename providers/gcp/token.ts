@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import type { CloudContext } from '../cloud.ts';
+import { posted } from '../json-api.ts';
 import { distrusted, Exchanges } from '../web-identity.ts';
 import { credentialsOf, type Federation, hasKey, KEY_FILE, type ServiceAccountKey } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
@@ -61,11 +62,9 @@ async function federatedToken(ctx: Context, endpoints: Endpoints, federation: Fe
   return FEDERATED.get([endpoints.sts, endpoints.iamCredentials, provider, email, token], ctx.now(), async () => {
     const exchanged = await exchange(ctx, endpoints, federation);
     const answer = await call<{ accessToken?: string; expireTime?: string }>({
-      method: 'POST',
       url: `${endpoints.iamCredentials}/v1/projects/-/serviceAccounts/${email}:generateAccessToken`,
       token: exchanged,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ scope: [SCOPE], lifetime: `${LIFE}s` }),
+      ...posted({ scope: [SCOPE], lifetime: `${LIFE}s` }),
       what: `Google gives no token of ${email}`,
       signal: ctx.signal,
     }).catch((error: unknown) => {
@@ -86,10 +85,8 @@ async function federatedToken(ctx: Context, endpoints: Endpoints, federation: Fe
 /** Google's token for somebody else's. */
 async function exchange(ctx: Context, endpoints: Endpoints, { provider, token }: Federation): Promise<string> {
   const answer = await call<Answer>({
-    method: 'POST',
     url: `${endpoints.sts}/v1/token`,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
+    ...posted({
       grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
       audience: `//iam.googleapis.com/${provider}`,
       scope: SCOPE,

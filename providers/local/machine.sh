@@ -114,8 +114,21 @@ run_images() {
   exit 0
 }
 
+# Beside the start of containerd: the first certificate is fetched by a kubelet that ends with it. One that goes on without is refused (401) at
+# growing intervals, and registers up to five seconds after it has one.
+fetch_certificate() {
+  local log=/run/machine/fetch-certificate.log
+  [ ! -s /var/lib/kubelet/kubeconfig ] || return 0
+  # It writes that file last, and gives up at once when there is no container runtime.
+  GOGC=50 kubelet --config=$CONFIG/kubelet.yaml --kubeconfig=/var/lib/kubelet/kubeconfig \
+    --bootstrap-kubeconfig=$CONFIG/bootstrap.kubeconfig --cert-dir=/var/lib/kubelet/pki \
+    --hostname-override="$NODE_NAME" --rotate-certificates=false --container-runtime-endpoint=unix:///run/machine/none 2>$log
+  [ -s /var/lib/kubelet/kubeconfig ] || { cat $log >&2; return 1; }
+  rm $log
+}
+
 run_kubelet() {
-  # It gives up at once when there is no container runtime.
+  fetch_certificate || exit 1
   until [ -S /run/containerd/containerd.sock ]; do nap 0.05; done
   GOGC=50 exec kubelet --config=$CONFIG/kubelet.yaml --kubeconfig=/var/lib/kubelet/kubeconfig \
     --bootstrap-kubeconfig=$CONFIG/bootstrap.kubeconfig --cert-dir=/var/lib/kubelet/pki \

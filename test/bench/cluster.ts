@@ -24,7 +24,7 @@ import {
 } from '../../operator/kube/resources.ts';
 import { API_SERVER_PORT } from '../../operator/shoot/values.ts';
 import { type BenchGarden, componentOf, PATIENCE_MS, secondsSince } from './garden.ts';
-import { bootOffsetMs, exists, type Process } from './processes.ts';
+import { bootOffsetMs, isRunning, type Process } from './processes.ts';
 import { isWrite, sumOf } from './prometheus.ts';
 import type { Marks, Milestone } from './timeline.ts';
 
@@ -438,7 +438,7 @@ export class BenchCluster {
     for (; left.length > 0; await sleep(RETRY_MS, undefined, { signal: this.#signal })) {
       if (Date.now() > deadline) throw new Error(`processes ${left.join(', ')} of ${this.name} do not end`);
       left = left.filter((pid) => {
-        if (exists(pid)) return true;
+        if (isRunning(pid)) return true;
         ended.set(parts.get(pid)!, secondsSince(start));
         return false;
       });

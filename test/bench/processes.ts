@@ -154,12 +154,11 @@ export function bootOffsetMs(): number {
   return performance.now() - uptime;
 }
 
-/** Whether a process of that number exists. */
-export function exists(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+/**
+ * Whether a process of that number runs. One that has ended is kept by its number until its parent looks (a zombie), which says nothing
+ * of it: some hosts' first process looks only each two seconds, and a pod's shim is its child.
+ */
+export function isRunning(pid: number): boolean {
+  const line = readOrUndefined(`/proc/${pid}/stat`);
+  return line !== undefined && !/\) [ZX] [^)]*$/.test(line);
 }

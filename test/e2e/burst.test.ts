@@ -1,12 +1,22 @@
 import { expect, it } from 'vitest';
 import { isTrue } from '../../operator/api/conditions.ts';
-import { LABELS } from '../../operator/api/group.ts';
+import { ALPHA_API_VERSION, ANNOTATIONS, LABELS } from '../../operator/api/group.ts';
+import type { Membership } from '../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import { DEMO, FIT, POLICY, WORK, workOf } from '../../operator/cli/demo/burst-objects.ts';
+import { startScheduler } from '../../operator/cli/demo/scheduler-process.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
+import { memberName } from '../../operator/hubs/member-name.ts';
+import { PLACEMENTDECISIONS } from '../../operator/hubs/placement-decisions.ts';
+import { type Informer, waitFor } from '../../operator/kube/informer.ts';
 import {
+  BURSTPOLICIES,
   CLOUDPROFILES,
   conditionIsTrue,
+  DEPLOYMENTS,
   HUBS,
+  type KubeObject,
+  MEMBERSHIPS,
   NAMESPACES,
   PODS,
   type Pod,
@@ -17,6 +27,7 @@ import {
   coppice,
   e2e,
   follow,
+  garden,
   gardenClient,
   killOperator,
   type Name,
@@ -100,6 +111,172 @@ e2e('a peak that the private cluster has no room for', () => {
     expect(given.code).toBe(4);
     expect(given.stderr.trim().split('\n').slice(-1)).toEqual(['error: the demo has not ended after 8s']);
     expect(given.stdout).toContain('the private cluster is applied');
+    await expectNothingLeft();
+  });
+});
+
+/** A policy with a cluster that waits warm and one that sleeps, and work that anybody may change the size of. */
+class Waiting {
+  readonly clusters: Informer<WorkerCluster>;
+  readonly memberships: Informer<Membership>;
+  readonly profiles: Informer;
+
+  private constructor(clusters: Informer<WorkerCluster>, memberships: Informer<Membership>, profiles: Informer) {
+    this.clusters = clusters;
+    this.memberships = memberships;
+    this.profiles = profiles;
+  }
+
+  static async make(): Promise<Waiting> {
+    const client = gardenClient();
+    for (const name of [FLEET, NAMESPACE])
+      await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    const work = workOf(WORK, 0);
+    await client.create({ ...work, spec: { ...work.spec, paused: true } });
+    await client.create({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'Hub',
+      metadata: { name: DEMO },
+      spec: {
+        type: 'ClusterProfile',
+        allowedNamespaces: [NAMESPACE],
+        clusterProfile: { namespace: FLEET, rights: 'Manage' },
+      },
+    });
+    const pools = [{ name: 'a', minimum: 1, maximum: 1 }];
+    const template = { spec: { cloudProvider: 'local', controlPlaneNodes: 1, pools } };
+    const short = { assumedHourly: '0.1', template };
+    await client.create({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'BurstPolicy',
+      metadata: { name: POLICY, namespace: NAMESPACE },
+      spec: {
+        hub: DEMO,
+        namespaces: [FLEET],
+        trigger: { pendingFor: '1ms' },
+        candidates: [
+          { name: 'awake', warmClusters: 1, ...short },
+          { name: 'night', sleepingClusters: 1, ...short },
+        ],
+        maximumClusters: 2,
+        budget: { hourly: '1' },
+        scaleIn: { idleFor: '2s', minimumLife: '1s' },
+        cooldown: { scaleOut: '1s', scaleIn: '1s' },
+      },
+    });
+    return new Waiting(
+      await follow<WorkerCluster>(client, WORKERCLUSTERS),
+      await follow<Membership>(client, MEMBERSHIPS),
+      await follow(client, CLUSTERPROFILES, { namespace: FLEET }),
+    );
+  }
+
+  of(candidate: string): WorkerCluster | undefined {
+    return this.clusters.list().find(({ metadata: { name } }) => name.startsWith(`${POLICY}-${candidate}-`));
+  }
+
+  async until<R>(what: string, predicate: () => R | undefined | false): Promise<R> {
+    return waitFor([this.clusters, this.memberships, this.profiles], predicate, {
+      timeoutMs: PATIENCE_MS,
+      what: () => `${what}: ${JSON.stringify([...this.clusters.list(), ...this.memberships.list()], undefined, 1)}`,
+    });
+  }
+
+  isOpen(name: string): boolean {
+    const profile = this.profiles.get(`${FLEET}/${memberName(NAMESPACE, name, 63)}`);
+    return profile !== undefined && isTrue(profile.status?.conditions, 'Joined');
+  }
+
+  async scale(replicas: number): Promise<void> {
+    await gardenClient().mergePatch(DEPLOYMENTS, WORK, FLEET, { spec: { replicas } });
+  }
+
+  /** Until so many replicas run on a cluster, and how long each step takes from the moment at which the scheduler has no place for them. */
+  async serve(replicas: number, on: string, running: number): Promise<void> {
+    const decisions = await follow(gardenClient(), PLACEMENTDECISIONS, { namespace: FLEET });
+    const told = decisions.waitFor(
+      () => decisions.get(`${FLEET}/${WORK}`)?.metadata.annotations?.[ANNOTATIONS.unplaced],
+      {
+        timeoutMs: PATIENCE_MS,
+        what: 'work to have no place',
+      },
+    );
+    await this.scale(replicas);
+    await told;
+    const began = performance.now();
+    const since = () => `${((performance.now() - began) / 1000).toFixed(1)} s`;
+    const { metadata } = this.of(on)!;
+    await this.until(`${on} to be chosen`, () => this.of(on)!.metadata.labels?.[LABELS.burstWarm] === undefined);
+    const decided = since();
+    await this.until(`${on} to be open`, () => this.isOpen(metadata.name));
+    const open = since();
+    const pods = await follow<Pod>(await clusterClient({ name: metadata.name, namespace: NAMESPACE }), PODS, {
+      namespace: FLEET,
+    });
+    await pods.waitFor(() => pods.list().filter((pod) => conditionIsTrue(pod, 'Ready')).length === running, {
+      timeoutMs: PATIENCE_MS,
+      what: () => `${running} pods to run on ${on}: ${JSON.stringify(pods.list().map(({ status }) => status))}`,
+    });
+    console.info(
+      `work has no place; ${on} is chosen after ${decided}, open after ${open}, and the work runs after ${since()}`,
+    );
+    expect(this.of(on)!.metadata.uid).toBe(metadata.uid);
+  }
+}
+
+e2e('a policy with a cluster that waits warm and one that sleeps', () => {
+  it('has work run on the one at once, wakes the other for more, and has it sleep again', async () => {
+    const scene = await Waiting.make();
+    const scheduler = startScheduler(garden.kubeconfig, process.env, () => {});
+    const isAsleep = () => scene.of('night')?.status?.phase === 'Hibernated';
+    try {
+      await scene.until('one to sleep', isAsleep);
+      const { spec, status } = scene.of('night')!;
+      // Its spec is as it was made: that it sleeps is the policy's order.
+      expect(spec.hibernation).toBeUndefined();
+      expect(status!.hibernation).toMatchObject({ asleep: true, order: { by: `BurstPolicy ${NAMESPACE}/${POLICY}` } });
+      const isWarm = ({ spec: { cluster }, status: said }: Membership) =>
+        cluster === scene.of('awake')?.metadata.name && isTrue(said?.conditions, 'Warm');
+      await scene.until('one to wait warm', () => scene.memberships.list().some(isWarm));
+
+      await scene.serve(FIT, 'awake', FIT);
+      expect(isAsleep()).toBe(true);
+      await scene.serve(FIT + 1, 'night', 1);
+
+      await scene.scale(FIT);
+      await scene.until('it to sleep again', isAsleep);
+      const explained = ok(await coppice(['burst', 'explain', POLICY, '-n', NAMESPACE]));
+      for (const [action, candidate] of [
+        ['Open', 'awake'],
+        ['Wake', 'night'],
+        ['Sleep', 'night'],
+      ])
+        expect(explained).toMatch(new RegExp(` ${action} ${POLICY}-${candidate}-`));
+
+      await scene.scale(0);
+      const decisions = await follow<KubeObject & { decisions?: unknown[] }>(gardenClient(), PLACEMENTDECISIONS, {
+        namespace: FLEET,
+      });
+      await decisions.waitFor(() => decisions.get(`${FLEET}/${WORK}`)?.decisions?.length === 0, {
+        timeoutMs: PATIENCE_MS,
+        what: 'nothing to be placed',
+      });
+    } finally {
+      await scheduler.stop();
+    }
+    const client = gardenClient();
+    await client.delete(BURSTPOLICIES, POLICY, NAMESPACE);
+    await scene.until(
+      'all to be given back',
+      () => !scene.of('awake') && !scene.of('night') && scene.profiles.size === 0,
+    );
+    await client.delete(HUBS, DEMO);
+    const namespaces = await follow(client, NAMESPACES);
+    for (const one of [FLEET, NAMESPACE]) await client.delete(NAMESPACES, one);
+    await namespaces.waitFor(() => !namespaces.get(FLEET) && !namespaces.get(NAMESPACE), {
+      timeoutMs: PATIENCE_MS,
+      what: 'namespaces to go',
+    });
     await expectNothingLeft();
   });
 });

@@ -1,6 +1,10 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { COMPONENTS, technicalID } from '../../operator/api/names.ts';
+import { run as command } from '../../operator/garden/command.ts';
+import { namespaceFile, networkNames } from '../../operator/garden/network.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   CONFIGMAPS,
@@ -10,13 +14,16 @@ import {
   SHOOTS,
   WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
-import { coppice, e2e, ok, garden as shared } from '../kit/garden.ts';
+import { coppice, e2e, kubectl, ok, garden as shared, temporaryFile } from '../kit/garden.ts';
+import { type Internet, makeInternet, whyNoEgress } from '../kit/internet.ts';
 import { leftOvers } from '../kit/left-overs.ts';
 import { OwnGarden } from '../kit/own-garden.ts';
-import { echoService, VALIDATING_WEBHOOKS, validatingWebhook } from '../kit/workload.ts';
+import { echoService, run, VALIDATING_WEBHOOKS, validatingWebhook } from '../kit/workload.ts';
 
 const namesFrom = (count: number) => Array.from({ length: count }, (_, ordinal) => `${COMPONENTS.etcd}-${ordinal}`);
 const MACHINES = 'machines-';
+
+const noWayOut = await whyNoEgress();
 
 e2e('a garden whose processes are killed', () => {
   let garden: OwnGarden;
@@ -68,11 +75,17 @@ e2e('a garden whose processes are killed', () => {
       }
     });
 
+  let internet: Internet;
   beforeAll(async () => {
-    garden = await OwnGarden.start();
+    internet = await makeInternet();
+    const resolvers = await temporaryFile('resolv.conf', `nameserver ${internet.address}\n`);
+    garden = await OwnGarden.start(undefined, { COPPICE_RESOLV_CONF: resolvers });
     await garden.connect();
   });
-  afterAll(() => garden?.dispose());
+  afterAll(async () => {
+    await garden?.dispose();
+    await internet?.close();
+  });
 
   let uid: string | undefined;
 
@@ -197,6 +210,57 @@ e2e('a garden whose processes are killed', () => {
     // etcd and the API server may still be coming back.
     await garden.eventually(async () => expect(await garden.inventory(NAME)).toEqual(before));
   });
+
+  const lacking = noWayOut ? ` (there is none here: ${noWayOut})` : '';
+  it.skipIf(noWayOut)(
+    `lets pods reach what this machine reaches but not its loopback, until a person wants no way out${lacking}`,
+    async () => {
+      const onLoopback = createServer((_, response) => response.end('loopback')).listen(0, '127.0.0.1');
+      const name = 'reaches';
+      const { metadata } = await garden.apply(name, { dataPlaneNodes: 1 });
+      await garden.ready(name, metadata.generation);
+      const kubeconfig = await temporaryFile('reaches.yaml', ok(await garden.coppice(['kubeconfig', name])));
+      const client = await garden.clusterClient(name);
+      try {
+        const [pod] = await run(client, { name: 'echo' });
+        const get = (url: string) =>
+          kubectl(['exec', pod!.metadata.name, '--', '/usr/local/bin/echo', 'get', url], { kubeconfig });
+        const reaches = async () =>
+          expect(ok(await get('http://www.example.test/'))).toContain('the internet at www.example.test');
+        await reaches();
+        const { ports, ranges } = (await garden.directory.read())!;
+        const port = (onLoopback.address() as AddressInfo).port;
+        const closed = [
+          `http://${ranges.hostAddress}:${port}/`,
+          `http://${internet.hostAddress}:${port}/`,
+          `https://${ranges.hostAddress}:${ports.apiserver}/version`,
+          `https://${internet.hostAddress}:${ports.apiserver}/version`,
+          'http://169.254.169.254/',
+        ];
+        for (const { code, stderr } of await Promise.all(closed.map(get))) {
+          expect(code).not.toBe(0);
+          expect(stderr).toMatch(/connection refused|no route to host|unreachable|deadline exceeded|timeout/);
+        }
+
+        await garden.killDaemon();
+        await garden.up();
+        const names = networkNames(garden.directory.id);
+        const rules = await command(['nsenter', `--net=${namespaceFile(names)}`, 'iptables-save']);
+        expect(rules.match(/-o egress .*MASQUERADE/g)).toHaveLength(1);
+        const routes = await command(['ip', '-n', names.namespace, 'route']);
+        expect(routes.match(/^default .*/gm)).toEqual([expect.stringContaining('dev egress')]);
+        await reaches();
+
+        ok(await garden.coppice(['up', '--detach', '--no-egress']));
+        expect((await get(`http://${internet.address}/`)).stderr).toMatch(/unreachable|no route to host/);
+        expect((await get('http://www.example.test/')).code).not.toBe(0);
+        expect((await garden.coppice(['status'])).stdout).toContain('Pods reach nothing outside of the garden');
+      } finally {
+        onLoopback.close();
+        await client.close();
+      }
+    },
+  );
 
   it('stands beside another garden, and goes without touching it', async () => {
     const other = JSON.parse(ok(await coppice(['status', '-o', 'json'])));

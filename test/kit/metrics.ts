@@ -36,6 +36,14 @@ export async function writes(client: KubeClient): Promise<Record<string, number>
   return counts;
 }
 
+/** How many requests an API server has refused (401) since it started, because nothing showed who sent them. */
+export async function refusedIdentities(client: KubeClient): Promise<number> {
+  const text = await client.request<string>('GET', '/metrics');
+  return samples(text)
+    .filter(({ name, labels }) => name === 'authentication_attempts' && labels.result !== 'success')
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
 /** How many requests an API server has carried out since it started that a FlowSchema gave their priority. */
 export async function givenPriorityBy(client: KubeClient, flowSchema: string): Promise<number> {
   return samples(await client.request<string>('GET', '/metrics'))

@@ -59,16 +59,22 @@ export class OwnGarden {
   readonly #informers = new Map<Resource, Informer<any>>();
 
   readonly #tools: string;
+  readonly #env: NodeJS.ProcessEnv;
 
-  private constructor(home: string, tools: string) {
+  private constructor(home: string, tools: string, env: NodeJS.ProcessEnv) {
     this.home = home;
     this.#tools = tools;
+    this.#env = env;
     this.directory = new StateDirectory(home);
   }
 
-  /** Brings a new garden up. Throws with what `coppice up` said when it cannot be. @param tools its COPPICE_TOOLS; absent: that of the end-to-end tests */
-  static async start(tools: string = inject('tools')): Promise<OwnGarden> {
-    const garden = new OwnGarden(await makeHome(), tools);
+  /**
+   * Brings a new garden up. Throws with what `coppice up` said when it cannot be.
+   * @param tools its COPPICE_TOOLS; absent: that of the end-to-end tests
+   * @param env variables that it has besides
+   */
+  static async start(tools: string = inject('tools'), env: NodeJS.ProcessEnv = {}): Promise<OwnGarden> {
+    const garden = new OwnGarden(await makeHome(), tools, env);
     try {
       await garden.up();
     } catch (error) {
@@ -79,7 +85,8 @@ export class OwnGarden {
   }
 
   coppice(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
-    return runCoppice(args, { home: this.home, tools: this.#tools, timeoutMs: PATIENCE_MS, ...options });
+    const env = { ...this.#env, ...options.env };
+    return runCoppice(args, { home: this.home, tools: this.#tools, timeoutMs: PATIENCE_MS, ...options, env });
   }
 
   async up(): Promise<void> {

@@ -56,7 +56,11 @@ export async function areMade(names: readonly ToolName[]): Promise<boolean> {
 }
 
 /** All that tests need, but for a few end-to-end files. */
-export const allTools = async (): Promise<void> => void (await testTools(...ALL));
+export const allTools = async (): Promise<void> => {
+  await testTools(...ALL);
+  // A garden goes without it, and the tests that need it say so.
+  await testTools('slirp4netns').catch(() => {});
+};
 
 /** Has the garden's registry serve images that it makes only for those who need them. */
 export const testImages = (...names: Parameters<typeof toolImage>[0][]): Promise<void> =>

@@ -1,7 +1,7 @@
 import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import type { Alternative, CandidateView, ClusterOffer, ClusterPrice, ClustersView, Limits } from './model.ts';
-import { type Replicas, type Taken, takenBy } from './room.ts';
+import { type Replicas, type Taken, takenBy, totalOf } from './room.ts';
 
 /** More candidates than this are never bought in one decision. */
 const MOST_AT_ONCE = 10;
@@ -151,7 +151,7 @@ export function whyNone(view: ClustersView, replicas: readonly Replicas[], now: 
   return view.candidates.map((candidate) => {
     const one = judged(candidate, replicas, left, view);
     if (!isPossible(one)) return alternative(one, undefined, view.limits);
-    const total = replicas.reduce((sum, { count }) => sum + count, 0);
+    const total = totalOf(replicas);
     const whyNot = `one more takes ${one.taken.count} of ${total} replicas, and maximum or budget does not allow as many as are needed`;
     return { candidate: candidate.name, hourly: one.price.hourly, whyNot };
   });

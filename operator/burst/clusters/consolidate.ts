@@ -1,7 +1,7 @@
 import { LEAVE_MS, paidUntil, restedAt } from './give-back.ts';
 import type { ClustersView, Emptying, EmptyingCluster, Kept, Movable, OwnCluster, WaitingWork } from './model.ts';
 import { isOn } from './peaks.ts';
-import { Room } from './room.ts';
+import { Room, totalOf } from './room.ts';
 import { listed, replicasOf } from './words.ts';
 
 /** A hub needs so long to move work away, besides what a cluster needs to leave: it begins so much earlier. */
@@ -68,7 +68,7 @@ export function chooseEmptying(view: ClustersView, decided: Decided): Consolidat
     else if ('work' in movable) found.push({ one, work: movable.work, on: elsewhere });
   }
   const [best, ...others] = found.sort((a, b) => {
-    const [x, y] = [BigInt(count(a.work)) * b.one.hourly, BigInt(count(b.work)) * a.one.hourly];
+    const [x, y] = [BigInt(totalOf(a.work)) * b.one.hourly, BigInt(totalOf(b.work)) * a.one.hourly];
     return x === y ? dearestFirst(a.one, b.one) : x < y ? -1 : 1;
   });
   if (!best) return { emptyings: [], stays, times };
@@ -77,8 +77,6 @@ export function chooseEmptying(view: ClustersView, decided: Decided): Consolidat
   const why = `it has little work: ${replicasOf(best.work)} of ${listed(sources)}, for which there is room on ${listed([...best.on].sort())}`;
   return { emptyings: [{ name: best.one.name, why }], stays, times };
 }
-
-const count = (work: readonly WaitingWork[]): number => work.reduce((sum, one) => sum + one.count, 0);
 
 /** Why no cluster is emptied now, whichever it is; undefined: nothing is in the way. */
 function whyUnsettled(view: ClustersView, { hasBought, hasRemoved, now }: Decided): string | undefined {

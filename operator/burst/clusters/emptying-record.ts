@@ -1,9 +1,8 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import type { Emptying, Kept } from './model.ts';
-import { type BurstRecord, changed, decided, type KeptPurchase } from './record.ts';
+import { type BurstRecord, changed, decided, type KeptPurchase, restMs } from './record.ts';
 
 const FIRST_LEFT_ALONE_MS = 30 * 60_000;
-const LONGEST_LEFT_ALONE_MS = 24 * 3_600_000;
 
 /** The work of a cluster is moved away from now on, so that it can be given back. */
 export function emptying(record: BurstRecord, { name, why }: Emptying, now: number): BurstRecord {
@@ -22,9 +21,8 @@ export function kept(record: BurstRecord, { name, why, isFailure }: Kept, now: n
   const at = rfc3339(new Date(now));
   const { emptyingSince: _, ...open } = purchase;
   const failures = (purchase.leftAlone?.failures ?? 0) + 1;
-  const length = Math.min(LONGEST_LEFT_ALONE_MS, FIRST_LEFT_ALONE_MS * 2 ** (failures - 1));
   const again: KeptPurchase = isFailure
-    ? { ...open, leftAlone: { failures, until: rfc3339(new Date(now + length)) } }
+    ? { ...open, leftAlone: { failures, until: rfc3339(new Date(now + restMs(failures, FIRST_LEFT_ALONE_MS))) } }
     : open;
   const purchases = record.purchases.map((one) => (one === purchase ? again : one));
   return decided(

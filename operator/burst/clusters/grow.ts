@@ -2,7 +2,7 @@ import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import { type Chosen, costOf, moneyLeft } from './choose.ts';
 import type { Alternative, ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
-import { type Replicas, takenByPool } from './room.ts';
+import { type Replicas, takenByPool, totalOf } from './room.ts';
 import { costToWake, wakeOrChoose } from './wake.ts';
 import { type ChosenWarm, openFor } from './warm.ts';
 
@@ -126,8 +126,8 @@ export function whyNotGrown(view: ClustersView, replicas: readonly Replicas[], n
 }
 
 function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGrowth[], replicas: readonly Replicas[]) {
-  const total = replicas.reduce((sum, { count }) => sum + count, 0);
-  const taken = grown.reduce((sum, { count }) => sum + count, 0);
+  const total = totalOf(replicas);
+  const taken = totalOf(grown);
   if (taken > 0) return `nodes that may be added there take ${taken} of ${total} replicas`;
   if (entry.pools.length === 0) return 'no pool that it names can grow';
   if (entry.left <= 0) return 'as many nodes were added as it allows';

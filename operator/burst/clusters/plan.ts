@@ -6,7 +6,7 @@ import { whyNotGrown } from './grow.ts';
 import type { ClustersPlan, ClustersView, Kept, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
 import { serveMost } from './most.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
-import { likenessOf, Room } from './room.ts';
+import { likenessOf, Room, totalOf } from './room.ts';
 import { lookedAt, MOST_REPLICAS, takenByOffers } from './sources.ts';
 import { whyNotWoken } from './wake.ts';
 import { chooseWarm, WORDS } from './warm.ts';
@@ -102,8 +102,7 @@ class Planning {
   #bounded(): readonly WaitingWork[][] {
     const { sources, tooLarge, later } = lookedAt(this.#view.waiting, this.#isTaken);
     for (const work of tooLarge) {
-      const count = work.reduce((sum, one) => sum + one.count, 0);
-      const advice = `it has ${count} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
+      const advice = `it has ${totalOf(work)} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
       this.#say(work, 'Refused', advice);
     }
     for (const work of later) this.#later(work);

@@ -205,7 +205,9 @@ export function givenBack(
   return isFailure ? rested(said, candidate, { why: `${name}: ${why}`, at: wokenAt }, now) : said;
 }
 
-const restMs = (failures: number): number => Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1));
+/** Milliseconds that something is left alone after so many failures in a row: each time twice as long, a day at most. @param first after the first failure */
+export const restMs = (failures: number, first = FIRST_REST_MS): number =>
+  Math.min(LONGEST_REST_MS, first * 2 ** (failures - 1));
 
 /**
  * Has a candidate, or a pool, rest: each time twice as long. What was ordered before it began to rest fails by the same cause, and is no other time.

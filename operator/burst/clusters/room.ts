@@ -10,6 +10,10 @@ export interface Replicas {
   readonly count: number;
 }
 
+/** How many replicas that is. */
+export const totalOf = (parts: readonly { readonly count: number }[]): number =>
+  parts.reduce((sum, { count }) => sum + count, 0);
+
 /** No name of a cluster or of a node has it. */
 const BETWEEN = ':';
 
@@ -74,7 +78,7 @@ export class Room {
       let refused = Infinity;
       for (const source of sources) {
         const wanted = source.map(asReplicas);
-        const count = wanted.reduce((sum, one) => sum + one.count, 0);
+        const count = totalOf(wanted);
         if (found.has(source) || count >= refused) continue;
         const fits = this.whatIf(() => this.fill(wanted, among).left.length === 0);
         if (fits) {
@@ -101,7 +105,7 @@ export class Room {
    * @returns for each that has room now: on which clusters; and all clusters that any replica would go to
    */
   fillAlike(works: readonly WaitingWork[]): { whole: Map<WaitingWork, ReadonlySet<string>>; on: ReadonlySet<string> } {
-    const total = works.reduce((sum, { count }) => sum + count, 0);
+    const total = totalOf(works);
     const pending = podsOf([{ work: works[0]!, count: total }], this.#mayGo);
     const { placed } = pack(pending, this.#state, { among: this.#roomy });
     const nodes = [...placed.values()];

@@ -3,7 +3,7 @@ import { roomFor } from '../fit/filters/resources.ts';
 import type { FitNode, NodeTemplate } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import type { ClustersView, HubMember, WaitingWork } from './model.ts';
-import { likenessOf } from './room.ts';
+import { likenessOf, totalOf } from './room.ts';
 
 /** More replicas than this are not looked at in one go; the oldest sources first. */
 export const MOST_REPLICAS = 5_000;
@@ -19,16 +19,15 @@ export interface LookedAt {
 /** Which sources are looked at now. What nothing on offer would ever take comes after all others, however old: it must not keep them waiting. */
 export function lookedAt(waiting: readonly WaitingWork[], isTaken: (work: WaitingWork) => boolean): LookedAt {
   const all = bySource(waiting);
-  const count = (work: readonly WaitingWork[]) => work.reduce((sum, one) => sum + one.count, 0);
-  const tooLarge = all.filter((work) => count(work) > MOST_REPLICAS);
+  const tooLarge = all.filter((work) => totalOf(work) > MOST_REPLICAS);
   const { taken = [], hopeless = [] } = Object.groupBy(
-    all.filter((work) => count(work) <= MOST_REPLICAS),
+    all.filter((work) => totalOf(work) <= MOST_REPLICAS),
     (work) => (work.every(isTaken) ? 'taken' : 'hopeless'),
   );
   let replicas = 0;
   const later = new Set(
     [...taken, ...hopeless].filter((work) => {
-      replicas += count(work);
+      replicas += totalOf(work);
       return replicas > MOST_REPLICAS;
     }),
   );

@@ -2,7 +2,7 @@ import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import { type Chosen, choose, costOf, moneyLeft } from './choose.ts';
 import type { Alternative, CandidateView, ClustersView, Limits, OwnCluster, Waking, WarmCluster } from './model.ts';
-import type { Replicas } from './room.ts';
+import { type Replicas, totalOf } from './room.ts';
 import { type ChosenWarm, inOrder, takenByWarm } from './warm.ts';
 
 /** A cluster that sleeps. */
@@ -56,7 +56,7 @@ export const mayWake = (view: ClustersView, { waking }: WarmCluster, now: number
 
 /** What clusters that sleep have to say to work for which nothing is done. */
 export function whyNotWoken(view: ClustersView, wanted: readonly Replicas[], now: number): Alternative[] {
-  const total = wanted.reduce((sum, { count }) => sum + count, 0);
+  const total = totalOf(wanted);
   const left = moneyLeft(view, now);
   return inOrder(view).flatMap((one): Alternative[] => {
     if (!isSleeping(one)) return [];

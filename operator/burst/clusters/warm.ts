@@ -1,6 +1,6 @@
 import { type Chosen, chooseLeast } from './choose.ts';
 import type { Alternative, CandidateView, ClustersView, OwnCluster, Removal, WarmCluster } from './model.ts';
-import { type Replicas, Room } from './room.ts';
+import { type Replicas, Room, totalOf } from './room.ts';
 
 /** A cluster that waits and is to take work, before it has a reason. */
 export interface ChosenWarm {
@@ -17,13 +17,12 @@ export function inOrder({ warm = [], candidates }: ClustersView): WarmCluster[] 
 
 /** How much of it a cluster that waits would take. */
 export function takenByWarm({ supply }: WarmCluster, wanted: readonly Replicas[]): { count: number; left: Replicas[] } {
-  const sumOf = (replicas: readonly Replicas[]) => replicas.reduce((sum, { count }) => sum + count, 0);
   const room = new Room(
     [supply],
     wanted.map(({ work }) => work),
   );
   const { left } = room.fill(wanted);
-  return { count: sumOf(wanted) - sumOf(left), left };
+  return { count: totalOf(wanted) - totalOf(left), left };
 }
 
 /** Clusters that wait warm and take it, and what they leave. They are paid for already. */

@@ -1,12 +1,13 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import type { Peak, WaitingWork } from './model.ts';
+import { totalOf } from './room.ts';
 
 const NAMED = 3;
 
 export const sourceOf = ({ name }: Peak): string => `peak ${name}`;
 
 export const replicasOf = (work: readonly WaitingWork[]): string => {
-  const count = work.reduce((sum, one) => sum + one.count, 0);
+  const count = totalOf(work);
   const sizes = [...new Set(work.map(({ each }) => each))];
   return `${count} ${count === 1 ? 'replica' : 'replicas'} (${listed(sizes)} each)`;
 };

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { egressLine } from '../../garden/egress/policy.ts';
 import type { ComponentStatus, GardenStatus } from '../../garden/garden.ts';
 import { isReady } from '../clusterview.ts';
 import { connectGarden } from '../connect.ts';
@@ -80,7 +81,8 @@ export function isHealthy(state: ComponentStatus['state']): boolean {
   return state === 'running';
 }
 
-function headline({ phase, error, notice, apiserver }: GardenStatus, program: string): string[] {
+/** What the garden is, and what pods reach from it. */
+export function headline({ phase, error, notice, apiserver, egress }: GardenStatus, program: string): string[] {
   const says: Record<GardenStatus['phase'], string> = {
     absent: `There is no garden here; "${program} up" makes one.`,
     starting: 'The garden is starting.',
@@ -90,7 +92,7 @@ function headline({ phase, error, notice, apiserver }: GardenStatus, program: st
     failed: `The garden has failed: ${cell(error)}`,
     unattended: `The garden's daemon was killed and nothing keeps the garden up; "${program} up" does it again, "${program} stop" ends what runs.`,
   };
-  return [says[phase], ...(notice ? [cell(notice)] : [])];
+  return [says[phase], ...(notice ? [cell(notice)] : []), ...(egress ? [cell(egressLine(egress))] : [])];
 }
 
 function componentRows(report: GardenStatus): (Cell | string)[][] {

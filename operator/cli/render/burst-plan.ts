@@ -2,7 +2,7 @@ import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { oneLine } from '../errors.ts';
-import { staysLines } from './burst.ts';
+import { priceText, staysLines } from './burst.ts';
 
 /** What a policy would do now, and for how much. @param policy with the status that previewBurst has given it */
 export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
@@ -43,7 +43,7 @@ const WORDS: Record<BurstDecision['action'], string> = {
 };
 
 function linesOf({ action, candidate, cluster, source, hourly, why, alternatives }: BurstDecision, currency: string) {
-  const price = hourly === undefined ? '' : ` for ${hourly} ${currency} an hour`;
+  const price = priceText(action, hourly, currency);
   return [
     `  would ${WORDS[action]} ${oneLine(cluster ?? candidate ?? source ?? '')}${price}: ${oneLine(why)}`,
     ...(alternatives ?? []).map(

@@ -1,4 +1,4 @@
-import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
+import type { BurstDecision, BurstPolicy, BurstPolicyStatus } from '../../api/burstpolicy.ts';
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { accruedUntil } from '../../cost/accrual.ts';
 import { roundMoney } from '../../cost/money.ts';
@@ -12,6 +12,9 @@ const WOKEN_HEADER = ['WOKEN', 'ENTRY', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
 const NODES_HEADER = ['GROWN', 'POOL', 'NODES', 'HOURLY', 'AGE'];
 const CANDIDATES_HEADER = ['CANDIDATE', 'FROM HOURLY', 'PROBLEM'];
 const DEMAND_HEADER = ['SOURCE', 'REPLICAS', 'EACH', 'WAITS', 'STATE', 'WHY'];
+/** What is said of clusters of a policy, and of those that it has woken. */
+type Standing = NonNullable<BurstPolicyStatus['clusters'] | BurstPolicyStatus['woken']>[number];
+
 const PHASES: Record<string, Tone> = { Joined: 'good' };
 
 /** All that is known of a policy: what it has, what waits, what was decided and for how much. @param now milliseconds since the epoch */
@@ -36,14 +39,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
       '',
       ...renderTable(
         CLUSTERS_HEADER,
-        status.clusters.map((one) => [
-          one.name,
-          one.candidate,
-          { text: one.phase, tone: PHASES[one.phase] ?? 'busy' },
-          one.hourly,
-          ageOf(one.since, now),
-          one.idleSince === undefined ? '' : ageOf(one.idleSince, now),
-        ]),
+        status.clusters.map((one) => standing(one.name, one.candidate, one)),
         table,
       ),
       ...staysLines(status.clusters),
@@ -53,14 +49,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
       '',
       ...renderTable(
         WOKEN_HEADER,
-        status.woken.map((one) => [
-          one.cluster,
-          one.entry,
-          { text: one.phase, tone: PHASES[one.phase] ?? 'busy' },
-          one.hourly,
-          ageOf(one.since, now),
-          one.idleSince === undefined ? '' : ageOf(one.idleSince, now),
-        ]),
+        status.woken.map((one) => standing(one.cluster, one.entry, one)),
         table,
       ),
     );
@@ -102,9 +91,14 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
     lines.push('', 'Decisions, the newest first', ...status.decisions.flatMap(decisionLines));
   return lines;
 
+  function standing(cluster: string, of: string, { phase, hourly: price, since, idleSince }: Standing) {
+    const idle = idleSince === undefined ? '' : ageOf(idleSince, now);
+    return [cluster, of, { text: phase, tone: PHASES[phase] ?? 'busy' }, price, ageOf(since, now), idle];
+  }
+
   function decisionLines(one: BurstDecision): string[] {
     const what = [one.dryRun && 'dry run', one.action, one.source, one.cluster ?? one.candidate];
-    const price = one.hourly === undefined ? '' : ` for ${one.hourly} ${currency} an hour`;
+    const price = priceText(one.action, one.hourly, currency);
     return [
       `  ${one.at}  ${what.filter(Boolean).map(String).map(oneLine).join(' ')}${price}: ${oneLine(one.why)}`,
       ...(one.alternatives ?? []).map(
@@ -114,6 +108,10 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
     ];
   }
 }
+
+/** What a decision costs in an hour, or saves: as it ends the name of what it is about. */
+export const priceText = (action: BurstDecision['action'], hourly: string | undefined, currency: string): string =>
+  hourly === undefined ? '' : ` ${action === 'Empty' ? 'to save' : 'for'} ${hourly} ${currency} an hour`;
 
 /** Why clusters are not emptied that have little work. */
 export const staysLines = (clusters: NonNullable<BurstPolicy['status']>['clusters'] = []): string[] =>

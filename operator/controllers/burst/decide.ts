@@ -23,6 +23,7 @@ import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candid
 import { type EmptyingScene, emptyingOf } from './emptying.ts';
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
+import type { Seen } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { type HubWork, supplyAwake, supplyIn, supplyOf } from './supply.ts';
@@ -45,20 +46,21 @@ export async function planFor(
   const bought = boughtBy(world, memory, turns, now);
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   let growth = waiting.length > 0 ? growthOf(world, scene) : [];
+  const seen = seenIn(world, memory, turn, now);
   const own = {
     limits: limitsOf(policy.spec),
-    clusters: seenIn(world, memory, turn, now).map((one) => one.own),
+    clusters: seen.map((one) => one.own),
     lastOut: time(record.lastOut),
     lastIn: time(record.lastIn),
   };
-  const emptying = await emptyingOf(world, scene, own, signal);
+  const emptying = await emptyingOf(world, scene, seen, own, signal);
   const view = {
     ...own,
     ...emptying,
     waiting,
     supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
     grownHourly: grownHourly(record) + wokenHourly(record),
-    warm: [...warmOf(world, scene), ...(waiting.length > 0 ? sleepersOf(world, scene) : [])],
+    warm: [...warmOf(world, scene, seen), ...(waiting.length > 0 ? sleepersOf(world, scene) : [])],
     woken: wokenBy(world, memory, policy, record, now),
     peaks: peaksOf(policy.spec, now),
     spent: spentUntil(record, now),
@@ -97,8 +99,8 @@ const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
 /** Clusters of the policy that wait and are ready, with what they would take. Of a candidate that rests none is woken: its machines do not come. */
-const warmOf = (world: BurstWorld, { hub, memory, turn, now }: DecisionScene): WarmCluster[] =>
-  seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
+const warmOf = (world: BurstWorld, { hub, turn, now }: DecisionScene, seen: readonly Seen[]): WarmCluster[] =>
+  seen.flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
     if (!cluster || !isWarm || own.phase === 'Leaving') return [];
     const { name, candidate, sleeps } = purchase;
     if (!sleeps) return [{ name, candidate, supply: supplyIn(world, hub, cluster) }];

@@ -19,7 +19,7 @@ import { BY_HUB } from '../membership/world.ts';
 import type { BurstMemory } from './memory.ts';
 import { emptiesUnderused, isOf, isWork, type Seen } from './own-clusters.ts';
 import { supplyIn, wordsOf } from './supply.ts';
-import { seenIn, type Turn } from './turn.ts';
+import type { Turn } from './turn.ts';
 import type { BurstWorld } from './world.ts';
 
 /** What is looked at before a cluster is emptied. */
@@ -35,15 +35,16 @@ export interface EmptyingScene {
   readonly now: number;
 }
 
-/** What a plan needs to know to empty clusters. Nobody is asked before it is time for one. */
+/** What a plan needs to know to empty clusters. Nobody is asked before it is time for one. @param seen what the policy has bought */
 export async function emptyingOf(
   world: BurstWorld,
   scene: EmptyingScene,
+  seen: readonly Seen[],
   view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   signal: AbortSignal,
 ): Promise<Pick<ClustersView, 'movable' | 'emptying' | 'unsettled'>> {
-  const { memory, turn, now } = scene;
-  const begun = seenIn(world, memory, turn, now).flatMap((one) => {
+  const { now } = scene;
+  const begun = seen.flatMap((one) => {
     const emptying = emptyingSeen(world, scene, one);
     return emptying ? [{ own: one.own, emptying }] : [];
   });

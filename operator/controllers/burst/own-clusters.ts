@@ -89,6 +89,10 @@ export const underusedKey = (policy: BurstPolicy, number: number): string => `${
 export const emptiesUnderused = ({ spec }: BurstPolicy): boolean =>
   spec.scaleIn?.consolidationPolicy === 'WhenEmptyOrUnderutilized';
 
+/** Whether a cluster whose pods request so many percent of it has little work. */
+export const hasLittleWork = ({ spec }: BurstPolicy, used: number): boolean =>
+  used < (spec.scaleIn?.utilizationThreshold ?? USUAL_THRESHOLD);
+
 /** Below so many percent a cluster has little work. As Cluster Autoscaler (scale-down-utilization-threshold). */
 const USUAL_THRESHOLD = 50;
 
@@ -172,7 +176,7 @@ export function isWithoutWork({ openClusters }: BurstWorld, key: string): boolea
 function isUnderused({ openClusters }: BurstWorld, policy: BurstPolicy, key: string): boolean | undefined {
   const open = emptiesUnderused(policy) ? openClusters.get(key) : undefined;
   const used = open && utilization(open.nodes.list(), open.pods.list().filter(isWork));
-  return used === undefined ? undefined : used < (policy.spec.scaleIn?.utilizationThreshold ?? USUAL_THRESHOLD);
+  return used === undefined ? undefined : hasLittleWork(policy, used);
 }
 
 /** Whether a pod is somebody's work, also one that waits for a node. */

@@ -4,6 +4,7 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { nameOf } from '../../burst/clusters/growth-record.ts';
 import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
 import type { WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
 import { offerOf } from '../../burst/clusters/offer.ts';
@@ -185,7 +186,7 @@ export async function orderAwake(
     const known = cluster ? world.sizes.sleepOrder(wake.cluster, wake.uid) : 'none';
     if (known === 'unknown') continue;
     const isOurs = known !== 'none' && known.by === by;
-    if (cluster && !wake.ended && !isOurs && known === 'none') {
+    if (cluster && !wake.ended && known === 'none') {
       const why = `work of ${wake.sources[0] ?? 'its hub'} has no place`;
       await world.sizes.orderSleep(wake.cluster, wake.uid, { asleep: false, by, why, at: wake.at }, signal);
       world.record(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
@@ -204,11 +205,7 @@ export async function orderAwake(
 export function letAllSleep(record: BurstRecord, now: number): BurstRecord {
   return (record.wakes ?? []).reduce(
     (next, { cluster }) =>
-      letSleep(
-        next,
-        { name: cluster.slice(cluster.indexOf('/') + 1), why: 'the policy is deleted', isFailure: false },
-        now,
-      ),
+      letSleep(next, { name: nameOf(cluster), why: 'the policy is deleted', isFailure: false }, now),
     record,
   );
 }

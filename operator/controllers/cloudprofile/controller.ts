@@ -9,6 +9,7 @@ import { CLOUDPROFILES, keyOf } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { machineTypesOf } from '../kept-profile.ts';
+import { isOnRecord } from '../on-record.ts';
 import { writeStatus } from '../status-writer.ts';
 
 export interface CloudProfileWorld {
@@ -78,7 +79,7 @@ export async function reconcileCloudProfile(
               'Simulated',
               true,
               'NoCloudCredentials',
-              provider.recorded?.includes(profile)
+              isOnRecord(profile, provider)
                 ? 'SIMULATED: clusters of this profile get NO control planes and no nodes: they are on record only, for scale tests'
                 : 'SIMULATED: clusters of this profile that name no credentials get real control planes and nodes that only look like nodes',
             )

@@ -11,6 +11,7 @@ import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { HUBS, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
+import { isOnRecord } from '../on-record.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { HubLine } from './hub-lines.ts';
 import { type Selection, selectMembers } from './selection.ts';
@@ -46,7 +47,9 @@ export async function reconcileHub(
   }
   await hold(world, HUBS, world.hubs, hub, true, { signal });
   const seen = await look(world, hub, signal);
-  const selection = selectMembers(hub, world.clusters.list(), memberships, (cluster) => isOnRecord(world, cluster));
+  const selection = selectMembers(hub, world.clusters.list(), memberships, (cluster) =>
+    hasNoControlPlane(world, cluster),
+  );
   const status: HubStatus = {
     ...hub.status,
     ...(seen.identity && { clusterIdentity: hub.status?.clusterIdentity ?? seen.identity }),
@@ -85,11 +88,11 @@ export async function reconcileHub(
 }
 
 /** Whether a cluster has no control plane and gets none: its profile is for scale tests. One that has one nevertheless keeps it. */
-function isOnRecord({ profiles, provider }: MembershipWorld, cluster: WorkerCluster): boolean {
+function hasNoControlPlane({ profiles, provider }: MembershipWorld, cluster: WorkerCluster): boolean {
   const profile = profiles.get(profileNameOf(cluster));
   return (
     profile !== undefined &&
-    provider(profile)?.recorded?.includes(profile) === true &&
+    isOnRecord(profile, provider(profile)) &&
     !isTrue(cluster.status?.conditions, 'APIServerAvailable')
   );
 }

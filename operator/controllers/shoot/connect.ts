@@ -7,6 +7,7 @@ import { waitFor } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
+import { NOT_FOR_OPERATOR } from '../../shoot/readiness.ts';
 import { endpointURL } from '../../shoot/values.ts';
 import { closeLine } from './close-line.ts';
 import type { Operation } from './operation.ts';
@@ -61,7 +62,9 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
   await closeLine(state, state.usable && SILENT);
   state.changed?.();
   const certificate = await issueOperatorCertificate(op.pki, world.now());
-  const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
+  const { reachMs } = wait.patience;
+  const kubeconfig = operatorKubeconfig(op.values, op.pki, certificate);
+  const client = KubeClient.fromKubeconfig(kubeconfig, undefined, reachMs === undefined ? {} : { reachMs });
   let connection: ClusterConnection | undefined;
   // One that wakes is started, and nobody has waited for it to answer.
   const isExpected = hasServed(op.shoot) && state.operation?.type !== 'Wake';
@@ -70,7 +73,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
     await wait.started(op, signal);
     await untilServes(
       {
-        serves: () => client.ready({ timeoutMs: 2 * SECOND, signal }),
+        serves: () => client.ready({ timeoutMs: 2 * SECOND, signal, apartFrom: NOT_FOR_OPERATOR }),
         ...(wait.news && { news: (until) => wait.news!(op, until) }),
       },
       wait.patience,

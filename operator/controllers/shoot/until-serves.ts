@@ -9,9 +9,19 @@ export interface Patience {
   readonly waits: Waits;
   /** One that works serves by then, in ms; until then the waits do not grow, so that nobody waits for us. */
   readonly usualMs: number;
+  /** How long one connection to it is tried, in ms, before the next. Absent: as long as any. */
+  readonly reachMs?: number;
 }
 
-export const IN_SEED: Patience = { waits: { first: 100, longest: 5 * SECOND }, usualMs: 15 * SECOND };
+/**
+ * A connection that was tried just before the seed knew where the Service leads never comes about, however often its first packet is sent
+ * again: clusters were usable four to ten seconds later than they could be. What is merely lost is sent again after one second.
+ */
+export const IN_SEED: Patience = {
+  waits: { first: 100, longest: 5 * SECOND },
+  usualMs: 15 * SECOND,
+  reachMs: 1.5 * SECOND,
+};
 /** On machines that a cloud makes first. */
 export const ELSEWHERE: Patience = { waits: { first: SECOND, longest: 10 * SECOND }, usualMs: 5 * MINUTE };
 

@@ -7,7 +7,7 @@ import type { KnownEntry } from '../../mesh/meshes.ts';
 import { meshRequest } from '../../mesh/request.ts';
 import { type Said, say } from '../conditions.ts';
 import { runningMode } from './resolve.ts';
-import { problem, type Resolved, type WorkerClusterView } from './view.ts';
+import { type Mode, problem, type Resolved, type WorkerClusterView } from './view.ts';
 
 /** More names help nobody. */
 const MOST_NAMED = 3;
@@ -78,4 +78,15 @@ export function rangesCondition({ mesh }: WorkerClusterView): Said | undefined {
   }
   if (!known) return undefined;
   return say('RangesUnique', true, 'NoOverlap', `no other cluster of mesh ${known.mesh} has its addresses`);
+}
+
+/**
+ * That NetworkPolicies have no effect, of clusters whose network is made by Coppice: the API server keeps them, and nothing of the cluster says
+ * that they are not obeyed. Clouds' managed ones are made to obey them.
+ */
+export function policiesCondition(mode: Mode | undefined): Said | undefined {
+  if (mode !== 'Hosted' && mode !== 'SelfManaged') return undefined;
+  const message =
+    'NetworkPolicies are kept and have no effect: each pod reaches all pods of the cluster. Install a network plugin that enforces them, or do not rely on them';
+  return say('NetworkPoliciesEnforced', false, 'NoEnforcement', message);
 }

@@ -15,6 +15,7 @@ import { HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
 import type { MeshRequest } from '../../mesh/allocate.ts';
 import { say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
+import { isOnRecord } from '../on-record.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import { accountStatus, quotaProblems } from './account.ts';
 import { capacityOf } from './capacity.ts';
@@ -22,7 +23,7 @@ import { hibernationProblems, keepsEnabled, sleepOf } from './hibernation.ts';
 import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf, warnedAt } from './lifetime.ts';
 import { managed } from './managed.ts';
-import { meshProblems, meshWanted, networkingStatus, rangesCondition } from './networking.ts';
+import { meshProblems, meshWanted, networkingStatus, policiesCondition, rangesCondition } from './networking.ts';
 import { resolve, runningMode, sized } from './resolve.ts';
 import { nodesToTell } from './scale-default.ts';
 import { selfManaged } from './self-managed.ts';
@@ -170,7 +171,7 @@ function statusOf(
   const { mode, region, pools } = resolved;
   const before = cluster.status;
   const simulated = provider?.simulated === true;
-  const onRecord = view.profile !== undefined && provider?.recorded?.includes(view.profile);
+  const onRecord = isOnRecord(view.profile, provider);
   const fields = unactedClusterFields(cluster.spec, mode, { inCloud: provider?.inCloud, onRecord });
   // As long as it is told, the next look knows of it.
   const isKept = view.maySleep && keepsEnabled(cluster);
@@ -201,6 +202,7 @@ function statusOf(
       ...observed.conditions,
       simulated ? simulatedNote(provider, view.profile) : undefined,
       mode === 'Managed' && !refused ? controlPlaneNote(cluster) : undefined,
+      exists && !onRecord ? policiesCondition(mode) : undefined,
     ],
     now,
   );
@@ -237,8 +239,7 @@ function phaseOf(
 }
 
 function simulatedNote(provider: Provider, profile: CloudProfile | undefined) {
-  const isRecorded = profile !== undefined && provider.recorded?.includes(profile);
-  const what = isRecorded
+  const what = isOnRecord(profile, provider)
     ? 'there is NO control plane and there are no nodes'
     : 'the control plane is real, the nodes are not';
   return say(

@@ -62,6 +62,8 @@ const ETCD = '3.7.3';
 const KWOK = '0.8.0';
 const COREDNS = '1.15.0';
 const KONNECTIVITY = '0.36.0';
+/** The newest that the module proxy serves. */
+const LOCAL_PATH = '0.0.30';
 /** The release archive is of the 1.x line because the garden's containerd configuration (version 2) is tested on it. */
 const CONTAINERD = '1.7.35';
 const RUNC = '1.5.2';
@@ -242,6 +244,20 @@ const table = {
       weight: 70,
     },
   },
+  // After all that a first cluster needs to become Ready. Its project publishes images alone.
+  'local-path-provisioner': {
+    version: LOCAL_PATH,
+    accepts: 'any',
+    folders: [],
+    isStatic: true,
+    build: {
+      module: 'local-path-provisioner',
+      package: 'github.com/rancher/local-path-provisioner',
+      ldflags: `${STRIP} -X main.VERSION=v${LOCAL_PATH}`,
+      group: 'local-path-provisioner',
+      weight: 6,
+    },
+  },
   kubeadm: kubernetes('kubeadm', 'kubeadm', 30, KUBEADM_VERSION),
   etcdctl: etcd(
     'etcdctl',
@@ -353,6 +369,14 @@ const table = {
   umount: packaged('mount'),
   unshare: packaged('util-linux'),
   nsenter: packaged('util-linux'),
+  // The way out of a garden, in user mode. Older ones have no sandbox.
+  slirp4netns: {
+    version: '1.2.0',
+    accepts: 'at-least',
+    oldest: '1.0.0',
+    asks: { args: ['--version'], pattern: /^slirp4netns version (\d+\.\d+\.\d+)/m },
+    package: 'slirp4netns',
+  },
   // Of Argo CD, in tests.
   'redis-server': packaged('redis-server'),
   git: packaged('git'),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KubeClient } from '../../../operator/kube/client.ts';
-import { usable } from '../../../operator/shoot/readiness.ts';
+import { NOT_FOR_OPERATOR, usable } from '../../../operator/shoot/readiness.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 
 let api: TestApiserver;
@@ -57,4 +57,12 @@ it.each([
 
 it('somebody without a role cannot use it', async () => {
   expect(await usable(api.connect({ token: api.readerToken }))).toMatchObject({ usable: false });
+});
+
+it('leaves out of what an API server looks at what goes by these names there', async () => {
+  const client = KubeClient.fromKubeconfig(api.kubeconfig);
+  const excluded = NOT_FOR_OPERATOR.map((check) => `exclude=${check}`);
+  const said = await client.request<string>('GET', `/readyz?verbose&${excluded.join('&')}`);
+  await client.close();
+  for (const check of NOT_FOR_OPERATOR) expect(said).toContain(`[+]${check} excluded: ok`);
 });

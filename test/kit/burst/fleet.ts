@@ -1,8 +1,10 @@
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { Hub } from '../../../operator/api/hub.ts';
+import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
+import type { PlacedWork } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { HUBS, MEMBERSHIPS, type Node, type Pod, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from './scene.ts';
@@ -45,15 +47,21 @@ export class BurstFleet extends BurstScene {
   onKilled = () => {};
   /** The hub does not answer. */
   isSilent = false;
+  /** The hub moves nothing away from clusters that are to be emptied. */
+  isStuck = false;
+  /** Called when a cluster is to be emptied, with the replicas on it and the room for them elsewhere. */
+  onEmptying = (_name: string, _replicas: number, _room: number) => {};
   /** What was on record before the last look, and what the hub could have placed then, also on nodes that were on their way. */
   before: { readonly record: BurstRecord | undefined; readonly room: number } = { record: undefined, room: 0 };
   readonly #born = new Map<string, number>();
   readonly #joined = new Map<string, number>();
   readonly #leaving = new Map<string, number>();
+  readonly #emptied = new Set<string>();
   #serial = 0;
 
   constructor(spec: Parameters<typeof policyNamed>[1], ownNodes: number) {
     super();
+    this.placedBy = (member) => this.#placedOn(member);
     const hub = this.objects.find<Hub>(HUBS, 'production')!;
     // One that counts on nodes what is free there, as this one does.
     this.objects.put({ ...hub, spec: { ...hub.spec, type: 'ClusterProfile' } });
@@ -92,10 +100,27 @@ export class BurstFleet extends BurstScene {
     else this.wanted.delete(name);
   }
 
+  /** Fewer replicas of what is placed, of each cluster in turn, as hubs take them that divide by weight. */
+  shrink(name: string, count: number): void {
+    if (!this.placed.has(name)) {
+      this.scale(name, count);
+      return;
+    }
+    const holders = [...this.open.values()];
+    const left = () => holders.reduce((sum, { pods }) => sum + pods.filter((pod) => labelOf(pod) === name).length, 0);
+    for (let turn = 0; left() > count; turn++) {
+      const { pods } = holders[turn % holders.length]!;
+      const index = pods.findIndex((pod) => labelOf(pod) === name);
+      if (index >= 0) pods.splice(index, 1);
+    }
+    this.wanted.set(name, count);
+  }
+
   /** The world takes a step, then the operator looks at it. */
   async step(during: number): Promise<void> {
     this.now += during;
     this.#cloud();
+    this.#move();
     this.#place();
     const waiting = [...this.wanted].filter(([name]) => !this.placed.has(name));
     const each = { cpu: `${this.cpu}m`, memory: '1Gi' };
@@ -111,6 +136,12 @@ export class BurstFleet extends BurstScene {
         this.restart();
         this.onKilled();
       }
+    }
+    for (const { metadata } of this.bought()) {
+      const isNew = this.#isMarked(metadata.name) && !this.#emptied.has(metadata.name);
+      if (isNew) this.onEmptying(metadata.name, this.open.get(`shop/${metadata.name}`)!.pods.length, this.free);
+      if (isNew) this.#emptied.add(metadata.name);
+      else if (!this.#isMarked(metadata.name)) this.#emptied.delete(metadata.name);
     }
     for (const cluster of this.bought()) {
       if (known.has(cluster.metadata.name)) continue;
@@ -204,8 +235,53 @@ export class BurstFleet extends BurstScene {
   /** Clusters that take work. */
   #open() {
     return [...this.open]
-      .filter(([key]) => !this.#leaving.has(key.slice(key.indexOf('/') + 1)))
-      .map(([, open]) => open);
+      .map(([key, open]) => ({ name: key.slice(key.indexOf('/') + 1), open }))
+      .filter(({ name }) => !this.#leaving.has(name) && !this.#isMarked(name))
+      .map(({ open }) => open);
+  }
+
+  /** Whether its policy wants it emptied. */
+  #isMarked(name: string): boolean {
+    const cluster = this.objects.find<WorkerCluster>(WORKERCLUSTERS, name, 'shop');
+    return cluster !== undefined && labelsOf(cluster)[LABELS.burstEmptying] === 'true';
+  }
+
+  #placedOn(member: string): PlacedWork[] {
+    const counts = new Map<string, number>();
+    for (const pod of this.open.get(`shop/${member}`)?.pods ?? [])
+      counts.set(labelOf(pod)!, (counts.get(labelOf(pod)!) ?? 0) + 1);
+    return [...counts].map(([name, count]) => ({
+      source: name,
+      count,
+      each: { cpu: `${this.cpu}m`, memory: '1Gi' },
+      workload: { kind: 'Deployment', namespace: 'shop', name },
+    }));
+  }
+
+  /** The hub moves work away from clusters that are to be emptied, as far as there is room, and says so. */
+  #move(): void {
+    if (this.isSilent) return;
+    for (const { metadata } of this.bought()) {
+      const { name } = metadata;
+      const there = this.open.get(`shop/${name}`);
+      if (!there || this.#leaving.has(name)) continue;
+      if (this.#isMarked(name) && !this.isStuck) there.pods = there.pods.filter((pod) => !this.#takes(pod));
+      const isDone = there.pods.length === 0;
+      const drained = { ...said('Drained', isDone ? 'True' : 'False'), reason: isDone ? 'Drained' : 'Draining' };
+      const membership = this.objects.find<Membership>(MEMBERSHIPS, `${name}.production`, 'shop')!;
+      const conditions = this.#isMarked(name) ? [drained] : [];
+      this.objects.put({ ...membership, status: { ...membership.status, conditions } });
+    }
+  }
+
+  #takes(pod: Pod): boolean {
+    for (const { nodes, pods } of this.#open())
+      for (const { metadata } of nodes) {
+        if (pods.filter(({ spec }) => spec.nodeName === metadata.name).length >= this.slots) continue;
+        pods.push({ ...pod, spec: { ...pod.spec, nodeName: metadata.name } });
+        return true;
+      }
+    return false;
   }
 
   /** How many replicas the hub could place now. */
@@ -263,6 +339,11 @@ const nodeNamed = (name: string): Node =>
 const podOn = (nodeName: string, app: string, cpu: number, serial: number): Pod =>
   ({
     kind: 'Pod',
-    metadata: { name: `${app}-${serial}`, namespace: 'shop', labels: { app } },
+    metadata: {
+      name: `${app}-${serial}`,
+      namespace: 'shop',
+      labels: { app, 'pod-template-hash': 'h' },
+      ownerReferences: [{ kind: 'ReplicaSet', name: `${app}-h`, uid: app, controller: true }],
+    },
     spec: { nodeName, containers: [{ name: 'c', resources: { requests: { cpu: `${cpu}m`, memory: '1Gi' } } }] },
   }) as unknown as Pod;

@@ -4,6 +4,10 @@ import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const PATIENCE_MS = 120_000;
+const LOOK_MS = 100;
 
 /** Programs that a test runs beside itself, with a folder for their files and logs. None of them outlives the test. */
 export class Processes {
@@ -54,6 +58,22 @@ export class Processes {
       onExit?.();
     });
     return child;
+  }
+
+  /**
+   * What `look` finds, which may fail until then.
+   * @param what is waited for, for the message @throws Error when a program has ended, or after two minutes
+   */
+  async wait<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const found = await look().catch(() => undefined);
+      if (found !== undefined) return found;
+      const { ended, directory } = this;
+      if (ended || Date.now() > deadline)
+        throw new Error(`waited in vain for ${what}${ended ? `: ${ended} has ended` : ''}; logs: ${directory}`);
+      await delay(LOOK_MS);
+    }
   }
 
   async stop(): Promise<void> {

@@ -1,7 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
@@ -142,7 +141,7 @@ export class RealKarmada {
    * @returns ends it
    */
   async startAgent(name: string, member: TestApiserver): Promise<() => void> {
-    const run = await this.#wait(`an agent in ${name}`, () => agentRun(member.client));
+    const run = await this.#processes.wait(`an agent in ${name}`, () => agentRun(member.client));
     const directory = join(this.#processes.directory, `agent-${name}`);
     await mkdir(directory);
     const file = (key: string, text: string) => writeFile(join(directory, key), text, { mode: 0o600 });
@@ -221,18 +220,6 @@ export class RealKarmada {
   }
 
   async #until(what: string, holds: () => Promise<boolean>): Promise<void> {
-    await this.#wait(what, async () => (await holds()) || undefined);
-  }
-
-  async #wait<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-    const deadline = Date.now() + PATIENCE_MS;
-    for (;;) {
-      const found = await look().catch(() => undefined);
-      if (found !== undefined) return found;
-      const { ended, directory } = this.#processes;
-      if (ended || Date.now() > deadline)
-        throw new Error(`waited in vain for ${what}${ended ? `: ${ended} has ended` : ''}; logs: ${directory}`);
-      await delay(200);
-    }
+    await this.#processes.wait(what, async () => (await holds()) || undefined);
   }
 }

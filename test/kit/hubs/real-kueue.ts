@@ -1,6 +1,5 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { load, loadAll } from 'js-yaml';
 import {
   CRDS,
@@ -14,7 +13,6 @@ import { freePorts, type TestApiserver } from '../apiserver.ts';
 import { Processes } from './processes.ts';
 import { serveKinds } from './serve-kinds.ts';
 
-const PATIENCE_MS = 120_000;
 const SYSTEM = 'kueue-system';
 const SERVICE = 'kueue-webhook-service';
 const CERTIFICATE = 'kueue-webhook-server-cert';
@@ -85,13 +83,13 @@ export class RealKueue {
     this.#processes.run(join(this.#programs, 'kueue'), `kueue-${name}`, args);
     this.#logs.set(name, join(this.#processes.directory, `kueue-${name}.log`));
     // A kubelet lays the Secret that Kueue has filled into its folder.
-    const files = await this.#wait('Kueue to make its certificate', async () => {
+    const files = await this.#processes.wait('Kueue to make its certificate', async () => {
       const { data } = await client.get<Secret>(SECRETS, CERTIFICATE, SYSTEM);
       return data?.['tls.crt'] && decoded(data);
     });
     for (const [key, text] of Object.entries(files)) await writeFile(join(certDir, key), text, { mode: 0o600 });
     const flavor = { apiVersion: 'kueue.x-k8s.io/v1beta2', kind: 'ResourceFlavor', metadata: { name: 'default' } };
-    await this.#wait(`Kueue of ${name} to serve`, () => client.apply(flavor, { resource: RESOURCEFLAVORS }));
+    await this.#processes.wait(`Kueue of ${name} to serve`, () => client.apply(flavor, { resource: RESOURCEFLAVORS }));
   }
 
   async #install({ client }: TestApiserver, port: number): Promise<void> {
@@ -124,18 +122,6 @@ export class RealKueue {
         .map((one) => ({ ...one, clientConfig: { service: { ...one.clientConfig.service, ...service } } }));
       const named = { ...metadata, name: `kueue-${metadata.name}` };
       await client.apply({ apiVersion, kind, metadata: named, webhooks: kept }, { resource });
-    }
-  }
-
-  async #wait<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-    const deadline = Date.now() + PATIENCE_MS;
-    for (;;) {
-      const found = await look().catch(() => undefined);
-      if (found !== undefined) return found;
-      const { ended, directory } = this.#processes;
-      if (ended || Date.now() > deadline)
-        throw new Error(`waited in vain for ${what}${ended ? `: ${ended} has ended` : ''}; logs: ${directory}`);
-      await delay(100);
     }
   }
 }

@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { cpuBetween, type Process, parseStat, podOf } from '../../bench/processes.ts';
+import { cpuBetween, isRunning, type Process, parseStat, podOf } from '../../bench/processes.ts';
 
 const UID = '149d8024-f42c-48a4-b74b-6527b54c88ea';
 const CONTAINER = '042977cfc32363abddd67afe1f5c096c610f9ba9be32e3aab6d8911b8f5cbb5e';
@@ -48,4 +50,18 @@ describe('cpuBetween', () => {
     const parts = cpuBetween(before, after, ({ component }) => component ?? '');
     expect(Object.fromEntries(parts)).toEqual({ etcd: 3, kubelet: 1 });
   });
+});
+
+// Of a deleted cluster's shims it was seen that their parent, the host's first process, looked up to two seconds later.
+it('a process that has ended runs no longer, though its parent has not looked', async () => {
+  const parent = spawn('sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 300'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  try {
+    const [told] = await once(parent.stdout, 'data');
+    const pid = Number(String(told));
+    await expect.poll(() => isRunning(pid), { timeout: 60_000 }).toBe(false);
+    expect(process.kill(pid, 0)).toBe(true);
+    expect(isRunning(parent.pid!)).toBe(true);
+  } finally {
+    parent.kill('SIGKILL');
+  }
 });

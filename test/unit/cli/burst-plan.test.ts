@@ -63,3 +63,32 @@ it('says so where nothing is to be done, and why where nobody can tell', () => {
     '  nothing: there is no Hub fleet',
   );
 });
+
+it('tells which cluster would be emptied, where its work goes and what that saves; and why another one stays', () => {
+  const cluster = { candidate: 'aws', phase: 'Joined' as const, since: AT, hourly: '0.5' };
+  const lines = planLines(
+    policy({
+      conditions: said('True', 'it watches'),
+      hourly: '1',
+      clusters: [
+        { ...cluster, name: 'peak-aws-1' },
+        { ...cluster, name: 'peak-aws-2', stays: 'pod shop/db-0 keeps data on volumes' },
+      ],
+      decisions: [
+        {
+          at: AT,
+          action: 'Empty',
+          cluster: 'peak-aws-1',
+          hourly: '0.5',
+          why: 'it has little work: 1 replica of web, for which there is room on shop/private',
+          dryRun: true,
+        },
+      ],
+    }),
+  );
+  expect(lines.slice(2)).toEqual([
+    '  would have the hub empty peak-aws-1 to save 0.5 USD an hour: it has little work: 1 replica of web, for which there is room on shop/private',
+    '  peak-aws-2 has little work, and stays: pod shop/db-0 keeps data on volumes',
+    '  Cost: 1 USD an hour now, 1 with what would be bought, of 20',
+  ]);
+});

@@ -56,6 +56,24 @@ const shootOf = (wc: WorkerCluster, status: object = {}): Shoot => {
   return { ...shoot!, metadata: { ...shoot!.metadata, generation: 1 }, status } as Shoot;
 };
 
+it('a cluster whose network Coppice makes says that NetworkPolicies have no effect, once it exists, and says it once', () => {
+  const type = 'NetworkPoliciesEnforced';
+  const shoot = shootOf(cluster({ mode: 'Hosted' }));
+  expect(findCondition(plan(cluster({ mode: 'Hosted' })).status.conditions, type)).toBeUndefined();
+  expect(findCondition(plan(cluster({ mode: 'Managed' })).status.conditions, type)).toBeUndefined();
+  for (const mode of ['Hosted', 'SelfManaged']) {
+    const wc = cluster({ mode });
+    const { status } = plan(wc, shoot);
+    expect(findCondition(status.conditions, type)).toMatchObject({
+      status: 'False',
+      reason: 'NoEnforcement',
+      message: expect.stringContaining('each pod reaches all pods'),
+    });
+    // What is said again is no change: nothing is written for it.
+    expect(plan({ ...wc, status }, shoot).status).toEqual(status);
+  }
+});
+
 it('a cluster is refused in every mode whose names another has already, but not one that runs', () => {
   for (const mode of ['Hosted', 'SelfManaged', 'Managed'] as const) {
     const wc = cluster({ mode });

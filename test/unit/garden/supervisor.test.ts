@@ -109,6 +109,17 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect(only().pid).not.toBe(pid);
   });
 
+  it('ends what a dead daemon left running and nobody wants any more, and knows it no more', async () => {
+    const dead = new Supervisor({ directory, log: silent });
+    await dead.start({ name: 'a', command: sh('exec /bin/sleep 60') });
+    const left = (await readJson<ProcessRecord>(directory.pidFile('a')))!;
+    await supervisor.remove('a');
+    expect(await isAlive(left)).toBe(false);
+    expect(await exists(directory.pidFile('a'))).toBe(false);
+    await dead.remove('a');
+    expect([...supervisor.status(), ...dead.status()]).toEqual([]);
+  });
+
   it('never touches a stranger who got the number of a dead process', async () => {
     const own = (await identityOf(process.pid))!;
     const stale: ProcessRecord = { pid: process.pid, started: `${own.started}0`, digest: 'x' };

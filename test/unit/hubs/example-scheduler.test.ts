@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { divided, roomOn } from '../../../examples/burst/scheduler.ts';
+import { divided, isAsked, roomOn } from '../../../examples/burst/scheduler.ts';
 import { node, pod } from '../../kit/burst.ts';
 
 describe('the example of a scheduler', () => {
@@ -23,5 +23,20 @@ describe('the example of a scheduler', () => {
     expect(roomOn(nodes, [pod('1500m', 'a'), pod('1500m', 'b')], each)).toBe(2);
     expect(roomOn([node('a', 'a', { spec: { unschedulable: true } })], [], each)).toBe(0);
     expect(roomOn([node('a', 'a', { status: { conditions: [] } })], [], each)).toBe(0);
+  });
+
+  it.each([
+    [undefined, true],
+    ['Leaving', true],
+    ['Asleep', false],
+    ['Initializing', false],
+  ])('asks a member that is closed as %s: %s, as one that sleeps would keep all others waiting', (closed, asked) => {
+    const labels = { ...(closed && { 'multi-cluster.demo.io/membership-closed': closed }) };
+    const profile = {
+      apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+      kind: 'ClusterProfile',
+      metadata: { name: 'a', labels },
+    };
+    expect(isAsked(profile)).toBe(asked);
   });
 });

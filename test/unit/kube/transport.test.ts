@@ -7,7 +7,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import { createServer as createHttp1Server } from 'node:https';
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer, Exchange } from '../../../operator/kube/exchange.ts';
 import { newTransport, type Transport } from '../../../operator/kube/transport.ts';
@@ -248,6 +248,36 @@ describe('HTTP/2', () => {
     expect(code).toBe(7);
   });
 });
+
+// As to a Service that the seed knew nothing of yet: whatever is sent to it again on that connection is lost, too.
+it('a connection that its packets are lost of is given up, and the next request goes over another', async () => {
+  const child = spawn(process.execPath, ['-e', SILENT_SERVER], { stdio: ['ignore', 'pipe', 'ignore'] });
+  atEnd.push(() => child.kill('SIGKILL'));
+  const [told] = await once(child.stdout, 'data');
+  const port = Number(String(told));
+  child.kill('SIGSTOP');
+  // The kernel takes so many for it, and then drops what asks for more.
+  const taken = Array.from({ length: 3 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  atEnd.push(() => taken.forEach((socket) => void socket.destroy()));
+  await Promise.all(taken.slice(0, 2).map((socket) => once(socket, 'connect')));
+  const transport = newTransport({ origin: `https://127.0.0.1:${port}`, ca: ca.cert, reachMs: 50 });
+  atEnd.push(() => transport.close());
+  for (const path of ['/', '/again'])
+    await expect(transport.request(ask(path), 'request')).rejects.toThrow('no connection within 0.05 s');
+  // Whoever took the connection may take its time for the rest.
+  const slow = createServer((socket) => setTimeout(() => socket.destroy(), 300)).listen(0, '127.0.0.1');
+  atEnd.push(() => slow.close());
+  await once(slow, 'listening');
+  const origin = `https://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+  const patient = newTransport({ origin, ca: ca.cert, reachMs: 50 });
+  atEnd.push(() => patient.close());
+  await expect(patient.request(ask('/'), 'request')).rejects.toMatchObject({ code: 'ECONNRESET' });
+});
+
+/** Listens for one connection at a time, and says at which port. */
+const SILENT_SERVER = `
+  const server = require('node:net').createServer(() => {});
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));`;
 
 it('a server without HTTP/2 is asked over HTTP/1.1, with headers that are repeated', async () => {
   const server = createHttp1Server({ key: pair.key, cert: pair.cert }, (request, response) => {

@@ -290,6 +290,55 @@ describe('whatever happens to a fleet', () => {
   );
 
   holds(
+    'a cluster is emptied only where its work fits elsewhere; none is lost, none is bought again for the same load, and it comes to rest',
+    async (choose) => {
+      const scaleIn = { consolidationPolicy: 'WhenEmptyOrUnderutilized', utilizationThreshold: 60 } as const;
+      const fleet = new BurstFleet({ scaleIn, candidates: twoSizes, maximumClusters: 6 }, choose.integer(1, 3));
+      Object.assign(fleet, { cpu: choose.pick([500, 900]), startMs: choose.integer(0, 3) * MINUTE });
+      /** Nobody has asked for more since the last cluster was emptied. */
+      let isSame = false;
+      fleet.onEmptying = (name, replicas, room) => {
+        expect(replicas, `${name} has work`).toBeGreaterThan(0);
+        expect(room, `${name} fits elsewhere, and one more`).toBeGreaterThan(replicas);
+        isSame = true;
+      };
+      const pass = async (during: number) => {
+        for (let past = 0; past < during; past += MINUTE) {
+          const made = fleet.made.length;
+          await fleet.step(MINUTE);
+          expect(isSame && fleet.made.length > made, 'bought again').toBe(false);
+          expect(fleet.killed, 'work was killed').toEqual([]);
+          const pods = [...fleet.open.values()].reduce((sum, one) => sum + one.pods.length, 0);
+          const asked = [...fleet.wanted].reduce((sum, [name, count]) => sum + (fleet.placed.has(name) ? count : 0), 0);
+          expect(pods, 'replicas that run').toBe(asked);
+        }
+      };
+      for (let turn = 0; turn < 4; turn++) {
+        for (const name of ['web', 'api', 'jobs']) {
+          const before = fleet.wanted.get(name) ?? 0;
+          if (turn % 2 === 1 && before > 1) fleet.shrink(name, choose.integer(1, before));
+          else if (before < 4) {
+            isSame = false;
+            fleet.scale(name, choose.integer(before + 1, 9));
+          }
+        }
+        fleet.isStuck = choose.chance(0.2);
+        if (choose.chance(0.3)) fleet.lives = choose.integer(1, 6);
+        await pass((turn % 2 === 1 ? choose.integer(20, 60) : choose.integer(5, 30)) * MINUTE);
+      }
+      fleet.isStuck = false;
+      fleet.restart();
+      await pass(80 * MINUTE);
+      const settled = [fleet.history.length, fleet.record()?.decisions.length];
+      fleet.objects.writes.length = 0;
+      await pass(15 * MINUTE);
+      expect([fleet.history.length, fleet.record()?.decisions.length], 'comes to rest').toEqual(settled);
+      expect(fleet.objects.writes).toEqual([]);
+    },
+    { runs: 3 },
+  );
+
+  holds(
     'the same is bought, once, wherever the operator is killed between two of its writes',
     async (choose) => {
       const [count, more, startMs] = [choose.integer(3, 12), choose.integer(1, 4), choose.integer(0, 4) * MINUTE];

@@ -90,6 +90,33 @@ describe('work of a rehearsal', () => {
     expect(brief.told('given-back')).toEqual(['01:30:30 given-back: it has no work any more']);
   });
 
+  describe('of which little is left on a bought cluster', () => {
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,api,1,,900m,1Gi,,\n90m,web,0,,,,,\n6h,api,1,,,,,';
+    const scaleIn = { idleFor: '10m', minimumLife: '30m', consolidationPolicy: 'WhenEmptyOrUnderutilized' };
+    const empties = policy({ scaleIn });
+
+    it('keeps the cluster, unless its policy has it emptied onto what is free elsewhere; that waits for nothing, and costs less', async () => {
+      const stays = await play(rows);
+      expect(stays.told('emptied', 'given-back')).toEqual([]);
+      const { report, told } = await play(rows, [STANDING, empties]);
+      expect(told('emptied', 'kept', 'given-back')).toEqual([
+        '01:30:30 emptied: it has little work: 1 replica (900m CPU, 1Gi memory each) of api, for which there is room on shop/private',
+        '01:30:40 given-back: it has no work any more',
+      ]);
+      expect(report.work!.waited.count).toBe(stays.report.work!.waited.count);
+      const [before, after] = [stays, { report }].map(({ report: { work } }) => work!.bought.costs[0]!.amount);
+      expect(Number(after)).toBeLessThan(Number(before) / 4);
+    });
+
+    it('keeps it while the room elsewhere is taken, and where jobs would begin anew', async () => {
+      const full = await play(rows.replace('90m,web,0', '90m,web,2'), [STANDING, empties]);
+      expect(full.told('emptied', 'given-back')).toEqual([]);
+      const ofJobs = '20m,web,2,,1500m,1Gi,,\n1h,api,,1,900m,1Gi,4h,\n90m,web,0,,,,,\n6h,web,0,,,,,';
+      const jobs = await play(ofJobs, [STANDING, empties]);
+      expect(jobs.told('emptied')).toEqual([]);
+    });
+  });
+
   it('of a machine that the cloud takes away waits again, and a job begins from its beginning', async () => {
     const spot = cluster('spot', {
       mode: 'Hosted',

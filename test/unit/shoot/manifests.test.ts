@@ -65,6 +65,13 @@ describe('a control plane of one', () => {
     expect(services(one, 1)[0]!.spec.publishNotReadyAddresses).toBe(true);
   });
 
+  // Each of its 40 controllers asks for an account, twice, and for a token; none works before all have the first of these.
+  it('has a controller manager that signs certificates as soon as it runs, not after five seconds of asking slowly', () => {
+    const { args } = podOf(named(objects, 'Deployment', 'kube-controller-manager')).containers[0];
+    const burst = args.find((arg: string) => arg.startsWith('--kube-api-burst='));
+    expect(Number(burst?.split('=')[1])).toBeGreaterThanOrEqual(200);
+  });
+
   it('is the same every time', () => expect(controlPlaneObjects(one, pki)).toEqual(objects));
 
   it('rolls what mounts a changed certificate, and nothing else', async () => {
@@ -197,6 +204,16 @@ describe('usable', () => {
   const refused = (code: number, message: string) => new KubeApiError('POST', code, { message });
   it('is what answers and obeys', async () => expect(await usable(client(true))).toEqual({ usable: true }));
   it('is not what is not ready', async () => expect((await usable(client(false))).usable).toBe(false));
+  it('is what lacks nothing but PriorityClasses, for which each new API server sleeps a second', async () => {
+    const lacking = (check: string): UsableClient => ({
+      ...client(true),
+      ready: async ({ apartFrom }) => apartFrom.includes(check),
+    });
+    expect(await usable(lacking('poststarthook/scheduling/bootstrap-system-priority-classes'))).toEqual({
+      usable: true,
+    });
+    expect((await usable(lacking('poststarthook/rbac/bootstrap-roles'))).usable).toBe(false);
+  });
   it('is not what refuses', async () =>
     expect(await usable(client(true, 'forbidden'))).toEqual({ usable: false, reason: 'forbidden' }));
   it('is not what lets the admin do nothing', async () =>

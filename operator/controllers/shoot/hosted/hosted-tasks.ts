@@ -22,6 +22,7 @@ import {
 } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
+import { volumeTasks } from '../volume-tasks.ts';
 import { reserveAddresses } from './addresses.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
 import { etcdSizeAwake } from './hibernation-tasks.ts';
@@ -93,19 +94,20 @@ export function reconcileTasks(op: Operation): Task[] {
     {
       id: 'controller-manager',
       title: 'Starting the controller manager',
-      // After the API server: before, it would only compete with it for the CPU and fail to connect.
+      // After the API server: before, it would only compete with it for the CPU and fail to connect. It waits itself until that is ready.
       after: ['api-server-serves'],
       expectedMs: 50,
       run: (signal) => apply(kubeControllerManager(op.values, op.pki), signal),
     },
+    ...accessTasks(op),
     {
       id: 'scheduler',
       title: 'Starting the scheduler',
-      after: ['api-server-serves'],
+      // It asks at once for what the roles of an API server that is ready let it see, and once refused again only a second later.
+      after: ['access'],
       expectedMs: 50,
       run: (signal) => apply(kubeScheduler(op.values, op.pki), signal),
     },
-    ...accessTasks(op),
     kubeconfigTask(op),
     {
       id: 'etcd-members',
@@ -143,6 +145,7 @@ export function reconcileTasks(op: Operation): Task[] {
     ...machineTasks(op, ['api-server-version']),
     nodesReadyTask(op, ['controller-manager', 'provider-components']),
     systemReadyTask(op, ['scheduler']),
+    ...volumeTasks(op),
     {
       id: 'control-plane-ready',
       title: 'Waiting for the control plane',

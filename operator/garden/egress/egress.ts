@@ -1,0 +1,205 @@
+import { access } from 'node:fs/promises';
+import { errorText } from '../../api/errors.ts';
+import { InTurn } from '../../kube/in-turn.ts';
+import type { Log } from '../../kube/log.ts';
+import { run } from '../command.ts';
+import { listenByBoth } from '../listeners.ts';
+import { type NetworkNames, namespaceFile, SEED_LINK } from '../network.ts';
+import { SYSTEM_PATH } from '../node.ts';
+import { egressRange } from '../ranges.ts';
+import type { GardenState, StateDirectory } from '../state.ts';
+import type { ProcessSpec, Supervisor } from '../supervisor.ts';
+import { findOnPath } from '../toolchain/path-source.ts';
+import type { Toolchain } from '../toolchain/toolchain.ts';
+import { DNSRelay } from './dns-relay.ts';
+import { type EgressPolicy, type EgressStatus, readPolicy } from './policy.ts';
+import { resolversOf } from './resolvers.ts';
+import { exceptions, hostAddresses, routeCommands } from './routes.ts';
+
+const TOOL = 'slirp4netns';
+const PROCESS = 'egress';
+/** The interface in the seed's namespace that all goes to that leaves. */
+const INTERFACE = 'egress';
+const TUNNEL_DEVICE = '/dev/net/tun';
+const DNS_PORT = 53;
+/** How soon a policy that a person changed, or a new address of this machine, is acted on. */
+const LOOK_MS = 2_000;
+/** After a failure, or where a person may have installed what is lacking. */
+const AGAIN_MS = 30_000;
+const READY_MS = 10_000;
+/** Environment variable: another file than /etc/resolv.conf that names this machine's resolvers. */
+const RESOLVERS = 'COPPICE_RESOLV_CONF';
+
+interface GardenOfEgress {
+  readonly directory: StateDirectory;
+  readonly state: Pick<GardenState, 'ranges'>;
+  readonly supervisor: Supervisor;
+  readonly toolchain: Pick<Toolchain, 'ensure'>;
+  readonly log: Log;
+  readonly names: NetworkNames;
+  /** The command, in the seed's namespaces. */
+  readonly iptables: readonly string[];
+  readonly onStatus: (status: EgressStatus) => void;
+  /** In place of looking on this machine, and of 30 s after a failure, for tests. */
+  readonly find?: typeof findOnPath;
+  readonly againMs?: number;
+}
+
+/**
+ * The way out of a garden's network namespace: slirp4netns, a process of the host's network that opens a connection there for each one that
+ * leaves the garden. The host has no rule, interface or setting of it: whatever ends that process closes the way.
+ */
+export class Egress {
+  readonly #garden: GardenOfEgress;
+  readonly #inTurn = new InTurn();
+  #timer: NodeJS.Timeout | undefined;
+  #relay: DNSRelay | undefined;
+  #isClosed = false;
+  /** What was last acted on, or is tried again at that time (ms). */
+  #done = '';
+  #againAt = Number.POSITIVE_INFINITY;
+  /** Why there is no slirp4netns; undefined before it was missed. */
+  #lack: string | undefined;
+  #told = '';
+
+  constructor(garden: GardenOfEgress) {
+    this.#garden = garden;
+  }
+
+  /** Resolves when pods have what they should, or it is told why not. A package that must be installed first is not waited for. */
+  async start(): Promise<void> {
+    await this.#look();
+    if (!this.#isClosed) this.#timer = setInterval(() => void this.#look(), LOOK_MS);
+  }
+
+  /** Nothing more is begun or changed; what runs is ended by whoever ends the garden's processes. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    await this.#inTurn.run(async () => this.#closeRelay());
+  }
+
+  /** Acts when something is not as it was. Never rejects. */
+  #look(): Promise<void> {
+    return this.#inTurn.run(async () => {
+      const policy = await readPolicy(this.#garden.directory.egressFile).catch((): EgressPolicy => 'none');
+      const hosts = await hostAddresses().catch((error: unknown) => error as Error);
+      const wanted = JSON.stringify([policy, hosts]);
+      if (this.#isClosed || (wanted === this.#done && performance.now() < this.#againAt)) return;
+      this.#done = wanted;
+      const problem = await this.#apply(policy, hosts).catch(errorText);
+      if (this.#isClosed) return;
+      this.#againAt =
+        problem === undefined ? Number.POSITIVE_INFINITY : performance.now() + (this.#garden.againMs ?? AGAIN_MS);
+      this.#tell(policy, problem);
+    });
+  }
+
+  /** Resolves to why pods do not have what they should. */
+  async #apply(policy: EgressPolicy, hosts: readonly string[] | Error): Promise<string | undefined> {
+    if (policy === 'none') await this.#shut();
+    try {
+      if (hosts instanceof Error) throw hosts;
+      await this.#restrict(policy, hosts);
+    } catch (error) {
+      // A way that cannot be restricted as it should be is none.
+      await this.#shut();
+      throw error;
+    }
+    return policy === 'none' ? undefined : this.#open();
+  }
+
+  #tell(policy: EgressPolicy, problem?: string): void {
+    const told = JSON.stringify([policy, problem]);
+    if (told === this.#told) return;
+    this.#told = told;
+    if (problem !== undefined) this.#garden.log.warn({ problem }, 'pods have no way out');
+    this.#garden.onStatus({ policy, ...(problem !== undefined && { problem }) });
+  }
+
+  /** Makes routes and rules in the seed's namespace what the policy wants: before the way is opened. */
+  async #restrict(policy: EgressPolicy, hosts: readonly string[]): Promise<void> {
+    const { names, state, iptables } = this.#garden;
+    const ip = ['ip', '-n', names.namespace];
+    const shown = JSON.parse((await run([...ip, '-j', '-4', 'route', 'show'])) || '[]');
+    const commands = routeCommands(shown, exceptions(policy, state.ranges, hosts), state.ranges);
+    if (commands.length > 0) await run([...ip, '-batch', '-'], { input: commands.join('\n') });
+    const rule = async (isWanted: boolean, table: string, ...[chain, ...words]: string[]) => {
+      const change = (action: string) => run([...iptables, '-w', '-t', table, action, chain!, ...words]);
+      const isThere = await change('-C').then(
+        () => true,
+        () => false,
+      );
+      if (isThere !== isWanted) await change(isWanted ? '-I' : '-D');
+    };
+    // What begins here; answers to this machine go there as well.
+    const begins = ['-o', SEED_LINK, '-m', 'conntrack', '--ctstate', 'NEW'];
+    await rule(policy !== 'all', 'filter', 'FORWARD', ...begins, '-j', 'REJECT');
+    await rule(true, 'nat', 'POSTROUTING', '-o', INTERFACE, '-j', 'MASQUERADE');
+  }
+
+  async #shut(): Promise<void> {
+    this.#closeRelay();
+    await this.#garden.supervisor.remove(PROCESS);
+  }
+
+  /** Resolves to what is lacking for it, once it is open or is not to be had yet. */
+  async #open(): Promise<string | undefined> {
+    const { supervisor, find = findOnPath } = this.#garden;
+    const isUp = supervisor.status().some(({ name, state }) => name === PROCESS && state === 'running');
+    if (this.#relay && isUp) return undefined;
+    await access(TUNNEL_DEVICE).catch(() => {
+      throw new Error(`this machine has no ${TUNNEL_DEVICE}: load the kernel's module "tun"`);
+    });
+    const found = await find(TOOL);
+    if ('reason' in found) return this.#installTool();
+    await Promise.all([this.#openRelay(), supervisor.start(this.#process(found.file))]);
+    return undefined;
+  }
+
+  /** Beside everything else: on a machine without a network it takes long to find out that there is none. */
+  #installTool(): string {
+    if (this.#lack !== undefined) return this.#lack;
+    void this.#garden.toolchain
+      .ensure([TOOL])
+      .catch((error: unknown) => {
+        this.#lack = errorText(error);
+      })
+      .then(() => {
+        this.#done = '';
+        return this.#look();
+      });
+    this.#lack = `${TOOL} is being installed, and "coppice status" says what becomes of it`;
+    return this.#lack;
+  }
+
+  async #openRelay(): Promise<void> {
+    if (this.#relay) return;
+    const { names, state } = this.#garden;
+    const [tcp, udp] = await listenByBoth(namespaceFile(names), state.ranges.nodeAddress, DNS_PORT);
+    this.#relay = new DNSRelay({ tcp, udp, resolvers: resolversOf(process.env[RESOLVERS] ?? '/etc/resolv.conf') });
+  }
+
+  #closeRelay(): void {
+    this.#relay?.close();
+    this.#relay = undefined;
+  }
+
+  #process(file: string): ProcessSpec {
+    const { names, state } = this.#garden;
+    const ip = ['ip', '-n', names.namespace];
+    return {
+      name: PROCESS,
+      command: [
+        // Its sandbox lets go of every mount: where they are shared, of the host's own.
+        ...['unshare', '--mount', '--propagation', 'private', '--', file],
+        ...['--netns-type=path', '--configure', '--mtu=1500', `--cidr=${egressRange(state.ranges).range}`],
+        ...['--disable-host-loopback', '--disable-dns', '--enable-sandbox', '--enable-seccomp'],
+        ...[namespaceFile(names), INTERFACE],
+      ],
+      env: { PATH: SYSTEM_PATH },
+      ready: async () => (await run([...ip, '-4', 'route', 'show', 'default'])).includes(`dev ${INTERFACE}`),
+      readyTimeoutMs: READY_MS,
+    };
+  }
+}

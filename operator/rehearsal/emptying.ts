@@ -1,0 +1,57 @@
+import { underused } from '../burst/clusters/consolidate.ts';
+import { kept as keptOn, emptying as written } from '../burst/clusters/emptying-record.ts';
+import type { ClustersPlan, ClustersView, Movable, OwnCluster, Supply } from '../burst/clusters/model.ts';
+import { emptiesUnderused, hasLittleWork } from '../controllers/burst/own-clusters.ts';
+import type { BurstMind } from './mind.ts';
+import { type ClusterState, tell, type World } from './state.ts';
+
+/** Since when a cluster has little work is counted from now; undefined: it has more, or nobody asks. */
+export function isUnderused({ work }: World, { policy }: Pick<BurstMind, 'policy'>, key: string): boolean | undefined {
+  const used = emptiesUnderused(policy) ? work!.utilization(key) : undefined;
+  return used === undefined ? undefined : hasLittleWork(policy, used);
+}
+
+/** What a plan needs to know to empty clusters. The hub moves work at once. */
+export function emptyingOf(
+  { work, clusters }: World,
+  { record }: BurstMind,
+  view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
+  supplyOf: (cluster: ClusterState) => Supply,
+  now: number,
+): Pick<ClustersView, 'movable' | 'emptying'> {
+  const begun = record.purchases.filter(({ emptyingSince, leaving }) => emptyingSince !== undefined && !leaving);
+  const { due } = underused(view, now);
+  if (due.length + begun.length === 0) return {};
+  const byName = new Map([...clusters.values()].map((cluster) => [cluster.manifest.metadata.name, cluster]));
+  return {
+    movable: new Map(due.map(({ key }: OwnCluster): [string, Movable] => [key, work!.movable(key)])),
+    emptying: begun.flatMap(({ name }) => {
+      const cluster = byName.get(name);
+      if (!cluster) return [];
+      const isDone = !work!.isBusy(cluster.key);
+      return [{ name, supply: supplyOf(cluster), hasBegun: true, isDone, problem: undefined }];
+    }),
+  };
+}
+
+/** Does what was decided about clusters with little work. */
+export function moveWork(
+  world: World,
+  mind: BurstMind,
+  { emptyings, kept }: ClustersPlan,
+  keyOf: (name: string) => string,
+  now: number,
+): void {
+  for (const one of kept) {
+    mind.record = keptOn(mind.record, one, now);
+    const cluster = world.clusters.get(keyOf(one.name))!;
+    world.work!.reopen(cluster.key);
+    tell(world, cluster, 'kept', one.why);
+  }
+  for (const one of emptyings) {
+    mind.record = written(mind.record, one, now);
+    const cluster = world.clusters.get(keyOf(one.name))!;
+    tell(world, cluster, 'emptied', one.why);
+    world.work!.moveAway(cluster.key, world.now);
+  }
+}
