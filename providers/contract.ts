@@ -282,6 +282,14 @@ export type ClusterNetwork =
   | { container: { env: object[]; volumeMounts: object[]; [field: string]: unknown }; volumes: object[] }
   | 'none';
 
+/** How volumes of pods are made on the disks of machines. */
+export interface MachineVolumes {
+  /** Folder of each machine that lives as long as the machine does. */
+  readonly folder: string;
+  /** What a pod that makes and removes folders there runs in: an image that each machine has, and folders of the machine with a shell. */
+  readonly helper: { readonly image: string; readonly folders: readonly string[] };
+}
+
 /**
  * Makes machines for hosted control planes. Every method is idempotent and safe to repeat after a crash at any point;
  * none keeps state outside the objects that it makes (which carry the shoot's labels or tags), and none waits for a
@@ -315,6 +323,9 @@ export interface Provider {
    * outdated, and the caller drains and removes these as new ones become nodes. Absent: the provider rolls them by itself.
    */
   rolledByCaller?: boolean;
+
+  /** Volumes on the disks of its machines, for a default StorageClass. Absent: such a cluster has none by itself. */
+  readonly machineVolumes?: MachineVolumes;
 
   /** The cloud's managed service, for mode Managed. */
   readonly managed?: ManagedClusters;

@@ -93,7 +93,9 @@ export class ImageImporter {
 
 /** Made after the garden is up, so that pods may ask for them before they are there. */
 export const EXPECTED_IMAGES: string[] = [
-  ...([...SEED_IMAGES, 'coredns', 'kwok'] satisfies ImageName[]).map((name) => IMAGES[name].ref),
+  ...([...SEED_IMAGES, 'coredns', 'kwok', 'local-path-provisioner'] satisfies ImageName[]).map(
+    (name) => IMAGES[name].ref,
+  ),
   controlPlaneMachineImage(OWN_VERSION),
 ];
 /** Full names of images that are made only once somebody asks for one, with their versions. */
@@ -141,6 +143,8 @@ export async function fillImages(
       : []),
     // Late, because only simulated nodes need it and it takes minutes where it must be built.
     { make: tool('kwok'), here: true },
+    // Machines ask the mirror for it, once their cluster is Ready.
+    { make: tool('local-path-provisioner'), here: false },
     // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
     ...(hasMachines ? [{ make: () => buildControlPlaneMachineImage(toolchain), here: false }] : []),
   ];

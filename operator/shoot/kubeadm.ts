@@ -150,7 +150,11 @@ function clusterConfiguration(
       extraArgs: args({ 'kubelet-certificate-authority': `${PKI}/ca.crt`, profiling: 'false' }),
     },
     controllerManager: {
-      extraArgs: args({ 'node-cidr-mask-size': String(nodeMaskSize(networks.pods)), profiling: 'false' }),
+      extraArgs: args({
+        'node-cidr-mask-size': String(nodeMaskSize(networks.pods)),
+        profiling: 'false',
+        ...(place === 'seed' && VOLUME_PLUGINS[minorOf(version)]),
+      }),
     },
     scheduler: { extraArgs: args({ profiling: 'false' }) },
     etcd: {
@@ -173,5 +177,15 @@ const SEED_ETCD = {
   // And for that reason peers do not come from the addresses in their certificates.
   'peer-skip-client-san-verification': 'true',
 };
+
+/**
+ * kubeadm before 1.36 has this folder made, by default below /usr, which is the host's and read-only in a machine of the seed: the controller
+ * manager would never start.
+ */
+const VOLUME_PLUGINS: Readonly<Record<string, Record<string, string>>> = {
+  '1.35': { 'flex-volume-plugin-dir': '/var/lib/kubelet/volume-plugins' },
+};
+
+const minorOf = (version: string): string => version.split('.', 2).join('.');
 
 const args = (values: Record<string, string>) => Object.entries(values).map(([name, value]) => ({ name, value }));

@@ -4,6 +4,8 @@ export const ETCD_VERSION = '3.7.3';
 export const COREDNS_VERSION = '1.15.0';
 /** Version of both ends of the tunnel from an API server to machines outside of its seed. */
 export const KONNECTIVITY_VERSION = '0.36.0';
+/** Version of what makes volumes on the machines of new clusters. */
+export const LOCAL_PATH_VERSION = '0.0.30';
 
 /** Image of a Kubernetes control plane component at a version such as `1.36.3`. */
 export const kubernetesImage = (component: string, version: string): string =>
@@ -11,6 +13,7 @@ export const kubernetesImage = (component: string, version: string): string =>
 
 export const ETCD_IMAGE = `registry.k8s.io/etcd:${ETCD_VERSION}-0`;
 export const COREDNS_IMAGE = `registry.k8s.io/coredns/coredns:v${COREDNS_VERSION}`;
+export const LOCAL_PATH_IMAGE = `docker.io/rancher/local-path-provisioner:v${LOCAL_PATH_VERSION}`;
 
 /** Image of one end of that tunnel. */
 export const konnectivityImage = (end: 'proxy-server' | 'proxy-agent'): string =>

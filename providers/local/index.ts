@@ -20,6 +20,7 @@ import { controlPlaneMachines } from './control-plane.ts';
 import { machineOf } from './machine.ts';
 import { machineFiles } from './machine-files.ts';
 import { MARKS_ANNOTATION, poolReplicaSet, poolSecret } from './machine-pod.ts';
+import { machineVolumes } from './machine-volumes.ts';
 
 /** Machines are privileged pods of a ReplicaSet per pool, in the shoot's namespace in the seed. */
 export const local: Provider = {
@@ -30,6 +31,7 @@ export const local: Provider = {
   needsBootstrapToken: true,
   rolledByCaller: true,
   backups: directoryBuckets('local'),
+  machineVolumes,
   controlPlaneMachines,
   clusterNetwork: apiServerNetwork,
 

@@ -16,7 +16,7 @@ import { type Report, renderMarkdown, renderText } from './report.ts';
 import { Bench } from './scenarios.ts';
 
 const RESULTS = fileURLToPath(new URL('../../test-results', import.meta.url));
-const IMAGES: ImageName[] = [...SEED_IMAGES, 'pause', 'coredns', 'kwok', 'echo'];
+const IMAGES: ImageName[] = [...SEED_IMAGES, 'pause', 'coredns', 'kwok', 'local-path-provisioner', 'echo'];
 
 const began = performance.now();
 const say = (text: string) => process.stderr.write(`bench: ${secondsSince(began).toFixed(0).padStart(4)} s: ${text}\n`);

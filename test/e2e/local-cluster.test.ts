@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -9,6 +9,7 @@ import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
 import { parseBytes, parseCpu } from '../../operator/api/quantity.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { IMAGES } from '../../operator/garden/images/catalog.ts';
+import { StateDirectory } from '../../operator/garden/state.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   type CertificateSigningRequest,
@@ -18,9 +19,11 @@ import {
   type KubeObject,
   NODES,
   type Node,
+  type PersistentVolumeClaim,
   PODS,
   type Pod,
   PVCS,
+  PVS,
   SECRETS,
   type Secret,
   SHOOTS,
@@ -35,6 +38,7 @@ import {
   e2e,
   follow,
   forwardPort,
+  garden,
   gardenClient,
   kubeconfigFile,
   kubectl,
@@ -62,7 +66,9 @@ import {
 import { timed } from '../kit/timed.ts';
 import {
   aggregatedAPI,
+  claimOf,
   convertedCRD,
+  DATA,
   echoService,
   run,
   untilPods,
@@ -392,6 +398,28 @@ e2e('a local cluster with two nodes', () => {
       // Through the API server, which checks the certificate.
       expect(await client.request('GET', `/api/v1/nodes/${metadata.name}/proxy/healthz`)).toBe('ok');
     }
+  });
+
+  it('keeps what a pod wrote into a claim without a class for the next pod, and removes it with the claim', async () => {
+    await client.apply(claimOf('kept'));
+    const sh = (pod: Pod | undefined, command: string) =>
+      kubectl(['exec', pod?.metadata.name ?? '', '--', '/bin/sh', '-c', command], { kubeconfig });
+    const [first] = await run(client, { name: 'keeper', claim: 'kept' });
+    ok(await sh(first, `echo as it was > ${DATA}/note`));
+    ok(await kubectl(['delete', 'pod', first!.metadata.name, '--wait'], { kubeconfig }));
+    const isAnother = ([one]: Pod[]) => one !== undefined && one.metadata.uid !== first?.metadata.uid;
+    const [second] = await untilPods(client, 'keeper', isAnother, 'to be made anew');
+    expect(ok(await sh(second, `cat ${DATA}/note`))).toBe('as it was\n');
+    const claim = await client.get<PersistentVolumeClaim>(PVCS, 'kept', 'default');
+    expect(claim).toMatchObject({ status: { phase: 'Bound' }, spec: { storageClassName: 'coppice-local' } });
+    const machine = (await seedPods(cluster)).find(({ metadata }) => metadata.name === second?.spec.nodeName);
+    const volumes = ['volumes', 'kubernetes.io~empty-dir', 'var', 'lib', 'coppice', 'volumes'];
+    const disks = new StateDirectory(garden.home).path('seed', 'kubelet', 'pods');
+    const folders = () => readdir(join(disks, machine!.metadata.uid!, ...volumes));
+    expect(await folders()).toHaveLength(1);
+    ok(await kubectl(['delete', 'deployment/keeper', 'pvc/kept', '--wait'], { kubeconfig }));
+    await expect.poll(folders).toEqual([]);
+    await expect.poll(async () => (await client.list(PVS)).items).toEqual([]);
   });
 
   it('says that NetworkPolicies have no effect, where people look', async () => {

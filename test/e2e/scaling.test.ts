@@ -73,8 +73,8 @@ e2e('scaling', () => {
 
     it('gives up the emptiest node, though it is not the youngest', async () => {
       const others = readyNames((await client.list<Node>(NODES)).items).filter((name) => name !== first);
-      // More than the two pods of CoreDNS that the first node may have.
-      await Promise.all(others.map((node, i) => run(client, { name: `busy-${i}`, replicas: 3, node })));
+      // More than the pods of the system that the first node may have: two of CoreDNS, and the provisioner of volumes.
+      await Promise.all(others.map((node, i) => run(client, { name: `busy-${i}`, replicas: 4, node })));
       await scale(2);
       await untilReady(cluster);
       const left = await untilNodes(client, (nodes) => nodes.length === 2, 'to be two');

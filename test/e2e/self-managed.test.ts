@@ -37,7 +37,7 @@ import {
 } from '../kit/garden.ts';
 import { beyondHeartbeats, eventsSince, quiet } from '../kit/idle.ts';
 import { difference, writes } from '../kit/metrics.ts';
-import { echoService, run, untilPods } from '../kit/workload.ts';
+import { claimOf, echoService, run, untilPods } from '../kit/workload.ts';
 
 /** kubeadm's image may still be made in a fresh garden, and its control plane takes half a minute on a busy machine. */
 const BEGIN_MS = 12 * 60_000;
@@ -109,6 +109,12 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     expect(ok(await exec('get', 'https://kubernetes.default.svc/readyz'))).toBe('ok');
     const log = await kubectl(['logs', '-n', 'kube-system', `kube-scheduler-${machine(0)}`], { kubeconfig });
     expect(ok(log)).not.toBe('');
+  });
+
+  it('gives a claim without a class a volume of its other node', async () => {
+    await client.apply(claimOf('data'));
+    const [pod] = await run(client, { name: 'keeper', claim: 'data' });
+    expect(pod!.spec.nodeName).not.toBe(machine(0));
   });
 
   it('costs no write while nothing changes', async () => {

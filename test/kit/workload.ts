@@ -28,10 +28,18 @@ export interface Workload {
    * an aggregated API of any group.
    */
   serving?: KeyPair;
+  /** Name of a claim that is mounted at DATA, beside the folders of the machine by which there is `/bin/sh`. */
+  claim?: string;
 }
 
+/** Where the claim of a workload is mounted. */
+export const DATA = '/data';
+/** No image here has a shell: a machine has. */
+const SHELL = ['/bin', '/lib', '/lib64', '/usr/bin', '/usr/lib'];
+const shellVolume = (path: string) => `machine${path.replaceAll('/', '-')}`;
+
 /** A Deployment of the echo server on port 8080; its pods have the label `app`. */
-export function echo({ name, replicas = 1, node, spread, requests, serving }: Workload): Deployment {
+export function echo({ name, replicas = 1, node, spread, requests, serving, claim }: Workload): Deployment {
   const labels = { app: name };
   const antiAffinity = { labelSelector: { matchLabels: labels }, topologyKey: HOSTNAME };
   return {
@@ -66,13 +74,33 @@ export function echo({ name, replicas = 1, node, spread, requests, serving }: Wo
               ],
               readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1 },
               ...(requests && { resources: { requests } }),
+              ...(claim && {
+                volumeMounts: [
+                  { name: 'data', mountPath: DATA },
+                  ...SHELL.map((path) => ({ name: shellVolume(path), mountPath: path, readOnly: true })),
+                ],
+              }),
             },
           ],
+          ...(claim && {
+            volumes: [
+              { name: 'data', persistentVolumeClaim: { claimName: claim } },
+              ...SHELL.map((path) => ({ name: shellVolume(path), hostPath: { path } })),
+            ],
+          }),
         },
       },
     },
   };
 }
+
+/** A claim that names no class. */
+export const claimOf = (name: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name, namespace: 'default' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '16Mi' } } },
+});
 
 /** A Service of that name on port 80, or another, for the pods of `echo`. */
 export const echoService = (name: string, port = 80, targetPort = 8080): KubeObject => ({

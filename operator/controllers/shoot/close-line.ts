@@ -12,6 +12,8 @@ export async function closeLine(state: ShootState, usable?: ShootState['usable']
   state.usableFor = undefined;
   state.systemApplied = undefined;
   state.systemRefused = undefined;
+  state.volumesApplied = undefined;
+  state.volumesRefused = undefined;
   state.draining.clear();
   await connection?.stop();
 }

@@ -142,7 +142,11 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
  * In a cluster that has served, a refusal by its own admission policy keeps no machine from being made: the rest is applied.
  * @returns what was refused, first words first; undefined: nothing
  */
-async function applySystem(op: Operation, objects: KubeObject[], signal: AbortSignal): Promise<string | undefined> {
+export async function applySystem(
+  op: Operation,
+  objects: KubeObject[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
   try {
     await inside(op).applyAll(objects, signal);
     return undefined;

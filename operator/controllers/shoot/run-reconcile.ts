@@ -5,6 +5,7 @@ import { endDriftLook, lookForDrift, noteMended } from './drift/drift.ts';
 import { MACHINE_KNOWN_MS } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
 import { runFlow } from './run-flow.ts';
+import { refusedOf } from './state.ts';
 import { NODES_LEAVING } from './status/node-conditions.ts';
 import { tellFailures } from './tell-failures.ts';
 import { tellStatus } from './tell-status.ts';
@@ -85,7 +86,7 @@ function nextLookMs(op: Operation, told: ShootStatus | undefined): number {
   // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
   const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
   if (strays) sleeps.push(provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
-  if (state.usable?.ok === false || state.systemRefused) sleeps.push(ACCESS_MS);
+  if (state.usable?.ok === false || refusedOf(state)) sleeps.push(ACCESS_MS);
   // It was made in spite of that, and can do so now.
   if (!op.sleeps && strategy.maySleep && shoot.spec.hibernation?.enabled) sleeps.push(0);
   return Math.max(1000, Math.min(strategy.longestSleepMs, ...sleeps));

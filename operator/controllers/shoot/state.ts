@@ -39,6 +39,9 @@ export interface ShootState {
   systemApplied: string | undefined;
   /** What of it an admission policy of the shoot refused. */
   systemRefused: string | undefined;
+  /** The same of what makes volumes on its machines. */
+  volumesApplied: string | undefined;
+  volumesRefused: string | undefined;
   nextRenewal: Date | undefined;
   /** The keys (version of their Secret, and what they depend on) that need nothing until nextRenewal. */
   soundKeys: string | undefined;
@@ -76,6 +79,8 @@ export const newShootState = (): ShootState => ({
   draining: new Map(),
   systemApplied: undefined,
   systemRefused: undefined,
+  volumesApplied: undefined,
+  volumesRefused: undefined,
   nextRenewal: undefined,
   soundKeys: undefined,
   recordChangesAt: undefined,
@@ -86,6 +91,10 @@ export const newShootState = (): ShootState => ({
   dns: undefined,
   drift: undefined,
 });
+
+/** What an admission policy of the shoot refused of all that the operator applies there; undefined: nothing. */
+export const refusedOf = (state: Pick<ShootState, 'systemRefused' | 'volumesRefused'>): string | undefined =>
+  state.systemRefused ?? state.volumesRefused;
 
 /** Something of the shoot may look different. */
 export function noteChange(state: ShootState): void {

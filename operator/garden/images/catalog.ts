@@ -38,6 +38,11 @@ const catalog = {
   'kube-scheduler-1.35': kubernetes('kube-scheduler-1.35'),
   coredns: { ref: `registry.k8s.io/coredns/coredns:v${TOOLS.coredns.version}`, tool: 'coredns', path: '/coredns' },
   kwok: { ref: `registry.k8s.io/kwok/kwok:v${TOOLS.kwok.version}`, tool: 'kwok', path: '/usr/local/bin/kwok' },
+  'local-path-provisioner': {
+    ref: `docker.io/rancher/local-path-provisioner:v${TOOLS['local-path-provisioner'].version}`,
+    tool: 'local-path-provisioner',
+    path: '/usr/bin/local-path-provisioner',
+  },
   'proxy-server': konnectivity('proxy-server'),
   'proxy-agent': konnectivity('proxy-agent'),
   // One in every pod: two threads less and no heap growth are worth having.

@@ -62,6 +62,8 @@ const ETCD = '3.7.3';
 const KWOK = '0.8.0';
 const COREDNS = '1.15.0';
 const KONNECTIVITY = '0.36.0';
+/** The newest that the module proxy serves. */
+const LOCAL_PATH = '0.0.30';
 /** The release archive is of the 1.x line because the garden's containerd configuration (version 2) is tested on it. */
 const CONTAINERD = '1.7.35';
 const RUNC = '1.5.2';
@@ -240,6 +242,20 @@ const table = {
       ldflags: `${STRIP} -X sigs.k8s.io/kwok/pkg/consts.Version=${KWOK}`,
       group: 'kwok',
       weight: 70,
+    },
+  },
+  // After all that a first cluster needs to become Ready. Its project publishes images alone.
+  'local-path-provisioner': {
+    version: LOCAL_PATH,
+    accepts: 'any',
+    folders: [],
+    isStatic: true,
+    build: {
+      module: 'local-path-provisioner',
+      package: 'github.com/rancher/local-path-provisioner',
+      ldflags: `${STRIP} -X main.VERSION=v${LOCAL_PATH}`,
+      group: 'local-path-provisioner',
+      weight: 6,
     },
   },
   kubeadm: kubernetes('kubeadm', 'kubeadm', 30, KUBEADM_VERSION),

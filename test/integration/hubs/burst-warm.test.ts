@@ -2,7 +2,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ALPHA_API_VERSION, type BurstPolicy, LABELS, type WorkerCluster } from '../../../operator/api/index.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
-import { BURSTPOLICIES, type KubeObject, NODES, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import {
+  BURSTPOLICIES,
+  type KubeObject,
+  NODES,
+  PDBS,
+  type Pod,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import type { TestApiserver } from '../../kit/apiserver.ts';
 import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
@@ -10,9 +18,17 @@ import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
 const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
 let scene: HubScene;
+/** The API server of the cluster that is emptied. */
+let emptied: TestApiserver;
 
-/** Work that Karmada has no room for. */
-async function bind(): Promise<void> {
+const DYNAMIC = {
+  replicaSchedulingType: 'Divided',
+  replicaDivisionPreference: 'Weighted',
+  weightPreference: { dynamicWeight: 'AvailableReplicas' },
+};
+
+/** Work that Karmada has no room for; or that it has placed, so many replicas by cluster. */
+async function bind(placed: Readonly<Record<string, number>> = {}): Promise<void> {
   const { client } = scene.garden;
   const binding: KubeObject = {
     apiVersion: 'work.karmada.io/v1alpha2',
@@ -20,14 +36,18 @@ async function bind(): Promise<void> {
     metadata: { name: 'web-deployment', namespace: 'shop' },
     spec: {
       resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' },
-      replicas: 3,
+      replicas: Object.values(placed).reduce((sum, replicas) => sum + replicas, 0) || 3,
       replicaRequirements: { resourceRequest: { cpu: '1', memory: '1Gi' } },
-      clusters: [],
+      placement: { replicaScheduling: DYNAMIC },
+      clusters: Object.entries(placed).map(([name, replicas]) => ({ name, replicas })),
     },
   };
   const { apiVersion, kind, metadata } = await client.apply(binding, { resource: RESOURCEBINDINGS, force: true });
-  const refused = { status: 'False', reason: 'Unschedulable', message: '0/0 clusters are available' };
-  const conditions = [{ type: 'Scheduled', lastTransitionTime: '2026-11-23T12:00:00Z', ...refused }];
+  const scheduled =
+    Object.keys(placed).length > 0
+      ? { status: 'True', reason: 'Success', message: '' }
+      : { status: 'False', reason: 'Unschedulable', message: '0/0 clusters are available' };
+  const conditions = [{ type: 'Scheduled', lastTransitionTime: '2026-11-23T12:00:00Z', ...scheduled }];
   await client.apply(
     { apiVersion, kind, metadata: { name: metadata.name, namespace: 'shop' }, status: { conditions } },
     { resource: RESOURCEBINDINGS, subresource: 'status', force: true },
@@ -40,7 +60,11 @@ const policy = () => scene.garden.client.getOrUndefined<BurstPolicy>(BURSTPOLICI
 
 beforeAll(async () => {
   // With the rights that the chart gives, and no more.
-  scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, ['karmada'], 'chart');
+  scene = await HubScene.start(
+    { type: 'Karmada', karmada: { renewsTokens: true, evicts: true } },
+    ['karmada'],
+    'chart',
+  );
   const { client } = scene.garden;
   const standIn = new KarmadaStandIn(client, scene.member.client);
   await standIn.start();
@@ -55,12 +79,24 @@ beforeAll(async () => {
     metadata: { name: 'karmada', namespace: 'kube-system' },
     stringData: { value: scene.garden.kubeconfig },
   });
+  const full = await scene.addMember('private', '16', '32Gi');
+  emptied = await scene.addMember('emptied', '4', '8Gi');
+  // Of a node that nobody has made ready the API server says so for ever, where no controller of nodes runs.
+  for (const one of [scene.member, full, emptied])
+    await one.client.mergePatch(NODES, 'one', undefined, { spec: { taints: null } });
   const clusterSelector = { matchLabels: { fleet: 'production' } };
   await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
   runBurst(scene);
   await scene.startOperator();
 });
 afterAll(() => scene?.stop());
+
+/** Taints of a Cluster of the hub, by their effects. */
+const taintsOf = async (memberName: string): Promise<string[]> => {
+  type Tainted = KubeObject & { spec: { taints?: { effect: string }[] } };
+  const { spec } = await scene.garden.client.get<Tainted>(CLUSTERS, memberName);
+  return (spec.taints ?? []).map(({ effect }) => effect);
+};
 
 it('keeps a warm cluster in the hub, which places nothing there, and has it opened at once when work waits', async () => {
   const { client } = scene.garden;
@@ -82,8 +118,6 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
   const [made] = await clusters();
   const { name } = made!.metadata;
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
-  // Of a node that nobody has made ready the API server says so for ever, where no controller of nodes runs.
-  await scene.member.client.mergePatch(NODES, 'one', undefined, { spec: { taints: null } });
   scene.open([], 'demo', name);
   await scene.until(
     'the cluster to wait warm',
@@ -92,11 +126,7 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
   await expect.poll(async () => (await policy())?.status?.clusters?.[0]?.phase, PATIENCE).toBe('Warm');
   expect(scene.state('test', name)).toBe('Joining');
   const { memberName = '' } = scene.membership('test', name)!.status!;
-  const taints = async () =>
-    (
-      (await client.get<KubeObject & { spec: { taints?: { effect: string }[] } }>(CLUSTERS, memberName)).spec.taints ??
-      []
-    ).map(({ effect }) => effect);
+  const taints = () => taintsOf(memberName);
   expect(await taints()).toContain('NoSchedule');
 
   await bind();
@@ -113,3 +143,96 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(policy, PATIENCE).toBeUndefined();
 }, 120_000);
+
+/** A replica of web, which a Deployment has made. */
+const replica = (name: string, cpu = '1'): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name,
+    namespace: 'shop',
+    labels: { app: 'web', 'pod-template-hash': '5d4f' },
+    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-5d4f', uid: 'web', controller: true }],
+  },
+  spec: { nodeName: 'one', containers: [{ name: 'web', resources: { requests: { cpu, memory: '1Gi' } } }] },
+});
+
+it('has a cluster with little work emptied by its hub when the others have room, and gives it back; one that must not be disturbed it leaves alone', async () => {
+  const { client } = scene.garden;
+  await scene.makeCluster({ fleet: 'production' }, 'private');
+  const resource = { cpu: '15', memory: '30Gi' };
+  const status = { resource: { total: resource, available: resource, continuous: resource } };
+  await client.mergePatch(WORKERCLUSTERS, 'private', 'shop', { status }, { subresource: 'status' });
+  const others = [replica('other', '15')];
+  scene.open(others, 'private');
+  await scene.until('the private cluster to join', () => scene.state('test', 'private') === 'Joined');
+
+  const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
+  await bind();
+  await client.create({
+    apiVersion: ALPHA_API_VERSION,
+    kind: 'BurstPolicy',
+    metadata: { name: 'peak', namespace: 'shop' },
+    spec: {
+      hub: 'test',
+      trigger: { pendingFor: '1s' },
+      candidates: [{ name: 'cloud', template: { metadata: { labels: { fleet: 'production' } }, spec } }],
+      maximumClusters: 1,
+      budget: { hourly: '1' },
+      scaleIn: { idleFor: '1s', minimumLife: '1s', consolidationPolicy: 'WhenEmptyOrUnderutilized' },
+      cooldown: { scaleOut: '1s', scaleIn: '1s' },
+    },
+  });
+  const bought = async () => (await clusters()).find(({ metadata }) => metadata.labels?.[LABELS.burstPolicy]);
+  await expect.poll(bought, PATIENCE).toBeDefined();
+  const { name } = (await bought())!.metadata;
+  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
+  const pods = ['web-1', 'web-2', 'web-3'].map((one) => replica(one));
+  scene.open(pods, 'emptied', name);
+  await scene.until('the cluster to join', () => scene.state('test', name) === 'Joined');
+  const { memberName = '' } = scene.membership('test', name)!.status!;
+  await bind({ [memberName]: 3 });
+  const shown = async () => (await policy())?.status?.clusters?.[0];
+  await expect.poll(async () => (await policy())?.status?.demand, PATIENCE).toEqual([]);
+
+  // The peak is over, and one replica is left there. The others have no room for it.
+  pods.length = 1;
+  await bind({ [memberName]: 1 });
+  await expect.poll(shown, PATIENCE).toMatchObject({ stays: expect.stringContaining('not enough room elsewhere') });
+  // They have, and a budget forbids that it is disturbed.
+  await emptied.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  await emptied.client.apply({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { minAvailable: 1, selector: { matchLabels: { app: 'web' } } },
+  });
+  others.length = 0;
+  await expect.poll(shown, PATIENCE).toMatchObject({ stays: expect.stringContaining('PodDisruptionBudget shop/web') });
+  expect(await taintsOf(memberName)).toEqual([]);
+
+  await emptied.client.delete(PDBS, 'web', 'shop');
+  await expect.poll(() => taintsOf(memberName), PATIENCE).toEqual(expect.arrayContaining(['NoSchedule', 'NoExecute']));
+  expect(await shown()).toMatchObject({ phase: 'Emptying' });
+  expect((await bought())!.metadata.deletionTimestamp).toBeUndefined();
+  await bind({ [scene.membership('test', 'private')!.status!.memberName!]: 1 });
+  // Nothing is placed there any more, and its last pod ends.
+  await scene.until(
+    'the hub to be done',
+    () =>
+      scene
+        .membership('test', name)
+        ?.status?.conditions?.some(({ type, status: is }) => type === 'Drained' && is === 'True') === true,
+  );
+  expect((await bought())!.metadata.deletionTimestamp).toBeUndefined();
+  pods.length = 0;
+  await expect.poll(async () => (await bought())?.metadata.deletionTimestamp, PATIENCE).toBeDefined();
+  await scene.until('the cluster to leave the hub', () => scene.membership('test', name) === undefined);
+  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
+  await expect.poll(async () => (await policy())?.status?.clusterCount, PATIENCE).toBe(0);
+  expect((await policy())!.status!.decisions!.map(({ action }) => action)).toEqual(['Remove', 'Empty', 'Buy']);
+
+  await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
+  await client.delete(BURSTPOLICIES, 'peak', 'shop');
+  await expect.poll(policy, PATIENCE).toBeUndefined();
+}, 180_000);

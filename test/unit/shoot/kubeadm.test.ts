@@ -25,6 +25,16 @@ describe('what kubeadm is told', () => {
     expect(sans('192.0.2.7')).toEqual(['localhost', '127.0.0.1', '10.1.0.10', '192.0.2.7']);
   });
 
+  it('keeps volume plugins of Kubernetes 1.35 below /var in the seed, where a machine can write', () => {
+    const ofManager = (...given: Parameters<typeof kubeadmInit>) =>
+      (kubeadmInit(...given)[1] as { controllerManager: { extraArgs: object[] } }).controllerManager.extraArgs;
+    const folder = { name: 'flex-volume-plugin-dir', value: '/var/lib/kubelet/volume-plugins' };
+    const older = { ...values, version: '1.35.4' };
+    expect(ofManager(older)).toContainEqual(folder);
+    expect(ofManager(older, 'cloud')).not.toContainEqual(folder);
+    expect(ofManager(values)).not.toContainEqual(folder);
+  });
+
   it('takes the authorities from the operator, each with its key', () => {
     const files = kubeadmAuthorities(pki);
     for (const id of ['ca', 'etcd/ca', 'front-proxy-ca']) {

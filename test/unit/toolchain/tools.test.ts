@@ -32,6 +32,7 @@ test('versions in the table are those of the committed modules', () => {
     ['pulumi', 'github.com/pulumi/pulumi/pkg/v3 v'],
     ['proxy-server', 'sigs.k8s.io/apiserver-network-proxy v'],
     ['proxy-agent', 'sigs.k8s.io/apiserver-network-proxy v'],
+    ['local-path-provisioner', 'github.com/rancher/local-path-provisioner v'],
     ['argo-cd', 'github.com/argoproj/argo-cd/v2 v'],
   ] as const;
   for (const [name, line] of modules) {
@@ -50,10 +51,12 @@ test('profiles of local machines and of simulated ones offer the versions that c
 
 test('libraries that Kubernetes has too are at its version, so that they are compiled once', () => {
   const ours = versionsIn('kubernetes');
-  for (const module of ['coredns', 'kwok', 'konnectivity', 'argo-cd']) {
+  for (const module of ['coredns', 'kwok', 'konnectivity', 'local-path-provisioner', 'argo-cd']) {
     const apart = module === 'argo-cd' ? OF_OLD_KUBERNETES : /^go\.etcd\.io\/etcd\//;
     const shared = [...versionsIn(module)].filter(([name]) => ours.has(name) && !apart.test(name));
-    expect(shared.length, module).toBeGreaterThan(module === 'konnectivity' ? 40 : 50);
+    expect(shared.length, module).toBeGreaterThan(
+      ['konnectivity', 'local-path-provisioner'].includes(module) ? 40 : 50,
+    );
     expect(
       shared.filter(([name, version]) => ours.get(name) !== version),
       module,

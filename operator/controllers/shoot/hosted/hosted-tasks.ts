@@ -22,6 +22,7 @@ import {
 } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
+import { volumeTasks } from '../volume-tasks.ts';
 import { reserveAddresses } from './addresses.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
 import { etcdSizeAwake } from './hibernation-tasks.ts';
@@ -144,6 +145,7 @@ export function reconcileTasks(op: Operation): Task[] {
     ...machineTasks(op, ['api-server-version']),
     nodesReadyTask(op, ['controller-manager', 'provider-components']),
     systemReadyTask(op, ['scheduler']),
+    ...volumeTasks(op),
     {
       id: 'control-plane-ready',
       title: 'Waiting for the control plane',

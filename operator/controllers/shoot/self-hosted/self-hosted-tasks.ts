@@ -15,6 +15,7 @@ import {
 } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
+import { volumeTasks } from '../volume-tasks.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { notReady } from './not-ready.ts';
 import { noteIn } from './self-hosted.ts';
@@ -77,6 +78,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
     ...machineTasks(op),
     nodesReadyTask(op, []),
     systemReadyTask(op, []),
+    ...volumeTasks(op),
     {
       id: 'control-plane-ready',
       title: 'Waiting for the control plane',

@@ -10,6 +10,7 @@ import { outcomesOf } from '../dns/dns-records.ts';
 import { driftCondition } from '../drift/drift.ts';
 import type { Operation } from '../operation.ts';
 import { type PodProblem, podProblems } from '../pod-problems.ts';
+import { refusedOf } from '../state.ts';
 
 /** What is known of every shoot, whatever stands behind it. */
 export interface CommonFacts {
@@ -89,7 +90,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
     problems: podProblems(op.seed.podsOf(keyOf(shoot))),
     ...(values.machinesOutside && { tunnel: true }),
     ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
-    ...(state.systemRefused && { systemRefused: state.systemRefused }),
+    systemRefused: refusedOf(state),
     draining: [...state.draining.values()],
     ...(records.length > 0 && { records, named }),
     drift: driftCondition(op, shoot),

@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest';
+import type { KubeObject } from '../../../operator/api/meta.ts';
+import { IMAGES } from '../../../operator/garden/images/catalog.ts';
+import { machineStorageClass, provisioner, provisionerAccess } from '../../../operator/shoot/machine-volumes.ts';
+import { local } from '../../../providers/local/index.ts';
+import { PAUSE_IMAGE } from '../../../providers/local/machine-files.ts';
+import { HOST_FOLDERS } from '../../../providers/local/machine-pod.ts';
+
+const settings = local.machineVolumes!;
+const objects = [...provisionerAccess(settings), provisioner(settings)];
+const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
+const [{ data: files }] = ofKind('ConfigMap') as [KubeObject & { data: Record<string, string> }];
+const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class';
+const existing = (name: string, isDefault: boolean) => ({
+  metadata: { name, annotations: { [IS_DEFAULT]: String(isDefault) } },
+});
+
+it('a claim without a class gets a volume of the machine that its pod comes to', () => {
+  const [storageClass] = machineStorageClass([]);
+  expect(storageClass).toMatchObject({
+    metadata: { annotations: { [IS_DEFAULT]: 'true', defaultVolumeType: 'local' } },
+    volumeBindingMode: 'WaitForFirstConsumer',
+    reclaimPolicy: 'Delete',
+  });
+  const { args } = provisioner(settings).spec.template.spec.containers[0];
+  expect(args).toContain(`--provisioner-name=${storageClass!.provisioner}`);
+});
+
+it('a default class of somebody else stays the default, and what people made of ours stays', () => {
+  expect(machineStorageClass([existing('fast', true)])[0]?.metadata.annotations?.[IS_DEFAULT]).toBe('false');
+  expect(machineStorageClass([existing('fast', false)])[0]?.metadata.annotations?.[IS_DEFAULT]).toBe('true');
+  expect(machineStorageClass([existing('coppice-local', false)])).toEqual([]);
+});
+
+it('the provisioner may write volumes, Events, and pods of its own namespace, give claims back, and read no Secret', () => {
+  const rulesOf = (kind: string) =>
+    ofKind(kind).flatMap(({ rules }) => rules as { resources: string[]; verbs: string[] }[]);
+  const may = (kind: string, verb: string) =>
+    rulesOf(kind).flatMap(({ resources, verbs }) => (verbs.includes(verb) ? resources : []));
+  expect(may('ClusterRole', 'create')).toEqual(['persistentvolumes', 'events']);
+  expect(may('ClusterRole', 'delete')).toEqual(['persistentvolumes']);
+  // Else a claim whose machine went before its volume was made would wait for that machine for ever.
+  expect(may('ClusterRole', 'update')).toEqual(['persistentvolumeclaims']);
+  expect(may('Role', 'create')).toEqual(['pods']);
+  expect([...rulesOf('ClusterRole'), ...rulesOf('Role')].flatMap(({ resources }) => resources)).not.toContain(
+    'secrets',
+  );
+  const [pod] = ofKind('Deployment').map(({ spec }) => spec.template.spec);
+  expect(pod).toMatchObject({ securityContext: { runAsNonRoot: true } });
+  expect(pod.containers[0].securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  });
+});
+
+it('asks for no image but those that a garden makes, and for no shell but that of the machine', () => {
+  const helper = JSON.parse(files['helperPod.yaml']!).spec;
+  expect(ofKind('Deployment')[0]!.spec.template.spec.containers[0].image).toBe(IMAGES['local-path-provisioner'].ref);
+  expect(helper.containers[0].image).toBe(PAUSE_IMAGE);
+  expect(helper.automountServiceAccountToken).toBe(false);
+  const paths = helper.volumes.map(({ hostPath }: { hostPath: { path: string } }) => hostPath.path);
+  expect(paths.filter((path: string) => !HOST_FOLDERS.includes(path))).toEqual([]);
+  expect(helper.containers[0].volumeMounts.every(({ readOnly }: { readOnly: boolean }) => readOnly)).toBe(true);
+});
+
+it('keeps volumes where a machine keeps what outlives a restart of its container', () => {
+  const { nodePathMap } = JSON.parse(files['config.json']!);
+  expect(nodePathMap[0].paths[0]).toMatch(/^\/var\//);
+});
+
+it('other files make a new provisioner, which reads them when it starts', () => {
+  const moved = provisioner({ ...settings, folder: '/var/elsewhere' });
+  expect(moved.spec.template.metadata).not.toEqual(provisioner(settings).spec.template.metadata);
+});
