@@ -6,6 +6,10 @@ import { fileURLToPath } from 'node:url';
 interface Opened {
   opened: true;
 }
+/** All are handed over, and the process that made them accepts nobody any more. */
+interface HandedOver {
+  done: true;
+}
 interface Failed {
   error: string;
 }
@@ -60,10 +64,12 @@ function openInNamespace(
     const hosts = [...new Set(wanted.map(({ host }) => host))].join(', ');
     const fail = (why: string) => reject(new Error(`cannot listen on port ${port} of ${hosts} in the seed: ${why}`));
     let isDone = false;
-    child.on('message', (message: Opened | Failed, handle) => {
-      if ('opened' in message) sockets.push(handle as Server | Socket);
-      isDone = 'error' in message || sockets.length === wanted.length;
-      if (!isDone) return;
+    child.on('message', (message: Opened | HandedOver | Failed, handle) => {
+      if ('opened' in message) {
+        sockets.push(handle as Server | Socket);
+        return;
+      }
+      isDone = true;
       child.disconnect();
       if ('error' in message) fail(message.error);
       else resolve(sockets);
@@ -102,7 +108,12 @@ async function serveAsChild(port: number, wanted: readonly Wanted[]): Promise<vo
     const sockets = await Promise.all(
       wanted.map(({ protocol, host }) => (protocol === 'tcp' ? listen(host, port) : bind(host, port))),
     );
-    for (const socket of sockets) process.send?.({ opened: true } satisfies Opened, socket);
+    for (const socket of sockets) {
+      await new Promise((resolve) => process.send?.({ opened: true } satisfies Opened, socket, undefined, resolve));
+      // Whoever connects from now on would be accepted here too, and lost with this process.
+      await new Promise<void>((resolve) => void socket.close(() => resolve()));
+    }
+    process.send?.({ done: true } satisfies HandedOver);
   } catch (error) {
     process.send?.({ error: (error as Error).message } satisfies Failed);
   }
