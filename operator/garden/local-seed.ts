@@ -13,9 +13,9 @@ import { mirrorHosts } from './images/mirror.ts';
 import { networkNames } from './network.ts';
 import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { NodePorts } from './node-ports.ts';
-import { rootlessRoom } from './rootless-room.ts';
+import { rootlessNamespaces } from './rootless-namespaces.ts';
 import { EXPECTED_IMAGES, fillImages, IMAGES_ON_DEMAND, ImageImporter } from './seed-images.ts';
-import { rootRoom, type SeedRoom } from './seed-room.ts';
+import { rootNamespaces, type SeedNamespaces } from './seed-namespaces.ts';
 import type { GardenState } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
@@ -38,7 +38,7 @@ export class LocalSeed {
   #egress: Egress | undefined;
   #volumes: LocalVolumes | undefined;
   #nodePorts: NodePorts | undefined;
-  #room: SeedRoom | undefined;
+  #namespaces: SeedNamespaces | undefined;
   #versions: VersionsOnDemand | undefined;
 
   constructor(garden: GardenOfSeed) {
@@ -47,14 +47,14 @@ export class LocalSeed {
 
   /** Namespaces, cgroups, limits: all that the seed's processes start in. */
   async prepare(): Promise<void> {
-    this.#room = await (this.#garden.state.rootless ? rootlessRoom : rootRoom)(this.#garden);
+    this.#namespaces = await (this.#garden.state.rootless ? rootlessNamespaces : rootNamespaces)(this.#garden);
   }
 
   /** The seed's node, from containerd to Ready. The kubelet waits for `served`, everything before does not. */
   async start(served: Promise<KubeClient>): Promise<void> {
     const { directory, supervisor, state, toolchain, log } = this.#garden;
     const { ranges, ports } = state;
-    const { enter, enterNetwork, cgroup } = this.#room!;
+    const { enter, enterNetwork, cgroup } = this.#namespaces!;
     this.#garden.say('seed', 'getting tools');
     const [files, pause] = await Promise.all([
       toolchain.ensure([...NODE_TOOLS, 'kubelet', 'kube-proxy']),
@@ -165,7 +165,7 @@ export class LocalSeed {
   /** Pods and their shims; the garden's own processes go in their order. */
   async endPods(): Promise<void> {
     const own = this.#garden.supervisor.status().flatMap(({ pid }) => (pid ? [pid] : []));
-    await this.#room?.endPods(own);
+    await this.#namespaces?.endPods(own);
   }
 
   /** Ends what serves pods while they run. */

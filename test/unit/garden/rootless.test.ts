@@ -12,7 +12,7 @@ import { localSeed } from '../../../operator/garden/manifests.ts';
 import { containerdConfig, kubeletConfig } from '../../../operator/garden/node.ts';
 import { connectInSeed, nodePortsOf } from '../../../operator/garden/node-ports.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import { HOLDER, rootlessRoom } from '../../../operator/garden/rootless-room.ts';
+import { HOLDER, rootlessNamespaces } from '../../../operator/garden/rootless-namespaces.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { Supervisor } from '../../../operator/garden/supervisor.ts';
 import { silent } from '../../../operator/kube/log.ts';
@@ -54,7 +54,7 @@ it.skipIf(whyNot !== undefined)(`makes namespaces without root${whyNot ? ` (${wh
   const directory = new StateDirectory(home);
   await directory.make();
   const supervisor = new Supervisor({ directory, log: silent });
-  const room = await rootlessRoom({ directory, supervisor, state: { ranges } } as GardenOfSeed);
+  const room = await rootlessNamespaces({ directory, supervisor, state: { ranges } } as GardenOfSeed);
   try {
     // The seed sees itself as root, sees its own processes only, and has no way out.
     expect((await run([...room.enter, 'id', '-u'])).trim()).toBe('0');

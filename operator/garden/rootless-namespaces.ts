@@ -9,7 +9,7 @@ import { mountScript, ownFolders } from './mounts.ts';
 import { rootlessNetworkScript } from './network.ts';
 import { SYSTEM_PATH } from './node.ts';
 import type { ProcessRecord } from './processes.ts';
-import { type SeedRoom, seedFolders } from './seed-room.ts';
+import { type SeedNamespaces, seedFolders } from './seed-namespaces.ts';
 import type { StateDirectory } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
 
@@ -55,17 +55,17 @@ const accepts = (socketFile: string): Promise<boolean> =>
   });
 
 /** Namespaces that any user may make, as one process that holds them. What is in them is that user, and can do nothing else. */
-export async function rootlessRoom({ directory, supervisor, state }: GardenOfSeed): Promise<SeedRoom> {
+export async function rootlessNamespaces({ directory, supervisor, state }: GardenOfSeed): Promise<SeedNamespaces> {
   if (Buffer.byteLength(directory.seedSocket) > SOCKET_NAME_BYTES)
     throw new Error(`${directory.root} is too long a path for a socket in it: set COPPICE_HOME to a shorter one`);
   const binds = await seedFolders(directory);
-  const room = directory.path('ns', 'run');
+  const runFolder = directory.path('ns', 'run');
   const script = [
     'set -eu',
     `trap 'exit 0' TERM INT`,
     ...ownFolders(directory.home),
-    `mkdir -p '${room.replaceAll("'", "'\\''")}'`,
-    mountScript(binds, room, { settings: false }),
+    `mkdir -p '${runFolder.replaceAll("'", "'\\''")}'`,
+    mountScript(binds, runFolder, { settings: false }),
     rootlessNetworkScript(state.ranges),
     `: >${FURNISHED}`,
     // The first process of a namespace is waited for by nobody else, and is deaf to what it has no handler for.

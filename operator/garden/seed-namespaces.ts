@@ -8,7 +8,7 @@ import { enterNetwork, loadModules, networkExists, networkNames, setUpNetwork } 
 import type { StateDirectory } from './state.ts';
 
 /** What the seed's processes start in. */
-export interface SeedRoom {
+export interface SeedNamespaces {
   /** The words before a command that is to run in all of the seed's namespaces. */
   readonly enter: readonly string[];
   /** The same for its network alone, where the command sees the host's files. */
@@ -33,7 +33,7 @@ export async function seedFolders(directory: StateDirectory): Promise<Record<str
 }
 
 /** Namespaces, cgroups and limits that root makes. */
-export async function rootRoom({ directory, supervisor, state, log }: GardenOfSeed): Promise<SeedRoom> {
+export async function rootNamespaces({ directory, supervisor, state, log }: GardenOfSeed): Promise<SeedNamespaces> {
   const names = networkNames(directory.id);
   const cgroup = cgroupName(directory.id);
   const cgroups = new Cgroups((await readLayout())!, cgroup);
