@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { processesOfSession } from '../../../providers/pulumi/processes.ts';
+import { killSession, processesOfSession } from '../../../providers/pulumi/processes.ts';
 import type { StackRequest } from '../../../providers/pulumi/request.ts';
 import type { Failure } from '../../kit/cloud/index.ts';
 import { rotates } from '../../kit/rotation.ts';
@@ -101,7 +101,7 @@ describe('after a crash nothing is made twice', { timeout: PATIENCE_MS }, () => 
       await until(() => scene.parts(name).includes('cluster'));
       const worker = await until(() => workerOf(home, name));
       operator.kill('SIGKILL');
-      if (who !== 'the operator') for (const pid of processesOfSession(worker)) process.kill(pid, 'SIGKILL');
+      if (who !== 'the operator') killSession(worker);
       await once(operator, 'exit');
 
       const next = scene.runner({ home: name });
