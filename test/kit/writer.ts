@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorText } from '../../operator/api/errors.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import { CONFIGMAPS, type ConfigMap } from '../../operator/kube/resources.ts';
 
@@ -6,6 +7,10 @@ import { CONFIGMAPS, type ConfigMap } from '../../operator/kube/resources.ts';
 export class Writer {
   readonly acknowledged: string[] = [];
   refused = 0;
+  /** One after the other: whoever tries again meets the next server. */
+  mostRefusedInARow = 0;
+  /** What the last of them were told. */
+  readonly refusals: string[] = [];
   /** Between two that were confirmed. */
   longestPauseMs = 0;
   /** Value of the ConfigMap `counter` that was confirmed last. */
@@ -32,6 +37,7 @@ export class Writer {
     const path = '/api/v1/namespaces/default/configmaps';
     // One try each: a second one would hide whether the first was carried out.
     const options = { retries: 0, timeoutMs: 10_000 };
+    let inARow = 0;
     for (let i = 1; !this.#stopping.signal.aborted; i++) {
       const name = `key-${i}`;
       const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { writer: 'yes' } } };
@@ -46,11 +52,15 @@ export class Writer {
           ...options,
         });
         this.counter = i;
+        inARow = 0;
         const now = performance.now();
         this.longestPauseMs = Math.max(this.longestPauseMs, now - (this.#confirmedAt ?? now));
         this.#confirmedAt = now;
-      } catch {
+      } catch (error) {
         this.refused++;
+        this.mostRefusedInARow = Math.max(this.mostRefusedInARow, ++inARow);
+        this.refusals.splice(0, this.refusals.length - 4);
+        this.refusals.push(errorText(error));
       }
       await sleep(10);
     }
