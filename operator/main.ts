@@ -10,9 +10,11 @@ import { addressList } from './kube/address-guard.ts';
 import { KubeClient } from './kube/client.ts';
 import { gonePods } from './kube/gone-pods.ts';
 import { serveHealth } from './kube/health.ts';
+import { selfContainedKubeconfig } from './kube/kubeconfig.ts';
 import { LeaderElector } from './kube/leader.ts';
 import { steadyOutput } from './kube/log-output.ts';
 import { processMetrics, Registry } from './kube/metrics.ts';
+import { podDialer } from './kube/pod-tunnel.ts';
 import { replicaCheck } from './kube/replica-check.ts';
 import {
   CLOUDPROFILES,
@@ -148,6 +150,7 @@ async function main(): Promise<void> {
           metrics: registry,
           provider,
           dns: (name) => providers.named(name)?.dns,
+          dialPod: file ? podDialer(() => selfContainedKubeconfig(readFileSync(file, 'utf8'), file)) : undefined,
           state: { namespace, directory: data },
           attachable,
           clusterAPI: env.COPPICE_ATTACH_CLUSTER_API ?? '',

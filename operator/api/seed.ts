@@ -130,6 +130,13 @@ export const seedSpec = rules(
           .describe(
             'ClusterIP where machines can reach Services of the seed directly, otherwise NodePort or LoadBalancer.',
           ),
+        address: z
+          .ipv4()
+          .max(15)
+          .describe(
+            'Of type NodePort: the address at which node ports are reached. Absent: that of the oldest node that is Ready.',
+          )
+          .optional(),
       })
       .describe('How API servers of shoots are reached. Absent: ClusterIP.')
       .optional(),

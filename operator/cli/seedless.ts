@@ -1,37 +1,44 @@
 import { existsSync } from 'node:fs';
 import type { KubeObject } from '../api/meta.ts';
 import type { WorkerClusterSpec } from '../api/workercluster.ts';
-import { wayToSeed, whyNoNodes } from '../garden/capabilities.ts';
+import { seedPossible, wayToSeed } from '../garden/capabilities.ts';
 import type { Context } from './context.ts';
 import { CliError } from './errors.ts';
 import { gardenDirectory } from './garden.ts';
 import { howToCallCoppice } from './invocation.ts';
 import { WORKER_CLUSTER } from './kinds.ts';
 
-/**
- * Whether the garden that would be brought up has no seed. Throws CliError when one of `objects` cannot be without:
- * people hear it before tools are compiled for minutes, and not never.
- */
-export async function refuseWithoutSeed(
-  { env, options }: Pick<Context, 'env' | 'options'>,
-  objects: readonly KubeObject[],
-): Promise<boolean> {
-  if (options.text('seed-kubeconfig') !== undefined || existsSync(gardenDirectory(env).seedKubeconfig)) return false;
-  const why = await whyNoNodes();
-  if (why === undefined) return false;
-  const first = objects.find(isHosted);
-  if (first === undefined) return true;
-  throw new CliError(`nothing here can host WorkerCluster ${first.metadata.name}: ${why}`, {
+/** What the garden that is brought up can host. `simulated`: control planes, and nodes that are simulated. */
+export interface Hosting {
+  kind: 'all' | 'simulated' | 'nothing';
+  /** Why not all. */
+  why: string;
+}
+
+/** Looks before anything is made for it: tools may be compiled for minutes. */
+export async function hostingHere({ env, options }: Pick<Context, 'env' | 'options'>): Promise<Hosting> {
+  if (options.text('seed-kubeconfig') !== undefined || existsSync(gardenDirectory(env).seedKubeconfig))
+    return { kind: 'all', why: '' };
+  const { why, rootless } = await seedPossible();
+  return { kind: why ? 'nothing' : rootless ? 'simulated' : 'all', why: why ?? rootless ?? '' };
+}
+
+/** Throws CliError when one of `objects` can never come up here, so that nobody waits for it. */
+export function refuseImpossible({ kind, why }: Hosting, objects: readonly KubeObject[], env: Context['env']): void {
+  const isImpossible = { all: () => false, simulated: isOfLocalMachines, nothing: isHosted }[kind];
+  const first = objects.find((object) => object.kind === WORKER_CLUSTER.resource.kind && isImpossible(object));
+  if (first === undefined) return;
+  const what = kind === 'nothing' ? 'host' : 'make the nodes of';
+  throw new CliError(`nothing here can ${what} WorkerCluster ${first.metadata.name}: ${why}`, {
     advice: wayToSeed(`${howToCallCoppice(env)} start`),
   });
 }
 
-/** Whether a WorkerCluster needs a seed for certain. That of a cloud's profile may be managed, as its profile says. */
-function isHosted(object: KubeObject): boolean {
-  if (object.kind !== WORKER_CLUSTER.resource.kind) return false;
-  const { mode, cloudProvider = '' } = (object.spec ?? {}) as Partial<WorkerClusterSpec>;
-  return mode === 'Hosted' || /^(local|simulated)/.test(cloudProvider);
-}
+const specOf = (object: KubeObject) => (object.spec ?? {}) as Partial<WorkerClusterSpec>;
+const isOfLocalMachines = (object: KubeObject): boolean => /^local\b/.test(specOf(object).cloudProvider ?? '');
+/** For certain: that of a cloud's profile may be managed, as its profile says. */
+const isHosted = (object: KubeObject): boolean =>
+  specOf(object).mode === 'Hosted' || /^(local|simulated)/.test(specOf(object).cloudProvider ?? '');
 
 /** Whether a cluster comes up in a garden without a seed: what becomes of others is not waited for. */
 export const comesWithoutSeed = ({ spec }: { spec: Pick<WorkerClusterSpec, 'mode'> }): boolean =>

@@ -152,11 +152,14 @@ export class SeedRegistry {
   readonly #seeds = new Map<string, { access: SeedAccess; credentials: string }>();
   readonly #opening = new Map<string, Opening>();
   readonly #garden: KubeClient;
+  readonly #dialInGarden: PodDialer | undefined;
   readonly #log: Log;
   readonly #listeners = new Set<(shootKey: string, object: KubeObject) => void>();
 
-  constructor(garden: KubeClient, log: Log) {
+  /** @param dialInGarden the way to pods of a garden that is its own seed, where its Services cannot be reached */
+  constructor(garden: KubeClient, log: Log, dialInGarden?: PodDialer) {
     this.#garden = garden;
+    this.#dialInGarden = dialInGarden;
     this.#log = log;
   }
 
@@ -203,7 +206,7 @@ export class SeedRegistry {
       credentials === ''
         ? this.#garden
         : KubeClient.fromKubeconfig(credentials, undefined, { source: `the kubeconfig of seed ${name}` });
-    const dialPod = credentials === '' ? undefined : podDialer(credentials);
+    const dialPod = credentials === '' ? this.#dialInGarden : podDialer(credentials);
     let access: SeedAccess | undefined;
     try {
       const identity = await identityOf(client, signal);

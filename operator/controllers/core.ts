@@ -20,6 +20,7 @@ import { EventRecorder } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import type { Registry } from '../kube/metrics.ts';
+import type { PodDialer } from '../kube/pod-tunnel.ts';
 import {
   CLOUDPROFILES,
   type KubeObject,
@@ -49,6 +50,8 @@ export interface CoreOptions {
   readonly provider: (profile: CloudProfile, withAccount?: boolean) => Provider | undefined;
   /** Who keeps DNS zones. Absent: nobody does. */
   readonly dns?: DNSProviders;
+  /** The way to pods of the garden, for one whose Services cannot be reached. Absent: they can. */
+  readonly dialPod?: PodDialer | undefined;
   /** Where the state of clouds is kept that have no backend of their own. */
   readonly state: Omit<StateOptions, 'garden'>;
   readonly now?: () => Date;
@@ -59,7 +62,7 @@ export interface CoreOptions {
 }
 
 /** What the controllers of all kinds share: each `wire...` takes it. It knows no controller. */
-export interface Core extends Required<CoreOptions> {
+export interface Core extends Required<Omit<CoreOptions, 'dialPod'>> {
   /** See gardenIdentity. */
   readonly gardenID: string;
   /** Writes an Event about an object. */
@@ -156,7 +159,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     queues: { clusters: queue('workercluster'), shoots: queue('shoot') },
     queue,
     gardenApplier: new Applier(garden, (object) => knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object)),
-    registry: new SeedRegistry(garden, log),
+    registry: new SeedRegistry(garden, log, options.dialPod),
     openClusters: new OpenClusters(),
     sizes,
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),

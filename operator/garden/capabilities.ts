@@ -1,5 +1,6 @@
 import { readLayout } from './cgroups.ts';
 import { CommandError, run } from './command.ts';
+import { readText } from './files.ts';
 
 /** Why no real node can be made on this machine. Undefined when one can. */
 export async function whyNoNodes(): Promise<string | undefined> {
@@ -16,9 +17,54 @@ export async function whyNoNodes(): Promise<string | undefined> {
   return undefined;
 }
 
+/** Makes the namespaces of a rootless seed. `--pid`: whatever is in there ends with the first process. */
+export const UNSHARE = [
+  'unshare',
+  ...['--user', '--map-root-user', '--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'],
+];
+/** Why no ordinary user can make the namespaces of a rootless seed here, or undefined. */
+export async function whyNoNamespaces(): Promise<string | undefined> {
+  if (process.platform !== 'linux') return `user namespaces need Linux`;
+  try {
+    await run([...UNSHARE, 'mount', '-t', 'tmpfs', 'coppice', '/mnt']);
+    return undefined;
+  } catch (error) {
+    for (const [name, off] of SWITCHES) {
+      if ((await readText(`/proc/sys/${name}`).catch(() => ''))?.trim() === off)
+        return `no ordinary user may make user namespaces (sysctl ${name.replace('/', '.')}=${off})`;
+    }
+    return `no user namespace can be made (${(error as Error).message})`;
+  }
+}
+
+/** Settings of kernels that forbid user namespaces, with the value that does. */
+const SWITCHES = [
+  ['kernel/apparmor_restrict_unprivileged_userns', '1'],
+  ['kernel/unprivileged_userns_clone', '0'],
+  ['user/max_user_namespaces', '0'],
+] as const;
+
 /** What a person does where `whyNoNodes` has a reason. `command` is what is called again, with another seed. */
 export const wayToSeed = (command: string): string =>
   `run it as root on Linux, or name another Kubernetes as the seed: ${command} --seed-kubeconfig FILE`;
+
+/** `why` there can be no local seed at all, or why there can only be a `rootless` one; neither: one with nodes. */
+export interface SeedPossible {
+  why?: string;
+  rootless?: string;
+}
+
+/** What kind of seed this process can make on this machine. */
+export async function seedPossible(): Promise<SeedPossible> {
+  const noNodes = await whyNoNodes();
+  if (noNodes === undefined) return {};
+  const noNamespaces = await whyNoNamespaces();
+  return noNamespaces === undefined ? { rootless: noNodes } : { why: `${noNodes}; ${noNamespaces}` };
+}
+
+/** The one line that says what a rootless seed lacks. */
+export const simulatedOnly = (why: string): string =>
+  `Control planes are real here, nodes only simulated: ${why}. Pods get no limits, and local machines cannot be made.`;
 
 /** The one line that says what is wrong and the way on. */
 export const noNodesMessage = (why: string): string =>

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
+import { run } from './command.ts';
 import { isMissing, readJson } from './files.ts';
 import { restoreHostLimits } from './host-limits.ts';
 import { FIXED_FOLDERS, removeFolders, tearDownMounts } from './mounts.ts';
@@ -90,6 +91,8 @@ export async function removeEverything(directory: StateDirectory): Promise<void>
       await removeEmptyNamespaceFolder().catch(() => {});
     }
   }
+  // Folders of an overlay are closed even to the user who owns them.
+  if (process.getuid?.() !== 0) await run(['chmod', '-R', 'u+rwX', directory.path('seed')]).catch(() => {});
   await rm(directory.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   await rmdir(directory.home).catch((error) => {
     // Kept by other files, or because somebody has mounted a disk there.

@@ -11,6 +11,18 @@ const AUTHENTICATION = {
   anonymous: { enabled: true, conditions: [{ path: '/livez' }, { path: '/readyz' }, { path: '/healthz' }] },
 };
 
+/** Kubelets and Services of a rootless seed are reached by no route of the host. */
+const throughSocket = (socket: string) => ({
+  apiVersion: 'apiserver.k8s.io/v1beta1',
+  kind: 'EgressSelectorConfiguration',
+  egressSelections: [
+    {
+      name: 'cluster',
+      connection: { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName: socket } } },
+    },
+  ],
+});
+
 /** Controllers of which a garden has no use: nothing here is scaled by metrics, expanded or routed by a cloud. */
 const IDLE_CONTROLLERS = [
   'horizontal-pod-autoscaler-controller',
@@ -92,10 +104,13 @@ export async function apiserver(directory: StateDirectory, state: GardenState, f
   const pki = (name: string) => directory.pki(name);
   const authentication = directory.config('authentication.json');
   await writeIfChanged(authentication, JSON.stringify(AUTHENTICATION));
+  const egress = state.rootless ? directory.config('egress.json') : undefined;
+  if (egress) await writeIfChanged(egress, JSON.stringify(throughSocket(directory.seedSocket)));
   return {
     name: 'kube-apiserver',
     command: [
       file,
+      ...(egress ? [`--egress-selector-config-file=${egress}`] : []),
       '--bind-address=127.0.0.1',
       `--secure-port=${ports.apiserver}`,
       // Where pods of the seed find it: the daemon listens there for it.

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
 import { steadyOutput } from '../kube/log-output.ts';
-import { noNodesMessage, whyNoNodes } from './capabilities.ts';
+import { noNodesMessage, type SeedPossible, seedPossible, simulatedOnly } from './capabilities.ts';
 import { ensureCertificates } from './certificates.ts';
 import { childEnvironment } from './child-environment.ts';
 import { endLeftOvers, forgetDaemon } from './cleanup.ts';
@@ -34,11 +34,12 @@ const RENEWAL_AGAIN_MS = 5 * 60_000;
 /** What must be there before anything of the seed can be made. */
 const HOST_TOOLS = ['ip', 'mount', 'umount', 'unshare', 'nsenter'] as const;
 
-/** Order in which processes end: those that need others first. Pods end between the second and the third line. */
+/** Order in which processes end: those that need others first. Pods end between the second and the third line, or with their namespaces. */
 const STOP_ORDER = [
   ['operator', 'kubelet', 'kube-proxy'],
   ['kube-controller-manager', 'kube-scheduler', 'image-mirror', 'egress'],
-  ['containerd'],
+  ['containerd', 'seed-proxy'],
+  ['seed-namespaces'],
   ['kube-apiserver'],
   ['etcd'],
 ];
@@ -148,7 +149,7 @@ class Daemon {
     for (const early of [first, controllers]) early.catch(() => {});
 
     const foreign = await readText(this.#directory.seedKubeconfig);
-    const why = foreign ? undefined : await this.#whyNoSeed();
+    const { why, rootless } = foreign ? {} : await this.#seedPossible();
     const isLocal = !foreign && why === undefined;
     // Only a garden that is its own seed has nodes, and only one with nodes has pods to place.
     const placing = isLocal ? tools.ensure(['kube-scheduler']) : undefined;
@@ -157,7 +158,14 @@ class Daemon {
       this.#status.set({ notice: noNodesMessage(why) });
       this.#say('seed', noNodesMessage(why), { fraction: 1 });
     }
-    this.#state = await this.#prepareState(isLocal ? 'local' : foreign ? 'kubeconfig' : 'none');
+    if (rootless !== undefined) {
+      this.#status.set({ notice: simulatedOnly(rootless) });
+      this.#say('seed', simulatedOnly(rootless));
+    }
+    this.#state = await this.#prepareState({
+      seed: isLocal ? 'local' : foreign ? 'kubeconfig' : 'none',
+      rootless: rootless !== undefined,
+    });
     if (isLocal) this.#seed = this.#localSeed();
     await this.#seed?.prepare();
     await this.#certify();
@@ -204,26 +212,30 @@ class Daemon {
     });
   }
 
-  async #whyNoSeed(): Promise<string | undefined> {
+  /** `why` there is no local seed, or why it is `rootless`. */
+  async #seedPossible(): Promise<SeedPossible> {
     if (process.platform === 'linux' && process.getuid?.() === 0) await this.#toolchain.ensure(HOST_TOOLS);
-    return whyNoNodes();
+    return seedPossible();
   }
 
   /** Remembers what was chosen before; a port that somebody else has taken meanwhile is the one thing chosen anew. */
-  async #prepareState(seed: GardenState['seed']): Promise<GardenState> {
+  async #prepareState({ seed, rootless }: { seed: GardenState['seed']; rootless: boolean }): Promise<GardenState> {
     const directory = this.#directory;
     const names = networkNames(directory.id);
     const before = await directory.read();
-    const occupied = seed === 'local' ? await occupiedRanges(names.link) : [];
+    // The network of a rootless seed meets that of the host nowhere.
+    const isJoined = seed === 'local' && !rootless;
+    const occupied = isJoined ? await occupiedRanges(names.link) : [];
     if (before) {
-      const clash = seed === 'local' ? conflicts(before.ranges, occupied) : [];
+      const clash = isJoined ? conflicts(before.ranges, occupied) : [];
       if (clash.length > 0) {
         this.#say('seed', `the seed's address ranges overlap with ${clash.join(', ')}, which this machine uses now`);
       }
       const ports = await keptPorts(directory, before);
       if (ports !== before.ports)
         this.#say('garden', 'another program has taken a port of the garden: choosing other ports');
-      const state = { ...before, seed, ports };
+      const { rootless: _, ...kept } = before;
+      const state: GardenState = { ...kept, seed, ports, ...(rootless && { rootless }) };
       await directory.write(state);
       return state;
     }
@@ -237,6 +249,7 @@ class Daemon {
       ports: await choosePorts(directory.id),
       ranges,
       seed,
+      ...(rootless && { rootless }),
     };
     await directory.write(state);
     return state;
@@ -261,8 +274,8 @@ class Daemon {
 
   async #applyManifests(foreign: string | undefined): Promise<void> {
     this.#say('garden', 'applying CRDs, profiles and the seed');
-    const { seed, ranges, inventory = false } = this.#state;
-    let objects = seed === 'local' ? [localSeed(ranges, mirrorURL(ranges))] : [];
+    const { seed, ranges, rootless, inventory = false } = this.#state;
+    let objects = seed === 'local' ? [localSeed(ranges, mirrorURL(ranges), rootless)] : [];
     if (foreign) {
       const client = KubeClient.fromKubeconfig(foreign);
       try {

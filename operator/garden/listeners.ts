@@ -6,6 +6,10 @@ import { fileURLToPath } from 'node:url';
 interface Opened {
   opened: true;
 }
+/** All are handed over, and the process that made them accepts nobody any more. */
+interface HandedOver {
+  done: true;
+}
 interface Failed {
   error: string;
 }
@@ -19,18 +23,23 @@ interface Wanted {
 /**
  * Listening sockets in another network namespace, one for each address: a short-lived process makes them there and hands them over. What is
  * accepted is served by this process, in its own namespace. Rejects when one of them is taken; then none is left open.
+ * @param enter the words before a command that is to run there
  */
-export const listenInNamespace = (namespaceFile: string, hosts: readonly string[], port: number): Promise<Server[]> =>
+export const listenInNamespace = (
+  enter: readonly string[],
+  hosts: readonly string[],
+  port: number,
+): Promise<Server[]> =>
   openInNamespace(
-    namespaceFile,
+    enter,
     hosts.map((host) => ({ protocol: 'tcp', host })),
     port,
   ) as Promise<Server[]>;
 
 /** The same for TCP and UDP of one address. */
-export const listenByBoth = (namespaceFile: string, host: string, port: number): Promise<[Server, Socket]> =>
+export const listenByBoth = (enter: readonly string[], host: string, port: number): Promise<[Server, Socket]> =>
   openInNamespace(
-    namespaceFile,
+    enter,
     [
       { protocol: 'tcp', host },
       { protocol: 'udp', host },
@@ -38,22 +47,29 @@ export const listenByBoth = (namespaceFile: string, host: string, port: number):
     port,
   ) as Promise<(Server | Socket)[]> as Promise<[Server, Socket]>;
 
-function openInNamespace(namespaceFile: string, wanted: readonly Wanted[], port: number): Promise<(Server | Socket)[]> {
+function openInNamespace(
+  enter: readonly string[],
+  wanted: readonly Wanted[],
+  port: number,
+): Promise<(Server | Socket)[]> {
   return new Promise((resolve, reject) => {
     const words = wanted.flatMap(({ protocol, host }) => [protocol, host]);
+    const [program = '', ...entering] = enter;
     const child = spawn(
-      'nsenter',
-      [`--net=${namespaceFile}`, process.execPath, fileURLToPath(import.meta.url), String(port), ...words],
+      program,
+      [...entering, process.execPath, fileURLToPath(import.meta.url), String(port), ...words],
       { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
     );
     const sockets: (Server | Socket)[] = [];
     const hosts = [...new Set(wanted.map(({ host }) => host))].join(', ');
     const fail = (why: string) => reject(new Error(`cannot listen on port ${port} of ${hosts} in the seed: ${why}`));
     let isDone = false;
-    child.on('message', (message: Opened | Failed, handle) => {
-      if ('opened' in message) sockets.push(handle as Server | Socket);
-      isDone = 'error' in message || sockets.length === wanted.length;
-      if (!isDone) return;
+    child.on('message', (message: Opened | HandedOver | Failed, handle) => {
+      if ('opened' in message) {
+        sockets.push(handle as Server | Socket);
+        return;
+      }
+      isDone = true;
       child.disconnect();
       if ('error' in message) fail(message.error);
       else resolve(sockets);
@@ -92,7 +108,12 @@ async function serveAsChild(port: number, wanted: readonly Wanted[]): Promise<vo
     const sockets = await Promise.all(
       wanted.map(({ protocol, host }) => (protocol === 'tcp' ? listen(host, port) : bind(host, port))),
     );
-    for (const socket of sockets) process.send?.({ opened: true } satisfies Opened, socket);
+    for (const socket of sockets) {
+      await new Promise((resolve) => process.send?.({ opened: true } satisfies Opened, socket, undefined, resolve));
+      // Whoever connects from now on would be accepted here too, and lost with this process.
+      await new Promise<void>((resolve) => void socket.close(() => resolve()));
+    }
+    process.send?.({ done: true } satisfies HandedOver);
   } catch (error) {
     process.send?.({ error: (error as Error).message } satisfies Failed);
   }

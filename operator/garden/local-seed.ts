@@ -1,27 +1,23 @@
-import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { KubeClient } from '../kube/client.ts';
-import type { Log } from '../kube/log.ts';
 import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { NODE_NAME } from './certificates.ts';
-import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
 import { childEnvironment, registryEnvironment } from './child-environment.ts';
-import { takeDownSeed } from './cleanup.ts';
 import { Egress } from './egress/egress.ts';
-import type { EgressStatus } from './egress/policy.ts';
-import { raiseHostLimits } from './host-limits.ts';
+import type { GardenOfSeed } from './garden-of-seed.ts';
 import { imagesDirectory } from './images/build.ts';
 import { IMAGES, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
-import { FIXED_FOLDERS, makeFolders, SEED_PATHS, setUpMounts } from './mounts.ts';
-import { loadModules, namespaceFile, networkExists, networkNames, setUpNetwork } from './network.ts';
-import { containerd, enterSeed, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
+import { networkNames } from './network.ts';
+import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
+import { NodePorts } from './node-ports.ts';
+import { rootlessNamespaces } from './rootless-namespaces.ts';
 import { EXPECTED_IMAGES, fillImages, IMAGES_ON_DEMAND, ImageImporter } from './seed-images.ts';
-import type { GardenState, StateDirectory } from './state.ts';
-import type { GardenProgress } from './status.ts';
-import type { ProcessSpec, Supervisor } from './supervisor.ts';
+import { rootNamespaces, type SeedNamespaces } from './seed-namespaces.ts';
+import type { GardenState } from './state.ts';
+import type { ProcessSpec } from './supervisor.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
 import { VersionsOnDemand } from './versions-on-demand.ts';
 import { LocalVolumes } from './volumes.ts';
@@ -32,20 +28,6 @@ const MIRROR_PORT = 5000;
 const MIRROR_YOUNG_GENERATION = '--max-semi-space-size=1';
 const NODE_PATIENCE_MS = 60_000;
 
-/** Of an embedded garden, what its seed is made with. */
-export interface GardenOfSeed {
-  readonly directory: StateDirectory;
-  readonly state: GardenState;
-  readonly supervisor: Supervisor;
-  readonly toolchain: Toolchain;
-  readonly log: Log & { error(text: string): void };
-  /** Aborted when the garden stops. */
-  readonly signal: AbortSignal;
-  readonly say: (stage: string, message: string, more?: Partial<GardenProgress>) => void;
-  /** Is told what pods reach. */
-  readonly onEgress: (status: EgressStatus) => void;
-}
-
 /** Where the seed's containerd asks for images that are not imported yet. */
 export const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `http://${nodeAddress}:${MIRROR_PORT}`;
 
@@ -55,8 +37,9 @@ export class LocalSeed {
   #relay: Relay | undefined;
   #egress: Egress | undefined;
   #volumes: LocalVolumes | undefined;
+  #nodePorts: NodePorts | undefined;
+  #namespaces: SeedNamespaces | undefined;
   #versions: VersionsOnDemand | undefined;
-  #cgroups: Cgroups | undefined;
 
   constructor(garden: GardenOfSeed) {
     this.#garden = garden;
@@ -64,33 +47,14 @@ export class LocalSeed {
 
   /** Namespaces, cgroups, limits: all that the seed's processes start in. */
   async prepare(): Promise<void> {
-    const { directory, supervisor, state } = this.#garden;
-    const { ranges } = state;
-    const names = networkNames(directory.id);
-    const layout = await readLayout();
-    this.#cgroups = new Cgroups(layout!, cgroupName(directory.id));
-    // Half of a seed cannot be joined to a new network: what is left of it goes.
-    if (!(await networkExists(names))) await takeDownSeed(directory, { except: [process.pid] });
-    await this.#cgroups.create();
-    supervisor.procsFile = this.#cgroups.procsFile;
-    await loadModules();
-    await Promise.all([setUpNetwork(names, ranges), makeFolders(FIXED_FOLDERS), raiseHostLimits()]);
-    const sources: Record<string, string> = {
-      [SEED_PATHS.containerd]: directory.path('seed', 'containerd'),
-      [SEED_PATHS.kubelet]: directory.path('seed', 'kubelet'),
-      [SEED_PATHS.config]: directory.path('seed', 'config'),
-      '/var/log': directory.path('seed', 'log'),
-      '/var/lib/cni': directory.path('seed', 'cni'),
-    };
-    for (const source of Object.values(sources)) await mkdir(source, { recursive: true, mode: 0o700 });
-    await setUpMounts({ folder: directory.path('ns'), binds: sources });
+    this.#namespaces = await (this.#garden.state.rootless ? rootlessNamespaces : rootNamespaces)(this.#garden);
   }
 
   /** The seed's node, from containerd to Ready. The kubelet waits for `served`, everything before does not. */
   async start(served: Promise<KubeClient>): Promise<void> {
     const { directory, supervisor, state, toolchain, log } = this.#garden;
     const { ranges, ports } = state;
-    const names = networkNames(directory.id);
+    const { enter, enterNetwork, cgroup } = this.#namespaces!;
     this.#garden.say('seed', 'getting tools');
     const [files, pause] = await Promise.all([
       toolchain.ensure([...NODE_TOOLS, 'kubelet', 'kube-proxy']),
@@ -99,8 +63,8 @@ export class LocalSeed {
     const context: NodeContext = {
       directory,
       state,
-      names,
-      cgroup: cgroupName(directory.id),
+      enter,
+      cgroup,
       files,
       pauseImage: IMAGES.pause.ref,
       registryHosts: mirrorHosts(mirrorURL(state.ranges)),
@@ -108,19 +72,21 @@ export class LocalSeed {
     await writeNodeConfig(context);
     this.#garden.say('seed', 'starting containerd, kubelet and kube-proxy');
     [this.#relay] = await Promise.all([
-      relayIntoNamespace(namespaceFile(names), ['127.0.0.1', ranges.nodeAddress], ports.apiserver),
+      relayIntoNamespace(enterNetwork, ['127.0.0.1', ranges.nodeAddress], ports.apiserver),
       supervisor.start(containerd(context)),
-      supervisor.start(this.#imageMirror(names)),
+      supervisor.start(this.#imageMirror(enterNetwork)),
     ]);
-    this.#egress = new Egress({
-      ...this.#garden,
-      names,
-      iptables: [...enterSeed(directory, names), files.iptables],
-      onStatus: this.#garden.onEgress,
-    });
-    const wayOut = this.#egress.start();
+    // Without root nothing of the host's network is touched: pods have no way out.
+    if (!state.rootless)
+      this.#egress = new Egress({
+        ...this.#garden,
+        names: networkNames(directory.id),
+        iptables: [...enter, files.iptables],
+        onStatus: this.#garden.onEgress,
+      });
+    const wayOut = this.#egress?.start();
     const importer = new ImageImporter({
-      enter: enterSeed(directory, names),
+      enter,
       ctr: files.ctr,
       memory: directory.path('seed', 'images.json'),
     });
@@ -131,6 +97,10 @@ export class LocalSeed {
     await Promise.all([this.#whenNodeReady(client, isSame ? 0 : since), wayOut]);
     this.#volumes = new LocalVolumes(client, directory.path('seed', 'volumes'), log);
     this.#volumes.start();
+    if (state.rootless) {
+      this.#nodePorts = new NodePorts(client, { socketFile: directory.seedSocket, ...ranges }, log);
+      this.#nodePorts.start();
+    }
     this.#garden.say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
     void fillImages(importer, this.#garden);
     this.#versions = new VersionsOnDemand({
@@ -144,12 +114,12 @@ export class LocalSeed {
   }
 
   /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
-  #imageMirror(names: ReturnType<typeof networkNames>): ProcessSpec {
+  #imageMirror(enter: readonly string[]): ProcessSpec {
     const { directory, state, toolchain } = this.#garden;
     const { nodeAddress, pods, nodes, services } = state.ranges;
     const values = {
       listen: `${nodeAddress}:${MIRROR_PORT}`,
-      namespace: namespaceFile(names),
+      enter: JSON.stringify(enter),
       'on-demand': [...IMAGES_ON_DEMAND.keys()].join(','),
       asked: directory.path('seed', 'asked'),
       expect: EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
@@ -195,12 +165,13 @@ export class LocalSeed {
   /** Pods and their shims; the garden's own processes go in their order. */
   async endPods(): Promise<void> {
     const own = this.#garden.supervisor.status().flatMap(({ pid }) => (pid ? [pid] : []));
-    await this.#cgroups?.killAll([process.pid, ...own]).catch((error) => this.#garden.log.error(String(error)));
+    await this.#namespaces?.endPods(own);
   }
 
   /** Ends what serves pods while they run. */
   async close(): Promise<void> {
     this.#relay?.close();
+    await this.#nodePorts?.stop().catch(() => {});
     await this.#egress?.close();
     await this.#volumes?.stop().catch(() => {});
     await this.#versions?.stop().catch(() => {});

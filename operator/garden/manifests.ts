@@ -16,14 +16,15 @@ const PROFILES = fileURLToPath(new URL('../../profiles', import.meta.url));
 const SEED_SECRET = { name: 'seed-local', namespace: 'coppice-system' };
 
 /** The Seed that is this machine: the garden itself is the seed. */
-export const localSeed = (ranges: Ranges, imageMirror: string): KubeObject => ({
+export const localSeed = (ranges: Ranges, imageMirror: string, rootless = false): KubeObject => ({
   apiVersion: API_VERSION,
   kind: 'Seed',
   metadata: { name: SEED_NAME },
   spec: {
     provider: { type: 'local', region: 'local', providerConfig: { imageMirror } },
     networks: { pods: ranges.pods, nodes: ranges.nodes, services: ranges.services },
-    exposure: { type: 'ClusterIP' },
+    // No route of the host leads to ClusterIPs that were made without root.
+    exposure: rootless ? { type: 'NodePort', address: '127.0.0.1' } : { type: 'ClusterIP' },
   },
 });
 

@@ -77,8 +77,15 @@ export async function setUpMounts(mounts: SeedMounts): Promise<boolean> {
 
 const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The shell script that furnishes the namespace. `room` is an empty folder to build the new /run in. */
-export function mountScript(binds: Record<string, string>, room: string): string {
+/**
+ * The shell script that furnishes the namespace. `room` is an empty folder to build the new /run in. `settings`: whether the kubelet is
+ * shown settings of the kernel as it wants them; in a user namespace it takes them as they are.
+ */
+export function mountScript(
+  binds: Record<string, string>,
+  room: string,
+  { settings = true }: { settings?: boolean } = {},
+): string {
   const entries = Object.entries(binds);
   const below = entries.filter(([path]) => path.startsWith('/run/'));
   const others = entries.filter(([path]) => !path.startsWith('/run/'));
@@ -92,7 +99,7 @@ export function mountScript(binds: Record<string, string>, room: string): string
     }),
     `mount -n --move ${quote(room)} /run`,
     `mkdir -p ${SEED_PATHS.config} ${SEED_PATHS.addresses} /run/lock /run/coppice/settings`,
-    ...Object.entries(KUBELET_SETTINGS).flatMap(([name, value]) => {
+    ...Object.entries(settings ? KUBELET_SETTINGS : {}).flatMap(([name, value]) => {
       const fake = `/run/coppice/settings/${name.replaceAll('/', '.')}`;
       return [
         `if [ -e /proc/sys/${name} ]; then echo ${value} >${fake}; mount -n --bind ${fake} /proc/sys/${name}; fi`,
@@ -112,6 +119,25 @@ export async function tearDownMounts(folder: string): Promise<void> {
 }
 
 const MARKER = '.made-by-coppice';
+
+/** Below it are folders that no user may make for the host, or write to. */
+const LIBRARY = '/var/lib';
+/** Where every kubelet has its sockets for devices, wherever its own folder is. */
+const KUBELET_DEVICES = `${LIBRARY}/kubelet`;
+
+/** Lines of a script that makes those folders in a namespace of an ordinary user, without the host's files that hinder. */
+export function ownFolders(stateFolder: string): string[] {
+  const folders = [...FIXED_FOLDERS, KUBELET_DEVICES];
+  const inTheWay = `the state directory may not lie in ${LIBRARY}, where this machine lacks ${folders.join(' or ')}`;
+  return [
+    `if ! { ${folders.map((folder) => `[ -d ${folder} ]`).join(' && ')}; }; then`,
+    `  case ${quote(`${stateFolder}/`)} in ${LIBRARY}/*) echo ${quote(inTheWay)} >&2; exit 1 ;; esac`,
+    `  mount -n -t tmpfs -o mode=0755 coppice-lib ${LIBRARY}`,
+    `  mkdir ${folders.join(' ')}`,
+    'fi',
+    `mount -n -t tmpfs -o mode=0755 coppice-lib ${KUBELET_DEVICES}`,
+  ];
+}
 
 /** Makes folders that a program insists on, marked as ours unless they were there. */
 export async function makeFolders(folders: readonly string[]): Promise<void> {

@@ -19,6 +19,9 @@ export const networkNames = (id: string): NetworkNames => ({ namespace: `coppice
 /** A network namespace as the kernel's file, for `nsenter --net=`. */
 export const namespaceFile = (names: NetworkNames): string => `/run/netns/${names.namespace}`;
 
+/** The words before a command that is to run in it, among the host's files. */
+export const enterNetwork = (names: NetworkNames): string[] => ['nsenter', `--net=${namespaceFile(names)}`];
+
 interface RouteEntry {
   dst?: string;
   dev?: string;
@@ -94,10 +97,27 @@ export async function setUpNetwork(names: NetworkNames, ranges: Ranges): Promise
   return true;
 }
 
+/** The script that makes the network of a rootless seed, inside of its namespace: it leads nowhere else. */
+export const rootlessNetworkScript = ({ nodeAddress, services }: Ranges): string =>
+  [
+    'ip link set lo up',
+    // The node has an address on it; its other end hangs loose.
+    `ip link add ${SEED_LINK} type veth peer name ${SEED_LINK}-end`,
+    `ip address add ${nodeAddress}/24 dev ${SEED_LINK}`,
+    `ip link set ${SEED_LINK} up`,
+    `ip link set ${SEED_LINK}-end up`,
+    // The kernel asks for a route before kube-proxy's rules say where a Service is.
+    `ip route add ${services} dev ${SEED_LINK}`,
+    `ip link add ${POD_BRIDGE} type bridge mcast_snooping 0`,
+    `ip link set ${POD_BRIDGE} up`,
+    // A kernel may not leave all of them to who is not root outside as well.
+    settingsScript(' || :'),
+  ].join('\n');
+
 /** A bridge netfilter module that is not loaded has no setting; then there is also nothing that needs it. */
-const settingsScript = (): string =>
+const settingsScript = (orElse = ''): string =>
   Object.entries(SETTINGS)
-    .map(([name, value]) => `if [ -e /proc/sys/${name} ]; then echo ${value} >/proc/sys/${name}; fi`)
+    .map(([name, value]) => `if [ -e /proc/sys/${name} ]; then echo ${value} >/proc/sys/${name}${orElse}; fi`)
     .join('\n');
 
 async function addRoutes(names: NetworkNames, ranges: Ranges): Promise<void> {

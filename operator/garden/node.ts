@@ -2,8 +2,8 @@ import { delimiter, dirname } from 'node:path';
 import { NODE_NAME } from './certificates.ts';
 import { run } from './command.ts';
 import { readText, writeIfChanged } from './files.ts';
-import { mountNamespaceFile, SEED_PATHS } from './mounts.ts';
-import { type NetworkNames, namespaceFile, POD_BRIDGE } from './network.ts';
+import { SEED_PATHS } from './mounts.ts';
+import { POD_BRIDGE } from './network.ts';
 import type { GardenState, StateDirectory } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
 
@@ -26,22 +26,15 @@ type NodeTool = (typeof NODE_TOOLS)[number] | 'kubelet' | 'kube-proxy';
 export interface NodeContext {
   directory: StateDirectory;
   state: GardenState;
-  names: NetworkNames;
-  /** cgroup of the garden, under which pods get theirs. */
-  cgroup: string;
+  /** The words before a command that is to run in the seed's namespaces. */
+  enter: readonly string[];
+  /** cgroup of the garden, under which pods get theirs. Undefined: the seed is made without root, and pods get none. */
+  cgroup: string | undefined;
   files: Record<NodeTool, string>;
   pauseImage: string;
   /** `hosts.toml` for every registry, if the garden serves images itself. */
   registryHosts?: string;
 }
-
-/** The words before a command that is to run in the seed's namespaces. */
-export const enterSeed = (directory: StateDirectory, names: NetworkNames): string[] => [
-  'nsenter',
-  `--net=${namespaceFile(names)}`,
-  `--mount=${mountNamespaceFile(directory.path('ns'))}`,
-  '--wd=/',
-];
 
 /** A configuration file as the host sees it; the seed sees the folder as SEED_PATHS.config. */
 const configFile = (directory: StateDirectory, ...parts: string[]): string =>
@@ -66,11 +59,26 @@ export async function canLowerOomScore(): Promise<boolean> {
   return effective !== undefined && ((BigInt(`0x${effective}`) >> CAP_SYS_RESOURCE) & 1n) === 1n;
 }
 
+/** In place of runc in a rootless seed, which has one user and its group: containers that are to run as others run as it. */
+const RUNC_AS_ONE_USER = (runc: string): string => `#!/bin/sh
+bundle= next=
+for word; do
+  [ -z "$next" ] || bundle=$word
+  case $word in --bundle | -b) next=yes ;; *) next= ;; esac
+done
+if [ -f "$bundle/config.json" ]; then
+  sed -i -E 's/,"gid=5"//g;s/"user":[{]"uid":[0-9]+,"gid":[0-9]+/"user":{"uid":0,"gid":0/' "$bundle/config.json"
+fi
+exec '${runc.replaceAll("'", "'\\''")}' "$@"
+`;
+
 /** containerd's configuration (version 2, understood by 1.6, 1.7 and 2.x). Paths are those that the seed sees. */
 export function containerdConfig(options: {
   pauseImage: string;
   pluginFolder: string;
   restrictOomScore: boolean;
+  /** What runs containers in a rootless seed; absent: runc, with all that root may. */
+  rootlessRunc?: string;
 }): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
   return `version = 2
@@ -93,14 +101,14 @@ disabled_plugins = [
   restrict_oom_score_adj = ${options.restrictOomScore}
   netns_mounts_under_state_dir = true
   max_concurrent_downloads = 8
-  [${cri}.containerd]
+${options.rootlessRunc ? '  disable_cgroup = true\n  disable_apparmor = true\n' : ''}  [${cri}.containerd]
     snapshotter = "overlayfs"
     default_runtime_name = "runc"
     [${cri}.containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
       [${cri}.containerd.runtimes.runc.options]
         SystemdCgroup = false
-  [${cri}.cni]
+${options.rootlessRunc ? `        BinaryName = "${options.rootlessRunc}"\n` : ''}  [${cri}.cni]
     bin_dir = "${options.pluginFolder}"
     conf_dir = "${SEED_PATHS.config}/cni"
   [${cri}.registry]
@@ -127,7 +135,8 @@ export const cniConfig = (pods: string): object => ({
 
 export function kubeletConfig(options: {
   nodeAddress: string;
-  cgroup: string;
+  /** Undefined: pods get none, as in a rootless seed. */
+  cgroup: string | undefined;
   pki: (name: string) => string;
   resolvConf: string;
 }): object {
@@ -146,7 +155,9 @@ export function kubeletConfig(options: {
     tlsPrivateKeyFile: options.pki('kubelet-server.key'),
     containerRuntimeEndpoint: `unix://${SEED_PATHS.socket}`,
     cgroupDriver: 'cgroupfs',
-    cgroupRoot: `/${options.cgroup}`,
+    ...(options.cgroup === undefined
+      ? { cgroupsPerQOS: false, featureGates: { KubeletInUserNamespace: true }, localStorageCapacityIsolation: false }
+      : { cgroupRoot: `/${options.cgroup}` }),
     failCgroupV1: false,
     failSwapOn: false,
     oomScoreAdj: 0,
@@ -196,12 +207,20 @@ export const kubeProxyConfig = (options: { pods: string; kubeconfig: string }): 
 /** Writes the node's configuration files. Changed ones need the process that reads them started again. */
 export async function writeNodeConfig(context: NodeContext): Promise<void> {
   const { directory, state, files, cgroup } = context;
+  const isRootless = cgroup === undefined;
   const seed = (...parts: string[]) => configFile(directory, ...parts);
-  const restrictOomScore = !(await canLowerOomScore());
+  const restrictOomScore = isRootless || !(await canLowerOomScore());
+  const rootlessRunc = seed('runc');
+  if (isRootless) await writeIfChanged(rootlessRunc, RUNC_AS_ONE_USER(files.runc), 0o700);
   const json = (value: object) => JSON.stringify(value, undefined, 2);
   await writeIfChanged(
     seed('containerd.toml'),
-    containerdConfig({ pauseImage: context.pauseImage, pluginFolder: dirname(files.bridge), restrictOomScore }),
+    containerdConfig({
+      pauseImage: context.pauseImage,
+      pluginFolder: dirname(files.bridge),
+      restrictOomScore,
+      ...(isRootless && { rootlessRunc }),
+    }),
   );
   await writeIfChanged(seed('cni', '10-coppice.conflist'), json(cniConfig(state.ranges.pods)));
   await writeIfChanged(seed('registry', '_default', 'hosts.toml'), context.registryHosts ?? '');
@@ -227,8 +246,7 @@ export async function writeNodeConfig(context: NodeContext): Promise<void> {
 }
 
 export function containerd(context: NodeContext): ProcessSpec {
-  const { directory, names, files } = context;
-  const enter = enterSeed(directory, names);
+  const { directory, enter, files } = context;
   return {
     name: 'containerd',
     command: [...enter, files.containerd, '--config', `${SEED_PATHS.config}/containerd.toml`, '--log-level', 'warn'],
@@ -243,11 +261,11 @@ export function containerd(context: NodeContext): ProcessSpec {
 }
 
 export function kubelet(context: NodeContext): ProcessSpec {
-  const { directory, state, names, files } = context;
+  const { directory, enter, state, files } = context;
   return {
     name: 'kubelet',
     command: [
-      ...enterSeed(directory, names),
+      ...enter,
       files.kubelet,
       `--config=${SEED_PATHS.config}/kubelet.json`,
       `--kubeconfig=${directory.kubeconfigFile('kubelet')}`,
@@ -266,10 +284,10 @@ export function kubelet(context: NodeContext): ProcessSpec {
 }
 
 export function kubeProxy(context: NodeContext): ProcessSpec {
-  const { directory, names, files } = context;
+  const { directory, enter, files } = context;
   return {
     name: 'kube-proxy',
-    command: [...enterSeed(directory, names), files['kube-proxy'], `--config=${SEED_PATHS.config}/kube-proxy.json`],
+    command: [...enter, files['kube-proxy'], `--config=${SEED_PATHS.config}/kube-proxy.json`],
     env: environment(context),
     inputs: [configFile(directory, 'kube-proxy.json'), directory.kubeconfigFile('kube-proxy')],
   };

@@ -115,6 +115,8 @@ const IMAGES_LATEST_MS = 15 * 60_000;
 /** Of an embedded garden, what its images are made with. */
 interface GardenOfImages {
   readonly toolchain: Toolchain;
+  /** A seed that was made without root has no machines. */
+  readonly state?: { readonly rootless?: true } | undefined;
   readonly signal: AbortSignal;
   readonly say: (stage: string, message: string, more?: { fraction: number }) => void;
 }
@@ -123,19 +125,28 @@ interface GardenOfImages {
  * Images that pods will want. Until one is here, containerd gets it from the mirror, if that has it. One that cannot be made or
  * imported, for want of room perhaps, is tried again after all others.
  */
-export async function fillImages(importer: ImageImporter, { toolchain, signal, say }: GardenOfImages): Promise<void> {
+export async function fillImages(
+  importer: ImageImporter,
+  { toolchain, state, signal, say }: GardenOfImages,
+): Promise<void> {
   const tool = (name: ImageName) => () => toolImage(name, toolchain);
+  // A machine needs root, and tools for it are then made for nothing.
+  const hasMachines = !state?.rootless;
   const missing = [
     ...SEED_IMAGES.map((name) => ({ make: tool(name), here: true })),
-    { make: () => buildMachineImage(toolchain), here: true },
-    // Wanted by machines, which ask the mirror for it.
-    { make: tool('coredns'), here: false },
+    ...(hasMachines
+      ? [
+          { make: () => buildMachineImage(toolchain), here: true },
+          // Wanted by machines, which ask the mirror for it.
+          { make: tool('coredns'), here: false },
+        ]
+      : []),
     // Late, because only simulated nodes need it and it takes minutes where it must be built.
     { make: tool('kwok'), here: true },
     // Machines ask the mirror for it, once their cluster is Ready.
     { make: tool('local-path-provisioner'), here: false },
     // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
-    { make: () => buildControlPlaneMachineImage(toolchain), here: false },
+    ...(hasMachines ? [{ make: () => buildControlPlaneMachineImage(toolchain), here: false }] : []),
   ];
   await makeAll(missing, (tar) => importer.import(tar), { signal, say });
   if (!signal.aborted) say('images', 'all images are in the seed', { fraction: 1 });
@@ -144,12 +155,15 @@ export async function fillImages(importer: ImageImporter, { toolchain, signal, s
 /** Makes what clusters of one more version run. Nothing is imported: who needs an image has it of the mirror. */
 export async function makeVersion(
   version: KubernetesVersion,
-  { toolchain, signal, say }: GardenOfImages,
+  { toolchain, state, signal, say }: GardenOfImages,
 ): Promise<void> {
-  const missing = [
-    ...COMPONENTS.map((component) => () => toolImage(kubernetesImageName(component, version), toolchain)),
+  const machines = [
     () => buildMachineImage(toolchain, version),
     () => buildControlPlaneMachineImage(toolchain, version),
+  ];
+  const missing = [
+    ...COMPONENTS.map((component) => () => toolImage(kubernetesImageName(component, version), toolchain)),
+    ...(state?.rootless ? [] : machines),
   ].map((make) => ({ make, here: false }));
   await makeAll(missing, async () => {}, { signal, say });
 }
@@ -163,7 +177,7 @@ interface MissingImage {
 async function makeAll(
   images: readonly MissingImage[],
   take: (tar: string) => Promise<void>,
-  { signal, say }: Omit<GardenOfImages, 'toolchain'>,
+  { signal, say }: Omit<GardenOfImages, 'toolchain' | 'state'>,
 ): Promise<void> {
   let missing = images;
   for (let waitMs = IMAGES_AGAIN_MS; ; waitMs = Math.min(waitMs * 2, IMAGES_LATEST_MS)) {

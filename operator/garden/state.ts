@@ -23,6 +23,8 @@ export interface GardenState {
   ranges: Ranges;
   /** `local`: control planes run on this machine; `kubeconfig`: on another Kubernetes; `none`: there is no seed. */
   seed: 'local' | 'kubeconfig' | 'none';
+  /** The local seed is made without root: it hosts control planes and no machines. */
+  rootless?: true;
   /** The Hub `inventory` was made: whoever deletes it does not find it there again. Absent in gardens from before there was one. */
   inventory?: boolean;
 }
@@ -56,6 +58,10 @@ export class StateDirectory {
   /** The kubeconfig of another cluster that is the seed. */
   get seedKubeconfig(): string {
     return this.path('seed-kubeconfig.yaml');
+  }
+  /** Where the way into a rootless seed begins. */
+  get seedSocket(): string {
+    return this.path('run', 'seed.sock');
   }
   /** What a person allows the mirror of images. */
   get registriesFile(): string {

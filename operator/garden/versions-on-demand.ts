@@ -21,6 +21,7 @@ export interface OnDemandOptions {
   /** Another one than the garden's: what it says is about versions on demand alone. */
   readonly openToolchain: (onProgress: (event: ProgressEvent) => void) => Toolchain;
   readonly client: KubeClient;
+  readonly state?: { readonly rootless?: true };
   readonly log: Log;
   /** Aborted when the garden stops. */
   readonly signal: AbortSignal;
@@ -69,14 +70,14 @@ export class VersionsOnDemand {
   }
 
   async #makeAsked(): Promise<void> {
-    const { asked, signal, say } = this.#options;
+    const { asked, state, signal, say } = this.#options;
     const versions = (await askedFor(asked)).map((name) => IMAGES_ON_DEMAND.get(name));
     for (const version of new Set(versions)) {
       if (version === undefined || this.#made.has(version)) continue;
       this.#making = version;
       this.#far = '';
       say('images', `Kubernetes ${version} is made: a cluster has asked for it`);
-      await makeVersion(version, { toolchain: this.#toolchain, signal, say });
+      await makeVersion(version, { toolchain: this.#toolchain, state, signal, say });
       if (signal.aborted) return;
       this.#making = undefined;
       await this.#tell(version, null);

@@ -5,10 +5,10 @@ import type { PortForward } from '@kubernetes/client-node';
 export type PodDialer = (namespace: string, pod: string, port: number) => Promise<Duplex>;
 
 /** A dialer that goes through the cluster's API server, as `kubectl port-forward` does: for pods that have no way from here. */
-export function podDialer(kubeconfig: string): PodDialer {
+export function podDialer(kubeconfig: string | (() => string)): PodDialer {
   let loaded: Promise<PortForward> | undefined;
   return async (namespace, pod, port) => {
-    loaded ??= portForward(kubeconfig);
+    loaded ??= portForward(typeof kubeconfig === 'string' ? kubeconfig : kubeconfig());
     const forward = await loaded.catch((error: unknown) => {
       loaded = undefined;
       throw error;

@@ -3,19 +3,21 @@ import { API_SERVER_PORT, type Endpoint } from './values.ts';
 
 /**
  * The endpoint that a Service of type NodePort or LoadBalancer gives; undefined while it has none. Of a NodePort it is the
- * address of the oldest node that is Ready: another one means new certificates, and the oldest changes the least.
+ * address that the seed names, or of the oldest node that is Ready: another one means new certificates, and the oldest changes the least.
  */
-export function endpointOf(service: Service, nodes: readonly Node[]): Endpoint | undefined {
+export function endpointOf(service: Service, nodes: readonly Node[], address?: string): Endpoint | undefined {
   if (service.spec.type === 'LoadBalancer') {
     const { ip, hostname } = service.status?.loadBalancer?.ingress?.[0] ?? {};
     const host = ip ?? hostname;
     return host ? { host, port: API_SERVER_PORT } : undefined;
   }
   const port = service.spec.ports?.[0]?.nodePort;
-  const host = nodes
-    .filter((node) => conditionIsTrue(node, 'Ready') && !node.metadata.deletionTimestamp)
-    .sort(byAge)
-    .flatMap((node) => addressOf(node) ?? [])[0];
+  const host =
+    address ??
+    nodes
+      .filter((node) => conditionIsTrue(node, 'Ready') && !node.metadata.deletionTimestamp)
+      .sort(byAge)
+      .flatMap((node) => addressOf(node) ?? [])[0];
   return host && port ? { host, port } : undefined;
 }
 

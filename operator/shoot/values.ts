@@ -36,6 +36,8 @@ export interface ControlPlane {
   };
   /** How the API server is reached from outside of the seed; default ClusterIP. */
   exposure?: 'ClusterIP' | 'NodePort' | 'LoadBalancer';
+  /** The address at which the seed has its node ports; absent: that of a node. */
+  exposedAt?: string;
   /** Where that is; absent while it is not known, and where its ClusterIP is reached directly. */
   endpoint?: Endpoint;
   /** Names that lead to the endpoint, or are to. */

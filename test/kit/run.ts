@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-const COPPICE = fileURLToPath(new URL('../../bin/coppice', import.meta.url));
+/** bin/coppice of this checkout. */
+export const COPPICE = fileURLToPath(new URL('../../bin/coppice', import.meta.url));
 
 export interface CommandResult {
   /** Exit code; -1 when a signal ended it. */

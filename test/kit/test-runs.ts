@@ -50,12 +50,13 @@ export class TestRuns {
 
   /**
    * Runs vitest to its end with these arguments. A run that ends without having counted its tests is a failure; none rejects.
-   * @returns whether it ended by itself
+   * @returns whether it leaves nothing half done: it ended by itself, or was left out
    */
   async run(name: string, args: readonly string[], { nice = 0, limitSeconds, env }: RunOptions = {}): Promise<boolean> {
     if (this.#stopped !== undefined) {
       this.fail(`${name} was left out: ${this.#stopped}`);
-      return false;
+      // Of it there is nothing to tidy up: a garden was made anew for each of 20 files that no time was left for.
+      return true;
     }
     const file = join(this.#folder, `${name}.json`);
     replaceFile(file, JSON.stringify(NO_REPORT));

@@ -8,7 +8,7 @@ import { stopGarden, untilInterrupted, withGarden } from '../foreground.ts';
 import { openGarden } from '../garden.ts';
 import { howToCallCoppice, howToCallKubectl, personsFolder, projectFile, quote, shownPath } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
-import { comesWithoutSeed, refuseWithoutSeed } from '../seedless.ts';
+import { comesWithoutSeed, hostingHere, refuseImpossible } from '../seedless.ts';
 import { waitForCluster } from '../waiting.ts';
 import { type Applied, applyObject, readManifests } from './apply.ts';
 import { tableOf } from './get.ts';
@@ -21,13 +21,15 @@ const KINDS_RETRY_MS = 250;
 export async function run(context: Context): Promise<undefined> {
   const { options, terminal, signal, env } = context;
   const files = options.list('filename');
-  const example = projectFile('examples', 'local.yaml');
+  const hosting = await hostingHere(context);
+  const example = projectFile('examples', hosting.kind === 'simulated' ? 'simulated.yaml' : 'local.yaml');
   const manifests = await readManifests(files.length > 0 ? files : [example]);
   // A file that the person names is wanted as it reads. The example is only the first cluster: it may have been scaled since.
   const keep = files.length === 0;
-  const isSeedless = await refuseWithoutSeed(
-    context,
+  refuseImpossible(
+    hosting,
     manifests.map(({ object }) => object),
+    env,
   );
   const garden = await openGarden(env, options);
 
@@ -45,7 +47,7 @@ export async function run(context: Context): Promise<undefined> {
     }
     const ready: WorkerCluster[] = [];
     for (const { metadata, spec } of clusters) {
-      if (isSeedless && !comesWithoutSeed({ spec })) {
+      if (hosting.kind === 'nothing' && !comesWithoutSeed({ spec })) {
         const { name } = metadata;
         terminal.note(
           `WorkerCluster ${name} is not waited for, as this garden has no seed; "describe ${name}" shows it.`,

@@ -77,6 +77,7 @@ export function controlPlaneValues(
       ...(storageClassName && { storageClassName }),
     },
     ...(seed.spec.exposure && { exposure: seed.spec.exposure.type }),
+    ...(seed.spec.exposure?.address && { exposedAt: seed.spec.exposure.address }),
     ...(names.length > 0 && { hostNames: names }),
   };
 }

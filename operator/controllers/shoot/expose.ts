@@ -24,9 +24,10 @@ export function unreachable({ metadata, spec }: Seed): CoppiceError | undefined 
 export async function expose(op: Operation, made: Service, signal: AbortSignal): Promise<Endpoint | undefined> {
   const { seed, values } = op;
   if (values.exposure === undefined || values.exposure === 'ClusterIP') return undefined;
-  const nodes = values.exposure === 'NodePort' ? (await seed.client.list<Node>(NODES, { signal })).items : [];
+  const nodes =
+    values.exposure === 'NodePort' && !values.exposedAt ? (await seed.client.list<Node>(NODES, { signal })).items : [];
   const key = `${values.namespace}/${made.metadata.name}`;
-  const look = () => endpointOf(seed.services.get(key) ?? made, nodes);
+  const look = () => endpointOf(seed.services.get(key) ?? made, nodes, values.exposedAt);
   if (values.exposure === 'NodePort' && !look())
     throw notYetConfigured(`seed ${seed.name} has no Ready node with an address to expose on`);
   await waitFor([seed.services], () => look() !== undefined, {

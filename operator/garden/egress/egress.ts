@@ -4,7 +4,7 @@ import { InTurn } from '../../kube/in-turn.ts';
 import type { Log } from '../../kube/log.ts';
 import { run } from '../command.ts';
 import { listenByBoth } from '../listeners.ts';
-import { type NetworkNames, namespaceFile, SEED_LINK } from '../network.ts';
+import { enterNetwork, type NetworkNames, namespaceFile, SEED_LINK } from '../network.ts';
 import { SYSTEM_PATH } from '../node.ts';
 import { egressRange } from '../ranges.ts';
 import type { GardenState, StateDirectory } from '../state.ts';
@@ -176,7 +176,7 @@ export class Egress {
   async #openRelay(): Promise<void> {
     if (this.#relay) return;
     const { names, state } = this.#garden;
-    const [tcp, udp] = await listenByBoth(namespaceFile(names), state.ranges.nodeAddress, DNS_PORT);
+    const [tcp, udp] = await listenByBoth(enterNetwork(names), state.ranges.nodeAddress, DNS_PORT);
     this.#relay = new DNSRelay({ tcp, udp, resolvers: resolversOf(process.env[RESOLVERS] ?? '/etc/resolv.conf') });
   }
 

@@ -7,7 +7,7 @@ import type { Upstream } from './content.ts';
 import { startMirror } from './mirror.ts';
 
 const USAGE =
-  'usage: node mirror-main.ts --listen ADDRESS:PORT --dir FOLDER... [--namespace FILE] [--expect NAME:TAG,...] ' +
+  'usage: node mirror-main.ts --listen ADDRESS:PORT --dir FOLDER... [--enter WORDS] [--expect NAME:TAG,...] ' +
   '[--on-demand REGISTRY/NAME:TAG,... --asked FOLDER] ' +
   '[--cache FOLDER --settings FILE --seed FOLDER --kubeconfig FILE --own RANGE,...]';
 
@@ -15,7 +15,7 @@ const { values } = parseArgs({
   options: {
     listen: { type: 'string' },
     dir: { type: 'string', multiple: true },
-    namespace: { type: 'string' },
+    enter: { type: 'string' },
     expect: { type: 'string' },
     'on-demand': { type: 'string' },
     asked: { type: 'string' },
@@ -33,7 +33,7 @@ if (!address || dirs.length === 0) {
   process.exit(2);
 }
 const log = pino({ name: 'mirror' });
-const { namespace, cache, settings, seed, kubeconfig, asked } = values;
+const { enter, cache, settings, seed, kubeconfig, asked } = values;
 const words = (text = '') => text.split(',').filter(Boolean);
 
 /** Its code is loaded with the first image that is not here: many gardens never need it. */
@@ -61,7 +61,7 @@ const mirror = await startMirror({
   dirs,
   host: address[1]!,
   port: Number(address[2]),
-  ...(namespace && { listen: async (host, port) => (await listenInNamespace(namespace, [host], port))[0]! }),
+  ...(enter && { listen: async (host, port) => (await listenInNamespace(JSON.parse(enter), [host], port))[0]! }),
   expected: words(values.expect),
   ...(asked && {
     onDemand: {

@@ -10,16 +10,24 @@ import type { KubeObject } from '../../../operator/api/meta.ts';
 import { projectFile } from '../../../operator/cli/invocation.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
+import { seedPossible } from '../../../operator/garden/capabilities.ts';
 import { ownIdentity } from '../../../operator/garden/process-identity.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+
+vi.mock('../../../operator/garden/capabilities.ts', async (original) => ({
+  ...(await original<object>()),
+  seedPossible: vi.fn(async () => ({})),
+}));
 
 let server: Server;
 let home: string;
 /** The WorkerCluster of a garden that is up, and every change that was asked of it. */
 let cluster: KubeObject | undefined;
 let writes: string[];
+/** What they were. */
+let bodies: string[];
 
 const ready = (dataPlaneNodes: number): KubeObject => ({
   apiVersion: 'multi-cluster.demo.io/v1',
@@ -42,12 +50,14 @@ const BOOKMARK = {
 beforeEach(async () => {
   cluster = undefined;
   writes = [];
+  bodies = [];
   server = createServer((request, response) => {
     const isOne = request.url?.split('?')[0]?.endsWith('/workerclusters/demo');
     const answer = (status: number, body: object) => response.writeHead(status).end(JSON.stringify(body));
     response.setHeader('content-type', 'application/json');
     if (request.method !== 'GET') {
       writes.push(`${request.method} ${request.url?.split('?')[0]}`);
+      request.on('data', (text) => bodies.push(String(text)));
       cluster = ready(2);
     }
     // What follows a cluster watches, and is told first what is there.
@@ -125,31 +135,44 @@ describe('coppice start', () => {
   });
 });
 
-describe('coppice start where no seed can be made', () => {
-  beforeEach(async () => {
-    vi.spyOn(process, 'getuid').mockReturnValue(1000);
-    await rm(new StateDirectory(home).seedKubeconfig);
-  });
-  afterEach(() => void vi.restoreAllMocks());
+describe('coppice start without root', () => {
+  beforeEach(() => rm(new StateDirectory(home).seedKubeconfig));
+  afterEach(() => void vi.resetAllMocks());
 
   const notRoot = 'nodes need root, and this is an ordinary user';
+  const refusal = (what: string) =>
+    new RegExp(`^error: nothing here can ${what} WorkerCluster demo: ${notRoot}; run it as root .*\\n$`);
 
-  it('says so in one line before anything is made or compiled', async () => {
+  it('says in one line that nothing hosts clusters, before anything is made or compiled', async () => {
+    vi.mocked(seedPossible).mockResolvedValue({ why: notRoot });
     await rm(home, { recursive: true });
     const { code, said } = await tryStart();
     expect(code).toBe(1);
-    expect(said).toMatch(
-      new RegExp(`^error: nothing here can host WorkerCluster demo: ${notRoot}; run it as root .*\\n$`),
-    );
+    expect(said).toMatch(refusal('host'));
     expect(said).toContain('start --seed-kubeconfig FILE');
     expect(existsSync(home)).toBe(false);
   });
 
   it('does not wait for a cluster that may want a seed', async () => {
+    vi.mocked(seedPossible).mockResolvedValue({ why: notRoot });
     const file = join(home, 'aws.yaml');
     const example = await readFile(projectFile('examples', 'demo-worker-cluster.yaml'), 'utf8');
     await writeFile(file, example.replace('demo-worker-cluster', 'demo'));
     const said = await start('-f', file);
     expect(said).toContain('WorkerCluster demo is not waited for, as this garden has no seed');
+  });
+
+  it('makes a first cluster with simulated nodes where control planes can be hosted', async () => {
+    vi.mocked(seedPossible).mockResolvedValue({ rootless: notRoot });
+    expect(await start()).toContain('WorkerCluster demo created.');
+    expect(bodies.join()).toContain('"cloudProvider":"simulated"');
+  });
+
+  it('refuses machines of this machine there', async () => {
+    vi.mocked(seedPossible).mockResolvedValue({ rootless: notRoot });
+    const { code, said } = await tryStart('-f', projectFile('examples', 'local.yaml'));
+    expect(code).toBe(1);
+    expect(said).toMatch(refusal('make the nodes of'));
+    expect(writes).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { listenInNamespace } from '../../../operator/garden/listeners.ts';
 import { freePorts } from '../../kit/apiserver.ts';
 
 /** A namespace that is there for sure. To enter it, even so, takes root. */
-const OWN = '/proc/self/ns/net';
+const OWN = ['nsenter', '--net=/proc/self/ns/net'];
 const isRoot = process.getuid?.() === 0;
 const closed = (server: Server) => new Promise((resolve) => server.close(resolve));
 
@@ -13,6 +13,7 @@ const says = (host: string, port: number) =>
     const socket = connect(port, host);
     socket.on('data', (data) => resolve(String(data)));
     socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+    socket.on('close', () => resolve('closed without a word'));
   });
 
 it.skipIf(!isRoot)('one short process hands over a socket for each address', async () => {
@@ -22,6 +23,18 @@ it.skipIf(!isRoot)('one short process hands over a socket for each address', asy
   expect(await says('127.0.0.1', port!)).toBe('this is 0');
   expect(await says('127.0.0.2', port!)).toBe('this is 1');
   await Promise.all(servers.map(closed));
+});
+
+it.skipIf(!isRoot)('who connects at once is served, and not taken by the process that goes', async () => {
+  const hosts = ['127.0.0.1', '127.0.0.2'];
+  for (let round = 0; round < 3; round++) {
+    const [port] = await freePorts(1);
+    const servers = await listenInNamespace(OWN, hosts, port!);
+    for (const server of servers) server.on('connection', (socket: Socket) => socket.end('here'));
+    const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => says(hosts[i % 2]!, port!)));
+    expect(new Set(answers)).toEqual(new Set(['here']));
+    await Promise.all(servers.map(closed));
+  }
 });
 
 it.skipIf(!isRoot)('an address that is taken fails, and leaves none of the others open', async () => {

@@ -61,6 +61,10 @@ describe('the endpoint of a hosted API server', () => {
     ],
     ['is not there before it has one', service('LoadBalancer'), [old], undefined],
   ])('%s', (_, made, nodes, expected) => expect(endpointOf(made, nodes)).toEqual(expected));
+
+  it('is at the address that the seed names for its node ports', () => {
+    expect(endpointOf(service('NodePort'), [old], '127.0.0.1')).toEqual({ host: '127.0.0.1', port: 31443 });
+  });
 });
 
 describe.each([

@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { seedSpec } from '../../../operator/api/seed.ts';
+import { whyNoNamespaces } from '../../../operator/garden/capabilities.ts';
+import { run } from '../../../operator/garden/command.ts';
+import type { GardenOfSeed } from '../../../operator/garden/garden-of-seed.ts';
+import { localSeed } from '../../../operator/garden/manifests.ts';
+import { containerdConfig, kubeletConfig } from '../../../operator/garden/node.ts';
+import { connectInSeed, nodePortsOf } from '../../../operator/garden/node-ports.ts';
+import { chooseRanges } from '../../../operator/garden/ranges.ts';
+import { HOLDER, rootlessNamespaces } from '../../../operator/garden/rootless-namespaces.ts';
+import { StateDirectory } from '../../../operator/garden/state.ts';
+import { Supervisor } from '../../../operator/garden/supervisor.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import type { Service } from '../../../operator/kube/resources.ts';
+
+const ranges = chooseRanges('abc', [])!;
+
+it('asks of the node nothing that takes root', () => {
+  const options = { pauseImage: 'pause', pluginFolder: '/cni', restrictOomScore: true };
+  const rootless = containerdConfig({ ...options, rootlessRunc: '/state/runc' });
+  expect(rootless).toContain('disable_cgroup = true');
+  expect(rootless).toContain('BinaryName = "/state/runc"');
+  // The node of a garden that root has is as it was.
+  expect(containerdConfig(options)).not.toMatch(/disable_cgroup|BinaryName/);
+  const kubelet = kubeletConfig({ nodeAddress: '10.1.2.3', cgroup: undefined, pki: String, resolvConf: '/r' });
+  expect(kubelet).toMatchObject({ cgroupsPerQOS: false, featureGates: { KubeletInUserNamespace: true } });
+  expect(kubelet).not.toHaveProperty('cgroupRoot');
+});
+
+it('exposes API servers on the loopback', () => {
+  const { spec } = localSeed(ranges, 'http://10.0.0.1:5000', true);
+  expect(seedSpec.safeParse(spec).error).toBeUndefined();
+  expect(spec.exposure).toEqual({ type: 'NodePort', address: '127.0.0.1' });
+  const service = (name: string, type: string, nodePort?: number): Service => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: 'shoot' },
+    spec: { type, ports: [{ port: 6443, ...(nodePort && { nodePort }) }] },
+  });
+  expect([...nodePortsOf([service('a', 'NodePort', 30001), service('b', 'ClusterIP')])]).toEqual([[30001, 'shoot/a']]);
+});
+
+/** Says `hello` at a port of the node, and nothing more. */
+const HELLO = `require('node:net').createServer((socket) => socket.end('hello')).listen(7000, '${ranges.nodeAddress}', () => console.log('listens'))`;
+
+const whyNot = await whyNoNamespaces();
+it.skipIf(whyNot !== undefined)(`makes namespaces without root${whyNot ? ` (${whyNot})` : ''}`, async () => {
+  const home = await mkdtemp(join(tmpdir(), 'coppice-rootless-'));
+  const directory = new StateDirectory(home);
+  await directory.make();
+  const supervisor = new Supervisor({ directory, log: silent });
+  const room = await rootlessNamespaces({ directory, supervisor, state: { ranges } } as GardenOfSeed);
+  try {
+    // The seed sees itself as root, sees its own processes only, and has no way out.
+    expect((await run([...room.enter, 'id', '-u'])).trim()).toBe('0');
+    expect(Number((await run([...room.enter, '/bin/sh', '-c', 'ls -d /proc/[0-9]* | wc -l'])).trim())).toBeLessThan(10);
+    expect(await run([...room.enterNetwork, 'cat', '/proc/net/route'])).not.toMatch(/^\S+\t00000000\t/m);
+
+    const [program, ...words] = [...room.enter, process.execPath, '-e', HELLO];
+    const inside = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const gone = once(inside, 'exit');
+    await once(inside.stdout, 'data');
+    const socket = await connectInSeed(directory.seedSocket, ranges.nodeAddress, 7000);
+    expect(String((await once(socket, 'data'))[0])).toBe('hello');
+    socket.destroy();
+    await expect(connectInSeed(directory.seedSocket, ranges.nodeAddress, 7001)).rejects.toThrow('cannot be reached');
+    expect((await stat(directory.seedSocket)).mode & 0o777).toBe(0o600);
+
+    await supervisor.stop(HOLDER);
+    // Whatever was in there has ended with it.
+    await gone;
+  } finally {
+    await supervisor.stop('seed-proxy');
+    await supervisor.stop(HOLDER);
+    await rm(home, { recursive: true, force: true });
+  }
+  await expect(access(home)).rejects.toThrow('ENOENT');
+});
