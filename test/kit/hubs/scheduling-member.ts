@@ -8,8 +8,16 @@ import { addNode } from './hub-scene.ts';
 import type { Processes } from './processes.ts';
 
 const PATIENCE_MS = 60_000;
-/** What makes pods of Deployments and Jobs and takes them away, and ends namespaces. */
-const CONTROLLERS = ['namespace', 'serviceaccount', 'deployment', 'replicaset', 'job', 'garbagecollector'];
+/** What makes pods of Deployments and Jobs and takes them away, ends namespaces, and counts for PodDisruptionBudgets. */
+const CONTROLLERS = [
+  'namespace',
+  'serviceaccount',
+  'deployment',
+  'replicaset',
+  'job',
+  'garbagecollector',
+  'disruption',
+];
 
 /**
  * A member whose pods are made and placed by the real controllers and the real kube-scheduler. There is no kubelet: a pod that has a node

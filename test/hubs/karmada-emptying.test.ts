@@ -1,0 +1,165 @@
+import { setInterval } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
+import { ALPHA_API_VERSION } from '../../operator/api/group.ts';
+import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
+import {
+  BURSTPOLICIES,
+  DEPLOYMENTS,
+  NAMESPACES,
+  PDBS,
+  SECRETS,
+  WORKERCLUSTERS,
+} from '../../operator/kube/resources.ts';
+import type { TestApiserver } from '../kit/apiserver.ts';
+import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import { runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
+import { HubScene } from '../kit/hubs/hub-scene.ts';
+import { BY_WEIGHT, bindingOf, placed as placedIn, propagate } from '../kit/hubs/karmada-work.ts';
+import { Processes } from '../kit/hubs/processes.ts';
+import { programs } from '../kit/hubs/programs.ts';
+import { RealKarmada } from '../kit/hubs/real-karmada.ts';
+import { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
+
+const PATIENCE_MS = 120_000;
+/** Karmada waits until what it moves runs elsewhere, and looks at a cluster that leaves each ten seconds, several times. */
+const LEAVES_MS = 240_000;
+
+/** After a peak the real Karmada leaves a part of the work on the cluster that was bought: a policy has it emptied. Each test goes on where the one before ended. */
+describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', () => {
+  let karmada: RealKarmada;
+  let processes: Processes;
+  let scene: HubScene;
+  let own: SchedulingMember;
+  let kept: TestApiserver;
+  let bought: BoughtClusters;
+  let name: string;
+  const began = Date.now();
+  const saw = (what: string) => console.log(`emptying ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
+
+  beforeAll(async () => {
+    karmada = await RealKarmada.start(programs!);
+    processes = await Processes.begin('members');
+    const spec = { type: 'Karmada', karmada: { renewsTokens: true, evicts: true } } as const;
+    scene = await HubScene.start(spec, [], 'admin', karmada.apiserver);
+    kept = await scene.addMember('first', '4', '8Gi');
+    own = await SchedulingMember.start(processes, scene.member, 'demo');
+    await own.addNode('one', '4', '8Gi');
+    bought = new BoughtClusters(scene, processes, { first: kept });
+    await bought.start();
+    await sellClusters(scene.garden.client);
+    runBurst(scene);
+    await scene.startOperator();
+    await scene.makeHub();
+    await scene.makeCluster({ tier: 'own' });
+    // What other controllers say of its room once the peak is over: memberships ask it before the hub is to move anything.
+    const resource = { cpu: '3', memory: '7Gi' };
+    const status = { resource: { total: { cpu: '4', memory: '8Gi' }, available: resource, continuous: resource } };
+    await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
+    scene.open(own.pods);
+    await scene.until('the private cluster to join', () => scene.state() === 'Joined', PATIENCE_MS);
+  });
+  afterAll(async () => {
+    await bought?.stop();
+    await own?.stop();
+    await processes?.stop();
+    await karmada?.stop();
+    await scene?.stop();
+  });
+
+  const client = () => scene.garden.client;
+  const scale = (replicas: number) => client().mergePatch(DEPLOYMENTS, 'web', 'shop', { spec: { replicas } });
+  const placed = () => placedIn(client(), 'web');
+  const policy = () => client().getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+  const decisions = async () => (await policy())?.status?.decisions ?? [];
+  const done = async () => (await decisions()).map(({ action }) => action).filter((action) => action !== 'Refuse');
+  const stays = async () => (await policy())?.status?.clusters?.[0]?.stays;
+  const memberName = () => scene.membership('test', name)?.status?.memberName ?? `shop--${name}`;
+  const running = () => own.podsOf('web').running + (name ? (bought.member(name)?.podsOf('web').running ?? 0) : 0);
+  const poll = (what: () => unknown, timeout = PATIENCE_MS) => expect.poll(what, { timeout, interval: 50 });
+  const since = (from: number) => ((Date.now() - from) / 1000).toFixed(1);
+  /** At most so many pods of web may be disturbed at once. */
+  const guard = (minAvailable: number) =>
+    kept.client.apply({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'web', namespace: 'shop' },
+      spec: { minAvailable, selector: { matchLabels: { app: 'web' } } },
+    });
+
+  it('leaves a part of the work on the cluster that was bought for a peak', async () => {
+    await propagate(client(), { name: 'web', replicas: 6, cpu: '500m' }, { replicaScheduling: BY_WEIGHT });
+    await poll(running).toBe(6);
+    // It looks every two seconds, and places by what it saw last.
+    const counted = async () => (await client().get<KarmadaCluster>(CLUSTERS, 'shop--demo')).status?.resourceSummary;
+    await poll(async () => (await counted())?.allocated?.cpu).toBe('3');
+    const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] };
+    await client().create({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'BurstPolicy',
+      metadata: { name: 'peak', namespace: 'shop' },
+      spec: {
+        hub: 'test',
+        trigger: { pendingFor: '2s' },
+        candidates: [{ name: 'cloud', template: { metadata: { labels: { tier: 'burst' } }, spec } }],
+        maximumClusters: 1,
+        budget: { hourly: '1' },
+        scaleIn: { idleFor: '2s', minimumLife: '5s', consolidationPolicy: 'WhenEmptyOrUnderutilized' },
+        cooldown: { scaleOut: '1s', scaleIn: '1s' },
+      },
+    });
+    await scale(12);
+    await poll(() => bought.names).toHaveLength(1);
+    [name] = bought.names as [string];
+    await poll(running).toBe(12);
+    saw(`web, 12 replicas of 500m by dynamic weight, all running: ${JSON.stringify(await placed())}`);
+    await guard(12);
+    await scale(4);
+    await poll(running).toBe(4);
+    saw(`the peak is over, web is scaled to 4: ${JSON.stringify(await placed())}`);
+    expect(await placed()).toHaveProperty(memberName());
+  });
+
+  it('disturbs no pod whose PodDisruptionBudget forbids it', async () => {
+    await poll(stays).toContain('PodDisruptionBudget shop/web');
+    saw(`${name} stays: ${await stays()}`);
+    expect(await done()).toEqual(['Buy']);
+    expect(await placed()).toHaveProperty(memberName());
+  });
+
+  it('has Karmada move the work to where there is room, and gives the cluster back when nothing is left on it', async () => {
+    const member = memberName();
+    let least = running();
+    const watching = new AbortController();
+    const watch = (async () => {
+      for await (const _ of setInterval(50, undefined, { signal: watching.signal })) least = Math.min(least, running());
+    })().catch(() => {});
+    const from = Date.now();
+    await kept.client.delete(PDBS, 'web', 'shop');
+    await poll(done).toEqual(['Empty', 'Buy']);
+    saw(`decided ${since(from)} s after the budget was taken off: Empty, because ${(await decisions())[0]?.why}`);
+    await poll(placed).toEqual({ 'shop--demo': 4 });
+    saw(`Karmada has placed all of it elsewhere ${since(from)} s after: ${JSON.stringify(await placed())}`);
+    await poll(() => own.podsOf('web').running).toBe(4);
+    await poll(done, LEAVES_MS).toEqual(['Remove', 'Empty', 'Buy']);
+    saw(`decided ${since(from)} s after: Remove, because ${(await decisions())[0]?.why}`);
+    await poll(() => bought.names, LEAVES_MS).toEqual([]);
+    watching.abort();
+    await watch;
+    saw(`it is gone ${since(from)} s after; never fewer than ${least} replicas ran`);
+    expect(least).toBeGreaterThanOrEqual(4);
+    expect(await client().getOrUndefined(CLUSTERS, member)).toBeUndefined();
+    expect(await client().getOrUndefined(NAMESPACES, `karmada-es-${member}`)).toBeUndefined();
+    const secrets = (await client().list(SECRETS)).items.map(({ metadata }) => metadata.name);
+    expect(secrets.filter((one) => one.includes(name))).toEqual([]);
+  });
+
+  it('is at rest after that: all of the work runs, and nothing is bought for it again', async () => {
+    const said = async () => (await bindingOf(client(), 'web'))?.spec.clusters;
+    await poll(async () => (await policy())?.status?.clusterCount).toBe(0);
+    expect(await said()).toEqual([{ name: 'shop--demo', replicas: 4 }]);
+    expect(own.podsOf('web')).toEqual({ running: 4, pending: 0 });
+    expect((await policy())?.status?.demand).toEqual([]);
+    expect(await done()).toEqual(['Remove', 'Empty', 'Buy']);
+  });
+});
