@@ -64,7 +64,7 @@ export async function run(context: Context): Promise<undefined> {
       });
       if (cluster !== undefined) ready.push(cluster);
     }
-    const table = { wide: false, everywhere: false, now: performance.now(), paint: terminal.paint };
+    const table = { wide: false, everywhere: false, now: Date.now(), paint: terminal.paint };
     if (ready.length > 0) {
       const width = terminal.width === undefined ? {} : { width: terminal.width };
       terminal.print('', ...tableOf(WORKER_CLUSTER, ready, { ...table, ...width }));
