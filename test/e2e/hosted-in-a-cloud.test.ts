@@ -250,7 +250,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     const [node] = await untilNodes(cluster, (all) => all.length === 1, 'to be one');
     await expect.poll(() => machines.names(), { timeout: PATIENCE_MS }).toEqual([nameOf(node!)]);
     const routes = () => machines.machine(nameOf(node!)).run(['ip', 'route', 'show', 'dev', 'pods']);
-    await expect.poll(routes, { timeout: 30_000 }).toBe('');
+    await expect.poll(routes, { timeout: PATIENCE_MS }).toBe('');
     await untilPods(cluster, 'echo', ([pod]) => pod?.spec.nodeName === nameOf(node!), 'to run on what is left');
   });
 
