@@ -1,69 +1,29 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALPHA_API_VERSION, type BurstPolicy, LABELS, type WorkerCluster } from '../../../operator/api/index.ts';
-import type { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
+import { ALPHA_API_VERSION, API_VERSION, LABELS, type WorkerCluster } from '../../../operator/api/index.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import { BURSTPOLICIES, type KubeObject, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
-import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
+import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-scene.ts';
 
+const SINCE = '2026-11-23T12:00:00Z';
 const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
-let scene: HubScene;
-let sizes: DecidedSizes;
-
-/** Work that Karmada has no room for. */
-async function bind(): Promise<void> {
-  const { client } = scene.garden;
-  const binding: KubeObject = {
-    apiVersion: 'work.karmada.io/v1alpha2',
-    kind: 'ResourceBinding',
-    metadata: { name: 'web-deployment', namespace: 'shop' },
-    spec: {
-      resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' },
-      replicas: 3,
-      replicaRequirements: { resourceRequest: { cpu: '1', memory: '1Gi' } },
-      clusters: [],
-    },
-  };
-  const { apiVersion, kind, metadata } = await client.apply(binding, { resource: RESOURCEBINDINGS, force: true });
-  const refused = { status: 'False', reason: 'Unschedulable', message: '0/0 clusters are available' };
-  const conditions = [{ type: 'Scheduled', lastTransitionTime: '2026-11-23T12:00:00Z', ...refused }];
-  await client.apply(
-    { apiVersion, kind, metadata: { name: metadata.name, namespace: 'shop' }, status: { conditions } },
-    { resource: RESOURCEBINDINGS, subresource: 'status', force: true },
-  );
-}
-
-const clusters = async (): Promise<WorkerCluster[]> =>
-  (await scene.garden.client.list<WorkerCluster>(WORKERCLUSTERS, { namespace: 'shop' })).items;
-const policy = () => scene.garden.client.getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+let burst: KarmadaBurst;
+let scene: KarmadaBurst['scene'];
+let bind: KarmadaBurst['bind'];
+let clusters: KarmadaBurst['clusters'];
+let policy: KarmadaBurst['policy'];
 
 beforeAll(async () => {
-  // With the rights that the chart gives, and no more.
-  scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, ['karmada'], 'chart');
-  const { client } = scene.garden;
-  const standIn = new KarmadaStandIn(client, scene.member.client);
-  await standIn.start();
-  scene.onStop(() => standIn.stop());
-  for (const name of ['shop', 'karmada-cluster'])
-    await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  await sellClusters(client);
-  // Karmada's own API server, with rights of its own there: here it is the same one.
-  await client.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'karmada', namespace: 'kube-system' },
-    stringData: { value: scene.garden.kubeconfig },
+  burst = await startKarmadaBurst({}, async (made) => {
+    await made.addMember('own', '4', '8Gi');
   });
-  const clusterSelector = { matchLabels: { fleet: 'production' } };
-  await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
-  runBurst(scene, (one) => {
-    sizes = one;
-  });
-  await scene.startOperator();
+  ({ scene, bind, clusters, policy } = burst);
 });
 afterAll(() => scene?.stop());
+
+/** What a cluster's own controller says of its sleep. */
+const tellHibernation = (name: string, hibernation: object | null) =>
+  scene.garden.client.mergePatch(WORKERCLUSTERS, name, 'shop', { status: { hibernation } }, { subresource: 'status' });
 
 it('has a cluster sleep that was in the hub once, and opened when it has woken for work', async () => {
   const { client } = scene.garden;
@@ -84,17 +44,10 @@ it('has a cluster sleep that was in the hub once, and opened when it has woken f
   await expect.poll(async () => (await clusters()).length, PATIENCE).toBe(1);
   const [{ metadata: made }] = (await clusters()) as [WorkerCluster];
   const { name } = made;
-  const tell = (asleep: boolean) =>
-    client.mergePatch(
-      WORKERCLUSTERS,
-      name,
-      'shop',
-      { status: { hibernation: asleep ? { asleep, since: '2026-11-23T12:00:00Z' } : null } },
-      { subresource: 'status' },
-    );
+  const tell = (asleep: boolean) => tellHibernation(name, asleep ? { asleep, since: SINCE } : null);
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
   const stop = scene.open([], 'demo', name);
-  const order = () => sizes.sleepOrder(`shop/${name}`, made.uid ?? '');
+  const order = () => burst.sizes().sleepOrder(`shop/${name}`, made.uid ?? '');
   await expect.poll(order, PATIENCE).toMatchObject({ asleep: true, by: 'BurstPolicy shop/peak' });
   // What its own controller would make of that.
   stop();
@@ -119,4 +72,65 @@ it('has a cluster sleep that was in the hub once, and opened when it has woken f
   await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(policy, PATIENCE).toBeUndefined();
+}, 180_000);
+
+it('wakes a cluster that is not its own for work, without a word in its spec, and lets it sleep when the work is gone', async () => {
+  const { client } = scene.garden;
+  const spec = {
+    cloudProvider: 'cloud',
+    hibernation: { enabled: true },
+    pools: [{ name: 'a', minimum: 1, maximum: 1 }],
+  };
+  const own: KubeObject = await client.create<KubeObject>({
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: { name: 'own', namespace: 'shop', labels: { fleet: 'production', rests: 'at-night' } },
+    spec,
+  });
+  const stop = scene.open([], 'own');
+  await scene.until('the cluster to be in the hub', () => scene.state('test', 'own') === 'Joined');
+  await tellHibernation('own', { asleep: true, since: SINCE });
+  await scene.until('the hub to place nothing on it', () => scene.state('test', 'own') === 'Asleep');
+  stop();
+  await client.create({
+    apiVersion: ALPHA_API_VERSION,
+    kind: 'BurstPolicy',
+    metadata: { name: 'peak', namespace: 'shop' },
+    spec: {
+      hub: 'test',
+      trigger: { pendingFor: '1s' },
+      wake: [{ name: 'night', clusterSelector: { matchLabels: { rests: 'at-night' } } }],
+      candidates: [{ name: 'cloud', template: { spec } }],
+      maximumClusters: 1,
+      scaleIn: { idleFor: '1s', minimumLife: '1s' },
+      cooldown: { scaleOut: '1s', scaleIn: '1s' },
+      budget: { hourly: '1' },
+    },
+  });
+  const order = () => burst.sizes().sleepOrder('shop/own', own.metadata.uid ?? '');
+  await bind();
+  await expect.poll(order, PATIENCE).toMatchObject({ asleep: false, by: 'BurstPolicy shop/peak' });
+  expect((await clusters()).map(({ metadata, spec: { hibernation } }) => [metadata.name, hibernation])).toEqual([
+    ['own', { enabled: true }],
+  ]);
+  expect((await policy())?.status?.woken).toMatchObject([{ cluster: 'own', entry: 'night', phase: 'Waking' }]);
+  const { by, why } = order() as { by: string; why: string };
+  await tellHibernation('own', { asleep: false, since: SINCE, order: { by, why, otherwise: true, otherwiseSince: SINCE } });
+  scene.open([], 'own');
+  await scene.until('the cluster to be back', () => scene.state('test', 'own') === 'Joined');
+  const { memberName = '' } = scene.membership('test', 'own')!.status!;
+  await bind({ [memberName]: 3 });
+  await expect.poll(async () => (await policy())?.status?.woken?.[0]?.phase, PATIENCE).toBe('Joined');
+
+  await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
+  await expect.poll(order, PATIENCE).toBe('none');
+  const done = (await policy())!.status!.decisions!.filter(({ action }) => action !== 'Refuse');
+  expect(done.map(({ action, cluster }) => [action, cluster])).toEqual([
+    ['Sleep', 'own'],
+    ['Wake', 'own'],
+  ]);
+  await client.delete(BURSTPOLICIES, 'peak', 'shop');
+  await expect.poll(policy, PATIENCE).toBeUndefined();
+  await client.delete(WORKERCLUSTERS, 'own', 'shop');
+  await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
 }, 180_000);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALPHA_API_VERSION, type BurstPolicy, LABELS, type WorkerCluster } from '../../../operator/api/index.ts';
+import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/index.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import {
@@ -11,83 +11,27 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import type { TestApiserver } from '../../kit/apiserver.ts';
-import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
-import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
+import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-scene.ts';
 
 const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
-let scene: HubScene;
+let burst: KarmadaBurst;
+let scene: KarmadaBurst['scene'];
+let bind: KarmadaBurst['bind'];
+let clusters: KarmadaBurst['clusters'];
+let policy: KarmadaBurst['policy'];
 /** The API server of the cluster that is emptied. */
 let emptied: TestApiserver;
 
-const DYNAMIC = {
-  replicaSchedulingType: 'Divided',
-  replicaDivisionPreference: 'Weighted',
-  weightPreference: { dynamicWeight: 'AvailableReplicas' },
-};
-
-/** Work that Karmada has no room for; or that it has placed, so many replicas by cluster. */
-async function bind(placed: Readonly<Record<string, number>> = {}): Promise<void> {
-  const { client } = scene.garden;
-  const binding: KubeObject = {
-    apiVersion: 'work.karmada.io/v1alpha2',
-    kind: 'ResourceBinding',
-    metadata: { name: 'web-deployment', namespace: 'shop' },
-    spec: {
-      resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' },
-      replicas: Object.values(placed).reduce((sum, replicas) => sum + replicas, 0) || 3,
-      replicaRequirements: { resourceRequest: { cpu: '1', memory: '1Gi' } },
-      placement: { replicaScheduling: DYNAMIC },
-      clusters: Object.entries(placed).map(([name, replicas]) => ({ name, replicas })),
-    },
-  };
-  const { apiVersion, kind, metadata } = await client.apply(binding, { resource: RESOURCEBINDINGS, force: true });
-  const scheduled =
-    Object.keys(placed).length > 0
-      ? { status: 'True', reason: 'Success', message: '' }
-      : { status: 'False', reason: 'Unschedulable', message: '0/0 clusters are available' };
-  const conditions = [{ type: 'Scheduled', lastTransitionTime: '2026-11-23T12:00:00Z', ...scheduled }];
-  await client.apply(
-    { apiVersion, kind, metadata: { name: metadata.name, namespace: 'shop' }, status: { conditions } },
-    { resource: RESOURCEBINDINGS, subresource: 'status', force: true },
-  );
-}
-
-const clusters = async (): Promise<WorkerCluster[]> =>
-  (await scene.garden.client.list<WorkerCluster>(WORKERCLUSTERS, { namespace: 'shop' })).items;
-const policy = () => scene.garden.client.getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
-
 beforeAll(async () => {
-  // With the rights that the chart gives, and no more.
-  scene = await HubScene.start(
-    { type: 'Karmada', karmada: { renewsTokens: true, evicts: true } },
-    ['karmada'],
-    'chart',
-  );
-  const { client } = scene.garden;
-  const standIn = new KarmadaStandIn(client, scene.member.client);
-  await standIn.start();
-  scene.onStop(() => standIn.stop());
-  for (const name of ['shop', 'karmada-cluster'])
-    await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  await sellClusters(client);
-  // Karmada's own API server, with rights of its own there: here it is the same one.
-  await client.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'karmada', namespace: 'kube-system' },
-    stringData: { value: scene.garden.kubeconfig },
+  burst = await startKarmadaBurst({ evicts: true }, async (made) => {
+    const full = await made.addMember('private', '16', '32Gi');
+    emptied = await made.addMember('emptied', '4', '8Gi');
+    // Of a node that nobody has made ready the API server says so for ever, where no controller of nodes runs.
+    for (const one of [made.member, full, emptied])
+      await one.client.mergePatch(NODES, 'one', undefined, { spec: { taints: null } });
   });
-  const full = await scene.addMember('private', '16', '32Gi');
-  emptied = await scene.addMember('emptied', '4', '8Gi');
-  // Of a node that nobody has made ready the API server says so for ever, where no controller of nodes runs.
-  for (const one of [scene.member, full, emptied])
-    await one.client.mergePatch(NODES, 'one', undefined, { spec: { taints: null } });
-  const clusterSelector = { matchLabels: { fleet: 'production' } };
-  await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
-  runBurst(scene);
-  await scene.startOperator();
+  ({ scene, bind, clusters, policy } = burst);
 });
 afterAll(() => scene?.stop());
 

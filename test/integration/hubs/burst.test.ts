@@ -1,72 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALPHA_API_VERSION, type BurstPolicy, type WorkerCluster } from '../../../operator/api/index.ts';
+import { ALPHA_API_VERSION, type BurstPolicy } from '../../../operator/api/index.ts';
 import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
-import type { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
-import { BURSTPOLICIES, type KubeObject, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
-import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
+import { BURSTPOLICIES, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-scene.ts';
 
 const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
-let scene: HubScene;
-let sizes: DecidedSizes;
-
-/** Work that Karmada has no room for, or that it has placed on a cluster. */
-async function bind(cluster?: string, app = 'web'): Promise<void> {
-  const binding: KubeObject = {
-    apiVersion: 'work.karmada.io/v1alpha2',
-    kind: 'ResourceBinding',
-    metadata: { name: `${app}-deployment`, namespace: 'shop' },
-    spec: {
-      resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: app },
-      replicas: 3,
-      replicaRequirements: { resourceRequest: { cpu: '1', memory: '1Gi' } },
-      clusters: cluster ? [{ name: cluster, replicas: 3 }] : [],
-    },
-  };
-  const written = await scene.garden.client.apply(binding, { resource: RESOURCEBINDINGS, force: true });
-  const scheduled = cluster
-    ? { status: 'True', reason: 'Success', message: '' }
-    : { status: 'False', reason: 'Unschedulable', message: '0/0 clusters are available' };
-  const conditions = [{ type: 'Scheduled', lastTransitionTime: '2026-11-23T12:00:00Z', ...scheduled }];
-  const { apiVersion, kind, metadata } = written;
-  await scene.garden.client.apply(
-    { apiVersion, kind, metadata: { name: metadata.name, namespace: 'shop' }, status: { conditions } },
-    { resource: RESOURCEBINDINGS, subresource: 'status', force: true },
-  );
-}
-
-const clusters = async (): Promise<WorkerCluster[]> =>
-  (await scene.garden.client.list<WorkerCluster>(WORKERCLUSTERS, { namespace: 'shop' })).items;
-const policy = () => scene.garden.client.getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+let burst: KarmadaBurst;
+let scene: KarmadaBurst['scene'];
+let bind: KarmadaBurst['bind'];
+let clusters: KarmadaBurst['clusters'];
+let policy: KarmadaBurst['policy'];
 
 beforeAll(async () => {
-  // With the rights that the chart gives, and no more.
-  scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, ['karmada'], 'chart');
-  const { client } = scene.garden;
-  const standIn = new KarmadaStandIn(client, scene.member.client);
-  await standIn.start();
-  scene.onStop(() => standIn.stop());
-  for (const name of ['shop', 'karmada-cluster'])
-    await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  await sellClusters(client);
-  // Karmada's own API server, with rights of its own there: here it is the same one.
-  await client.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'karmada', namespace: 'kube-system' },
-    stringData: { value: scene.garden.kubeconfig },
-  });
-  const clusterSelector = { matchLabels: { fleet: 'production' } };
-  await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
-  runBurst(scene, (of) => {
-    sizes = of;
-  });
-  await scene.startOperator();
+  burst = await startKarmadaBurst();
+  ({ scene, bind, clusters, policy } = burst);
 });
 afterAll(() => scene?.stop());
 
@@ -188,7 +139,7 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
   const requests = [{ name: 'web', resources: { requests: { cpu: '3', memory: '1Gi' } } }];
   const metadata = { name: 'web', namespace: 'shop' };
   pods.push({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName: 'one', containers: requests } });
-  await bind(memberName);
+  await bind({ [memberName]: 3 });
   await expect
     .poll(async () => (await policy())?.status?.conditions?.find(({ type }) => type === 'DemandMet')?.status, PATIENCE)
     .toBe('True');
@@ -197,8 +148,8 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
   expect((await clusters())[0]!.metadata.deletionTimestamp).toBeUndefined();
 
   // More work: its pool grows, and no other cluster is made.
-  await bind(undefined, 'more');
-  const decided = () => sizes.get(`shop/${name}`, made!.metadata.uid!);
+  await bind({}, 'more');
+  const decided = () => burst.sizes().get(`shop/${name}`, made!.metadata.uid!);
   await expect
     .poll(() => [...(decided() as ReadonlyMap<string, object>)], PATIENCE)
     .toEqual([['a', expect.objectContaining({ count: 2, by: 'BurstPolicy shop/peak' })]]);
