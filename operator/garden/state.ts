@@ -78,6 +78,10 @@ export class StateDirectory {
   get daemonLock(): string {
     return this.path('run', 'daemon.lock');
   }
+  /** Held by who starts the daemon or ends the garden: one of them at a time. */
+  get changeLock(): string {
+    return this.path('run', 'change.lock');
+  }
   kubeconfigFile(user: string): string {
     return this.path('kubeconfig', `${user}.yaml`);
   }

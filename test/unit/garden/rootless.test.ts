@@ -12,7 +12,7 @@ import { localSeed } from '../../../operator/garden/manifests.ts';
 import { containerdConfig, kubeletConfig } from '../../../operator/garden/node.ts';
 import { connectInSeed, nodePortsOf } from '../../../operator/garden/node-ports.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import { HOLDER, rootlessNamespaces } from '../../../operator/garden/rootless-namespaces.ts';
+import { HOLDER, rootlessNamespaces, SEED_PROXY } from '../../../operator/garden/rootless-namespaces.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { Supervisor } from '../../../operator/garden/supervisor.ts';
 import { silent } from '../../../operator/kube/log.ts';
@@ -54,7 +54,9 @@ it.skipIf(whyNot !== undefined)(`makes namespaces without root${whyNot ? ` (${wh
   const directory = new StateDirectory(home);
   await directory.make();
   const supervisor = new Supervisor({ directory, log: silent });
-  const room = await rootlessNamespaces({ directory, supervisor, state: { ranges } } as GardenOfSeed);
+  const anew = Promise.withResolvers<void>();
+  const garden = { directory, supervisor, state: { ranges } } as GardenOfSeed;
+  const room = await rootlessNamespaces(garden, () => anew.resolve());
   try {
     // The seed sees itself as root, sees its own processes only, and has no way out.
     expect((await run([...room.enter, 'id', '-u'])).trim()).toBe('0');
@@ -71,11 +73,23 @@ it.skipIf(whyNot !== undefined)(`makes namespaces without root${whyNot ? ` (${wh
     await expect(connectInSeed(directory.seedSocket, ranges.nodeAddress, 7001)).rejects.toThrow('cannot be reached');
     expect((await stat(directory.seedSocket)).mode & 0o777).toBe(0o600);
 
-    await supervisor.stop(HOLDER);
-    // Whatever was in there has ended with it.
+    // Whatever was in there ends with its holder, which comes back, with the way in.
+    process.kill(supervisor.status().find(({ name }) => name === HOLDER)!.pid!, 'SIGKILL');
     await gone;
+    await anew.promise;
+    expect(Number((await run([...room.enter, '/bin/sh', '-c', 'ls -d /proc/[0-9]* | wc -l'])).trim())).toBeLessThan(10);
+    await supervisor.restart(SEED_PROXY);
+    const again = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const goneAgain = once(again, 'exit');
+    await once(again.stdout, 'data');
+    const second = await connectInSeed(directory.seedSocket, ranges.nodeAddress, 7000);
+    expect(String((await once(second, 'data'))[0])).toBe('hello');
+    second.destroy();
+
+    await supervisor.stop(HOLDER);
+    await goneAgain;
   } finally {
-    await supervisor.stop('seed-proxy');
+    await supervisor.stop(SEED_PROXY);
     await supervisor.stop(HOLDER);
     await rm(home, { recursive: true, force: true });
   }
