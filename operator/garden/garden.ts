@@ -125,6 +125,8 @@ export class Garden {
   async up(options: Options & { signal?: AbortSignal } = {}): Promise<GardenInfo> {
     const { onProgress, signal } = options;
     const { directory } = this;
+    // What a newer Coppice has written stays as it is.
+    await directory.read();
     await directory.make();
     await changeSettings(directory.registriesFile, this.#registries);
     if (this.#egress) await writePolicy(directory.egressFile, this.#egress);

@@ -77,7 +77,6 @@ beforeEach(async () => {
   const directory = new StateDirectory(home);
   await directory.make();
   await directory.write({
-    version: 1,
     id: directory.id,
     createdAt: '2026-01-01T00:00:00Z',
     ports: { apiserver: port, etcd: 2, etcdPeer: 3 },

@@ -27,7 +27,6 @@ beforeEach(async () => {
   supervisor = new Supervisor({ directory, log: silent });
   await directory.make();
   await directory.write({
-    version: 1,
     id: directory.id,
     createdAt: '2026-01-01T00:00:00Z',
     ports: { apiserver: 1, etcd: 2, etcdPeer: 3 },

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, mkdtemp, rm, stat } from 'node:fs/promises';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -10,11 +12,12 @@ import { run } from '../../../operator/garden/command.ts';
 import type { GardenOfSeed } from '../../../operator/garden/garden-of-seed.ts';
 import { localSeed } from '../../../operator/garden/manifests.ts';
 import { containerdConfig, kubeletConfig } from '../../../operator/garden/node.ts';
-import { connectInSeed, nodePortsOf } from '../../../operator/garden/node-ports.ts';
+import { connectInSeed, NodePorts, nodePortsOf } from '../../../operator/garden/node-ports.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { HOLDER, rootlessNamespaces, SEED_PROXY } from '../../../operator/garden/rootless-namespaces.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { Supervisor } from '../../../operator/garden/supervisor.ts';
+import { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { Service } from '../../../operator/kube/resources.ts';
 
@@ -43,6 +46,64 @@ it('exposes API servers on the loopback', () => {
     spec: { type, ports: [{ port: 6443, ...(nodePort && { nodePort }) }] },
   });
   expect([...nodePortsOf([service('a', 'NodePort', 30001), service('b', 'ClusterIP')])]).toEqual([[30001, 'shoot/a']]);
+});
+
+it('gives a Service whose port another program has another one, and serves that', async () => {
+  const other = createNetServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const taken = (other.address() as AddressInfo).port;
+  const service = (nodePort: number, resourceVersion = '5') => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'a', namespace: 'shoot', resourceVersion },
+    spec: { type: 'NodePort', ports: [{ name: 'https', port: 6443, nodePort }] },
+  });
+  const moved = Promise.withResolvers<number>();
+  const server = createServer((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.method === 'PATCH') {
+      request.setEncoding('utf8').on('data', (text) => {
+        const { metadata, spec } = JSON.parse(text);
+        expect(metadata.resourceVersion).toBe('5');
+        expect(spec.ports).toEqual([{ name: 'https', port: 6443, nodePort: expect.any(Number) }]);
+        const object = service(spec.ports[0].nodePort, '6');
+        watcher?.write(`${JSON.stringify({ type: 'MODIFIED', object })}\n`);
+        response.end(JSON.stringify(object));
+        moved.resolve(spec.ports[0].nodePort);
+      });
+      return;
+    }
+    watcher = response;
+    response.write(`${JSON.stringify({ type: 'ADDED', object: service(taken) })}\n`);
+    const metadata = { resourceVersion: '5', annotations: { 'k8s.io/initial-events-end': 'true' } };
+    response.write(
+      `${JSON.stringify({ type: 'BOOKMARK', object: { kind: 'Service', apiVersion: 'v1', metadata } })}\n`,
+    );
+  }).listen(0, '127.0.0.1');
+  let watcher: ServerResponse | undefined;
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = new KubeClient({ server: url });
+  const nodePorts = new NodePorts(client, { socketFile: '/nowhere', nodeAddress: '127.0.0.1' }, silent);
+  try {
+    nodePorts.start();
+    const port = await moved.promise;
+    expect(port).toBeGreaterThanOrEqual(30_000);
+    expect(port).toBeLessThanOrEqual(32_767);
+    // Asked by connecting: whoever listened to see whether it is free would have it taken.
+    const accepts = () =>
+      new Promise((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false));
+        socket.on('connect', () => socket.destroy());
+      });
+    await expect.poll(accepts).toBe(true);
+  } finally {
+    await nodePorts.stop();
+    await client.close();
+    other.close();
+    server.closeAllConnections();
+    server.close();
+  }
 });
 
 /** Says `hello` at a port of the node, and nothing more. */
