@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import { toolImage } from '../../operator/garden/images/catalog.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
 import { bringUpGarden, narrate } from '../kit/garden-setup.ts';
@@ -14,7 +15,7 @@ import { makeCluster } from './cluster.ts';
 import { EXCLUSIONS, faultsOf, listedTests } from './exclusions.ts';
 import { makeTestImages, unknownImages } from './images.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
-import { followProgress } from './progress.ts';
+import { tellProgress } from './progress.ts';
 import { resultsOf, summaryOf } from './report.ts';
 
 const RESULTS = fileURLToPath(new URL('../../test-results/conformance', import.meta.url));
@@ -49,14 +50,14 @@ async function checked(program: string): Promise<Set<string>> {
 
 /** Runs the tests to their end, or to the limit. What they say goes into a file. */
 async function runTests(programs: Programs, kubeconfig: string, options: Options, interrupted: AbortSignal) {
-  const progress = await followProgress(say);
+  const progress = tellProgress(say);
   const skip = EXCLUSIONS.map(({ test }) => test);
   const args = [
     ...[`--procs=${options.parallel}`, `--timeout=${options.limit}m`, '--no-color', '--label-filter=Conformance'],
     ...(options.focus === undefined ? [] : [`--focus=${options.focus}`]),
     ...(skip.length === 0 ? [] : [`--skip=${exactly(skip)}`]),
     ...[programs['e2e.test'], '--', `--kubeconfig=${kubeconfig}`, '--provider=skeleton'],
-    ...[`--kubectl-path=${programs.kubectl}`, `--report-dir=${RESULTS}`, `--progress-report-url=${progress.url}`],
+    ...[`--kubectl-path=${programs.kubectl}`, `--report-dir=${RESULTS}`],
     ...['--disable-log-dump', '--node-os-distro=custom'],
   ];
   try {
@@ -66,6 +67,7 @@ async function runTests(programs: Programs, kubeconfig: string, options: Options
     interrupted.addEventListener('abort', () => end('SIGINT'), { once: true });
     const timer = setTimeout(() => end('SIGKILL'), options.limit * 60_000 + GRACE_MS);
     const log = join(RESULTS, 'ginkgo.log');
+    child.stdout.setEncoding('utf8').on('data', progress.add);
     const ended = new Promise<void>((resolve, reject) => child.once('error', reject).once('close', () => resolve()));
     await Promise.all([
       ended,
@@ -74,7 +76,7 @@ async function runTests(programs: Programs, kubeconfig: string, options: Options
     ]);
     clearTimeout(timer);
   } finally {
-    progress.close();
+    progress.stop();
   }
 }
 
@@ -84,6 +86,8 @@ async function run(options: Options, interrupted: AbortSignal): Promise<boolean>
   await mkdir(RESULTS, { recursive: true });
   const programs = await toolchain.ensure(['e2e.test', 'ginkgo', 'kubectl']);
   const listed = await checked(programs['e2e.test']);
+  // The tests begin when all pods of kube-system run: what these need is not built within the tests' time.
+  for (const name of ['coredns', 'local-path-provisioner'] as const) await toolImage(name, toolchain);
   const archives = await makeTestImages(toolchain, say);
   await toolchain.close();
   interrupted.throwIfAborted();

@@ -1,49 +1,37 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-
 const TELL_EVERY_MS = 60_000;
 
-/** What e2e.test says after each test, to whom it is told. */
+/** How far a run is. */
 export interface Progress {
-  url: string;
-  close(): void;
+  passed: number;
+  /** Names of tests that failed. */
+  failed: string[];
 }
 
-/** Listens to e2e.test, and says which tests fail when they do, and each minute how many have ended. */
-export async function followProgress(say: (text: string) => void): Promise<Progress> {
-  const ended = { PASSED: 0, FAILED: 0 };
-  const server = createServer((request, response) => {
-    let text = '';
-    request.setEncoding('utf8').on('data', (piece: string) => {
-      text += piece;
-    });
-    request.on('end', () => {
-      response.end();
-      const [, outcome, name] = /^(PASSED|FAILED) ([\s\S]*)$/.exec(messageOf(text)) ?? [];
-      if (outcome !== 'PASSED' && outcome !== 'FAILED') return;
-      ended[outcome]++;
-      if (outcome === 'FAILED') say(`failed: ${name}`);
-    });
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const timer = setInterval(() => say(`${ended.PASSED} passed, ${ended.FAILED} failed`), TELL_EVERY_MS);
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () => {
-      clearInterval(timer);
-      server.close();
-      server.closeAllConnections();
-    },
+/** How far a run is, out of what ginkgo has said until now: a dot for each test that ended, with more beside it where that failed. */
+export function progressOf(log: string): Progress {
+  const failed = [
+    ...log.matchAll(/^•? ?\[(?:FAILED|PANICKED!?|TIMEDOUT|INTERRUPTED|ABORTED)\] \[[^\]\n]*\]\n([^\n]+)$/gm),
+  ];
+  const dots = log.split('•').length - 1;
+  const names = failed.map(([, name]) => name!.replace(/ \[(?:It|BeforeEach|AfterEach)\] /, ' ').trim());
+  return { passed: Math.max(0, dots - failed.length), failed: names };
+}
+
+/** Says how far a run is each minute, and which tests fail when they do, until `stop` is called. */
+export function tellProgress(say: (text: string) => void): { add(text: string): void; stop(): void } {
+  let log = '';
+  let told = 0;
+  const tell = () => {
+    const { passed, failed } = progressOf(log);
+    for (const name of failed.slice(told)) say(`failed: ${name}`);
+    told = failed.length;
+    say(`${passed} passed, ${failed.length} failed`);
   };
-}
-
-function messageOf(text: string): string {
-  try {
-    return String((JSON.parse(text) as { msg?: unknown }).msg);
-  } catch {
-    return '';
-  }
+  const timer = setInterval(tell, TELL_EVERY_MS);
+  return {
+    add: (text) => {
+      log += text;
+    },
+    stop: () => clearInterval(timer),
+  };
 }
