@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import { whyNoNodes } from '../../operator/garden/capabilities.ts';
 import { toolImage } from '../../operator/garden/images/catalog.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
@@ -87,6 +88,9 @@ async function runTests(programs: Programs, kubeconfig: string, options: Options
 }
 
 async function run(options: Options, interrupted: AbortSignal): Promise<boolean> {
+  // Before anything is made.
+  const why = await whyNoNodes();
+  if (why !== undefined) throw new Error(why);
   const toolchain = new Toolchain({ dir: toolsDirectory(), onProgress: narrate(say) });
   await rm(RESULTS, { recursive: true, force: true });
   await mkdir(RESULTS, { recursive: true });
@@ -99,7 +103,6 @@ async function run(options: Options, interrupted: AbortSignal): Promise<boolean>
   interrupted.throwIfAborted();
 
   const { garden, takeDown } = await bringUpGarden();
-  if (garden.noGarden !== undefined) throw new Error(garden.noGarden);
   const folder = await mkdtemp(join(tmpdir(), 'coppice-conformance-'));
   try {
     say('making a cluster');
