@@ -1,10 +1,7 @@
 /** `npm run test:conformance`: Kubernetes' own conformance tests, against a local cluster in a garden of their own. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { whyNoNodes } from '../../operator/garden/capabilities.ts';
 import { toolImage } from '../../operator/garden/images/catalog.ts';
@@ -14,6 +11,7 @@ import { bringUpGarden, narrate } from '../kit/garden-setup.ts';
 import { runCommand } from '../kit/run.ts';
 import { makeCluster } from './cluster.ts';
 import { EXCLUSIONS, faultsOf, listedTests } from './exclusions.ts';
+import { runGroup } from './group.ts';
 import { makeTestImages, unknownImages } from './images.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
 import { tellProgress } from './progress.ts';
@@ -49,11 +47,6 @@ async function checked(program: string): Promise<Set<string>> {
   return listed;
 }
 
-/** Ends a process that was started detached, and all that it started. */
-function killGroup({ pid, exitCode }: ChildProcess): void {
-  if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGKILL');
-}
-
 /** Runs the tests to their end, or to the limit. What they say goes into a file. */
 async function runTests(programs: Programs, kubeconfig: string, options: Options, interrupted: AbortSignal) {
   const progress = tellProgress(say);
@@ -67,21 +60,12 @@ async function runTests(programs: Programs, kubeconfig: string, options: Options
     ...['--disable-log-dump', '--node-os-distro=custom'],
   ];
   try {
-    const child = spawn(programs.ginkgo, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    // Told that a run is interrupted, ginkgo has its tests tidy up.
-    const interrupt = () => void child.kill('SIGINT');
-    if (interrupted.aborted) interrupt();
-    interrupted.addEventListener('abort', interrupt, { once: true });
-    const timer = setTimeout(() => killGroup(child), options.limit * 60_000 + GRACE_MS);
-    const log = join(RESULTS, 'ginkgo.log');
-    child.stdout.setEncoding('utf8').on('data', progress.add);
-    const ended = new Promise<void>((resolve, reject) => child.once('error', reject).once('close', () => resolve()));
-    await Promise.all([
-      ended,
-      pipeline(child.stdout, createWriteStream(log)),
-      pipeline(child.stderr, createWriteStream(`${log}.err`)),
-    ]);
-    clearTimeout(timer);
+    await runGroup(programs.ginkgo, args, {
+      log: join(RESULTS, 'ginkgo.log'),
+      onOutput: progress.add,
+      interrupted,
+      limitMs: options.limit * 60_000 + GRACE_MS,
+    });
   } finally {
     progress.stop();
   }

@@ -13,9 +13,16 @@ export function progressOf(log: string): Progress {
     ...log.matchAll(/^•? ?\[(?:FAILED|PANICKED!?|TIMEDOUT|INTERRUPTED|ABORTED)\] \[[^\]\n]*\]\n([^\n]+)$/gm),
   ];
   const dots = log.split('•').length - 1;
-  const names = failed.map(([, name]) => name!.replace(/ \[(?:It|BeforeEach|AfterEach)\] /, ' ').trim());
+  const names = failed.map(([, name]) => nameIn(name!));
   return { passed: Math.max(0, dots - failed.length), failed: names };
 }
+
+/** Without the kind of its step and the labels that ginkgo writes after it. */
+const nameIn = (line: string): string =>
+  line
+    .replace(/ \[(?:It|BeforeEach|AfterEach)\] /, ' ')
+    .replace(/ \[[^\]]*, [^\]]*\]$/, '')
+    .trim();
 
 /** Says how far a run is each minute, and which tests fail when they do, until `stop` is called. */
 export function tellProgress(say: (text: string) => void): { add(text: string): void; stop(): void } {

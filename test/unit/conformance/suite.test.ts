@@ -34,7 +34,7 @@ test('how far a run is, is read from what ginkgo says', () => {
 SSS••SSSS
 ------------------------------
 • [FAILED] [305.100 seconds]
-[sig-network] DNS [It] should provide DNS [Conformance]
+[sig-network] DNS [It] should provide DNS [Conformance] [sig-network, Conformance]
 k8s.io/kubernetes/test/e2e/network/dns.go:1
 
   [FAILED] timed out
