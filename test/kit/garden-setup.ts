@@ -98,7 +98,7 @@ export async function bringUpGarden(): Promise<{ garden: SharedGarden; takeDown:
 const output = ({ stdout, stderr }: CommandResult): string => `${stdout}${stderr}`.slice(-4000);
 
 /** One line for each step of each tool, not one for each percent. */
-function narrate(say: (text: string) => void): (event: ProgressEvent) => void {
+export function narrate(say: (text: string) => void): (event: ProgressEvent) => void {
   const told = new Set<string>();
   return ({ tool, phase, source, remainingSeconds, detail }) => {
     if (source === 'cache') return;

@@ -26,6 +26,8 @@ export interface ImageSpec {
   directories?: { path: string; mode?: number }[];
   links?: { path: string; target: string }[];
   entrypoint: string[];
+  /** What comes after it where a pod says nothing else. */
+  cmd?: string[];
   env?: Record<string, string>;
   /** Numeric: no image of ours has a passwd file. Default root. */
   user?: string;
@@ -258,6 +260,7 @@ const imageConfig = (spec: ImageSpec, diffId: string) => ({
   os: 'linux',
   config: {
     Entrypoint: spec.entrypoint,
+    ...(spec.cmd === undefined ? {} : { Cmd: spec.cmd }),
     Env: Object.entries({ PATH: DEFAULT_PATH, ...spec.env }).map(([name, value]) => `${name}=${value}`),
     WorkingDir: spec.workingDir ?? '/',
     ...(spec.user === undefined ? {} : { User: spec.user }),

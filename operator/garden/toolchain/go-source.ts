@@ -76,7 +76,8 @@ export const isPackage = (line: string): boolean => /^[\w./~+-]+$/.test(line) &&
 export async function dependencies(go: string, names: ToolName[], signal?: AbortSignal): Promise<Set<string>> {
   const found = new Set<string>();
   const builds = names.map((name) => TOOLS[name].build!);
-  await runGo(go, builds[0]!.module, ['list', '-deps', ...builds.map((build) => build.package)], {
+  const { module, isTest } = builds[0]!;
+  await runGo(go, module, ['list', '-deps', ...(isTest ? ['-test'] : []), ...builds.map((build) => build.package)], {
     onLine: (line) => found.add(line),
     signal,
   });
@@ -94,13 +95,15 @@ export async function goBuild(
   options: { onPackage?: (importPath: string) => void; signal?: AbortSignal },
 ): Promise<void> {
   const builds = names.map((name) => TOOLS[name].build!);
-  const { module, ldflags } = builds[0]!;
+  const { module, ldflags, isTest } = builds[0]!;
   // With several packages go names each file by its package, which in groups is the program's own name.
   const output = names.length === 1 ? join(folder, programOf(names[0]!)) : `${folder}/`;
   const packages = builds.map((build) => build.package);
   // Without -trimpath: with it go keeps a package apart for each version that somebody asked for, also where a `replace` gives
   // all the same one, and would compile half of Kubernetes' libraries again for CoreDNS.
-  const args = ['build', '-v', NO_DEBUG_INFORMATION, '-ldflags', ldflags, '-o', output, ...packages];
+  // Of tests go names no package that it compiles: how far that is cannot be told.
+  const command = isTest ? ['test', '-c', '-vet=off'] : ['build', '-v'];
+  const args = [...command, NO_DEBUG_INFORMATION, '-ldflags', ldflags, '-o', output, ...packages];
   await runGo(go, module, args, {
     onErrorLine: (line) => isPackage(line) && options.onPackage?.(line),
     signal: options.signal,

@@ -25,6 +25,8 @@ export interface GoBuild {
   module: string;
   package: string;
   ldflags: string;
+  /** What is wanted is the program of the package's tests. Such a tool is alone in its group. */
+  isTest?: true;
   /** Tools of one group are linked by one call of `go build`, side by side. */
   group: string;
   /** Seconds on 2 quiet cores with the builds above it in the table done before; only their proportions matter much. */
@@ -115,6 +117,33 @@ const kubernetesOf =
 const kubernetes = kubernetesOf('1.36.3', 'kubernetes');
 const kubernetes135 = kubernetesOf('1.35.4', 'kubernetes-1.35');
 const KUBEADM_VERSION = { args: ['version', '--output=short'], pattern: /^v(\d+\.\d+\.\d+)/m };
+
+/** A program that Kubernetes' own tests need: what their images are made of is released in images alone. */
+const kubernetesTest = (pkg: string, weight: number): Tool => ({
+  version: '1.36.3',
+  accepts: 'any',
+  // What lies on PATH tells no version.
+  folders: [],
+  isStatic: true,
+  build: {
+    module: 'kubernetes',
+    package: pkg,
+    ldflags: kubernetesFlags('1.36.3'),
+    group: 'kubernetes/test',
+    weight,
+  },
+});
+/** One that is released in an archive of its own, beside the other. */
+const releasedTest = (program: string, tool: Tool): Tool => {
+  const url = `https://dl.k8s.io/v${tool.version}/kubernetes-test-linux-{arch}.tar.gz`;
+  const member = `kubernetes/test/bin/${program}`;
+  return {
+    ...tool,
+    bundle: 'kubernetes-test',
+    archive: { url, checksum: { url: `${url}.sha256`, format: 'list' }, member },
+  };
+};
+const e2eTest = kubernetesTest('k8s.io/kubernetes/test/e2e', 240);
 
 const etcd = (name: string, pkg: string, asks: Tool['asks'], weight: number): Tool => {
   const release = `https://github.com/etcd-io/etcd/releases/download/v${ETCD}`;
@@ -339,6 +368,15 @@ const table = {
     },
     build: { module: 'distribution', package: '.', ldflags: STRIP, group: 'registry', weight: 25 },
   },
+  // For conformance tests only: Kubernetes' own, what runs them side by side, and what is in the images of their pods.
+  'e2e.test': releasedTest('e2e.test', {
+    ...e2eTest,
+    build: { ...e2eTest.build!, isTest: true, group: 'kubernetes/e2e.test' },
+  }),
+  ginkgo: releasedTest('ginkgo', kubernetesTest('github.com/onsi/ginkgo/v2/ginkgo', 10)),
+  agnhost: kubernetesTest('k8s.io/kubernetes/test/images/agnhost', 30),
+  nonewprivs: kubernetesTest('k8s.io/kubernetes/test/images/nonewprivs', 2),
+  'sample-apiserver': kubernetesTest('k8s.io/sample-apiserver', 20),
   containerd: containerd('containerd', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
   'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2'),
   ctr: containerd('ctr', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),

@@ -14,6 +14,8 @@ import {
 /** Argo CD is written for Kubernetes 1.31: its libraries, and what these are written for. */
 const OF_OLD_KUBERNETES =
   /^(k8s\.io\/(?!klog|utils)|sigs\.k8s\.io\/(kustomize|yaml)|github\.com\/(cyphar|go-openapi|google\/gnostic-models|jonboulle)|.*\/otelgrpc$)/;
+/** What runs Kubernetes' tests has these, and none of the programs that a garden needs. */
+const OF_GINKGO = /^(golang\.org\/x\/mod|github\.com\/Masterminds\/semver\/v3)$/;
 
 test('every tool has a source beside cache and PATH', () => {
   for (const name of TOOL_NAMES) {
@@ -26,6 +28,7 @@ test('versions in the table are those of the committed modules', () => {
   const modules = [
     ['kube-apiserver', 'k8s.io/kubernetes v'],
     ['kube-apiserver-1.35', 'k8s.io/kubernetes v'],
+    ['e2e.test', 'k8s.io/kubernetes v'],
     ['etcd', 'go.etcd.io/etcd/server/v3 v'],
     ['kwok', 'sigs.k8s.io/kwok v'],
     ['coredns', 'github.com/coredns/coredns v'],
@@ -50,7 +53,7 @@ test('profiles of local machines and of simulated ones offer the versions that c
 });
 
 test('libraries that Kubernetes has too are at its version, so that they are compiled once', () => {
-  const ours = versionsIn('kubernetes');
+  const ours = new Map([...versionsIn('kubernetes')].filter(([name]) => !OF_GINKGO.test(name)));
   for (const module of ['coredns', 'kwok', 'konnectivity', 'local-path-provisioner', 'argo-cd']) {
     const apart = module === 'argo-cd' ? OF_OLD_KUBERNETES : /^go\.etcd\.io\/etcd\//;
     const shared = [...versionsIn(module)].filter(([name]) => ours.has(name) && !apart.test(name));

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { mergedPath } from '../../conformance/debian.ts';
+import { TEST_IMAGES, unknownImages } from '../../conformance/images.ts';
+import { parseOptions } from '../../conformance/options.ts';
+import { progressOf } from '../../conformance/progress.ts';
+
+test('arguments choose tests, how many run at once, and on how many nodes', () => {
+  expect(parseOptions([])).toEqual({ focus: undefined, parallel: 4, nodes: 2, limit: 240, help: false });
+  expect(parseOptions(['--focus', 'DNS|Services', '--parallel=2', '--nodes', '3'])).toMatchObject({
+    focus: 'DNS|Services',
+    parallel: 2,
+    nodes: 3,
+  });
+  expect(() => parseOptions(['--focus', '('])).toThrow('--focus');
+  expect(() => parseOptions(['--nodes', '0'])).toThrow('--nodes is a number from 1 to 20, not 0');
+  expect(() => parseOptions(['--skip'])).toThrow('unknown argument --skip');
+});
+
+test('files of packages are where the links of the root lead', () => {
+  expect(mergedPath('/bin/dash')).toBe('/usr/bin/dash');
+  expect(mergedPath('/lib/x86_64-linux-gnu/libc.so.6')).toBe('/usr/lib/x86_64-linux-gnu/libc.so.6');
+  expect(mergedPath('/usr/bin/curl')).toBe('/usr/bin/curl');
+  expect(mergedPath('/etc/nginx/nginx.conf')).toBe('/etc/nginx/nginx.conf');
+});
+
+test('an image that Kubernetes does not ask for is noticed', () => {
+  const listed = Object.keys(TEST_IMAGES).map((ref) => `${ref}\n`);
+  expect(unknownImages(listed.join(''))).toEqual([]);
+  expect(unknownImages(listed.slice(1).join(''))).toEqual([Object.keys(TEST_IMAGES)[0]]);
+});
+
+test('how far a run is, is read from what ginkgo says', () => {
+  const log = `Will run 4 of 7579 specs
+SSS••SSSS
+------------------------------
+• [FAILED] [305.100 seconds]
+[sig-network] DNS [It] should provide DNS [Conformance] [sig-network, Conformance]
+k8s.io/kubernetes/test/e2e/network/dns.go:1
+
+  [FAILED] timed out
+------------------------------
+•S`;
+  expect(progressOf(log)).toEqual({ passed: 3, failed: ['[sig-network] DNS should provide DNS [Conformance]'] });
+});
