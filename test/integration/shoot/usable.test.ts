@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KubeClient } from '../../../operator/kube/client.ts';
-import { NOT_FOR_OPERATOR, usable } from '../../../operator/shoot/readiness.ts';
+import { NOT_AT_FIRST, usable } from '../../../operator/shoot/readiness.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 
 let api: TestApiserver;
@@ -61,8 +61,8 @@ it('somebody without a role cannot use it', async () => {
 
 it('leaves out of what an API server looks at what goes by these names there', async () => {
   const client = KubeClient.fromKubeconfig(api.kubeconfig);
-  const excluded = NOT_FOR_OPERATOR.map((check) => `exclude=${check}`);
+  const excluded = NOT_AT_FIRST.map((check) => `exclude=${check}`);
   const said = await client.request<string>('GET', `/readyz?verbose&${excluded.join('&')}`);
   await client.close();
-  for (const check of NOT_FOR_OPERATOR) expect(said).toContain(`[+]${check} excluded: ok`);
+  for (const check of NOT_AT_FIRST) expect(said).toContain(`[+]${check} excluded: ok`);
 });
