@@ -5,9 +5,11 @@ import { KubeApiError } from '../kube/errors.ts';
 const PRIORITY_CLASSES = 'poststarthook/scheduling/bootstrap-system-priority-classes';
 /** It sleeps for a second before them as well, and makes them one by one, a hundred. */
 const ROLES = 'poststarthook/rbac/bootstrap-roles';
+/** It makes two dozen objects by which it divides itself among many who ask at once; until then all who are no masters share one part. */
+const FAIRNESS = 'poststarthook/priority-and-fairness-config-producer';
 
 /** What a new API server need not have for its admin, whose one role the operator makes, nor for the operator, who asks for none. */
-export const NOT_AT_FIRST: readonly string[] = [PRIORITY_CLASSES, ROLES];
+export const NOT_AT_FIRST: readonly string[] = [PRIORITY_CLASSES, ROLES, FAIRNESS];
 /** What it need not have for components of Kubernetes, which have their rights by its roles. */
 export const NOT_FOR_COMPONENTS: readonly string[] = [PRIORITY_CLASSES];
 /** The last of the namespaces that it makes: once it is there, all of them are. */

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KubeClient } from '../../../operator/kube/client.ts';
+import { CLUSTERROLES } from '../../../operator/kube/resources.ts';
 import { NOT_AT_FIRST, usable } from '../../../operator/shoot/readiness.ts';
+import { adminRole } from '../../../operator/shoot/system-components.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 
 let api: TestApiserver;
@@ -65,4 +67,11 @@ it('leaves out of what an API server looks at what goes by these names there', a
   const said = await client.request<string>('GET', `/readyz?verbose&${excluded.join('&')}`);
   await client.close();
   for (const check of NOT_AT_FIRST) expect(said).toContain(`[+]${check} excluded: ok`);
+});
+
+it('the role that the operator makes for the admin is the one that API servers make', async () => {
+  const client = KubeClient.fromKubeconfig(api.kubeconfig);
+  const live = await client.get(CLUSTERROLES, adminRole().metadata.name);
+  await client.close();
+  expect(live).toMatchObject(adminRole());
 });

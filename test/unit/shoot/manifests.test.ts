@@ -204,12 +204,16 @@ describe('usable', () => {
   const refused = (code: number, message: string) => new KubeApiError('POST', code, { message });
   it('is what answers and obeys', async () => expect(await usable(client(true))).toEqual({ usable: true }));
   it('is not what is not ready', async () => expect((await usable(client(false))).usable).toBe(false));
-  it('is what lacks nothing but what each new API server sleeps a second for', async () => {
+  it('is what lacks nothing but what each new API server makes last', async () => {
     const lacking = (check: string): UsableClient => ({
       ...client(true),
       ready: async ({ apartFrom }) => apartFrom.includes(check),
     });
-    for (const late of ['scheduling/bootstrap-system-priority-classes', 'rbac/bootstrap-roles'])
+    for (const late of [
+      'scheduling/bootstrap-system-priority-classes',
+      'rbac/bootstrap-roles',
+      'priority-and-fairness-config-producer',
+    ])
       expect(await usable(lacking(`poststarthook/${late}`))).toEqual({ usable: true });
     expect((await usable(lacking('poststarthook/crd-informer-synced'))).usable).toBe(false);
   });
