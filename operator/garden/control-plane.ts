@@ -42,6 +42,9 @@ const IDLE_CONTROLLERS = [
   'endpointslice-mirroring-controller',
 ];
 
+/** Of those that have little to do: less memory for garbage, for a little more CPU. The API server's would cost too much (docs/benchmarks.md). */
+const LITTLE_GARBAGE = { GOGC: '50' };
+
 /** Whether something accepts connections on a port of 127.0.0.1. */
 const accepts = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
@@ -167,6 +170,7 @@ export function controllerManager(directory: StateDirectory, state: GardenState,
       '--kube-api-burst=1000',
       '--profiling=false',
     ],
+    env: LITTLE_GARBAGE,
     inputs: [directory.kubeconfigFile('kube-controller-manager'), directory.pki('service-account.key')],
   };
 }
@@ -183,6 +187,7 @@ export function scheduler(directory: StateDirectory, file: string): ProcessSpec 
       '--kube-api-burst=1000',
       '--profiling=false',
     ],
+    env: LITTLE_GARBAGE,
     inputs: [directory.kubeconfigFile('kube-scheduler')],
   };
 }

@@ -14,6 +14,11 @@ import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, etcdClientURL } fro
 import { kubernetesImage } from './versions.ts';
 
 const CONFIG = '/etc/kubernetes';
+/**
+ * A Lease of each API server, and the way from one to another of a newer version, for which none has an authority here. Who ends takes both
+ * back, in an etcd that may be ending as well, and would wait for that until it is killed.
+ */
+const UNUSED_FEATURES = ['APIServerIdentity', 'UnknownVersionInteroperabilityProxy'];
 
 /**
  * The API server: one Secret with all its files, a Deployment, and a disruption budget when there are several. Where machines are outside
@@ -100,6 +105,9 @@ export function apiServerArguments(values: ControlPlane, directory = CONFIG): st
     `--proxy-client-cert-file=${file('front-proxy-client.crt')}`,
     `--proxy-client-key-file=${file('front-proxy-client.key')}`,
     '--profiling=false',
+    // Watches end when it is told to end, and so does it: with one open it would wait until it is killed.
+    '--shutdown-watch-termination-grace-period=1s',
+    `--feature-gates=${UNUSED_FEATURES.map((name) => `${name}=false`).join(',')}`,
     // Both only feed metrics, by counting every key again and again.
     '--etcd-count-metric-poll-period=0',
     '--etcd-db-metric-poll-interval=0',

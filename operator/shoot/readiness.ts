@@ -3,13 +3,17 @@ import { KubeApiError } from '../kube/errors.ts';
 
 /** A new API server sleeps for a second before it looks at the two of them. Nothing but pods needs one, and there are none yet. */
 const PRIORITY_CLASSES = 'poststarthook/scheduling/bootstrap-system-priority-classes';
-/** It makes them one by one, a hundred. */
+/** It sleeps for a second before them as well, and makes them one by one, a hundred. */
 const ROLES = 'poststarthook/rbac/bootstrap-roles';
+/** It makes two dozen objects by which it divides itself among many who ask at once; until then all who are no masters share one part. */
+const FAIRNESS = 'poststarthook/priority-and-fairness-config-producer';
 
-/** What a new API server need not have for its admin. */
-const NOT_FOR_ADMIN = [PRIORITY_CLASSES];
-/** What it need not have for the operator, which is a member of system:masters and so asks for no role. */
-export const NOT_FOR_OPERATOR: readonly string[] = [PRIORITY_CLASSES, ROLES];
+/** What a new API server need not have for its admin, whose one role the operator makes, nor for the operator, who asks for none. */
+export const NOT_AT_FIRST: readonly string[] = [PRIORITY_CLASSES, ROLES, FAIRNESS];
+/** What it need not have for components of Kubernetes, which have their rights by its roles. */
+export const NOT_FOR_COMPONENTS: readonly string[] = [PRIORITY_CLASSES];
+/** The last of the namespaces that it makes: once it is there, all of them are. */
+const LAST_NAMESPACE = '/api/v1/namespaces/default';
 
 /** The part of a client that `usable` needs; KubeClient has it. */
 export interface UsableClient {
@@ -21,13 +25,14 @@ export interface UsableClient {
 export type Usability = { usable: true } | { usable: false; reason: string };
 
 /**
- * Whether the holder of the client's credentials can work with the cluster now: the API server says that it is ready, and that the
- * holder may make namespaces. Only asked, never tried: what a tenant's webhooks and policies refuse is the tenant's own wish. Never throws.
+ * Whether the holder of the client's credentials can work with the cluster now: the API server says that it is ready, has made its
+ * namespaces, and lets the holder make others. Only asked, never tried: what a tenant's webhooks and policies refuse is the tenant's own wish. Never throws.
  */
 export async function usable(client: UsableClient): Promise<Usability> {
   try {
-    if (!(await client.ready({ apartFrom: NOT_FOR_ADMIN })))
+    if (!(await client.ready({ apartFrom: NOT_AT_FIRST })))
       return { usable: false, reason: 'the API server does not say yet that it is ready' };
+    await client.request('GET', LAST_NAMESPACE);
     const review = await client.request('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
       body: {
         apiVersion: 'authorization.k8s.io/v1',

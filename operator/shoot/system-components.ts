@@ -8,9 +8,27 @@ import { COREDNS_IMAGE } from './versions.ts';
 
 const DNS = 'coredns';
 const DNS_PORT = 1053;
+const ADMIN_ROLE = 'cluster-admin';
 
 /** What makes the admin's kubeconfig work; nothing may be called Ready before it is there. */
-export const adminAccess = (): KubeObject[] => [clusterRoleBinding('coppice:admins', 'cluster-admin', ADMIN_GROUP)];
+export const adminAccess = (): KubeObject[] => [clusterRoleBinding('coppice:admins', ADMIN_ROLE, ADMIN_GROUP)];
+
+/**
+ * The role that adminAccess names, as every API server makes it: a new one only after it has slept for a second, and it keeps what it finds.
+ */
+export const adminRole = (): KubeObject => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRole',
+  metadata: {
+    name: ADMIN_ROLE,
+    labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' },
+    annotations: { 'rbac.authorization.kubernetes.io/autoupdate': 'true' },
+  },
+  rules: [
+    { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
+    { nonResourceURLs: ['*'], verbs: ['*'] },
+  ],
+});
 
 /** What lets machines join by a bootstrap token, and renew their certificates themselves. */
 export function machineAccess(): KubeObject[] {

@@ -28,6 +28,8 @@ export interface TestApiserver extends ApiserverAccess {
   directory: string;
   /** kill -9 of kube-apiserver; etcd stays. */
   kill(): Promise<void>;
+  /** SIGTERM to both at once, as a kubelet does when a cluster is deleted. Resolves when kube-apiserver has ended, to its exit code. */
+  terminate(): Promise<number | null>;
   /** Starts kube-apiserver again on the same port, after kill(). */
   start(): Promise<void>;
   /** Makes etcd forget all history up to now, as the API server does every five minutes with history of that age. */
@@ -153,6 +155,11 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
       etcdUrl,
       directory,
       kill: () => end(apiserver, 'SIGKILL'),
+      async terminate() {
+        etcd?.kill('SIGTERM');
+        await end(apiserver, 'SIGTERM');
+        return apiserver?.exitCode ?? null;
+      },
       start,
       async compact() {
         const { header } = await askEtcd<{ header: { revision: string } }>('range', { key: encoded('x') });

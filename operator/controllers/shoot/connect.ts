@@ -7,7 +7,7 @@ import { waitFor } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
-import { NOT_FOR_OPERATOR } from '../../shoot/readiness.ts';
+import { NOT_AT_FIRST } from '../../shoot/readiness.ts';
 import { endpointURL } from '../../shoot/values.ts';
 import { closeLine } from './close-line.ts';
 import type { Operation } from './operation.ts';
@@ -73,7 +73,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
     await wait.started(op, signal);
     await untilServes(
       {
-        serves: () => client.ready({ timeoutMs: 2 * SECOND, signal, apartFrom: NOT_FOR_OPERATOR }),
+        serves: () => client.ready({ timeoutMs: 2 * SECOND, signal, apartFrom: NOT_AT_FIRST }),
         ...(wait.news && { news: (until) => wait.news!(op, until) }),
       },
       wait.patience,

@@ -6,12 +6,13 @@ import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import type { Task } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
+import { KubeApiError } from '../../kube/errors.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { conditionIsTrue, type KubeObject, keyOf } from '../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../shoot/konnectivity-agent.ts';
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { refusedByAdmission, usable } from '../../shoot/readiness.ts';
-import { adminAccess, coreDNS, machineAccess } from '../../shoot/system-components.ts';
+import { adminAccess, adminRole, coreDNS, machineAccess } from '../../shoot/system-components.ts';
 import { USABLE } from './connect.ts';
 import { readyNames } from './dns/dns-records.ts';
 import { scaleIn } from './machines/machine-removal.ts';
@@ -68,6 +69,7 @@ async function grantAccess(op: Operation, signal: AbortSignal, patienceMs?: numb
   const { state } = op;
   const admin = adminKubeconfig(op.values, op.pki);
   if (state.usable?.ok && state.usableFor === admin) return;
+  if (!hasServed(op.shoot)) await makeAdminRole(op, signal);
   await inside(op)
     .applyAll(adminAccess(), signal)
     .catch((error: unknown) => {
@@ -91,6 +93,15 @@ async function grantAccess(op: Operation, signal: AbortSignal, patienceMs?: numb
   }
   state.usable = USABLE;
   state.usableFor = admin;
+}
+
+/** Made, never applied: from then on it is Kubernetes' own, as it is where the API server was first. */
+async function makeAdminRole(op: Operation, signal: AbortSignal): Promise<void> {
+  try {
+    await inside(op).client.create(adminRole(), { signal });
+  } catch (error) {
+    if (!(error instanceof KubeApiError && error.isAlreadyExists)) throw error;
+  }
 }
 
 export const kubeconfigTask = (op: Operation): Task => ({

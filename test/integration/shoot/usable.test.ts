@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KubeClient } from '../../../operator/kube/client.ts';
-import { NOT_FOR_OPERATOR, usable } from '../../../operator/shoot/readiness.ts';
+import { CLUSTERROLES } from '../../../operator/kube/resources.ts';
+import { NOT_AT_FIRST, usable } from '../../../operator/shoot/readiness.ts';
+import { adminRole } from '../../../operator/shoot/system-components.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 
 let api: TestApiserver;
@@ -61,8 +63,15 @@ it('somebody without a role cannot use it', async () => {
 
 it('leaves out of what an API server looks at what goes by these names there', async () => {
   const client = KubeClient.fromKubeconfig(api.kubeconfig);
-  const excluded = NOT_FOR_OPERATOR.map((check) => `exclude=${check}`);
+  const excluded = NOT_AT_FIRST.map((check) => `exclude=${check}`);
   const said = await client.request<string>('GET', `/readyz?verbose&${excluded.join('&')}`);
   await client.close();
-  for (const check of NOT_FOR_OPERATOR) expect(said).toContain(`[+]${check} excluded: ok`);
+  for (const check of NOT_AT_FIRST) expect(said).toContain(`[+]${check} excluded: ok`);
+});
+
+it('the role that the operator makes for the admin is the one that API servers make', async () => {
+  const client = KubeClient.fromKubeconfig(api.kubeconfig);
+  const live = await client.get(CLUSTERROLES, adminRole().metadata.name);
+  await client.close();
+  expect(live).toMatchObject(adminRole());
 });

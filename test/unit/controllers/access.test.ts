@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { LastOperation } from '../../../operator/api/meta.ts';
 import type { ClusterConnection } from '../../../operator/clusters/cluster-connection.ts';
 import { accessTasks, machineTasks, systemComponentsTask } from '../../../operator/controllers/shoot/inside-tasks.ts';
@@ -19,7 +19,7 @@ function silent(lastOperation: Partial<LastOperation> | undefined) {
   const made: string[] = [];
   const state = {
     ...newShootState(),
-    connection: { applyAll: () => new Promise<void>(() => {}) },
+    connection: { client: { create: async () => {} }, applyAll: () => new Promise<void>(() => {}) },
   };
   const op = {
     values,
@@ -80,6 +80,36 @@ it.each([
   const looks = tasks.filter(({ id, skip }) => id.startsWith('access') && !skip);
   expect(looks.map(({ id }) => id)).toEqual(['access-again']);
   expect(tasks.filter(({ after }) => after?.includes('access-again'))).toEqual([]);
+});
+
+describe('the role of the admin', () => {
+  const rolesMadeFor = async (last: Partial<LastOperation> | undefined, refused?: KubeApiError) => {
+    const { op } = silent(last);
+    const asked: string[] = [];
+    op.state.connection = {
+      client: {
+        create: async ({ metadata }: KubeObject) => {
+          asked.push(`made ${metadata.name}`);
+          if (refused) throw refused;
+        },
+      },
+      applyAll: (objects: KubeObject[]) => {
+        asked.push(...objects.map(({ metadata }) => `applied ${metadata.name}`));
+        return new Promise<void>(() => {});
+      },
+    } as unknown as ClusterConnection;
+    await run([done('api-server-serves'), ...accessTasks(op)]);
+    return asked;
+  };
+
+  it('is not waited for: a new API server makes it a second too late', async () =>
+    expect(await rolesMadeFor(undefined)).toEqual(['made cluster-admin', 'applied coppice:admins']));
+  it('stays as the API server has made it where that was first', async () => {
+    const there = new KubeApiError('POST clusterroles', 409, { reason: 'AlreadyExists', message: 'it exists' });
+    expect(await rolesMadeFor(undefined, there)).toEqual(['made cluster-admin', 'applied coppice:admins']);
+  });
+  it('is left alone in a cluster that has served', async () =>
+    expect(await rolesMadeFor(SERVED[0]![1])).toEqual(['applied coppice:admins']));
 });
 
 const refusal = new KubeApiError('PATCH deployments/coredns', 500, {

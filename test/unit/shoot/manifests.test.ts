@@ -204,15 +204,28 @@ describe('usable', () => {
   const refused = (code: number, message: string) => new KubeApiError('POST', code, { message });
   it('is what answers and obeys', async () => expect(await usable(client(true))).toEqual({ usable: true }));
   it('is not what is not ready', async () => expect((await usable(client(false))).usable).toBe(false));
-  it('is what lacks nothing but PriorityClasses, for which each new API server sleeps a second', async () => {
+  it('is what lacks nothing but what each new API server makes last', async () => {
     const lacking = (check: string): UsableClient => ({
       ...client(true),
       ready: async ({ apartFrom }) => apartFrom.includes(check),
     });
-    expect(await usable(lacking('poststarthook/scheduling/bootstrap-system-priority-classes'))).toEqual({
-      usable: true,
-    });
-    expect((await usable(lacking('poststarthook/rbac/bootstrap-roles'))).usable).toBe(false);
+    for (const late of [
+      'scheduling/bootstrap-system-priority-classes',
+      'rbac/bootstrap-roles',
+      'priority-and-fairness-config-producer',
+    ])
+      expect(await usable(lacking(`poststarthook/${late}`))).toEqual({ usable: true });
+    expect((await usable(lacking('poststarthook/crd-informer-synced'))).usable).toBe(false);
+  });
+  it('is not what has no namespaces yet', async () => {
+    const bare: UsableClient = {
+      ...client(true),
+      request: async (method, path) => {
+        if (method === 'GET') throw refused(404, `${path} not found`);
+        return { status: { allowed: true } };
+      },
+    };
+    expect((await usable(bare)).usable).toBe(false);
   });
   it('is not what refuses', async () =>
     expect(await usable(client(true, 'forbidden'))).toEqual({ usable: false, reason: 'forbidden' }));

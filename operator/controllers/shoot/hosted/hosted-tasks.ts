@@ -1,4 +1,5 @@
 import { COMPONENTS, etcdMemberName } from '../../../api/names.ts';
+import { hasServed } from '../../../api/shoot.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import type { Deployment, KubeObject, Pod } from '../../../kube/resources.ts';
@@ -8,12 +9,14 @@ import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../../shoot/kube-controller-manager.ts';
 import { kubeScheduler } from '../../../shoot/kube-scheduler.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
+import { NOT_FOR_COMPONENTS } from '../../../shoot/readiness.ts';
 import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { connect } from '../connect.ts';
 import { beginRecords } from '../dns/dns-records.ts';
 import {
   accessTasks,
+  inside,
   kubeconfigTask,
   machineTasks,
   nodesReadyTask,
@@ -22,6 +25,7 @@ import {
 } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
+import { IN_SEED, untilServes } from '../until-serves.ts';
 import { volumeTasks } from '../volume-tasks.ts';
 import { reserveAddresses } from './addresses.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
@@ -101,10 +105,23 @@ export function reconcileTasks(op: Operation): Task[] {
     },
     ...accessTasks(op),
     {
+      id: 'roles',
+      title: 'Waiting for the roles of the API server',
+      after: ['access'],
+      // Once made they are kept.
+      skip: hasServed(op.shoot),
+      expectedMs: 1500,
+      timeoutMs: 2 * MINUTE,
+      run: (signal) => {
+        const { client } = inside(op);
+        return untilServes({ serves: () => client.ready({ signal, apartFrom: NOT_FOR_COMPONENTS }) }, IN_SEED, signal);
+      },
+    },
+    {
       id: 'scheduler',
       title: 'Starting the scheduler',
-      // It asks at once for what the roles of an API server that is ready let it see, and once refused again only a second later.
-      after: ['access'],
+      // It asks at once for what the roles let it see, and once refused again only a second later.
+      after: ['roles'],
       expectedMs: 50,
       run: (signal) => apply(kubeScheduler(op.values, op.pki), signal),
     },
