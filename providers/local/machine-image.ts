@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import { RELEASES } from '../machines/software.ts';
 
 /** Where the tools that a machine is made of lie on this computer. */
 export interface MachineTools {
@@ -25,14 +26,17 @@ export interface ImageFile {
   mode: number;
 }
 
+/** Names containerd too: a machine with another one is another machine, which takes the place of the old. */
+const tag = (kubernetesVersion: string): string => `v${kubernetesVersion}-containerd${RELEASES.CONTAINERD}`;
+
 /** Image of the machines of this Kubernetes version ("1.36.3"), as built from machineImageFiles. */
-export const machineImage = (kubernetesVersion: string): string => `coppice.local/machine:v${kubernetesVersion}`;
+export const machineImage = (kubernetesVersion: string): string => `coppice.local/machine:${tag(kubernetesVersion)}`;
 
 const onEveryHost = (path: string): boolean => path.startsWith('/usr/') && !path.startsWith('/usr/local/');
 
 /** Image of machines of this Kubernetes version that run a control plane: such a machine, and kubeadm. */
 export const controlPlaneMachineImage = (kubernetesVersion: string): string =>
-  `coppice.local/control-plane-machine:v${kubernetesVersion}`;
+  `coppice.local/control-plane-machine:${tag(kubernetesVersion)}`;
 
 /** What the image of a machine consists of. Its entry script is not in it: it comes with the pool's Secret. */
 export function machineImageFiles(tools: MachineTools): ImageFile[] {

@@ -269,6 +269,24 @@ e2e('a local cluster with two nodes', () => {
       await runs('login');
     });
 
+    it('as volumes: a container of one image runs a program of another', async () => {
+      const name = 'image-volume';
+      const program = { name, image: IMAGES.pause.ref, command: ['/tools/echo'] };
+      await client.create({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: 'default', labels: { app: name } },
+        spec: {
+          containers: [{ ...program, volumeMounts: [{ name, mountPath: '/tools', subPath: 'usr/local/bin' }] }],
+          volumes: [{ name, image: { reference: `${registry.host}/team/app:v1` } }],
+        },
+      });
+      await runs(name);
+      const logs = ['logs', name, '--pod-running-timeout=60s', '--follow=false'];
+      await expect.poll(() => kubectl(logs, { kubeconfig }).then(({ stdout }) => stdout)).toContain(`as ${name}`);
+      ok(await kubectl(['delete', 'pod', name, '--grace-period=1', '--wait'], { kubeconfig }));
+    });
+
     it('that "coppice load" brought', async () => {
       const archive = await madeArchive(IMAGES.echo.ref);
       ok(await coppice(['load', archive, '--as', 'loaded:v1', '--cluster', cluster.name]));
