@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { installManifests } from '../../../operator/api/install.ts';
 import { seedSpec } from '../../../operator/api/seed.ts';
+import { containerdConfig } from '../../../operator/garden/containerd-config.ts';
 import { foreignSeed, localSeed, shippedProfiles } from '../../../operator/garden/manifests.ts';
 import { mountScript } from '../../../operator/garden/mounts.ts';
-import { containerdConfig } from '../../../operator/garden/containerd-config.ts';
 import { cniConfig, kubeletConfig, kubeProxyConfig } from '../../../operator/garden/node.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { isReleased, storageClass, volumeFor, wantsVolume } from '../../../operator/garden/volumes.ts';
