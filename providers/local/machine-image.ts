@@ -1,5 +1,4 @@
 import { basename, join } from 'node:path';
-import { RELEASES } from '../machines/software.ts';
 
 /** Where the tools that a machine is made of lie on this computer. */
 export interface MachineTools {
@@ -7,8 +6,8 @@ export interface MachineTools {
   kubeProxy: string;
   /** For the image of machines that run a control plane. */
   kubeadm?: string;
-  /** containerd, its shim, runc, ctr: those outside /usr come into the image, the others are seen through the host's /usr. */
-  runtime: string[];
+  /** Comes into the image from outside /usr; else it is seen through the host's /usr. containerd is in neither: see RUNTIME_FOLDER. */
+  runc: string;
   /** Folder of the CNI plugins. */
   cni: string;
   /** Names of files in `cni`; only needed when it is outside /usr. */
@@ -26,17 +25,14 @@ export interface ImageFile {
   mode: number;
 }
 
-/** Names containerd too: a machine with another one is another machine, which takes the place of the old. */
-const tag = (kubernetesVersion: string): string => `v${kubernetesVersion}-containerd${RELEASES.CONTAINERD}`;
-
 /** Image of the machines of this Kubernetes version ("1.36.3"), as built from machineImageFiles. */
-export const machineImage = (kubernetesVersion: string): string => `coppice.local/machine:${tag(kubernetesVersion)}`;
+export const machineImage = (kubernetesVersion: string): string => `coppice.local/machine:v${kubernetesVersion}`;
 
 const onEveryHost = (path: string): boolean => path.startsWith('/usr/') && !path.startsWith('/usr/local/');
 
 /** Image of machines of this Kubernetes version that run a control plane: such a machine, and kubeadm. */
 export const controlPlaneMachineImage = (kubernetesVersion: string): string =>
-  `coppice.local/control-plane-machine:${tag(kubernetesVersion)}`;
+  `coppice.local/control-plane-machine:v${kubernetesVersion}`;
 
 /** What the image of a machine consists of. Its entry script is not in it: it comes with the pool's Secret. */
 export function machineImageFiles(tools: MachineTools): ImageFile[] {
@@ -50,7 +46,7 @@ export function machineImageFiles(tools: MachineTools): ImageFile[] {
     program(tools.kubelet, 'kubelet'),
     program(tools.kubeProxy, 'kube-proxy'),
     ...(tools.kubeadm ? [program(tools.kubeadm, 'kubeadm')] : []),
-    ...tools.runtime.filter((path) => !onEveryHost(path)).map((path) => program(path)),
+    ...(onEveryHost(tools.runc) ? [] : [program(tools.runc, 'runc')]),
     ...plugins.map((name) => ({ source: join(tools.cni, name), path: `/opt/coppice/cni/${name}`, mode: 0o755 })),
     ...(tools.images ?? []).map((source) => ({ source, path: `/opt/coppice/images/${basename(source)}`, mode: 0o644 })),
   ];

@@ -6,7 +6,6 @@ import { ANNOTATIONS } from '../../../operator/api/group.ts';
 import { askFor } from '../../../operator/garden/images/asked.ts';
 import { imagesDirectory } from '../../../operator/garden/images/build.ts';
 import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';
-import { parseReference } from '../../../operator/garden/images/reference.ts';
 import { IMAGES_ON_DEMAND } from '../../../operator/garden/seed-images.ts';
 import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
@@ -15,7 +14,6 @@ import { programOf, TOOL_NAMES, TOOLS, type ToolName } from '../../../operator/g
 import { VersionsOnDemand } from '../../../operator/garden/versions-on-demand.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
-import { controlPlaneMachineImage, machineImage } from '../../../providers/local/machine-image.ts';
 
 const OTHER = TOOL_NAMES.filter((name) => name.endsWith('-1.35'));
 const pod = (name: string, image: string) => ({
@@ -116,16 +114,14 @@ describe('another version of Kubernetes', () => {
     expect(await pulled).toBe(200);
     // What it waits for from now on is said as of any other pod.
     await expect.poll(() => told.at(-1)).toBe('waits: null');
-    for (const name of [machineImage('1.35.4'), controlPlaneMachineImage('1.35.4')]) {
-      const { repository, tag } = parseReference(name);
-      expect(await pull(repository, 'coppice.local', tag)).toBe(200);
-    }
+    expect(await pull('machine', 'coppice.local')).toBe(200);
+    expect(await pull('control-plane-machine', 'coppice.local')).toBe(200);
     expect(built.toSorted()).toEqual(OTHER.toSorted());
   });
 
   it('is made by a garden that was stopped before it was there', async () => {
     compiled.resolve();
-    await askFor(asked(), machineImage('1.35.4'));
+    await askFor(asked(), 'coppice.local/machine:v1.35.4');
     begin();
     await expect.poll(() => built.length).toBe(OTHER.length);
   });
