@@ -1,11 +1,14 @@
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { RUNTIME_FOLDER } from '../../providers/local/machine-pod.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { InTurn } from '../kube/in-turn.ts';
 import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { NODE_NAME } from './certificates.ts';
 import { childEnvironment, registryEnvironment } from './child-environment.ts';
+import { run } from './command.ts';
 import { Egress } from './egress/egress.ts';
 import type { GardenOfSeed } from './garden-of-seed.ts';
 import { imagesDirectory } from './images/build.ts';
@@ -101,6 +104,8 @@ export class LocalSeed {
       this.#relayTo(state),
       supervisor.start(containerd(context)),
       supervisor.start(this.#imageMirror(enterNetwork)),
+      // Machines that start from now on have this one.
+      run([...enter, 'ln', '-sfn', dirname(files.containerd), RUNTIME_FOLDER]),
     ]);
     // Without root nothing of the host's network is touched: pods have no way out.
     if (!state.rootless)

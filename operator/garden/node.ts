@@ -1,6 +1,7 @@
 import { delimiter, dirname } from 'node:path';
 import { NODE_NAME } from './certificates.ts';
 import { run } from './command.ts';
+import { containerdConfig, runcAsOneUser } from './containerd-config.ts';
 import { readText, writeIfChanged } from './files.ts';
 import { SEED_PATHS } from './mounts.ts';
 import { POD_BRIDGE } from './network.ts';
@@ -57,63 +58,6 @@ const CAP_SYS_RESOURCE = 24n;
 export async function canLowerOomScore(): Promise<boolean> {
   const effective = /^CapEff:\s*([0-9a-f]+)/m.exec((await readText('/proc/self/status')) ?? '')?.[1];
   return effective !== undefined && ((BigInt(`0x${effective}`) >> CAP_SYS_RESOURCE) & 1n) === 1n;
-}
-
-/** In place of runc in a rootless seed, which has one user and its group: containers that are to run as others run as it. */
-const RUNC_AS_ONE_USER = (runc: string): string => `#!/bin/sh
-bundle= next=
-for word; do
-  [ -z "$next" ] || bundle=$word
-  case $word in --bundle | -b) next=yes ;; *) next= ;; esac
-done
-if [ -f "$bundle/config.json" ]; then
-  sed -i -E 's/,"gid=5"//g;s/"user":[{]"uid":[0-9]+,"gid":[0-9]+/"user":{"uid":0,"gid":0/' "$bundle/config.json"
-fi
-exec '${runc.replaceAll("'", "'\\''")}' "$@"
-`;
-
-/** containerd's configuration (version 2, understood by 1.6, 1.7 and 2.x). Paths are those that the seed sees. */
-export function containerdConfig(options: {
-  pauseImage: string;
-  pluginFolder: string;
-  restrictOomScore: boolean;
-  /** What runs containers in a rootless seed; absent: runc, with all that root may. */
-  rootlessRunc?: string;
-}): string {
-  const cri = 'plugins."io.containerd.grpc.v1.cri"';
-  return `version = 2
-root = "${SEED_PATHS.containerd}"
-state = "/run/containerd"
-oom_score = 0
-disabled_plugins = [
-  "io.containerd.internal.v1.opt",
-  "io.containerd.snapshotter.v1.aufs",
-  "io.containerd.snapshotter.v1.btrfs",
-  "io.containerd.snapshotter.v1.devmapper",
-  "io.containerd.snapshotter.v1.zfs",
-]
-
-[grpc]
-  address = "${SEED_PATHS.socket}"
-
-[${cri}]
-  sandbox_image = "${options.pauseImage}"
-  restrict_oom_score_adj = ${options.restrictOomScore}
-  netns_mounts_under_state_dir = true
-  max_concurrent_downloads = 8
-${options.rootlessRunc ? '  disable_cgroup = true\n  disable_apparmor = true\n' : ''}  [${cri}.containerd]
-    snapshotter = "overlayfs"
-    default_runtime_name = "runc"
-    [${cri}.containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [${cri}.containerd.runtimes.runc.options]
-        SystemdCgroup = false
-${options.rootlessRunc ? `        BinaryName = "${options.rootlessRunc}"\n` : ''}  [${cri}.cni]
-    bin_dir = "${options.pluginFolder}"
-    conf_dir = "${SEED_PATHS.config}/cni"
-  [${cri}.registry]
-    config_path = "${SEED_PATHS.config}/registry"
-`;
 }
 
 /** The seed's pod network: one bridge, so that pods (machines among them) share a layer 2. */
@@ -211,7 +155,7 @@ export async function writeNodeConfig(context: NodeContext): Promise<void> {
   const seed = (...parts: string[]) => configFile(directory, ...parts);
   const restrictOomScore = isRootless || !(await canLowerOomScore());
   const rootlessRunc = seed('runc');
-  if (isRootless) await writeIfChanged(rootlessRunc, RUNC_AS_ONE_USER(files.runc), 0o700);
+  if (isRootless) await writeIfChanged(rootlessRunc, runcAsOneUser(files.runc), 0o700);
   const json = (value: object) => JSON.stringify(value, undefined, 2);
   await writeIfChanged(
     seed('containerd.toml'),

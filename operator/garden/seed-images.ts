@@ -20,7 +20,6 @@ const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler
 export const SEED_IMAGES: ImageName[] = ['etcd', ...COMPONENTS];
 
 const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap', 'ptp'] as const;
-const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc'] as const;
 const [OWN_VERSION, ...OTHER_VERSIONS] = KUBERNETES_VERSIONS;
 
 /** Makes the image of a version's machines. Resolves to its tar. */
@@ -45,14 +44,14 @@ async function buildImageOfMachines(
 ): Promise<string> {
   const [kubelet, kubeProxy] = [kubernetesTool('kubelet', version), kubernetesTool('kube-proxy', version)];
   const [files, pause] = await Promise.all([
-    toolchain.ensure([kubelet, kubeProxy, ...RUNTIME, ...CNI_PLUGINS]),
+    toolchain.ensure([kubelet, kubeProxy, 'runc', ...CNI_PLUGINS]),
     toolImage('pause', toolchain),
   ]);
   const tools: MachineTools = {
     kubelet: files[kubelet],
     kubeProxy: files[kubeProxy],
     ...more,
-    runtime: RUNTIME.map((name) => files[name]),
+    runc: files.runc,
     cni: dirname(files.bridge),
     cniPlugins: [...CNI_PLUGINS],
     images: [pause],

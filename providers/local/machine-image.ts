@@ -6,8 +6,8 @@ export interface MachineTools {
   kubeProxy: string;
   /** For the image of machines that run a control plane. */
   kubeadm?: string;
-  /** containerd, its shim, runc, ctr: those outside /usr come into the image, the others are seen through the host's /usr. */
-  runtime: string[];
+  /** Comes into the image from outside /usr; else it is seen through the host's /usr. containerd is in neither: see RUNTIME_FOLDER. */
+  runc: string;
   /** Folder of the CNI plugins. */
   cni: string;
   /** Names of files in `cni`; only needed when it is outside /usr. */
@@ -46,7 +46,7 @@ export function machineImageFiles(tools: MachineTools): ImageFile[] {
     program(tools.kubelet, 'kubelet'),
     program(tools.kubeProxy, 'kube-proxy'),
     ...(tools.kubeadm ? [program(tools.kubeadm, 'kubeadm')] : []),
-    ...tools.runtime.filter((path) => !onEveryHost(path)).map((path) => program(path)),
+    ...(onEveryHost(tools.runc) ? [] : [program(tools.runc, 'runc')]),
     ...plugins.map((name) => ({ source: join(tools.cni, name), path: `/opt/coppice/cni/${name}`, mode: 0o755 })),
     ...(tools.images ?? []).map((source) => ({ source, path: `/opt/coppice/images/${basename(source)}`, mode: 0o644 })),
   ];

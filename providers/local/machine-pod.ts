@@ -127,6 +127,7 @@ export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], varian
           { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
           { name: variant.varClaim ?? 'var', mountPath: '/var' },
           { name: 'run', mountPath: '/run' },
+          ...(ctx.machineImage ? [] : [{ name: RUNTIME_VOLUME, mountPath: MACHINE_RUNTIME, readOnly: true }]),
           ...hostFolderMounts(folders),
         ],
         ...variant.container,
@@ -143,10 +144,19 @@ export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], varian
       },
       ...(variant.varClaim ? [] : [{ name: 'var', emptyDir: {} }]),
       { name: 'run', emptyDir: { medium: 'Memory' } },
+      ...(ctx.machineImage ? [] : [{ name: RUNTIME_VOLUME, hostPath: { path: RUNTIME_FOLDER } }]),
       ...hostFolderVolumes(folders),
     ],
   };
 }
+
+/**
+ * Folder of the seed node with the containerd that it runs itself, its shim and ctr: machines run the same files, which are so in memory
+ * once, and in no image. In a machine they are at MACHINE_RUNTIME, of machine.sh's PATH.
+ */
+export const RUNTIME_FOLDER = '/run/coppice/runtime';
+const MACHINE_RUNTIME = '/opt/coppice/runtime';
+const RUNTIME_VOLUME = 'runtime';
 
 /** Of the seed node, for the scratch image: its programs, their libraries, and the certificates of public registries. */
 export const HOST_FOLDERS: readonly string[] = [

@@ -2,7 +2,7 @@
 # Entry point of a machine: a privileged container that becomes a Kubernetes node. Runs as PID 1.
 # Reads /etc/coppice (the pool's Secret). Needs bash 5.1, util-linux, iproute2, iptables, containerd with runc.
 set -u
-PATH=/opt/coppice/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin
+PATH=/opt/coppice/bin:/opt/coppice/runtime:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin
 export PATH
 CONFIG=/etc/coppice
 . $CONFIG/machine.env

@@ -142,19 +142,21 @@ const kubeProxyConfiguration = (ctx: JoinContext): object => ({
   mode: 'iptables',
 });
 
-const CONTAINERD_CONFIGURATION = `version = 2
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "${PAUSE_IMAGE}"
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+const CONTAINERD_CONFIGURATION = `version = 3
+[plugins."io.containerd.cri.v1.images"]
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "${PAUSE_IMAGE}"
+  [plugins."io.containerd.cri.v1.images".registry]
+    config_path = "/etc/containerd/certs.d"
+[plugins."io.containerd.cri.v1.runtime"]
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
       SystemdCgroup = true
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/opt/cni/bin"
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["/opt/cni/bin"]
     conf_dir = "/etc/cni/net.d"
     conf_template = "${HOME}/cni.conf"
-  [plugins."io.containerd.grpc.v1.cri".registry]
-    config_path = "/etc/containerd/certs.d"
 `;
 
 /** install.sh fills in the MTU; containerd the node's pod range, once kubelet knows it: until then the node is NotReady. */

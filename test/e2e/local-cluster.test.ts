@@ -214,13 +214,13 @@ e2e('a local cluster with two nodes', () => {
     };
     const runs = (name: string) => untilPods(client, name, (ready) => ready.length === 1, 'to run');
     /** Waits until a pod of the Deployment says this of its image. */
-    const says = async (name: string, ...texts: string[]) => {
+    const says = async (name: string, text: string) => {
       const found = await follow<Pod>(client, PODS);
       const pods = () => found.list().filter(({ metadata }) => metadata.labels?.app === name);
       const said = () =>
         pods().flatMap(({ status }) => status?.containerStatuses?.map(({ state }) => state?.waiting?.message));
-      const what = () => `a pod of ${name} to say "${texts[0]}"; it says ${JSON.stringify(said())}`;
-      await found.waitFor(() => said().some((one) => texts.some((text) => one?.includes(text))), {
+      const what = () => `a pod of ${name} to say "${text}"; it says ${JSON.stringify(said())}`;
+      await found.waitFor(() => said().some((one) => one?.includes(text)), {
         timeoutMs: PATIENCE_MS,
         what,
       });
@@ -255,8 +255,8 @@ e2e('a local cluster with two nodes', () => {
 
     it('that are private, for who has the login in an imagePullSecret', async () => {
       await create('no-login', `${own.host}/private/app:v1`);
-      // containerd 1.6 says what the mirror says, newer ones have words of their own.
-      await says('no-login', 'does not exist, or wants a login', 'pull access denied');
+      // In containerd's own words.
+      await says('no-login', 'pull access denied, repository does not exist or may require authorization');
       const login = ['--docker-username=jane', '--docker-password=secret', `--docker-server=${own.host}`];
       ok(await kubectl(['create', 'secret', 'docker-registry', 'login', ...login], { kubeconfig }));
       const patch = JSON.stringify({ imagePullSecrets: [{ name: 'login' }] });
@@ -267,6 +267,24 @@ e2e('a local cluster with two nodes', () => {
         .toBe(0);
       await create('login', `${own.host}/private/app:v1`);
       await runs('login');
+    });
+
+    it('as volumes: a container of one image runs a program of another', async () => {
+      const name = 'image-volume';
+      const program = { name, image: IMAGES.pause.ref, command: ['/tools/echo'] };
+      await client.create({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: 'default', labels: { app: name } },
+        spec: {
+          containers: [{ ...program, volumeMounts: [{ name, mountPath: '/tools', subPath: 'usr/local/bin' }] }],
+          volumes: [{ name, image: { reference: `${registry.host}/team/app:v1` } }],
+        },
+      });
+      await runs(name);
+      const logs = ['logs', name, '--pod-running-timeout=60s', '--follow=false'];
+      await expect.poll(() => kubectl(logs, { kubeconfig }).then(({ stdout }) => stdout)).toContain(`as ${name}`);
+      ok(await kubectl(['delete', 'pod', name, '--grace-period=1', '--wait'], { kubeconfig }));
     });
 
     it('that "coppice load" brought', async () => {

@@ -9,7 +9,6 @@ const POLICY_MARK = '# made by coppice while it installs packages';
 const NO_SERVICES = `#!/bin/sh\n${POLICY_MARK}\nexit 101\n`;
 /** Of packages that bring a service, which nobody here asked for. */
 const SERVICES: Readonly<Record<string, string>> = {
-  containerd: 'containerd.service',
   'redis-server': 'redis-server.service',
 };
 /** Another apt run (unattended upgrades) may hold dpkg's lock. */

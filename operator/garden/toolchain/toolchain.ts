@@ -279,7 +279,8 @@ export class Toolchain {
 
   async #buildMissing(go: string, names: ToolName[]): Promise<void> {
     const missing: ToolName[] = [];
-    for (const name of names) if (!(await this.#cache.find(name))) missing.push(name);
+    // One tool of a bundle is of no use without the others.
+    for (const name of new Set(names.flatMap(bundleOf))) if (!(await this.#cache.find(name))) missing.push(name);
     if (missing.length === 0) return;
 
     const running: RunningBuild = { names: missing, started: performance.now(), fraction: 0 };

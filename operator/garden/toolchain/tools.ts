@@ -66,8 +66,9 @@ const COREDNS = '1.15.0';
 const KONNECTIVITY = '0.36.0';
 /** The newest that the module proxy serves. */
 const LOCAL_PATH = '0.0.30';
-/** The release archive is of the 1.x line because the garden's containerd configuration (version 2) is tested on it. */
-const CONTAINERD = '1.7.35';
+const CONTAINERD = '2.4.2';
+/** The oldest with image volumes and with the configuration that is written for it. */
+const OLDEST_CONTAINERD = '2.1';
 const RUNC = '1.5.2';
 const CNI_PLUGINS = '1.9.1';
 /** The newest of pkg/v3 that the module proxy serves; it drives newer SDKs (theirs asks for 3.2 or later). */
@@ -161,16 +162,23 @@ const etcd = (name: string, pkg: string, asks: Tool['asks'], weight: number): To
   };
 };
 
-const containerd = (name: string, asks?: Tool['asks']): Tool => {
+const CONTAINERD_VERSION = { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ };
+const containerd = (name: string, weight: number, asks: Tool['asks'] = CONTAINERD_VERSION): Tool => {
   const url = `https://github.com/containerd/containerd/releases/download/v${CONTAINERD}/containerd-static-${CONTAINERD}-linux-{arch}.tar.gz`;
   return {
     version: CONTAINERD,
-    accepts: asks ? 'at-least' : 'any',
-    oldest: '1.6',
+    accepts: 'at-least',
+    oldest: OLDEST_CONTAINERD,
     asks,
     bundle: 'containerd',
     archive: { url, checksum: { url: `${url}.sha256sum`, format: 'list' }, member: `bin/${name}` },
-    package: 'containerd',
+    build: {
+      module: 'containerd',
+      package: `github.com/containerd/containerd/v2/cmd/${name}`,
+      ldflags: `${STRIP} -X github.com/containerd/containerd/v2/version.Version=v${CONTAINERD}`,
+      group: 'containerd',
+      weight,
+    },
   };
 };
 
@@ -233,6 +241,12 @@ const table = {
   'kube-scheduler': kubernetes('kube-scheduler', 'kubernetes', 11),
   kubelet: kubernetes('kubelet', 'kubernetes', 30),
   'kube-proxy': kubernetes('kube-proxy', 'kubernetes', 12),
+  containerd: containerd('containerd', 40),
+  'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2', 8, {
+    args: ['-v'],
+    pattern: /^\s+Version:\s+v?(\d+\.\d+\.\d+)/m,
+  }),
+  ctr: containerd('ctr', 12),
   coredns: {
     version: COREDNS,
     accepts: 'same-minor',
@@ -377,9 +391,6 @@ const table = {
   agnhost: kubernetesTest('k8s.io/kubernetes/test/images/agnhost', 30),
   nonewprivs: kubernetesTest('k8s.io/kubernetes/test/images/nonewprivs', 2),
   'sample-apiserver': kubernetesTest('k8s.io/sample-apiserver', 20),
-  containerd: containerd('containerd', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
-  'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2'),
-  ctr: containerd('ctr', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
   runc: {
     version: RUNC,
     accepts: 'at-least',

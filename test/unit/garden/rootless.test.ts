@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, rm, stat } from 'node:fs/promises';
+import { access, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,9 +9,10 @@ import { expect, it } from 'vitest';
 import { seedSpec } from '../../../operator/api/seed.ts';
 import { whyNoNamespaces } from '../../../operator/garden/capabilities.ts';
 import { run } from '../../../operator/garden/command.ts';
+import { containerdConfig, runcAsOneUser } from '../../../operator/garden/containerd-config.ts';
 import type { GardenOfSeed } from '../../../operator/garden/garden-of-seed.ts';
 import { localSeed } from '../../../operator/garden/manifests.ts';
-import { containerdConfig, kubeletConfig } from '../../../operator/garden/node.ts';
+import { kubeletConfig } from '../../../operator/garden/node.ts';
 import { connectInSeed, NodePorts, nodePortsOf } from '../../../operator/garden/node-ports.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { HOLDER, rootlessNamespaces, SEED_PROXY } from '../../../operator/garden/rootless-namespaces.ts';
@@ -26,13 +27,44 @@ const ranges = chooseRanges('abc', [])!;
 it('asks of the node nothing that takes root', () => {
   const options = { pauseImage: 'pause', pluginFolder: '/cni', restrictOomScore: true };
   const rootless = containerdConfig({ ...options, rootlessRunc: '/state/runc' });
-  expect(rootless).toContain('disable_cgroup = true');
+  expect(rootless).toContain('disable_apparmor = true');
   expect(rootless).toContain('BinaryName = "/state/runc"');
   // The node of a garden that root has is as it was.
-  expect(containerdConfig(options)).not.toMatch(/disable_cgroup|BinaryName/);
+  expect(containerdConfig(options)).not.toMatch(/disable_apparmor|BinaryName/);
   const kubelet = kubeletConfig({ nodeAddress: '10.1.2.3', cgroup: undefined, pki: String, resolvConf: '/r' });
   expect(kubelet).toMatchObject({ cgroupsPerQOS: false, featureGates: { KubeletInUserNamespace: true } });
   expect(kubelet).not.toHaveProperty('cgroupRoot');
+});
+
+it('runs containers as its one user and without cgroups, which it has none of', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'coppice-runc-'));
+  try {
+    const bundle = join(folder, 'config.json');
+    // As containerd writes it: without blanks, and in this order.
+    const spec = {
+      process: { user: { uid: 65532, gid: 65532 }, env: ['NOTE={"resources":{}}'] },
+      mounts: [{ destination: '/dev/pts', options: ['newinstance', 'gid=5'] }],
+      linux: {
+        sysctl: { 'net.ipv4.ping_group_range': '0 0' },
+        resources: { devices: [{ allow: false }], memory: { limit: 1 }, unified: { 'memory.high': '1' } },
+        cgroupsPath: '/k8s.io/abc',
+        namespaces: [{ type: 'pid' }],
+      },
+    };
+    await writeFile(bundle, JSON.stringify(spec));
+    const [wrapper, log] = [join(folder, 'wrapper'), join(folder, "runc's log")];
+    await writeFile(join(folder, "o'runc"), `#!/bin/sh\necho "$@" >'${log.replace("'", "'\\''")}'`, { mode: 0o755 });
+    await writeFile(wrapper, runcAsOneUser(join(folder, "o'runc")), { mode: 0o755 });
+    await run([wrapper, 'create', '--bundle', folder, 'abc']);
+    expect(await readFile(log, 'utf8')).toBe(`create --bundle ${folder} abc\n`);
+    expect(JSON.parse(await readFile(bundle, 'utf8'))).toEqual({
+      process: { user: { uid: 0, gid: 0 }, env: spec.process.env },
+      mounts: [{ destination: '/dev/pts', options: ['newinstance'] }],
+      linux: { sysctl: spec.linux.sysctl, namespaces: spec.linux.namespaces },
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 it('exposes API servers on the loopback', () => {

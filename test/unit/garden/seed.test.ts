@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { installManifests } from '../../../operator/api/install.ts';
 import { seedSpec } from '../../../operator/api/seed.ts';
+import { containerdConfig } from '../../../operator/garden/containerd-config.ts';
 import { foreignSeed, localSeed, shippedProfiles } from '../../../operator/garden/manifests.ts';
 import { mountScript } from '../../../operator/garden/mounts.ts';
-import { cniConfig, containerdConfig, kubeletConfig, kubeProxyConfig } from '../../../operator/garden/node.ts';
+import { cniConfig, kubeletConfig, kubeProxyConfig } from '../../../operator/garden/node.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { isReleased, storageClass, volumeFor, wantsVolume } from '../../../operator/garden/volumes.ts';
 import type { PersistentVolumeClaim } from '../../../operator/kube/resources.ts';
@@ -37,6 +38,10 @@ it('configures the node so that the host is left alone', () => {
   const options = { pauseImage: 'registry.k8s.io/pause:3.10.1', pluginFolder: '/usr/lib/cni', restrictOomScore: true };
   expect(containerdConfig(options)).toContain('restrict_oom_score_adj = true');
   expect(containerdConfig(options)).not.toContain('"/var/');
+  // By itself it would take these from /etc/containerd and /opt, which are for the host's own.
+  expect(containerdConfig(options)).toMatch(/^imports = \[\]$/m);
+  expect(containerdConfig(options)).toMatch(/^\[plugins\."io\.containerd\.nri\.v1\.nri"\]\n {2}disable = true$/m);
+  expect(containerdConfig(options)).toContain('"io.containerd.image-verifier.v1.bindir"');
   const kubelet = kubeletConfig({
     nodeAddress: '10.1.2.3',
     cgroup: 'coppice-abc',

@@ -100,7 +100,7 @@ describe('image of a machine', () => {
     const files = machineImageFiles({
       kubelet: '/cache/kubelet-1.36.3/kubelet',
       kubeProxy: '/cache/kube-proxy-1.36.3/kube-proxy',
-      runtime: ['/usr/bin/containerd', '/usr/local/bin/ctr', '/cache/runc/runc'],
+      runc: '/usr/local/sbin/runc',
       cni: '/usr/lib/cni',
       cniPlugins: ['ptp'],
       images: ['/cache/images/pause.tar'],
@@ -108,7 +108,6 @@ describe('image of a machine', () => {
     expect(files.map((file) => file.path)).toEqual([
       '/opt/coppice/bin/kubelet',
       '/opt/coppice/bin/kube-proxy',
-      '/opt/coppice/bin/ctr',
       '/opt/coppice/bin/runc',
       '/opt/coppice/images/pause.tar',
     ]);

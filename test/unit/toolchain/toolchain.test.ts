@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
@@ -128,12 +128,20 @@ describe('Toolchain', () => {
   });
 
   test('an empty or lone file in the cache is not taken', async () => {
-    await cache('containerd');
+    await cache('bridge');
     await cache('etcd');
     await writeFile(join(dir, cacheFolder('etcd'), 'etcd'), '');
     const { toolchain, done } = bareMachine();
-    await expect(toolchain.ensure(['containerd'])).rejects.toThrow(/containerd/);
+    await expect(toolchain.ensure(['bridge'])).rejects.toThrow(/bridge/);
     await toolchain.ensure(['etcd']);
     expect(done).toContain('build etcd');
+  });
+
+  test('tools that find each other in one folder are built together, whichever was asked for', async () => {
+    const { toolchain, done } = bareMachine();
+    const { ctr } = await toolchain.ensure(['ctr']);
+    expect(done).toEqual(['build containerd containerd-shim-runc-v2 ctr']);
+    expect(await toolchain.ensure(['containerd'])).toEqual({ containerd: join(dirname(ctr), 'containerd') });
+    expect(done).toHaveLength(1);
   });
 });

@@ -30,6 +30,8 @@ describe('how tools say their version', () => {
     ['kwok', 'kwok version v0.8.0 go1.26.8 (linux/amd64)\n', '0.8.0'],
     ['containerd', 'containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u3\n', '1.6.20'],
     ['containerd', 'containerd github.com/containerd/containerd/v2 v2.1.4 75cb2b7193e4\n', '2.1.4'],
+    ['ctr', 'ctr github.com/containerd/containerd/v2 v2.4.2\n', '2.4.2'],
+    ['containerd-shim-runc-v2', 'containerd-shim-runc-v2:\n  Version:  1.6.20~ds1\n  Revision: 1\n', '1.6.20'],
     ['runc', 'runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1\n', '1.1.5'],
   ] as const)('%s', (name, text, version) => {
     expect(TOOLS[name].asks?.pattern.exec(text)?.[1]).toBe(version);

@@ -18,7 +18,7 @@ export type Machines = { name: string; namespace: string } | 'those that have it
 
 /** Of the machine's image: with `always`, or where there is one of the name, it is taken from the mirror. */
 const TAKE = `
-PATH=/opt/coppice/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+PATH=/opt/coppice/bin:/opt/coppice/runtime:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ref=$1 always=$2
 if [ "$always" != yes ] && [ -z "$(ctr -n k8s.io images list -q "name==$ref")" ]; then echo absent; exit 0; fi
 ctr -n k8s.io images pull --hosts-dir /etc/coppice/certs.d "$ref" >/dev/null && echo taken
