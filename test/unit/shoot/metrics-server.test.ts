@@ -1,7 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
+import { isSystem } from '../../../operator/burst/demand.ts';
 import { IMAGES } from '../../../operator/garden/images/catalog.ts';
+import type { Pod } from '../../../operator/kube/resources.ts';
 import {
   foreignMetrics,
   METRICS_SERVER_APP,
@@ -60,6 +62,11 @@ it('runs the image that a garden makes, by the program that is in it', () => {
   expect(container.command).toEqual([IMAGES['metrics-server'].path]);
 });
 
+it('keeps no node and buys none', () => {
+  const { metadata } = only('Deployment').spec.template;
+  expect(isSystem({ metadata: { ...metadata, namespace: 'kube-system' } } as Pod)).toBe(true);
+});
+
 it('a new certificate makes a new pod, which reads it when it starts', async () => {
   const again = await issueShootPKI(pki, { issue: [{ id: 'metrics-server', reason: 'expiring' }] }, parameters, NOW);
   const [deployment] = metricsServer(again).filter(({ kind }) => kind === 'Deployment') as (KubeObject & {
@@ -78,7 +85,10 @@ it('all of it goes again, first what API servers ask, last what is looked for', 
 });
 
 it('what somebody else serves is told from what we do', () => {
-  const served = (service: { name: string; namespace: string } | undefined) => ({ ...api, spec: { ...(service && { service }) } });
+  const served = (service: { name: string; namespace: string } | undefined) => ({
+    ...api,
+    spec: { ...(service && { service }) },
+  });
   expect(foreignMetrics(undefined)).toBeUndefined();
   expect(foreignMetrics(api)).toBeUndefined();
   expect(foreignMetrics(served({ name: 'metrics-server', namespace: 'kube-system' }))).toBe(
