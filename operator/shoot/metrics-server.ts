@@ -1,7 +1,7 @@
 import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { checksum, httpProbe, UNPRIVILEGED } from './pod.ts';
+import { asNobody, checksum, httpProbe, NOBODY, SYSTEM_POD, UNPRIVILEGED } from './pod.ts';
 import { METRICS_SERVER_IMAGE } from './versions.ts';
 
 /** Value of the label `k8s-app` of its pods, and name of what it consists of. */
@@ -131,18 +131,8 @@ function deployment(print: string): KubeObject {
         metadata: { labels, annotations: { [ANNOTATIONS.checksum]: print } },
         spec: {
           serviceAccountName: NAME,
-          priorityClassName: 'system-cluster-critical',
-          dnsPolicy: 'Default',
-          enableServiceLinks: false,
-          terminationGracePeriodSeconds: 5,
-          tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: 65532,
-            runAsGroup: 65532,
-            fsGroup: 65532,
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
+          ...SYSTEM_POD,
+          securityContext: asNobody({ fsGroup: NOBODY }),
           containers: [
             {
               name: 'metrics-server',
