@@ -149,7 +149,7 @@ function deployment(print: string): KubeObject {
                 '--metric-resolution=15s',
               ],
               // No limit of memory: it grows with nodes and pods.
-              resources: { requests: { cpu: '10m', memory: '50Mi' } },
+              resources: { requests: { cpu: '10m', memory: '65Mi' } },
               ports: [{ name: 'https', containerPort: PORT, protocol: 'TCP' }],
               // Ready once it has asked all kubelets twice, between which a use of cpu is.
               readinessProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 2, failures: 3 }),

@@ -191,11 +191,9 @@ e2e('what extends the API of a local cluster with two nodes', () => {
     it('tells HorizontalPodAutoscalers, which scale by it', async () => {
       ok(await inCluster('autoscale', 'deployment', 'echo', '--cpu=1000%', '--min=1', '--max=2'));
       const seen = async () => JSON.parse(ok(await inCluster('get', 'hpa', 'echo', '--output=json'))).status;
-      await expect
-        .poll(seen, { timeout: PATIENCE_MS, interval: 1_000 })
-        .toMatchObject({
-          currentMetrics: [{ resource: { name: 'cpu', current: { averageValue: expect.anything() } } }],
-        });
+      await expect.poll(seen, { timeout: PATIENCE_MS, interval: 1_000 }).toMatchObject({
+        currentMetrics: [{ resource: { name: 'cpu', current: { averageValue: expect.anything() } } }],
+      });
       ok(await inCluster('delete', 'hpa', 'echo'));
     });
 
