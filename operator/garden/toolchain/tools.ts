@@ -66,6 +66,7 @@ const COREDNS = '1.15.0';
 const KONNECTIVITY = '0.36.0';
 /** The newest that the module proxy serves. */
 const LOCAL_PATH = '0.0.30';
+const METRICS_SERVER = '0.9.0';
 const CONTAINERD = '2.4.2';
 /** The oldest with image volumes and with the configuration that is written for it. */
 const OLDEST_CONTAINERD = '2.1';
@@ -339,6 +340,20 @@ const table = {
       ldflags: `${STRIP} -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v${PULUMI}`,
       group: 'pulumi',
       weight: 240,
+    },
+  },
+  // Only once somebody asks for it. Its project publishes images alone.
+  'metrics-server': {
+    version: METRICS_SERVER,
+    accepts: 'any',
+    folders: [],
+    isStatic: true,
+    build: {
+      module: 'metrics-server',
+      package: 'sigs.k8s.io/metrics-server/cmd/metrics-server',
+      ldflags: `${STRIP} -X k8s.io/client-go/pkg/version.gitVersion=v${METRICS_SERVER}`,
+      group: 'metrics-server',
+      weight: 8,
     },
   },
   'kube-apiserver-1.35': kubernetes135('kube-apiserver', 'kube-apiserver', 345),

@@ -36,6 +36,7 @@ test('versions in the table are those of the committed modules', () => {
     ['proxy-server', 'sigs.k8s.io/apiserver-network-proxy v'],
     ['proxy-agent', 'sigs.k8s.io/apiserver-network-proxy v'],
     ['local-path-provisioner', 'github.com/rancher/local-path-provisioner v'],
+    ['metrics-server', 'sigs.k8s.io/metrics-server v'],
     ['argo-cd', 'github.com/argoproj/argo-cd/v2 v'],
     ['helm', 'helm.sh/helm/v4 v'],
   ] as const;
@@ -55,7 +56,8 @@ test('profiles of local machines and of simulated ones offer the versions that c
 
 test('libraries that Kubernetes has too are at its version, so that they are compiled once', () => {
   const ours = new Map([...versionsIn('kubernetes')].filter(([name]) => !OF_GINKGO.test(name)));
-  for (const module of ['coredns', 'kwok', 'konnectivity', 'local-path-provisioner', 'argo-cd', 'helm']) {
+  const modules = ['coredns', 'kwok', 'konnectivity', 'local-path-provisioner', 'metrics-server', 'argo-cd', 'helm'];
+  for (const module of modules) {
     const apart = module === 'argo-cd' ? OF_OLD_KUBERNETES : /^go\.etcd\.io\/etcd\//;
     const shared = [...versionsIn(module)].filter(([name]) => ours.has(name) && !apart.test(name));
     expect(shared.length, module).toBeGreaterThan(

@@ -23,6 +23,7 @@ import {
   systemComponentsTask,
   systemReadyTask,
 } from '../inside-tasks.ts';
+import { certificatesOfAddons, metricsServerTask } from '../metrics-server-task.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { IN_SEED, untilServes } from '../until-serves.ts';
@@ -66,7 +67,7 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Issuing certificates',
       after: ['services'],
       expectedMs: 100,
-      run: (signal) => issueCertificates(op, pkiParameters(op.values), signal),
+      run: (signal) => issueCertificates(op, { ...pkiParameters(op.values), ...certificatesOfAddons(op) }, signal),
     },
     {
       id: 'etcd',
@@ -163,6 +164,7 @@ export function reconcileTasks(op: Operation): Task[] {
     nodesReadyTask(op, ['controller-manager', 'provider-components']),
     systemReadyTask(op, ['scheduler']),
     ...volumeTasks(op),
+    metricsServerTask(op),
     {
       id: 'control-plane-ready',
       title: 'Waiting for the control plane',
