@@ -115,7 +115,11 @@ it('wakes a cluster that is not its own for work, without a word in its spec, an
   ]);
   expect((await policy())?.status?.woken).toMatchObject([{ cluster: 'own', entry: 'night', phase: 'Waking' }]);
   const { by, why } = order() as { by: string; why: string };
-  await tellHibernation('own', { asleep: false, since: SINCE, order: { by, why, otherwise: true, otherwiseSince: SINCE } });
+  await tellHibernation('own', {
+    asleep: false,
+    since: SINCE,
+    order: { by, why, otherwise: true, otherwiseSince: SINCE },
+  });
   scene.open([], 'own');
   await scene.until('the cluster to be back', () => scene.state('test', 'own') === 'Joined');
   const { memberName = '' } = scene.membership('test', 'own')!.status!;
