@@ -2,9 +2,13 @@ import { readLayout } from './cgroups.ts';
 import { CommandError, run } from './command.ts';
 import { readText } from './files.ts';
 
+/** What people call systems that Node has other names for. */
+const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'macOS', win32: 'Windows' };
+
 /** Why no real node can be made on this machine. Undefined when one can. */
 export async function whyNoNodes(): Promise<string | undefined> {
-  if (process.platform !== 'linux') return `this is ${process.platform}, and nodes need Linux`;
+  if (process.platform !== 'linux')
+    return `this is ${SYSTEMS[process.platform] ?? process.platform}, and nodes need Linux`;
   if (process.getuid?.() !== 0) return 'nodes need root, and this is an ordinary user';
   if (!(await readLayout())) return 'there are no cgroups mounted at /sys/fs/cgroup';
   try {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { crds } from '../api/crd.ts';
+import { CoppiceError } from '../api/errors.ts';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
 import { steadyOutput } from '../kube/log-output.ts';
@@ -17,6 +18,7 @@ import { LocalSeed, mirrorURL } from './local-seed.ts';
 import { boundLogs } from './logs.ts';
 import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
 import { networkNames, occupiedRanges } from './network.ts';
+import { NODE_TOOLS } from './node.ts';
 import { ownIdentity } from './process-identity.ts';
 import { chooseRanges, conflicts } from './ranges.ts';
 import { choosePorts, type GardenState, keptPorts, StateDirectory } from './state.ts';
@@ -112,7 +114,8 @@ class Daemon {
     this.#stopping.abort();
     this.#status.set({ phase: 'stopping' });
     await this.#shutDown();
-    const message = failure instanceof Error ? failure.message : String(failure);
+    const advice = failure instanceof CoppiceError ? `. ${failure.advice}` : '';
+    const message = failure instanceof Error ? `${failure.message}${advice}` : String(failure);
     this.#status.set(failure ? { phase: 'failed', error: message } : { phase: 'stopped' });
     await this.#status.flush();
     process.exitCode = failure ? 1 : 0;
@@ -156,6 +159,9 @@ class Daemon {
     // Only a garden that is its own seed has nodes, and only one with nodes has pods to place.
     const placing = isLocal ? tools.ensure(['kube-scheduler']) : undefined;
     placing?.catch(() => {});
+    // Not made from source: what a machine lacks of these is known in seconds.
+    const installed = isLocal ? tools.ensure(NODE_TOOLS) : undefined;
+    installed?.catch(() => {});
     if (why !== undefined) {
       this.#status.set({ notice: noNodesMessage(why) });
       this.#say('seed', noNodesMessage(why), { fraction: 1 });
@@ -173,7 +179,8 @@ class Daemon {
     await this.#certify();
 
     const { ports } = this.#state;
-    const files = await first;
+    // Nobody compiles for minutes what will then have nothing to run on.
+    const files = await (installed ? Promise.race([first, installed.then(() => first)]) : first);
     this.#say('control plane', 'starting etcd and the API server');
     await this.#supervisor.start(etcd(this.#directory, this.#state, files.etcd));
     const served = this.#serve(files['kube-apiserver']);

@@ -158,9 +158,9 @@ export class Garden {
         const isPatient = performance.now() - startedAt < DAEMON_PATIENCE_MS;
         if (status.phase === 'ready' && (isAsked || !isPatient)) return this.#info(status);
         if (status.phase === 'failed') throw new Error(status.error ?? `the garden has failed: see ${logFile}`);
+        // One that is `stopping` may be about to say why it has failed.
+        if (status.phase === 'stopped') throw new Error('another coppice has stopped the garden: run this again');
         if (!status.isAlive) throw new Error(`the garden's daemon has ended: ${await lastError(logFile)} (${logFile})`);
-        if (status.phase !== 'starting' && status.phase !== 'ready')
-          throw new Error('another coppice stops the garden: run this again when it has');
       } else {
         const failure = daemonFailure?.();
         if (failure) throw new Error(`the garden's daemon does not start: ${failure} (${logFile})`);

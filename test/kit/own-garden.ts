@@ -1,4 +1,5 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { isTrue } from '../../operator/api/conditions.ts';
@@ -8,6 +9,9 @@ import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { EtcdClient } from '../../operator/etcd/etcd-client.ts';
 import { Cgroups, cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
+import { takeDownSeed } from '../../operator/garden/cleanup.ts';
+import { readJson } from '../../operator/garden/files.ts';
+import type { ProcessIdentity } from '../../operator/garden/process-identity.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import { type DaemonStatus, readStatus } from '../../operator/garden/status.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
@@ -32,7 +36,7 @@ import {
 import { PATIENCE_MS } from './garden.ts';
 import { makeHome } from './home.ts';
 import { leftOvers } from './left-overs.ts';
-import { type CommandResult, type RunOptions, runCoppice } from './run.ts';
+import { COPPICE, type CommandResult, owned, type RunOptions, runCoppice } from './run.ts';
 
 const RETRY_MS = 300;
 
@@ -74,7 +78,7 @@ export class OwnGarden {
    * @param env variables that it has besides
    */
   static async start(tools: string = inject('tools'), env: NodeJS.ProcessEnv = {}): Promise<OwnGarden> {
-    const garden = new OwnGarden(await makeHome(), tools, env);
+    const garden = await OwnGarden.make(tools, env);
     try {
       await garden.up();
     } catch (error) {
@@ -82,6 +86,17 @@ export class OwnGarden {
       throw error;
     }
     return garden;
+  }
+
+  /** The same without bringing it up. */
+  static async make(tools: string = inject('tools'), env: NodeJS.ProcessEnv = {}): Promise<OwnGarden> {
+    return new OwnGarden(await makeHome(), tools, env);
+  }
+
+  /** What `coppice` runs, for who wants to start it in a way of its own. */
+  command(args: readonly string[]): { file: string; args: string[]; env: NodeJS.ProcessEnv } {
+    const { env = {} } = owned({ home: this.home, tools: this.#tools, env: this.#env });
+    return { file: COPPICE, args: [...args], env };
   }
 
   coppice(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
@@ -187,6 +202,24 @@ export class OwnGarden {
       const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
       if (commandLine.includes(this.directory.root)) process.kill(pid, 'SIGKILL');
     }
+  }
+
+  /**
+   * What a reboot of the machine leaves: the state directory, and nothing that ran, was mounted, or was in the network. Numbers that
+   * are recorded there are those of another boot.
+   * @param stranger has the number of the garden's etcd, and of its daemon, afterwards
+   */
+  async reboot(stranger: ProcessIdentity): Promise<void> {
+    await this.killEverything();
+    await takeDownSeed(this.directory);
+    const before = { pid: stranger.pid, started: stranger.started.replace(/^[^/]+/, 'another-boot') };
+    const folder = dirname(this.directory.pidFile('any'));
+    const records = (await readdir(folder)).map((name) => join(folder, name));
+    for (const file of [...records, this.directory.daemonLock]) {
+      const record = await readJson<object>(file);
+      if (record) await writeFile(file, JSON.stringify({ ...record, ...before }));
+    }
+    await writeFile(this.directory.statusFile, JSON.stringify({ ...(await this.status()), daemon: before }));
   }
 
   apply(name: string, spec: Partial<WorkerCluster['spec']>): Promise<KubeObject> {

@@ -68,7 +68,8 @@ export const runCoppice = (args: readonly string[], options: RunOptions & Own): 
 export const startCoppice = (args: readonly string[], options: RunOptions & Own): ChildProcess =>
   startCommand(COPPICE, args, owned(options));
 
-function owned({ home, tools, ...options }: RunOptions & Own): RunOptions {
+/** Options for bin/coppice on a state directory. */
+export function owned({ home, tools, ...options }: RunOptions & Own): RunOptions {
   const { KUBECONFIG: _, COPPICE_KUBECONFIG: __, ...own } = process.env;
   const env = { ...own, NO_COLOR: '1', COPPICE_HOME: home, COPPICE_TOOLS: tools, ...options.env };
   return { ...options, env };
