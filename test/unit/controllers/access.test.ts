@@ -27,7 +27,7 @@ function silent(lastOperation: Partial<LastOperation> | undefined) {
     state,
     names: [],
     pools: [pool()],
-    shoot: { metadata: { name: 'demo', namespace: 'shop' }, status: lastOperation && { lastOperation } },
+    shoot: { metadata: { name: 'demo', namespace: 'shop' }, spec: {}, status: lastOperation && { lastOperation } },
     provider: { reconcilePool: async (_: unknown, { name }: { name: string }) => void made.push(name) },
     context: () => ({}),
   } as unknown as Operation;

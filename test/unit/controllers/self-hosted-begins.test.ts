@@ -39,7 +39,7 @@ function scene(where: 'seed' | 'cloud', note?: Record<string, string>, machines 
     pools: [],
     names: [],
     state: newShootState(),
-    shoot: { metadata: { name: 'demo', namespace: 'shop' } },
+    shoot: { metadata: { name: 'demo', namespace: 'shop' }, spec: {} },
     controlPlanePool: pool({ name: 'own', count: 3 }),
     provider:
       where === 'seed'

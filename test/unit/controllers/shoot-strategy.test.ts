@@ -26,7 +26,7 @@ function operation(
     names: [],
     state: newShootState(),
     provider: {},
-    shoot: { metadata: { name: 'demo', namespace: 'shop' } },
+    shoot: { metadata: { name: 'demo', namespace: 'shop' }, spec: {} },
     seed: {
       statefulSets: has('etcd-main', inSeed.etcd),
       deployments: has('kube-apiserver', inSeed.apiServer),
