@@ -2,7 +2,7 @@ import type { CloudProfile } from '../operator/api/cloudprofile.ts';
 import type { KubeObject } from '../operator/api/meta.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
 import type { Log } from '../operator/kube/log.ts';
-import type { Node, Taint } from '../operator/kube/resources.ts';
+import type { Node, Pod, Taint } from '../operator/kube/resources.ts';
 import type { BackupBuckets } from './backup.ts';
 import type { Change, CloudContext, ManagedClusters } from './cloud.ts';
 import type { ProviderDNS } from './dns.ts';
@@ -377,6 +377,12 @@ export interface Provider {
    * is made for them. Names that are gone already are fine. To be called again until listMachines no longer has them.
    */
   removeMachines(ctx: ProviderContext, pool: string, names: readonly string[], remaining: number): Promise<void>;
+
+  /**
+   * Deletes pods from the API server whose machine should have ended them and has not. Those that are gone, or are others of the same name, are
+   * fine. Absent: only a kubelet knows whether a pod has ended.
+   */
+  endPods?(ctx: ProviderContext, pods: readonly Pod[]): Promise<void>;
 
   /** Takes the pool away, machines and all; a pool that is not there is fine. Needs no working shoot. */
   deletePool(ctx: ProviderContext, name: string): Promise<void>;

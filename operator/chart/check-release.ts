@@ -29,7 +29,11 @@ export async function checkRelease(client: KubeClient, { url, namespace }: Relea
 }
 
 async function text(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) }).catch((error: Error) => {
+    // "fetch failed" by itself; what failed is its cause.
+    const cause = error.cause as NodeJS.ErrnoException | undefined;
+    throw new Error(`${url} does not answer (${cause?.code ?? error.message})`);
+  });
   const body = await response.text();
   if (!response.ok) throw new Error(`${url} answers ${response.status}: ${body.trim().replaceAll('\n', ', ')}`);
   return body;
