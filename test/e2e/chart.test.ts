@@ -46,8 +46,7 @@ const CHART = 'charts/coppice';
 const NAMESPACE = 'coppice-system';
 const OPERATOR = 'coppice-operator';
 const WORKER_CLUSTERS = 'workerclusters.multi-cluster.demo.io';
-/** A kind and a field that the release before did not have yet. */
-const LATER_KIND = 'burstpolicies';
+/** A field that the release before did not have yet. */
 const LATER_FIELD = 'ttl';
 const HELM_MS = 5 * 60_000;
 /** Of the container, in bytes, under either kind of cgroups. */
@@ -107,7 +106,6 @@ e2e('the operator as a pod, by the chart', () => {
     const previous = join(folder, 'previous');
     await cp(CHART, previous, { recursive: true });
     await rm(join(previous, 'templates/jobs'), { recursive: true });
-    await rm(join(previous, `crds/${LATER_KIND}.yaml`));
     const edit = async (name: string, change: (object: any) => void) => {
       const object = load(await readFile(join(previous, name), 'utf8'));
       change(object);
@@ -211,7 +209,6 @@ e2e('the operator as a pod, by the chart', () => {
     await writeFile(values, dump(valuesWithCloud(await operatorImageName())));
     ok(await helm('upgrade', 'coppice', CHART, '--values', values, '--wait', '--timeout', '4m'));
     expect(fieldsOf(await crd())).toContain(LATER_FIELD);
-    await client.get(CRDS, `${LATER_KIND}.multi-cluster.demo.io`);
     await client.mergePatch(WORKERCLUSTERS, inner.name, inner.namespace, { spec: { [LATER_FIELD]: '1000h' } });
     const found = await untilInner((one) => one?.spec.ttl === '1000h' && isReady(3)(one) && one, 'to have a ttl');
     expect(found.metadata.uid).toBe(metadata.uid);
