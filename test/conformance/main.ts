@@ -62,7 +62,7 @@ async function runTests(programs: Programs, kubeconfig: string, options: Options
   try {
     await runGroup(programs.ginkgo, args, {
       log: join(RESULTS, 'ginkgo.log'),
-      onOutput: progress.add,
+      onOutput: (text) => progress.add(text),
       interrupted,
       limitMs: options.limit * 60_000 + GRACE_MS,
     });
