@@ -61,7 +61,7 @@ export interface ControlPlaneSizePlan {
 export function planControlPlaneSize(observed: ControlPlaneSizeObservation): ControlPlaneSizePlan {
   const { asked, peerURLs, machines, joined, volumes, lost, outdated } = observed;
   const desired = outdated.length > 0 ? Math.max(observed.desired, FEWEST_TO_REPLACE) : observed.desired;
-  if (!observed.members) return { waitFor: 'etcd does not answer' };
+  if (!observed.members) return { waitFor: 'a majority of etcd to answer' };
   const members = observed.members.map((member) => ({
     ...member,
     ordinal: peerURLs.findIndex((url) => member.peerURLs.includes(url)),

@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { CONTROL_PLANE_WORKER, controlPlaneMachineName } from '../../operator/api/names.ts';
 import { CONFIGMAPS, type ConfigMap, EVENTS, PODS, type Pod } from '../../operator/kube/resources.ts';
-import { changeCluster, e2e, gardenClient, seedPods, until } from '../kit/garden.ts';
+import { changeCluster, deleteCluster, e2e, gardenClient, seedPods, until } from '../kit/garden.ts';
 import { rotates } from '../kit/rotation.ts';
 import {
   hasOld,
@@ -26,7 +26,6 @@ const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKER, ordinal);
 
 rotates(hasOld ? e2e : e2e.skip, { of: 3, turns: [2] })(`an upgrade of a control plane on machines${why}`, () => {
-  let single: Upgraded;
   let threefold: Upgraded;
   const begin = (controlPlaneNodes: 1 | 3, dataPlaneNodes: number) =>
     makeOld({ mode: 'SelfManaged', controlPlaneNodes, dataPlaneNodes });
@@ -42,11 +41,10 @@ rotates(hasOld ? e2e : e2e.skip, { of: 3, turns: [2] })(`an upgrade of a control
       return involvedObject.name === cluster.name && (event as { reason?: string }).reason === reason;
     });
 
+  // One after the other: each is three machines at times, with an etcd that two cores must answer in time.
   beforeAll(async () => {
-    const clusters = await Promise.all([begin(1, 1), begin(3, 0)]);
-    single = await whenReady(clusters[0]);
-    threefold = await whenReady(clusters[1]);
-    return () => Promise.all([single, threefold].map(({ writer }) => writer.stop()));
+    threefold = await whenReady(await begin(3, 0));
+    return () => threefold.writer.stop();
   }, MAKE_MS);
 
   it('has three machines made anew, one after the other, while others answer', async () => {
@@ -69,18 +67,24 @@ rotates(hasOld ? e2e : e2e.skip, { of: 3, turns: [2] })(`an upgrade of a control
     expect(config.data?.ClusterConfiguration).toContain(`kubernetesVersion: v${NEW}`);
   });
 
-  it('has a single machine made anew while others stand in for it, and drains and replaces nodes after it', async () => {
-    await runGuarded(single);
-    await upgrade(single, () => letGo(single));
-    expect(single.writer.longestPauseMs).toBeLessThan(LONGEST_PAUSE_MS);
-    expect(await kubelets(single)).toEqual(Array(2).fill(`v${NEW}`));
-    expect(await kubelets(single, CONTROL_PLANE)).toHaveLength(1);
-    const machines = (await seedPods(single.cluster)).map(({ metadata }) => metadata.name);
-    expect(machines.filter((name) => name.startsWith(machine(0).slice(0, -1)))).toEqual([machine(0)]);
-    await untilPods(single.client, 'guarded', ({ length }) => length === 1, 'to be Ready again');
-  });
-
   it('has no way back, and says so', async () => {
     await expect(changeCluster(threefold.cluster, { kubernetes: { version: OLD } })).rejects.toThrow('no downgrade');
+    await deleteCluster(threefold.cluster);
   });
+
+  it(
+    'has a single machine made anew while others stand in for it, and drains and replaces nodes after it',
+    async () => {
+      const single = await whenReady(await begin(1, 1));
+      await runGuarded(single);
+      await upgrade(single, () => letGo(single)).finally(() => single.writer.stop());
+      expect(single.writer.longestPauseMs).toBeLessThan(LONGEST_PAUSE_MS);
+      expect(await kubelets(single)).toEqual(Array(2).fill(`v${NEW}`));
+      expect(await kubelets(single, CONTROL_PLANE)).toHaveLength(1);
+      const machines = (await seedPods(single.cluster)).map(({ metadata }) => metadata.name);
+      expect(machines.filter((name) => name.startsWith(machine(0).slice(0, -1)))).toEqual([machine(0)]);
+      await untilPods(single.client, 'guarded', ({ length }) => length === 1, 'to be Ready again');
+    },
+    MAKE_MS,
+  );
 });

@@ -116,7 +116,7 @@ describe('the size of a control plane on machines', () => {
   it.each<[string, ControlPlaneSizeObservation, string]>([
     ['one as wanted', observed(1), 'done'],
     ['three as wanted', observed(3), 'done'],
-    ['nobody answers', observed(3, { members: undefined }), 'wait: etcd does not answer'],
+    ['nobody answers', observed(3, { members: undefined }), 'wait: a majority of etcd to answer'],
     ['growing', observed(1, { desired: 3 }), 'ask for 2'],
     [
       'growing, the new machine is not there yet',
