@@ -33,7 +33,8 @@ export interface ControlPlaneSizeObservation {
 export type ControlPlaneSizeAction =
   | { type: 'ask-for'; machines: number }
   | { type: 'transfer-leadership'; from: string; to: string }
-  | { type: 'remove-member'; ordinal: number; id: string }
+  /** `thenAskFor`: at once, since the API server of a machine whose member has left answers nobody any more. */
+  | { type: 'remove-member'; ordinal: number; id: string; thenAskFor?: number }
   | { type: 'remove-node'; ordinal: number }
   | { type: 'forget-volume'; ordinal: number }
   | { type: 'remove-volume'; ordinal: number }
@@ -94,7 +95,8 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
       : { action: { type: 'ask-for', machines: asked - 1 } };
     // Its member may be fine where its API server is still to come.
     const away = range(desired).find((ordinal) => !observed.ready.includes(ordinal));
-    return step.action && away !== undefined ? { waitFor: `machine ${away} to serve` } : step;
+    if (step.action && away !== undefined) return { waitFor: `machine ${away} to serve` };
+    return step.action?.type === 'remove-member' ? { action: { ...step.action, thenAskFor: asked - 1 } } : step;
   }
   const absent = range(asked).find((ordinal) => !members.some((member) => member.ordinal === ordinal));
   if (absent !== undefined) {

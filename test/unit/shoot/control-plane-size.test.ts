@@ -107,6 +107,8 @@ const words = ({ action, waitFor, blocked }: ControlPlaneSizePlan): string => {
       return `ask for ${action.machines}`;
     case 'transfer-leadership':
       return `leadership from ${action.from} to ${action.to}`;
+    case 'remove-member':
+      return `${action.type} ${action.ordinal}${action.thenAskFor === undefined ? '' : `, ask for ${action.thenAskFor}`}`;
     default:
       return `${action.type} ${action.ordinal}`;
   }
@@ -141,7 +143,7 @@ describe('the size of a control plane on machines', () => {
       observed(1, { desired: 3, machines: [0, 1] }),
       'wait: machine 1 to be gone',
     ],
-    ['shrinking takes the last member out of etcd first', observed(3, { desired: 1 }), 'remove-member 2'],
+    ['shrinking takes the last member out of etcd first', observed(3, { desired: 1 }), 'remove-member 2, ask for 2'],
     [
       'shrinking, the last one leads',
       observed(3, { desired: 1, members: [member(0, { leader: false }), member(1), member(2, { leader: true })] }),
@@ -154,7 +156,7 @@ describe('the size of a control plane on machines', () => {
       'wait: machine 2 to be gone',
     ],
     ['shrinking, then its data go', observed(2, { desired: 1, volumes: [0, 1, 2] }), 'remove-volume 2'],
-    ['shrinking, the next one', observed(2, { desired: 1 }), 'remove-member 1'],
+    ['shrinking, the next one', observed(2, { desired: 1 }), 'remove-member 1, ask for 1'],
     ['shrinking to one that does not serve yet', observed(2, { desired: 1, ready: [1] }), 'wait: machine 0 to serve'],
     [
       'shrinking when too few of the others answer',
@@ -245,8 +247,8 @@ describe('the size of a control plane on machines', () => {
       observed(3, { desired: 1, machines: [1, 2], ready: [1, 2] }),
       'wait: machine 0 to serve',
     ],
-    ['and go when it serves', observed(3, { desired: 1 }), 'remove-member 2'],
-    ['five are made three first', observed(5, { desired: 3, outdated: [0] }), 'remove-member 4'],
+    ['and go when it serves', observed(3, { desired: 1 }), 'remove-member 2, ask for 2'],
+    ['five are made three first', observed(5, { desired: 3, outdated: [0] }), 'remove-member 4, ask for 4'],
   ])('of another version: %s', (_what, observation, expected) => {
     expect(words(planControlPlaneSize(observation))).toBe(expected);
   });

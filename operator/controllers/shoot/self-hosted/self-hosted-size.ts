@@ -163,6 +163,11 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
   }
 }
 
+function askFor(op: Operation, own: SeedMachines, machines: number): Promise<void> {
+  op.world.record(op.shoot, 'Normal', 'ControlPlaneResized', `the control plane gets ${machines} machines`);
+  return applyControlPlaneMachines(op, own, machines);
+}
+
 async function act(
   op: Operation,
   own: SeedMachines,
@@ -176,13 +181,13 @@ async function act(
   const name = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
   switch (action.type) {
     case 'ask-for':
-      op.world.record(op.shoot, 'Normal', 'ControlPlaneResized', `the control plane gets ${action.machines} machines`);
-      return applyControlPlaneMachines(op, own, action.machines);
+      return askFor(op, own, action.machines);
     case 'transfer-leadership':
       return client.transferLeadership(action.from, action.to);
     case 'remove-member':
       op.world.record(op.shoot, 'Normal', 'EtcdMemberLeaves', `${name(action.ordinal)} leaves etcd`);
-      return client.remove(action.id);
+      await client.remove(action.id);
+      return action.thenAskFor === undefined ? undefined : askFor(op, own, action.thenAskFor);
     case 'remove-node':
       return inside(op).deleteNode(name(action.ordinal));
     case 'forget-volume':
