@@ -390,6 +390,12 @@ export interface Provider {
    */
   removeMachines(ctx: ProviderContext, pool: string, names: readonly string[], remaining: number): Promise<void>;
 
+  /**
+   * Deletes pods from the API server whose machine should have ended them and has not. Those that are gone, or are others of the same name, are
+   * fine. Absent: only a kubelet knows whether a pod has ended.
+   */
+  endPods?(ctx: ProviderContext, pods: readonly Pod[]): Promise<void>;
+
   /** Takes the pool away, machines and all; a pool that is not there is fine. Needs no working shoot. */
   deletePool(ctx: ProviderContext, name: string): Promise<void>;
 

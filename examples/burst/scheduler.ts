@@ -4,21 +4,22 @@
 //
 // It spreads a Deployment of the hub over the ClusterProfiles of the same namespace: copies of it, each with as many replicas as there is room
 // for, in standing clusters first. In the hub the Deployment is `paused` from its beginning, so that it has no pods there. What is placed, and
-// what has no place, stands in the PlacementDecision of the same name. The Hub has `clusterProfile: {namespace: NAMESPACE, rights: Manage}`. A member
-// that does not answer keeps it waiting, for all; one that sleeps, or is not open yet, is not asked.
+// what has no place, stands in the PlacementDecision of the same name. The Hub has `clusterProfile: {namespace: NAMESPACE, rights: Manage}`. Hub and
+// members are watched, and each change is acted on at once. A member that does not answer keeps it waiting, for all; one that sleeps, or is not
+// open yet, is not asked.
 import { createHash } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../operator/api/quantity.ts';
 import { requestsOf } from '../../operator/burst/fit/requests.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { PLACEMENTDECISIONS } from '../../operator/hubs/placement-decisions.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import * as kube from '../../operator/kube/resources.ts';
+import { Members, Watched } from './watched.ts';
 
 const NAME = 'example-scheduler';
 const TEMPLATE = `${NAME}/template`;
 const DOMAIN = 'multi-cluster.demo.io';
-const LOOK_MS = 1000;
+const AGAIN_MS = 1000;
 
 type Requests = Record<string, string>;
 /** How many replicas a cluster takes in all. A bought one gets what the standing ones have no room for. */
@@ -68,22 +69,6 @@ const closedAs = ({ metadata }: kube.KubeObject) => metadata.labels?.[`${DOMAIN}
 /** Whether a member takes work or gives it back: of others nobody knows that their API server runs. */
 export const isAsked = (profile: kube.KubeObject): boolean => /^(Leaving)?$/.test(closedAs(profile) ?? '');
 
-const clients = new Map<string, KubeClient>();
-/** A client of a member, by its access provider `kubeconfig-secretreader`: the Secret that it names has a kubeconfig. */
-async function clientOf(hub: KubeClient, { metadata, status }: kube.KubeObject): Promise<KubeClient> {
-  const providers = (status?.accessProviders ?? []) as {
-    name: string;
-    cluster: { extensions: { extension: Requests }[] };
-  }[];
-  const config = providers.find(({ name }) => name === 'kubeconfig-secretreader')?.cluster.extensions[0]?.extension;
-  if (!config) throw new Error(`ClusterProfile ${metadata.name} has no access provider kubeconfig-secretreader`);
-  const secret = await hub.get<kube.Secret>(kube.SECRETS, config.name!, config.namespace);
-  const text = Buffer.from(secret.data?.[config.key!] ?? '', 'base64').toString();
-  const client = clients.get(text) ?? KubeClient.fromKubeconfig(text);
-  clients.set(text, client);
-  return client;
-}
-
 /** Makes the copy in a member what it is to be, or takes it away. */
 async function place(
   client: KubeClient,
@@ -109,37 +94,29 @@ async function place(
 }
 
 /** One look at all: says what it did when that is something new. */
-async function look(hub: KubeClient, namespace: string, name: string, before: string): Promise<string> {
-  const deployment = await hub.get<kube.Deployment>(kube.DEPLOYMENTS, name, namespace);
+async function look(hub: Watched, watched: Members, namespace: string, name: string, before: string): Promise<string> {
+  const deployment = (await hub.list<kube.Deployment>(kube.DEPLOYMENTS)).find(({ metadata }) => metadata.name === name);
+  if (!deployment) throw new Error(`there is no Deployment ${namespace}/${name}`);
   const wanted = deployment.metadata.deletionTimestamp ? 0 : (deployment.spec.replicas ?? 1);
   const { cpu, memory } = requestsOf({ spec: deployment.spec.template.spec });
   const asked = { cpu: formatCpu(cpu), memory: formatBytes(memory) };
   const labels = Object.entries(deployment.spec.selector.matchLabels ?? {});
-  const isOurs = (pod: kube.Pod) =>
-    pod.metadata.namespace === namespace && labels.every(([key, value]) => pod.metadata.labels?.[key] === value);
-  const { items: profiles } = await hub.list(CLUSTERPROFILES, { namespace });
+  const isOurs = ({ metadata }: kube.Pod) =>
+    metadata.namespace === namespace && labels.every(([key, value]) => metadata.labels?.[key] === value);
+  const profiles = (await hub.list(CLUSTERPROFILES)).filter(isAsked);
+  await watched.keep(profiles);
   const members = await Promise.all(
-    profiles.filter(isAsked).map(async (profile) => {
-      const isClosed = closedAs(profile) !== undefined;
-      const client = await clientOf(hub, profile);
-      const [{ items: nodes }, { items: pods }] = await Promise.all([
-        client.list<kube.Node>(kube.NODES),
-        client.list<kube.Pod>(kube.PODS),
-      ]);
-      const copy = await client.getOrUndefined<kube.Deployment>(kube.DEPLOYMENTS, name, namespace);
-      const replicas = isClosed
-        ? 0
-        : roomOn(
-            nodes,
-            pods.filter((pod) => !isOurs(pod)),
-            asked,
-          );
+    profiles.map(async (profile) => {
+      const member = await watched.of(profile);
+      const nodes = await member.list<kube.Node>(kube.NODES);
+      const others = (await member.list<kube.Pod>(kube.PODS)).filter((pod) => !isOurs(pod));
+      const copies = await member.list<kube.Deployment>(kube.DEPLOYMENTS);
       return {
         name: profile.metadata.name,
-        replicas,
+        replicas: closedAs(profile) === undefined ? roomOn(nodes, others, asked) : 0,
         isBought: profile.metadata.labels?.[`${DOMAIN}/burst`] === 'true',
-        client,
-        copy,
+        client: member.client,
+        copy: copies.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace),
       };
     }),
   );
@@ -160,7 +137,7 @@ async function look(hub: KubeClient, namespace: string, name: string, before: st
   };
   const text = JSON.stringify(decision);
   if (text !== before) {
-    await hub.apply(decision, { resource: PLACEMENTDECISIONS, fieldManager: NAME, force: true });
+    await hub.client.apply(decision, { resource: PLACEMENTDECISIONS, fieldManager: NAME, force: true });
     console.log(
       `${wanted} replicas: ${[...shares].map(([where, share]) => `${share} on ${where}`).join(', ')}, ${unplaced} without a place`,
     );
@@ -172,12 +149,20 @@ async function look(hub: KubeClient, namespace: string, name: string, before: st
 if (import.meta.main) {
   const [namespace, name] = (process.argv[2] ?? '').split('/');
   if (!namespace || !name) throw new Error('say which Deployment: NAMESPACE/NAME');
-  const hub = KubeClient.fromEnvironment();
+  let news = Promise.withResolvers<void>();
+  const changed = () => news.resolve();
+  const client = KubeClient.fromEnvironment();
+  const hub = new Watched(client, [kube.DEPLOYMENTS, CLUSTERPROFILES], changed, namespace);
+  const members = new Members(client, changed);
   // Whoever started it with a channel to it has ended.
   process.once('disconnect', () => process.exit());
-  for (let before = ''; ; await delay(LOOK_MS))
-    before = await look(hub, namespace, name, before).catch((error: Error) => {
+  for (let before = ''; ; await news.promise) {
+    // What changes from here on is looked at once more.
+    news = Promise.withResolvers<void>();
+    before = await look(hub, members, namespace, name, before).catch((error: Error) => {
       console.error(error.message);
+      setTimeout(changed, AGAIN_MS);
       return '';
     });
+  }
 }

@@ -70,7 +70,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'bring up a garden and a first cluster, and show it live until it is Ready',
     description:
       'Sets up the tools, brings up the garden with its seed, makes the cluster of examples/local.yaml unless it exists, and shows it ' +
-      "until it is Ready. Then it stays until Ctrl-C, which stops the garden's processes and keeps its state.",
+      "until it is Ready. Then it stays until Ctrl-C, which stops the garden's processes and keeps its state. " +
+      'The exit code is then 0, or 130 when not all was up yet.',
     positionals: [],
     options: [
       DETACH,

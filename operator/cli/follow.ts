@@ -16,7 +16,7 @@ const LONGEST_RETRY_MS = 2000;
 
 /**
  * Calls `onSight` with one object as it is now and at each change, through restarts of the API server, until the signal
- * is aborted. Throws what the API server refuses for good (credentials, unknown kind).
+ * is aborted, when it resolves. Throws what the API server refuses for good (credentials, unknown kind).
  */
 export async function follow<T extends KubeObject>(
   client: KubeClient,

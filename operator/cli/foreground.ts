@@ -1,32 +1,57 @@
 import type { Garden } from '../garden/garden.ts';
 import type { Context } from './context.ts';
-import { CliError, EXIT, InterruptedError } from './errors.ts';
+import { CliError, EXIT, type ExitCode } from './errors.ts';
 import { showProgress } from './gardenview.ts';
+import { quote } from './invocation.ts';
 import { formatAge } from './render/age.ts';
 
-/** Resolves when the person presses Ctrl-C. */
-export function untilInterrupted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  // An unsettled promise does not keep the process alive; a timer does.
-  const alive = setInterval(() => {}, 2 ** 30);
-  return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })).finally(() =>
-    clearInterval(alive),
+/** Commands for what comes next, as the person who called this one would type them. */
+export interface Ways {
+  /** Goes on with the garden that was stopped. */
+  again: string;
+  /** How coppice is called. */
+  coppice: string;
+}
+
+/** Stops the garden's processes, and says last what is kept, and the ways on. */
+async function stopGarden(garden: Garden, { terminal }: Context, { again, coppice }: Ways): Promise<void> {
+  terminal.note('Stopping the garden; its state is kept.');
+  await showProgress(terminal, (onProgress) => garden.stop({ onProgress }));
+  const kept = quote(garden.directory.root);
+  terminal.note(
+    `Stopped. Its clusters are kept in ${kept}: "${again}" goes on with them, "${coppice} down" takes all away.`,
   );
 }
 
-/** Stops the garden's processes and says so. */
-export async function stopGarden(garden: Garden, { terminal, program }: Context): Promise<void> {
-  terminal.note('Stopping the garden; its state is kept.');
-  await showProgress(terminal, (onProgress) => garden.stop({ onProgress }));
-  terminal.note(`Stopped. "${program} up" goes on from here, "${program} down" takes all of it away.`);
+/**
+ * Stays until the person presses Ctrl-C, which stops the garden, or until somebody else has ended it. Both are a good end.
+ * Throws CliError when the garden's daemon was killed or has failed.
+ */
+export async function stayWithGarden(garden: Garden, context: Context, ways: Ways): Promise<void> {
+  const { terminal, signal } = context;
+  const end = await garden.whenEnded(signal);
+  if (end === undefined) return stopGarden(garden, context, ways);
+  const { again, coppice } = ways;
+  if (end === 'gone') return terminal.note(`The garden was taken away meanwhile; "${again}" makes a new one.`);
+  if (end === 'stopped')
+    return terminal.note(`The garden was stopped meanwhile; its clusters are kept: "${again}" goes on with them.`);
+  throw new CliError("the garden's daemon has ended, and nothing keeps the garden up", {
+    advice: `"${again}" does it again, "${coppice} stop" ends what runs`,
+  });
 }
 
 /**
- * Brings the garden up, then does `work`. Ctrl-C on the way stops the garden, unless it is to be left running, and
- * throws InterruptedError. Throws CliError (exit code 4) when the garden is not up within --timeout.
+ * Brings the garden up, then does `work`; resolves to EXIT.ok. Ctrl-C on the way stops the garden, unless it is to be left running, and
+ * resolves to EXIT.interrupted. Throws CliError (exit code 4) when the garden is not up within --timeout.
  */
-export async function withGarden(garden: Garden, context: Context, work: () => Promise<void>): Promise<void> {
-  const { terminal, signal, options, program } = context;
+export async function withGarden(
+  garden: Garden,
+  context: Context,
+  ways: Ways,
+  work: () => Promise<void>,
+): Promise<ExitCode> {
+  const { terminal, signal, options } = context;
+  const { coppice } = ways;
   const timeout = options.number('timeout');
   const deadline = timeout === undefined ? undefined : AbortSignal.timeout(timeout);
   const over = deadline === undefined ? signal : AbortSignal.any([signal, deadline]);
@@ -36,19 +61,20 @@ export async function withGarden(garden: Garden, context: Context, work: () => P
     if (info.notice) terminal.note(terminal.notePaint('loud', info.notice));
     isUp = true;
     await work();
+    return EXIT.ok;
   } catch (error) {
     if (signal.aborted) {
-      if (options.flag('detach')) terminal.note(`The garden goes on in the background; "${program} stop" stops it.`);
-      else await stopGarden(garden, context);
-      throw new InterruptedError();
+      if (options.flag('detach')) terminal.note(`The garden goes on in the background; "${coppice} stop" stops it.`);
+      else await stopGarden(garden, context, ways);
+      return EXIT.interrupted;
     }
     if (deadline?.aborted && error === deadline.reason) {
       throw new CliError(`the garden is not up after ${formatAge(timeout!)}, and goes on trying in the background`, {
         exitCode: EXIT.timedOut,
-        advice: `"${program} status" shows how it is, "${program} stop" stops it`,
+        advice: `"${coppice} status" shows how it is, "${coppice} stop" stops it`,
       });
     }
-    if (isUp) terminal.note(`The garden stays up; "${program} stop" stops it.`);
+    if (isUp) terminal.note(`The garden stays up; "${coppice} stop" stops it.`);
     throw error;
   }
 }

@@ -29,6 +29,10 @@ export function howToCallCoppice(env: Env): string {
   return quote(short.includes('/') ? short : `./${short}`);
 }
 
+/** How `start` was called, so that it can be called again. */
+export const howToStart = (env: Env): string =>
+  env.npm_lifecycle_event === 'start' ? 'npm start' : `${howToCallCoppice(env)} start`;
+
 /** How to call kubectl: by its name where the PATH has one, else the one that Coppice brought along. */
 export async function howToCallKubectl(env: Env): Promise<string> {
   if (inPersonsPath('kubectl', env) !== undefined) return 'kubectl';

@@ -3,18 +3,26 @@ import { basename } from 'node:path';
 import { COMMAND_TABLE } from './commands.ts';
 import { type Context, Options } from './context.ts';
 import { CliError, EXIT, explain, InterruptedError } from './errors.ts';
+import { Interruptions } from './interruptions.ts';
 import { type ParsedCommand, parse } from './parse.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
-/** Runs one command line and returns its exit code. Never throws. */
+const STILL_ENDING = 'Still ending what was begun; Ctrl-C once more leaves at once, and "coppice stop" ends the rest.';
+
+/**
+ * Runs one command line and returns its exit code. Never throws.
+ * @param onEndsItself is called when the command sees to its own end, before it runs
+ */
 export async function main(
   argv: readonly string[],
   terminal: Terminal,
   env: Record<string, string | undefined>,
   signal: AbortSignal,
+  onEndsItself: () => void = () => {},
 ): Promise<number> {
   try {
     const parsed = parse(argv, COMMAND_TABLE.commands, COMMAND_TABLE.globals);
+    if (parsed.command?.endsItself) onEndsItself();
     return await dispatch(parsed, terminal, env, signal);
   } catch (error) {
     const reason = signal.aborted && !(error instanceof CliError) ? signal.reason : error;
@@ -66,22 +74,29 @@ async function dispatch(
 
 async function start(): Promise<void> {
   const interrupt = new AbortController();
-  let asked = 0;
+  const terminal = createTerminal({ out: process.stdout, err: process.stderr, env: process.env });
+  const interruptions = new Interruptions();
+  let endsItself = false;
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
-      asked++;
-      // Who asks three times wants out, whatever is still being put away.
-      if (asked >= 3) process.exit(EXIT.interrupted);
-      interrupt.abort(new InterruptedError());
+      const meant = interruptions.count(performance.now());
+      if (meant === 'end') interrupt.abort(new InterruptedError());
+      else if (meant === 'ask' && endsItself) terminal.note(STILL_ENDING);
+      else if (meant === 'leave') process.exit(EXIT.interrupted);
     });
   }
-  // A reader that goes away (`coppice get | head`) is not an error worth a word.
   for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed));
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      // Nobody reads any more, as when the terminal is closed: what was begun is put away all the same.
+      if (endsItself) interrupt.abort(new InterruptedError());
+      // A reader that goes away (`coppice get | head`) is not an error worth a word.
+      else process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed);
+    });
   }
-  const terminal = createTerminal({ out: process.stdout, err: process.stderr, env: process.env });
   process.on('exit', () => terminal.restore());
-  process.exitCode = await main(process.argv.slice(2), terminal, process.env, interrupt.signal);
+  process.exitCode = await main(process.argv.slice(2), terminal, process.env, interrupt.signal, () => {
+    endsItself = true;
+  });
   // Open connections must not hold the process; what was written is flushed first.
   await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))));
   process.exit();

@@ -166,9 +166,11 @@ export async function waitForCluster(
       existed = cluster !== undefined;
       draw('busy');
     };
-    follow<WorkerCluster>(client, WORKER_CLUSTER.resource, { name, namespace }, onSight, over).catch((error) => {
-      if (!stop.signal.aborted) fail(signal.aborted ? signal.reason : error);
-    });
+    follow<WorkerCluster>(client, WORKER_CLUSTER.resource, { name, namespace }, onSight, over).then(
+      // Nobody wants to see more.
+      () => stop.signal.aborted || fail(signal.reason),
+      (error) => stop.signal.aborted || fail(signal.aborted ? signal.reason : error),
+    );
   }).finally(() => region.finish());
   return result.cluster;
 }

@@ -18,7 +18,12 @@ export class CommandError extends Error {
 export function run(command: readonly string[], options: { input?: string; timeoutMs?: number } = {}): Promise<string> {
   const [file = '', ...args] = command;
   return new Promise((resolve, reject) => {
-    const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], timeout: options.timeoutMs ?? 60_000 });
+    const child = spawn(file, args, {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      timeout: options.timeoutMs ?? 60_000,
+      // A Ctrl-C while a garden is stopped must not end in the middle what takes it down.
+      detached: true,
+    });
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
+import { crds } from '../api/crd.ts';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
 import { steadyOutput } from '../kube/log-output.ts';
@@ -9,8 +10,9 @@ import { ensureCertificates } from './certificates.ts';
 import { childEnvironment } from './child-environment.ts';
 import { endLeftOvers, forgetDaemon } from './cleanup.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
-import { readText } from './files.ts';
+import { readJson, readText, writeIfChanged } from './files.ts';
 import { inventoryManifests } from './inventory.ts';
+import { refuseLoss, settableFields } from './known-fields.ts';
 import { LocalSeed, mirrorURL } from './local-seed.ts';
 import { boundLogs } from './logs.ts';
 import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
@@ -223,6 +225,9 @@ class Daemon {
     const directory = this.#directory;
     const names = networkNames(directory.id);
     const before = await directory.read();
+    const known = settableFields(crds());
+    refuseLoss((await readJson<string[]>(directory.fieldsFile)) ?? [], known, directory.root);
+    await writeIfChanged(directory.fieldsFile, JSON.stringify(known, undefined, 1));
     // The network of a rootless seed meets that of the host nowhere.
     const isJoined = seed === 'local' && !rootless;
     const occupied = isJoined ? await occupiedRanges(names.link) : [];
@@ -243,7 +248,6 @@ class Daemon {
     if (!ranges)
       throw new Error('no free address range in 10.160.0.0/11 for the seed: routes of this machine use all of it');
     const state: GardenState = {
-      version: 1,
       id: directory.id,
       createdAt: new Date().toISOString(),
       ports: await choosePorts(directory.id),

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,6 +17,7 @@ import type { Ranges } from './ranges.ts';
 import { StateDirectory } from './state.ts';
 import { type DaemonStatus, type GardenProgress, readStatus } from './status.ts';
 import type { ProcessState } from './supervisor.ts';
+import { withLock } from './toolchain/lock.ts';
 
 export type { GardenProgress } from './status.ts';
 
@@ -23,6 +25,9 @@ const DAEMON = fileURLToPath(new URL('./daemon.ts', import.meta.url));
 /** Filled by bin/setup. */
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/coppice', import.meta.url));
 const POLL_MS = 60;
+const RECORD_POLL_MS = 3;
+/** How soon it is seen here that somebody else has ended the garden. */
+const END_POLL_MS = 500;
 const STOP_PATIENCE_MS = 45_000;
 const DAEMON_PATIENCE_MS = 20_000;
 const MIB = 1024 * 1024;
@@ -120,6 +125,8 @@ export class Garden {
   async up(options: Options & { signal?: AbortSignal } = {}): Promise<GardenInfo> {
     const { onProgress, signal } = options;
     const { directory } = this;
+    // What a newer Coppice has written stays as it is.
+    await directory.read();
     await directory.make();
     await changeSettings(directory.registriesFile, this.#registries);
     if (this.#egress) await writePolicy(directory.egressFile, this.#egress);
@@ -128,14 +135,12 @@ export class Garden {
       const changed = await writeIfChanged(directory.seedKubeconfig, text);
       if (changed) await this.stop();
     }
-    const before = await readStatus(directory.statusFile);
-    const isUp = before?.isAlive && (before.phase === 'ready' || before.phase === 'starting');
-    if (!isUp) {
-      if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
-      await needRoom(directory.root);
-    }
-    const daemonFailure = isUp ? undefined : await this.#startDaemon();
-    let seen = isUp && before.phase === 'ready' ? Number.POSITIVE_INFINITY : 0;
+    const waits = () => onProgress?.({ stage: 'garden', message: 'waiting for another coppice, which changes it' });
+    const { before, isUp, daemonFailure } = await withLock(directory.changeLock, () => this.#ensureDaemon(), {
+      onWait: waits,
+      ...(signal && { signal }),
+    });
+    let seen = isUp && before?.phase === 'ready' ? Number.POSITIVE_INFINITY : 0;
     const logFile = directory.logFile('daemon');
     const startedAt = performance.now();
     for (;;) {
@@ -152,7 +157,8 @@ export class Garden {
         if (status.phase === 'ready' && (isAsked || !isPatient)) return this.#info(status);
         if (status.phase === 'failed') throw new Error(status.error ?? `the garden has failed: see ${logFile}`);
         if (!status.isAlive) throw new Error(`the garden's daemon has ended: ${await lastError(logFile)} (${logFile})`);
-        if (status.phase !== 'starting' && status.phase !== 'ready') throw new Error('the garden is being stopped');
+        if (status.phase !== 'starting' && status.phase !== 'ready')
+          throw new Error('another coppice stops the garden: run this again when it has');
       } else {
         const failure = daemonFailure?.();
         if (failure) throw new Error(`the garden's daemon does not start: ${failure} (${logFile})`);
@@ -163,6 +169,23 @@ export class Garden {
     }
   }
 
+  /** Starts a daemon where none is at work. Resolves when `stop` would find it. */
+  async #ensureDaemon(): Promise<{
+    before: DaemonStatus | undefined;
+    isUp: boolean | undefined;
+    daemonFailure: (() => string | undefined) | undefined;
+  }> {
+    const { directory } = this;
+    // Another one may have taken all of it away meanwhile.
+    await directory.make();
+    const before = await readStatus(directory.statusFile);
+    const isUp = before?.isAlive && (before.phase === 'ready' || before.phase === 'starting');
+    if (isUp) return { before, isUp, daemonFailure: undefined };
+    if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
+    await needRoom(directory.root);
+    return { before, isUp, daemonFailure: await this.#startDaemon() };
+  }
+
   /** Returns what tells why the daemon has ended before it could say so itself; undefined as long as it has not. */
   async #startDaemon(): Promise<() => string | undefined> {
     const env = Object.fromEntries(
@@ -170,12 +193,13 @@ export class Garden {
         (entry): entry is [string, string] => PASSED.test(entry[0]) && entry[1] !== undefined,
       ),
     );
+    const record = daemonRecord(this.directory);
     const child = startDetached(
       {
         command: [process.execPath, DAEMON],
         env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, COPPICE_HOME: this.directory.home },
       },
-      { logFile: this.directory.logFile('daemon'), record: { file: daemonRecord(this.directory), digest: 'daemon' } },
+      { logFile: this.directory.logFile('daemon'), record: { file: record, digest: 'daemon' } },
     );
     let failure: string | undefined;
     child.once('error', (error) => {
@@ -185,7 +209,11 @@ export class Garden {
       // One that ends well has found another that runs.
       if (code !== 0) failure = signal ? `it was ended by ${signal}` : `it has ended with exit code ${code}`;
     });
+    const ended = new Promise((resolve) => child.once('close', resolve).once('error', resolve));
     child.unref();
+    // Until then nobody who stops the garden would know of it.
+    const isOver = () => failure !== undefined || child.exitCode !== null || child.signalCode !== null;
+    while (!existsSync(record) && !isOver()) await Promise.race([sleep(RECORD_POLL_MS), ended]);
     return () => failure;
   }
 
@@ -237,26 +265,49 @@ export class Garden {
     };
   }
 
-  /** Ends every process, pods' included; the state stays for the next `up`. */
-  async stop(options: Options = {}): Promise<void> {
+  /**
+   * Resolves when the garden has been ended by somebody else: `stopped`, `gone` with its state, or `dead` when its daemon was killed or
+   * has failed. Undefined when `signal` aborts first.
+   */
+  async whenEnded(signal: AbortSignal): Promise<'stopped' | 'gone' | 'dead' | undefined> {
+    while (!signal.aborted) {
+      const status = await readStatus(this.directory.statusFile);
+      if (!status) return 'gone';
+      if (!status.isAlive) return status.phase === 'stopped' ? 'stopped' : 'dead';
+      await sleep(END_POLL_MS, undefined, { signal }).catch(() => {});
+    }
+    return undefined;
+  }
+
+  /** Ends every process, pods' included; the state stays for the next `up`. Whoever brings it up meanwhile waits. */
+  async stop({ onProgress }: Options = {}): Promise<void> {
+    const { directory } = this;
+    if (!existsSync(directory.root)) return;
+    await withLock(directory.changeLock, () => this.#stop(onProgress));
+    onProgress?.({ stage: 'garden', message: 'stopped', fraction: 1 });
+  }
+
+  async #stop(onProgress: Options['onProgress']): Promise<void> {
     const { directory } = this;
     const status = await readStatus(directory.statusFile);
     if (status?.isAlive) {
-      options.onProgress?.({ stage: 'garden', message: 'stopping' });
+      onProgress?.({ stage: 'garden', message: 'stopping' });
       await endGroup(status.daemon, STOP_PATIENCE_MS);
     }
     await endLeftOvers(directory);
     await takeDownSeed(directory);
-    options.onProgress?.({ stage: 'garden', message: 'stopped', fraction: 1 });
   }
 
   /** Takes everything away: processes, mounts, network, cgroups, state. */
-  async down(options: Options = {}): Promise<void> {
+  async down({ onProgress }: Options = {}): Promise<void> {
     const { directory } = this;
-    await this.stop({ onProgress: (event) => options.onProgress?.({ ...event, fraction: undefined }) });
-    options.onProgress?.({ stage: 'garden', message: 'removing the state' });
-    await removeEverything(directory);
-    options.onProgress?.({ stage: 'garden', message: 'gone', fraction: 1 });
+    const remove = async () => {
+      await this.#stop(onProgress);
+      onProgress?.({ stage: 'garden', message: 'removing the state' });
+      await removeEverything(directory);
+    };
+    await (existsSync(directory.root) ? withLock(directory.changeLock, remove) : remove());
+    onProgress?.({ stage: 'garden', message: 'gone', fraction: 1 });
   }
 
   /** A user's kubeconfig as YAML. Throws when the garden has never been up. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { KubeClient } from '../kube/client.ts';
+import { InTurn } from '../kube/in-turn.ts';
 import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { NODE_NAME } from './certificates.ts';
@@ -10,20 +11,21 @@ import type { GardenOfSeed } from './garden-of-seed.ts';
 import { imagesDirectory } from './images/build.ts';
 import { IMAGES, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
+import { ImagesOnDemand } from './images-on-demand.ts';
 import { networkNames } from './network.ts';
 import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { NodePorts } from './node-ports.ts';
-import { rootlessNamespaces } from './rootless-namespaces.ts';
+import { rootlessNamespaces, SEED_PROXY } from './rootless-namespaces.ts';
 import { EXPECTED_IMAGES, fillImages, IMAGES_ON_DEMAND, ImageImporter } from './seed-images.ts';
 import { rootNamespaces, type SeedNamespaces } from './seed-namespaces.ts';
 import type { GardenState } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
-import { VersionsOnDemand } from './versions-on-demand.ts';
 import { LocalVolumes } from './volumes.ts';
 
 const MIRROR = fileURLToPath(new URL('./images/mirror-main.ts', import.meta.url));
 const MIRROR_PORT = 5000;
+const IMAGE_MIRROR = 'image-mirror';
 /** What the mirror reads and sends shall not pile up uncollected: 70 MiB less after 600 MB of images. */
 const MIRROR_YOUNG_GENERATION = '--max-semi-space-size=1';
 const NODE_PATIENCE_MS = 60_000;
@@ -39,7 +41,8 @@ export class LocalSeed {
   #volumes: LocalVolumes | undefined;
   #nodePorts: NodePorts | undefined;
   #namespaces: SeedNamespaces | undefined;
-  #versions: VersionsOnDemand | undefined;
+  #onDemand: ImagesOnDemand | undefined;
+  readonly #turns = new InTurn();
 
   constructor(garden: GardenOfSeed) {
     this.#garden = garden;
@@ -47,13 +50,36 @@ export class LocalSeed {
 
   /** Namespaces, cgroups, limits: all that the seed's processes start in. */
   async prepare(): Promise<void> {
-    this.#namespaces = await (this.#garden.state.rootless ? rootlessNamespaces : rootNamespaces)(this.#garden);
+    this.#namespaces = await (this.#garden.state.rootless
+      ? rootlessNamespaces(this.#garden, () => void this.#turns.run(() => this.#enterAnew()))
+      : rootNamespaces(this.#garden));
+  }
+
+  /** What has a foot in a network that is gone gets one in the new one; all else ended with it, and is started again by the supervisor. */
+  async #enterAnew(): Promise<void> {
+    const { supervisor, log, signal, state } = this.#garden;
+    if (signal.aborted) return;
+    try {
+      await Promise.all([SEED_PROXY, IMAGE_MIRROR].map((name) => supervisor.restart(name)));
+      // One that start() has not made yet it makes itself.
+      if (this.#relay) {
+        this.#relay.close();
+        this.#relay = await this.#relayTo(state);
+      }
+      log.info({}, 'the seed has new namespaces');
+    } catch (error) {
+      log.error({ error: String(error) }, 'the seed has new namespaces, and not all that it needs in them');
+    }
+  }
+
+  #relayTo({ ranges, ports }: GardenState): Promise<Relay> {
+    return relayIntoNamespace(this.#namespaces!.enterNetwork, ['127.0.0.1', ranges.nodeAddress], ports.apiserver);
   }
 
   /** The seed's node, from containerd to Ready. The kubelet waits for `served`, everything before does not. */
   async start(served: Promise<KubeClient>): Promise<void> {
     const { directory, supervisor, state, toolchain, log } = this.#garden;
-    const { ranges, ports } = state;
+    const { ranges } = state;
     const { enter, enterNetwork, cgroup } = this.#namespaces!;
     this.#garden.say('seed', 'getting tools');
     const [files, pause] = await Promise.all([
@@ -72,7 +98,7 @@ export class LocalSeed {
     await writeNodeConfig(context);
     this.#garden.say('seed', 'starting containerd, kubelet and kube-proxy');
     [this.#relay] = await Promise.all([
-      relayIntoNamespace(enterNetwork, ['127.0.0.1', ranges.nodeAddress], ports.apiserver),
+      this.#relayTo(state),
       supervisor.start(containerd(context)),
       supervisor.start(this.#imageMirror(enterNetwork)),
     ]);
@@ -103,14 +129,14 @@ export class LocalSeed {
     }
     this.#garden.say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
     void fillImages(importer, this.#garden);
-    this.#versions = new VersionsOnDemand({
+    this.#onDemand = new ImagesOnDemand({
       ...this.#garden,
       asked: directory.path('seed', 'asked'),
       openToolchain: (onProgress) =>
         new Toolchain({ dir: toolchain.dir, log, signal: this.#garden.signal, onProgress }),
       client,
     });
-    this.#versions.start();
+    this.#onDemand.start();
   }
 
   /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
@@ -131,7 +157,7 @@ export class LocalSeed {
     };
     const dirs = [directory.loadedImages, imagesDirectory(toolchain.dir)];
     return {
-      name: 'image-mirror',
+      name: IMAGE_MIRROR,
       command: [
         process.execPath,
         MIRROR_YOUNG_GENERATION,
@@ -174,6 +200,6 @@ export class LocalSeed {
     await this.#nodePorts?.stop().catch(() => {});
     await this.#egress?.close();
     await this.#volumes?.stop().catch(() => {});
-    await this.#versions?.stop().catch(() => {});
+    await this.#onDemand?.stop().catch(() => {});
   }
 }

@@ -1,10 +1,12 @@
 import { request } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { KubeClient } from '../kube/client.ts';
+import { InTurn } from '../kube/in-turn.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import { keyOf, SERVICES, type Service } from '../kube/resources.ts';
 import { joinSockets } from './apiserver-relay.ts';
+import { isPortFree } from './state.ts';
 
 /** A connection to an address in the seed, by its proxy at a Unix socket. Rejects when there is no way. */
 export const connectInSeed = (socketFile: string, host: string, port: number): Promise<Socket> =>
@@ -33,27 +35,55 @@ export const nodePortsOf = (services: readonly Service[]): Map<number, string> =
       ),
   );
 
-/** Makes each node port of a rootless seed reachable at the same port of the host's 127.0.0.1, which has no route there. */
+/** Where API servers choose node ports, unless they are told otherwise. */
+const NODE_PORTS = { from: 30_000, count: 2_768 };
+/** How soon a port is tried again that could not be listened on. */
+const AGAIN_MS = 10_000;
+const MOST_TRIES = 50;
+
+/** A node port that no Service has and that is free on the host, looked for from a place that `random` (0 to 1) says. */
+export async function freeNodePort(
+  taken: ReadonlyMap<number, string>,
+  random: () => number,
+  isFree = isPortFree,
+): Promise<number | undefined> {
+  for (let i = 0; i < MOST_TRIES; i++) {
+    const port = NODE_PORTS.from + Math.floor(random() * NODE_PORTS.count);
+    if (!taken.has(port) && (await isFree(port))) return port;
+  }
+  return undefined;
+}
+
+/**
+ * Makes each node port of a rootless seed reachable at the same port of the host's 127.0.0.1, which has no route there. A Service whose
+ * port another program of the host has gets another one.
+ */
 export class NodePorts {
   readonly #informer: Informer<Service>;
   readonly #open = new Map<number, Server>();
   readonly #sockets = new Set<Socket>();
   readonly #way: { socketFile: string; nodeAddress: string };
   readonly #log: Log;
+  readonly #client: KubeClient;
+  readonly #moves = new InTurn();
+  #again: NodeJS.Timeout | undefined;
 
   constructor(client: KubeClient, way: { socketFile: string; nodeAddress: string }, log: Log) {
     this.#way = way;
     this.#log = log;
+    this.#client = client;
     this.#informer = new Informer(client, SERVICES, { log });
     this.#informer.onChange(() => this.#follow());
   }
 
   start(): void {
     this.#informer.start();
+    this.#again = setInterval(() => this.#follow(), AGAIN_MS).unref();
   }
 
   async stop(): Promise<void> {
     await this.#informer.stop();
+    clearInterval(this.#again);
     for (const server of this.#open.values()) server.close();
     this.#open.clear();
     for (const socket of this.#sockets) socket.destroy();
@@ -80,11 +110,29 @@ export class NodePorts {
         () => near.destroy(),
       );
     });
-    server.on('error', (error) => {
+    server.on('error', (error: NodeJS.ErrnoException) => {
       this.#open.delete(port);
       this.#log.warn({ port, service, error: error.message }, 'a node port cannot be served on the loopback');
+      if (error.code === 'EADDRINUSE') void this.#moves.run(() => this.#move(port, service));
     });
     this.#open.set(port, server);
     server.listen({ port, host: '127.0.0.1', exclusive: true });
+  }
+
+  /** Gives a Service another port in the place of one that is taken on the host. */
+  async #move(port: number, key: string): Promise<void> {
+    const service = this.#informer.get(key);
+    const other = await freeNodePort(nodePortsOf(this.#informer.list()), Math.random);
+    if (!service || other === undefined) return;
+    const ports = (service.spec.ports ?? []).map((one) => (one.nodePort === port ? { ...one, nodePort: other } : one));
+    const { name, namespace, resourceVersion } = service.metadata;
+    try {
+      // Of the Service as it was seen: it may have another port by now.
+      const change = { metadata: { resourceVersion }, spec: { ports } };
+      await this.#client.mergePatch(SERVICES, name, namespace, change);
+      this.#log.info({ port, other, service: key }, 'another program has the node port: the Service has another one');
+    } catch (error) {
+      this.#log.warn({ port, service: key, error: String(error) }, 'the node port cannot be changed, tried again');
+    }
   }
 }

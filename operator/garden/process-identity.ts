@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 
@@ -6,7 +7,7 @@ const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 /** A process, told apart from a later one of the same number. */
 export interface ProcessIdentity {
   pid: number;
-  /** Boot and start time as the kernel gives them; empty where there is no /proc. */
+  /** Boot and start time as the kernel gives them, `BOOT/TICKS`; where there is no /proc, the second as ps tells it. */
   started: string;
 }
 
@@ -19,33 +20,40 @@ export function bootID(): string {
   }
 }
 
-/** The identity of a running process; undefined when there is none of that number. */
-export async function identityOf(pid: number): Promise<ProcessIdentity | undefined> {
+/**
+ * The identity of a running process; undefined when there is none of that number.
+ * @param boot as bootID() tells; empty: ps is asked for the second in which the process has begun
+ */
+export async function identityOf(pid: number, boot = bootID()): Promise<ProcessIdentity | undefined> {
+  if (boot === '') return begunByPs(pid);
   try {
-    const [stat, boot] = await Promise.all([readFile(`/proc/${pid}/stat`, 'latin1'), readFile(BOOT_ID, 'latin1')]);
+    const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
     // The command's name stands in parentheses and may hold blanks; the start time is the 20th field after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? undefined : { pid, started: `${boot.trim()}/${fields[19]}` };
+    return fields[0] === 'Z' ? undefined : { pid, started: `${boot}/${fields[19]}` };
   } catch {
-    return process.platform !== 'linux' && answersToSignals(pid) ? { pid, started: '' } : undefined;
+    return undefined;
   }
 }
+
+/** Of a shell script: tells the same of a process. */
+export const BEGUN_BY_PS = 'LC_ALL=C TZ=UTC ps -o lstart= -p';
+
+const begunByPs = (pid: number): Promise<ProcessIdentity | undefined> =>
+  new Promise((resolve) => {
+    execFile('/bin/sh', ['-c', `${BEGUN_BY_PS} ${pid}`], (_, stdout) => {
+      const started = stdout.trim().split(/\s+/).join(' ');
+      resolve(started ? { pid, started } : undefined);
+    });
+  });
 
 /** This process. */
 export const ownIdentity = async (): Promise<ProcessIdentity> =>
   (await identityOf(process.pid)) ?? { pid: process.pid, started: '' };
 
-/** Whether that very process still runs. */
+/** Whether that very process still runs. One that cannot be told from strangers is none of ours. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
-  if (identity.started === '') return answersToSignals(identity.pid);
-  return (await identityOf(identity.pid))?.started === identity.started;
-}
-
-function answersToSignals(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
+  if (identity.started === '') return false;
+  const isByPs = !identity.started.includes('/');
+  return (await identityOf(identity.pid, isByPs ? '' : bootID()))?.started === identity.started;
 }

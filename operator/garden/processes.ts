@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readJson, readText } from './files.ts';
-import { bootID, isAlive, type ProcessIdentity } from './process-identity.ts';
+import { BEGUN_BY_PS, bootID, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** What is kept on disk of a started process. */
 export interface ProcessRecord extends ProcessIdentity {
@@ -43,6 +43,9 @@ if [ -n "$boot" ]; then
   fields \${stat##*) }
   [ "$actual" = "$parent" ] || exit ${NOT_RECORDED}
   started=$boot/$started
+else
+  words() { started=$*; }
+  words $(${BEGUN_BY_PS} $$)
 fi
 if [ -n "$cgroup" ]; then echo $$ >"$cgroup" || exit 1; fi
 printf '{"pid":%s,"started":"%s","digest":"%s"}' $$ "$started" "$digest" >"$draft" && mv -f "$draft" "$0" || {
@@ -61,15 +64,17 @@ export interface Recording {
 /**
  * Starts a process that lives on when this one dies: own session and process group, output appended to a file. It ends with
  * NOT_RECORDED where its record cannot be written. `procsFile` is the cgroup it starts in. Throws when there is no log to write to.
+ * @param boot as of identityOf()
  */
 export function startDetached(
   what: Command,
   options: { logFile: string; record: Recording; procsFile?: string | undefined },
+  boot = bootID(),
 ): ChildProcess {
   const { file, digest } = options.record;
   const output = openSync(options.logFile, 'a', 0o600);
   try {
-    const how = [file, bootID(), String(process.pid), digest, options.procsFile ?? ''];
+    const how = [file, boot, String(process.pid), digest, options.procsFile ?? ''];
     return spawn('/bin/sh', ['-c', RECORD_THEN_RUN, ...how, ...what.command], {
       detached: true,
       cwd: '/',

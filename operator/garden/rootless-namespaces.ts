@@ -16,16 +16,24 @@ import type { ProcessSpec } from './supervisor.ts';
 const PROXY = fileURLToPath(new URL('./seed-proxy-main.ts', import.meta.url));
 /** The process that holds the namespaces: all that is in them ends with it. */
 export const HOLDER = 'seed-namespaces';
+/** The proxy that leads into them. */
+export const SEED_PROXY = 'seed-proxy';
 /** A marker in the seed's own /run that everything there is furnished. */
 const FURNISHED = '/run/coppice/furnished';
 /** The kernel's longest name of a socket. */
 const SOCKET_NAME_BYTES = 107;
 
-/** Enters the namespaces of the process that the holder, recorded in a file, has begun: their numbers change with each start. */
-const ENTER = `read -r record <"$0" || :
+/**
+ * Enters the namespaces of the process that the holder, recorded in a file, has begun: their numbers change with each start. Fails
+ * until all in them is made.
+ */
+const ENTER = `record=
+read -r record <"$0" || :
 pid=\${record#*:}
 pid=\${pid%%,*}
+child= others=
 read -r child others <"/proc/$pid/task/$pid/children" || :
+[ -e "/proc/$child/root${FURNISHED}" ] || { echo "the seed's namespaces are not there yet" >&2; exit 1; }
 exec nsenter --target "$child" --preserve-credentials "$@"`;
 
 const enter = (directory: StateDirectory, ...flags: string[]): string[] => [
@@ -38,7 +46,7 @@ const enter = (directory: StateDirectory, ...flags: string[]): string[] => [
 
 /** The way into the seed for a process of the host: a proxy in the seed that answers CONNECT at a Unix socket. */
 const proxy = (directory: StateDirectory, words: readonly string[]): ProcessSpec => ({
-  name: 'seed-proxy',
+  name: SEED_PROXY,
   command: [...words, process.execPath, '--max-semi-space-size=1', PROXY, directory.seedSocket],
   env: childEnvironment(),
   ready: () => accepts(directory.seedSocket),
@@ -54,8 +62,15 @@ const accepts = (socketFile: string): Promise<boolean> =>
     socket.on('error', () => resolve(false));
   });
 
-/** Namespaces that any user may make, as one process that holds them. What is in them is that user, and can do nothing else. */
-export async function rootlessNamespaces({ directory, supervisor, state }: GardenOfSeed): Promise<SeedNamespaces> {
+/**
+ * Namespaces that any user may make, as one process that holds them. What is in them is that user, and can do nothing else.
+ * @param onAnew is called when the holder was killed and they were made anew: what was in them has ended, but for what has only its
+ * network, which is to be started again
+ */
+export async function rootlessNamespaces(
+  { directory, supervisor, state }: GardenOfSeed,
+  onAnew: () => void = () => {},
+): Promise<SeedNamespaces> {
   if (Buffer.byteLength(directory.seedSocket) > SOCKET_NAME_BYTES)
     throw new Error(`${directory.root} is too long a path for a socket in it: set COPPICE_HOME to a shorter one`);
   const binds = await seedFolders(directory);
@@ -79,6 +94,7 @@ export async function rootlessNamespaces({ directory, supervisor, state }: Garde
     env: { PATH: SYSTEM_PATH },
     ready: () => isFurnished(directory),
     readyTimeoutMs: 20_000,
+    onAgain: onAnew,
   });
   await supervisor.start(proxy(directory, enterNetwork));
   return {

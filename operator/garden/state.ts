@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { readText, writeAtomic } from './files.ts';
+import { readJson, readText, writeAtomic } from './files.ts';
+import { openedByNewer, WAY_ON } from './known-fields.ts';
 import { runsStill } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { coppiceHome } from './toolchain/cache.ts';
@@ -14,9 +15,17 @@ export interface Ports {
   etcdPeer: number;
 }
 
+/**
+ * The format of a garden's folder, with all that lies in etcd. It goes up when an older Coppice would lose or misread what this one has
+ * written there: Coppice opens gardens of its own format and of those before it, and refuses others. Fields that people set have
+ * a guard of their own (known-fields.ts). Before 2 a garden did not refuse an older Coppice that knew fewer fields.
+ */
+export const FORMAT = 2;
+/** What wrote to disk in that format: an older minor version of either does not open it. Another one is another format. */
+export const WRITERS_OF_FORMAT = { etcd: '3.7', kubernetes: '1.36' } as const;
+
 /** What a garden remembers from one `up` to the next. */
 export interface GardenState {
-  version: 1;
   id: string;
   createdAt: string;
   ports: Ports;
@@ -52,6 +61,10 @@ export class StateDirectory {
   get stateFile(): string {
     return this.path('garden.json');
   }
+  /** The fields that people can set, as the last Coppice knew them that opened the garden. */
+  get fieldsFile(): string {
+    return this.path('fields.json');
+  }
   get statusFile(): string {
     return this.path('run', 'status.json');
   }
@@ -77,6 +90,10 @@ export class StateDirectory {
   }
   get daemonLock(): string {
     return this.path('run', 'daemon.lock');
+  }
+  /** Held by who starts the daemon or ends the garden: one of them at a time. */
+  get changeLock(): string {
+    return this.path('run', 'change.lock');
   }
   kubeconfigFile(user: string): string {
     return this.path('kubeconfig', `${user}.yaml`);
@@ -106,17 +123,17 @@ export class StateDirectory {
   async read(): Promise<GardenState | undefined> {
     const text = await readText(this.stateFile);
     if (text === undefined) return undefined;
-    try {
-      const state = JSON.parse(text) as GardenState;
-      if (state.version === 1) return state;
-    } catch {}
+    const { version, ...state } = (await readJson<GardenState & { version?: unknown }>(this.stateFile)) ?? {};
+    if (typeof version === 'number' && version > FORMAT)
+      throw new Error(`${openedByNewer(this.root)} (format ${version}, known up to ${FORMAT}): ${WAY_ON}`);
+    if (typeof version === 'number' && version >= 1) return state as GardenState;
     throw new Error(
-      `${this.stateFile} was not written by this version of Coppice: use the one that wrote it, or remove the folder`,
+      `${this.stateFile} cannot be understood: bring its text back, or take all away with "coppice down"`,
     );
   }
 
   async write(state: GardenState): Promise<void> {
-    await writeAtomic(this.stateFile, `${JSON.stringify(state, undefined, 2)}\n`);
+    await writeAtomic(this.stateFile, `${JSON.stringify({ version: FORMAT, ...state }, undefined, 2)}\n`);
   }
 }
 

@@ -22,6 +22,8 @@ export interface ProcessSpec extends Command {
   ready?: () => Promise<boolean>;
   /** Default 60 s. */
   readyTimeoutMs?: number;
+  /** Called when it is ready once more after it has ended by itself. */
+  onAgain?: () => void;
   /** From the request to end to the kill. Default 5 s. */
   graceMs?: number;
 }
@@ -241,7 +243,11 @@ class Supervised {
     const { name } = this.spec;
     this.#record = undefined;
     this.#enter('starting');
-    if (this.#restarts > 0) this.#whenReady().catch((error) => log.warn({ process: name }, String(error.message)));
+    if (this.#restarts > 0)
+      this.#whenReady().then(
+        () => this.#stopping.signal.aborted || this.spec.onAgain?.(),
+        (error) => log.warn({ process: name }, String(error.message)),
+      );
     const logFile = directory.logFile(name);
     await mkdir(dirname(logFile), { recursive: true, mode: 0o700 });
     const record = { file: this.#pidFile, digest: await digestOf(this.spec) };

@@ -1,7 +1,7 @@
 import type { Condition } from '../api/meta.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
 import { podRequests } from '../kube/pod-requests.ts';
-import { conditionIsTrue, type KubeObject, keyOf, type Pod } from '../kube/resources.ts';
+import { type KubeObject, keyOf, type Pod } from '../kube/resources.ts';
 import { GPU } from './amounts.ts';
 import type { Amounts, Demand } from './contract.ts';
 
@@ -41,12 +41,10 @@ export function waitingJobs(
   clusters: readonly string[],
 ): Demand[] {
   return workloads.flatMap((workload) => {
-    const { spec, status = {}, metadata } = workload;
+    const { status = {}, metadata } = workload;
     const { nominatedClusterNames: asked = [], admissionChecks = [], reclaimablePods = [] } = status;
-    const is = (type: string) => status.conditions?.some((one) => one.type === type && one.status === 'True') ?? false;
     const own = admissionChecks.find(({ name, state }) => name === check && state === 'Pending');
-    if (!own || status.clusterName || spec?.active === false || metadata.deletionTimestamp) return [];
-    if (!is('QuotaReserved') || is('Evicted') || is('Finished')) return [];
+    if (!own || !isOffered(workload)) return [];
     // Kueue may ask a few at a time, and the next ones after minutes.
     if (!clusters.every((one) => asked.includes(one))) return [];
     return (status.admission?.podSetAssignments ?? []).flatMap((podSet): Demand[] => {
@@ -66,6 +64,43 @@ export function waitingJobs(
       ];
     });
   });
+}
+
+/** It has quota of the hub, and no cluster has taken it. */
+const isOffered = (workload: DispatchedWorkload): boolean =>
+  isAlive(workload) && hasCondition(workload, 'QuotaReserved') && !hasCondition(workload, 'Evicted');
+
+/** It is to run, and no cluster has it. */
+const isAlive = (workload: DispatchedWorkload): boolean => {
+  const { spec, status, metadata } = workload;
+  const isStopped = spec?.active === false || metadata.deletionTimestamp !== undefined;
+  return !isStopped && !status?.clusterName && !hasCondition(workload, 'Finished');
+};
+
+const hasCondition = (workload: DispatchedWorkload, type: string): boolean =>
+  workload.status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false;
+
+/**
+ * By what of a Workload or a ClusterQueue the two functions here may come to say something else; undefined: by nothing. It knows no
+ * AdmissionCheck and no list of clusters, so it may be news of nothing. Pure.
+ */
+export function waitsFor(object: KubeObject): string | undefined {
+  if (object.kind === 'ClusterQueue') return inactiveSince(object as ClusterQueue);
+  const workload = object as DispatchedWorkload;
+  if (!isAlive(workload)) return undefined;
+  const { conditions = [], nominatedClusterNames: asked, admissionChecks = [] } = workload.status ?? {};
+  const pending = admissionChecks.filter(({ state }) => state === 'Pending').map(({ name }) => name);
+  if (isOffered(workload)) return pending.length > 0 ? JSON.stringify([pending, asked]) : undefined;
+  // A job of which Kueue has not said so may have quota a moment later.
+  const isRefused = conditions.some(({ type, status }) => type === 'QuotaReserved' && status === 'False');
+  return isRefused ? 'has no quota' : undefined;
+}
+
+/** Since when its AdmissionCheck keeps it from giving quota, and nothing else does. */
+function inactiveSince({ status }: ClusterQueue): string | undefined {
+  const stopped = status?.conditions?.find(({ type, status: is }) => type === 'Active' && is === 'False');
+  // What else stops a queue comes before this reason.
+  return stopped?.reason === 'AdmissionCheckInactive' ? (stopped.lastTransitionTime ?? '') : undefined;
 }
 
 /** LocalQueues and ClusterQueues of the hub. */
@@ -99,17 +134,15 @@ export function firstJob(
   const named = new Map(cluster.map((one) => [one.metadata.name, one]));
   const leadsTo = new Map(local.map((one) => [keyOf(one), named.get(one.spec?.clusterQueue ?? '')]));
   const candidates = workloads.flatMap((workload) => {
-    const { spec, status = {}, metadata } = workload;
+    const { spec, metadata } = workload;
     const queue = leadsTo.get(`${metadata.namespace}/${spec?.queueName}`);
-    const stopped = queue?.status?.conditions?.find(({ type, status: is }) => type === 'Active' && is === 'False');
+    const since = queue && inactiveSince(queue);
     const passes = queue?.spec?.admissionChecksStrategy?.admissionChecks?.map(({ name }) => name) ?? [];
-    // What else stops a queue comes before this reason, or is another check, and no cluster would change it.
-    if (stopped?.reason !== 'AdmissionCheckInactive' || !passes.includes(check)) return [];
+    if (since === undefined || !passes.includes(check)) return [];
+    // Another check that is not active no cluster would change.
     if (!passes.every((name) => name === check || checks.includes(name))) return [];
-    if (status.clusterName || spec?.active === false || metadata.deletionTimestamp) return [];
-    const is = (type: string) => conditionIsTrue(workload as never, type);
-    if (is('QuotaReserved') || is('Finished')) return [];
-    const demands = demandsOf(workload, later(metadata.creationTimestamp, stopped.lastTransitionTime));
+    if (!isAlive(workload) || hasCondition(workload, 'QuotaReserved')) return [];
+    const demands = demandsOf(workload, later(metadata.creationTimestamp, since));
     return demands && demands.length > 0 && fits(demands, queue!) ? [{ workload, demands }] : [];
   });
   const age = ({ workload }: (typeof candidates)[number]) =>

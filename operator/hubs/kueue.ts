@@ -21,7 +21,7 @@ import {
   takenOver,
   type Wanted,
 } from './contract.ts';
-import { type DispatchedWorkload, firstJob, type Queues, waitingJobs } from './kueue-demand.ts';
+import { type DispatchedWorkload, firstJob, type Queues, waitingJobs, waitsFor } from './kueue-demand.ts';
 import { accountName, KUEUE_RULES } from './rights.ts';
 import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
@@ -201,6 +201,7 @@ export const kueueHub: HubType<Seen> = {
     const active = checks.filter((one) => conditionIsTrue(one, 'Active')).map(({ metadata }) => metadata.name);
     return firstJob(workloads, name, active, { local, cluster });
   },
+  demandWatch: { resources: [WORKLOADS, CLUSTERQUEUES], says: waitsFor },
 };
 
 const configName = (hubName: string, { kueue }: HubSpec): string => kueue?.config ?? hubName;

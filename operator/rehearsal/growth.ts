@@ -67,6 +67,7 @@ function poolsOf(world: World, { policy, record }: BurstMind, cluster: ClusterSt
         template: { ...offer.template, id: `${key}/${name}` },
         more: Math.max(0, Math.min(maximum - count, MAX_NODES - count)),
         hourly: entry ? (price ?? 0n) : 0n,
+        ...(price !== undefined && { price }),
         ...(profile.spec.billing && {
           billing: { machines: billingOf(profile, 'machines'), controlPlane: undefined, fee: 0n },
         }),

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 import { KONNECTIVITY_AGENT, KONNECTIVITY_AUDIENCE } from './konnectivity-server.ts';
 import { KONNECTIVITY_SERVER_USER } from './pki.ts';
-import { apart, httpProbe, UNPRIVILEGED } from './pod.ts';
+import { apart, asNobody, httpProbe, NOBODY, SYSTEM_POD, UNPRIVILEGED } from './pod.ts';
 import { type ControlPlane, KONNECTIVITY_PORT } from './values.ts';
 import { konnectivityImage } from './versions.ts';
 
@@ -70,20 +70,10 @@ function deployment(args: string[], replicas: number): KubeObject {
         spec: {
           serviceAccountName: KONNECTIVITY_AGENT,
           automountServiceAccountToken: false,
-          priorityClassName: 'system-cluster-critical',
           // Webhooks may be at a name, which the machine's resolver knows.
-          dnsPolicy: 'Default',
-          enableServiceLinks: false,
           // At SIGTERM it takes no new connection and serves those that it has for all of this time.
-          terminationGracePeriodSeconds: 5,
-          tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: 65532,
-            runAsGroup: 65532,
-            fsGroup: 65532,
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
+          ...SYSTEM_POD,
+          securityContext: asNobody({ fsGroup: NOBODY }),
           ...(replicas > 1 && { affinity: apart(LABELS) }),
           containers: [
             {

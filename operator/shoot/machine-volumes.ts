@@ -1,6 +1,6 @@
 import { ANNOTATIONS, GROUP } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
-import { checksum, UNPRIVILEGED } from './pod.ts';
+import { asNobody, checksum, SYSTEM_POD, UNPRIVILEGED } from './pod.ts';
 import { LOCAL_PATH_IMAGE } from './versions.ts';
 
 /** Name of the StorageClass whose volumes are folders of machines. */
@@ -114,17 +114,8 @@ export function provisioner(settings: MachineVolumeSettings): KubeObject {
         metadata: { labels, annotations: { [ANNOTATIONS.checksum]: checksum(filesOf(settings)) } },
         spec: {
           serviceAccountName: NAME,
-          priorityClassName: 'system-cluster-critical',
-          dnsPolicy: 'Default',
-          enableServiceLinks: false,
-          terminationGracePeriodSeconds: 5,
-          tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: 65532,
-            runAsGroup: 65532,
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
+          ...SYSTEM_POD,
+          securityContext: asNobody(),
           containers: [
             {
               name: NAME,

@@ -39,7 +39,8 @@ export interface Component extends Container {
   spread: boolean;
 }
 
-const NOBODY = 65532;
+/** User and group of pods that need no privilege. */
+export const NOBODY = 65532;
 
 /** Labels by which a component's pods are found within the shoot's namespace. */
 export const selectorLabels = (component: string): Record<string, string> => ({ app: component });
@@ -61,14 +62,7 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
       // A seed may have no DNS of its own, and nothing here looks up a name.
       dnsPolicy: 'Default',
       terminationGracePeriodSeconds: component.gracePeriodSeconds,
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: NOBODY,
-        runAsGroup: NOBODY,
-        fsGroup: NOBODY,
-        fsGroupChangePolicy: 'OnRootMismatch',
-        seccompProfile: { type: 'RuntimeDefault' },
-      },
+      securityContext: asNobody({ fsGroup: NOBODY, fsGroupChangePolicy: 'OnRootMismatch' }),
       ...(component.spread && { affinity: spread(component.name) }),
       containers: [
         ...(component.first ?? []),
@@ -84,6 +78,25 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
     },
   };
 }
+
+/** securityContext of every pod of ours that needs no privilege. @param more fields of it */
+export const asNobody = (more: { fsGroup?: number; fsGroupChangePolicy?: 'OnRootMismatch' } = {}): object => ({
+  runAsNonRoot: true,
+  runAsUser: NOBODY,
+  runAsGroup: NOBODY,
+  ...more,
+  seccompProfile: { type: 'RuntimeDefault' },
+});
+
+/** spec of every pod of ours on a cluster's own machines: the cluster needs it, and it ends at once. */
+export const SYSTEM_POD = {
+  priorityClassName: 'system-cluster-critical',
+  // The machine's resolver: cluster DNS need not work for it.
+  dnsPolicy: 'Default',
+  enableServiceLinks: false,
+  terminationGracePeriodSeconds: 5,
+  tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+} as const;
 
 /** securityContext of every container of ours that needs no privilege. */
 export const UNPRIVILEGED = {

@@ -2,7 +2,7 @@ import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { BOOTSTRAPPERS_GROUP } from './bootstrap-token.ts';
 import { ADMIN_GROUP } from './pki.ts';
-import { apart, checksum, httpProbe, UNPRIVILEGED } from './pod.ts';
+import { apart, asNobody, checksum, httpProbe, SYSTEM_POD, UNPRIVILEGED } from './pod.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from './values.ts';
 import { COREDNS_IMAGE } from './versions.ts';
 
@@ -124,17 +124,8 @@ function coreDNSDeployment(
         },
         spec: {
           serviceAccountName: DNS,
-          priorityClassName: 'system-cluster-critical',
-          dnsPolicy: 'Default',
-          enableServiceLinks: false,
-          terminationGracePeriodSeconds: 5,
-          tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: 65532,
-            runAsGroup: 65532,
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
+          ...SYSTEM_POD,
+          securityContext: asNobody(),
           ...(replicas > 1 && { affinity: apart(selector) }),
           containers: [
             {

@@ -68,6 +68,20 @@ export function simulatedProvider(now: () => number): Provider {
       for (const name of names) await removeNode(ctx, name);
     },
 
+    // kwok asks once for a pod to be deleted: where that request is lost, with the connection or in an API server that ends, it never asks again.
+    async endPods(ctx, pods) {
+      for (const { metadata } of pods) {
+        await ctx
+          .shoot!.delete(PODS, metadata.name, metadata.namespace, {
+            gracePeriodSeconds: 0,
+            preconditions: { uid: metadata.uid! },
+          })
+          .catch((error: unknown) => {
+            if (!(error instanceof KubeApiError && error.isConflict)) throw error;
+          });
+      }
+    },
+
     async deletePool(ctx, name) {
       accounts.has(ctx, name, NO_USAGE);
       if (!ctx.shoot) return;

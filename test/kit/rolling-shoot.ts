@@ -67,6 +67,7 @@ export async function roll(scene: RollingShoot, signal = new AbortController().s
             return () => clearTimeout(timer);
           },
         },
+        pods: { onAnyChange: () => () => {} },
         podsOn: () => [],
         deleteNode: async (name: string) => void shoot.objects.delete(`Node/${name}`),
       },

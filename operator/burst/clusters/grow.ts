@@ -87,6 +87,12 @@ function growFor(
   return { chosen, left };
 }
 
+/** A pool, and how many replicas a node of it takes. */
+interface Counted {
+  readonly pool: GrowingPool;
+  readonly count: number;
+}
+
 function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: GrowthView; pool: GrowingPool }[] {
   return (view.growth ?? [])
     .flatMap((entry) => entry.pools.map((pool) => ({ entry, pool })))
@@ -97,8 +103,17 @@ function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: Grow
     .sort((a, b) => {
       const [eachA, eachB] = [a.pool.hourly * BigInt(b.count), b.pool.hourly * BigInt(a.count)];
       if (eachA !== eachB) return eachA < eachB ? -1 : 1;
-      return b.count - a.count || (a.pool.template.id < b.pool.template.id ? -1 : 1);
+      const byPrice = cheaperFirst(a, b);
+      return byPrice || b.count - a.count || (a.pool.template.id < b.pool.template.id ? -1 : 1);
     });
+}
+
+/** Of clusters that budgets count at their largest already one may be in a dearer place than the other. What has no price comes last. */
+function cheaperFirst(a: Counted, b: Counted): number {
+  if (a.pool.price === undefined || b.pool.price === undefined)
+    return Number(a.pool.price === undefined) - Number(b.pool.price === undefined);
+  const [eachA, eachB] = [a.pool.price * BigInt(b.count), b.pool.price * BigInt(a.count)];
+  return eachA === eachB ? 0 : eachA < eachB ? -1 : 1;
 }
 
 /** How many nodes more of it budgets allow. */

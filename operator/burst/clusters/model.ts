@@ -55,6 +55,8 @@ export interface GrowingPool {
   readonly more: number;
   /** What budgets count an hour of one more node with, in millionths: 0 where its cluster is counted at its largest already. */
   readonly hourly: Micros;
+  /** What an hour of one more node costs, whatever budgets count; absent: nobody knows. */
+  readonly price?: Micros | undefined;
   /** How its time is billed; absent: every moment counts. */
   readonly billing?: ClusterBilling | undefined;
   /** Why it has no more now, a sentence; undefined: it can. */

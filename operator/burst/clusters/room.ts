@@ -92,6 +92,8 @@ export class Room {
 
   /** Takes the room that there is for it. @returns what found none, and on which clusters the rest is */
   fill(wanted: readonly Replicas[], among = this.#roomy): { left: Replicas[]; on: ReadonlySet<string> } {
+    // Most fleets for which clusters are bought are full.
+    if (among.length === 0) return { left: [...wanted], on: new Set() };
     const { placed } = pack(podsOf(wanted, this.#mayGo), this.#state, { among });
     return {
       left: without(wanted, placed.keys()),
@@ -105,6 +107,7 @@ export class Room {
    * @returns for each that has room now: on which clusters; and all clusters that any replica would go to
    */
   fillAlike(works: readonly WaitingWork[]): { whole: Map<WaitingWork, ReadonlySet<string>>; on: ReadonlySet<string> } {
+    if (this.#roomy.length === 0) return { whole: new Map(), on: new Set() };
     const total = totalOf(works);
     const pending = podsOf([{ work: works[0]!, count: total }], this.#mayGo);
     const { placed } = pack(pending, this.#state, { among: this.#roomy });

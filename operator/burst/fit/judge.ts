@@ -3,7 +3,7 @@ import { PodAffinity } from './filters/pod-affinity.ts';
 import { hasRoom, resourceMisfits } from './filters/resources.ts';
 import { TopologySpread } from './filters/topology-spread.ts';
 import { PodVolumes } from './filters/volumes.ts';
-import type { FitNode, FitPod, Misfit, Verdict } from './model.ts';
+import type { FitNode, FitPod, Misfit, PodTerm, Verdict } from './model.ts';
 import type { NotJudgedReason } from './not-judged.ts';
 import type { ClusterState, NodeState } from './state.ts';
 
@@ -100,7 +100,9 @@ export class Judged {
   }
 }
 
-const namespacesUnknown = (pod: FitPod, state: ClusterState): NotJudgedReason[] =>
-  !state.facts.namespaces && [...pod.affinity, ...pod.antiAffinity].some(({ namespaceMatches }) => namespaceMatches)
+const namespacesUnknown = ({ affinity, antiAffinity }: FitPod, state: ClusterState): NotJudgedReason[] => {
+  const looksThemUp = ({ namespaceMatches }: PodTerm) => namespaceMatches !== undefined;
+  return !state.facts.namespaces && (affinity.some(looksThemUp) || antiAffinity.some(looksThemUp))
     ? ['NamespacesUnknown']
     : [];
+};

@@ -63,9 +63,9 @@ function inOrder(pending: readonly PendingPod[]): Group[] {
   const most = (field: 'cpu' | 'memory') => Math.max(1, ...groups.map(({ pod }) => pod.requests[field]));
   const [cpu, memory] = [most('cpu'), most('memory')];
   const sizeOf = ({ requests }: FitPod) => Math.max(requests.cpu / cpu, requests.memory / memory);
-  return groups.sort(
-    (a, b) => b.pod.priority - a.pod.priority || sizeOf(b.pod) - sizeOf(a.pod) || (a.keys[0]! < b.keys[0]! ? -1 : 1),
-  );
+  return groups
+    .map((group) => ({ ...group, size: sizeOf(group.pod) }))
+    .sort((a, b) => b.pod.priority - a.pod.priority || b.size - a.size || (a.keys[0]! < b.keys[0]! ? -1 : 1));
 }
 
 class Packing {
@@ -75,7 +75,8 @@ class Packing {
   readonly #limits: Map<string, number>;
   readonly #daemons: readonly FitPod[];
   readonly #onPlaced: (key: string, node: string) => void;
-  readonly #most = new Map<FitPod, Map<NodeTemplate, number>>();
+  /** How many of the pods that are added now a node has room for. */
+  readonly #most = new Map<NodeTemplate, number>();
   /** The least that any of the pods asks for. */
   readonly #least: { cpu: number; memory: number };
   #withRoom: NodeState[];
@@ -119,7 +120,8 @@ class Packing {
       this.#leave(keys, { misfits: judged.everywhere, atLimit: [] });
       return;
     }
-    const left = [...keys].reverse();
+    const left = keys.toReversed();
+    this.#most.clear();
     this.#fillNodes(judged, left);
     while (left.length > 0) {
       const best = this.#cheapest(judged, left.length);
@@ -208,13 +210,11 @@ class Packing {
   /** How many of a pod a node of an offer has room for, beside its DaemonSets; none when it does not accept the pod. */
   #mostOn(pod: FitPod, offer: Offer): number {
     const { template } = offer;
-    const ofPod = this.#most.get(pod) ?? new Map<NodeTemplate, number>();
-    this.#most.set(pod, ofPod);
-    let most = ofPod.get(template);
+    let most = this.#most.get(template);
     if (most === undefined) {
       const node = nodeOf(template, `new:${template.id}`);
       most = nodeMisfit(pod, node) ? 0 : roomFor(pod, node, daemonsOn(node, this.#daemons));
-      ofPod.set(template, most);
+      this.#most.set(template, most);
     }
     return most;
   }

@@ -4,9 +4,18 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { type Connection, connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { stopGarden, untilInterrupted, withGarden } from '../foreground.ts';
+import { EXIT } from '../errors.ts';
+import { stayWithGarden, withGarden } from '../foreground.ts';
 import { openGarden } from '../garden.ts';
-import { howToCallCoppice, howToCallKubectl, personsFolder, projectFile, quote, shownPath } from '../invocation.ts';
+import {
+  howToCallCoppice,
+  howToCallKubectl,
+  howToStart,
+  personsFolder,
+  projectFile,
+  quote,
+  shownPath,
+} from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { comesWithoutSeed, hostingHere, refuseImpossible } from '../seedless.ts';
 import { waitForCluster } from '../waiting.ts';
@@ -18,7 +27,7 @@ const KINDS_PATIENCE_MS = 60_000;
 const KINDS_RETRY_MS = 250;
 
 /** `coppice start`, which is what `npm start` runs. */
-export async function run(context: Context): Promise<undefined> {
+export async function run(context: Context): Promise<number | undefined> {
   const { options, terminal, signal, env } = context;
   const files = options.list('filename');
   const hosting = await hostingHere(context);
@@ -32,15 +41,17 @@ export async function run(context: Context): Promise<undefined> {
     env,
   );
   const garden = await openGarden(env, options);
+  const coppice = howToCallCoppice(env);
+  const ways = { again: howToStart(env), coppice };
 
-  await withGarden(garden, context, async () => {
+  const code = await withGarden(garden, context, ways, async () => {
     const connection = await connectGarden(context);
     const clusters: WorkerCluster[] = [];
     for (const { object } of manifests) {
       const { applied, action } = await applyWhenKnown(connection, object, { keep, signal });
       const what = `${object.kind} ${object.metadata.name}`;
       if (action === 'kept') {
-        const apply = `${howToCallCoppice(env)} apply -f ${quote(shownPath(example, personsFolder(env)))}`;
+        const apply = `${coppice} apply -f ${quote(shownPath(example, personsFolder(env)))}`;
         terminal.note(`${what} exists and is left as it is; "${apply}" sets it to the example.`);
       } else terminal.note(`${what} ${action}.`);
       if (applied.kind === WORKER_CLUSTER.resource.kind) clusters.push(applied as WorkerCluster);
@@ -72,7 +83,7 @@ export async function run(context: Context): Promise<undefined> {
         '',
         ...nextSteps({
           cluster: ready[0]!,
-          coppice: howToCallCoppice(env),
+          coppice,
           kubectl: await howToCallKubectl(env),
           example: quote(shownPath(projectFile('examples', 'demo-worker-cluster.yaml'), personsFolder(env))),
         }),
@@ -80,14 +91,14 @@ export async function run(context: Context): Promise<undefined> {
     }
     await connection.client.close();
   });
+  if (code !== EXIT.ok) return code;
 
   if (options.flag('detach')) {
-    terminal.note('', `The garden goes on in the background. "${howToCallCoppice(env)} down" takes all of it away.`);
+    terminal.note('', `The garden goes on in the background. "${coppice} down" takes all of it away.`);
     return;
   }
   terminal.note('', 'Ctrl-C stops the garden and keeps its state.');
-  await untilInterrupted(signal);
-  await stopGarden(garden, context);
+  await stayWithGarden(garden, context, ways);
 }
 
 /** Right after its first start the operator may not have installed the kinds yet. */

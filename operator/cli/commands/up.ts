@@ -1,19 +1,21 @@
 import type { Context } from '../context.ts';
-import { stopGarden, untilInterrupted, withGarden } from '../foreground.ts';
+import { EXIT } from '../errors.ts';
+import { stayWithGarden, withGarden } from '../foreground.ts';
 import { openGarden } from '../garden.ts';
 
 /** `coppice up [--detach]`. */
-export async function run(context: Context): Promise<undefined> {
-  const { options, terminal, signal, env, program } = context;
+export async function run(context: Context): Promise<number | undefined> {
+  const { options, terminal, env, program } = context;
+  const ways = { again: `${program} up`, coppice: program };
   const garden = await openGarden(env, options);
-  await withGarden(garden, context, async () => {
+  const code = await withGarden(garden, context, ways, async () => {
     terminal.print('The garden is up.');
   });
+  if (code !== EXIT.ok) return code;
   if (options.flag('detach')) {
     terminal.note(`It goes on in the background. "${program} status" shows it, "${program} down" takes it away.`);
     return;
   }
   terminal.note('Ctrl-C stops it and keeps its state.');
-  await untilInterrupted(signal);
-  await stopGarden(garden, context);
+  await stayWithGarden(garden, context, ways);
 }

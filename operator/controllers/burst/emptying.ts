@@ -96,9 +96,11 @@ function emptyingSeen(
   const noRoom = findCondition(conditions, 'RoomElsewhere');
   const timeoutMs = drainTimeoutMs(hub.spec);
   const isLate = Date.parse(purchase.emptyingSince) + timeoutMs <= now;
-  const refused = drained?.reason === 'DrainNotPossible' ? drained.message : noRoom?.message;
+  const refused = drained?.reason === 'DrainNotPossible' ? drained.message : undefined;
   const left = world.openClusters.get(`${policy.metadata.namespace}/${name}`)?.pods.list().find(isWork);
-  const late = `its hub has not moved all of it within ${timeoutMs / 60_000} minutes${left ? `: pod ${keyOf(left)} is there` : ''}`;
+  // Whether there is room the plan says at each look, by nodes. Its membership goes by sums that its members wrote down a moment ago, and asks again.
+  const because = noRoom?.message ?? (left && `pod ${keyOf(left)} is there`);
+  const late = `its hub has not moved all of it within ${timeoutMs / 60_000} minutes${because ? `: ${because}` : ''}`;
   return {
     name,
     supply: supplyIn(world, hub, cluster),

@@ -92,7 +92,8 @@ function poolsOf(
     const { name, maximum } = one.pool;
     if (!one.template || (entry?.pools && !entry.pools.includes(name))) return [];
     const key = keyOf(cluster);
-    const price = entry ? priceOf(profile, policy, entry, cluster, one) : 0n;
+    const price = priceOf(profile, policy, entry, cluster, one);
+    const unpriced = entry && typeof price === 'string' ? price : undefined;
     return [
       {
         cluster: key,
@@ -100,7 +101,8 @@ function poolsOf(
         pool: name,
         template: { ...countedTemplate(hub, one.template, sizes), id: `${key}/${name}` },
         more: Math.max(0, Math.min(maximum - one.count, room)),
-        hourly: typeof price === 'string' ? 0n : price,
+        hourly: entry && typeof price !== 'string' ? price : 0n,
+        ...(typeof price !== 'string' && { price }),
         // No node has a control plane of its own.
         ...(profile.spec.billing && {
           billing: { machines: billingOf(profile, 'machines'), controlPlane: undefined, fee: 0n },
@@ -111,7 +113,7 @@ function poolsOf(
           (entry && isManaged(world, cluster) && !one.removesNodes
             ? 'the cloud chooses itself which of its nodes go, so what is added would stay'
             : undefined) ??
-          (typeof price === 'string' ? price : undefined),
+          unpriced,
       },
     ];
   });
@@ -126,7 +128,7 @@ function restsUntil({ rests }: BurstRecord, name: string, now: number): string |
 function priceOf(
   profile: CloudProfile,
   { spec: { budget } }: BurstPolicy,
-  { assumedHourly }: Entry,
+  entry: Entry | undefined,
   cluster: WorkerCluster,
   { pool, template }: PoolSeen,
 ): bigint | string {
@@ -135,7 +137,7 @@ function priceOf(
   const region = regionOf({ cluster, profile });
   const price = type?.price?.currency === budget.currency ? machinePrice(type, region, pool.spot) : undefined;
   if (price !== undefined) return price;
-  if (assumedHourly !== undefined) return parseMoney(assumedHourly);
+  if (entry?.assumedHourly !== undefined) return parseMoney(entry.assumedHourly);
   return `a node of machine type ${name} has no price in ${budget.currency}, and assumedHourly does not say for how much it counts`;
 }
 

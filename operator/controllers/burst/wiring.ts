@@ -19,8 +19,6 @@ import { type BurstWorld, burstRecords } from './world.ts';
 
 const HUBS_AT_ONCE = 4;
 const LONGEST_DELAY_MS = 30_000;
-/** So long news of a hub are collected: a scheduler that has much to place writes often. */
-const BATCH_MS = 500;
 
 /** What the controller of BurstPolicies needs of what all share. */
 export type BurstCore = Pick<
@@ -60,7 +58,7 @@ export function wireBurst(
   });
   const memory = new BurstMemory();
   const told = new ToldByHubs();
-  const watches = new DemandWatches(log, (hub) => queue.addAfter(hub, BATCH_MS));
+  const watches = new DemandWatches(log, (hub) => queue.add(hub));
   const world: BurstWorld = {
     ...core,
     granted,

@@ -36,10 +36,17 @@ export async function withLock<T>(
         () => true,
         (error: NodeJS.ErrnoException) => {
           if (error.code === 'EEXIST') return false;
+          if (error.code === 'ENOENT') return undefined;
           throw error;
         },
       );
       if (taken) break;
+      // Its last holder has removed the folder.
+      if (taken === undefined) {
+        await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+        await writeFile(draft, mine);
+        continue;
+      }
       const text = await readOrUndefined(file);
       if (text === undefined) continue;
       const holder = holderOf(text);

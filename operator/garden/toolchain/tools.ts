@@ -64,6 +64,7 @@ const COREDNS = '1.15.0';
 const KONNECTIVITY = '0.36.0';
 /** The newest that the module proxy serves. */
 const LOCAL_PATH = '0.0.30';
+const METRICS_SERVER = '0.9.0';
 /** The release archive is of the 1.x line because the garden's containerd configuration (version 2) is tested on it. */
 const CONTAINERD = '1.7.35';
 const RUNC = '1.5.2';
@@ -295,6 +296,20 @@ const table = {
       ldflags: `${STRIP} -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v${PULUMI}`,
       group: 'pulumi',
       weight: 240,
+    },
+  },
+  // Only once somebody asks for it. Its project publishes images alone.
+  'metrics-server': {
+    version: METRICS_SERVER,
+    accepts: 'any',
+    folders: [],
+    isStatic: true,
+    build: {
+      module: 'metrics-server',
+      package: 'sigs.k8s.io/metrics-server/cmd/metrics-server',
+      ldflags: `${STRIP} -X k8s.io/client-go/pkg/version.gitVersion=v${METRICS_SERVER}`,
+      group: 'metrics-server',
+      weight: 8,
     },
   },
   'kube-apiserver-1.35': kubernetes135('kube-apiserver', 'kube-apiserver', 345),

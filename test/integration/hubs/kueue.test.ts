@@ -3,7 +3,6 @@ import type { HubSpec } from '../../../operator/api/hub.ts';
 import { readerOf } from '../../../operator/controllers/membership/two-sides.ts';
 import {
   ADMISSIONCHECKS,
-  CLUSTERQUEUES,
   kueueHub,
   LOCALQUEUES,
   MULTIKUEUECLUSTERS,
@@ -240,16 +239,19 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
         inOneCluster: true,
       },
     ]);
-    // Where no cluster can be asked, it is told of by its ClusterQueue, which the operator has to be allowed to read.
-    const resourceAttributes = { group: CLUSTERQUEUES.group, resource: CLUSTERQUEUES.plural, verb: 'list' };
-    const review = await client.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
-      body: {
-        apiVersion: 'authorization.k8s.io/v1',
-        kind: 'SubjectAccessReview',
-        spec: { user: 'system:serviceaccount:kube-system:coppice-operator', resourceAttributes },
-      },
-    });
-    expect(review.status.allowed).toBe(true);
+    // Where no cluster can be asked, it is told of by its ClusterQueue. What says such things the operator has to be allowed to watch.
+    for (const { group, plural } of kueueHub.demandWatch!.resources)
+      for (const verb of ['list', 'watch']) {
+        const resourceAttributes = { group, resource: plural, verb };
+        const review = await client.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+          body: {
+            apiVersion: 'authorization.k8s.io/v1',
+            kind: 'SubjectAccessReview',
+            spec: { user: 'system:serviceaccount:kube-system:coppice-operator', resourceAttributes },
+          },
+        });
+        expect({ verb, plural, ...review.status }).toMatchObject({ allowed: true });
+      }
     await scene.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'None' } });
     await expect.poll(() => runsIn('later'), PATIENCE).toBe(NAME);
     expect(await demand()).toEqual([]);

@@ -552,6 +552,17 @@ describe('pools that may grow', () => {
       { growth: growth([growing('own', 1, 1), growing('two', 5, 2)]) },
       ['shop/own +1', 'shop/two +1'],
     ],
+    [
+      'the cheapest pool first, where budgets count none of them',
+      {
+        growth: growth([
+          growing('dear', 5, 0, { price: 2n }),
+          growing('unknown', 5, 0),
+          growing('own', 5, 0, { price: 1n }),
+        ]),
+      },
+      ['shop/own +2'],
+    ],
     ['a cluster for the rest', { growth: growth([growing('own', 1, 0)]) }, ['shop/own +1', 'aws 1']],
     ['a cluster alone where that costs less', { growth: growth([growing('own', 1, 5)]) }, ['aws 2']],
     ['no more than its entry allows', { growth: growth([growing('own', 5, 0)], 1) }, ['shop/own +1', 'aws 1']],

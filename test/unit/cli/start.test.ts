@@ -1,3 +1,4 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -7,11 +8,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
+import { Interruptions } from '../../../operator/cli/interruptions.ts';
 import { projectFile } from '../../../operator/cli/invocation.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { seedPossible } from '../../../operator/garden/capabilities.ts';
-import { ownIdentity } from '../../../operator/garden/process-identity.ts';
+import { identityOf, ownIdentity } from '../../../operator/garden/process-identity.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
@@ -75,7 +77,6 @@ beforeEach(async () => {
   const directory = new StateDirectory(home);
   await directory.make();
   await directory.write({
-    version: 1,
     id: directory.id,
     createdAt: '2026-01-01T00:00:00Z',
     ports: { apiserver: port, etcd: 2, etcdPeer: 3 },
@@ -175,4 +176,90 @@ describe('coppice start without root', () => {
     expect(said).toMatch(refusal('make the nodes of'));
     expect(writes).toEqual([]);
   });
+});
+
+describe('coppice start in the foreground', () => {
+  let daemon: ChildProcess;
+  const said: string[] = [];
+  const has = (text: string) => expect.poll(() => said.join(''), { timeout: 20_000 }).toContain(text);
+
+  /** Starts, and resolves to the exit code; `ended` is when the garden's daemon has ended. */
+  async function begin(more: Record<string, string> = {}) {
+    said.length = 0;
+    const ctrlC = new AbortController();
+    const write = (text: string) => void said.push(text);
+    const terminal = createTerminal({ out: { write }, err: { write }, env: {} });
+    const env = { COPPICE_HOME: home, HOME: home, ...more };
+    const code = main(['start'], terminal, env, ctrlC.signal);
+    return { ctrlC, code, ended: once(daemon, 'exit') };
+  }
+  const lastLine = () => said.join('').trimEnd().split('\n').at(-1);
+  const say = async (phase: string) => {
+    const identity = await identityOf(daemon.pid!);
+    const status = { daemon: identity, phase, processes: [], progress: { sequence: 0, events: [] } };
+    await writeFile(new StateDirectory(home).statusFile, JSON.stringify(status));
+  };
+
+  beforeEach(async () => {
+    // What is stopped must not be this process.
+    daemon = spawn('/bin/sleep', ['600'], { detached: true, stdio: 'ignore' });
+    await once(daemon, 'spawn');
+    await say('ready');
+  });
+  afterEach(() => void daemon.kill('SIGKILL'));
+
+  it('stops the garden at Ctrl-C while the first cluster is made, and says last what is kept and how to go on', async () => {
+    cluster = { ...ready(2), status: {} };
+    const { ctrlC, code, ended } = await begin({ npm_lifecycle_event: 'start' });
+    await has('WorkerCluster demo: ');
+    ctrlC.abort(new Error('Ctrl-C'));
+    expect(await code).toBe(130);
+    await ended;
+    expect(lastLine()).toMatch(
+      /^Stopped\. Its clusters are kept in .*\/garden: "npm start" goes on .* down" takes all away\.$/,
+    );
+    expect(existsSync(new StateDirectory(home).stateFile)).toBe(true);
+  });
+
+  it('takes Ctrl-C for a good end when all is up', async () => {
+    cluster = ready(2);
+    const { ctrlC, code, ended } = await begin();
+    await has('Ctrl-C stops the garden');
+    ctrlC.abort(new Error('Ctrl-C'));
+    expect(await code).toBe(0);
+    await ended;
+    expect(lastLine()).toMatch(/coppice start" goes on/);
+  });
+
+  it('ends when somebody else has stopped the garden', async () => {
+    cluster = ready(2);
+    const { code } = await begin();
+    await has('Ctrl-C stops the garden');
+    await say('stopped');
+    daemon.kill('SIGKILL');
+    expect(await code).toBe(0);
+    expect(lastLine()).toContain('The garden was stopped meanwhile');
+  });
+
+  it('ends with an error when the daemon was killed', async () => {
+    cluster = ready(2);
+    const { code } = await begin();
+    await has('Ctrl-C stops the garden');
+    daemon.kill('SIGKILL');
+    expect(await code).toBe(1);
+    expect(lastLine()).toMatch(
+      /^error: the garden's daemon has ended, .*; ".*coppice start" does it again, ".*coppice stop" ends/,
+    );
+  });
+});
+
+it('takes the copy of a signal that npm passes on for the same key', () => {
+  const interruptions = new Interruptions();
+  expect([0, 10, 900, 910, 2_000].map((ms) => interruptions.count(ms))).toEqual([
+    'end',
+    undefined,
+    'ask',
+    undefined,
+    'leave',
+  ]);
 });

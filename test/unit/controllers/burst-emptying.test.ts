@@ -223,6 +223,8 @@ const nodeLike = (cluster: string, index: number) => {
   return { ...node!, metadata: { ...node!.metadata, name: `${cluster}-${index}` } };
 };
 
+const noRoom = { type: 'RoomElsewhere', status: 'False', reason: 'NoRoom', message: 'nobody has room' } as const;
+
 describe('a bought cluster that is being emptied', () => {
   beforeEach(async () => {
     await afterPeak();
@@ -232,9 +234,12 @@ describe('a bought cluster that is being emptied', () => {
 
   it.each<[string, () => Promise<void> | void, string]>([
     [
-      'its hub finds no room elsewhere',
-      () => membershipSays({ type: 'RoomElsewhere', status: 'False', reason: 'NoRoom', message: 'nobody has room' }),
-      'nobody has room',
+      'its hub finds no room elsewhere in time',
+      async () => {
+        membershipSays(noRoom);
+        await scene.looks(10 * MINUTE);
+      },
+      'within 10 minutes: nobody has room',
     ],
     [
       'its hub does not move it in time',
@@ -255,13 +260,23 @@ describe('a bought cluster that is being emptied', () => {
     await scene.looks(2 * MINUTE);
     expect(isMarked()).toBe(true);
     // The second time it is left alone for twice as long.
-    membershipSays({ type: 'RoomElsewhere', status: 'False', reason: 'NoRoom', message: 'nobody has room' });
+    membershipSays({ type: 'Drained', status: 'False', reason: 'DrainNotPossible', message: 'the hub moves nothing' });
     await scene.look(10 * SECOND);
     membershipSays();
     await scene.looks(58 * MINUTE);
     expect(actions().filter((action) => action === 'Empty')).toHaveLength(2);
     await scene.looks(3 * MINUTE);
     expect(actions().filter((action) => action === 'Empty')).toHaveLength(3);
+  });
+
+  it('waits for its membership, which goes by what members wrote down of their room a moment ago', async () => {
+    membershipSays(noRoom);
+    await scene.looks(MINUTE);
+    expect(isMarked()).toBe(true);
+    scene.open.get('shop/private')!.nodes.length = 1;
+    await scene.look(10 * SECOND);
+    expect(isMarked()).toBe(false);
+    expect(scene.record()!.decisions[0]!.why).toContain('not enough room elsewhere');
   });
 
   it('takes work again when work waits that has room nowhere else, and nothing is bought for it', async () => {

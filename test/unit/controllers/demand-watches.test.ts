@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DemandWatches } from '../../../operator/controllers/burst/demand-watches.ts';
 import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
 import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
+import { kueueHub } from '../../../operator/hubs/kueue.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
@@ -13,6 +14,8 @@ let hub: SmallApiServer;
 let client: KubeClient;
 let watches: DemandWatches;
 let news = 0;
+/** Each is told that is waited for. */
+const AT_ONCE = { settleMs: 0, intervalMs: 0 };
 
 const decide = (unplaced: string | undefined, chosen: string) =>
   hub.put(PATH, {
@@ -29,7 +32,7 @@ const heard = (times: number) => expect.poll(() => news, { timeout: 5000 }).toBe
 beforeAll(async () => {
   hub = await SmallApiServer.start('hub');
   client = KubeClient.fromKubeconfig(hub.kubeconfig);
-  watches = new DemandWatches(silent, () => news++);
+  watches = new DemandWatches(silent, () => news++, AT_ONCE);
 });
 afterAll(async () => {
   await watches.close();
@@ -59,7 +62,7 @@ it('hears of a binding of Karmada that has no room, or for more, and of no other
       status: { conditions: [{ type: 'Scheduled', status: reason === 'Success' ? 'True' : 'False', reason }] },
     } as never);
   let heardOf = 0;
-  const karmada = new DemandWatches(silent, () => heardOf++);
+  const karmada = new DemandWatches(silent, () => heardOf++, AT_ONCE);
   const times = (count: number) => expect.poll(() => heardOf, { timeout: 5000 }).toBe(count);
   karmada.follow('karmada', client, karmadaHub.demandWatch!);
   try {
@@ -79,6 +82,45 @@ it('hears of a binding of Karmada that has no room, or for more, and of no other
   }
 });
 
+it('hears of a job that Kueue asks clusters to take, or has no quota for, and of a queue without clusters', async () => {
+  const kueue = (kind: string, path: string, status: object) =>
+    hub.put(`/apis/kueue.x-k8s.io/v1beta2/${path}`, {
+      apiVersion: 'kueue.x-k8s.io/v1beta2',
+      kind,
+      metadata: { name: path.split('/').at(-1)! },
+      status,
+    } as never);
+  const condition = (type: string, status: string, reason = type) => ({ type, status, reason });
+  const train = (status: object) => kueue('Workload', 'namespaces/shop/workloads/train', status);
+  const queue = (...conditions: object[]) => kueue('ClusterQueue', 'clusterqueues/all', { conditions });
+  const reserved = [condition('QuotaReserved', 'True')];
+  const offered = { conditions: reserved, admissionChecks: [{ name: 'fleet', state: 'Pending' }] };
+  let heardOf = 0;
+  const jobs = new DemandWatches(silent, () => heardOf++, AT_ONCE);
+  const times = (count: number) => expect.poll(() => heardOf, { timeout: 5000 }).toBe(count);
+  jobs.follow('kueue', client, kueueHub.demandWatch!);
+  try {
+    train({});
+    train({ conditions: [condition('QuotaReserved', 'False', 'Pending')] });
+    await times(1);
+    train(offered);
+    await times(2);
+    train({ ...offered, nominatedClusterNames: ['a'] });
+    await times(3);
+    train({ ...offered, nominatedClusterNames: ['a'], requeueState: { count: 1 } });
+    train({ conditions: reserved, clusterName: 'a' });
+    train({ conditions: [...reserved, condition('Finished', 'True')], clusterName: 'a' });
+    await times(4);
+    queue(condition('Active', 'True', 'Ready'));
+    queue(condition('Active', 'False', 'AdmissionCheckInactive'));
+    await times(5);
+    queue(condition('Active', 'False', 'Stopped'));
+    await times(6);
+  } finally {
+    await jobs.close();
+  }
+});
+
 it('follows a hub once, and no more when it is forgotten', async () => {
   watches.follow('fleet', client, watch);
   expect(hub.requests.filter((one) => one.includes('placementdecisions'))).toHaveLength(1);
@@ -86,4 +128,17 @@ it('follows a hub once, and no more when it is forgotten', async () => {
   decide('{"replicas":9}', 'b');
   await delay(100);
   expect(news).toBe(3);
+});
+
+it('tells once of what is news within a moment, and of nothing more when the hub is forgotten', async () => {
+  const told: string[] = [];
+  const paced = new DemandWatches(silent, (one) => told.push(one), { settleMs: 300, intervalMs: 60_000 });
+  paced.follow('paced', client, watch);
+  try {
+    for (const replicas of [11, 12, 13]) decide(`{"replicas":${replicas}}`, 'b');
+    await expect.poll(() => told, { timeout: 5000 }).toEqual(['paced']);
+  } finally {
+    await paced.close();
+  }
+  expect(told).toEqual(['paced']);
 });

@@ -55,3 +55,41 @@ it('takes no machine away once that is no longer wanted', async () => {
   await expect(takeAway(op, [plan('slow')], 'ScaledIn', ended)).rejects.toThrow('being changed');
   expect(removed).toEqual([]);
 });
+
+it('notices a pod that ends before its eviction is answered', async () => {
+  const { op, gone, removed } = scene();
+  gone.resolve();
+  const pods = new Set([{ metadata: { name: 'web', namespace: 'shop', uid: 'web' }, spec: { containers: [] } }]);
+  const listeners = new Set<() => void>();
+  const node = {
+    metadata: { name: 'slow-1', annotations: {} },
+    spec: {},
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  };
+  Object.assign(op, {
+    notice: () => {},
+    shoot: { spec: { provider: {} } },
+    world: { record: () => {}, now: () => new Date(0) },
+  });
+  Object.assign(op.state.connection!, {
+    nodes: { get: () => node },
+    podsOn: () => [...pods],
+    pods: {
+      onAnyChange: (listener: () => void) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    },
+    client: {
+      mergePatch: async () => node,
+      evict: async () => {
+        pods.clear();
+        for (const listener of listeners) listener();
+        return { outcome: 'evicted' };
+      },
+    },
+  });
+  await takeAway(op, [plan('slow')], 'ScaledIn', new AbortController().signal);
+  expect(removed).toEqual(['slow']);
+  expect(listeners.size).toBe(0);
+});

@@ -1,13 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { writeAtomic } from '../../../operator/garden/files.ts';
+import { readJson, writeAtomic } from '../../../operator/garden/files.ts';
 import { Garden } from '../../../operator/garden/garden.ts';
+import { identityOf, isAlive } from '../../../operator/garden/process-identity.ts';
+import { type ProcessRecord, startDetached } from '../../../operator/garden/processes.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { Supervisor } from '../../../operator/garden/supervisor.ts';
+import { withLock } from '../../../operator/garden/toolchain/lock.ts';
 import { silent } from '../../../operator/kube/log.ts';
+
+const whyNoPs = (await identityOf(process.pid, '')) ? undefined : 'there is no ps that tells when a process has begun';
 
 let home: string;
 let directory: StateDirectory;
@@ -19,7 +27,6 @@ beforeEach(async () => {
   supervisor = new Supervisor({ directory, log: silent });
   await directory.make();
   await directory.write({
-    version: 1,
     id: directory.id,
     createdAt: '2026-01-01T00:00:00Z',
     ports: { apiserver: 1, etcd: 2, etcdPeer: 3 },
@@ -33,16 +40,39 @@ afterEach(async () => {
 });
 
 /** What a daemon that was killed has written last. */
-const lastWords = () =>
+const lastWords = (daemon = { pid: process.pid, started: 'another boot/1' }) =>
   writeAtomic(
     directory.statusFile,
     JSON.stringify({
-      daemon: { pid: process.pid, started: 'another boot/1' },
+      daemon,
       phase: 'ready',
       processes: [],
       progress: { sequence: 0, events: [] },
     }),
   );
+
+it('is not made by being stopped', async () => {
+  const nowhere = join(home, 'nowhere');
+  await Garden.open({ home: nowhere }).stop();
+  expect(existsSync(nowhere)).toBe(false);
+});
+
+it('is stopped when whoever else changes it has done so', async () => {
+  const garden = Garden.open({ home });
+  const steps: string[] = [];
+  const { promise: other, resolve: done } = Promise.withResolvers<void>();
+  const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+  const holder = withLock(directory.changeLock, async () => {
+    hold();
+    await other;
+    steps.push('changed');
+  });
+  await held;
+  const stopped = garden.stop().then(() => steps.push('stopped'));
+  done();
+  await Promise.all([holder, stopped]);
+  expect(steps).toEqual(['changed', 'stopped']);
+});
 
 describe.runIf(process.platform === 'linux')('a garden whose daemon was killed', () => {
   it('is said to be unattended while anything of it runs, and to be stopped after that', async () => {
@@ -56,3 +86,49 @@ describe.runIf(process.platform === 'linux')('a garden whose daemon was killed',
     expect((await garden.status()).phase).toBe('stopped');
   });
 });
+
+describe.runIf(process.platform === 'linux')('a garden after a reboot', () => {
+  it('ends nobody who has the number of one of its processes now', async () => {
+    const stranger = spawn('/bin/sleep', ['600'], { detached: true, stdio: 'ignore' });
+    await once(stranger, 'spawn');
+    try {
+      const { pid, started } = (await identityOf(stranger.pid!))!;
+      // Same number, and as long after the boot, which was another one.
+      const before = { pid, started: started.replace(/^[^/]+/, 'another-boot') };
+      const record = JSON.stringify({ ...before, digest: 'x' });
+      for (const name of ['etcd', 'daemon-0badcafe']) await writeAtomic(directory.pidFile(name), record);
+      await writeAtomic(directory.daemonLock, JSON.stringify({ ...before, nonce: 'x' }));
+      await lastWords(before);
+
+      const garden = Garden.open({ home });
+      expect((await garden.status()).phase).toBe('stopped');
+      await garden.stop();
+      expect(await supervisor.start({ name: 'etcd', command: ['/bin/sleep', '60'] })).toBe(false);
+      await supervisor.stop('etcd');
+      await withLock(directory.daemonLock, async () => {});
+      expect(stranger.exitCode ?? stranger.signalCode).toBeNull();
+      expect(await isAlive({ pid, started })).toBe(true);
+    } finally {
+      stranger.kill('SIGKILL');
+    }
+  });
+});
+
+it.skipIf(whyNoPs !== undefined)(
+  `tells processes apart where there is no /proc${whyNoPs ? ` (skipped: ${whyNoPs})` : ''}`,
+  async () => {
+    await mkdir(dirname(directory.logFile('a')), { recursive: true });
+    const record = { file: directory.pidFile('a'), digest: 'd' };
+    const child = startDetached({ command: ['/bin/sleep', '60'] }, { logFile: directory.logFile('a'), record }, '');
+    try {
+      await expect.poll(() => readJson<ProcessRecord>(record.file)).toBeDefined();
+      const written = (await readJson<ProcessRecord>(record.file))!;
+      expect(written).toEqual({ ...(await identityOf(child.pid!, '')), digest: 'd' });
+      expect(await isAlive(written)).toBe(true);
+      expect(await isAlive({ ...written, started: 'Thu Jan 1 00:00:00 1970' })).toBe(false);
+      expect(await isAlive({ pid: process.pid, started: '' })).toBe(false);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  },
+);

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, mkdtemp, rm, stat } from 'node:fs/promises';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -10,11 +12,12 @@ import { run } from '../../../operator/garden/command.ts';
 import type { GardenOfSeed } from '../../../operator/garden/garden-of-seed.ts';
 import { localSeed } from '../../../operator/garden/manifests.ts';
 import { containerdConfig, kubeletConfig } from '../../../operator/garden/node.ts';
-import { connectInSeed, nodePortsOf } from '../../../operator/garden/node-ports.ts';
+import { connectInSeed, NodePorts, nodePortsOf } from '../../../operator/garden/node-ports.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import { HOLDER, rootlessNamespaces } from '../../../operator/garden/rootless-namespaces.ts';
+import { HOLDER, rootlessNamespaces, SEED_PROXY } from '../../../operator/garden/rootless-namespaces.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { Supervisor } from '../../../operator/garden/supervisor.ts';
+import { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { Service } from '../../../operator/kube/resources.ts';
 
@@ -45,6 +48,64 @@ it('exposes API servers on the loopback', () => {
   expect([...nodePortsOf([service('a', 'NodePort', 30001), service('b', 'ClusterIP')])]).toEqual([[30001, 'shoot/a']]);
 });
 
+it('gives a Service whose port another program has another one, and serves that', async () => {
+  const other = createNetServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const taken = (other.address() as AddressInfo).port;
+  const service = (nodePort: number, resourceVersion = '5') => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'a', namespace: 'shoot', resourceVersion },
+    spec: { type: 'NodePort', ports: [{ name: 'https', port: 6443, nodePort }] },
+  });
+  const moved = Promise.withResolvers<number>();
+  const server = createServer((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.method === 'PATCH') {
+      request.setEncoding('utf8').on('data', (text) => {
+        const { metadata, spec } = JSON.parse(text);
+        expect(metadata.resourceVersion).toBe('5');
+        expect(spec.ports).toEqual([{ name: 'https', port: 6443, nodePort: expect.any(Number) }]);
+        const object = service(spec.ports[0].nodePort, '6');
+        watcher?.write(`${JSON.stringify({ type: 'MODIFIED', object })}\n`);
+        response.end(JSON.stringify(object));
+        moved.resolve(spec.ports[0].nodePort);
+      });
+      return;
+    }
+    watcher = response;
+    response.write(`${JSON.stringify({ type: 'ADDED', object: service(taken) })}\n`);
+    const metadata = { resourceVersion: '5', annotations: { 'k8s.io/initial-events-end': 'true' } };
+    response.write(
+      `${JSON.stringify({ type: 'BOOKMARK', object: { kind: 'Service', apiVersion: 'v1', metadata } })}\n`,
+    );
+  }).listen(0, '127.0.0.1');
+  let watcher: ServerResponse | undefined;
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = new KubeClient({ server: url });
+  const nodePorts = new NodePorts(client, { socketFile: '/nowhere', nodeAddress: '127.0.0.1' }, silent);
+  try {
+    nodePorts.start();
+    const port = await moved.promise;
+    expect(port).toBeGreaterThanOrEqual(30_000);
+    expect(port).toBeLessThanOrEqual(32_767);
+    // Asked by connecting: whoever listened to see whether it is free would have it taken.
+    const accepts = () =>
+      new Promise((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false));
+        socket.on('connect', () => socket.destroy());
+      });
+    await expect.poll(accepts).toBe(true);
+  } finally {
+    await nodePorts.stop();
+    await client.close();
+    other.close();
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
 /** Says `hello` at a port of the node, and nothing more. */
 const HELLO = `require('node:net').createServer((socket) => socket.end('hello')).listen(7000, '${ranges.nodeAddress}', () => console.log('listens'))`;
 
@@ -54,7 +115,9 @@ it.skipIf(whyNot !== undefined)(`makes namespaces without root${whyNot ? ` (${wh
   const directory = new StateDirectory(home);
   await directory.make();
   const supervisor = new Supervisor({ directory, log: silent });
-  const room = await rootlessNamespaces({ directory, supervisor, state: { ranges } } as GardenOfSeed);
+  const anew = Promise.withResolvers<void>();
+  const garden = { directory, supervisor, state: { ranges } } as GardenOfSeed;
+  const room = await rootlessNamespaces(garden, () => anew.resolve());
   try {
     // The seed sees itself as root, sees its own processes only, and has no way out.
     expect((await run([...room.enter, 'id', '-u'])).trim()).toBe('0');
@@ -71,11 +134,23 @@ it.skipIf(whyNot !== undefined)(`makes namespaces without root${whyNot ? ` (${wh
     await expect(connectInSeed(directory.seedSocket, ranges.nodeAddress, 7001)).rejects.toThrow('cannot be reached');
     expect((await stat(directory.seedSocket)).mode & 0o777).toBe(0o600);
 
-    await supervisor.stop(HOLDER);
-    // Whatever was in there has ended with it.
+    // Whatever was in there ends with its holder, which comes back, with the way in.
+    process.kill(supervisor.status().find(({ name }) => name === HOLDER)!.pid!, 'SIGKILL');
     await gone;
+    await anew.promise;
+    expect(Number((await run([...room.enter, '/bin/sh', '-c', 'ls -d /proc/[0-9]* | wc -l'])).trim())).toBeLessThan(10);
+    await supervisor.restart(SEED_PROXY);
+    const again = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const goneAgain = once(again, 'exit');
+    await once(again.stdout, 'data');
+    const second = await connectInSeed(directory.seedSocket, ranges.nodeAddress, 7000);
+    expect(String((await once(second, 'data'))[0])).toBe('hello');
+    second.destroy();
+
+    await supervisor.stop(HOLDER);
+    await goneAgain;
   } finally {
-    await supervisor.stop('seed-proxy');
+    await supervisor.stop(SEED_PROXY);
     await supervisor.stop(HOLDER);
     await rm(home, { recursive: true, force: true });
   }

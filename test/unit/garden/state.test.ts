@@ -2,10 +2,21 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { crds } from '../../../operator/api/crd.ts';
 import { readJson, readText, writeAtomic, writeIfChanged } from '../../../operator/garden/files.ts';
+import { Garden } from '../../../operator/garden/garden.ts';
+import { refuseLoss, settableFields } from '../../../operator/garden/known-fields.ts';
 import { ownIdentity } from '../../../operator/garden/process-identity.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import { choosePorts, type GardenState, keptPorts, StateDirectory } from '../../../operator/garden/state.ts';
+import {
+  choosePorts,
+  FORMAT,
+  type GardenState,
+  keptPorts,
+  StateDirectory,
+  WRITERS_OF_FORMAT,
+} from '../../../operator/garden/state.ts';
+import { TOOLS } from '../../../operator/garden/toolchain/tools.ts';
 
 let home: string;
 beforeEach(async () => {
@@ -20,7 +31,6 @@ it('remembers, for its user only', async () => {
   await directory.make();
   expect(await directory.read()).toBeUndefined();
   const state: GardenState = {
-    version: 1,
     id: directory.id,
     createdAt: '2026-01-01T00:00:00Z',
     ports: { apiserver: 1, etcd: 2, etcdPeer: 3 },
@@ -38,11 +48,45 @@ it('tells gardens apart by their folder', () => {
   expect(new StateDirectory('/a').id).toMatch(/^[0-9a-f]{6}$/);
 });
 
-it('does not overwrite a state that it cannot read', async () => {
+it('opens a garden of an older format, which gets the present one', async () => {
   const directory = new StateDirectory(home);
   await directory.make();
-  await writeFile(directory.stateFile, '{"version":2}');
-  await expect(directory.read()).rejects.toThrow(/not written by this version/);
+  const old = { version: 1, id: directory.id, ports: { apiserver: 1, etcd: 2, etcdPeer: 3 }, seed: 'local' };
+  await writeFile(directory.stateFile, JSON.stringify(old));
+  const state = (await directory.read())!;
+  expect(state).toEqual({ ...old, version: undefined });
+  await directory.write(state);
+  expect(await readJson(directory.stateFile)).toEqual({ ...old, version: FORMAT });
+});
+
+it('refuses a garden of a newer format in one line, and leaves it as it is', async () => {
+  const directory = new StateDirectory(home);
+  await directory.make();
+  const newer = `{"version":${FORMAT + 1},"surprise":true}`;
+  await writeFile(directory.stateFile, newer);
+  const refusal = /was last opened by a newer Coppice .*: open it with that one, or begin another .*COPPICE_HOME/;
+  await expect(Garden.open({ home }).up()).rejects.toThrow(refusal);
+  await expect(Garden.open({ home }).status()).rejects.toThrow(refusal);
+  expect(await readText(directory.stateFile)).toBe(newer);
+  await writeFile(directory.stateFile, '{"vers');
+  await expect(directory.read()).rejects.toThrow(/cannot be understood/);
+});
+
+it('refuses a garden whose clusters may have fields that would be dropped', () => {
+  const known = settableFields(crds());
+  expect(known).toContain('WorkerCluster.spec.dataPlaneNodes');
+  expect(known).toContain('WorkerCluster.spec.pools[].name');
+  expect(() => refuseLoss(known.slice(5), known, '/garden')).not.toThrow();
+  expect(() => refuseLoss([...known, 'WorkerCluster.spec.wings', 'Hub.spec.x'], known, '/garden')).toThrow(
+    /^the garden in \/garden was last opened by a newer Coppice, whose clusters may have WorkerCluster.spec.wings and 1 more: open/,
+  );
+});
+
+it('has another format when other minor versions of etcd or Kubernetes write to the disk', () => {
+  const minor = (version: string) => version.split('.').slice(0, 2).join('.');
+  const { etcd, 'kube-apiserver': apiserver } = TOOLS;
+  // Raise FORMAT with them: what they have written an older one does not open.
+  expect({ etcd: minor(etcd.version), kubernetes: minor(apiserver.version) }).toEqual(WRITERS_OF_FORMAT);
 });
 
 it('writes whole files and leaves no draft', async () => {

@@ -112,6 +112,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
   it('ends what a dead daemon left running and nobody wants any more, and knows it no more', async () => {
     const dead = new Supervisor({ directory, log: silent });
     await dead.start({ name: 'a', command: sh('exec /bin/sleep 60') });
+    await until(() => exists(directory.pidFile('a')));
     const left = (await readJson<ProcessRecord>(directory.pidFile('a')))!;
     await supervisor.remove('a');
     expect(await isAlive(left)).toBe(false);

@@ -129,13 +129,16 @@ export class FakeCluster {
       resource: Resource,
       name: string,
       namespace?: string,
-      { preconditions }: { preconditions?: { resourceVersion?: string } } = {},
+      { preconditions = {} }: { preconditions?: { uid?: string; resourceVersion?: string } } = {},
     ) => {
       this.writes.push(`delete ${resource.kind} ${name}`);
       const key = FakeCluster.keyOf(resource, name, namespace);
-      const meant = preconditions?.resourceVersion;
-      if (meant !== undefined && (this.objects.get(key)?.metadata.resourceVersion ?? meant) !== meant)
-        throw new KubeApiError('DELETE', 409, { reason: 'Conflict' });
+      const live = this.objects.get(key);
+      for (const field of ['uid', 'resourceVersion'] as const) {
+        const meant = preconditions[field];
+        if (live && meant !== undefined && (live.metadata[field] ?? meant) !== meant)
+          throw new KubeApiError('DELETE', 409, { reason: 'Conflict' });
+      }
       return this.objects.delete(key);
     },
     deleteCollection: async (resource: Resource, options: { namespace?: string; labelSelector?: string }) => {

@@ -70,6 +70,19 @@ describe('simulated provider', () => {
     expect(shoot.names('Pod')).toEqual(['elsewhere']);
   });
 
+  it('ends the pods that it is told to, and no other of the same name', async () => {
+    const pod = (name: string, uid: string) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: 'n', uid },
+      spec: { containers: [] },
+    });
+    shoot.put(pod('ended', 'one'));
+    shoot.put(pod('anew', 'second'));
+    await simulated.endPods!(ctx(), [pod('ended', 'one'), pod('anew', 'first'), pod('gone', 'x')]);
+    expect(shoot.names('Pod')).toEqual(['anew']);
+  });
+
   it('tells nodes of new labels, taints and types, once', async () => {
     await simulated.reconcilePool(ctx(), pool({ count: 1, labels: { old: 'x' } }));
     const later = pool({ count: 1, machineType: 'gpu', taints: [{ key: 'k', effect: 'NoSchedule' }] });

@@ -24,15 +24,17 @@ const ownSpeaksOf = (term: PodTerm, other: FitPod, known: NamespaceLabels): bool
 
 /** Counts by topology key and value. */
 class Pairs {
-  readonly #counts = new Map<string, Map<string, number>>();
+  /** undefined: nothing was ever counted, as of most pods. */
+  #counts: Map<string, Map<string, number>> | undefined;
 
   get isEmpty(): boolean {
-    return this.#counts.size === 0;
+    return !this.#counts || this.#counts.size === 0;
   }
 
   add(key: string, node: FitNode, count: number): void {
     const value = labelOf(node.labels, key);
     if (value === undefined) return;
+    this.#counts ??= new Map();
     const ofKey = this.#counts.get(key) ?? new Map<string, number>();
     addTo(ofKey, value, count);
     if (ofKey.size > 0) this.#counts.set(key, ofKey);
@@ -40,12 +42,12 @@ class Pairs {
   }
 
   has(key: string, value: string): boolean {
-    return this.#counts.get(key)?.has(value) ?? false;
+    return this.#counts?.get(key)?.has(value) ?? false;
   }
 
   /** Whether any pair is one of the node's labels. */
   hasAnyOf(labels: Labels): boolean {
-    for (const [key, values] of this.#counts) {
+    for (const [key, values] of this.#counts ?? []) {
       const value = labelOf(labels, key);
       if (value !== undefined && values.has(value)) return true;
     }

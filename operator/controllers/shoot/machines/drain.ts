@@ -7,14 +7,19 @@ export interface DrainWorld {
   readonly now: () => Date;
   /** Pods of the node as the cache has them. */
   readonly podsOn: (node: string) => readonly Pod[];
-  /** Resolves when the node's pods changed or after that many milliseconds. */
-  readonly podsChanged: (node: string, timeoutMs: number, signal: AbortSignal) => Promise<void>;
+  /** Resolves when pods have changed since it last did (at first: since the drain began), or after that many milliseconds. */
+  readonly podsChanged: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
+  /** Ends pods that their node should have ended by now. Absent: nobody but the node's kubelet may say that a pod has ended. */
+  readonly endPods?: (pods: readonly Pod[]) => Promise<void>;
   /** Told each time that what is waited for changes, for the condition. */
   readonly report: (line: string) => void;
 }
 
 /** How often an eviction that a PodDisruptionBudget refused is asked for again. */
 const EVICTION_RETRY_MS = 2_000;
+
+/** How long after the end of its grace period a pod is left to its node. */
+const OVERDUE_MS = 10_000;
 
 /** After the time in the annotation: a person had cordoned the node before us, so it stays so. */
 const BEFORE_US = ' cordoned-before';
@@ -66,14 +71,17 @@ export async function drain(world: DrainWorld, node: string, deadline: Date, sig
         ? `Draining node ${node} until ${deadline.toISOString()}: a PodDisruptionBudget holds ${names(refused)}`
         : `Draining node ${node} until ${deadline.toISOString()}: waiting for ${names(staying)} to end`,
     );
-    await world.podsChanged(
-      node,
-      refused.length > 0 ? EVICTION_RETRY_MS : Math.max(100, +deadline - +world.now()),
-      signal,
-    );
+    const ending = world.endPods ? staying.filter(({ metadata }) => metadata.deletionTimestamp) : [];
+    const overdue = ending.filter((pod) => overdueAt(pod) <= +world.now());
+    if (overdue.length > 0) await world.endPods!(overdue);
+    const next = Math.min(+deadline, ...ending.filter((pod) => !overdue.includes(pod)).map(overdueAt));
+    await world.podsChanged(refused.length > 0 ? EVICTION_RETRY_MS : Math.max(100, next - +world.now()), signal);
   }
   signal.throwIfAborted();
 }
+
+/** Milliseconds since the epoch. A pod's deletionTimestamp is the end of its grace period. */
+const overdueAt = (pod: Pod): number => Date.parse(pod.metadata.deletionTimestamp!) + OVERDUE_MS;
 
 function names(pods: readonly Pod[]): string {
   const shown = pods.slice(0, 3).map((pod) => keyOf(pod));

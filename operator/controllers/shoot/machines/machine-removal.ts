@@ -92,23 +92,25 @@ export async function drainMachine(
   machine: Machine,
   signal: AbortSignal,
 ): Promise<void> {
-  const { state, world } = op;
+  const { provider, state, world } = op;
   const node = connection.nodes.get(machine.nodeName);
   if (!node) return;
   const started = await cordon(connection.client, node, world.now());
   // Where the kubelet is gone nobody confirms that a pod ended: waiting would only ever end at the deadline.
   if (!conditionIsTrue(node, 'Ready')) return;
-  await drain(
+  // From before the first look on: a pod that ends while its eviction is still being answered would be waited for until the deadline.
+  let changed = new AbortController();
+  const unsubscribe = connection.pods.onAnyChange(() => changed.abort());
+  const drained = drain(
     {
       client: connection.client,
       now: () => world.now(),
       podsOn: (name) => connection.podsOn(name),
-      podsChanged: async (_name, timeoutMs, waitSignal) => {
-        const changed = new AbortController();
-        const off = connection.pods.onAnyChange(() => changed.abort());
+      podsChanged: async (timeoutMs, waitSignal) => {
         await sleep(timeoutMs, AbortSignal.any([waitSignal, changed.signal]));
-        off();
+        changed = new AbortController();
       },
+      ...(provider.endPods && { endPods: (pods) => provider.endPods!(op.context(), pods) }),
       report: (line) => {
         if (state.draining.get(machine.nodeName) === line) return;
         state.draining.set(machine.nodeName, line);
@@ -119,6 +121,7 @@ export async function drainMachine(
     new Date(+started + drainTimeout(op.shoot, machine.pool)),
     signal,
   );
+  await drained.finally(unsubscribe);
 }
 
 /** Gardener's machineControllerManager.machineDrainTimeout of the pool, in milliseconds. */

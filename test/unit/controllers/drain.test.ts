@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { drain } from '../../../operator/controllers/shoot/machines/drain.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
+import type { Pod } from '../../../operator/kube/resources.ts';
+
+const START = Date.parse('2026-11-21T00:00:00Z');
+const MINUTES_10 = new Date(START + 600_000);
+
+/** A node whose machine has lost the end of one pod of the two that are on it, on a clock that goes on while somebody waits. */
+function node() {
+  let now = START;
+  let seen = 2;
+  const pods = new Map<string, Pod>(
+    ['a', 'b'].map((name) => [
+      name,
+      { metadata: { name, namespace: 'shop', uid: name }, spec: { containers: [] } } as unknown as Pod,
+    ]),
+  );
+  const evict = async ({ metadata: { name } }: Pod) => {
+    if (name === 'a') pods.delete(name);
+    else pods.get(name)!.metadata.deletionTimestamp = new Date(START + 30_000).toISOString();
+    return { outcome: 'evicted' };
+  };
+  const world = {
+    client: { evict } as unknown as KubeClient,
+    now: () => new Date(now),
+    podsOn: () => [...pods.values()],
+    podsChanged: async (timeoutMs: number) => {
+      if (seen === pods.size) now += timeoutMs;
+      seen = pods.size;
+    },
+    report: () => {},
+  };
+  return { pods, world, waited: () => (now - START) / 1000 };
+}
+
+it('ends pods that their machine has not ended ten seconds after their time, where it may', async () => {
+  const { pods, world, waited } = node();
+  const ended: string[] = [];
+  const endPods = async (overdue: readonly Pod[]) => {
+    for (const { metadata } of overdue) {
+      ended.push(metadata.name);
+      pods.delete(metadata.name);
+    }
+  };
+  await drain({ ...world, endPods }, 'n', MINUTES_10, new AbortController().signal);
+  expect(ended).toEqual(['b']);
+  expect(waited()).toBe(40);
+});
+
+it('leaves them to the kubelet elsewhere, until the deadline', async () => {
+  const { pods, world, waited } = node();
+  await drain(world, 'n', MINUTES_10, new AbortController().signal);
+  expect([...pods.keys()]).toEqual(['b']);
+  expect(waited()).toBe(600);
+});
