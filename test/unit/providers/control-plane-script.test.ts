@@ -23,7 +23,7 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 /** Runs what a machine does before its kubelet starts, over the data in `root`. */
 async function follow(version: string, { fails = false } = {}): Promise<number> {
-  const found = /^follow_version\(\) \{[^]*?^\}/m.exec(script)?.[0];
+  const found = /^follow_version\(\) \{.*?^\}/ms.exec(script)?.[0];
   if (!found) throw new Error('there is no follow_version in control-plane.sh');
   const program = `STATE=${root}; say() { :; }; kubeadm_configuration() { :; }\n${found}\nfollow_version`;
   const env = { PATH: `${root}:${process.env.PATH}`, ROOT: root, VERSION: version, FAILS: fails ? 'yes' : '' };
