@@ -21,6 +21,7 @@ export const OLDER_KUBERNETES: readonly ToolName[] = [
 export const LATE: Readonly<Record<string, readonly ToolName[]>> = {
   'test/e2e/apis.test.ts': ['metrics-server'],
   'test/e2e/argo-cd.test.ts': ['argo-cd', 'redis-server', 'git'],
+  'test/e2e/chart.test.ts': ['helm'],
   'test/e2e/upgrade.test.ts': OLDER_KUBERNETES,
   'test/e2e/self-managed-upgrade.test.ts': OLDER_KUBERNETES,
 };

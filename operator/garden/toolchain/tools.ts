@@ -72,6 +72,7 @@ const CNI_PLUGINS = '1.9.1';
 /** The newest of pkg/v3 that the module proxy serves; it drives newer SDKs (theirs asks for 3.2 or later). */
 const PULUMI = '3.256.0';
 const DISTRIBUTION = '3.1.2';
+const HELM = '4.3.1';
 /** The newest of 2.14 that the module proxy serves. */
 const ARGO_CD = '2.14.21';
 
@@ -318,6 +319,24 @@ const table = {
   'kubelet-1.35': kubernetes135('kubelet', 'kubernetes', 30),
   'kube-proxy-1.35': kubernetes135('kube-proxy', 'kubernetes', 12),
   'kubeadm-1.35': kubernetes135('kubeadm', 'kubeadm', 30, KUBEADM_VERSION),
+  // For tests only, which install the chart by it.
+  helm: {
+    version: HELM,
+    accepts: 'same-minor',
+    asks: { args: ['version', '--template={{.Version}}'], pattern: /^v(\d+\.\d+\.\d+)/m },
+    archive: {
+      url: `https://get.helm.sh/helm-v${HELM}-linux-{arch}.tar.gz`,
+      checksum: { url: `https://get.helm.sh/helm-v${HELM}-linux-{arch}.tar.gz.sha256sum`, format: 'list' },
+      member: 'linux-{arch}/helm',
+    },
+    build: {
+      module: 'helm',
+      package: 'helm.sh/helm/v4/cmd/helm',
+      ldflags: `${STRIP} -X helm.sh/helm/v4/internal/version.version=v${HELM}`,
+      group: 'helm',
+      weight: 60,
+    },
+  },
   // For tests only, which choose one of its programs by ARGOCD_BINARY_NAME.
   'argo-cd': {
     version: ARGO_CD,

@@ -35,6 +35,7 @@ test('versions in the table are those of the committed modules', () => {
     ['proxy-agent', 'sigs.k8s.io/apiserver-network-proxy v'],
     ['local-path-provisioner', 'github.com/rancher/local-path-provisioner v'],
     ['argo-cd', 'github.com/argoproj/argo-cd/v2 v'],
+    ['helm', 'helm.sh/helm/v4 v'],
   ] as const;
   for (const [name, line] of modules) {
     const goMod = readFileSync(join(GO_MODULES, TOOLS[name].build!.module, 'go.mod'), 'utf8');
@@ -52,7 +53,7 @@ test('profiles of local machines and of simulated ones offer the versions that c
 
 test('libraries that Kubernetes has too are at its version, so that they are compiled once', () => {
   const ours = versionsIn('kubernetes');
-  for (const module of ['coredns', 'kwok', 'konnectivity', 'local-path-provisioner', 'argo-cd']) {
+  for (const module of ['coredns', 'kwok', 'konnectivity', 'local-path-provisioner', 'argo-cd', 'helm']) {
     const apart = module === 'argo-cd' ? OF_OLD_KUBERNETES : /^go\.etcd\.io\/etcd\//;
     const shared = [...versionsIn(module)].filter(([name]) => ours.has(name) && !apart.test(name));
     expect(shared.length, module).toBeGreaterThan(
