@@ -1,6 +1,7 @@
 import type { KubeObject } from '../operator/api/meta.ts';
 import { Applier } from '../operator/kube/applier.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
+import { isNotFound } from '../operator/kube/errors.ts';
 import { resourceOf } from '../operator/kube/resources.ts';
 
 /** Reads the object and applies the manifest only where they differ. @returns whether it was written. */
@@ -9,4 +10,13 @@ export async function applyIfChanged(client: KubeClient, manifest: KubeObject): 
   const live = await client.getOrUndefined(resourceOf(manifest), name, namespace);
   const { changed } = await new Applier(client, () => ({ live })).apply(manifest);
   return changed;
+}
+
+/** Awaits a request about an object that may have gone. */
+export async function ignoreGone(request: Promise<unknown>): Promise<void> {
+  try {
+    await request;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
 }

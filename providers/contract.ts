@@ -145,8 +145,11 @@ export interface ControlPlaneBootstrap {
 export interface ControlPlaneMachinesSeen {
   /** How many are asked for now; 0: they were never made. */
   asked: number;
-  /** Those that exist, by their names (see controlPlaneMachineName), those on their way out included. */
-  machines: Machine[];
+  /** Those that exist, by their names (see controlPlaneMachineName), those on their way out included; outdated are those of isOutdated. */
+  machines: (Machine & {
+    /** See ControlPlaneMachines.close. Absent: it gets new requests. */
+    closed?: true;
+  })[];
   /** Volumes that keep machines' data, whether or not there is a machine. A machine that gets a new volume has one with another uid. */
   volumes: { ordinal: number; uid: string }[];
 }
@@ -161,6 +164,15 @@ export interface ControlPlaneMachines {
 
   /** Makes the first `pool.count` machines be, and takes those above away. Those that exist are not replaced. */
   reconcile(ctx: ProviderContext, pool: Pool, bootstrap: ControlPlaneBootstrap): Promise<void>;
+
+  /** Whether the pod is a machine of another Kubernetes version than is wanted; all else that changes makes none outdated. Pure. */
+  isOutdated(ctx: Pick<ProviderContext, 'kubernetesVersion' | 'machineImage'>, pod: Pod): boolean;
+
+  /** Has new requests go to other machines until this one is made anew. One that is not there is fine. */
+  close(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;
+
+  /** Makes a machine that is outdated anew, as reconcile described it last, over its data. Another one is left alone. */
+  replace(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;
 
   /** Removes the volume of a machine that is no longer asked for; none is fine. */
   removeVolume(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;

@@ -119,6 +119,14 @@ export const kubeletAccess = (): KubeObject => ({
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'kube-apiserver-kubelet-client' }],
 });
 
+/** What kubeadm reads on a machine that joins: what the cluster is, its version above all. As kubeadm's phase upload-config writes it. */
+export const kubeadmConfig = (values: KubeadmValues, place: ControlPlanePlace = 'seed'): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'kubeadm-config', namespace: 'kube-system' },
+  data: { ClusterConfiguration: kubeadmYAML(clusterConfiguration(values, place)) },
+});
+
 const nodeRegistration = () => ({
   name: NODE_NAME,
   criSocket: 'unix:///run/containerd/containerd.sock',

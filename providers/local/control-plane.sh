@@ -22,9 +22,13 @@ run_kubelet() {
     --hostname-override="$NODE_NAME" --node-ip="$NODE_IP" --node-labels="$NODE_LABELS${ZONE:+,topology.kubernetes.io/zone=$ZONE}"
 }
 
+# As its kubelet, it asks the API server of its own machine: another one may be older than it is, while versions change.
 run_kubeproxy() {
+  local own=/run/machine/kube-proxy
   until [ -e $STATE/joined ]; do nap 0.2; done
-  GOGC=50 exec kube-proxy --config=$CONFIG/kube-proxy.yaml --hostname-override="$NODE_NAME"
+  (umask 077 && sed "s|server: .*|server: https://$ADDRESS:6443|" $CONFIG/kube-proxy.kubeconfig >$own.kubeconfig)
+  sed "s|$CONFIG/kube-proxy.kubeconfig|$own.kubeconfig|" $CONFIG/kube-proxy.yaml >$own.yaml
+  GOGC=50 exec kube-proxy --config=$own.yaml --hostname-override="$NODE_NAME"
 }
 
 # Of files in CONFIG, with this machine's name and address in them.
@@ -46,6 +50,19 @@ wait_for_leave_to_join() {
     . $CONFIG/control-plane.env
   done
   touch $STATE/joining
+}
+
+# Made anew at another version, a machine goes on over its data, with static pods of that version. etcd's stays as it is: its version is not
+# Kubernetes'. Before kubelet starts, or that would start the old ones first.
+follow_version() {
+  local version
+  [ -e $STATE/joined ] || return 0
+  version=$(kubeadm version -o short) || return 1
+  [ "$(cat $STATE/version 2>/dev/null)" != "$version" ] || return 0
+  say "static pods of Kubernetes $version"
+  kubeadm_configuration
+  kubeadm init phase control-plane all --config=/run/kubeadm/init.yaml >/dev/null || return 1
+  echo "$version" >$STATE/version
 }
 
 # A cluster begins once. What begun it may go on with it, since its data are there; a machine without data may begin one only as long as
@@ -93,6 +110,7 @@ run_kubeadm() {
   if [ ! -e $STATE/joined ]; then
     wait_for_leave_to_join
     begin_or_join || exit 1
+    kubeadm version -o short >$STATE/version
     touch $STATE/joined $STATE/renewed
     say 'the control plane runs here'
   fi
@@ -103,4 +121,5 @@ run_kubeadm() {
   done
 }
 
+follow_version || { say 'cannot make static pods of this version'; exit 1; }
 start kubeadm

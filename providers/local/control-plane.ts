@@ -3,7 +3,7 @@ import { ANNOTATIONS, FIELD_MANAGER, LABELS, ROLES } from '../../operator/api/gr
 import type { KubeObject } from '../../operator/api/meta.ts';
 import { controlPlaneMachineName, machineSetName, poolSecretName } from '../../operator/api/names.ts';
 import { PODS, type Pod, PVCS, SECRETS, STATEFULSETS, type StatefulSet } from '../../operator/kube/resources.ts';
-import { applyIfChanged } from '../apply.ts';
+import { applyIfChanged, ignoreGone } from '../apply.ts';
 import type { ControlPlaneBootstrap, ControlPlaneMachines, Pool, ProviderContext } from '../contract.ts';
 import { environmentFile } from '../nodes.ts';
 import { machineOf } from './machine.ts';
@@ -18,6 +18,14 @@ const API_SERVER_PORT = 6443;
 /** What kubeadm expects of a kubelet, besides what it is told here as everywhere. */
 const KUBELET = { staticPodPath: '/etc/kubernetes/manifests', healthzPort: 10248 };
 
+/** By which the Service of the API server finds machines. */
+const SERVED = { label: 'app', value: 'kube-apiserver' };
+
+/** An image that the seed names says nothing of a version. */
+const isOutdated: ControlPlaneMachines['isOutdated'] = ({ kubernetesVersion, machineImage }, { spec }) =>
+  machineImage === undefined &&
+  !spec.containers.some(({ image }) => image === controlPlaneMachineImage(kubernetesVersion));
+
 /** Machines that run a control plane are pods of a StatefulSet whose /var is a volume each. */
 export const controlPlaneMachines: ControlPlaneMachines = {
   async observe(ctx, pool) {
@@ -29,7 +37,11 @@ export const controlPlaneMachines: ControlPlaneMachines = {
     ]);
     return {
       asked: set?.spec.replicas ?? 0,
-      machines: pods.items.map(machineOf),
+      machines: pods.items.map((pod) => ({
+        ...machineOf(pod),
+        ...(isOutdated(ctx, pod) && { outdated: true }),
+        ...(pod.metadata.labels?.[SERVED.label] !== SERVED.value && { closed: true as const }),
+      })),
       volumes: claims.items.map(({ metadata: { name, uid = '' } }) => ({
         ordinal: Number(name.slice(name.lastIndexOf('-') + 1)),
         uid,
@@ -49,6 +61,22 @@ export const controlPlaneMachines: ControlPlaneMachines = {
     await ctx.seed.deleteCollection(STATEFULSETS, { ...selection, propagationPolicy: 'Background' });
     await ctx.seed.deleteCollection(SECRETS, selection);
     await ctx.seed.deleteCollection(PVCS, selection);
+  },
+
+  isOutdated,
+
+  async close(ctx, pool, ordinal) {
+    const name = controlPlaneMachineName(pool, ordinal);
+    await ignoreGone(
+      ctx.seed.mergePatch(PODS, name, ctx.namespace, { metadata: { labels: { [SERVED.label]: null } } }),
+    );
+  },
+
+  async replace(ctx, pool, ordinal) {
+    const name = controlPlaneMachineName(pool, ordinal);
+    const pod = await ctx.seed.getOrUndefined<Pod>(PODS, name, ctx.namespace);
+    if (!pod || pod.metadata.deletionTimestamp || !isOutdated(ctx, pod)) return;
+    await ctx.seed.delete(PODS, name, ctx.namespace, { preconditions: { uid: pod.metadata.uid } });
   },
 
   async removeVolume(ctx, pool, ordinal) {
@@ -107,7 +135,7 @@ export function controlPlaneStatefulSet(ctx: PodContext, pool: Pool, paths: stri
       selector: { matchLabels: selectorOf(ctx, pool.name) },
       template: {
         metadata: {
-          labels: { ...labels, app: 'kube-apiserver' },
+          labels: { ...labels, [SERVED.label]: SERVED.value },
           annotations: { [ANNOTATIONS.checksum]: fingerprint },
         },
         spec: machineSpec(ctx, pool, paths, {

@@ -1,6 +1,5 @@
 import { ANNOTATIONS, LABELS, ROLES } from '../../operator/api/group.ts';
 import { machineSetName, poolSecretName } from '../../operator/api/names.ts';
-import { KubeApiError } from '../../operator/kube/errors.ts';
 import {
   conditionIsTrue,
   NODES,
@@ -10,7 +9,7 @@ import {
   type ReplicaSet,
   SECRETS,
 } from '../../operator/kube/resources.ts';
-import { applyIfChanged } from '../apply.ts';
+import { applyIfChanged, ignoreGone } from '../apply.ts';
 import { type Provider, type ProviderContext, sizeWhileRolling } from '../contract.ts';
 import { directoryBuckets } from '../directory-buckets.ts';
 import { followPool, type Marks, nodeLabels, nodesOf } from '../nodes.ts';
@@ -172,12 +171,4 @@ const isOutdated = (pod: Pod, { spec }: ReplicaSet): boolean =>
 function marksOf(set: ReplicaSet | undefined): Marks | undefined {
   const text = set?.metadata.annotations?.[MARKS_ANNOTATION];
   return text ? (JSON.parse(text) as Marks) : undefined;
-}
-
-async function ignoreGone(request: Promise<unknown>): Promise<void> {
-  try {
-    await request;
-  } catch (error) {
-    if (!(error instanceof KubeApiError && error.isNotFound)) throw error;
-  }
 }

@@ -4,15 +4,7 @@ import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { API_VERSION } from '../../operator/api/group.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
-import {
-  CLOUDPROFILES,
-  conditionIsTrue,
-  type KubeObject,
-  NODES,
-  type Node,
-  PDBS,
-  SHOOTS,
-} from '../../operator/kube/resources.ts';
+import { CLOUDPROFILES, conditionIsTrue, NODES, type Node, PDBS, SHOOTS } from '../../operator/kube/resources.ts';
 import {
   clusterClient,
   e2e,
@@ -30,7 +22,7 @@ import {
   untilShoot,
   untilShootReady,
 } from '../kit/garden.ts';
-import { run, untilNodes, untilPods } from '../kit/workload.ts';
+import { guard, run, untilNodes, untilPods } from '../kit/workload.ts';
 
 const CREATED_BY = { fieldManager: 'coppice-e2e' };
 const readyNames = (nodes: readonly Node[]) =>
@@ -38,14 +30,6 @@ const readyNames = (nodes: readonly Node[]) =>
     .filter((node) => conditionIsTrue(node, 'Ready'))
     .map((node) => node.metadata.name)
     .sort();
-
-/** Forbids that any pod of `app` is evicted. */
-const guard = (app: string): KubeObject => ({
-  apiVersion: 'policy/v1',
-  kind: 'PodDisruptionBudget',
-  metadata: { name: app, namespace: 'default' },
-  spec: { maxUnavailable: 0, selector: { matchLabels: { app } } },
-});
 
 e2e('scaling', () => {
   describe('a WorkerCluster, by "kubectl scale"', () => {

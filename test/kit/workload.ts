@@ -110,6 +110,14 @@ export const echoService = (name: string, port = 80, targetPort = 8080): KubeObj
   spec: { selector: { app: name }, ports: [{ port, targetPort }] },
 });
 
+/** Forbids that any pod of `app` is evicted: a PodDisruptionBudget of that name. */
+export const guard = (app: string): KubeObject => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: app, namespace: 'default' },
+  spec: { maxUnavailable: 0, selector: { matchLabels: { app } } },
+});
+
 /** Where webhooks that judge what is written are made. */
 export const VALIDATING_WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 

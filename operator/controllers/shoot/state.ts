@@ -48,6 +48,8 @@ export interface ShootState {
   /** How often in a row tasks have failed, by task. */
   failures: Map<string, number>;
   draining: Map<string, string>;
+  /** How far it is with machines of the control plane that are made anew, one after the other. */
+  replacing: string | undefined;
   /** Fingerprint of what was last applied inside of the shoot. */
   systemApplied: string | undefined;
   /** What of it an admission policy of the shoot refused. */
@@ -91,6 +93,7 @@ export const newShootState = (): ShootState => ({
   errors: new Map(),
   failures: new Map(),
   draining: new Map(),
+  replacing: undefined,
   systemApplied: undefined,
   systemRefused: undefined,
   volumesApplied: undefined,

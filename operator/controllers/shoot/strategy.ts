@@ -66,6 +66,9 @@ const selfHosted = (infrastructure: ControlPlaneInfrastructure): ShootStrategy =
 const NO_MACHINES: ControlPlaneMachines = {
   observe: async () => ({ asked: 0, machines: [], volumes: [] }),
   reconcile: () => Promise.reject(new Error('the provider makes no machines for a control plane')),
+  isOutdated: () => false,
+  close: async () => {},
+  replace: async () => {},
   removeVolume: async () => {},
   delete: async () => {},
 };

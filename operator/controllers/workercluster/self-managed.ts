@@ -1,6 +1,6 @@
 import { CONTROL_PLANE_WORKER } from '../../api/names.ts';
 import type { NormalPool } from '../../api/pools.ts';
-import { makesControlPlanes, NO_NAMES, versionIsFixed } from '../shoot/self-hosted/self-hosted.ts';
+import { keepsVersion, makesControlPlanes, NO_NAMES, versionIsFixed } from '../shoot/self-hosted/self-hosted.ts';
 import { askForShoot, credentialsProblems, hosted } from './hosted.ts';
 import { type ModeStrategy, problem } from './view.ts';
 
@@ -27,13 +27,20 @@ export const selfManaged: ModeStrategy = {
     const running = shoot?.status?.kubernetesVersion;
     const wanted = spec.kubernetes?.version;
     // A minor version is fine with any of its patches.
-    if (running && wanted && running !== wanted && !running.startsWith(`${wanted}.`))
+    if (
+      provider &&
+      keepsVersion(provider) &&
+      running &&
+      wanted &&
+      running !== wanted &&
+      !running.startsWith(`${wanted}.`)
+    )
       problems.push(problem('kubernetes.version', versionIsFixed(running, wanted)));
     return problems;
   },
 
   ask({ cluster, shoot }, settled) {
-    const { profile, zones } = settled;
+    const { profile, provider, zones } = settled;
     const { spec } = cluster;
     const machineType = spec.machineType ?? spec.machineTypes?.[0] ?? profile.spec.defaults?.machineType;
     if (!machineType)
@@ -53,6 +60,7 @@ export const selfManaged: ModeStrategy = {
       gpu: 0,
     };
     const running = shoot?.status?.kubernetesVersion;
-    return askForShoot(cluster, running ? { ...settled, version: running } : settled, { controlPlane: pool });
+    const version = running && keepsVersion(provider) ? running : settled.version;
+    return askForShoot(cluster, { ...settled, version }, { controlPlane: pool });
   },
 };

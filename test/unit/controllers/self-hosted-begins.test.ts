@@ -1,9 +1,10 @@
 import { loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
+import { LABELS, ROLES } from '../../../operator/api/group.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
-import type { KubeObject } from '../../../operator/kube/resources.ts';
+import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
 import { kubeadmInit } from '../../../operator/shoot/kubeadm.ts';
 import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import type {
@@ -23,8 +24,15 @@ const pki = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameter
 
 type Told = { count: number } & Partial<ControlPlaneBootstrap & ControlPlaneGroupBootstrap>;
 
+const MACHINE = { [LABELS.role]: ROLES.controlPlaneMachine };
+const isOutdated = (_ctx: unknown, { spec }: Pod) => spec.containers[0]?.image === 'old';
+
 /** A control plane of three machines that may have begun, as a note in the seed says. */
-function scene(where: 'seed' | 'cloud', note?: Record<string, string>, machines = ['node-a']) {
+function scene(
+  where: 'seed' | 'cloud',
+  note?: Record<string, string>,
+  { machines = ['node-a'], members = 3, pods = [] as string[] } = {},
+) {
   const told: Told[] = [];
   const writes: KubeObject[] = [];
   const configMaps = new Map<string, KubeObject>();
@@ -34,7 +42,7 @@ function scene(where: 'seed' | 'cloud', note?: Record<string, string>, machines 
   const seen = machines.map((nodeName) => ({ nodeName, phase: 'Running' }) as Machine);
   const observe = async () => ({ asked: 0, machines: seen, volumes: [{ ordinal: 0, uid: 'disk-1' }] });
   const op = {
-    values,
+    values: { ...values, replicas: members },
     pki,
     pools: [],
     names: [],
@@ -43,10 +51,13 @@ function scene(where: 'seed' | 'cloud', note?: Record<string, string>, machines 
     controlPlanePool: pool({ name: 'own', count: 3 }),
     provider:
       where === 'seed'
-        ? { controlPlaneMachines: { observe, reconcile } }
+        ? { controlPlaneMachines: { observe, reconcile, isOutdated } }
         : { controlPlaneGroup: { observe, reconcile } },
     context: () => ({}) as ProviderContext,
     seed: {
+      podsOf: () =>
+        pods.map((image) => ({ metadata: { name: image, labels: MACHINE }, spec: { containers: [{ image }] } })),
+      services: new Map(),
       configMaps: {
         get: (key: string) => configMaps.get(key),
         absorb: (object: KubeObject) => configMaps.set(NOTE, object),
@@ -59,13 +70,12 @@ function scene(where: 'seed' | 'cloud', note?: Record<string, string>, machines 
       },
     },
   } as unknown as Operation;
-  const run = async (wanted: string) => {
-    const task = strategyOf(op)
+  const task = (wanted: string) =>
+    strategyOf(op)
       .reconcileTasks(op)
-      .find(({ id }) => id === wanted);
-    await task!.run(new AbortController().signal);
-  };
-  return { told, writes, run };
+      .find(({ id }) => id === wanted)!;
+  const run = (wanted: string) => task(wanted).run(new AbortController().signal);
+  return { told, writes, run, task };
 }
 
 describe('a control plane on machines of its own begins', () => {
@@ -103,8 +113,30 @@ describe('a control plane on machines of its own begins', () => {
   });
 
   it('on no two machines: which of them has the state would be a guess', async () => {
-    const { writes, run } = scene('cloud', undefined, ['node-a', 'node-b']);
+    const { writes, run } = scene('cloud', undefined, { machines: ['node-a', 'node-b'] });
     await expect(run('initialised')).rejects.toThrow('begins on one machine, and there are 2');
     expect(writes).toEqual([]);
+  });
+});
+
+describe('a control plane on machines of the seed comes to another version', () => {
+  it('before machines for workloads do, which otherwise do not wait for it', () => {
+    expect(scene('seed', undefined, { pods: ['new', 'old'] }).task('machines').after).toContain('control-plane-size');
+    for (const pods of [[], ['new']])
+      expect(scene('seed', undefined, { pods }).task('machines').after).not.toContain('control-plane-size');
+  });
+
+  it('with addresses for those that stand in for a single one, and requests only to those that are ready', async () => {
+    const serviceOf = async (pods: string[]) => {
+      const { run, writes } = scene('seed', undefined, { members: 1, pods });
+      await run('services');
+      const [apiServer, ...machines] = writes;
+      const { publishNotReadyAddresses } = (apiServer as unknown as { spec: { publishNotReadyAddresses: boolean } })
+        .spec;
+      return { publishNotReadyAddresses, machines: machines.length };
+    };
+    expect(await serviceOf(['new'])).toEqual({ publishNotReadyAddresses: true, machines: 1 });
+    expect(await serviceOf(['old'])).toEqual({ publishNotReadyAddresses: false, machines: 3 });
+    expect(await serviceOf(['new', 'new', 'new'])).toMatchObject({ publishNotReadyAddresses: false });
   });
 });

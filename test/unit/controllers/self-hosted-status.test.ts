@@ -54,7 +54,12 @@ const machine: Machine = {
   createdAt: '2026-11-21T00:00:00Z',
 };
 
-const status = (members: number, inside: Partial<RunningFacts['inside']> | undefined, isUp = true) =>
+const status = (
+  members: number,
+  inside: Partial<RunningFacts['inside']> | undefined,
+  isUp = true,
+  more: Partial<RunningFacts> = {},
+) =>
   statusOnMachines(
     {
       shoot: shoot(members),
@@ -71,6 +76,7 @@ const status = (members: number, inside: Partial<RunningFacts['inside']> | undef
       draining: [],
       isUp: () => isUp,
       names: Array.from({ length: members }, (_, ordinal) => `machines-own-${ordinal}`),
+      ...more,
     },
     NOW,
   );
@@ -78,6 +84,14 @@ const status = (members: number, inside: Partial<RunningFacts['inside']> | undef
 describe('status of a control plane on machines', () => {
   const name = 'machines-own-0';
   const sound = { nodes: [node(name, 'own'), node('a', 'workers')], pods: [...staticPods(name), dns] };
+
+  it('says how far it is with machines that are made anew', () => {
+    const replacing = '1 of 3 machines of the control plane have Kubernetes 1.36.3; waiting for machine 1 to serve';
+    const found = status(1, sound, true, { replacing });
+    expect(findCondition(found.conditions, 'Rolling')).toMatchObject({ status: 'True', message: replacing });
+    expect(findCondition(found.conditions, 'EveryNodeReady')?.message).not.toContain('replac');
+    expect(findCondition(status(1, sound).conditions, 'Rolling')).toBeUndefined();
+  });
 
   it('is Ready when all of it is, and counts machines for workloads only', () => {
     const found = status(1, sound);

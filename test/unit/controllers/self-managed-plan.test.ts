@@ -95,11 +95,11 @@ describe('a SelfManaged cluster', () => {
   const refused: [string, object, string][] = [
     ['a pool with the name of its own', { pools: [{ name: 'control-plane', minimum: 1 }] }, 'pools[0].name'],
     ['adoption', { adopt: { name: 'x' } }, 'adopt'],
-    ['another version while it runs', { kubernetes: { version: '1.36.3' } }, 'kubernetes.version'],
+    ['an older version while it runs', { kubernetes: { version: '1.35.4' } }, 'kubernetes.version'],
   ];
   it.each(refused)('refuses %s', (_what, spec, field) => {
-    const before = cluster({ kubernetes: { version: '1.35.4' } });
-    const shoot = field === 'kubernetes.version' ? shootOf(before, { kubernetesVersion: '1.35.4' }) : undefined;
+    const before = cluster({ kubernetes: { version: '1.36.3' } });
+    const shoot = field === 'kubernetes.version' ? shootOf(before, { kubernetesVersion: '1.36.3' }) : undefined;
     const { shoot: made, status } = plan(cluster(spec), shoot);
     expect(made).toBeUndefined();
     expect(findCondition(status.conditions, 'SpecAccepted')).toMatchObject({
@@ -107,6 +107,13 @@ describe('a SelfManaged cluster', () => {
       message: expect.stringContaining(`spec.${field}`),
       codes: ['ERR_CONFIGURATION_PROBLEM'],
     });
+  });
+
+  it('comes to the next version when it is asked for, and not before', () => {
+    const running = shootOf(cluster({ kubernetes: { version: '1.35.4' } }), { kubernetesVersion: '1.35.4' });
+    const asked = (spec: object) => plan(cluster(spec), running).shoot?.spec.kubernetes.version;
+    expect(asked({ kubernetes: { version: '1.36.3' } })).toBe('1.36.3');
+    expect(asked({})).toBe('1.35.4');
   });
 
   it('is refused in one line by a provider that makes no such machines', () => {
@@ -132,6 +139,22 @@ describe('a SelfManaged cluster', () => {
     expect(shoot?.spec.provider.workers?.[0]?.providerConfig).toBeUndefined();
   });
 
+  it('stays at its version in a cloud, and is told so', () => {
+    const spec = (version: string) => cluster({ kubernetes: { version }, credentialsRef: { name: 'keys' } });
+    const { shoot: made } = plan(spec('1.35.4'), undefined, { ...inCloud, controlPlaneGroup: {} as never });
+    const running = {
+      ...made!,
+      metadata: { ...made!.metadata, generation: 1 },
+      status: { kubernetesVersion: '1.35.4' },
+    };
+    const { status } = plan(spec('1.36.3'), running as Shoot, { ...inCloud, controlPlaneGroup: {} as never });
+    expect(findCondition(status.conditions, 'SpecAccepted')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('it stays at 1.35.4, not 1.36.3'),
+      codes: ['ERR_CONFIGURATION_PROBLEM'],
+    });
+  });
+
   it('names the credentials of the account that its machines are to be in', () => {
     const { shoot, status } = plan(cluster(), undefined, inCloud);
     expect(shoot).toBeUndefined();
@@ -143,7 +166,12 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
   const problemOf = (
     workers: object[],
     provider: Partial<Provider> = providerNamed('local'),
-    { running, noted, ...values }: { running?: string | undefined; noted?: string; exposure?: string } = {},
+    {
+      running,
+      noted,
+      machineImage,
+      ...values
+    }: { running?: string | undefined; noted?: string; exposure?: string; machineImage?: string } = {},
   ) => {
     const op = {
       provider,
@@ -151,6 +179,7 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
       shoot: { spec: { provider: { workers } }, status: { kubernetesVersion: running } },
       values: { version: '1.36.3', namespace: 'ns', ...values },
       seed: { configMaps: new Map(noted ? [['ns/control-plane-initialised', { data: { pool: noted } }]] : []) },
+      context: () => ({ machineImage }),
     } as unknown as Operation;
     return strategyOf(op).problem(op);
   };
@@ -162,7 +191,7 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
     ['two of them', 'one pool of machines, not on own and two', [own, { ...own, name: 'two' }]],
     ['an even number', 'has 1, 3 or 5 machines', [{ ...own, minimum: 2, maximum: 2 }]],
     ['a range', 'has 1, 3 or 5 machines', [{ ...own, maximum: 3 }]],
-    ['another version', 'it stays at 1.35.4, not 1.36.3', [own], '1.35.4'],
+    ['another version', undefined, [own], '1.35.4'],
   ])('%s', (_what, expected, workers, running) => {
     const problem = problemOf(workers, providerNamed('local'), { running });
     if (expected === undefined) expect(problem).toBeUndefined();
@@ -183,6 +212,14 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
     const cloud = { ...local, inCloud: true, controlPlaneGroup: {} as never };
     expect(problemOf([own], cloud, { exposure: 'NodePort' })).toBeUndefined();
     expect(problemOf([{ ...own, providerConfig: { spot: true } }], cloud)).toContain('cannot be on spot machines');
+  });
+
+  it('stays at its version in a cloud, and where the seed names the image of machines', () => {
+    const { controlPlaneMachines: _, ...local } = providerNamed('local');
+    const cloud = { ...local, inCloud: true, controlPlaneGroup: {} as never };
+    const running = '1.35.4';
+    expect(problemOf([own], cloud, { running })).toContain('it stays at 1.35.4, not 1.36.3');
+    expect(problemOf([own], undefined, { running, machineImage: 'kindest/node:v1.35.4' })).toContain('1.35.4');
   });
 
   it('is refused where nobody makes such machines', () => {

@@ -82,6 +82,49 @@ describe('machines of a control plane', () => {
     expect(spec.template.spec.volumes.map(({ name }: { name: string }) => name)).not.toContain('var');
   });
 
+  describe('of another version', () => {
+    const labels = { [LABELS.shoot]: 'one', [LABELS.pool]: 'control-plane', [LABELS.role]: ROLES.controlPlaneMachine };
+    const put = (ordinal: number, version: string) =>
+      seed.put({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: {
+          name: `machines-control-plane-${ordinal}`,
+          namespace: 'shoot--team--one',
+          labels: { ...labels, app: 'kube-apiserver' },
+        },
+        spec: { containers: [{ name: 'machine', image: `coppice.local/control-plane-machine:v${version}` }] },
+      });
+    const seen = async () =>
+      (await controlPlaneMachines.observe(ctx, 'control-plane')).machines.map(
+        ({ name, outdated = false, closed = false }) => [name.at(-1), outdated, closed],
+      );
+    beforeEach(() => {
+      put(0, '1.35.4');
+      put(1, ctx.kubernetesVersion);
+    });
+
+    it('are outdated, but not where the seed says which image machines have', async () => {
+      expect(await seen()).toEqual([
+        ['0', true, false],
+        ['1', false, false],
+      ]);
+      ctx = context({ seed: seed.client, machineImage: 'kindest/node:v1.36.3' });
+      expect((await seen()).map(([, outdated]) => outdated)).toEqual([false, false]);
+    });
+
+    it('get no new requests once they are closed', async () => {
+      await controlPlaneMachines.close(ctx, 'control-plane', 0);
+      await controlPlaneMachines.close(ctx, 'control-plane', 7);
+      expect((await seen()).map(([, , closed]) => closed)).toEqual([true, false]);
+    });
+
+    it('are made anew, and others are left alone', async () => {
+      for (const ordinal of [0, 1, 7]) await controlPlaneMachines.replace(ctx, 'control-plane', ordinal);
+      expect(seed.names('Pod')).toEqual(['machines-control-plane-1']);
+    });
+  });
+
   it('cost no write when nothing has changed', async () => {
     await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
     seed.writes = [];

@@ -2,7 +2,13 @@ import { X509Certificate } from 'node:crypto';
 import { dump, load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { controlPlaneMachineService } from '../../../operator/shoot/control-plane-services.ts';
-import { clusterInfo, kubeadmAuthorities, kubeadmInit, kubeadmJoin } from '../../../operator/shoot/kubeadm.ts';
+import {
+  clusterInfo,
+  kubeadmAuthorities,
+  kubeadmConfig,
+  kubeadmInit,
+  kubeadmJoin,
+} from '../../../operator/shoot/kubeadm.ts';
 import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { controlPlane, NOW } from './values.ts';
 
@@ -33,6 +39,15 @@ describe('what kubeadm is told', () => {
     expect(ofManager(older)).toContainEqual(folder);
     expect(ofManager(older, 'cloud')).not.toContainEqual(folder);
     expect(ofManager(values)).not.toContainEqual(folder);
+  });
+
+  it('is what machines that join later read in the cluster, of the version that is wanted by then', () => {
+    const { metadata, data } = kubeadmConfig({ ...values, version: '1.36.9' });
+    expect(`${metadata.namespace}/${metadata.name}`).toBe('kube-system/kubeadm-config');
+    const { ClusterConfiguration } = data as Record<string, string>;
+    expect(load(ClusterConfiguration!)).toEqual(
+      JSON.parse(JSON.stringify(kubeadmInit({ ...values, version: '1.36.9' })[1])),
+    );
   });
 
   it('takes the authorities from the operator, each with its key', () => {

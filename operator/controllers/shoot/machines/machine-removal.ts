@@ -85,7 +85,8 @@ async function allEnded(works: readonly Promise<void>[]): Promise<void> {
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-async function drainMachine(
+/** Has pods leave the node of a machine, and takes no new ones; ends when they have, or at the pool's deadline. */
+export async function drainMachine(
   op: Operation,
   connection: ClusterConnection,
   machine: Machine,

@@ -6,7 +6,7 @@ import { outsideOfSeed } from '../connect.ts';
 import type { Operation } from '../operation.ts';
 import { LossWatch } from './control-plane-group-seen.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
-import { noteIn } from './self-hosted.ts';
+import { noteIn, versionIsFixed } from './self-hosted.ts';
 import {
   type CloudMachines,
   initDocuments,
@@ -47,6 +47,8 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
     // When an API server in a cloud is gone with its machine, nobody is left who would tell.
     lookAgainMs: 5 * MINUTE,
     problem: () => undefined,
+    versionProblem: ({ values }, running) => versionIsFixed(running, values.version),
+    outdated: () => [],
     makeEndpoint: async (op) => {
       const endpoint = await group.endpoint(op.context(), pool);
       op.values = { ...op.values, addresses: { apiServer: endpoint.host, etcd: [] }, endpoint };

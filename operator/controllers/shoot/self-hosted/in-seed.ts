@@ -1,7 +1,10 @@
 import type { ControlPlaneMachines, Pool } from '../../../../providers/contract.ts';
+import { LABELS, ROLES } from '../../../api/group.ts';
 import { controlPlaneMachineName } from '../../../api/names.ts';
-import { conditionIsTrue, type Service } from '../../../kube/resources.ts';
+import { conditionIsTrue, keyOf, type Pod, type Service } from '../../../kube/resources.ts';
 import { controlPlaneMachineService } from '../../../shoot/control-plane-services.ts';
+import { FEWEST_TO_REPLACE } from '../../../shoot/control-plane-size.ts';
+import { kubeadmConfig } from '../../../shoot/kubeadm.ts';
 import { services } from '../../../shoot/services.ts';
 import { inPodOfSeed } from '../connect.ts';
 import { expose } from '../expose.ts';
@@ -11,6 +14,7 @@ import {
   applyControlPlaneMachines,
   noteFirstVolume,
   reconcileControlPlaneSize,
+  type SeedMachines,
   untilLost,
 } from './self-hosted-size.ts';
 
@@ -35,11 +39,16 @@ export function inSeed(pool: Pool, machines: ControlPlaneMachines): ControlPlane
       exposure === 'ClusterIP'
         ? undefined
         : 'a control plane on machines needs a seed whose Services are reached as they are (exposure ClusterIP): its certificates do not follow a new address yet',
-    makeEndpoint: (op, signal) => reserveAddresses(op, pool, signal),
+    versionProblem: (op, running) =>
+      op.context().machineImage === undefined
+        ? undefined
+        : `machines of the image that the seed names stay at its version: ${running}, not ${op.values.version}`,
+    outdated: (op) => outdated(op, own),
+    makeEndpoint: (op, signal) => reserveAddresses(op, own, signal),
     begin: (op) => applyControlPlaneMachines(op, own),
     untilHopeless: (op, signal) => untilLost(op, own, signal),
     noteBegun: (op, signal) => noteFirstVolume(op, own, signal),
-    systemComponents: () => [],
+    systemComponents: (op) => [kubeadmConfig(op.values)],
     reconcileSize: (op, signal) => reconcileControlPlaneSize(op, own, signal),
     names: (_nodes, desired) =>
       Array.from({ length: desired }, (_, ordinal) => controlPlaneMachineName(pool.name, ordinal)),
@@ -55,16 +64,28 @@ export function inSeed(pool: Pool, machines: ControlPlaneMachines): ControlPlane
   };
 }
 
+/** Machines of the control plane, as the cache has them. */
+const podsOfControlPlane = ({ seed, shoot }: Operation): Pod[] =>
+  seed.podsOf(keyOf(shoot)).filter(({ metadata }) => metadata.labels?.[LABELS.role] === ROLES.controlPlaneMachine);
+
+const outdated = (op: Operation, { machines }: SeedMachines): string[] =>
+  podsOfControlPlane(op)
+    .filter((pod) => machines.isOutdated(op.context(), pod))
+    .map(({ metadata }) => metadata.name);
+
 /** Addresses outlive machines: certificates and etcd's members carry them. */
-async function reserveAddresses(op: Operation, pool: Pool, signal: AbortSignal): Promise<void> {
+async function reserveAddresses(op: Operation, own: SeedMachines, signal: AbortSignal): Promise<void> {
   const { seed, values } = op;
-  let members = values.replicas;
+  const isReplacing = outdated(op, own).length > 0;
+  let members = isReplacing ? Math.max(values.replicas, FEWEST_TO_REPLACE) : values.replicas;
   // An address once given stays: a machine on its way out still has it.
-  while (seed.services.get(`${values.namespace}/${controlPlaneMachineName(pool.name, members)}`)) members++;
+  while (seed.services.get(`${values.namespace}/${controlPlaneMachineName(own.pool.name, members)}`)) members++;
   const ofMachines = Array.from({ length: members }, (_, ordinal) =>
-    controlPlaneMachineService(values, pool.name, ordinal),
+    controlPlaneMachineService(values, own.pool.name, ordinal),
   );
-  const wanted = [...services(values, 0), ...ofMachines];
+  // As long as there are several, none is to be asked that is not ready.
+  const serving = isReplacing ? members : Math.max(values.replicas, podsOfControlPlane(op).length);
+  const wanted = [...services({ ...values, replicas: serving }, 0), ...ofMachines];
   const made = await Promise.all(wanted.map((object) => seed.applier.apply(object, signal)));
   const [apiServer = '', ...etcd] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
   const endpoint = await expose(op, made[0]!.object as Service, signal);

@@ -33,6 +33,12 @@ export interface ControlPlaneInfrastructure {
   /** Why the control plane cannot be here; undefined: it can. Pure. */
   problem(values: ControlPlane): string | undefined;
 
+  /** Why machines that run another Kubernetes version cannot come to that of the values; undefined: they can. Pure. */
+  versionProblem(op: Operation, running: string): string | undefined;
+
+  /** Machines that are to come to another version still, by the names of their nodes, as caches show them. Pure. */
+  outdated(op: Operation): string[];
+
   /** Makes where the API server is reached, which all else names: certificates and machines carry it. */
   makeEndpoint(op: Operation, signal: AbortSignal): Promise<void>;
 

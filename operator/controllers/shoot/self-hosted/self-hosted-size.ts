@@ -12,6 +12,7 @@ import { openEtcd } from '../etcd-access.ts';
 import { inside } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { noteIn, writeNote } from './self-hosted.ts';
+import { drainOf, letIn, Replacement } from './self-hosted-replace.ts';
 import { JOINED_LABEL } from './self-hosted-status.ts';
 
 /** How often members are asked again while one of them joins or leaves; etcd has no watch for its members. */
@@ -115,6 +116,8 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
   const { machines, pool } = own;
   const podName = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
   const client = await openEtcd({ ...values, dialPod: op.seed.dialPod, podName }, op.pki, op.world.now());
+  const replacement = new Replacement(op);
+  const drained = new Set<number>();
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -123,11 +126,12 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
       if (isLost(seen, noteIn(op))) throw configurationProblem(LOST);
       const nodes = inside(op).nodes.list();
       await removeNodesOfMachinesThatLeft(op, pool, seen, nodes);
+      await letIn(op, seen.machines, nodes);
+      const ordinalsOf = (names: readonly { name: string }[]) => ordinalsNamed(op, pool, names);
       const joined = ordinalsOf(
-        op,
-        pool,
-        nodes.filter((node) => node.metadata.labels?.[JOINED_LABEL] !== undefined).map((node) => node.metadata.name),
+        nodes.map(({ metadata }) => metadata).filter(({ labels }) => labels?.[JOINED_LABEL] !== undefined),
       );
+      const outdated = ordinalsOf(seen.machines.filter((machine) => machine.outdated));
       const lost = lostVolumes(seen.volumes, noteIn(op));
       if (lost.length === 0 && joined.length >= seen.asked && hasAllVolumes(seen.volumes, seen.asked))
         await noteVolumes(op, own, seen.volumes, signal);
@@ -136,24 +140,32 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
         asked: seen.asked,
         peerURLs: values.addresses.etcd.map((_, ordinal) => etcdPeerURL(values, ordinal)),
         members,
-        machines: ordinalsOf(
-          op,
-          pool,
-          seen.machines.map(({ name }) => name),
-        ),
+        machines: ordinalsOf(seen.machines),
         joined,
         volumes: seen.volumes.map(({ ordinal }) => ordinal),
         lost,
+        outdated,
+        ready: ordinalsOf(seen.machines.filter(({ ready }) => ready)),
+        drained: [...drained],
+        closed: ordinalsOf(seen.machines.filter(({ closed }) => closed)),
       });
+      replacement.tell({ outdated: outdated.length, asked: seen.asked, desired }, plan);
       if (plan.blocked) throw new Error(`the control plane cannot be brought to ${desired} machines: ${plan.waitFor}`);
       if (!plan.action && !plan.waitFor) return;
       if (plan.action) await act(op, own, client, plan.action, seen, signal);
+      if (plan.action?.type === 'drain') drained.add(plan.action.ordinal);
       // Also after an action: what it has changed takes a moment to be seen.
       await sleep(POLL_MS, signal);
     }
   } finally {
+    replacement.end();
     await client.close();
   }
+}
+
+function askFor(op: Operation, own: SeedMachines, machines: number): Promise<void> {
+  op.world.record(op.shoot, 'Normal', 'ControlPlaneResized', `the control plane gets ${machines} machines`);
+  return applyControlPlaneMachines(op, own, machines);
 }
 
 async function act(
@@ -161,20 +173,21 @@ async function act(
   own: SeedMachines,
   client: EtcdClient,
   action: ControlPlaneSizeAction,
-  { volumes }: ControlPlaneMachinesSeen,
+  seen: ControlPlaneMachinesSeen,
   signal: AbortSignal,
 ): Promise<void> {
+  const { volumes } = seen;
   const { machines, pool } = own;
   const name = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
   switch (action.type) {
     case 'ask-for':
-      op.world.record(op.shoot, 'Normal', 'ControlPlaneResized', `the control plane gets ${action.machines} machines`);
-      return applyControlPlaneMachines(op, own, action.machines);
+      return askFor(op, own, action.machines);
     case 'transfer-leadership':
       return client.transferLeadership(action.from, action.to);
     case 'remove-member':
       op.world.record(op.shoot, 'Normal', 'EtcdMemberLeaves', `${name(action.ordinal)} leaves etcd`);
-      return client.remove(action.id);
+      await client.remove(action.id);
+      return action.thenAskFor === undefined ? undefined : askFor(op, own, action.thenAskFor);
     case 'remove-node':
       return inside(op).deleteNode(name(action.ordinal));
     case 'forget-volume':
@@ -186,6 +199,19 @@ async function act(
       );
     case 'remove-volume':
       return machines.removeVolume(op.context(), pool.name, action.ordinal);
+    case 'drain':
+      return drainOf(op, seen.machines, name(action.ordinal), signal);
+    case 'close':
+      return machines.close(op.context(), pool.name, action.ordinal);
+    case 'replace':
+      if (seen.machines.some((machine) => machine.name === name(action.ordinal) && machine.phase !== 'Terminating'))
+        op.world.record(
+          op.shoot,
+          'Normal',
+          'ControlPlaneMachineReplaced',
+          `${name(action.ordinal)} is made anew, with Kubernetes ${op.values.version}`,
+        );
+      return machines.replace(op.context(), pool.name, action.ordinal);
   }
 }
 
@@ -207,7 +233,7 @@ async function removeNodesOfMachinesThatLeft(
 }
 
 /** Which machines these are, by their names. */
-const ordinalsOf = (op: Operation, pool: Pool, names: readonly string[]): number[] =>
+const ordinalsNamed = (op: Operation, pool: Pool, named: readonly { name: string }[]): number[] =>
   op.values.addresses.etcd
     .map((_, ordinal) => ordinal)
-    .filter((ordinal) => names.includes(controlPlaneMachineName(pool.name, ordinal)));
+    .filter((ordinal) => named.some(({ name }) => name === controlPlaneMachineName(pool.name, ordinal)));

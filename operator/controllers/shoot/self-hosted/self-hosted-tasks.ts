@@ -77,7 +77,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
       ...tasks.size,
       run: (signal) => reconcileSize(op, infrastructure, signal),
     },
-    ...machineTasks(op),
+    ...machineTasks(op, infrastructure.outdated(op).length > 0 ? ['control-plane-size'] : []),
     nodesReadyTask(op, []),
     systemReadyTask(op, []),
     ...volumeTasks(op),
@@ -116,9 +116,14 @@ async function reconcileSize(
   signal: AbortSignal,
 ): Promise<void> {
   const { mend, state, values } = op;
-  const isSettled = state.etcdSettled === values.replicas && notReady(op, infrastructure).length === 0;
+  const isSettled =
+    state.etcdSettled === values.replicas &&
+    infrastructure.outdated(op).length === 0 &&
+    notReady(op, infrastructure).length === 0;
   // Who mends wants to know of machines that are too many, too.
   if (mend || !isSettled) {
+    // Broken off, it leaves machines that are too many.
+    state.etcdSettled = undefined;
     await infrastructure.reconcileSize(op, signal);
     state.etcdSettled = values.replicas;
   }

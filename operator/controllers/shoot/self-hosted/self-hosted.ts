@@ -40,10 +40,13 @@ export async function writeNote(
 export const makesControlPlanes = (provider: Provider): boolean =>
   provider.controlPlaneMachines !== undefined || provider.controlPlaneGroup !== undefined;
 
+/** Whether the machines of a control plane stay at the version that they began with. */
+export const keepsVersion = (provider: Provider): boolean => provider.controlPlaneGroup !== undefined;
+
 /** Why the control plane cannot be on the machines that the shoot asks for; undefined: it can. */
 export function selfHostedProblem(
   op: Operation,
-  infrastructure: Pick<ControlPlaneInfrastructure, 'problem'>,
+  infrastructure: Pick<ControlPlaneInfrastructure, 'problem' | 'versionProblem'>,
 ): string | undefined {
   const { provider, shoot, values } = op;
   const worker = controlPlaneWorker(shoot.spec);
@@ -63,8 +66,7 @@ export function selfHostedProblem(
   if (unfit) return unfit;
   if (shoot.spec.dns?.domain) return NO_NAMES;
   const running = shoot.status?.kubernetesVersion;
-  if (running !== undefined && running !== values.version) return versionIsFixed(running, values.version);
-  return undefined;
+  return running === undefined || running === values.version ? undefined : infrastructure.versionProblem(op, running);
 }
 
 /** Why an API server on machines has no name. */
@@ -73,4 +75,4 @@ export const NO_NAMES =
 
 /** Why the version of a control plane on machines stays as it is. */
 export const versionIsFixed = (running: string, wanted: string): string =>
-  `a control plane on machines cannot be upgraded yet: it stays at ${running}, not ${wanted}`;
+  `a control plane on machines in a cloud cannot be upgraded yet: it stays at ${running}, not ${wanted}`;

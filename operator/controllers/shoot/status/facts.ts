@@ -48,6 +48,8 @@ export interface RunningFacts extends CommonFacts {
   readonly problems?: readonly PodProblem[];
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
+  /** How far it is with machines of the control plane that are made anew; absent: none is. */
+  readonly replacing?: string | undefined;
   /** What became of the names of the API server. */
   readonly records?: readonly DNSOutcome[];
   /** Condition Drifted; absent: nobody has looked yet, or there is nothing to be looked at. */
@@ -95,6 +97,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
     systemRefused: refusedOf(state),
     metricsServer: state.metricsServer,
     draining: [...state.draining.values()],
+    replacing: state.replacing,
     ...(records.length > 0 && { records, named }),
     drift: driftCondition(op, shoot),
     backup: op.world.backups.condition(shoot),

@@ -46,8 +46,9 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const standing = (condition: Said): Said => lastSaid(facts, condition.type) ?? condition;
   const apiServer = named(standing(serving), ofControlPlane);
   const healthy = named(seen.healthy, ofControlPlane);
-  const rolling = rollLines(pools, machines, readyMachines);
-  const observed = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
+  const ofPools = rollLines(pools, machines, readyMachines);
+  const rolling = [...(facts.replacing ? [facts.replacing] : []), ...ofPools];
+  const observed = nodesCondition(facts, desired, machines.length, readyMachines.length, ofPools.length > 0);
   const counted = inside ? observed : standing(observed);
   const strays = inside ? strayNodes(shoot, inside.nodes, inside.machines) : [];
   const everyNode = named(

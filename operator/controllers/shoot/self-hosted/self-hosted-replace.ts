@@ -1,0 +1,68 @@
+import type { Machine } from '../../../../providers/contract.ts';
+import type { Node } from '../../../kube/resources.ts';
+import type { ControlPlaneSizePlan } from '../../../shoot/control-plane-size.ts';
+import { inside } from '../inside-tasks.ts';
+import { uncordon } from '../machines/drain.ts';
+import { drainMachine } from '../machines/machine-removal.ts';
+import { DRAINING_ANNOTATION } from '../machines/scale-in.ts';
+import type { Operation } from '../operation.ts';
+
+/** Has pods leave a machine of the control plane, as long as they are waited for. */
+export async function drainOf(
+  op: Operation,
+  machines: readonly Machine[],
+  name: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const machine = machines.find((one) => one.name === name);
+  if (machine) await drainMachine(op, inside(op), machine, signal);
+}
+
+/** Lets pods in again on machines that were drained to be made anew, and are. */
+export async function letIn(op: Operation, machines: readonly Machine[], nodes: readonly Node[]): Promise<void> {
+  for (const { nodeName, outdated, phase } of machines) {
+    if (outdated || phase === 'Terminating') continue;
+    const node = nodes.find(({ metadata }) => metadata.name === nodeName);
+    if (!node?.metadata.annotations?.[DRAINING_ANNOTATION]) continue;
+    op.state.draining.delete(nodeName);
+    await uncordon(inside(op).client, node);
+  }
+}
+
+/** Tells, as long as machines of a control plane are made anew one after the other, how many are and what is waited for. */
+export class Replacement {
+  readonly #op: Operation;
+  /** Machines that were outdated when it was first looked; 0: none was yet. */
+  #begun = 0;
+
+  constructor(op: Operation) {
+    this.#op = op;
+  }
+
+  tell(seen: { outdated: number; asked: number; desired: number }, { action, waitFor }: ControlPlaneSizePlan): void {
+    this.#begun ||= seen.outdated;
+    this.#say(this.#begun === 0 || !(action || waitFor) ? undefined : replacementLine(this.#op, seen, waitFor));
+  }
+
+  end(): void {
+    this.#say(undefined);
+  }
+
+  #say(line: string | undefined): void {
+    const { state } = this.#op;
+    if (state.replacing === line) return;
+    state.replacing = line;
+    this.#op.notice();
+  }
+}
+
+/** What people read of it in condition Rolling. */
+function replacementLine(
+  { values }: Pick<Operation, 'values'>,
+  { outdated, asked, desired }: { outdated: number; asked: number; desired: number },
+  waitFor: string | undefined,
+): string {
+  const done = `${asked - outdated} of ${asked} machines of the control plane have Kubernetes ${values.version}`;
+  const more = asked > desired ? `, ${asked - desired} of them only meanwhile` : '';
+  return `${done}${more}${waitFor === undefined ? '' : `; waiting for ${waitFor}`}`;
+}

@@ -1,0 +1,90 @@
+import { beforeAll, expect, it } from 'vitest';
+import { findCondition } from '../../operator/api/conditions.ts';
+import { CONTROL_PLANE_WORKER, controlPlaneMachineName } from '../../operator/api/names.ts';
+import { CONFIGMAPS, type ConfigMap, EVENTS, PODS, type Pod } from '../../operator/kube/resources.ts';
+import { changeCluster, deleteCluster, e2e, gardenClient, seedPods, until } from '../kit/garden.ts';
+import { rotates } from '../kit/rotation.ts';
+import {
+  hasOld,
+  kubelets,
+  letGo,
+  MAKE_MS,
+  makeOld,
+  NEW,
+  OLD,
+  runGuarded,
+  type Upgraded,
+  upgrade,
+  whenReady,
+  why,
+} from '../kit/upgrade.ts';
+import { untilPods } from '../kit/workload.ts';
+
+/** What a control plane on a single machine may be away for. */
+const LONGEST_PAUSE_MS = 5_000;
+const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
+const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKER, ordinal);
+
+rotates(hasOld ? e2e : e2e.skip, { of: 3, turns: [2] })(`an upgrade of a control plane on machines${why}`, () => {
+  let threefold: Upgraded;
+  const begin = (controlPlaneNodes: 1 | 3, dataPlaneNodes: number) =>
+    makeOld({ mode: 'SelfManaged', controlPlaneNodes, dataPlaneNodes });
+  const images = async ({ client }: Upgraded) => {
+    const { items } = await client.list<Pod>(PODS, { namespace: 'kube-system', labelSelector: 'tier=control-plane' });
+    return items
+      .filter(({ metadata }) => metadata.labels?.component !== 'etcd')
+      .map(({ spec }) => spec.containers[0]?.image?.split(':').at(-1));
+  };
+  const eventsOf = async ({ cluster }: Upgraded, reason: string) =>
+    (await gardenClient().list(EVENTS, { namespace: cluster.namespace })).items.filter((event) => {
+      const { involvedObject } = event as unknown as { involvedObject: { name: string } };
+      return involvedObject.name === cluster.name && (event as { reason?: string }).reason === reason;
+    });
+
+  // One after the other: each is three machines at times, with an etcd that two cores must answer in time.
+  beforeAll(async () => {
+    threefold = await whenReady(await begin(3, 0));
+    return () => threefold.writer.stop();
+  }, MAKE_MS);
+
+  it('has three machines made anew, one after the other, while others answer', async () => {
+    expect(await kubelets(threefold)).toEqual(Array(3).fill(`v${OLD}`));
+    await upgrade(threefold, async () => {
+      await until(
+        threefold.cluster,
+        (found) =>
+          /[12] of 3 machines of the control plane have Kubernetes/.test(
+            findCondition(found?.status?.conditions, 'Rolling')?.message ?? '',
+          ),
+        'to say how far it is',
+      );
+    });
+    expect(threefold.writer.mostRefusedInARow).toBeLessThan(2);
+    expect(await kubelets(threefold)).toEqual(Array(3).fill(`v${NEW}`));
+    expect(await images(threefold)).toEqual(Array(9).fill(`v${NEW}`));
+    expect(await eventsOf(threefold, 'ControlPlaneMachineReplaced')).toHaveLength(3);
+    const config = await threefold.client.get<ConfigMap>(CONFIGMAPS, 'kubeadm-config', 'kube-system');
+    expect(config.data?.ClusterConfiguration).toContain(`kubernetesVersion: v${NEW}`);
+  });
+
+  it('has no way back, and says so', async () => {
+    await expect(changeCluster(threefold.cluster, { kubernetes: { version: OLD } })).rejects.toThrow('no downgrade');
+    await deleteCluster(threefold.cluster);
+  });
+
+  it(
+    'has a single machine made anew while others stand in for it, and drains and replaces nodes after it',
+    async () => {
+      const single = await whenReady(await begin(1, 1));
+      await runGuarded(single);
+      await upgrade(single, () => letGo(single)).finally(() => single.writer.stop());
+      expect(single.writer.longestPauseMs).toBeLessThan(LONGEST_PAUSE_MS);
+      expect(await kubelets(single)).toEqual(Array(2).fill(`v${NEW}`));
+      expect(await kubelets(single, CONTROL_PLANE)).toHaveLength(1);
+      const machines = (await seedPods(single.cluster)).map(({ metadata }) => metadata.name);
+      expect(machines.filter((name) => name.startsWith(machine(0).slice(0, -1)))).toEqual([machine(0)]);
+      await untilPods(single.client, 'guarded', ({ length }) => length === 1, 'to be Ready again');
+    },
+    MAKE_MS,
+  );
+});
