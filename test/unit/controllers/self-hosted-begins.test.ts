@@ -47,7 +47,7 @@ function scene(
     pools: [],
     names: [],
     state: newShootState(),
-    shoot: { metadata: { name: 'demo', namespace: 'shop' } },
+    shoot: { metadata: { name: 'demo', namespace: 'shop' }, spec: {} },
     controlPlanePool: pool({ name: 'own', count: 3 }),
     provider:
       where === 'seed'

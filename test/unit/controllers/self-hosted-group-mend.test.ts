@@ -18,7 +18,7 @@ function scene({ mend = true, begun = true } = {}) {
     mend,
     left: new Map(),
     signal: abort.signal,
-    shoot: { metadata: { name: 'own', namespace: 'shop' } },
+    shoot: { metadata: { name: 'own', namespace: 'shop' }, spec: {} },
     values: { namespace: 'shoot--shop--own', replicas: 0 },
     seed: { configMaps: { get: () => (begun ? {} : undefined) } },
     pools: [],
