@@ -77,7 +77,11 @@ rotates(hasOld ? e2e : e2e.skip, { of: 3, turns: [2] })(`an upgrade of a control
     async () => {
       const single = await whenReady(await begin(1, 1));
       await runGuarded(single);
-      await upgrade(single, () => letGo(single)).finally(() => single.writer.stop());
+      try {
+        await upgrade(single, () => letGo(single));
+      } finally {
+        await single.writer.stop();
+      }
       expect(single.writer.longestPauseMs).toBeLessThan(LONGEST_PAUSE_MS);
       expect(await kubelets(single)).toEqual(Array(2).fill(`v${NEW}`));
       expect(await kubelets(single, CONTROL_PLANE)).toHaveLength(1);
