@@ -136,6 +136,7 @@ describe('what stands behind a shoot', () => {
       'roll < scale-in',
       'nodes-ready < machines',
       'system-ready < nodes-ready < system-components',
+      'metrics-server < access < system-ready',
       'control-plane-ready < control-plane-size',
     ]);
     const told = tasks.map(({ id, title, expectedMs = 0, timeoutMs }) => {
