@@ -25,16 +25,16 @@ export const certificatesOfAddons = ({ shoot }: Operation): Pick<PKIParameters, 
  * metrics-server, where it is asked for and pods run. Nothing waits for it: a change of its pods is news of the shoot, and the next operation
  * has API servers ask it. Where there is no node any more it is taken away: an API that nobody serves keeps namespaces from being deleted.
  */
-export function metricsServerTask(op: Operation): Task {
-  const isWanted = wantsMetricsServer(op.shoot.spec) && wantsNodes(op) && op.values.clusterNetwork !== 'none';
-  return {
-    id: 'metrics-server',
-    title: isWanted ? 'Applying metrics-server' : 'Looking for a metrics-server that nobody wants',
-    after: ['access', 'system-ready'],
-    expectedMs: isWanted ? 50 : 5,
-    run: (signal) => (isWanted ? applyIt(op, signal) : takeAway(op, signal)),
-  };
-}
+export const metricsServerTask = (op: Operation): Task => ({
+  id: 'metrics-server',
+  title: 'Looking after metrics-server',
+  after: ['access', 'system-ready'],
+  expectedMs: 20,
+  run: (signal) => (isWanted(op) ? applyIt(op, signal) : takeAway(op, signal)),
+});
+
+const isWanted = (op: Operation): boolean =>
+  wantsMetricsServer(op.shoot.spec) && wantsNodes(op) && op.values.clusterNetwork !== 'none';
 
 async function applyIt(op: Operation, signal: AbortSignal): Promise<void> {
   const { state, pki } = op;
