@@ -17,6 +17,7 @@ import { processMetrics, Registry } from './kube/metrics.ts';
 import { podDialer } from './kube/pod-tunnel.ts';
 import { replicaCheck } from './kube/replica-check.ts';
 import {
+  BURSTPOLICIES,
   CLOUDPROFILES,
   CREDENTIALSBINDINGS,
   HUBS,
@@ -41,6 +42,7 @@ const FOLLOWED = [
   WORKLOADIDENTITIES,
   HUBS,
   MEMBERSHIPS,
+  BURSTPOLICIES,
   SECRETS,
 ];
 

@@ -27,8 +27,8 @@ export function unacted(value: unknown, acted: ActedFields, path = ''): string[]
   });
 }
 
-/** The same without names in DNS: what does not run has no address that one could lead to. */
-export const withoutNames = (acted: ActedFields): ActedFields => ({ ...acted, dns: {} });
+/** Those of what is on record only: it has no address that a name could lead to, and runs no addon. */
+export const actedOnRecord = (acted: ActedFields): ActedFields => ({ ...acted, dns: {}, addons: {} });
 
 /** Whether a condition tells that the operator which wrote it kept the field of this path and did not act on it. */
 export function saysKept(conditions: readonly Condition[] | undefined, type: string, path: string): boolean {

@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dump } from 'js-yaml';
 import { admissionPolicies } from './admission-policies.ts';
-import { crd } from './crd.ts';
+import { crd, crds } from './crd.ts';
 import { KINDS } from './index.ts';
+import type { KubeObject } from './meta.ts';
 import { referencePage } from './reference.ts';
-import { clusterRole, gardenRules, seedRules, tenantRoles } from './roles.ts';
+import { clusterRole, crdJobRules, gardenRules, seedRules, tenantRoles, uninstallJobRules } from './roles.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOTICE = '# Generated from operator/api by `npm run generate`. Do not edit.\n';
@@ -29,7 +30,29 @@ export function generatedFiles(): Map<string, string> {
     'charts/coppice/templates/clusterroles.yaml',
     yaml(clusterRole('coppice-operator', gardenRules()), clusterRole('coppice-seed', seedRules())),
   );
+  files.set(
+    'charts/coppice/templates/jobs/clusterroles.yaml',
+    yaml(
+      ofJob(
+        'coppice-crds',
+        'pre-install,pre-upgrade,pre-rollback',
+        crdJobRules(crds().map((one) => one.metadata.name)),
+      ),
+      ofJob('coppice-uninstall', 'pre-delete', uninstallJobRules()),
+    ),
+  );
   return files;
+}
+
+/** The rights of a Job that Helm runs at these moments: made before it, and gone when it went well. */
+function ofJob(name: string, moments: string, rules: Parameters<typeof clusterRole>[1]): KubeObject {
+  const role = clusterRole(name, rules);
+  const annotations = {
+    'helm.sh/hook': moments,
+    'helm.sh/hook-weight': '-10',
+    'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
+  };
+  return { ...role, metadata: { ...role.metadata, annotations } };
 }
 
 /** Paths of generated files that are missing or differ from what the schemas say now. */

@@ -137,6 +137,8 @@ export const ANNOTATIONS = {
   operation: 'gardener.cloud/operation',
   /** `"true"` on a Shoot: the operator leaves it alone. */
   ignore: 'shoot.gardener.cloud/ignore',
+  /** On a CRD: the release of Coppice whose chart wrote it last. */
+  release: `${GROUP}/release`,
   /** `"true"` on a Seed: no shoot on it is reconciled and none is placed there. */
   emergencyStop: 'shoot.gardener.cloud/emergency-stop-reconciliations',
 } as const;

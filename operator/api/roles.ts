@@ -109,6 +109,23 @@ export function seedRules(): PolicyRule[] {
   ];
 }
 
+/** What the chart's Job that brings CRDs up to date may do: with ours, and with no others. */
+export const crdJobRules = (names: readonly string[]): PolicyRule[] => [
+  {
+    apiGroups: ['apiextensions.k8s.io'],
+    resources: ['customresourcedefinitions'],
+    resourceNames: [...names],
+    verbs: ['get', 'update'],
+  },
+  // A request that creates names no object that rights could be about.
+  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['create'] },
+];
+
+/** What the chart's Job may do that looks whether clusters are left before all is uninstalled. */
+export const uninstallJobRules = (): PolicyRule[] => [
+  { apiGroups: [GROUP], resources: ['workerclusters', 'shoots'], verbs: ['list'] },
+];
+
 /** A ClusterRole. */
 export const clusterRole = (name: string, rules: PolicyRule[], labels?: Record<string, string>): KubeObject => ({
   apiVersion: RBAC,

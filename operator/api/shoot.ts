@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type ActedFields, type MadeOf, saysKept, unacted, withoutNames } from './acted.ts';
+import { type ActedFields, actedOnRecord, type MadeOf, saysKept, unacted } from './acted.ts';
+import { ACTED_ADDONS, shootAddonsSchema } from './addons.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import { driftSchema, hibernationSchema, maintenanceSchema, versionSchema } from './maintenance.ts';
 import {
@@ -231,7 +232,7 @@ export const shootSpec = rules(
     drift: driftSchema
       .describe('What was changed behind our back in an account of a cloud (not a field of Gardener).')
       .optional(),
-    addons: free('Addons.').optional(),
+    addons: shootAddonsSchema.optional(),
     systemComponents: free('Settings of system components.').optional(),
     resources: list(free('A reference.'), 256, 'Objects that extensions refer to by name.').optional(),
     extensions: list(free('An extension.'), 256, 'Extensions of the cluster.').optional(),
@@ -400,6 +401,7 @@ const ACTED: ActedFields = {
   },
   controlPlane: { highAvailability: true, replicas: true },
   dns: ACTED_DNS,
+  addons: ACTED_ADDONS,
 };
 
 /** And, where its machines are in an account of a cloud, on these. */
@@ -423,7 +425,7 @@ export function unactedFields(spec: ShootSpec, { inCloud, onRecord }: MadeOf = {
     pool.maximum > pool.minimum ? [`provider.workers[${index}].maximum`] : [],
   );
   const acted = inCloud ? ACTED_IN_CLOUD : ACTED;
-  if (onRecord) return [...unacted(spec, withoutNames(acted)), ...autoscaled];
+  if (onRecord) return [...unacted(spec, actedOnRecord(acted)), ...autoscaled];
   // A control plane on machines of the cluster would go with its nodes, and nothing could wake it.
   const all: ActedFields = controlPlaneWorker(spec) ? acted : { ...acted, hibernation: { enabled: true } };
   return [...unacted(spec, all), ...autoscaled];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type ActedFields, type MadeOf, unacted, withoutNames } from './acted.ts';
+import { type ActedFields, actedOnRecord, type MadeOf, unacted } from './acted.ts';
+import { ACTED_ADDONS, addonsSchema } from './addons.ts';
 import { clusterSizeSchema, costSchema, DECIMAL } from './cost.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import { driftSchema, hibernationSchema, maintenanceSchema, versionSchema } from './maintenance.ts';
@@ -122,6 +123,7 @@ const OF_MADE = [
   'drift',
   'hibernation',
   'maintenance',
+  'addons',
   'adopt',
 ];
 const isAttachedIn = (object: string) => `(has(${object}.mode) && ${object}.mode == 'Attached')`;
@@ -200,6 +202,7 @@ export const workerClusterSpec = rules(
       )
       .optional(),
     maintenance: maintenanceSchema.optional(),
+    addons: addonsSchema.optional(),
     ttl: duration(
       'How long the cluster lives from its creation, for example 8h; then it is deleted. Condition Expiring says so beforehand; a longer ttl, or none, prolongs it.',
     ).optional(),
@@ -400,6 +403,7 @@ const ACTED: ActedFields = {
   },
   networking: { pods: true, services: true },
   dns: ACTED_DNS,
+  addons: ACTED_ADDONS,
   deletionProtection: true,
 };
 
@@ -416,6 +420,7 @@ const ACTED_MANAGED: ActedFields = {
   networking: true,
   // The cloud names its API servers itself.
   dns: {},
+  addons: {},
   adopt: true,
   hibernation: true,
   fallback: true,
@@ -430,6 +435,6 @@ export function unactedClusterFields(
   { inCloud, onRecord }: MadeOf = {},
 ): string[] {
   const acted = mode === 'Managed' ? ACTED_MANAGED : inCloud ? ACTED_IN_CLOUD : ACTED;
-  if (onRecord) return unacted(spec, withoutNames(acted));
+  if (onRecord) return unacted(spec, actedOnRecord(acted));
   return unacted(spec, mode === 'Hosted' ? { ...acted, hibernation: true } : acted);
 }

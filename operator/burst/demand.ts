@@ -133,7 +133,7 @@ const isOfNode = ({ metadata: { annotations, ownerReferences } }: Pod): boolean 
 export const isMovable = (pod: Pod): boolean => !isDone(pod.status) && !isOfNode(pod);
 
 /** What every cluster runs for its other pods. Without these it would keep the last node, and buy the first. */
-const SYSTEM_APPS = ['kube-dns', 'konnectivity-agent', 'coppice-local-path'];
+const SYSTEM_APPS = ['kube-dns', 'konnectivity-agent', 'coppice-local-path', 'coppice-metrics-server'];
 
 /** Whether a pod is there only for the other pods of its cluster. */
 export const isSystem = ({ metadata: { namespace, labels } }: Pod): boolean =>

@@ -11,6 +11,7 @@ import type { GardenOfSeed } from './garden-of-seed.ts';
 import { imagesDirectory } from './images/build.ts';
 import { IMAGES, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
+import { ImagesOnDemand } from './images-on-demand.ts';
 import { networkNames } from './network.ts';
 import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { NodePorts } from './node-ports.ts';
@@ -20,7 +21,6 @@ import { rootNamespaces, type SeedNamespaces } from './seed-namespaces.ts';
 import type { GardenState } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
-import { VersionsOnDemand } from './versions-on-demand.ts';
 import { LocalVolumes } from './volumes.ts';
 
 const MIRROR = fileURLToPath(new URL('./images/mirror-main.ts', import.meta.url));
@@ -41,7 +41,7 @@ export class LocalSeed {
   #volumes: LocalVolumes | undefined;
   #nodePorts: NodePorts | undefined;
   #namespaces: SeedNamespaces | undefined;
-  #versions: VersionsOnDemand | undefined;
+  #onDemand: ImagesOnDemand | undefined;
   readonly #turns = new InTurn();
 
   constructor(garden: GardenOfSeed) {
@@ -129,14 +129,14 @@ export class LocalSeed {
     }
     this.#garden.say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
     void fillImages(importer, this.#garden);
-    this.#versions = new VersionsOnDemand({
+    this.#onDemand = new ImagesOnDemand({
       ...this.#garden,
       asked: directory.path('seed', 'asked'),
       openToolchain: (onProgress) =>
         new Toolchain({ dir: toolchain.dir, log, signal: this.#garden.signal, onProgress }),
       client,
     });
-    this.#versions.start();
+    this.#onDemand.start();
   }
 
   /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
@@ -200,6 +200,6 @@ export class LocalSeed {
     await this.#nodePorts?.stop().catch(() => {});
     await this.#egress?.close();
     await this.#volumes?.stop().catch(() => {});
-    await this.#versions?.stop().catch(() => {});
+    await this.#onDemand?.stop().catch(() => {});
   }
 }

@@ -12,7 +12,7 @@ import { buildImage } from './images/build.ts';
 import { IMAGES, type ImageName, kubernetesImageName, toolImage } from './images/catalog.ts';
 import { SEED_PATHS } from './mounts.ts';
 import type { Toolchain } from './toolchain/toolchain.ts';
-import { KUBERNETES_VERSIONS, type KubernetesVersion, kubernetesTool } from './toolchain/tools.ts';
+import { KUBERNETES_VERSIONS, type KubernetesVersion, kubernetesTool, TOOLS } from './toolchain/tools.ts';
 
 /** Components of every control plane that are Kubernetes' own, in the order in which a first cluster needs them. */
 const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
@@ -98,14 +98,42 @@ export const EXPECTED_IMAGES: string[] = [
   ),
   controlPlaneMachineImage(OWN_VERSION),
 ];
-/** Full names of images that are made only once somebody asks for one, with their versions. */
-export const IMAGES_ON_DEMAND: ReadonlyMap<string, KubernetesVersion> = new Map(
-  OTHER_VERSIONS.flatMap((version) =>
-    [
-      ...COMPONENTS.map((component) => IMAGES[kubernetesImageName(component, version)].ref),
-      machineImage(version),
-      controlPlaneMachineImage(version),
-    ].map((ref) => [ref, version] as const),
+/** Images that are made together, once somebody asks for one of them. */
+export interface OnDemand {
+  /** What they are, for people: `Kubernetes 1.35.4`. */
+  readonly what: string;
+  readonly names: readonly string[];
+  /** How each is made. */
+  make(garden: Pick<GardenOfImages, 'toolchain' | 'state'>): (() => Promise<string>)[];
+}
+
+/** Another version of Kubernetes than the garden's own. */
+const versionOnDemand = (version: KubernetesVersion): OnDemand => ({
+  what: `Kubernetes ${version}`,
+  names: [
+    ...COMPONENTS.map((component) => IMAGES[kubernetesImageName(component, version)].ref),
+    machineImage(version),
+    controlPlaneMachineImage(version),
+  ],
+  make: ({ toolchain, state }) => [
+    ...COMPONENTS.map((component) => () => toolImage(kubernetesImageName(component, version), toolchain)),
+    ...(state?.rootless
+      ? []
+      : [() => buildMachineImage(toolchain, version), () => buildControlPlaneMachineImage(toolchain, version)]),
+  ],
+});
+
+/** One image of a tool, called as the tool is. */
+const imageOnDemand = (name: ImageName): OnDemand => ({
+  what: `${name} ${TOOLS[IMAGES[name].tool].version}`,
+  names: [IMAGES[name].ref],
+  make: ({ toolchain }) => [() => toolImage(name, toolchain)],
+});
+
+/** What is made only once somebody asks for it, by full names of images. */
+export const IMAGES_ON_DEMAND: ReadonlyMap<string, OnDemand> = new Map(
+  [...OTHER_VERSIONS.map(versionOnDemand), imageOnDemand('metrics-server')].flatMap((one) =>
+    one.names.map((name) => [name, one] as const),
   ),
 );
 /** Images that are missing, for the first time and at most: to try may be to build for minutes. */
@@ -152,20 +180,10 @@ export async function fillImages(
   if (!signal.aborted) say('images', 'all images are in the seed', { fraction: 1 });
 }
 
-/** Makes what clusters of one more version run. Nothing is imported: who needs an image has it of the mirror. */
-export async function makeVersion(
-  version: KubernetesVersion,
-  { toolchain, state, signal, say }: GardenOfImages,
-): Promise<void> {
-  const machines = [
-    () => buildMachineImage(toolchain, version),
-    () => buildControlPlaneMachineImage(toolchain, version),
-  ];
-  const missing = [
-    ...COMPONENTS.map((component) => () => toolImage(kubernetesImageName(component, version), toolchain)),
-    ...(state?.rootless ? [] : machines),
-  ].map((make) => ({ make, here: false }));
-  await makeAll(missing, async () => {}, { signal, say });
+/** Makes what was asked for. Nothing is imported: who needs an image has it of the mirror. */
+export async function makeOnDemand(wanted: OnDemand, garden: GardenOfImages): Promise<void> {
+  const missing = wanted.make(garden).map((make) => ({ make, here: false }));
+  await makeAll(missing, async () => {}, garden);
 }
 
 interface MissingImage {

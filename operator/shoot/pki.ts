@@ -22,6 +22,9 @@ export const ADMIN_GROUP = 'coppice:admins';
 /** Who the server of the tunnel to machines is, at the API server that it stands beside: may have tokens of agents reviewed, and nothing else. */
 export const KONNECTIVITY_SERVER_USER = 'system:konnectivity-server';
 
+/** As API servers call metrics-server. */
+const METRICS_SERVER_HOST = 'coppice-metrics-server.kube-system.svc';
+
 /** Files of the Secret: `<id>.crt` and `<id>.key` for each certificate, `sa.pub` and `sa.key`. */
 export type PKIData = Record<string, string>;
 
@@ -37,6 +40,8 @@ export interface PKIParameters {
   hostNames?: readonly string[] | undefined;
   /** Machines are outside of the seed: the tunnel to them has a server. */
   machinesOutside?: boolean | undefined;
+  /** metrics-server is asked for, which serves by TLS. */
+  metricsServer?: boolean;
   /** The control plane is on machines, which make their own certificates: only people and machines for workloads need some of ours. */
   selfHosted?: boolean;
 }
@@ -182,6 +187,13 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
   const forAll = {
     'kube-proxy': client('system:kube-proxy'),
     admin: client('coppice:admin', [ADMIN_GROUP], ADMIN_DAYS),
+    ...(parameters.metricsServer && {
+      'metrics-server': {
+        ca: 'ca',
+        days: LEAF_DAYS,
+        request: { commonName: METRICS_SERVER_HOST, dnsNames: [METRICS_SERVER_HOST], usages: ['server'] },
+      } satisfies Leaf,
+    }),
   };
   if (parameters.selfHosted) return forAll;
   return {

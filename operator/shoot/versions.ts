@@ -6,6 +6,8 @@ export const COREDNS_VERSION = '1.15.0';
 export const KONNECTIVITY_VERSION = '0.36.0';
 /** Version of what makes volumes on the machines of new clusters. */
 export const LOCAL_PATH_VERSION = '0.0.30';
+/** Version of metrics-server, where it is asked for. */
+export const METRICS_SERVER_VERSION = '0.9.0';
 
 /** Image of a Kubernetes control plane component at a version such as `1.36.3`. */
 export const kubernetesImage = (component: string, version: string): string =>
@@ -14,6 +16,7 @@ export const kubernetesImage = (component: string, version: string): string =>
 export const ETCD_IMAGE = `registry.k8s.io/etcd:${ETCD_VERSION}-0`;
 export const COREDNS_IMAGE = `registry.k8s.io/coredns/coredns:v${COREDNS_VERSION}`;
 export const LOCAL_PATH_IMAGE = `docker.io/rancher/local-path-provisioner:v${LOCAL_PATH_VERSION}`;
+export const METRICS_SERVER_IMAGE = `registry.k8s.io/metrics-server/metrics-server:v${METRICS_SERVER_VERSION}`;
 
 /** Image of one end of that tunnel. */
 export const konnectivityImage = (end: 'proxy-server' | 'proxy-agent'): string =>

@@ -139,8 +139,13 @@ export class BenchCluster {
     });
   }
 
-  /** Makes a pod in the usable cluster and resolves when it runs on a node that is Ready. */
-  async firstPod(): Promise<void> {
+  /** The administrator of the usable cluster. */
+  get client(): KubeClient {
+    return this.#client!;
+  }
+
+  /** Makes a pod in the usable cluster and resolves to its name when it runs on a node that is Ready. */
+  async firstPod(): Promise<string> {
     const client = this.#client!;
     const nodes = new Informer<Node>(client, NODES);
     const pods = new Informer<Pod>(client, PODS);
@@ -184,6 +189,7 @@ export class BenchCluster {
       ...this.#patience,
       what: `a pod of ${this.name} to run`,
     });
+    return body.metadata.name;
   }
 
   /**
@@ -303,10 +309,11 @@ export class BenchCluster {
     }
   }
 
-  /** Those of its pods in the seed, machines and what runs in them included. */
-  processes(): Process[] {
+  /** Those of its pods in the seed, machines and what runs in them included. @param component of the pods of this one alone */
+  processes(component?: string): Process[] {
     const pods = this.#pods();
-    return this.#garden.processes().filter((process) => process.pod && pods.has(process.pod));
+    const isOf = (pod: Pod | undefined) => pod && (component === undefined || componentOf(pod) === component);
+    return this.#garden.processes().filter((process) => process.pod && isOf(pods.get(process.pod)));
   }
 
   /**

@@ -1,7 +1,18 @@
 import type { ScaleFigureId } from './scale-figures.ts';
 import { type Bar, isMet, type Summary, summarize } from './statistics.ts';
 
-export type Unit = 's' | 'CPU-s' | 'writes' | 'writes/min' | 'cores' | 'MiB' | 'stacks' | 'starts' | 'µs';
+export type Unit =
+  | 's'
+  | 'CPU-s'
+  | 'writes'
+  | 'writes/min'
+  | 'cores'
+  | 'MiB'
+  | 'stacks'
+  | 'starts'
+  | 'µs'
+  | 'ms'
+  | 'KiB';
 
 export interface Definition {
   section: string;
@@ -18,6 +29,7 @@ const ONE = 'One hosted control plane (dataPlaneNodes 0)';
 const FIVE = 'Five at once';
 const NODES = 'A whole cluster';
 const IDLE = 'Idle';
+const REACH = "What an API server's way to machines and pods costs (provider local), against none (simulated)";
 
 /** Everything that is measured, in the order of the report. */
 export const FIGURES = {
@@ -197,6 +209,17 @@ export const FIGURES = {
   'idle.memory.sandboxes': { section: IDLE, title: 'RSS of the shims and pauses of its four pods', unit: 'MiB' },
   'nodes.machine': { section: IDLE, title: 'RSS of a machine (its node agents and system pods)', unit: 'MiB' },
   'nodes.machine.anonymous': { section: IDLE, title: 'anonymous part of it', unit: 'MiB' },
+
+  'reach.local.rest': { section: REACH, title: "local: PSS of its pod's shim and pauses", unit: 'KiB' },
+  'reach.none.rest': { section: REACH, title: "simulated: PSS of its pod's shim and pause", unit: 'KiB' },
+  'reach.local.server': { section: REACH, title: 'local: PSS of the API server', unit: 'MiB' },
+  'reach.none.server': { section: REACH, title: 'simulated: PSS of the API server', unit: 'MiB' },
+  'reach.local.start': { section: REACH, title: "local: from its pod's network to its process", unit: 'ms' },
+  'reach.none.start': { section: REACH, title: "simulated: from its pod's network to its process", unit: 'ms' },
+  'reach.local.usable': { section: REACH, title: 'local: apply to usable', unit: 's' },
+  'reach.none.usable': { section: REACH, title: 'simulated: apply to usable', unit: 's' },
+  'reach.own': { section: REACH, title: 'GET that the API server answers itself', unit: 'ms' },
+  'reach.pod': { section: REACH, title: 'GET that it has a pod answer', unit: 'ms' },
 } satisfies Record<string, Definition>;
 
 export type FigureId = keyof typeof FIGURES | ScaleFigureId;

@@ -136,6 +136,8 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
       await attempt(`${count} clusters without control planes`, () => bench.scale(count));
       await write(await report());
     }
+    for (const run of scenarios.has('reach') ? times(runs) : [])
+      await attempt(`API servers with a way to pods and without, run ${run}`, () => bench.reach(run));
     if (scenarios.has('idle')) await attempt('idle', () => bench.idle(Math.max(2, runs)));
   };
 

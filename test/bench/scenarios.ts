@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LABELS } from '../../operator/api/group.ts';
+import { COMPONENTS } from '../../operator/api/names.ts';
 import { BenchCluster, type Gone } from './cluster.ts';
 import { type FigureId, Figures } from './figures.ts';
 import { type BenchGarden, componentOf, type Writes } from './garden.ts';
 import { Parts } from './parts.ts';
 import { cpuBetween, type Memory, memoryOf, type Process } from './processes.ts';
+import { asked, serverPod } from './reach.ts';
 import type { PartsTable } from './report.ts';
 import { measureScale } from './scale.ts';
 import { type ScaleFigure, scaleFigures } from './scale-figures.ts';
@@ -162,6 +164,36 @@ export class Bench {
     const { node, running } = await cluster.podOnNewNode();
     this.figures.add('autoscale.node', node);
     this.figures.add('autoscale.running', running);
+    await cluster.delete();
+  }
+
+  /** A control plane with a way to machines and pods, and one without, the one first and then the other; then how long a pod takes to answer. */
+  async reach(run: number): Promise<void> {
+    const kinds = [
+      { kind: 'local', cloudProvider: 'local' },
+      { kind: 'none', cloudProvider: 'aws' },
+    ] as const;
+    for (const { kind, cloudProvider } of run % 2 === 0 ? kinds.toReversed() : kinds) {
+      const cluster = this.#cluster();
+      await cluster.create(0, { cloudProvider });
+      await Promise.all([cluster.usable(), cluster.ready()]);
+      await sleep(IDLE_SETTLE_MS, undefined, { signal: this.#signal });
+      const { server, rest, startMs } = serverPod(cluster.processes(COMPONENTS.apiServer));
+      this.figures.add(`reach.${kind}.usable`, cluster.at('usable'));
+      this.figures.add(`reach.${kind}.server`, server);
+      this.figures.add(`reach.${kind}.rest`, rest);
+      this.figures.add(`reach.${kind}.start`, startMs);
+      await cluster.delete();
+    }
+    const cluster = this.#cluster();
+    await cluster.create(1);
+    await cluster.usable();
+    const pod = await cluster.firstPod();
+    await cluster.ready();
+    await sleep(SETTLE_MS, undefined, { signal: this.#signal });
+    const times = await asked(cluster.client, pod);
+    this.figures.add('reach.own', times.own);
+    this.figures.add('reach.pod', times.pod);
     await cluster.delete();
   }
 

@@ -29,7 +29,6 @@ import {
   SHOOTS,
   WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
-import { createCA, issue } from '../../operator/pki/certificates.ts';
 import { resourceFromDescription } from '../kit/described-nodes.ts';
 import {
   changeCluster,
@@ -37,7 +36,6 @@ import {
   coppice,
   e2e,
   follow,
-  forwardPort,
   garden,
   gardenClient,
   kubeconfigFile,
@@ -64,17 +62,7 @@ import {
   type TokenServer,
 } from '../kit/registry.ts';
 import { timed } from '../kit/timed.ts';
-import {
-  aggregatedAPI,
-  claimOf,
-  convertedCRD,
-  DATA,
-  echoService,
-  run,
-  untilPods,
-  VALIDATING_WEBHOOKS,
-  validatingWebhook,
-} from '../kit/workload.ts';
+import { claimOf, DATA, echoService, run, untilPods } from '../kit/workload.ts';
 
 e2e('a local cluster with two nodes', () => {
   let cluster: Name;
@@ -289,15 +277,6 @@ e2e('a local cluster with two nodes', () => {
     }
   });
 
-  it('forwards ports', async () => {
-    const forward = await forwardPort('service/echo', ':80', { kubeconfig });
-    const response = await fetch(`${forward.url}/hello`);
-    const said = answer(await response.text());
-    expect(said.path).toBe('/hello');
-    expect(pods.map((pod) => pod.metadata.name)).toContain(said.hostname);
-    forward.end();
-  });
-
   it('reaches Services and pods on every node from its API server', async () => {
     const metrics = '/api/v1/namespaces/kube-system/services/http:kube-dns:9153/proxy/metrics';
     expect(await client.request<string>('GET', metrics, { retries: 0 })).toContain('coredns_build_info');
@@ -306,59 +285,6 @@ e2e('a local cluster with two nodes', () => {
       const said = answer(await client.request<string>('GET', path, { retries: 0 }));
       expect(said).toMatchObject({ hostname: metadata.name, path: '/asked' });
     }
-  });
-
-  it('is extended by what its pods serve: webhooks that it obeys, conversion of custom resources, an aggregated API', async () => {
-    const name = 'judge';
-    const ca = await createCA({ commonName: name, days: 1 });
-    const dnsNames = [`${name}.default.svc`];
-    const serving = await issue(ca, { commonName: name, dnsNames, usages: ['server'], days: 1 });
-    await client.apply(echoService(name, 443, 8443));
-    await run(client, { name, serving });
-    const extension = { service: { name, port: 443 }, ca: ca.cert };
-    const labels = { 'judged-by': name };
-    await client.request('POST', VALIDATING_WEBHOOKS, {
-      body: validatingWebhook(name, extension.service, labels, ca.cert),
-    });
-    await client.create(aggregatedAPI('asked.test', extension));
-    await client.create(convertedCRD('converted.test', extension));
-    const make = async (name: string) => {
-      const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default', labels } };
-      return client.create(object).then(
-        () => 'made',
-        (error: Error) => error.message,
-      );
-    };
-    // An API server learns of a new webhook some moments after it has taken it.
-    await expect
-      .poll(async () => {
-        await client.delete(CONFIGMAPS, 'refused', 'default');
-        return make('refused');
-      })
-      .toContain('denied the request: its name is refused');
-    expect(await make('welcome')).toBe('made');
-    ok(await kubectl(['delete', 'validatingwebhookconfiguration', name], { kubeconfig }));
-
-    const available = ['wait', '--for=condition=Available', 'apiservice/v1.asked.test', '--timeout=60s'];
-    ok(await kubectl(available, { kubeconfig }));
-    const echo = JSON.parse(ok(await kubectl(['get', '--raw', '/apis/asked.test/v1/echoes/hello'], { kubeconfig })));
-    expect(echo).toMatchObject({ kind: 'Echo', metadata: { name: 'hello' }, askedBy: 'coppice:admin' });
-    ok(await kubectl(['delete', 'apiservice', 'v1.asked.test'], { kubeconfig }));
-
-    const established = ['wait', '--for=condition=Established', 'crd/notes.converted.test', '--timeout=60s'];
-    ok(await kubectl(established, { kubeconfig }));
-    const notes = (version: string) => `/apis/converted.test/${version}/namespaces/default/notes`;
-    const body = {
-      apiVersion: 'converted.test/v1',
-      kind: 'Note',
-      metadata: { name: 'one' },
-      spec: { text: 'as it was' },
-    };
-    await client.request('POST', notes('v1'), { body });
-    const spec = { convertedFrom: 'converted.test/v1' };
-    expect(await client.request('GET', `${notes('v2')}/one`)).toMatchObject({ apiVersion: 'converted.test/v2', spec });
-    ok(await kubectl(['delete', 'crd', 'notes.converted.test', '--wait=false'], { kubeconfig }));
-    ok(await kubectl(['delete', 'deployment', name, '--cascade=foreground', '--wait'], { kubeconfig }));
   });
 
   it('reaches no other pod of the seed, whatever address a Node or a Pod claims', async () => {

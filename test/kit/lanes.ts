@@ -19,7 +19,9 @@ export const OLDER_KUBERNETES: readonly ToolName[] = [
 
 /** Files that need tools which are made last, since only they need them and they take minutes. */
 export const LATE: Readonly<Record<string, readonly ToolName[]>> = {
+  'test/e2e/apis.test.ts': ['metrics-server'],
   'test/e2e/argo-cd.test.ts': ['argo-cd', 'redis-server', 'git'],
+  'test/e2e/chart.test.ts': ['helm'],
   'test/e2e/upgrade.test.ts': OLDER_KUBERNETES,
 };
 

@@ -14,6 +14,7 @@ export async function closeLine(state: ShootState, usable?: ShootState['usable']
   state.systemRefused = undefined;
   state.volumesApplied = undefined;
   state.volumesRefused = undefined;
+  state.metricsServer = {};
   state.draining.clear();
   await connection?.stop();
 }

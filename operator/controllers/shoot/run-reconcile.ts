@@ -15,6 +15,8 @@ import { whileAnswered } from './while-answered.ts';
 const STRAYS_MS = 1_000;
 /** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
 const ACCESS_MS = 10_000;
+/** How soon it is looked again whether an addon may be run that others kept from it. */
+const ADDON_MS = 60_000;
 
 /** Makes the shoot what it should be, and says when to look again. @throws the signal's reason when it was aborted */
 export async function runReconcile(
@@ -87,6 +89,8 @@ function nextLookMs(op: Operation, told: ShootStatus | undefined): number {
   const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
   if (strays) sleeps.push(provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
   if (state.usable?.ok === false || refusedOf(state)) sleeps.push(ACCESS_MS);
+  const { foreign, refused } = state.metricsServer;
+  if (foreign !== undefined || refused !== undefined) sleeps.push(ADDON_MS);
   // It was made in spite of that, and can do so now.
   if (!op.sleeps && strategy.maySleep && shoot.spec.hibernation?.enabled) sleeps.push(0);
   return Math.max(1000, Math.min(strategy.longestSleepMs, ...sleeps));

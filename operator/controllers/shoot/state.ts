@@ -6,6 +6,19 @@ import { InTurn } from '../../kube/in-turn.ts';
 import type { DNSState } from './dns/dns-outcome.ts';
 import type { DriftState } from './drift/drift-state.ts';
 
+/** What was done and seen of metrics-server inside of the shoot. */
+export interface MetricsServerState {
+  /** Fingerprint of what was last applied; of the last word that API servers have of it. */
+  readonly applied?: string;
+  readonly served?: string;
+  /** What of it an admission policy of the shoot refused. */
+  readonly refused?: string;
+  /** Who serves its API instead, as `namespace/name` of a Service. */
+  readonly foreign?: string;
+  /** Nothing of it is there. */
+  readonly gone?: boolean;
+}
+
 /** What the operator remembers of one shoot between reconciles. All of it can be lost: it is only ever a shortcut. */
 export interface ShootState {
   /** As it was last worked on. */
@@ -42,6 +55,7 @@ export interface ShootState {
   /** The same of what makes volumes on its machines. */
   volumesApplied: string | undefined;
   volumesRefused: string | undefined;
+  metricsServer: MetricsServerState;
   nextRenewal: Date | undefined;
   /** The keys (version of their Secret, and what they depend on) that need nothing until nextRenewal. */
   soundKeys: string | undefined;
@@ -81,6 +95,7 @@ export const newShootState = (): ShootState => ({
   systemRefused: undefined,
   volumesApplied: undefined,
   volumesRefused: undefined,
+  metricsServer: {},
   nextRenewal: undefined,
   soundKeys: undefined,
   recordChangesAt: undefined,

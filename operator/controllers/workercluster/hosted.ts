@@ -1,5 +1,5 @@
 import type { Problem, Provider } from '../../../providers/contract.ts';
-import { findCondition, HIBERNATED, isTrue, NO_CONTROL_PLANE, WAKING } from '../../api/conditions.ts';
+import { ADDONS_READY, findCondition, HIBERNATED, isTrue, NO_CONTROL_PLANE, WAKING } from '../../api/conditions.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
 import type { NormalPool } from '../../api/pools.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
@@ -27,6 +27,7 @@ const MIRRORED = [
   'ControlPlaneHealthy',
   'EveryNodeReady',
   'SystemComponentsHealthy',
+  ADDONS_READY,
   'Draining',
   'Rolling',
   'DNSRecordsReady',
@@ -184,6 +185,7 @@ function shootSpec(
     // Schedules, and what keeps it awake, are resolved here: a Shoot is only told what is so now.
     ...(sleeps && { hibernation: { enabled: true } }),
     ...(spec.maintenance && { maintenance: spec.maintenance }),
+    ...(spec.addons && { addons: spec.addons }),
   };
 }
 

@@ -6,7 +6,7 @@ import { constants, createZstdCompress } from 'node:zlib';
 import { imageArchitecture } from '../architecture.ts';
 import { ToolCache, toolsDirectory } from '../toolchain/cache.ts';
 import { parseReference } from './reference.ts';
-import { BLOCK, padding, TAR_END, tarHeader } from './tar.ts';
+import { BLOCK, padding, TAR_END, type TarEntry, tarHeader } from './tar.ts';
 
 export interface ImageFile {
   /** Absolute, in the image. */
@@ -29,8 +29,10 @@ export interface ImageSpec {
   /** What comes after it where a pod says nothing else. */
   cmd?: string[];
   env?: Record<string, string>;
-  /** Numeric: no image of ours has a passwd file. Default root. */
+  /** Numeric: few images of ours have a passwd file. Default root. */
   user?: string;
+  /** User and group that own what is in the image; default root. */
+  owner?: number;
   workingDir?: string;
   labels?: Record<string, string>;
 }
@@ -204,6 +206,7 @@ const inArchive = (path: string): string => {
 
 /** The layer's tar, piece by piece. */
 async function* layer(spec: ImageSpec): AsyncGenerator<Buffer> {
+  const { owner } = spec;
   const folders = new Map<string, number>();
   for (const { path, mode } of spec.directories ?? []) folders.set(inArchive(path), mode ?? 0o755);
   for (const { path } of [...spec.files, ...(spec.links ?? []), ...(spec.directories ?? [])]) {
@@ -214,30 +217,30 @@ async function* layer(spec: ImageSpec): AsyncGenerator<Buffer> {
     }
   }
   for (const [name, mode] of [...folders].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    yield tarHeader({ name: `${name}/`, type: 'directory', mode });
+    yield tarHeader({ name: `${name}/`, type: 'directory', mode, owner });
   }
   for (const { path, target } of spec.links ?? []) {
-    yield tarHeader({ name: inArchive(path), type: 'symlink', mode: 0o777, target });
+    yield tarHeader({ name: inArchive(path), type: 'symlink', mode: 0o777, target, owner });
   }
   for (const { path, from, content = '', mode } of spec.files) {
     const name = inArchive(path);
     if (from !== undefined) {
-      yield* hostFile(name, mode ?? 0o755, from);
+      yield* hostFile({ name, mode: mode ?? 0o755, owner }, from);
       continue;
     }
     const data = Buffer.from(content);
-    yield tarHeader({ name, type: 'file', mode: mode ?? 0o644, size: data.length });
+    yield tarHeader({ name, type: 'file', mode: mode ?? 0o644, size: data.length, owner });
     yield data;
     yield Buffer.alloc(padding(data.length));
   }
   yield TAR_END;
 }
 
-async function* hostFile(name: string, mode: number, from: string): AsyncGenerator<Buffer> {
+async function* hostFile(entry: Pick<TarEntry, 'name' | 'mode' | 'owner'>, from: string): AsyncGenerator<Buffer> {
   const source = await open(from, 'r');
   try {
     const { size } = await source.stat();
-    yield tarHeader({ name, type: 'file', mode, size });
+    yield tarHeader({ ...entry, type: 'file', size });
     let left = size;
     while (left > 0) {
       // Each piece is its own memory: the compressor may still hold the one before.

@@ -43,6 +43,11 @@ const catalog = {
     tool: 'local-path-provisioner',
     path: '/usr/bin/local-path-provisioner',
   },
+  'metrics-server': {
+    ref: `registry.k8s.io/metrics-server/metrics-server:v${TOOLS['metrics-server'].version}`,
+    tool: 'metrics-server',
+    path: '/metrics-server',
+  },
   'proxy-server': konnectivity('proxy-server'),
   'proxy-agent': konnectivity('proxy-agent'),
   // One in every pod: two threads less and no heap growth are worth having.

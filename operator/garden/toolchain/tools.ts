@@ -66,6 +66,7 @@ const COREDNS = '1.15.0';
 const KONNECTIVITY = '0.36.0';
 /** The newest that the module proxy serves. */
 const LOCAL_PATH = '0.0.30';
+const METRICS_SERVER = '0.9.0';
 /** The release archive is of the 1.x line because the garden's containerd configuration (version 2) is tested on it. */
 const CONTAINERD = '1.7.35';
 const RUNC = '1.5.2';
@@ -73,6 +74,7 @@ const CNI_PLUGINS = '1.9.1';
 /** The newest of pkg/v3 that the module proxy serves; it drives newer SDKs (theirs asks for 3.2 or later). */
 const PULUMI = '3.256.0';
 const DISTRIBUTION = '3.1.2';
+const HELM = '4.3.1';
 /** The newest of 2.14 that the module proxy serves. */
 const ARGO_CD = '2.14.21';
 
@@ -326,12 +328,44 @@ const table = {
       weight: 240,
     },
   },
+  // Only once somebody asks for it. Its project publishes images alone.
+  'metrics-server': {
+    version: METRICS_SERVER,
+    accepts: 'any',
+    folders: [],
+    isStatic: true,
+    build: {
+      module: 'metrics-server',
+      package: 'sigs.k8s.io/metrics-server/cmd/metrics-server',
+      ldflags: `${STRIP} -X k8s.io/client-go/pkg/version.gitVersion=v${METRICS_SERVER}`,
+      group: 'metrics-server',
+      weight: 8,
+    },
+  },
   'kube-apiserver-1.35': kubernetes135('kube-apiserver', 'kube-apiserver', 345),
   'kube-controller-manager-1.35': kubernetes135('kube-controller-manager', 'kubernetes', 88),
   'kube-scheduler-1.35': kubernetes135('kube-scheduler', 'kubernetes', 11),
   'kubelet-1.35': kubernetes135('kubelet', 'kubernetes', 30),
   'kube-proxy-1.35': kubernetes135('kube-proxy', 'kubernetes', 12),
   'kubeadm-1.35': kubernetes135('kubeadm', 'kubeadm', 30, KUBEADM_VERSION),
+  // For tests only, which install the chart by it.
+  helm: {
+    version: HELM,
+    accepts: 'same-minor',
+    asks: { args: ['version', '--template={{.Version}}'], pattern: /^v(\d+\.\d+\.\d+)/m },
+    archive: {
+      url: `https://get.helm.sh/helm-v${HELM}-linux-{arch}.tar.gz`,
+      checksum: { url: `https://get.helm.sh/helm-v${HELM}-linux-{arch}.tar.gz.sha256sum`, format: 'list' },
+      member: 'linux-{arch}/helm',
+    },
+    build: {
+      module: 'helm',
+      package: 'helm.sh/helm/v4/cmd/helm',
+      ldflags: `${STRIP} -X helm.sh/helm/v4/internal/version.version=v${HELM}`,
+      group: 'helm',
+      weight: 60,
+    },
+  },
   // For tests only, which choose one of its programs by ARGOCD_BINARY_NAME.
   'argo-cd': {
     version: ARGO_CD,

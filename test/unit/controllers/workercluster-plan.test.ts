@@ -3,8 +3,8 @@ import { hasAccount } from '../../../operator/accounts/has-account.ts';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { type Shoot, unactedFields } from '../../../operator/api/shoot.ts';
+import { unactedClusterFields, type WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import type { ManagedFacts } from '../../../operator/controllers/managed/facts.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
@@ -72,6 +72,21 @@ it('a cluster whose network Coppice makes says that NetworkPolicies have no effe
     // What is said again is no change: nothing is written for it.
     expect(plan({ ...wc, status }, shoot).status).toEqual(status);
   }
+});
+
+it('addons are asked of the Shoot, in whose words the cluster tells of them; where a cloud runs it, they are told to be kept', () => {
+  const wc = cluster({ mode: 'Hosted', addons: { metricsServer: { enabled: true } } });
+  const shoot = shootOf(wc);
+  expect(shoot.spec.addons).toEqual(wc.spec.addons);
+  expect(unactedFields(shoot.spec)).toEqual([]);
+  expect(unactedClusterFields(wc.spec, 'Hosted')).toEqual([]);
+  expect(unactedClusterFields(wc.spec, 'Managed')).toEqual(['addons.metricsServer']);
+  const said = { type: 'AddonsReady', status: 'True', reason: 'Serving', message: 'kubectl top has figures' } as const;
+  shoot.status = { conditions: [{ ...said, lastTransitionTime: '2026-01-01T00:00:00Z' }] } as Shoot['status'];
+  expect(findCondition(plan(wc, shoot).status.conditions, 'AddonsReady')).toMatchObject(said);
+  // Of Gardener's own none is run.
+  const gardener = { ...shoot.spec, addons: { nginxIngress: { enabled: true } } };
+  expect(unactedFields(gardener)).toEqual(['addons.nginxIngress']);
 });
 
 it('a cluster is refused in every mode whose names another has already, but not one that runs', () => {

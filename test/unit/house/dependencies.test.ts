@@ -51,6 +51,8 @@ const MAY_IMPORT: Record<string, string[]> = {
     'operator/placement',
     'providers',
   ],
+  // What Jobs of the chart run.
+  'operator/chart': ['operator/api', 'operator/kube'],
   // The garden builds the machine image of the local provider and installs what the API declares.
   'operator/garden': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/cli': [

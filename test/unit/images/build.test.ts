@@ -115,6 +115,20 @@ test('references are taken apart, and never guessed', () => {
   }
 });
 
-test('a name that a header cannot hold is refused', () => {
-  expect(() => tarHeader({ name: 'x'.repeat(101), type: 'file', mode: 0o644 })).toThrow(/longer/);
+test('a long name is divided at a slash, and one that a header cannot hold is refused', async () => {
+  const long = `/opt/${'a'.repeat(90)}/${'b'.repeat(90)}`;
+  spec.files = [{ path: long, content: 'x' }];
+  spec.owner = 65532;
+  const file = await build();
+  const index = JSON.parse(String(await tar('-xOf', file, 'index.json')));
+  const blob = (digest: string) => tar('-xOf', file, `blobs/sha256/${digest.replace('sha256:', '')}`);
+  const manifest = JSON.parse(String(await blob(index.manifests[0].digest)));
+  await writeFile(join(dir, 'layer.tar'), zstdDecompressSync(await blob(manifest.layers[0].digest)));
+  const lines = String(await tar('--numeric-owner', '-tvf', join(dir, 'layer.tar')))
+    .trim()
+    .split('\n');
+  expect(lines.at(-1)).toContain(long.slice(1));
+  expect(lines.filter((line) => !line.includes('65532/65532'))).toEqual([]);
+  for (const name of ['x'.repeat(101), `${'x'.repeat(156)}/y`, `x/${'y'.repeat(101)}`])
+    expect(() => tarHeader({ name, type: 'file', mode: 0o644 })).toThrow(/longer/);
 });

@@ -32,11 +32,13 @@ test('versions in the table are those of the committed modules', () => {
     ['etcd', 'go.etcd.io/etcd/server/v3 v'],
     ['kwok', 'sigs.k8s.io/kwok v'],
     ['coredns', 'github.com/coredns/coredns v'],
+    ['metrics-server', 'sigs.k8s.io/metrics-server v'],
     ['pulumi', 'github.com/pulumi/pulumi/pkg/v3 v'],
     ['proxy-server', 'sigs.k8s.io/apiserver-network-proxy v'],
     ['proxy-agent', 'sigs.k8s.io/apiserver-network-proxy v'],
     ['local-path-provisioner', 'github.com/rancher/local-path-provisioner v'],
     ['argo-cd', 'github.com/argoproj/argo-cd/v2 v'],
+    ['helm', 'helm.sh/helm/v4 v'],
   ] as const;
   for (const [name, line] of modules) {
     const goMod = readFileSync(join(GO_MODULES, TOOLS[name].build!.module, 'go.mod'), 'utf8');
@@ -54,7 +56,7 @@ test('profiles of local machines and of simulated ones offer the versions that c
 
 test('libraries that Kubernetes has too are at its version, so that they are compiled once', () => {
   const ours = new Map([...versionsIn('kubernetes')].filter(([name]) => !OF_GINKGO.test(name)));
-  for (const module of ['coredns', 'kwok', 'konnectivity', 'local-path-provisioner', 'argo-cd']) {
+  for (const module of ['coredns', 'kwok', 'konnectivity', 'local-path-provisioner', 'argo-cd', 'helm']) {
     const apart = module === 'argo-cd' ? OF_OLD_KUBERNETES : /^go\.etcd\.io\/etcd\//;
     const shared = [...versionsIn(module)].filter(([name]) => ours.has(name) && !apart.test(name));
     expect(shared.length, module).toBeGreaterThan(
@@ -85,6 +87,12 @@ test('a bundle lies in one folder', () => {
     expect(bundleOf(name)).toContain(name);
     expect(new Set(bundleOf(name).map(cacheFolder)).size, name).toBe(1);
   }
+});
+
+test('metrics-server is compiled with what a garden has compiled before: whoever asks for it waits for little more', () => {
+  const [own, ours] = [versionsIn('metrics-server'), versionsIn('kubernetes')];
+  expect([...own.keys()].filter((name) => !ours.has(name)).length).toBeLessThan(5);
+  expect([...own].filter(([name, version]) => ours.has(name) && ours.get(name) !== version)).toEqual([]);
 });
 
 /** Versions that a committed module builds with: required, and then replaced. */

@@ -20,6 +20,7 @@ import {
   systemComponentsTask,
   systemReadyTask,
 } from '../inside-tasks.ts';
+import { certificatesOfAddons, metricsServerTask } from '../metrics-server-task.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { volumeTasks } from '../volume-tasks.ts';
@@ -62,7 +63,7 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Issuing certificates',
       after: ['services'],
       expectedMs: 100,
-      run: (signal) => issueCertificates(op, pkiParameters(op.values), signal),
+      run: (signal) => issueCertificates(op, { ...pkiParameters(op.values), ...certificatesOfAddons(op) }, signal),
     },
     {
       id: 'etcd',
@@ -146,6 +147,7 @@ export function reconcileTasks(op: Operation): Task[] {
     nodesReadyTask(op, ['controller-manager', 'provider-components']),
     systemReadyTask(op, ['scheduler']),
     ...volumeTasks(op),
+    metricsServerTask(op),
     {
       id: 'control-plane-ready',
       title: 'Waiting for the control plane',

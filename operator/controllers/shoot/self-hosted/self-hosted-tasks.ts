@@ -13,6 +13,7 @@ import {
   systemComponentsTask,
   systemReadyTask,
 } from '../inside-tasks.ts';
+import { certificatesOfAddons, metricsServerTask } from '../metrics-server-task.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { volumeTasks } from '../volume-tasks.ts';
@@ -34,7 +35,8 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
       title: 'Issuing certificates',
       after: [tasks.endpoint.id],
       expectedMs: 50,
-      run: (signal) => issueCertificates(op, { ...pkiParameters(op.values), selfHosted: true }, signal),
+      run: (signal) =>
+        issueCertificates(op, { ...pkiParameters(op.values), ...certificatesOfAddons(op), selfHosted: true }, signal),
     },
     {
       id: 'control-plane-machines',
@@ -79,6 +81,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
     nodesReadyTask(op, []),
     systemReadyTask(op, []),
     ...volumeTasks(op),
+    metricsServerTask(op),
     {
       id: 'control-plane-ready',
       title: 'Waiting for the control plane',

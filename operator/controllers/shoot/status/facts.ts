@@ -10,7 +10,7 @@ import { outcomesOf } from '../dns/dns-records.ts';
 import { driftCondition } from '../drift/drift.ts';
 import type { Operation } from '../operation.ts';
 import { type PodProblem, podProblems } from '../pod-problems.ts';
-import { refusedOf } from '../state.ts';
+import { type MetricsServerState, refusedOf } from '../state.ts';
 
 /** What is known of every shoot, whatever stands behind it. */
 export interface CommonFacts {
@@ -42,6 +42,8 @@ export interface RunningFacts extends CommonFacts {
   readonly nothingRuns?: boolean | undefined;
   /** What of the system components an admission policy of the cluster refused; absent: nothing. */
   readonly systemRefused?: string | undefined;
+  /** What was done and seen of metrics-server; absent: nothing. */
+  readonly metricsServer?: MetricsServerState;
   /** Pods in the seed that cannot start. */
   readonly problems?: readonly PodProblem[];
   /** One line for each drain that goes on. */
@@ -91,6 +93,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
     ...(values.machinesOutside && { tunnel: true }),
     ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
     systemRefused: refusedOf(state),
+    metricsServer: state.metricsServer,
     draining: [...state.draining.values()],
     ...(records.length > 0 && { records, named }),
     drift: driftCondition(op, shoot),

@@ -6,6 +6,7 @@ import { recordsCondition } from '../dns/dns-outcome.ts';
 import { rollLines } from '../machines/roll.ts';
 import { strayNodes } from '../machines/stray-nodes.ts';
 import { type PodProblem, problemsText } from '../pod-problems.ts';
+import { addonsCondition } from './addons-condition.ts';
 import type { RunningFacts } from './facts.ts';
 import { NODES_LEAVING, nodesCondition, systemCondition } from './node-conditions.ts';
 import { desiredNodes, statusOf } from './status-of.ts';
@@ -77,6 +78,7 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
     ...all,
     facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
     rolling.length > 0 ? say('Rolling', true, 'MachinesOutdated', rolling.join('; ')) : undefined,
+    addonsCondition(facts, desired),
     recordsCondition(facts.records ?? [], shoot),
     facts.drift,
     facts.backup,

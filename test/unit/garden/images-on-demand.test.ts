@@ -6,12 +6,12 @@ import { ANNOTATIONS } from '../../../operator/api/group.ts';
 import { askFor } from '../../../operator/garden/images/asked.ts';
 import { imagesDirectory } from '../../../operator/garden/images/build.ts';
 import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';
+import { ImagesOnDemand } from '../../../operator/garden/images-on-demand.ts';
 import { IMAGES_ON_DEMAND } from '../../../operator/garden/seed-images.ts';
 import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
 import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
 import { programOf, TOOL_NAMES, TOOLS, type ToolName } from '../../../operator/garden/toolchain/tools.ts';
-import { VersionsOnDemand } from '../../../operator/garden/versions-on-demand.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 
@@ -25,7 +25,7 @@ const pod = (name: string, image: string) => ({
 describe('another version of Kubernetes', () => {
   let folder: string;
   let mirror: Mirror;
-  let versions: VersionsOnDemand | undefined;
+  let onDemand: ImagesOnDemand | undefined;
   let stopping: AbortController;
   let built: string[];
   /** Pods that were told something, with what. */
@@ -35,7 +35,7 @@ describe('another version of Kubernetes', () => {
   const asked = () => join(folder, 'asked');
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'coppice-versions-'));
+    folder = await mkdtemp(join(tmpdir(), 'coppice-on-demand-'));
     [stopping, built, told, compiled] = [new AbortController(), [], [], Promise.withResolvers()];
     const cache = new ToolCache(folder);
     for (const name of TOOL_NAMES.filter((one) => !OTHER.includes(one))) {
@@ -51,7 +51,7 @@ describe('another version of Kubernetes', () => {
   });
   afterEach(async () => {
     stopping.abort();
-    await versions?.stop();
+    await onDemand?.stop();
     await mirror.close();
     await rm(folder, { recursive: true, force: true });
   });
@@ -89,7 +89,7 @@ describe('another version of Kubernetes', () => {
         built.push(...names);
       },
     };
-    versions = new VersionsOnDemand({
+    onDemand = new ImagesOnDemand({
       asked: asked(),
       openToolchain: (onProgress: (event: ProgressEvent) => void) =>
         new Toolchain({ dir: folder, signal: stopping.signal, onProgress, sources }),
@@ -98,7 +98,7 @@ describe('another version of Kubernetes', () => {
       signal: stopping.signal,
       say: () => {},
     });
-    versions.start();
+    onDemand.start();
   };
   const pull = (image: string, registry: string, tag = `v${TOOLS['kubelet-1.35'].version}`) =>
     fetch(`${mirror.url}/v2/${image}/manifests/${tag}?ns=${registry}`).then(({ status }) => status);
@@ -124,6 +124,15 @@ describe('another version of Kubernetes', () => {
     await askFor(asked(), 'coppice.local/machine:v1.35.4');
     begin();
     await expect.poll(() => built.length).toBe(OTHER.length);
+  });
+
+  it('is no reason to make others: who asks for metrics-server gets that alone', async () => {
+    await rm(new ToolCache(folder).file('metrics-server'));
+    compiled.resolve();
+    begin();
+    const { version } = TOOLS['metrics-server'];
+    expect(await pull('metrics-server/metrics-server', 'registry.k8s.io', `v${version}`)).toBe(200);
+    expect(built).toEqual(['metrics-server']);
   });
 
   it('is not made for an image that nobody makes, nor kept from anybody', async () => {

@@ -4,11 +4,10 @@ import type { KubeClient } from '../kube/client.ts';
 import type { Log } from '../kube/log.ts';
 import { PODS, type Pod } from '../kube/resources.ts';
 import { askedFor } from './images/asked.ts';
-import { IMAGES_ON_DEMAND, makeVersion } from './seed-images.ts';
+import { IMAGES_ON_DEMAND, makeOnDemand, type OnDemand } from './seed-images.ts';
 import type { GardenProgress } from './status.ts';
 import type { ProgressEvent } from './toolchain/progress.ts';
 import type { Toolchain } from './toolchain/toolchain.ts';
-import type { KubernetesVersion } from './toolchain/tools.ts';
 
 /** How often people are told how far it is: each time is a write to each pod that waits. */
 const TELL_MS = 20_000;
@@ -18,7 +17,7 @@ const MINUTE_S = 60;
 export interface OnDemandOptions {
   /** Where the mirror leaves a file for each image that it was asked for and that is still to be made. */
   readonly asked: string;
-  /** Another one than the garden's: what it says is about versions on demand alone. */
+  /** Another one than the garden's: what it says is about images on demand alone. */
   readonly openToolchain: (onProgress: (event: ProgressEvent) => void) => Toolchain;
   readonly client: KubeClient;
   readonly state?: { readonly rootless?: true };
@@ -29,14 +28,14 @@ export interface OnDemandOptions {
 }
 
 /**
- * Makes versions of Kubernetes that the garden itself does not run on, each once a cluster asks for an image of it. What was asked for
- * once is made again after a restart, which costs nothing where it is in the cache.
+ * Makes images that few gardens need, for example of a Kubernetes that the garden itself does not run on, once a cluster asks for one of them.
+ * What was asked for once is made again after a restart, which costs nothing where it is in the cache.
  */
-export class VersionsOnDemand {
+export class ImagesOnDemand {
   readonly #options: OnDemandOptions;
   readonly #toolchain: Toolchain;
-  readonly #made = new Set<KubernetesVersion>();
-  #making: KubernetesVersion | undefined;
+  readonly #made = new Set<OnDemand>();
+  #making: OnDemand | undefined;
   #far = '';
   #toldAt = Number.NEGATIVE_INFINITY;
   /** Pods are told one thing after the other. */
@@ -50,8 +49,7 @@ export class VersionsOnDemand {
 
   start(): void {
     this.#ended = this.#run().catch((error: Error) => {
-      if (!this.#options.signal.aborted)
-        this.#options.log.warn({ error: error.message }, 'no version is made on demand');
+      if (!this.#options.signal.aborted) this.#options.log.warn({ error: error.message }, 'no image is made on demand');
     });
   }
 
@@ -71,36 +69,36 @@ export class VersionsOnDemand {
 
   async #makeAsked(): Promise<void> {
     const { asked, state, signal, say } = this.#options;
-    const versions = (await askedFor(asked)).map((name) => IMAGES_ON_DEMAND.get(name));
-    for (const version of new Set(versions)) {
-      if (version === undefined || this.#made.has(version)) continue;
-      this.#making = version;
+    const all = (await askedFor(asked)).map((name) => IMAGES_ON_DEMAND.get(name));
+    for (const wanted of new Set(all)) {
+      if (wanted === undefined || this.#made.has(wanted)) continue;
+      this.#making = wanted;
       this.#far = '';
-      say('images', `Kubernetes ${version} is made: a cluster has asked for it`);
-      await makeVersion(version, { toolchain: this.#toolchain, state, signal, say });
+      say('images', `${wanted.what} is made: a cluster has asked for it`);
+      await makeOnDemand(wanted, { toolchain: this.#toolchain, state, signal, say });
       if (signal.aborted) return;
       this.#making = undefined;
-      await this.#tell(version, null);
-      this.#made.add(version);
-      say('images', `Kubernetes ${version} is there`, { fraction: 1 });
+      await this.#tell(wanted, null);
+      this.#made.add(wanted);
+      say('images', `${wanted.what} is there`, { fraction: 1 });
     }
   }
 
   #progress({ tool, phase, fraction, remainingSeconds }: ProgressEvent): void {
-    const version = this.#making;
+    const making = this.#making;
     const now = performance.now();
-    if (version === undefined || phase !== 'working' || now - this.#toldAt < TELL_MS) return;
+    if (making === undefined || phase !== 'working' || now - this.#toldAt < TELL_MS) return;
     this.#toldAt = now;
     const minutes = remainingSeconds === undefined ? undefined : Math.max(1, Math.ceil(remainingSeconds / MINUTE_S));
-    const far = `Kubernetes ${version} is made on this machine${minutes === undefined ? '' : `, about ${minutes} min more`}`;
+    const far = `${making.what} is made on this machine${minutes === undefined ? '' : `, about ${minutes} min more`}`;
     this.#options.say('images', far, { tool, ...(fraction !== undefined && { fraction }) });
     if (far === this.#far) return;
     this.#far = far;
-    void this.#tell(version, far);
+    void this.#tell(making, far);
   }
 
-  #tell(version: KubernetesVersion, far: string | null): Promise<void> {
-    this.#telling = this.#telling.then(() => this.#tellPods(version, far)).catch((error: Error) => this.#untold(error));
+  #tell(made: OnDemand, far: string | null): Promise<void> {
+    this.#telling = this.#telling.then(() => this.#tellPods(made, far)).catch((error: Error) => this.#untold(error));
     return this.#telling;
   }
 
@@ -108,9 +106,9 @@ export class VersionsOnDemand {
    * Whoever asks why a cluster does not come looks at its status, and that is made of what its pods say.
    * @param far null: it is there, so that an image that cannot be pulled is one again
    */
-  async #tellPods(version: KubernetesVersion, far: string | null): Promise<void> {
+  async #tellPods(made: OnDemand, far: string | null): Promise<void> {
     const { client, signal } = this.#options;
-    const isOf = ({ spec }: Pod) => spec.containers.some(({ image = '' }) => IMAGES_ON_DEMAND.get(image) === version);
+    const isOf = ({ spec }: Pod) => spec.containers.some(({ image = '' }) => IMAGES_ON_DEMAND.get(image) === made);
     const isWaiting = ({ status }: Pod) => status?.phase === 'Pending';
     const isTold = ({ metadata }: Pod) => metadata.annotations?.[ANNOTATIONS.imageProgress] !== undefined;
     const { items } = await client.list<Pod>(PODS, { signal });

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { wantsMetricsServer } from '../../api/addons.ts';
+import { hasServed } from '../../api/shoot.ts';
+import type { Task } from '../../flow/graph.ts';
+import { APISERVICES, type KubeObject, resourceOf, SERVICEACCOUNTS } from '../../kube/resources.ts';
+import {
+  type APIService,
+  foreignMetrics,
+  METRICS_API,
+  METRICS_SERVER_APP,
+  metricsAPI,
+  metricsServer,
+  metricsServerParts,
+} from '../../shoot/metrics-server.ts';
+import type { PKIParameters } from '../../shoot/pki.ts';
+import { applySystem, inside, wantsNodes } from './inside-tasks.ts';
+import type { Operation } from './operation.ts';
+import { readyPodsOf } from './status/addons-condition.ts';
+
+/** What addons that are asked for need of the shoot's keys. */
+export const certificatesOfAddons = ({ shoot }: Operation): Pick<PKIParameters, 'metricsServer'> =>
+  wantsMetricsServer(shoot.spec) ? { metricsServer: true } : {};
+
+/**
+ * metrics-server, where it is asked for and pods run. Nothing waits for it: a change of its pods is news of the shoot, and the next operation
+ * has API servers ask it. Where there is no node any more it is taken away: an API that nobody serves keeps namespaces from being deleted.
+ */
+export function metricsServerTask(op: Operation): Task {
+  const isWanted = wantsMetricsServer(op.shoot.spec) && wantsNodes(op) && op.values.clusterNetwork !== 'none';
+  return {
+    id: 'metrics-server',
+    title: isWanted ? 'Applying metrics-server' : 'Looking for a metrics-server that nobody wants',
+    after: ['access', 'system-ready'],
+    expectedMs: isWanted ? 50 : 5,
+    run: (signal) => (isWanted ? applyIt(op, signal) : takeAway(op, signal)),
+  };
+}
+
+async function applyIt(op: Operation, signal: AbortSignal): Promise<void> {
+  const { state, pki } = op;
+  const objects = metricsServer(pki);
+  const api = metricsAPI(pki);
+  const print = printOf([...objects, api]);
+  if (state.metricsServer.applied !== print) {
+    const { client } = inside(op);
+    const foreign = foreignMetrics(
+      await client.getOrUndefined<APIService>(APISERVICES, METRICS_API, undefined, { signal }),
+    );
+    if (foreign !== undefined) {
+      state.metricsServer = { foreign };
+      return;
+    }
+    const refused = await applySystem(op, objects, signal);
+    const { served } = state.metricsServer;
+    state.metricsServer = refused === undefined ? { applied: print, ...(served && { served }) } : { refused };
+    if (refused !== undefined) return;
+  }
+  if (state.metricsServer.served === print || readyPodsOf(METRICS_SERVER_APP, inside(op).pods.list()) === 0) return;
+  const refused = await applySystem(op, [api], signal);
+  state.metricsServer = refused === undefined ? { applied: print, served: print } : { refused };
+}
+
+async function takeAway(op: Operation, signal: AbortSignal): Promise<void> {
+  const { shoot, state } = op;
+  // A new cluster has none.
+  if (state.metricsServer.gone || !hasServed(shoot)) return;
+  const { client } = inside(op);
+  const parts = metricsServerParts();
+  const [api] = parts;
+  const account = await client.getOrUndefined(SERVICEACCOUNTS, METRICS_SERVER_APP, 'kube-system', { signal });
+  if (account) {
+    const live = await client.getOrUndefined<APIService>(APISERVICES, METRICS_API, undefined, { signal });
+    for (const part of parts) {
+      if (part === api && foreignMetrics(live) !== undefined) continue;
+      await client.delete(resourceOf(part), part.metadata.name, part.metadata.namespace, { signal });
+    }
+  }
+  state.metricsServer = { gone: true };
+}
+
+const printOf = (objects: readonly KubeObject[]): string =>
+  createHash('sha256').update(JSON.stringify(objects)).digest('hex');

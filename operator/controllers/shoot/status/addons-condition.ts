@@ -1,0 +1,50 @@
+import { wantsMetricsServer } from '../../../api/addons.ts';
+import { ADDONS_READY } from '../../../api/conditions.ts';
+import { conditionIsTrue, type Pod } from '../../../kube/resources.ts';
+import { METRICS_API, METRICS_SERVER_APP } from '../../../shoot/metrics-server.ts';
+import { type Said, say } from '../../conditions.ts';
+import type { RunningFacts } from './facts.ts';
+
+/** How many pods of the cluster with that label `k8s-app` are Ready, and stay. */
+export const readyPodsOf = (app: string, pods: readonly Pod[]): number =>
+  pods.filter(
+    (pod) =>
+      pod.metadata.namespace === 'kube-system' &&
+      pod.metadata.labels?.['k8s-app'] === app &&
+      conditionIsTrue(pod, 'Ready') &&
+      !pod.metadata.deletionTimestamp,
+  ).length;
+
+/** Condition AddonsReady; undefined: none is asked for. Pure. @param desired nodes that are asked for */
+export function addonsCondition(
+  facts: Pick<RunningFacts, 'shoot' | 'inside' | 'nothingRuns' | 'metricsServer'>,
+  desired: number,
+): Said | undefined {
+  if (!wantsMetricsServer(facts.shoot.spec)) return undefined;
+  const not = (reason: string, message: string) => say(ADDONS_READY, false, reason, message);
+  if (facts.nothingRuns) return not('Simulated', 'metrics-server is not run: nodes are simulated and run no pods');
+  if (desired === 0) return not('NoNodes', 'metrics-server is run once there are nodes');
+  if (!facts.inside) return say(ADDONS_READY, 'Unknown', 'NotObserved', 'to be seen once the API server answers');
+  const { foreign, refused, served } = facts.metricsServer ?? {};
+  if (foreign !== undefined)
+    return not(
+      'OthersServe',
+      `metrics-server is not run: ${foreign} serves ${METRICS_API} already; delete that APIService, or take addons.metricsServer out of the spec`,
+    );
+  if (refused !== undefined)
+    return not(
+      'RefusedByAdmission',
+      `an admission policy of the cluster refuses metrics-server; leave kube-system out of it: ${refused}`,
+    );
+  if (readyPodsOf(METRICS_SERVER_APP, facts.inside.pods) === 0 || served === undefined)
+    return not(
+      'Starting',
+      'metrics-server is not Ready yet: it asks kubelets for half a minute first; where its image is still to be made on this machine, that takes minutes',
+    );
+  return say(
+    ADDONS_READY,
+    true,
+    'Serving',
+    'metrics-server serves: kubectl top and HorizontalPodAutoscalers have figures',
+  );
+}

@@ -1,0 +1,288 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dump, load, loadAll } from 'js-yaml';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { isTrue } from '../../operator/api/conditions.ts';
+import { ANNOTATIONS, API_VERSION } from '../../operator/api/group.ts';
+import type { Shoot } from '../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import {
+  buildOperatorImage,
+  operatorImageName,
+} from '../../operator/garden/images/operator-image/build-operator-image.ts';
+import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
+import type { KubeClient } from '../../operator/kube/client.ts';
+import { execInPod } from '../../operator/kube/pod-exec.ts';
+import {
+  CRDS,
+  DEPLOYMENTS,
+  type KubeObject,
+  LEASES,
+  type Lease,
+  PODS,
+  type Pod,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from '../../operator/kube/resources.ts';
+import { type CloudBeside, sourcesOfCloud, valuesWithCloud } from '../kit/cloud/beside-operator.ts';
+import {
+  clusterClient,
+  deleteCluster,
+  e2e,
+  follow,
+  gardenClient,
+  kubeconfigFile,
+  makeCluster,
+  type Name,
+  ok,
+  PATIENCE_MS,
+  untilReady,
+} from '../kit/garden.ts';
+import { type CommandResult, runCommand } from '../kit/run.ts';
+import { testTools } from '../kit/tools.ts';
+
+const CHART = 'charts/coppice';
+const NAMESPACE = 'coppice-system';
+const OPERATOR = 'coppice-operator';
+const WORKER_CLUSTERS = 'workerclusters.multi-cluster.demo.io';
+/** A field that the release before did not have yet. */
+const LATER_FIELD = 'ttl';
+const HELM_MS = 5 * 60_000;
+/** Of the container, in bytes, under either kind of cgroups. */
+const PEAK_MEMORY = `
+const read = (name) => { try { return require('node:fs').readFileSync('/sys/fs/cgroup/' + name, 'utf8') } catch {} };
+console.log(read('memory.peak') ?? read('memory/memory.max_usage_in_bytes'))`;
+
+e2e('the operator as a pod, by the chart', () => {
+  /** The cluster that is a garden of its own, and the seed of its clusters. */
+  let platform: Name;
+  let client: KubeClient;
+  let kubeconfig: string;
+  let folder: string;
+  let helm: (...args: string[]) => Promise<CommandResult>;
+  const inner: Name = { name: 'inner', namespace: 'default' };
+
+  const fieldsOf = ({ spec }: KubeObject): string[] =>
+    Object.keys(spec.versions[0].schema.openAPIV3Schema.properties.spec.properties);
+  const crd = () => client.get(CRDS, WORKER_CLUSTERS);
+  const leader = async () => (await client.get<Lease>(LEASES, OPERATOR, NAMESPACE)).spec!.holderIdentity!;
+  const operators = async () =>
+    (
+      await client.list<Pod>(PODS, { namespace: NAMESPACE, labelSelector: 'app.kubernetes.io/name=coppice' })
+    ).items.filter(({ metadata }) => !metadata.deletionTimestamp);
+  const untilThere = async <R>(
+    { namespace, name }: Name,
+    is: (found?: WorkerCluster) => R | undefined | false,
+    what: string,
+  ): Promise<R> => {
+    const all = await follow<WorkerCluster>(client, WORKERCLUSTERS);
+    const found = () => all.get(`${namespace}/${name}`);
+    return all.waitFor(() => is(found()), {
+      timeoutMs: PATIENCE_MS,
+      what: () => `cluster ${name} ${what}: ${JSON.stringify(found()?.status, undefined, 1)}`,
+    });
+  };
+  const untilInner = <R>(is: (found?: WorkerCluster) => R | undefined | false, what: string) =>
+    untilThere(inner, is, what);
+  /** What the fake cloud in a replica's pod says of itself, once it has begun. */
+  const cloudBeside = async (pod: string): Promise<CloudBeside> => {
+    const log = async () => {
+      const path = `/api/v1/namespaces/${NAMESPACE}/pods/${pod}/log`;
+      const said = await client.request<unknown>('GET', path, { query: { container: 'cloud' } });
+      const text = typeof said === 'string' ? said : JSON.stringify(said);
+      return text.split('\n').find((line) => line.startsWith('{'));
+    };
+    await expect.poll(log, { timeout: PATIENCE_MS }).toBeTruthy();
+    return JSON.parse((await log())!) as CloudBeside;
+  };
+  const isReady = (nodes: number) => (found?: WorkerCluster) =>
+    found?.status?.observedGeneration === found?.metadata.generation &&
+    isTrue(found?.status?.conditions, 'Ready') &&
+    found?.status?.nodes?.ready === nodes;
+
+  /** The chart as the release before had it: other CRDs, and no Jobs. */
+  async function previousChart(): Promise<string> {
+    const previous = join(folder, 'previous');
+    await cp(CHART, previous, { recursive: true });
+    await rm(join(previous, 'templates/jobs'), { recursive: true });
+    const edit = async (name: string, change: (object: any) => void) => {
+      const object = load(await readFile(join(previous, name), 'utf8'));
+      change(object);
+      await writeFile(join(previous, name), dump(object));
+    };
+    await edit('Chart.yaml', (chart) => Object.assign(chart, { version: '0.1.9' }));
+    await edit('crds/workerclusters.yaml', ({ spec }) => {
+      delete spec.versions[0].schema.openAPIV3Schema.properties.spec.properties[LATER_FIELD];
+    });
+    return previous;
+  }
+
+  /** Profile and Seed of the inner garden. Its clusters have ranges that are not those of the cluster they are hosted in. */
+  async function setUpGarden(): Promise<void> {
+    const profile = (loadAll(await readFile('profiles/simulated.yaml', 'utf8')) as KubeObject[])[0]!;
+    Object.assign(profile.spec.defaults, { pods: '10.160.0.0/12', services: '10.128.0.0/16' });
+    await client.apply(profile);
+    const { status } = await gardenClient().get<Shoot>(SHOOTS, platform.name, platform.namespace);
+    const { pods, services } = status!.networking!;
+    await client.apply({
+      apiVersion: API_VERSION,
+      kind: 'Seed',
+      metadata: { name: 'here' },
+      spec: {
+        provider: { type: 'local', region: 'local' },
+        networks: { pods: first(pods), services: first(services) },
+        exposure: { type: 'ClusterIP' },
+      },
+    });
+  }
+  const first = (ranges: string | string[] | undefined) => [ranges ?? []].flat()[0];
+
+  beforeAll(async () => {
+    platform = await makeCluster({ dataPlaneNodes: 2 });
+    folder = await mkdtemp(join(tmpdir(), 'coppice-chart-'));
+    const toolchain = new Toolchain({ dir: inject('tools') });
+    try {
+      // Where the garden's mirror takes images from, and so all its machines.
+      await buildOperatorImage(await operatorImageName(), toolchain);
+    } finally {
+      await toolchain.close();
+    }
+    const { helm: program } = await testTools('helm');
+    await untilReady(platform);
+    client = await clusterClient(platform);
+    const file = await kubeconfigFile(platform);
+    kubeconfig = await readFile(file, 'utf8');
+    const env = { PATH: process.env.PATH, HOME: folder, KUBECONFIG: file };
+    helm = (...args) => runCommand(program, [...args, '--namespace', NAMESPACE], { env, timeoutMs: HELM_MS });
+    await client.create({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: NAMESPACE, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+    });
+  });
+  afterAll(async () => {
+    if (platform) await deleteCluster(platform);
+    if (folder) await rm(folder, { recursive: true, force: true });
+  });
+
+  it('is installed of an older chart, with two replicas of which one leads', async () => {
+    ok(await helm('install', 'coppice', await previousChart(), '--wait', '--timeout', '4m'));
+    const pods = await operators();
+    expect(pods).toHaveLength(2);
+    expect(pods.map(({ metadata }) => metadata.name)).toContain(await leader());
+    expect(fieldsOf(await crd())).not.toContain(LATER_FIELD);
+  });
+
+  it('makes a cluster whose control plane runs beside it', async () => {
+    await setUpGarden();
+    await client.apply({
+      apiVersion: API_VERSION,
+      kind: 'WorkerCluster',
+      metadata: inner,
+      spec: { cloudProvider: 'simulated', controlPlaneNodes: 1, dataPlaneNodes: 2 },
+    });
+    await untilInner(isReady(2), 'to be Ready');
+    const planes = await client.list<Pod>(PODS, { namespace: 'shoot--default--inner' });
+    expect(planes.items.map(({ metadata }) => metadata.name).join()).toContain('kube-apiserver');
+  });
+
+  it('goes on when the replica that leads is killed', async () => {
+    const before = await leader();
+    await client.delete(PODS, before, NAMESPACE, { gracePeriodSeconds: 0 });
+    const leases = await follow<Lease>(client, LEASES, { namespace: NAMESPACE });
+    await leases.waitFor(
+      () => {
+        const holder = leases.get(`${NAMESPACE}/${OPERATOR}`)?.spec?.holderIdentity;
+        return Boolean(holder) && holder !== before;
+      },
+      { timeoutMs: PATIENCE_MS, what: 'another replica to lead' },
+    );
+    await client.mergePatch(WORKERCLUSTERS, inner.name, inner.namespace, { spec: { dataPlaneNodes: 3 } });
+    await untilInner(isReady(3), 'to have three nodes');
+  });
+
+  it('is upgraded with CRDs that have changed, and clusters keep running', async () => {
+    const { metadata } = (await untilInner((found) => found, 'to be there')) as WorkerCluster;
+    await client.apply(await sourcesOfCloud(NAMESPACE));
+    const values = join(folder, 'values.yaml');
+    await writeFile(values, dump(valuesWithCloud(await operatorImageName())));
+    ok(await helm('upgrade', 'coppice', CHART, '--values', values, '--wait', '--timeout', '4m'));
+    expect(fieldsOf(await crd())).toContain(LATER_FIELD);
+    await client.mergePatch(WORKERCLUSTERS, inner.name, inner.namespace, { spec: { [LATER_FIELD]: '1000h' } });
+    const found = await untilInner((one) => one?.spec.ttl === '1000h' && isReady(3)(one) && one, 'to have a ttl');
+    expect(found.metadata.uid).toBe(metadata.uid);
+    ok(await helm('test', 'coppice'));
+  });
+
+  it("makes and takes down a cluster of a cloud by Pulumi's engine, with plugins that were put there", async () => {
+    const pod = await leader();
+    const cloud = await cloudBeside(pod);
+    const [profile] = loadAll(await readFile('profiles/aws.yaml', 'utf8')) as KubeObject[];
+    Object.assign(profile!.spec, { providerConfig: { endpoints: cloud.endpoints } });
+    await client.apply(profile!);
+    const metadata = { name: 'aws', namespace: 'default' };
+    await client.create({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: cloud.credentials });
+    await client.apply({
+      apiVersion: API_VERSION,
+      kind: 'CredentialsBinding',
+      metadata,
+      provider: { type: 'aws' },
+      credentialsRef: { apiVersion: 'v1', kind: 'Secret', ...metadata },
+    });
+    const blue = { name: 'blue', namespace: 'default' };
+    await client.apply({
+      apiVersion: API_VERSION,
+      kind: 'WorkerCluster',
+      metadata: blue,
+      spec: { cloudProvider: 'aws', dataPlaneNodes: 2, credentialsRef: { name: 'aws' } },
+    });
+    await untilThere(blue, (found) => isTrue(found?.status?.conditions, 'InfrastructureReady'), 'to be made');
+    await client.delete(WORKERCLUSTERS, blue.name, blue.namespace);
+    await untilThere(blue, (found) => !found, 'to be taken down');
+    expect(await leader()).toBe(pod);
+
+    // All of it ran in this pod: the operator, worker, engine and plugin.
+    const [operator] = (await operators()).filter(({ metadata: { name } }) => name === pod);
+    const { resources } = operator!.spec!.containers[0]!;
+    const target = { namespace: NAMESPACE, pod, container: 'operator' };
+    const peak = Number(await execInPod(kubeconfig, target, ['node', '-e', PEAK_MEMORY], PATIENCE_MS));
+    console.log(
+      `memory of the leader at its peak: ${Math.round(peak / 2 ** 20)} MiB, limit ${resources?.limits?.memory}`,
+    );
+    expect(peak).toBeLessThan(2 ** 31);
+    const write = [
+      'node',
+      '-e',
+      "try { require('node:fs').writeFileSync('/opt/coppice/x', '') } catch (e) { console.log(e.code) }",
+    ];
+    expect(await execInPod(kubeconfig, target, write, PATIENCE_MS)).toContain('EROFS');
+  });
+
+  it('is rolled back, and takes back nothing of what CRDs have', async () => {
+    ok(await helm('rollback', 'coppice', '1', '--wait', '--timeout', '4m'));
+    expect(fieldsOf(await crd())).toContain(LATER_FIELD);
+    expect((await untilInner((found) => found, 'to be there')).spec.ttl).toBe('1000h');
+    // As a newer release would have left them. Revision 2 has the Job, which runs when that is gone back to.
+    await client.mergePatch(CRDS, WORKER_CLUSTERS, undefined, {
+      metadata: { annotations: { [ANNOTATIONS.release]: '99.0.0' } },
+    });
+    ok(await helm('rollback', 'coppice', '2', '--wait', '--timeout', '4m'));
+    expect((await crd()).metadata.annotations?.[ANNOTATIONS.release]).toBe('99.0.0');
+  });
+
+  it('is not uninstalled while a cluster is there, and is when it is gone', async () => {
+    const refused = await helm('uninstall', 'coppice');
+    expect(refused.code).not.toBe(0);
+    expect(refused.stdout + refused.stderr).toContain('1 cluster is left: WorkerCluster default/inner. Delete');
+    expect(await operators()).toHaveLength(2);
+
+    await client.delete(WORKERCLUSTERS, inner.name, inner.namespace);
+    await untilInner((found) => !found, 'to be gone');
+    ok(await helm('uninstall', 'coppice', '--wait'));
+    expect(await client.getOrUndefined(DEPLOYMENTS, OPERATOR, NAMESPACE)).toBeUndefined();
+    // Helm leaves CRDs, and with them what people wrote.
+    const ours = (await client.list(CRDS)).items.filter(({ spec }) => spec.group === 'multi-cluster.demo.io');
+    expect(ours).toHaveLength((await readdir(`${CHART}/crds`)).length);
+  });
+});

@@ -1,0 +1,135 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { load, loadAll } from 'js-yaml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { crds } from '../../../operator/api/crd.ts';
+import type { KubeObject } from '../../../operator/api/meta.ts';
+import { OPERATOR_REPOSITORY } from '../../../operator/garden/images/operator-image/build-operator-image.ts';
+import { ToolCache, toolsDirectory } from '../../../operator/garden/toolchain/cache.ts';
+
+const CHART = 'charts/coppice';
+const values = load(readFileSync(`${CHART}/values.yaml`, 'utf8')) as Record<string, any>;
+const chart = load(readFileSync(`${CHART}/Chart.yaml`, 'utf8')) as Record<string, string>;
+/** Helm is a tool of late end-to-end tests: where it was not made yet, they are what renders the chart. */
+const helm = await new ToolCache(toolsDirectory()).find('helm');
+
+describe('values', () => {
+  it('name the image that npm run image makes', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect(values.image.repository).toBe(OPERATOR_REPOSITORY);
+    expect(chart.appVersion).toBe(version);
+  });
+
+  it('have a schema that knows each of them, and no others', () => {
+    const schema = JSON.parse(readFileSync(`${CHART}/values.schema.json`, 'utf8')) as Schema;
+    const missing = (value: unknown, known: Schema | undefined, path: string): string[] => {
+      if (!known) return [path];
+      if (known.additionalProperties !== false || typeof value !== 'object' || value === null) return [];
+      return Object.entries(value).flatMap(([key, inner]) => missing(inner, known.properties?.[key], `${path}.${key}`));
+    };
+    expect(missing(values, schema, '')).toEqual([]);
+    const unused = Object.keys(schema.properties ?? {}).filter((name) => !(name in values) && name !== 'global');
+    expect(unused).toEqual([]);
+  });
+});
+
+interface Schema {
+  additionalProperties?: unknown;
+  properties?: Record<string, Schema>;
+}
+
+describe.skipIf(!helm)('the chart, rendered by Helm', () => {
+  let home: string;
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'coppice-helm-'));
+  });
+  afterAll(() => rm(home, { recursive: true, force: true }));
+
+  const render = async (...sets: string[]): Promise<KubeObject[]> => {
+    const args = ['template', 'coppice', CHART, '--namespace', 'platform', ...sets.flatMap((one) => ['--set', one])];
+    const env = { PATH: process.env.PATH, HOME: home };
+    const { stdout } = await promisify(execFile)(helm!, args, { env, maxBuffer: 1 << 25 });
+    return (loadAll(stdout) as KubeObject[]).filter(Boolean);
+  };
+  const all = ['serviceMonitor', 'prometheusRule', 'dashboards'].map((name) => `monitoring.${name}.enabled=true`);
+  const podsOf = (objects: KubeObject[]) =>
+    objects.flatMap((object) =>
+      object.kind === 'Pod' ? [object.spec] : object.spec?.template?.spec ? [object.spec.template.spec] : [],
+    );
+
+  it('has every pod run as the Pod Security Standard "restricted" asks, without a file system to write to', async () => {
+    const pods = podsOf(await render());
+    expect(pods).toHaveLength(4);
+    for (const { securityContext, containers, volumes } of pods) {
+      expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+      for (const container of containers) {
+        expect(container.securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+        expect(container.image).toBe(`${values.image.repository}:${chart.appVersion}`);
+        expect(container.resources.limits.memory).toBeDefined();
+        expect(container.resources.requests.cpu).toBeDefined();
+      }
+      for (const volume of volumes) expect(volume.emptyDir.sizeLimit, volume.name).toBeDefined();
+    }
+  });
+
+  it('gives Jobs rights to what they do and to nothing else', async () => {
+    const objects = await render();
+    const rules = (name: string) =>
+      objects.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)!.rules;
+    expect(rules('coppice-uninstall')).toEqual([
+      { apiGroups: ['multi-cluster.demo.io'], resources: ['workerclusters', 'shoots'], verbs: ['list'] },
+    ]);
+    const [ours, making] = rules('coppice-crds');
+    expect(ours.resourceNames.sort()).toEqual(
+      crds()
+        .map(({ metadata }) => metadata.name)
+        .sort(),
+    );
+    expect([ours.verbs, making.verbs]).toEqual([['get', 'update'], ['create']]);
+    const hooks = objects.filter(({ kind }) => kind === 'Job');
+    expect(hooks.map(({ metadata }) => metadata.annotations!['helm.sh/hook']).sort()).toEqual([
+      'pre-delete',
+      'pre-install,pre-upgrade,pre-rollback',
+    ]);
+  });
+
+  it("chooses the operator's pods, and no Job's, for Service, budget and network policy", async () => {
+    const objects = await render(...all);
+    const of = (kind: string) =>
+      objects.find((object) => object.kind === kind && object.metadata.name.startsWith('coppice-operator'))!;
+    const labels = of('Deployment').spec.template.metadata.labels;
+    const chosen = [
+      of('Service').spec.selector,
+      of('PodDisruptionBudget').spec.selector.matchLabels,
+      of('NetworkPolicy').spec.podSelector.matchLabels,
+      of('Deployment').spec.selector.matchLabels,
+    ];
+    for (const selector of chosen) {
+      expect(labels).toMatchObject(selector);
+      for (const job of objects.filter(({ kind }) => kind === 'Job' || kind === 'Pod'))
+        expect((job.spec.template ?? job).metadata.labels).not.toMatchObject(selector);
+    }
+    expect(of('Service').metadata.labels).toMatchObject(of('ServiceMonitor').spec.selector.matchLabels);
+    expect(of('PrometheusRule').spec.groups[0].rules.length).toBeGreaterThan(3);
+    const dashboards = objects.find(({ metadata }) => metadata.name === 'coppice-dashboards')!;
+    expect(JSON.parse((dashboards.data as Record<string, string>)['operator.json']!).uid).toBe('coppice-operator');
+  });
+
+  it('has no budget for a single replica, which nobody could evict', async () => {
+    const kinds = (await render('replicas=1')).map(({ kind }) => kind);
+    expect(kinds).not.toContain('PodDisruptionBudget');
+  });
+
+  it('refuses values that it does not know, and says which', async () => {
+    await expect(render('image.repositry=x')).rejects.toThrow(/repositry/);
+    await expect(render('replicas=0')).rejects.toThrow(/replicas/);
+  });
+});
