@@ -128,8 +128,11 @@ it('wakes a cluster that is not its own for work, without a word in its spec, an
 
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
   await expect.poll(order, PATIENCE).toBe('none');
-  const done = (await policy())!.status!.decisions!.filter(({ action }) => action !== 'Refuse');
-  expect(done.map(({ action, cluster }) => [action, cluster])).toEqual([
+  const decided = async () =>
+    ((await policy())?.status?.decisions ?? [])
+      .filter(({ action }) => action !== 'Refuse')
+      .map(({ action, cluster }) => [action, cluster]);
+  await expect.poll(decided, PATIENCE).toEqual([
     ['Sleep', 'own'],
     ['Wake', 'own'],
   ]);
