@@ -70,8 +70,7 @@ function deployment(args: string[], replicas: number): KubeObject {
         spec: {
           serviceAccountName: KONNECTIVITY_AGENT,
           automountServiceAccountToken: false,
-          // Webhooks may be at a name, which the machine's resolver knows.
-          // At SIGTERM it takes no new connection and serves those that it has for all of this time.
+          // Its resolver is the machine's, which knows the names of webhooks. Told to end, it serves the connections that it has for all of its grace period.
           ...SYSTEM_POD,
           securityContext: asNobody({ fsGroup: NOBODY }),
           ...(replicas > 1 && { affinity: apart(LABELS) }),

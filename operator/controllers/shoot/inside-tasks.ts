@@ -141,13 +141,17 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
           ]
         : []),
     ];
-    const print = createHash('sha256').update(JSON.stringify(objects)).digest('hex');
+    const print = printOf(objects);
     if (state.systemApplied === print) return;
     const refused = await applySystem(op, objects, signal);
     state.systemRefused = refused;
     if (refused === undefined) state.systemApplied = print;
   },
 });
+
+/** Fingerprint of what is applied inside of the cluster, by which the same is not applied again. */
+export const printOf = (objects: readonly KubeObject[]): string =>
+  createHash('sha256').update(JSON.stringify(objects)).digest('hex');
 
 /**
  * In a cluster that has served, a refusal by its own admission policy keeps no machine from being made: the rest is applied.

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { wantsMetricsServer } from '../../api/addons.ts';
 import { hasServed } from '../../api/shoot.ts';
 import type { Task } from '../../flow/graph.ts';
-import { APISERVICES, type KubeObject, resourceOf, SERVICEACCOUNTS } from '../../kube/resources.ts';
+import { APISERVICES, resourceOf, SERVICEACCOUNTS } from '../../kube/resources.ts';
 import {
   type APIService,
   foreignMetrics,
@@ -13,7 +12,7 @@ import {
   metricsServerParts,
 } from '../../shoot/metrics-server.ts';
 import type { PKIParameters } from '../../shoot/pki.ts';
-import { applySystem, inside, wantsNodes } from './inside-tasks.ts';
+import { applySystem, inside, printOf, wantsNodes } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
 import { readyPodsOf } from './status/addons-condition.ts';
 
@@ -77,6 +76,3 @@ async function takeAway(op: Operation, signal: AbortSignal): Promise<void> {
   }
   state.metricsServer = { gone: true };
 }
-
-const printOf = (objects: readonly KubeObject[]): string =>
-  createHash('sha256').update(JSON.stringify(objects)).digest('hex');

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { MachineVolumes } from '../../../providers/contract.ts';
 import type { Task } from '../../flow/graph.ts';
-import { type KubeObject, STORAGECLASSES } from '../../kube/resources.ts';
+import { STORAGECLASSES } from '../../kube/resources.ts';
 import { machineStorageClass, provisioner, provisionerAccess } from '../../shoot/machine-volumes.ts';
-import { applySystem, inside, wantsNodes } from './inside-tasks.ts';
+import { applySystem, inside, printOf, wantsNodes } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
 
 /**
@@ -35,7 +34,7 @@ export function volumeTasks(op: Operation): Task[] {
 }
 
 async function applyAccess(op: Operation, volumes: MachineVolumes, signal: AbortSignal): Promise<void> {
-  if (op.state.volumesApplied === printOf(volumes)) return;
+  if (op.state.volumesApplied === printOfVolumes(volumes)) return;
   const { items } = await inside(op).client.list(STORAGECLASSES, { signal });
   op.state.volumesRefused = await applySystem(
     op,
@@ -46,12 +45,10 @@ async function applyAccess(op: Operation, volumes: MachineVolumes, signal: Abort
 
 async function applyProvisioner(op: Operation, volumes: MachineVolumes, signal: AbortSignal): Promise<void> {
   const { state } = op;
-  if (state.volumesApplied === printOf(volumes)) return;
+  if (state.volumesApplied === printOfVolumes(volumes)) return;
   state.volumesRefused ??= await applySystem(op, [provisioner(volumes)], signal);
-  if (state.volumesRefused === undefined) state.volumesApplied = printOf(volumes);
+  if (state.volumesRefused === undefined) state.volumesApplied = printOfVolumes(volumes);
 }
 
-const printOf = (volumes: MachineVolumes): string => {
-  const objects: KubeObject[] = [...provisionerAccess(volumes), provisioner(volumes)];
-  return createHash('sha256').update(JSON.stringify(objects)).digest('hex');
-};
+const printOfVolumes = (volumes: MachineVolumes): string =>
+  printOf([...provisionerAccess(volumes), provisioner(volumes)]);
