@@ -15,6 +15,8 @@ export async function leftOvers(directory: StateDirectory): Promise<string[]> {
     const [commandLine, environment, groups] = await Promise.all(
       ['cmdline', 'environ', 'cgroup'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
     );
+    // One without a command line has ended; the kernel keeps its number until init asks for it, which takes time on a busy machine.
+    if (commandLine === '') continue;
     const isOurs =
       commandLine!.includes(root) ||
       environment!.split('\0').includes(`COPPICE_HOME=${home}`) ||
