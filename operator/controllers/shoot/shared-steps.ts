@@ -28,7 +28,7 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
   const found = await namespaceIn(op.seed, op.values.namespace, signal);
   const stranger = strangerIn(found, op.shoot, op.world.gardenID);
   if (stranger) throw notOurs(op.seed.name, op.values.namespace, stranger);
-  const object = namespace(op.values);
+  const object = namespace(op.values, op.provider.privilegedInSeed ? 'privileged' : 'restricted');
   object.metadata.annotations = {
     ...object.metadata.annotations,
     [VNI_ANNOTATION]: String(op.vni),
