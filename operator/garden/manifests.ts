@@ -7,6 +7,7 @@ import { installManifests } from '../api/install.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isNotFound, KubeApiError } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
+import { podSecurityLabels } from '../kube/pod-security.ts';
 import { CRDS, type KubeObject, NODES, type Node } from '../kube/resources.ts';
 import type { Ranges } from './ranges.ts';
 import { storageClass } from './volumes.ts';
@@ -31,7 +32,11 @@ export const localSeed = (ranges: Ranges, imageMirror: string, rootless = false)
 
 /** The Seed that is another cluster, and the Secret with its kubeconfig. */
 export const foreignSeed = (kubeconfig: string, networks: { pods: string; services: string }): KubeObject[] => [
-  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SEED_SECRET.namespace } },
+  {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: SEED_SECRET.namespace, labels: podSecurityLabels('restricted') },
+  },
   {
     apiVersion: 'v1',
     kind: 'Secret',

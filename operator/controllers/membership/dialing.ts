@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { addressList } from '../../api/address-range.ts';
 import type { Endpoint, HubType } from '../../hubs/contract.ts';
 
-/** One end of the line between a hub and a cluster. */
+/** One end of the connection between a hub and a cluster. */
 export interface End {
   /** Who it is, for example `Hub production`. */
   readonly who: string;
@@ -10,10 +10,10 @@ export interface End {
 }
 
 /**
- * Why the line between a hub and a cluster cannot be, a sentence that names both ends and what to set; undefined: nothing speaks against
+ * Why a hub and a cluster cannot be connected, a sentence that names both ends and what to set; undefined: nothing speaks against
  * it. Pure: what a firewall does is not known here. An address of the loopback is reached by who is on the same machine, and by a proxy.
  */
-export function whyNoLine(dials: ReturnType<HubType['dials']>, hub: End, member: End): string | undefined {
+export function whyUnreachable(dials: ReturnType<HubType['dials']>, hub: End, member: End): string | undefined {
   if (dials === 'HubToMember' || dials === 'Both') {
     const why = whyNotDialled(hub, member);
     if (why) return `${why}: set member.endpoint of the Hub, or member.proxyURL`;

@@ -283,7 +283,7 @@ it('another cluster at the same address ends the line before anybody writes to i
     ended = true;
   });
   theirs.put('/api/v1/namespaces/kube-system', { metadata: { name: 'kube-system', uid: 'imposter' } });
-  theirs.hangUp();
+  theirs.disconnect();
   await noticed(() => ended && open.get(key) === undefined);
   expect(facts(key)?.refusal?.reason).toBe('NotReachable');
   expect((await look(key)).refusal?.reason).toBe('OtherCluster');

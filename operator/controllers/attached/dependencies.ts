@@ -8,7 +8,7 @@ import type { Receipts } from '../../kube/receipt.ts';
 import type { AttachedRecord } from './record.ts';
 
 /** What the controller of attached clusters works with. */
-export interface AttachedWorld {
+export interface AttachedDependencies {
   readonly garden: KubeClient;
   /** The operator's namespace: what is attached there, administrators attach. */
   readonly namespace: string;
