@@ -91,7 +91,10 @@ async function main(): Promise<void> {
 
   const registry = new Registry();
   processMetrics(registry);
-  const requests = registry.counter('coppice_api_requests_total', 'Requests to the garden by method and answer.');
+  const requests = registry.counter('coppice_api_requests_total', 'Requests to the garden by method and answer.', [
+    'method',
+    'code',
+  ]);
   const file = env.COPPICE_GARDEN_KUBECONFIG;
   const more = {
     onRequest: ({ method, status }: { method: string; status: number }) =>
