@@ -65,6 +65,11 @@ e2e('backups of the etcd of a hosted cluster', () => {
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
   };
 
+  /** What the cluster's Secret says. */
+  const password = async (): Promise<string> => {
+    const { data } = await (await clusterClient(cluster)).get<Secret>(SECRETS, 'kept', 'default');
+    return Buffer.from(data!.what!, 'base64').toString();
+  };
   /** Names of the keys that API servers have for Secrets; they write with the first. */
   const keyNames = async (): Promise<string[]> => {
     const { data } = await gardenClient().get<Secret>(SECRETS, COMPONENTS.apiServer, seedNamespace(cluster));
@@ -166,16 +171,12 @@ e2e('backups of the etcd of a hosted cluster', () => {
     expect(earlier).toHaveLength(1);
     const operation = { metadata: { annotations: { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' } } };
     await gardenClient().mergePatch(SHOOTS, cluster.name, cluster.namespace, operation);
-    const read = async () => {
-      const { data } = await (await clusterClient(cluster)).get<Secret>(SECRETS, 'kept', 'default');
-      return Buffer.from(data!.what!, 'base64').toString();
-    };
     const events = await follow<KubeObject>(gardenClient(), EVENTS, { namespace: cluster.namespace });
     await events.waitFor(
       () => events.list().find((e) => e.reason === 'SecretsEncrypted' && e.involvedObject?.name === cluster.name),
       { timeoutMs: PATIENCE_MS, what: 'Secrets to be encrypted with another key' },
     );
-    expect(await read()).toBe(PASSWORD);
+    expect(await password()).toBe(PASSWORD);
     const { annotations } = (await gardenClient().get(SHOOTS, cluster.name, cluster.namespace)).metadata;
     expect(annotations).not.toHaveProperty([ANNOTATIONS.operation]);
     // The earlier one is read still, as long as there are snapshots of its time.
@@ -217,8 +218,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     const restored = await (await clusterClient(cluster)).get(CONFIGMAPS, 'kept', 'default');
     expect(restored.data).toEqual({ what: 'a treasure' });
     // The snapshot is from before the key that the cluster writes with now.
-    const { data } = await (await clusterClient(cluster)).get<Secret>(SECRETS, 'kept', 'default');
-    expect(Buffer.from(data!.what!, 'base64').toString()).toBe(PASSWORD);
+    expect(await password()).toBe(PASSWORD);
     // What is written from now on is newer than all that was ever seen of it.
     expect((await list(cluster, '--now')).at(-1)?.revision).toBeGreaterThan(1_000_000_000);
   });

@@ -170,7 +170,6 @@ export function reconcileTasks(op: Operation): Task[] {
     systemReadyTask(op, ['scheduler']),
     ...volumeTasks(op),
     metricsServerTask(op),
-    encryptionTask(op),
     {
       id: 'control-plane-ready',
       title: 'Waiting for the control plane',
@@ -193,6 +192,7 @@ export function reconcileTasks(op: Operation): Task[] {
         });
       },
     },
+    encryptionTask(op),
   ];
 }
 
