@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
+import { nthAddress } from '../api/address-range.ts';
 import { API_VERSION } from '../api/group.ts';
 import { installManifests } from '../api/install.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -141,4 +142,4 @@ export async function networksOf(seed: KubeClient): Promise<{ pods: string; serv
 }
 
 /** A node's part of the range, to the /16 that it was most likely cut from. */
-const widen = (range: string): string => `${range.split('.').slice(0, 2).join('.')}.0.0/16`;
+const widen = (range: string): string => `${nthAddress(range.replace(/\/.*$/, '/16'), 0)}/16`;

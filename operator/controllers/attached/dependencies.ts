@@ -1,4 +1,4 @@
-import type { BlockList } from 'node:net';
+import type { AddressList } from '../../api/address-range.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -21,7 +21,7 @@ export interface AttachedDependencies {
   /** Clusters of the platform: where they are, and which they are (UID of kube-system -> in words). */
   platform(): { readonly servers: readonly string[]; readonly identities: ReadonlyMap<string, string> };
   /** Internal networks that tenants may attach clusters of. */
-  readonly allowed: BlockList;
+  readonly allowed: AddressList;
   /** In [0, 1). */
   random(): number;
   /** Says that a key should be worked on. */

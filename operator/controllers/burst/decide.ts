@@ -211,7 +211,9 @@ export function tellDecisions(deps: BurstDependencies, policy: BurstPolicy, fres
   for (const { action, source, cluster, why, dryRun } of fresh) {
     const text = [dryRun && 'dry run', cluster && `WorkerCluster ${cluster}`, source, why].filter(Boolean).join(': ');
     deps.record(policy, TYPES[action], REASONS[action], text);
-    deps.metrics.counter('coppice_burst_decisions_total', 'Decisions of BurstPolicies by action.').inc({ action });
+    deps.metrics
+      .counter('coppice_burst_decisions_total', 'Decisions of BurstPolicies by action.', ['action'])
+      .inc({ action });
   }
 }
 

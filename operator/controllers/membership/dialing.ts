@@ -1,4 +1,5 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { addressList } from '../../api/address-range.ts';
 import type { Endpoint, HubType } from '../../hubs/contract.ts';
 
 /** One end of the connection between a hub and a cluster. */
@@ -41,13 +42,7 @@ function hostOf({ server }: Endpoint): string | undefined {
   return new URL(server).hostname.replace(/^\[|\]$/g, '') || undefined;
 }
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8);
-LOOPBACK.addAddress('::1', 'ipv6');
+const LOOPBACK = addressList(['127.0.0.0/8', '::1/128']);
 
-const isLoopback = (host: string): boolean => {
-  const family = isIP(host);
-  return family === 0
-    ? host === 'localhost' || host.endsWith('.localhost')
-    : LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
-};
+const isLoopback = (host: string): boolean =>
+  isIP(host) === 0 ? host === 'localhost' || host.endsWith('.localhost') : LOOPBACK.has(host);
