@@ -6,6 +6,7 @@ import { wireBurst } from './controllers/burst/wiring.ts';
 import { wireCloudProfiles } from './controllers/cloudprofile/wiring.ts';
 import { type CoreOptions, openCore, type Part } from './controllers/core.ts';
 import { wireCredentials } from './controllers/credentials/wiring.ts';
+import { wireKubeconfigs } from './controllers/kubeconfigs/wiring.ts';
 import { wireManaged } from './controllers/managed/wiring.ts';
 import { wireHubs } from './controllers/membership/wiring.ts';
 import { wireQuotas } from './controllers/quota/wiring.ts';
@@ -62,6 +63,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       // Control planes that are hosted in a cluster would end with its nodes.
       keepsAwake: sleepHoldsFrom(seed.holds, hubs.keepsAwake),
     }),
+    wireKubeconfigs(core),
     wireShoots(core, { accounts: credentials.ofShoots, backups: backup.backups, holds }),
   ];
 

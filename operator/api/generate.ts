@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { dump } from 'js-yaml';
 import { admissionPolicies } from './admission-policies.ts';
 import { crd, crds } from './crd.ts';
+import { operatorFlow, tenantsFlow } from './flows.ts';
 import { KINDS } from './index.ts';
 import type { KubeObject } from './meta.ts';
 import { referencePage } from './reference.ts';
@@ -26,6 +27,10 @@ export function generatedFiles(): Map<string, string> {
   for (const [name, objects] of admissionPolicies())
     files.set(`charts/coppice/templates/${name}.yaml`, yaml(...objects));
   files.set('charts/coppice/templates/tenant-roles.yaml', yaml(...tenantRoles()));
+  // Helm fills the namespace in.
+  const serviceAccount = { name: 'coppice-operator', namespace: '{{ .Release.Namespace }}' };
+  const flows = [...operatorFlow({ kind: 'ServiceAccount', serviceAccount }), ...tenantsFlow()];
+  files.set('charts/coppice/templates/flows.yaml', yaml(...flows));
   files.set(
     'charts/coppice/templates/clusterroles.yaml',
     yaml(clusterRole('coppice-operator', gardenRules()), clusterRole('coppice-seed', seedRules())),

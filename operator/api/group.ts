@@ -15,7 +15,7 @@ export const FINALIZER = `${GROUP}/coppice`;
 
 /** Label keys that Coppice sets. */
 export const LABELS = {
-  /** Name of the WorkerCluster an object was made for. */
+  /** Name of the WorkerCluster an object was made for, or that somebody asks for a kubeconfig of. */
   workerCluster: `${GROUP}/worker-cluster`,
   /** Namespace of that WorkerCluster, on what lies in another one. */
   workerClusterNamespace: `${GROUP}/worker-cluster-namespace`,

@@ -1,12 +1,22 @@
 import { admissionPolicies } from './admission-policies.ts';
 import { crds } from './crd.ts';
+import { operatorFlow, tenantsFlow } from './flows.ts';
 import type { KubeObject } from './meta.ts';
-import { bindToUser, clusterRole, gardenRules, leaseFirst, OPERATOR_USER, seedRules, tenantRoles } from './roles.ts';
+import {
+  bindToUser,
+  clusterRole,
+  gardenRules,
+  leaseFirst,
+  OPERATOR_USER,
+  requestersBinding,
+  seedRules,
+  tenantRoles,
+} from './roles.ts';
 
 /**
  * Everything that an API server needs to be an embedded garden, in the order to apply it: CRDs, admission policies, the
  * rights of the operator (user OPERATOR_USER) in the garden and, because it is its own seed, in the seed, roles of tenants, and the
- * priority of its Lease.
+ * priority of its Lease, its other requests, and those of tenants.
  */
 export function installManifests(): KubeObject[] {
   const seedRole = `${OPERATOR_USER}:seed`;
@@ -18,6 +28,9 @@ export function installManifests(): KubeObject[] {
     clusterRole(seedRole, seedRules()),
     bindToUser(seedRole, OPERATOR_USER),
     ...tenantRoles(),
+    requestersBinding(),
     leaseFirst(OPERATOR_USER),
+    ...operatorFlow({ kind: 'User', user: { name: OPERATOR_USER } }),
+    ...tenantsFlow(),
   ];
 }

@@ -1,4 +1,5 @@
 import { GROUP } from './group.ts';
+import { KUBECONFIG_SIGNERS, KUBECONFIG_SUBRESOURCES } from './kubeconfig-request.ts';
 import type { KubeObject } from './meta.ts';
 
 /** The user (and the name of the ClusterRole) that the operator of an embedded garden has. */
@@ -67,6 +68,24 @@ export function gardenRules(): PolicyRule[] {
     // The ServiceAccount of a WorkloadIdentity, which goes with it, and tokens for the cloud: of which accounts, a policy says.
     { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'create', 'patch'] },
     { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
+    // Requests for people's kubeconfigs: it signs for two signers of its own, and asks who may have which.
+    {
+      apiGroups: ['certificates.k8s.io'],
+      resources: ['certificatesigningrequests'],
+      verbs: ['get', 'list', 'watch', 'delete'],
+    },
+    {
+      apiGroups: ['certificates.k8s.io'],
+      resources: ['certificatesigningrequests/approval', 'certificatesigningrequests/status'],
+      verbs: ['update', 'patch'],
+    },
+    {
+      apiGroups: ['certificates.k8s.io'],
+      resources: ['signers'],
+      resourceNames: Object.values(KUBECONFIG_SIGNERS),
+      verbs: ['approve', 'sign'],
+    },
+    { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
     // Its UID is the garden's own: part of the tags in clouds, and on namespaces in seeds.
     { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
     // Whether one that led before is gone for good, so that what it has locked can be taken over.
@@ -134,6 +153,9 @@ export const clusterRole = (name: string, rules: PolicyRule[], labels?: Record<s
   rules,
 });
 
+/** The ClusterRole of those who may ask for kubeconfigs at all. */
+const KUBECONFIG_REQUESTERS = 'coppice:kubeconfig-requesters';
+
 /** Has Kubernetes add the rules to roles of its own. */
 const aggregatedTo = (...roles: ('view' | 'edit' | 'admin')[]): Record<string, string> =>
   Object.fromEntries(roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']));
@@ -160,6 +182,7 @@ export const tenantRoles = (): KubeObject[] => [
         verbs: READ,
       },
       { apiGroups: [GROUP], resources: ['workerclusters/scale'], verbs: ['get'] },
+      { apiGroups: [GROUP], resources: [`workerclusters/${KUBECONFIG_SUBRESOURCES.viewer}`], verbs: ['create'] },
     ],
     aggregatedTo('view', 'edit', 'admin'),
   ),
@@ -172,9 +195,14 @@ export const tenantRoles = (): KubeObject[] => [
         verbs: [...WRITE, 'deletecollection'],
       },
       { apiGroups: [GROUP], resources: ['workerclusters/scale'], verbs: ['update', 'patch'] },
+      { apiGroups: [GROUP], resources: [`workerclusters/${KUBECONFIG_SUBRESOURCES.admin}`], verbs: ['create'] },
     ],
     aggregatedTo('edit', 'admin'),
   ),
+  // A request gives nothing by itself: what it asks for is judged by the two subresources above. Nobody sees those of others.
+  clusterRole(KUBECONFIG_REQUESTERS, [
+    { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['create', 'get'] },
+  ]),
 ];
 
 /** Gives the ClusterRole of that name to a user. */
@@ -184,6 +212,12 @@ export const bindToUser = (name: string, user: string): KubeObject => ({
   metadata: { name },
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+});
+
+/** Lets all who are authenticated ask for kubeconfigs: which they get is another question. The chart has it configured. */
+export const requestersBinding = (): KubeObject => ({
+  ...bindToUser(KUBECONFIG_REQUESTERS, ''),
+  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:authenticated' }],
 });
 
 /**

@@ -328,18 +328,31 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'kubeconfig',
-    summary: 'print the kubeconfig of a cluster or of the garden, or merge it into your own',
+    summary: 'print a short-lived kubeconfig of a cluster, or that of the garden, or merge it into your own',
     description:
-      'Prints to standard output. --merge adds a context to the first file of $KUBECONFIG (else ~/.kube/config) and ' +
-      'changes nothing else in it; --remove takes that context away again, also when the cluster is gone.',
+      'Prints to standard output a kubeconfig that ends after ten minutes, or after --expires-in. Its key is made here and is never sent. With ' +
+      '--exec kubectl renews it by calling coppice. --merge adds such a context to the first file of $KUBECONFIG (else ~/.kube/config) and ' +
+      'changes nothing else in it; --remove takes that context away again, also when the cluster is gone. Of clusters that a cloud manages, ' +
+      'or that are attached, and with --secret, it prints what is in the Secret that programs read. docs/guides/kubeconfigs.md tells who may have which.',
     positionals: [{ name: 'NAME', complete: 'name' }],
     options: [
       { name: 'garden', summary: 'the garden itself' },
+      { name: 'viewer', summary: 'one that reads all but Secrets' },
+      {
+        name: 'expires-in',
+        value: 'DURATION',
+        type: 'duration',
+        summary: 'how long a certificate lasts, 10m to 24h (default: 10m)',
+      },
+      { name: 'exec', summary: 'have kubectl renew it by calling coppice' },
+      { name: 'secret', summary: 'what is in the Secret NAME-kubeconfig, for programs' },
+      { name: 'credential', summary: 'answer kubectl, which calls coppice for a certificate', hidden: true },
       { name: 'merge', summary: 'add a context to your own kubeconfig' },
       { name: 'remove', summary: 'take that context out of your own kubeconfig' },
     ],
     examples: [
-      'coppice kubeconfig demo > demo.kubeconfig',
+      'coppice kubeconfig demo --expires-in 1h > demo.kubeconfig',
+      'coppice kubeconfig demo --viewer --exec > demo.kubeconfig',
       'coppice kubeconfig demo --merge && kubectl --context coppice/default/demo get nodes',
       'coppice kubeconfig --garden',
     ],

@@ -12,6 +12,10 @@ export interface Connection {
   namespace: string;
   /** Which kubeconfig was taken, for messages. */
   source: string;
+  /** Its files. */
+  files: readonly string[];
+  /** Name of the context that was taken, named by the person or not. */
+  context: string | undefined;
 }
 
 interface Source {
@@ -75,7 +79,13 @@ async function open(
   const { KubeClient } = await import('../kube/client.ts');
   try {
     const client = KubeClient.fromOwnKubeconfig(writeKubeconfig(document), { context }, { userAgent: 'coppice-cli' });
-    return { client, namespace: namespace ?? namespaceOf(document, context) ?? 'default', source };
+    return {
+      client,
+      namespace: namespace ?? namespaceOf(document, context) ?? 'default',
+      source,
+      files: found.map(({ file }) => file),
+      context: context ?? document['current-context'],
+    };
   } catch (error) {
     const where = found.length === 1 ? found[0]!.file : `${source} (${dirname(found[0]!.file)}, ...)`;
     throw new CliError(`${where}: ${(error as Error).message}`, { cause: error });

@@ -29,6 +29,13 @@ export function howToCallCoppice(env: Env): string {
   return quote(short.includes('/') ? short : `./${short}`);
 }
 
+/** What another program calls coppice by, from wherever it is: by its name where the PATH has it, else by its whole path. */
+export function pathOfCoppice(env: Env): string {
+  const wrapper = projectFile('bin', 'coppice');
+  const found = inPersonsPath('coppice', env);
+  return found !== undefined && sameFile(found, wrapper) ? 'coppice' : wrapper;
+}
+
 /** How `start` was called, so that it can be called again. */
 export const howToStart = (env: Env): string =>
   env.npm_lifecycle_event === 'start' ? 'npm start' : `${howToCallCoppice(env)} start`;

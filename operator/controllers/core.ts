@@ -40,6 +40,11 @@ import { gardenIdentity } from './garden-identity.ts';
 import { byTechnicalID } from './same-technical-id.ts';
 import { asStated } from './stated-size.ts';
 
+/** Operations of clusters wait for nodes and clouds nearly all the time: so many may be under way at once. */
+export const OPERATIONS_AT_ONCE = 256;
+/** Of these, for clusters of one namespace: one with hundreds that all wait leaves room for those of others. */
+export const OPERATIONS_OF_NAMESPACE = 192;
+
 /** What the operator is started with. */
 export interface CoreOptions {
   readonly garden: KubeClient;
@@ -82,8 +87,11 @@ export interface Core extends Required<Omit<CoreOptions, 'dialPod'>> {
 
   /** Where other kinds say that a WorkerCluster or a Shoot is to be looked at again, by `namespace/name`. */
   readonly queues: { readonly clusters: WorkQueue; readonly shoots: WorkQueue };
-  /** A queue for the controller of that name. `maxDelayMs`: the longest that a key waits after failures. */
-  queue(name: string, options?: { maxDelayMs?: number }): WorkQueue;
+  /**
+   * A queue for the controller of that name. `maxDelayMs`: the longest that a key waits after failures; `perNamespace`: how many keys of a
+   * namespace are worked on at once.
+   */
+  queue(name: string, options?: { maxDelayMs?: number; perNamespace?: number }): WorkQueue;
 
   /** Writes of Shoots and kubeconfigs to the garden, which skip no-ops. */
   readonly gardenApplier: Applier;
@@ -155,7 +163,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     kubeconfigs,
     decidedSecrets,
     caches: [clusters, shoots, seeds, profiles, quotas, kubeconfigs, decidedSecrets, meshSecrets],
-    queues: { clusters: queue('workercluster'), shoots: queue('shoot') },
+    queues: { clusters: queue('workercluster'), shoots: queue('shoot', { perNamespace: OPERATIONS_OF_NAMESPACE }) },
     queue,
     gardenApplier: new Applier(garden, (object) => knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object)),
     registry: new SeedRegistry(garden, log, options.dialPod),

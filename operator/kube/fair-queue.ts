@@ -1,6 +1,8 @@
 /** Who asks for a place. */
 export interface Ticket {
-  /** Places are bounded per group (account and region), and groups take turns. */
+  /** For whom (the namespace in the garden): tenants take turns. */
+  tenant: string;
+  /** Places are bounded per group (account and region), whosever it is, and groups of a tenant take turns. */
   group: string;
   /** At most one holder of a place has this name (the stack). */
   exclusive: string;
@@ -11,9 +13,13 @@ export interface Limits {
   perGroup: number;
 }
 
+/** A group of a tenant, in one word. */
+const lineOf = ({ tenant, group }: Ticket): string => `${tenant}\n${group}`;
+
 /**
- * Pure: index of the ticket that comes next, or -1. Groups with fewest places first, among equals the one served longest ago;
- * within a group first come, first served.
+ * Pure: index of the ticket that comes next, or -1. Tenants with fewest places first, among equals the one served longest ago; of a tenant
+ * the same for its groups; within a group first come, first served.
+ * @param servedAt by tenant, and by group of a tenant (`tenant\ngroup`)
  */
 export function nextTicket(
   waiting: readonly Ticket[],
@@ -23,22 +29,37 @@ export function nextTicket(
 ): number {
   if (holding.length >= limits.total) return -1;
   const taken = new Set(holding.map((ticket) => ticket.exclusive));
-  const places = new Map<string, number>();
-  for (const { group } of holding) places.set(group, (places.get(group) ?? 0) + 1);
+  const places = countBy(holding, ({ group }) => group);
+  const ofTenant = countBy(holding, ({ tenant }) => tenant);
+  const ofLine = countBy(holding, lineOf);
+  const rank = (ticket: Ticket) => [
+    ofTenant.get(ticket.tenant) ?? 0,
+    servedAt.get(ticket.tenant) ?? 0,
+    ofLine.get(lineOf(ticket)) ?? 0,
+    servedAt.get(lineOf(ticket)) ?? 0,
+  ];
 
   let best = -1;
   const seen = new Set<string>();
-  for (const [i, { group, exclusive }] of waiting.entries()) {
-    if (seen.has(group) || taken.has(exclusive) || (places.get(group) ?? 0) >= limits.perGroup) continue;
-    seen.add(group);
-    if (best === -1) best = i;
-    else {
-      const other = waiting[best]!.group;
-      const more = (places.get(group) ?? 0) - (places.get(other) ?? 0);
-      if (more < 0 || (more === 0 && (servedAt.get(group) ?? 0) < (servedAt.get(other) ?? 0))) best = i;
-    }
+  for (const [i, ticket] of waiting.entries()) {
+    const { group, exclusive } = ticket;
+    if (seen.has(lineOf(ticket)) || taken.has(exclusive) || (places.get(group) ?? 0) >= limits.perGroup) continue;
+    seen.add(lineOf(ticket));
+    if (best === -1 || isBefore(rank(ticket), rank(waiting[best]!))) best = i;
   }
   return best;
+}
+
+function countBy(tickets: readonly Ticket[], what: (ticket: Ticket) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const ticket of tickets) counts.set(what(ticket), (counts.get(what(ticket)) ?? 0) + 1);
+  return counts;
+}
+
+/** By the first number in which they differ. */
+function isBefore(one: readonly number[], other: readonly number[]): boolean {
+  const at = one.findIndex((number, index) => number !== other[index]);
+  return at !== -1 && one[at]! < other[at]!;
 }
 
 interface Waiting extends Ticket {
@@ -77,8 +98,9 @@ export class FairQueue {
         },
       };
       signal.addEventListener('abort', leave, { once: true });
-      // A group that comes anew goes behind those that wait already, but before the one that was served last.
-      if (!this.#servedAt.has(ticket.group)) this.#servedAt.set(ticket.group, this.#served - 0.5);
+      // Who comes anew goes behind those that wait already, but before the one that was served last.
+      for (const who of [ticket.tenant, lineOf(ticket)])
+        if (!this.#servedAt.has(who)) this.#servedAt.set(who, this.#served - 0.5);
       this.#waiting.push(entry);
       this.#admit();
     });
@@ -89,22 +111,25 @@ export class FairQueue {
       const i = nextTicket(this.#waiting, this.#holding, this.#limits, this.#servedAt);
       const [entry] = i === -1 ? [] : this.#waiting.splice(i, 1);
       if (!entry) return;
-      this.#servedAt.set(entry.group, ++this.#served);
+      this.#served++;
+      this.#servedAt.set(entry.tenant, this.#served);
+      this.#servedAt.set(lineOf(entry), this.#served);
       this.#holding.push(entry);
       let isHeld = true;
       entry.admit(() => {
         if (!isHeld) return;
         isHeld = false;
         this.#holding.splice(this.#holding.indexOf(entry), 1);
-        this.#forget(entry.group);
+        this.#forget(entry);
         this.#admit();
       });
     }
   }
 
-  /** Accounts come and go: a group that nobody waits in or holds a place of is not remembered. */
-  #forget(group: string): void {
-    const isKnown = [...this.#waiting, ...this.#holding].some((ticket) => ticket.group === group);
-    if (!isKnown) this.#servedAt.delete(group);
+  /** Tenants and accounts come and go: who neither waits nor holds a place is not remembered. */
+  #forget(gone: Ticket): void {
+    const known = [...this.#waiting, ...this.#holding];
+    if (!known.some(({ tenant }) => tenant === gone.tenant)) this.#servedAt.delete(gone.tenant);
+    if (!known.some((ticket) => lineOf(ticket) === lineOf(gone))) this.#servedAt.delete(lineOf(gone));
   }
 }

@@ -42,6 +42,13 @@ export const DAEMONSETS = define('apps', 'v1', 'DaemonSet', 'daemonsets', true);
 export const JOBS = define('batch', 'v1', 'Job', 'jobs', true);
 export const PDBS = define('policy', 'v1', 'PodDisruptionBudget', 'poddisruptionbudgets', true);
 export const FLOWSCHEMAS = define('flowcontrol.apiserver.k8s.io', 'v1', 'FlowSchema', 'flowschemas', false);
+export const PRIORITYLEVELS = define(
+  'flowcontrol.apiserver.k8s.io',
+  'v1',
+  'PriorityLevelConfiguration',
+  'prioritylevelconfigurations',
+  false,
+);
 export const LEASES = define('coordination.k8s.io', 'v1', 'Lease', 'leases', true);
 export const ENDPOINTSLICES = define('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices', true);
 export const CSRS = define(
@@ -313,8 +320,11 @@ export interface CertificateSigningRequest extends KubeObject {
     request: string;
     signerName: string;
     usages?: string[];
+    /** Who asks, as the API server says. */
     username?: string;
+    uid?: string;
     groups?: string[];
+    extra?: Record<string, string[]>;
     expirationSeconds?: number;
   };
   status?: { conditions?: BuiltinCondition[]; certificate?: string };

@@ -5,6 +5,8 @@ export interface WorkQueueOptions {
   baseDelayMs?: number;
   /** Longest delay; default 60 s. */
   maxDelayMs?: number;
+  /** How many keys of one namespace are worked on at the same time, whoever else waits. Absent: as many as there are workers. */
+  perNamespace?: number;
   clock?: Clock;
   /** In [0, 1); for jitter. */
   random?: () => number;
@@ -47,7 +49,8 @@ interface Delayed<K> {
 
 /**
  * Keys to reconcile. A key is in it at most once, is never worked on by two workers, and when added during its work is
- * worked on once more afterwards. Namespaces take turns, so that one with thousands of keys does not starve the others.
+ * worked on once more afterwards. Namespaces take turns, so that one with thousands of keys does not starve the others; with `perNamespace`
+ * not even where each of them is worked on for an hour.
  */
 export class WorkQueue<K extends string = string> {
   readonly #clock: Clock;
@@ -59,6 +62,11 @@ export class WorkQueue<K extends string = string> {
   readonly #lines = new Map<string, Fifo<K>>();
   /** Namespaces that have keys in line, in the order of their turns. */
   #turns = new Fifo<string>();
+  /** Namespaces that have keys in line, and no turn before one of theirs is done. */
+  readonly #full = new Set<string>();
+  /** How many keys of a namespace are worked on. */
+  readonly #working = new Map<string, number>();
+  readonly #perNamespace: number;
   readonly #failures = new Map<K, number>();
   readonly #delayed = new Map<K, Delayed<K>>();
   #heap: Delayed<K>[] = [];
@@ -76,6 +84,7 @@ export class WorkQueue<K extends string = string> {
     this.#random = options.random ?? Math.random;
     this.#base = options.baseDelayMs ?? BASE_DELAY_MS;
     this.#max = options.maxDelayMs ?? MAX_DELAY_MS;
+    this.#perNamespace = options.perNamespace ?? Number.POSITIVE_INFINITY;
     this.#observer = options.observer ?? {};
   }
 
@@ -164,6 +173,11 @@ export class WorkQueue<K extends string = string> {
     const entry = this.#entries.get(key);
     if (entry?.startedAt === undefined) return;
     this.#processing--;
+    const namespace = namespaceOf(key);
+    const left = (this.#working.get(namespace) ?? 1) - 1;
+    if (left === 0) this.#working.delete(namespace);
+    else this.#working.set(namespace, left);
+    if (this.#full.delete(namespace)) this.#turns.push(namespace);
     this.#observer.done?.(key, this.#clock.now() - entry.startedAt);
     if (entry.dirty && !this.#stopped) {
       this.#entries.set(key, { addedAt: entry.addedAt, dirty: false });
@@ -171,6 +185,7 @@ export class WorkQueue<K extends string = string> {
     } else {
       this.#entries.delete(key);
     }
+    this.#serve();
     if (this.#processing === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -183,6 +198,7 @@ export class WorkQueue<K extends string = string> {
     this.#delayed.clear();
     this.#lines.clear();
     this.#turns = new Fifo();
+    this.#full.clear();
     this.#waiting = 0;
     for (const [key, entry] of this.#entries) if (entry.startedAt === undefined) this.#entries.delete(key);
     for (const resolve of this.#takers.splice(0)) resolve(undefined);
@@ -191,12 +207,14 @@ export class WorkQueue<K extends string = string> {
   }
 
   #enqueue(key: K): void {
-    const taker = this.#takers.shift();
+    const namespace = namespaceOf(key);
+    // Who is in line already comes first.
+    const isNext = this.#hasRoom(namespace) && !this.#lines.has(namespace);
+    const taker = isNext ? this.#takers.shift() : undefined;
     if (taker) {
       taker(this.#take(key));
       return;
     }
-    const namespace = namespaceOf(key);
     const line = this.#lines.get(namespace);
     if (line) {
       line.push(key);
@@ -204,9 +222,19 @@ export class WorkQueue<K extends string = string> {
       const fresh = new Fifo<K>();
       fresh.push(key);
       this.#lines.set(namespace, fresh);
-      this.#turns.push(namespace);
+      if (this.#hasRoom(namespace)) this.#turns.push(namespace);
+      else this.#full.add(namespace);
     }
     this.#waiting++;
+  }
+
+  #hasRoom(namespace: string): boolean {
+    return (this.#working.get(namespace) ?? 0) < this.#perNamespace;
+  }
+
+  /** Gives workers that wait what has room now. */
+  #serve(): void {
+    while (this.#takers.length > 0 && this.#turns.length > 0) this.#takers.shift()!(this.#take(this.#next()!));
   }
 
   #next(): K | undefined {
@@ -215,8 +243,10 @@ export class WorkQueue<K extends string = string> {
     const line = this.#lines.get(namespace)!;
     const key = line.shift();
     this.#waiting--;
-    if (line.length > 0) this.#turns.push(namespace);
-    else this.#lines.delete(namespace);
+    if (line.length === 0) this.#lines.delete(namespace);
+    // This one is about to be worked on.
+    else if ((this.#working.get(namespace) ?? 0) + 1 < this.#perNamespace) this.#turns.push(namespace);
+    else this.#full.add(namespace);
     return key;
   }
 
@@ -225,6 +255,8 @@ export class WorkQueue<K extends string = string> {
     const now = this.#clock.now();
     entry.startedAt = now;
     this.#processing++;
+    const namespace = namespaceOf(key);
+    this.#working.set(namespace, (this.#working.get(namespace) ?? 0) + 1);
     this.#observer.taken?.(key, now - entry.addedAt);
     return key;
   }

@@ -47,8 +47,9 @@ const BACKDATE_MS = 5 * 60 * 1000;
 const CA_RENEWAL_MS = 30 * DAY_MS;
 const LEAF_RENEWAL_SHARE = 0.8;
 
+/** The algorithm by which authorities, and requests of ours, are signed. */
+export const ECDSA_WITH_SHA256 = '1.2.840.10045.4.3.2';
 const OID = {
-  ecdsaWithSHA256: '1.2.840.10045.4.3.2',
   commonName: '2.5.4.3',
   organization: '2.5.4.10',
   subjectKeyIdentifier: '2.5.29.14',
@@ -77,9 +78,18 @@ export async function renewCA(ca: KeyPair, request: { days: number; now?: Date }
 
 /** A new key with a certificate signed by `ca`, valid for `days` from `now` but never longer than the CA itself. */
 export async function issue(ca: KeyPair, request: CertificateRequest & { days: number; now?: Date }): Promise<KeyPair> {
+  const { privateKey, publicKey } = await newKey();
+  return { cert: certify(ca, publicKey, request), key: pkcs8(privateKey) };
+}
+
+/** The same for the key of somebody else: the certificate alone, as PEM. `days` may be a part of one. */
+export function certify(
+  ca: KeyPair,
+  publicKey: KeyObject,
+  request: CertificateRequest & { days: number; now?: Date },
+): string {
   const now = request.now ?? new Date();
   const authorityKey = createPrivateKey(ca.key);
-  const { privateKey, publicKey } = await newKey();
   const extensions = [
     extension(OID.basicConstraints, sequence(), true),
     // digitalSignature alone: encipherment of keys is for RSA.
@@ -90,7 +100,7 @@ export async function issue(ca: KeyPair, request: CertificateRequest & { days: n
   const names = alternativeNames(request);
   if (names.length > 0) extensions.push(extension(OID.subjectAlternativeName, sequence(...names)));
   const end = Math.min(now.getTime() + request.days * DAY_MS, expiry(ca.cert).getTime());
-  const cert = signed(authorityKey, {
+  return signed(authorityKey, {
     issuer: subjectOf(ca.cert),
     subject: distinguishedName(request.commonName, request.organizations ?? []),
     notBefore: new Date(now.getTime() - BACKDATE_MS),
@@ -98,7 +108,6 @@ export async function issue(ca: KeyPair, request: CertificateRequest & { days: n
     publicKey,
     extensions,
   });
-  return { cert, key: pkcs8(privateKey) };
 }
 
 /** A key pair (PEM, EC P-256) for signing and checking service account tokens (ES256). */
@@ -192,7 +201,7 @@ interface Content {
 }
 
 function signed(key: KeyObject, { issuer, subject, notBefore, notAfter, publicKey, extensions }: Content): string {
-  const algorithm = sequence(oid(OID.ecdsaWithSHA256));
+  const algorithm = sequence(oid(ECDSA_WITH_SHA256));
   const body = sequence(
     element(0xa0, integer(Buffer.from([2]))),
     integer(newSerial()),
@@ -203,16 +212,21 @@ function signed(key: KeyObject, { issuer, subject, notBefore, notAfter, publicKe
     publicKey.export({ type: 'spki', format: 'der' }),
     element(0xa3, sequence(...extensions)),
   );
-  const certificate = sequence(body, algorithm, bitString(sign('sha256', body, key)));
-  const lines = certificate.toString('base64').match(/.{1,64}/g)!;
-  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
+  return pem('CERTIFICATE', sequence(body, algorithm, bitString(sign('sha256', body, key))));
+}
+
+/** DER as PEM. */
+export function pem(type: 'CERTIFICATE' | 'CERTIFICATE REQUEST', der: Buffer): string {
+  const lines = der.toString('base64').match(/.{1,64}/g)!;
+  return `-----BEGIN ${type}-----\n${lines.join('\n')}\n-----END ${type}-----\n`;
 }
 
 function extension(id: string, value: Buffer, critical = false): Buffer {
   return sequence(oid(id), ...(critical ? [yes()] : []), octetString(value));
 }
 
-function distinguishedName(commonName: string, organizations: string[]): Buffer {
+/** A subject, as DER. */
+export function distinguishedName(commonName: string, organizations: string[]): Buffer {
   const part = (id: string, text: string) => set(sequence(oid(id), utf8(text)));
   return sequence(...organizations.map((name) => part(OID.organization, name)), part(OID.commonName, commonName));
 }

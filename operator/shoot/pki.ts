@@ -18,6 +18,8 @@ import { CLUSTER_DOMAIN, type ControlPlane, kubernetesServiceAddress } from './v
 export const PKI_SECRET = 'pki';
 /** Members of this group administer the cluster; bound to `cluster-admin` by systemComponents. */
 export const ADMIN_GROUP = 'coppice:admins';
+/** Members of this group read all of the cluster but Secrets; bound by systemComponents. */
+export const VIEWER_GROUP = 'coppice:viewers';
 
 /** Who the server of the tunnel to machines is, at the API server that it stands beside: may have tokens of agents reviewed, and nothing else. */
 export const KONNECTIVITY_SERVER_USER = 'system:konnectivity-server';

@@ -2,7 +2,7 @@ import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { asNobody, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { BOOTSTRAPPERS_GROUP } from './bootstrap-token.ts';
-import { ADMIN_GROUP } from './pki.ts';
+import { ADMIN_GROUP, VIEWER_GROUP } from './pki.ts';
 import { apart, checksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from './values.ts';
 import { COREDNS_IMAGE } from './versions.ts';
@@ -29,6 +29,34 @@ export const adminRole = (): KubeObject => ({
     { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
     { nonResourceURLs: ['*'], verbs: ['*'] },
   ],
+});
+
+/**
+ * What a viewer's kubeconfig may read: what Kubernetes' own role `view` has in all namespaces, which knows no Secrets, and what is outside of
+ * namespaces.
+ */
+export const viewerAccess = (): KubeObject[] => [
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'coppice:viewers' },
+    rules: [
+      read('', 'namespaces', 'nodes', 'persistentvolumes'),
+      read('apiextensions.k8s.io', 'customresourcedefinitions'),
+      read('apiregistration.k8s.io', 'apiservices'),
+      read('scheduling.k8s.io', 'priorityclasses'),
+      read('storage.k8s.io', 'csinodes', 'storageclasses', 'volumeattachments'),
+      read('metrics.k8s.io', 'nodes', 'pods'),
+    ],
+  },
+  clusterRoleBinding('coppice:viewers', 'coppice:viewers', VIEWER_GROUP),
+  clusterRoleBinding('coppice:viewers-in-namespaces', 'view', VIEWER_GROUP),
+];
+
+const read = (apiGroup: string, ...resources: string[]) => ({
+  apiGroups: [apiGroup],
+  resources,
+  verbs: ['get', 'list', 'watch'],
 });
 
 /** What lets machines join by a bootstrap token, and renew their certificates themselves. */

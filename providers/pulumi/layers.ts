@@ -67,6 +67,7 @@ export async function requestFor(
 ): Promise<StackRequest> {
   return {
     stack: { technicalID: ctx.owner.technicalID, layer },
+    tenant: ctx.owner.namespace,
     account: ctx.account.id,
     region: ctx.region,
     program: { provider: cloud.provider, layer },

@@ -50,6 +50,8 @@ export type ShortOf = (diagnostic: Diagnostic) => Shortage | undefined;
 /** One operation on one stack. */
 export interface StackRequest {
   stack: { technicalID: string; layer: Layer };
+  /** For whom: namespace of the cluster in the garden. Tenants take turns. */
+  tenant: string;
   /** What the cloud's limits count against; operations are bounded per account and region. */
   account: string;
   region: string;

@@ -55,8 +55,8 @@ export interface RunnerOptions {
 type Operation<Result> = (session: StackSession) => Promise<Result>;
 
 /**
- * Runs Pulumi programs in workers apart from this process: one operation at a time on a stack, bounded and in turns over accounts
- * and regions. Every operation can be repeated after a crash at any point without anything being made twice. Errors are one
+ * Runs Pulumi programs in workers apart from this process: one operation at a time on a stack, bounded by account and region, and in turns
+ * over tenants: fifty clusters of one let another's only one wait for the first of them that ends, and no longer. Every operation can be repeated after a crash at any point without anything being made twice. Errors are one
  * line without secrets: CoppiceErrors with a Gardener code where the cause is known.
  */
 export class PulumiRunner implements StackRunner {
@@ -143,10 +143,11 @@ export class PulumiRunner implements StackRunner {
 
   async #inTurn<Result>(name: string, request: StackRequest, operation: Operation<Result>): Promise<Result> {
     const stack = stackNameOf(request.stack);
-    const ticket = { group: `${request.account}/${request.region}`, exclusive: stack };
+    const { account, region, tenant } = request;
+    const ticket = { tenant, group: `${account}/${region}`, exclusive: stack };
     const release = await this.#queue.acquire(ticket, request.signal);
     const started = this.#now();
-    const fields = { stack, operation: name, account: request.account, region: request.region };
+    const fields = { stack, operation: name, tenant, account, region };
     try {
       const result = await this.#inWorker(request, operation);
       const level = name === 'outputs' ? 'debug' : 'info';

@@ -74,13 +74,13 @@ e2e('a garden whose seed is another cluster', () => {
   it('leaves a cluster alone that the other garden has under the same name', async () => {
     const same = await makeCluster({ dataPlaneNodes: 0 }, { name: uniqueName('same'), namespace: 'default' });
     const before = await untilReady(same);
-    const kubeconfig = ok(await coppice(['kubeconfig', same.name]));
+    const kubeconfig = ok(await coppice(['kubeconfig', same.name, '--secret']));
     await apply({ controlPlaneNodes: 1, dataPlaneNodes: 0 }, same.name);
     const { metadata } = await gardenClient().get(NAMESPACES, 'kube-system');
     const refusal = () => there('get', 'workercluster', same.name, '-o', 'json');
     await expect.poll(refusal, { timeout: 60_000 }).toContain(`belongs to the garden ${metadata.uid}`);
     await there('delete', same.name, '--wait');
-    expect(ok(await coppice(['kubeconfig', same.name]))).toBe(kubeconfig);
+    expect(ok(await coppice(['kubeconfig', same.name, '--secret']))).toBe(kubeconfig);
     const owner = KubeClient.fromKubeconfig(kubeconfig);
     await expect.poll(() => owner.ready(), { timeout: PATIENCE_MS }).toBe(true);
     await owner.close();

@@ -139,6 +139,28 @@ e2e('a local cluster with two nodes', () => {
     expect(tree).toMatch(/Pool\/default +2\/2 +True/);
   });
 
+  it('can be read but not changed by what "coppice kubeconfig --viewer --exec" prints, whose plugin kubectl runs', async () => {
+    const cache = await mkdtemp(join(tmpdir(), 'coppice-cache-'));
+    try {
+      // kubectl keeps what it finds out at home, too.
+      const env = { HOME: cache, XDG_CACHE_HOME: cache };
+      const printed = ok(await coppice(['kubeconfig', cluster.name, '--viewer', '--exec'], { env }));
+      expect(printed).not.toMatch(/client-key-data|token:/);
+      const file = await temporaryFile('viewer.yaml', printed);
+      const as = (...words: string[]) => kubectl(words, { kubeconfig: file, env });
+      expect(
+        ok(await as('get', 'nodes', '-o', 'name'))
+          .trim()
+          .split('\n'),
+      ).toHaveLength(2);
+      expect(ok(await as('get', 'pods', '-n', 'kube-system'))).toContain('coredns');
+      expect((await as('get', 'secrets', '-A')).stderr).toContain('User "garden:');
+      expect((await as('delete', 'namespace', 'default')).stderr).toContain('forbidden');
+    } finally {
+      await rm(cache, { recursive: true });
+    }
+  });
+
   it('is in the inventory of the garden, with a way in that works and shows no Secrets', async () => {
     const { status } = await untilJoined(cluster);
     const offered = Object.fromEntries(

@@ -3,7 +3,7 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
 import { SECRETS } from '../../kube/resources.ts';
-import { connect } from '../connect.ts';
+import { type Connection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { gardenKubeconfigFile } from '../garden.ts';
@@ -15,14 +15,25 @@ import { notFound } from './get.ts';
 /** Name of our context in the person's kubeconfig. */
 export const contextName = (namespace: string, name: string): string => `coppice/${namespace}/${name}`;
 export const GARDEN_CONTEXT = 'coppice/garden';
+/** Options of certificates that are asked for. */
+const ON_REQUEST = ['viewer', 'expires-in', 'exec'];
+const OF_CLUSTERS = [...ON_REQUEST, 'secret', 'credential'];
 
-/** `coppice kubeconfig NAME | --garden [--merge | --remove]`. */
+/** `coppice kubeconfig NAME | --garden [--viewer] [--expires-in D] [--exec | --merge | --remove]`. */
 export async function run(context: Context): Promise<undefined> {
   const { options, positionals, terminal, env, signal } = context;
   const [name] = positionals;
   const garden = options.flag('garden');
   if (garden === (name !== undefined)) throw new UsageError('kubeconfig needs the NAME of a cluster, or --garden');
   if (options.flag('merge') && options.flag('remove')) throw new UsageError('--merge and --remove do not go together');
+
+  if (garden && OF_CLUSTERS.some((flag) => options.flag(flag) || options.number(flag) !== undefined))
+    throw new UsageError(`--garden goes with none of ${OF_CLUSTERS.map((flag) => `--${flag}`).join(', ')}`);
+  if (options.flag('credential')) {
+    const { execCredential } = await import('../kubeconfig/personal.ts');
+    terminal.print(await execCredential(context, name!));
+    return;
+  }
 
   if (options.flag('remove')) {
     // No API server is asked: the cluster, or the whole garden, may be gone already.
@@ -64,30 +75,67 @@ async function gardenKubeconfig({ env }: Context): Promise<{ text: string; ours:
 }
 
 async function clusterKubeconfig(context: Context, name: string): Promise<{ text: string; ours: string }> {
-  const { client, namespace } = await connect(context);
-  const { signal } = context;
+  const connection = await connect(context);
+  const { client, namespace } = connection;
+  const { options, signal } = context;
   const cluster = await client.getOrUndefined<WorkerCluster>(WORKER_CLUSTER.resource, name, namespace, { signal });
-  const { kubeconfigSecretRef: ref, garden } = cluster?.spec.attached ?? {};
-  if (garden)
+  if (cluster === undefined) throw notFound(WORKER_CLUSTER, name, namespace);
+  if (cluster.spec.attached?.garden)
     throw new CliError(`WorkerCluster "${name}" is the garden itself`, {
       exitCode: EXIT.notFound,
       advice: 'run "coppice kubeconfig --garden"',
     });
+  const ours = contextName(namespace, name);
+  const none = whyOnlySecret(cluster);
+  const asked = ON_REQUEST.filter((flag) => options.flag(flag) || options.number(flag) !== undefined);
+  if (asked.length > 0 && (none !== undefined || options.flag('secret'))) {
+    if (none === undefined) throw new UsageError(`--secret and --${asked[0]} do not go together`);
+    throw new CliError(`--${asked[0]} is not to be had of WorkerCluster "${name}": ${none}`, {
+      advice: `without it you get what is in Secret ${kubeconfigSecretName(name)}`,
+    });
+  }
+  if (none !== undefined || options.flag('secret'))
+    return { text: await storedKubeconfig(connection, cluster, signal), ours };
+  const server = cluster.status?.endpoint;
+  if (server === undefined) throw notYet(name);
+  const { endingKubeconfig, renewingKubeconfig, wantedBy } = await import('../kubeconfig/personal.ts');
+  const wanted = wantedBy(options, namespace, name);
+  const renews = options.flag('exec') || options.flag('merge');
+  const text = renews
+    ? await renewingKubeconfig(context, connection, wanted, server)
+    : await endingKubeconfig(connection, wanted, server, signal);
+  return { text, ours };
+}
+
+/** Why nobody gives out certificates of the cluster, as a clause; undefined: the operator does. */
+function whyOnlySecret({ spec, status }: WorkerCluster): string | undefined {
+  const mode = status?.mode ?? spec.mode;
+  if (mode === 'Managed') return 'the cloud keeps its keys';
+  if (mode === 'Attached') return 'others made it, and keep its keys';
+  return status?.endpoint?.includes(NO_API_SERVER) ? 'it is on record only' : undefined;
+}
+
+async function storedKubeconfig(
+  { client, namespace }: Connection,
+  { metadata: { name }, spec }: WorkerCluster,
+  signal: AbortSignal,
+): Promise<string> {
+  const ref = spec.attached?.kubeconfigSecretRef;
   const secretName = ref?.name ?? kubeconfigSecretName(name);
   const secret = await client.getOrUndefined(SECRETS, secretName, namespace, { signal });
   const value = (secret?.data as Record<string, string> | undefined)?.[ref?.key ?? KUBECONFIG_KEY];
-  if (value !== undefined) {
-    const text = Buffer.from(value, 'base64').toString('utf8');
-    // Who may write Secrets of that namespace would else have a person's kubectl run what they like.
-    parseUntrustedKubeconfig(text, `the kubeconfig in Secret ${namespace}/${secretName}`);
-    return { text, ours: contextName(namespace, name) };
-  }
-  if (cluster === undefined) throw notFound(WORKER_CLUSTER, name, namespace);
-  throw new CliError(`WorkerCluster "${name}" has no kubeconfig yet`, {
+  if (value === undefined) throw notYet(name);
+  const text = Buffer.from(value, 'base64').toString('utf8');
+  // Who may write Secrets of that namespace would else have a person's kubectl run what they like.
+  parseUntrustedKubeconfig(text, `the kubeconfig in Secret ${namespace}/${secretName}`);
+  return text;
+}
+
+const notYet = (name: string): CliError =>
+  new CliError(`WorkerCluster "${name}" has no kubeconfig yet`, {
     exitCode: EXIT.notFound,
     advice: `wait for it with "coppice wait ${name}"`,
   });
-}
 
 async function namespaceHere({ options, env }: Context): Promise<string> {
   const named = options.text('namespace');

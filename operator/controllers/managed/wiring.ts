@@ -2,7 +2,7 @@ import { usedCredentials } from '../../accounts/used-credentials.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type ChangeEvent, Informer } from '../../kube/informer.ts';
 import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
-import type { Core, Part } from '../core.ts';
+import { type Core, OPERATIONS_AT_ONCE, OPERATIONS_OF_NAMESPACE, type Part } from '../core.ts';
 import type { Credentials } from '../credentials/wiring.ts';
 import { noteShortages } from '../shortages.ts';
 import { ManagedController } from './controller.ts';
@@ -16,8 +16,6 @@ export interface Managed extends Part {
   readonly managed: ManagedController;
 }
 
-/** Operations take minutes and wait for the cloud all the time; how many run at once is bounded where they run, by account. */
-const CLUSTERS_AT_ONCE = 256;
 const OPERATION_LIMIT_MS = 3 * 3600_000;
 /** Pods of a cluster come and go all the time: its status follows at this pace. */
 const INSIDE_CHANGES_MS = 500;
@@ -29,7 +27,7 @@ export function wireManaged(
 ): Managed {
   const { garden, gardenID, log, clusters, profiles, record } = core;
   const { namespace } = core.state;
-  const queue = core.queue('managed');
+  const queue = core.queue('managed', { perNamespace: OPERATIONS_OF_NAMESPACE });
   const told = core.queues.clusters;
   // Only where no tenant writes.
   const recordSecrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECORD_SELECTOR, namespace });
@@ -95,7 +93,8 @@ export function wireManaged(
       {
         name: 'managed',
         queue,
-        concurrency: CLUSTERS_AT_ONCE,
+        // How many run in the cloud at once is bounded where they run, by account.
+        concurrency: OPERATIONS_AT_ONCE,
         timeoutMs: OPERATION_LIMIT_MS,
         async reconcile(key, stop) {
           const left = clusters.get(key) ? undefined : deps.records.get(key);

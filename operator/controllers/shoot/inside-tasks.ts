@@ -12,7 +12,7 @@ import { conditionIsTrue, type KubeObject, keyOf } from '../../kube/resources.ts
 import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../shoot/konnectivity-agent.ts';
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { refusedByAdmission, usable } from '../../shoot/readiness.ts';
-import { adminAccess, adminRole, coreDNS, machineAccess } from '../../shoot/system-components.ts';
+import { adminAccess, adminRole, coreDNS, machineAccess, viewerAccess } from '../../shoot/system-components.ts';
 import { USABLE } from './connect.ts';
 import { readyNames } from './dns/dns-records.ts';
 import { scaleIn } from './machines/machine-removal.ts';
@@ -132,6 +132,7 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
     // Without nodes nothing of the rest could run or would be asked.
     const objects = [
       ...own(),
+      ...viewerAccess(),
       ...(wantsNodes(op)
         ? [
             ...machineAccess(),

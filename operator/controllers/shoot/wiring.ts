@@ -2,7 +2,7 @@ import { shootProfileName } from '../../api/shoot.ts';
 import { TaskDurations } from '../../flow/graph.ts';
 import { FairQueue } from '../../kube/fair-queue.ts';
 import { keyOf } from '../../kube/resources.ts';
-import type { Core, Part } from '../core.ts';
+import { type Core, OPERATIONS_AT_ONCE, type Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { shootIsShort } from '../shortages.ts';
 import { concernsUsers, onlyFinalizersChanged, onlyStatusChanged } from '../status-writer.ts';
@@ -17,8 +17,6 @@ export interface ShootsOptions extends Pick<ShootDependencies, 'holds'> {
   readonly accounts: Pick<ShootDependencies, 'namesAccount' | 'account' | 'dns'>;
 }
 
-/** An operation may wait for nodes or for a drain; the work itself is short, so many may be under way. */
-const SHOOTS_AT_ONCE = 256;
 const OPERATION_LIMIT_MS = 60 * 60_000;
 /** Pods of a cluster come and go all the time: its status follows at this pace. */
 const INSIDE_CHANGES_MS = 500;
@@ -33,7 +31,7 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
     ...accounts,
     holds,
     backups,
-    workers: SHOOTS_AT_ONCE,
+    workers: OPERATIONS_AT_ONCE,
     durations: new TaskDurations(),
     dnsTurns: new FairQueue(DNS_LOOKS),
     driftTurns: new FairQueue(DRIFT_LOOKS),
@@ -73,7 +71,7 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
       {
         name: 'shoot',
         queue,
-        concurrency: SHOOTS_AT_ONCE,
+        concurrency: OPERATIONS_AT_ONCE,
         timeoutMs: OPERATION_LIMIT_MS,
         reconcile: (key, stop) => controller.reconcile(key, stop),
         failed: failuresOf(core, shoots),

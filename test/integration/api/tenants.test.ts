@@ -1,11 +1,13 @@
+import { get } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATOR_FLOW, TENANTS_FLOW } from '../../../operator/api/flows.ts';
 import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
-import { QUOTAS, SECRETS, SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { FLOWSCHEMAS, QUOTAS, SECRETS, SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -115,6 +117,33 @@ test('whoever may view sees clusters and quotas, and changes none', async () => 
   expect(await answer(() => viewer.list(WORKERCLUSTERS, { namespace: garden.namespace }))).toBe('');
   expect(await answer(() => viewer.list(QUOTAS, { namespace: garden.namespace }))).toBe('');
   expect(await answer(() => viewer.create(cluster('theirs')))).toMatch(FORBIDDEN);
+});
+
+describe('the API server takes requests in turn', () => {
+  /** Name of the flow schema that the API server has put such a request in. */
+  async function flowOf(user: string, path: string): Promise<string | undefined> {
+    const { cert, key } = await garden.certificate(user);
+    const uid = await new Promise<unknown>((resolve, reject) => {
+      get(`${garden.url}${path}`, { ca: garden.ca, cert, key, agent: false }, (answer) => {
+        answer.resume();
+        resolve(answer.headers['x-kubernetes-pf-flowschema-uid']);
+      }).on('error', reject);
+    });
+    const schemas = await garden.client.list(FLOWSCHEMAS);
+    return schemas.items.find(({ metadata }) => metadata.uid === uid)?.metadata.name;
+  }
+
+  test('of tenants by namespace, and of the operator apart from them', async () => {
+    const clusters = `/apis/multi-cluster.demo.io/v1/namespaces/${garden.namespace}/workerclusters`;
+    const secrets = `/api/v1/namespaces/${garden.namespace}/secrets`;
+    // A new schema is heeded a moment after it was made.
+    await expect.poll(() => flowOf('ada', clusters), { timeout: 60_000 }).toBe(TENANTS_FLOW);
+    await expect.poll(() => flowOf(OPERATOR_USER, clusters), { timeout: 60_000 }).toBe(OPERATOR_FLOW);
+    expect(await flowOf(OPERATOR_USER, secrets)).toBe(OPERATOR_FLOW);
+    expect(await flowOf('ada', secrets)).toBe('global-default');
+    const { spec } = await garden.client.get(FLOWSCHEMAS, TENANTS_FLOW);
+    expect(spec.distinguisherMethod).toEqual({ type: 'ByNamespace' });
+  });
 });
 
 test("the roles are added to Kubernetes' own view, edit and admin", async () => {

@@ -78,6 +78,7 @@ export function sceneForFile(): Scene {
       },
       request: (name, inputs = {}, more = {}) => ({
         stack: { technicalID: name, layer: 'cluster' },
+        tenant: 'shop',
         account: account.id,
         region: 'eu-central-1',
         program: { provider: 'aws', layer: 'cluster' },

@@ -93,11 +93,14 @@ it('describes a cluster without running the plugin of its kubeconfig, and says w
   expect({ code, pluginRan }).toEqual({ code: 0, pluginRan: false });
 });
 
-it.each([['--merge'], []])('does not hand out a kubeconfig that would run a plugin (%s)', async (...flags) => {
-  const { code, out, err } = await coppice('kubeconfig', 'demo', ...flags);
-  expect({ code, out }).toEqual({ code: 1, out: '' });
-  expect(err).toMatch(REFUSED);
-});
+it.each([['--secret', '--merge'], ['--secret']])(
+  'does not hand out a kubeconfig that would run a plugin (%s)',
+  async (...flags) => {
+    const { code, out, err } = await coppice('kubeconfig', 'demo', ...flags);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(REFUSED);
+  },
+);
 
 it('hands out the kubeconfig that an attached cluster names, and that of the garden where it is the garden', async () => {
   const { code, out } = await coppice('kubeconfig', 'theirs');

@@ -80,6 +80,8 @@ const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   burst: ['autoscaling', 'membership', 'quota'],
   cloudprofile: [],
   credentials: [],
+  // Whose a namespace in a seed is, before its keys sign for somebody.
+  kubeconfigs: ['shoot'],
   managed: ['credentials'],
   membership: [],
   quota: [],

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { FairQueue, nextTicket } from '../../../operator/kube/fair-queue.ts';
 
 const ticket = (text: string) => {
-  const [group = '', exclusive = ''] = text.split(':');
-  return { group, exclusive };
+  const [of = '', exclusive = ''] = text.split(':');
+  const [tenant = '', group = tenant] = of.split('/');
+  return { tenant, group, exclusive };
 };
 const tickets = (text: string) => (text === '' ? [] : text.split(' ').map(ticket));
 const limits = { total: 3, perGroup: 2 };
@@ -19,6 +20,11 @@ describe('nextTicket', () => {
     ['only the stack that is worked on is waited for', 'a:1', 'a:1', {}, -1],
     ['fewest places first', 'a:2 b:3', 'a:1', {}, 1],
     ['among equals, longest not served', 'a:1 b:2 c:3', '', { a: 5, b: 3, c: 4 }, 1],
+    ['a tenant with places in no account, before one with many accounts', 'a/y:2 b/x:3', 'a/x:1', {}, 1],
+    ['two tenants in one account take turns', 'a/x:1 b/x:2', '', { a: 2, b: 1 }, 1],
+    ['an account that is full is full for all tenants', 'b/x:3 b/y:4', 'a/x:1 a/x:2', {}, 1],
+    ['of a tenant, the account with fewest places', 'a/x:2 a/y:3', 'a/x:1', {}, 1],
+    ['of a tenant, the account not served for longest', 'a/x:1 a/y:2', '', { 'a\nx': 2, 'a\ny': 1 }, 1],
   ])('%s', (_, waiting, holding, servedAt, expected) => {
     expect(nextTicket(tickets(waiting), tickets(holding), limits, new Map(Object.entries(servedAt)))).toBe(expected);
   });
@@ -42,6 +48,15 @@ describe('FairQueue', () => {
 
   it('takes turns between accounts, however many of one wait', async () => {
     expect(await order(['a:1', 'a:2', 'a:3', 'a:4', 'b:5', 'b:6'])).toEqual(['a:1', 'b:5', 'a:2', 'b:6', 'a:3', 'a:4']);
+  });
+
+  it("lets a tenant's only cluster in after the first of another's fifty, in however many accounts these are", async () => {
+    for (const accounts of [1, 50]) {
+      const fifty = Array.from({ length: 50 }, (_, index) => `big/account-${index % accounts}:${index}`);
+      const served = await order([...fifty, 'small/account-0:only']);
+      expect(served.indexOf('small/account-0:only')).toBe(1);
+      expect(served).toHaveLength(51);
+    }
   });
 
   it('puts an account that comes anew behind those that wait', async () => {

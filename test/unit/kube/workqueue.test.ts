@@ -56,6 +56,34 @@ describe('order and deduplication', () => {
   });
 });
 
+describe('a share for each namespace', () => {
+  it('leaves workers to others, however long the keys of one namespace are worked on', async () => {
+    const { queue } = setUp({ perNamespace: 2 });
+    for (const key of ['big/1', 'big/2', 'big/3', 'big/4', 'small/1']) queue.add(key);
+    expect([await queue.get(), await queue.get(), await queue.get()]).toEqual(['big/1', 'small/1', 'big/2']);
+    const waits = queue.get();
+    queue.add('other/1');
+    expect(await waits).toBe('other/1');
+    expect(queue.depth).toBe(2);
+  });
+
+  it('gives a worker that waits the next key as soon as one of the namespace is done', async () => {
+    const { queue } = setUp({ perNamespace: 1 });
+    for (const key of ['a/1', 'a/2', 'a/3']) queue.add(key);
+    expect(await queue.get()).toBe('a/1');
+    const [second, third] = [queue.get(), queue.get()];
+    queue.done('a/1');
+    expect(await second).toBe('a/2');
+    queue.add('a/2');
+    queue.done('a/2');
+    expect(await third).toBe('a/3');
+    queue.done('a/3');
+    expect(await queue.get()).toBe('a/2');
+    queue.done('a/2');
+    expect([queue.depth, queue.processing]).toEqual([0, 0]);
+  });
+});
+
 describe('a key in work', () => {
   it('is not given out again before it is done, then once however often it was added', async () => {
     const { queue, drain } = setUp();

@@ -6,14 +6,19 @@ const GROUPS = ['a', 'b', 'c', 'd'];
 const ticket = (choose: Draw, stacks: number): Ticket => {
   const stack = choose.integer(1, stacks);
   // A stack is of one account.
-  return { group: GROUPS[stack % GROUPS.length]!, exclusive: `stack-${stack}` };
+  const group = GROUPS[stack % GROUPS.length]!;
+  return { tenant: group, group, exclusive: `stack-${stack}` };
 };
 const limitsOf = (choose: Draw) => ({ total: choose.integer(1, 5), perGroup: choose.integer(1, 3) });
 
 describe('whom the queue lets in next', () => {
   holds('is never more than its bounds allow, nor nobody while somebody may', (choose) => {
     const limits = limitsOf(choose);
-    const waiting = choose.many(choose.integer(0, 12), () => ticket(choose, 8));
+    const tenants = choose.integer(1, 4);
+    const waiting = choose.many(choose.integer(0, 12), () => ({
+      ...ticket(choose, 8),
+      tenant: `t${choose.integer(1, tenants)}`,
+    }));
     const holding: Ticket[] = [];
     const servedAt = new Map(choose.some(GROUPS).map((group) => [group, choose.integer(0, 9)]));
     for (;;) {
@@ -26,7 +31,11 @@ describe('whom the queue lets in next', () => {
       if (index === -1) break;
       const [next] = waiting.splice(index, 1);
       expect(may(next!)).toBe(true);
-      expect(waiting.slice(0, index).some((other) => other.group === next!.group && may(other))).toBe(false);
+      expect(
+        waiting
+          .slice(0, index)
+          .some((other) => other.tenant === next!.tenant && other.group === next!.group && may(other)),
+      ).toBe(false);
       holding.push(next!);
     }
   });

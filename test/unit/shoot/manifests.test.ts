@@ -42,7 +42,7 @@ describe('a control plane of one', () => {
       ...objects,
       ...systemComponents(one, 1),
     ];
-    expect(all.length).toBeLessThan(25);
+    expect(all.length).toBeLessThan(28);
   });
 
   it('runs every pod as nobody, without privilege or a token', () => {

@@ -4,7 +4,13 @@ import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../../operator/shoot/kube-controller-manager.ts';
 import { kubeScheduler } from '../../../operator/shoot/kube-scheduler.ts';
 import { issueShootPKI, type PKIData, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
-import { adminAccess, coreDNS, kubernetesEndpoints, machineAccess } from '../../../operator/shoot/system-components.ts';
+import {
+  adminAccess,
+  coreDNS,
+  kubernetesEndpoints,
+  machineAccess,
+  viewerAccess,
+} from '../../../operator/shoot/system-components.ts';
 import type { ControlPlane } from '../../../operator/shoot/values.ts';
 
 export const NOW = new Date('2026-01-01T00:00:00Z');
@@ -40,6 +46,7 @@ export const controlPlaneObjects = (values: ControlPlane, keys: PKIData): KubeOb
 /** What a new shoot with nodes gets. */
 export const systemComponents = (values: ControlPlane, dnsReplicas: number): KubeObject[] => [
   ...adminAccess(),
+  ...viewerAccess(),
   ...machineAccess(),
   kubernetesEndpoints(values),
   ...coreDNS(values, dnsReplicas),

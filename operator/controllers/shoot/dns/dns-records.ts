@@ -113,7 +113,8 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
 
 async function keepRecord(op: Operation, name: WantedName, target: string, ending: AbortSignal): Promise<void> {
   const { dns, ctx } = await inTime(ending, (signal) => op.deps.dns(op.shoot, name, signal));
-  const done = await op.deps.dnsTurns.acquire({ group: ctx.account.id, exclusive: name.host }, ending);
+  const tenant = op.shoot.metadata.namespace ?? '';
+  const done = await op.deps.dnsTurns.acquire({ tenant, group: ctx.account.id, exclusive: name.host }, ending);
   try {
     await inTime(ending, async (signal) => {
       const call = { ...ctx, signal };

@@ -133,7 +133,7 @@ async function inTurn<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const group = op.shoot.metadata.namespace ?? '';
-  const done = await op.deps.driftTurns.acquire({ group, exclusive: keyOf(op.shoot) }, ending);
+  const done = await op.deps.driftTurns.acquire({ tenant: group, group, exclusive: keyOf(op.shoot) }, ending);
   try {
     return await work(AbortSignal.any([ending, AbortSignal.timeout(PATIENCE_MS)]));
   } finally {

@@ -6,6 +6,7 @@ import type { StackState } from '../../../../providers/pulumi/stack-state.ts';
 
 const request = (more: Partial<StackRequest> = {}): StackRequest => ({
   stack: { technicalID: 'shop', layer: 'cluster' },
+  tenant: 'shop',
   account: '1',
   region: 'eu-central-1',
   program: { provider: 'aws', layer: 'cluster' },

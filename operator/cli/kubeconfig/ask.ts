@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LABELS } from '../../api/group.ts';
+import { KUBECONFIG_SIGNERS, type KubeconfigRole } from '../../api/kubeconfig-request.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { type CertificateSigningRequest, CSRS } from '../../kube/resources.ts';
+import { newCertificateRequest } from '../../pki/certificate-request.ts';
+import { expiry } from '../../pki/certificates.ts';
+import { CliError, EXIT } from '../errors.ts';
+
+/** Whose kubeconfig somebody wants. */
+export interface Wanted {
+  readonly namespace: string;
+  readonly name: string;
+  readonly role: KubeconfigRole;
+  /** How long it is to last. */
+  readonly seconds: number;
+}
+
+/** A client certificate with its key, who vouches for the API server (all PEM), and when the certificate ends (RFC 3339). */
+export interface Granted {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca: string;
+  readonly endsAt: string;
+}
+
+/** An operator answers within a second; one that is being exchanged takes some more. */
+const PATIENCE_MS = 30_000;
+const LOOK_MS = 100;
+const ONE_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g;
+
+/**
+ * Asks the operator for a certificate of the cluster. The key is made here, and is not sent.
+ * Throws CliErrors: refused, with the operator's reason; or nobody answered.
+ */
+export async function askForCertificate(
+  client: Pick<KubeClient, 'create' | 'get'>,
+  { namespace, name, role, seconds }: Wanted,
+  signal: AbortSignal,
+  patienceMs = PATIENCE_MS,
+): Promise<Granted> {
+  const { request, key } = await newCertificateRequest('kubeconfig');
+  const named = `kubeconfig-${randomBytes(12).toString('hex')}`;
+  await client.create<CertificateSigningRequest>(
+    {
+      apiVersion: 'certificates.k8s.io/v1',
+      kind: 'CertificateSigningRequest',
+      metadata: { name: named, labels: { [LABELS.workerCluster]: name, [LABELS.workerClusterNamespace]: namespace } },
+      spec: {
+        signerName: KUBECONFIG_SIGNERS[role],
+        usages: ['client auth', 'digital signature'],
+        expirationSeconds: seconds,
+        request: Buffer.from(request).toString('base64'),
+      },
+    },
+    { signal },
+  );
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const { status } = await client.get<CertificateSigningRequest>(CSRS, named, undefined, { signal });
+    const refused = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
+    if (refused) throw refusalOf(refused.reason, refused.message);
+    if (status?.certificate) return granted(Buffer.from(status.certificate, 'base64').toString(), key);
+    if (performance.now() > deadline) {
+      throw new CliError(
+        `no operator has answered the request for a kubeconfig of ${name} (CertificateSigningRequest ${named})`,
+        {
+          exitCode: EXIT.timedOut,
+          advice: 'see whether the operator of the garden runs',
+        },
+      );
+    }
+    await sleep(LOOK_MS, undefined, { signal });
+  }
+}
+
+function granted(chain: string, key: string): Granted {
+  const [cert, ...others] = chain.match(ONE_CERTIFICATE) ?? [];
+  const ca = others.at(-1);
+  if (cert === undefined || ca === undefined) throw new CliError('the operator has answered without an authority');
+  return { cert, key, ca, endsAt: expiry(cert).toISOString() };
+}
+
+function refusalOf(reason: string | undefined, message = 'the request was refused'): CliError {
+  const exitCode = reason === 'NotFound' || reason === 'NotReady' ? EXIT.notFound : EXIT.failed;
+  return new CliError(message, { exitCode });
+}

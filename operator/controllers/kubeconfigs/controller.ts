@@ -1,0 +1,202 @@
+import type { KeyObject } from 'node:crypto';
+import { GROUP } from '../../api/group.ts';
+import { KUBECONFIG_SUBRESOURCES, type KubeconfigRole } from '../../api/kubeconfig-request.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Log } from '../../kube/log.ts';
+import { type CertificateSigningRequest, CSRS } from '../../kube/resources.ts';
+import { certify, type KeyPair } from '../../pki/certificates.ts';
+import { ADMIN_GROUP, VIEWER_GROUP } from '../../shoot/pki.ts';
+import {
+  type Asked,
+  forgetAt,
+  isAnswered,
+  MAX_REQUEST,
+  type Refusal,
+  readRequest,
+  refusalOf,
+  roleOf,
+  userInCluster,
+} from './decide.ts';
+
+/** What requests for kubeconfigs are answered with. */
+export interface KubeconfigWorld {
+  readonly garden: Pick<KubeClient, 'request' | 'mergePatch' | 'delete'>;
+  /** With index BY_USER. */
+  readonly requests: Informer<CertificateSigningRequest>;
+  readonly clusters: Pick<Informer<WorkerCluster>, 'get'>;
+  readonly shoots: Pick<Informer<Shoot>, 'get'>;
+  readonly log: Log;
+  now(): Date;
+  /** The authority that the cluster trusts clients of; undefined: it has none yet. */
+  authority(shoot: Shoot, signal: AbortSignal): Promise<KeyPair | undefined>;
+  /** As requestedKey. */
+  publicKey(request: string): Promise<KeyObject | undefined>;
+}
+
+export const BY_USER = 'user';
+const GROUPS: Readonly<Record<KubeconfigRole, string>> = { admin: ADMIN_GROUP, viewer: VIEWER_GROUP };
+const DAY_S = 24 * 3600;
+
+/** What is kept of a request: a tenant wrote it, and may have written much. */
+export function keptRequest(csr: CertificateSigningRequest): CertificateSigningRequest {
+  const { name, uid, resourceVersion, creationTimestamp, labels = {} } = csr.metadata;
+  const kept = Object.entries(labels).filter(([key]) => key.startsWith(`${GROUP}/worker-cluster`));
+  const metadata = { name, uid, resourceVersion, creationTimestamp, labels: Object.fromEntries(kept) };
+  const { signerName, username = '', request } = csr.spec;
+  const conditions = csr.status?.conditions?.map(({ type, status }) => ({ type, status }));
+  const answer = { ...(csr.status?.certificate && { certificate: 'issued' }), ...(conditions && { conditions }) };
+  const { apiVersion, kind } = csr;
+  const of = { apiVersion, kind, metadata: metadata as CertificateSigningRequest['metadata'], status: answer };
+  if (isAnswered(csr)) return { ...of, spec: { signerName, username, request: '' } };
+  return { ...of, spec: { ...csr.spec, request: request.length > MAX_REQUEST ? '' : request } };
+}
+
+/** Answers one request; also one that was approved by an operator that ended before it had signed. */
+export async function answerRequest(
+  world: KubeconfigWorld,
+  name: string,
+  signal: AbortSignal,
+): Promise<{ requeueAfterMs: number } | undefined> {
+  const csr = world.requests.get(name);
+  const role = csr && roleOf(csr);
+  if (!csr || !role) return undefined;
+  if (isAnswered(csr) || +world.now() >= forgetAt(csr)) return forget(world, csr, signal);
+  const recent = world.requests.byIndex(BY_USER, csr.spec.username ?? '').length;
+  const asked = readRequest(csr, role, recent);
+  if ('reason' in asked) return refuse(world, csr, asked, signal);
+  const key = `${asked.namespace}/${asked.name}`;
+  const shoot = world.shoots.get(key);
+  const view = { cluster: world.clusters.get(key), shoot, allowed: await isAllowed(world, csr, asked, signal) };
+  const refusal = refusalOf(asked, view);
+  if (refusal) return refuse(world, csr, refusal, signal);
+  const publicKey = await world.publicKey(Buffer.from(csr.spec.request, 'base64').toString());
+  if (!publicKey) {
+    const message =
+      'the request is not signed by its own key, or the key is too weak: use EC P-256, Ed25519 or RSA of 2048 bits';
+    return refuse(world, csr, { reason: 'WrongKey', message }, signal);
+  }
+  const ca = await world.authority(shoot!, signal);
+  if (!ca) {
+    const message = `WorkerCluster ${key} has no keys yet: wait until it has a control plane`;
+    return refuse(world, csr, { reason: 'NotReady', message }, signal);
+  }
+  const cert = certify(ca, publicKey, {
+    commonName: userInCluster(asked.user),
+    organizations: [GROUPS[role]],
+    usages: ['client'],
+    days: asked.seconds / DAY_S,
+    now: world.now(),
+  });
+  // The last one is the authority of the API server, which the client needs, and which is no secret.
+  await sign(world, csr, `${cert}${ca.cert}`, signal);
+  const { user, seconds } = asked;
+  world.log.info({ user, role, cluster: key, seconds, request: name }, 'a kubeconfig was given out');
+  return { requeueAfterMs: Math.max(0, forgetAt(csr) - +world.now()) };
+}
+
+/** Whether RBAC (or whoever else authorises in the garden) lets them have it. */
+async function isAllowed(
+  { garden }: KubeconfigWorld,
+  { spec: { username: user, groups, uid, extra } }: CertificateSigningRequest,
+  { namespace, name, role }: Asked,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const resourceAttributes = {
+    group: GROUP,
+    resource: 'workerclusters',
+    subresource: KUBECONFIG_SUBRESOURCES[role],
+    verb: 'create',
+    namespace,
+    name,
+  };
+  const body = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: { user, groups, uid, extra, resourceAttributes },
+  };
+  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  const { status } = await garden.request<{ status?: { allowed?: boolean } }>('POST', path, { body, signal });
+  return status?.allowed === true;
+}
+
+/** Kubernetes has requests approved before they are signed; either write fails where somebody else was there meanwhile. */
+async function sign(
+  world: KubeconfigWorld,
+  csr: CertificateSigningRequest,
+  chain: string,
+  signal: AbortSignal,
+): Promise<void> {
+  let { resourceVersion } = csr.metadata;
+  if (!csr.status?.conditions?.some(({ type }) => type === 'Approved')) {
+    const why = { reason: 'MayHaveKubeconfig', message: 'whoever asks may have this kubeconfig' };
+    ({ resourceVersion } = (await tell(world, csr, 'approval', 'Approved', why, signal)).metadata);
+  }
+  const certificate = Buffer.from(chain).toString('base64');
+  const answer = { metadata: { resourceVersion }, status: { certificate } };
+  await patch(world, csr, 'status', answer, signal);
+}
+
+async function refuse(
+  world: KubeconfigWorld,
+  csr: CertificateSigningRequest,
+  refusal: Refusal,
+  signal: AbortSignal,
+): Promise<{ requeueAfterMs: number }> {
+  const isApproved = csr.status?.conditions?.some(({ type }) => type === 'Approved');
+  // What was approved cannot be denied any more.
+  if (isApproved) await tell(world, csr, 'status', 'Failed', refusal, signal);
+  else await tell(world, csr, 'approval', 'Denied', refusal, signal);
+  world.log.info({ user: csr.spec.username, request: csr.metadata.name, ...refusal }, 'no kubeconfig was given out');
+  return { requeueAfterMs: Math.max(0, forgetAt(csr) - +world.now()) };
+}
+
+async function tell(
+  world: KubeconfigWorld,
+  csr: CertificateSigningRequest,
+  subresource: 'approval' | 'status',
+  type: string,
+  { reason, message }: Refusal,
+  signal: AbortSignal,
+): Promise<CertificateSigningRequest> {
+  const now = world.now().toISOString();
+  const said = { type, status: 'True', reason, message, lastUpdateTime: now, lastTransitionTime: now };
+  const conditions = [...(csr.status?.conditions ?? []), said];
+  return patch(
+    world,
+    csr,
+    subresource,
+    { metadata: { resourceVersion: csr.metadata.resourceVersion }, status: { conditions } },
+    signal,
+  );
+}
+
+async function patch(
+  { garden, requests }: KubeconfigWorld,
+  { metadata: { name } }: CertificateSigningRequest,
+  subresource: 'approval' | 'status',
+  answer: object,
+  signal: AbortSignal,
+): Promise<CertificateSigningRequest> {
+  const changed = await garden.mergePatch<CertificateSigningRequest>(CSRS, name, undefined, answer, {
+    subresource,
+    signal,
+  });
+  requests.absorb(changed);
+  return changed;
+}
+
+/** Requests are input of tenants: none is kept for long. */
+async function forget(
+  world: KubeconfigWorld,
+  csr: CertificateSigningRequest,
+  signal: AbortSignal,
+): Promise<{ requeueAfterMs: number } | undefined> {
+  const left = forgetAt(csr) - +world.now();
+  if (left > 0) return { requeueAfterMs: left };
+  const { name, uid } = csr.metadata;
+  await world.garden.delete(CSRS, name, undefined, { signal, preconditions: { ...(uid && { uid }) } });
+  return undefined;
+}

@@ -1,0 +1,116 @@
+import { LABELS } from '../../api/group.ts';
+import {
+  KUBECONFIG_ROLES,
+  KUBECONFIG_SECONDS,
+  KUBECONFIG_SIGNERS,
+  KUBECONFIG_SUBRESOURCES,
+  type KubeconfigRole,
+} from '../../api/kubeconfig-request.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { CertificateSigningRequest } from '../../kube/resources.ts';
+
+/** What somebody asks for: the API server says who it is, the rest is as they wrote it. */
+export interface Asked {
+  readonly user: string;
+  readonly role: KubeconfigRole;
+  /** Of the WorkerCluster. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly seconds: number;
+}
+
+/** Why nothing is given: a word for programs, and a sentence for people. */
+export interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** How many requests one user may make within RECENT_MS, those that were refused too. */
+export const MOST_RECENT = 300;
+/** How long a request is kept. The certificate in it is of no use without its key. */
+export const RECENT_MS = 10 * 60_000;
+/** base64 of a certificate request is a tenth of this. */
+export const MAX_REQUEST = 16 * 1024;
+
+const MAX_USER = 512;
+const USAGES = ['client auth', 'digital signature', 'key encipherment'];
+
+/** The role that the request is about; undefined: it is for another signer. Pure. */
+export const roleOf = ({ spec }: CertificateSigningRequest): KubeconfigRole | undefined =>
+  KUBECONFIG_ROLES.find((role) => KUBECONFIG_SIGNERS[role] === spec.signerName);
+
+/** Whether nothing is left to do for the request but to let it go. Pure. */
+export const isAnswered = ({ status }: CertificateSigningRequest): boolean =>
+  status?.certificate !== undefined ||
+  (status?.conditions ?? []).some(({ type }) => type === 'Denied' || type === 'Failed');
+
+/** When the request is let go of. Pure. */
+export const forgetAt = ({ metadata }: CertificateSigningRequest): number =>
+  Date.parse(metadata.creationTimestamp ?? '') + RECENT_MS;
+
+/** What is asked for, or why that cannot be. Pure. @param recent how many requests the user has made lately, this one too */
+export function readRequest(csr: CertificateSigningRequest, role: KubeconfigRole, recent: number): Asked | Refusal {
+  const { username: user = '', usages = [], expirationSeconds: seconds = KUBECONFIG_SECONDS.usual, request } = csr.spec;
+  const namespace = csr.metadata.labels?.[LABELS.workerClusterNamespace] ?? '';
+  const name = csr.metadata.labels?.[LABELS.workerCluster] ?? '';
+  const { least, most } = KUBECONFIG_SECONDS;
+  if (recent > MOST_RECENT) {
+    const limit = `${MOST_RECENT} requests in ${RECENT_MS / 60_000} minutes`;
+    return refusal('TooManyRequests', `${user} has made more than ${limit}: wait, and ask less often`);
+  }
+  if (name === '' || namespace === '')
+    return refusal(
+      'NoCluster',
+      `the labels ${LABELS.workerCluster} and ${LABELS.workerClusterNamespace} name no cluster`,
+    );
+  if (user === '' || user.length > MAX_USER || hasControls(user))
+    return refusal('NoUser', `the name of whoever asks is empty, longer than ${MAX_USER} characters, or no text`);
+  if (!usages.includes('client auth') || !usages.every((usage) => USAGES.includes(usage)))
+    return refusal('WrongUsages', `usages must be "client auth", and of others only ${USAGES.slice(1).join(' and ')}`);
+  if (seconds < least || seconds > most) {
+    const range = `between ${least / 60} minutes and ${most / 3600} hours`;
+    return refusal('WrongDuration', `a kubeconfig lasts ${range}; spec.expirationSeconds asks for ${seconds}`);
+  }
+  if (request === '') return refusal('TooLarge', 'the certificate request is larger than any that is honest');
+  return { user, role, namespace, name, seconds };
+}
+
+/** What is known of the cluster that somebody asks for. */
+export interface ClusterView {
+  /** Whether RBAC lets them have such a kubeconfig of it. */
+  readonly allowed: boolean;
+  readonly cluster: WorkerCluster | undefined;
+  readonly shoot: Shoot | undefined;
+}
+
+/** Why somebody gets no kubeconfig of the cluster; undefined: they do. Pure. Whether there is one is told to nobody else. */
+export function refusalOf({ user, role, namespace, name }: Asked, view: ClusterView): Refusal | undefined {
+  const { allowed, cluster, shoot } = view;
+  const what = `WorkerCluster ${namespace}/${name}`;
+  if (!allowed) {
+    const verb = `create workerclusters/${KUBECONFIG_SUBRESOURCES[role]}`;
+    return refusal('Forbidden', `${user} may not ${verb} of ${what}: ask who grants roles in namespace ${namespace}`);
+  }
+  if (!cluster) return refusal('NotFound', `there is no ${what}`);
+  const mode = cluster.status?.mode ?? cluster.spec.mode;
+  if (mode === 'Managed')
+    return refusal(
+      'NotOurs',
+      `the cloud keeps the keys of ${what}: use the cloud's own kubeconfig, or its Secret ${name}-kubeconfig`,
+    );
+  if (mode === 'Attached')
+    return refusal('NotOurs', `${what} is attached, and Coppice has no keys of it: ask who made that cluster`);
+  if (cluster.metadata.deletionTimestamp) return refusal('Deleting', `${what} is being deleted`);
+  const isOf = shoot?.metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid) ?? false;
+  if (!isOf || !shoot?.status?.seedName)
+    return refusal('NotReady', `${what} has no control plane yet: wait until it has`);
+  return undefined;
+}
+
+/** Who somebody is in the cluster: never who Kubernetes, or Coppice, is there. */
+export const userInCluster = (user: string): string => `garden:${user}`;
+
+const refusal = (reason: string, message: string): Refusal => ({ reason, message });
+
+const hasControls = (text: string): boolean => /\p{Cc}/u.test(text);

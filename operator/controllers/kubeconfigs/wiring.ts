@@ -1,0 +1,72 @@
+import { LABELS } from '../../api/group.ts';
+import { technicalID } from '../../api/names.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Log } from '../../kube/log.ts';
+import { type CertificateSigningRequest, CSRS, decoded } from '../../kube/resources.ts';
+import type { KeyPair } from '../../pki/certificates.ts';
+import { requestedKey } from '../../pki/requested-key.ts';
+import { keyPair, PKI_SECRET } from '../../shoot/pki.ts';
+import type { Core, Part } from '../core.ts';
+import { notOurs, strangerIn } from '../shoot/ownership.ts';
+import { answerRequest, BY_USER, keptRequest } from './controller.ts';
+
+/** Makes the controller of requests for people's kubeconfigs. */
+export function wireKubeconfigs(core: Core): Part {
+  const { garden, clusters, shoots, log } = core;
+  const queue = core.queue('kubeconfigs');
+  const requests = requestsInformer(garden, log);
+  const world = {
+    garden,
+    requests,
+    clusters,
+    shoots,
+    log,
+    now: core.now,
+    authority: (shoot: Shoot, signal: AbortSignal) => authorityOf(core, shoot, signal),
+    publicKey: requestedKey,
+  };
+  requests.onChange(({ object }) => queue.add(keyIn(object)));
+  return {
+    caches: [requests],
+    controllers: [
+      {
+        name: 'kubeconfigs',
+        queue,
+        concurrency: 8,
+        timeoutMs: 60_000,
+        reconcile: (key, stop) => answerRequest(world, key.slice(key.indexOf('/') + 1), stop),
+      },
+    ],
+  };
+}
+
+/** The requests of people; a garden has many more than these. */
+export const requestsInformer = (garden: KubeClient, log: Log): Informer<CertificateSigningRequest> =>
+  new Informer<CertificateSigningRequest>(garden, CSRS, {
+    log,
+    labelSelector: `${LABELS.workerCluster},${LABELS.workerClusterNamespace}`,
+    transform: keptRequest,
+    indexes: { [BY_USER]: ({ spec }) => [spec.username ?? ''] },
+  });
+
+/** Namespaces take turns in the queue: those of the clusters that are asked for. */
+const keyIn = ({ metadata }: CertificateSigningRequest): string =>
+  `${metadata.labels?.[LABELS.workerClusterNamespace]}/${metadata.name}`;
+
+async function authorityOf(
+  { gardenID, registry, seeds }: Core,
+  shoot: Shoot,
+  signal: AbortSignal,
+): Promise<KeyPair | undefined> {
+  const seed = seeds.get(shoot.status?.seedName ?? '');
+  if (!seed) return undefined;
+  const access = await registry.open(seed, signal);
+  const { name, namespace = '' } = shoot.metadata;
+  const id = technicalID(namespace, name);
+  const stranger = strangerIn(access.namespaces.get(id), shoot, gardenID);
+  if (stranger) throw notOurs(seed.metadata.name, id, stranger);
+  const pki = decoded(access.secrets.get(`${id}/${PKI_SECRET}`)?.data);
+  return pki['ca.crt'] && pki['ca.key'] ? keyPair(pki, 'ca') : undefined;
+}

@@ -1,0 +1,28 @@
+import { createPublicKey, generateKeyPair, sign } from 'node:crypto';
+import { promisify } from 'node:util';
+import { distinguishedName, ECDSA_WITH_SHA256, pem } from './certificates.ts';
+import { bitString, element, integer, oid, sequence } from './der.ts';
+
+/** A certificate request (PKCS#10, PEM) with the private key that it was signed by (PKCS#8, PEM, EC P-256). */
+export interface RequestedKey {
+  readonly request: string;
+  readonly key: string;
+}
+
+/** A new key, and the request for a certificate of it. The key leaves this process only if the caller has it leave. */
+export async function newCertificateRequest(commonName: string): Promise<RequestedKey> {
+  const { privateKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
+  const body = sequence(
+    integer(Buffer.from([0])),
+    distinguishedName(commonName, []),
+    createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
+    // No attributes.
+    element(0xa0),
+  );
+  const signature = bitString(sign('sha256', body, privateKey));
+  const request = sequence(body, sequence(oid(ECDSA_WITH_SHA256)), signature);
+  return {
+    request: pem('CERTIFICATE REQUEST', request),
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+}

@@ -1,0 +1,250 @@
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
+import { KUBECONFIG_SIGNERS } from '../../../operator/api/kubeconfig-request.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import {
+  answerRequest,
+  type KubeconfigWorld,
+  keptRequest,
+} from '../../../operator/controllers/kubeconfigs/controller.ts';
+import {
+  MAX_REQUEST,
+  MOST_RECENT,
+  RECENT_MS,
+  readRequest,
+  refusalOf,
+} from '../../../operator/controllers/kubeconfigs/decide.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import type { CertificateSigningRequest } from '../../../operator/kube/resources.ts';
+import { newCertificateRequest } from '../../../operator/pki/certificate-request.ts';
+import { createCA } from '../../../operator/pki/certificates.ts';
+import { requestedKey } from '../../../operator/pki/requested-key.ts';
+
+const NOW = new Date('2026-11-23T12:00:00Z');
+const ca = await createCA({ commonName: 'ca', days: 10, now: NOW });
+const asked = await newCertificateRequest('kubeconfig');
+
+const request = (spec: Partial<CertificateSigningRequest['spec']> = {}, labels?: Record<string, string>) => ({
+  apiVersion: 'certificates.k8s.io/v1',
+  kind: 'CertificateSigningRequest',
+  metadata: {
+    name: 'one',
+    uid: 'u-1',
+    resourceVersion: '1',
+    creationTimestamp: NOW.toISOString(),
+    labels: labels ?? { [LABELS.workerCluster]: 'blue', [LABELS.workerClusterNamespace]: 'shop' },
+  },
+  spec: {
+    signerName: KUBECONFIG_SIGNERS.admin,
+    username: 'ada',
+    groups: ['team'],
+    usages: ['client auth'],
+    request: Buffer.from(asked.request).toString('base64'),
+    ...spec,
+  },
+});
+/** The same request about somebody else, with the old signature. */
+function forged(pem: string): string {
+  const der = Buffer.from(pem.replace(/-----[^-]+-----|\n/g, ''), 'base64');
+  der.write('x', der.indexOf('kubeconfig'));
+  return `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;
+}
+const cluster = (mode: string, metadata: object = {}): WorkerCluster =>
+  ({
+    metadata: { name: 'blue', namespace: 'shop', uid: 'c-1', ...metadata },
+    spec: {},
+    status: { mode },
+  }) as WorkerCluster;
+const shoot = (of = 'c-1'): Shoot =>
+  ({
+    metadata: { name: 'blue', namespace: 'shop', ownerReferences: [{ kind: 'WorkerCluster', uid: of }] },
+    status: { seedName: 'local' },
+  }) as unknown as Shoot;
+
+describe('what is asked for', () => {
+  it('lasts ten minutes unless somebody asks for more, up to a day', () => {
+    expect(readRequest(request(), 'admin', 1)).toEqual({
+      user: 'ada',
+      role: 'admin',
+      namespace: 'shop',
+      name: 'blue',
+      seconds: 600,
+    });
+    expect(readRequest(request({ expirationSeconds: 86_400 }), 'viewer', 1)).toMatchObject({ seconds: 86_400 });
+  });
+
+  it.each([
+    ['longer than a day', request({ expirationSeconds: 86_401 }), 1, 'WrongDuration'],
+    ['shorter than ten minutes', request({ expirationSeconds: 599 }), 1, 'WrongDuration'],
+    ['a certificate for servers', request({ usages: ['client auth', 'server auth'] }), 1, 'WrongUsages'],
+    ['no client certificate', request({ usages: ['digital signature'] }), 1, 'WrongUsages'],
+    ['of no cluster', request({}, {}), 1, 'NoCluster'],
+    ['by a name of a thousand letters', request({ username: 'a'.repeat(1000) }), 1, 'NoUser'],
+    ['by a name with a line break', request({ username: 'ada\nroot' }), 1, 'NoUser'],
+    ['too often', request(), MOST_RECENT + 1, 'TooManyRequests'],
+    ['with a request of a megabyte', keptRequest(request({ request: 'a'.repeat(1_000_000) })), 1, 'TooLarge'],
+  ])('is refused: %s', (_, csr, recent, reason) => {
+    expect(readRequest(csr, 'admin', recent)).toMatchObject({ reason });
+  });
+
+  it('is kept without what a tenant has added to it, and once it is answered without the request', () => {
+    const csr = { ...request(), metadata: { ...request().metadata, annotations: { big: 'x'.repeat(100_000) } } };
+    expect(JSON.stringify(keptRequest(csr)).length).toBeLessThan(2_000);
+    expect(keptRequest({ ...csr, status: { certificate: 'y'.repeat(100_000) } })).toMatchObject({
+      spec: { username: 'ada', request: '' },
+      status: { certificate: 'issued' },
+    });
+    expect(asked.request.length * 10).toBeLessThan(MAX_REQUEST);
+  });
+});
+
+describe('who gets one', () => {
+  const of = { user: 'ada', role: 'admin', namespace: 'shop', name: 'blue', seconds: 600 } as const;
+  const view = { allowed: true, cluster: cluster('Hosted'), shoot: shoot() };
+
+  it.each(['Hosted', 'SelfManaged'])('whoever RBAC lets, of a cluster of mode %s', (mode) => {
+    expect(refusalOf(of, { ...view, cluster: cluster(mode) })).toBeUndefined();
+  });
+
+  it.each([
+    [
+      'nobody else, who is not told either whether there is such a cluster',
+      { allowed: false, cluster: undefined },
+      'Forbidden',
+    ],
+    ['not of a cluster that is not there', { cluster: undefined }, 'NotFound'],
+    ['not where a cloud keeps the keys', { cluster: cluster('Managed') }, 'NotOurs'],
+    ['not of what others made', { cluster: cluster('Attached') }, 'NotOurs'],
+    ['not of a cluster that goes', { cluster: cluster('Hosted', { deletionTimestamp: 'now' }) }, 'Deleting'],
+    ['not before there is a control plane', { shoot: undefined }, 'NotReady'],
+    ['not of an earlier cluster of the name', { shoot: shoot('c-0') }, 'NotReady'],
+  ])('%s', (_, change, reason) => expect(refusalOf(of, { ...view, ...change })).toMatchObject({ reason }));
+});
+
+describe('answering', () => {
+  /** A garden with one request. */
+  function garden(csr: CertificateSigningRequest, allowed = true, now = NOW) {
+    let current: CertificateSigningRequest | undefined = csr;
+    const reviews: any[] = [];
+    const world = {
+      garden: {
+        request: async (_method: string, _path: string, { body }: any) => {
+          reviews.push(body.spec);
+          return { status: { allowed } };
+        },
+        mergePatch: async (_resource: unknown, _name: string, _namespace: unknown, patch: any) => {
+          expect(patch.metadata.resourceVersion).toBe(current!.metadata.resourceVersion);
+          current = {
+            ...current!,
+            metadata: { ...current!.metadata, resourceVersion: String(Number(current!.metadata.resourceVersion) + 1) },
+            status: { ...current!.status, ...patch.status },
+          };
+          return current;
+        },
+        delete: async () => {
+          current = undefined;
+          return true;
+        },
+      },
+      requests: { get: () => current, byIndex: () => [current], absorb: () => {} },
+      clusters: { get: () => cluster('Hosted') },
+      shoots: { get: () => shoot() },
+      log: silent,
+      now: () => now,
+      authority: async () => ca,
+      publicKey: requestedKey,
+    } as unknown as KubeconfigWorld;
+    const answer = () => answerRequest(world, 'one', new AbortController().signal);
+    return { answer, reviews, now: () => current };
+  }
+
+  it('signs for the key of whoever asks, by their name, for as long as they asked, and sends no key', async () => {
+    const { answer, now, reviews } = garden(request({ expirationSeconds: 1800, extra: { of: ['x'] }, uid: 'u' }));
+    await answer();
+    const pems = Buffer.from(now()!.status!.certificate!, 'base64').toString();
+    expect(pems).not.toContain('PRIVATE');
+    expect(pems.endsWith(ca.cert)).toBe(true);
+    const certificate = new X509Certificate(pems);
+    expect(certificate.verify(createPublicKey(ca.cert))).toBe(true);
+    expect(certificate.checkPrivateKey(createPrivateKey(asked.key))).toBe(true);
+    expect(certificate.subject.split('\n').sort()).toEqual(['CN=garden:ada', 'O=coppice:admins']);
+    expect(+certificate.validToDate - +NOW).toBe(1800_000);
+    expect(now()!.status!.conditions).toMatchObject([{ type: 'Approved', status: 'True' }]);
+    expect(reviews).toEqual([
+      {
+        user: 'ada',
+        groups: ['team'],
+        uid: 'u',
+        extra: { of: ['x'] },
+        resourceAttributes: {
+          group: 'multi-cluster.demo.io',
+          resource: 'workerclusters',
+          subresource: 'adminkubeconfig',
+          verb: 'create',
+          namespace: 'shop',
+          name: 'blue',
+        },
+      },
+    ]);
+  });
+
+  it('makes no administrator of Kubernetes out of somebody who is called like one', async () => {
+    const { answer, now } = garden(request({ username: 'system:kube-controller-manager', groups: ['system:masters'] }));
+    await answer();
+    const { subject } = new X509Certificate(Buffer.from(now()!.status!.certificate!, 'base64'));
+    expect(subject.split('\n').sort()).toEqual(['CN=garden:system:kube-controller-manager', 'O=coppice:admins']);
+  });
+
+  it('goes on where an operator ended between approval and signature, and asks again who may', async () => {
+    const approved = { ...request(), status: { conditions: [{ type: 'Approved', status: 'True' as const }] } };
+    const good = garden(approved);
+    await good.answer();
+    expect(good.now()!.status!.certificate).toBeDefined();
+    const taken = garden(approved, false);
+    await taken.answer();
+    expect(taken.now()!.status).toMatchObject({
+      conditions: [{ type: 'Approved' }, { type: 'Failed', reason: 'Forbidden' }],
+    });
+    expect(taken.now()!.status!.certificate).toBeUndefined();
+  });
+
+  it('denies whom RBAC does not let, with what they lack', async () => {
+    const { answer, now } = garden(request(), false);
+    await answer();
+    expect(now()!.status!.conditions).toMatchObject([
+      {
+        type: 'Denied',
+        reason: 'Forbidden',
+        message:
+          'ada may not create workerclusters/adminkubeconfig of WorkerCluster shop/blue: ask who grants roles in namespace shop',
+      },
+    ]);
+  });
+
+  it.each([
+    ['that its key has not signed', forged(asked.request)],
+    ['that is none', 'nonsense'],
+  ])('denies a request %s', async (_, text) => {
+    const { answer, now } = garden(request({ request: Buffer.from(text).toString('base64') }));
+    await answer();
+    expect(now()!.status!.conditions).toMatchObject([{ type: 'Denied', reason: 'WrongKey' }]);
+  });
+
+  it('keeps no request for longer than ten minutes, answered or not', async () => {
+    const answered = { ...request(), status: { certificate: 'x' } };
+    expect(await garden(answered).answer()).toEqual({ requeueAfterMs: RECENT_MS });
+    for (const csr of [answered, request()]) {
+      const late = garden(csr, true, new Date(+NOW + RECENT_MS));
+      await late.answer();
+      expect(late.now()).toBeUndefined();
+    }
+  });
+
+  it('leaves requests for other signers alone', async () => {
+    const { answer, now, reviews } = garden(request({ signerName: 'kubernetes.io/kube-apiserver-client' }));
+    await answer();
+    expect([now()!.status, reviews]).toEqual([undefined, []]);
+  });
+});
