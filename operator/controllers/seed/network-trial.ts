@@ -3,6 +3,7 @@ import { FIELD_MANAGER, LABELS, ROLES } from '../../api/group.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
 import type { NetworkPolicy } from '../../kube/network-policy.ts';
+import { asNobody, NOBODY, podSecurityLabels, UNPRIVILEGED } from '../../kube/pod-security.ts';
 import {
   conditionIsTrue,
   type KubeObject,
@@ -13,7 +14,7 @@ import {
   PODS,
   type Pod,
 } from '../../kube/resources.ts';
-import { asNobody, httpProbe, NOBODY, UNPRIVILEGED } from '../../shoot/pod.ts';
+import { httpProbe } from '../../shoot/pod.ts';
 import { ETCD_CLIENT_PORT } from '../../shoot/values.ts';
 import { ETCD_IMAGE } from '../../shoot/versions.ts';
 
@@ -101,7 +102,7 @@ const namespaceOf = (labels: Record<string, string>): KubeObject => ({
   metadata: {
     name: '',
     generateName: 'coppice-network-trial-',
-    labels: { ...labels, 'pod-security.kubernetes.io/enforce': 'restricted' },
+    labels: { ...labels, ...podSecurityLabels('restricted') },
   } as KubeObject['metadata'],
 });
 

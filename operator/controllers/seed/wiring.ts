@@ -4,7 +4,7 @@ import type { Core, Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { isHeld } from '../finalizer.ts';
 import { onlyFinalizersChanged } from '../status-writer.ts';
-import { reconcileSeed, type SeedWorld } from './controller.ts';
+import { reconcileSeed, type SeedDependencies } from './controller.ts';
 import { NetworkTrials } from './network-trials.ts';
 import { clusterOfSeed, seedHolds } from './seed-holds.ts';
 
@@ -20,12 +20,12 @@ const RETRY_MS = 15_000;
 const USERS_MS = 100;
 
 /** Makes the controller of Seeds: it says whether a seed can host shoots, and holds one that does. */
-export function wireSeeds(core: Core, others: Pick<SeedWorld, 'seedBuckets'>): Seeds {
+export function wireSeeds(core: Core, others: Pick<SeedDependencies, 'seedBuckets'>): Seeds {
   const { queues, shoots, seeds } = core;
   const queue = core.queue('seed', { maxDelayMs: RETRY_MS });
   const { gardenID, log } = core;
   const networkTrials = new NetworkTrials({ gardenID, log, now: core.now, news: (name) => queue.add(name) });
-  const world: SeedWorld = { ...core, ...others, networkTrials };
+  const deps: SeedDependencies = { ...core, ...others, networkTrials };
   seeds.onChange((event) => {
     const seed = event.object;
     queue.add(keyOf(seed));
@@ -51,7 +51,7 @@ export function wireSeeds(core: Core, others: Pick<SeedWorld, 'seedBuckets'>): S
         name: 'seed',
         queue,
         concurrency: 8,
-        reconcile: (key, stop) => reconcileSeed(world, key, stop),
+        reconcile: (key, stop) => reconcileSeed(deps, key, stop),
         failed: failuresOf(core, seeds),
       },
     ],

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
+import { isIPv4 } from 'node:net';
+import { type AddressRange, addressText, ipv4Range } from '../../api/address-range.ts';
 import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from '../../kube/network-policy.ts';
 import type { KubeObject, Pod } from '../../kube/resources.ts';
 import { selects } from '../../kube/selector.ts';
-import { parseRange, type Ranges, type Span } from '../ranges.ts';
+import type { Ranges } from '../ranges.ts';
 
 /** Rules by chain, as iptables-restore reads them, without `-A CHAIN`. */
 export type Chains = ReadonlyMap<string, readonly string[]>;
@@ -35,10 +37,7 @@ const EGRESS: Direction = { type: 'Egress', address: '-d', range: '--dst-range' 
 
 /** Pods that have an address of their own. */
 const isInNetwork = ({ spec, status }: Pod): boolean =>
-  !spec.hostNetwork &&
-  parseRange(status?.podIP ?? '') !== undefined &&
-  status?.phase !== 'Succeeded' &&
-  status?.phase !== 'Failed';
+  !spec.hostNetwork && isIPv4(status?.podIP ?? '') && status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
 
 /** A policy says what it is about; one of an older client does not, and means ingress, and egress where it has rules for that. */
 const isAbout = ({ spec }: NetworkPolicy, { type }: Direction): boolean =>
@@ -73,10 +72,7 @@ export function networkPolicyChains(seen: Seen, ranges: Pick<Ranges, 'pods' | 'n
     for (const direction of [EGRESS, INGRESS]) {
       const about = selecting.filter((policy) => isAbout(policy, direction));
       if (about.length === 0) continue;
-      const rules = [
-        ...new Set(about.flatMap((policy) => rulesOf(policy, direction, pod, world))),
-        ...REFUSED,
-      ];
+      const rules = [...new Set(about.flatMap((policy) => rulesOf(policy, direction, pod, world))), ...REFUSED];
       const name = chainName(direction, pod.metadata.namespace ?? '', about, rules);
       chains.set(name, rules);
       if (direction === EGRESS) chains.get(BY_SOURCE)!.push(`-s ${pod.status!.podIP}/32 -j ${name}`);
@@ -135,9 +131,9 @@ interface End {
 function endsOf(peer: NetworkPolicyPeer, { address, range }: Direction, namespace: string, world: World): End[] {
   const { ipBlock, namespaceSelector, podSelector = {} } = peer;
   if (ipBlock) {
-    if (!ipBlock.except?.length) return parseRange(ipBlock.cidr) ? [{ words: [address, ipBlock.cidr] }] : [];
+    if (!ipBlock.except?.length) return ipv4Range(ipBlock.cidr) ? [{ words: [address, ipBlock.cidr] }] : [];
     return without(ipBlock.cidr, ipBlock.except).map(({ first, last }) => ({
-      words: ['-m', 'iprange', range, `${addressOf(first)}-${addressOf(last)}`],
+      words: ['-m', 'iprange', range, `${addressText(first, 4)}-${addressText(last, 4)}`],
     }));
   }
   const namespaces = namespaceSelector
@@ -151,23 +147,22 @@ function endsOf(peer: NetworkPolicyPeer, { address, range }: Direction, namespac
     .map((pod) => ({ words: [address, `${pod.status!.podIP}/32`], pod }));
 }
 
+type Span = Pick<AddressRange, 'first' | 'last'>;
+
 /** What is left of a range; nothing of one that is not IPv4. */
 function without(cidr: string, except: readonly string[]): Span[] {
-  const whole = parseRange(cidr);
-  let left = whole ? [whole] : [];
-  for (const hole of except.map(parseRange))
+  const whole = ipv4Range(cidr);
+  let left: Span[] = whole ? [whole] : [];
+  for (const hole of except.map(ipv4Range))
     if (hole)
       left = left.flatMap(({ first, last }) =>
         [
-          { first, last: Math.min(last, hole.first - 1) },
-          { first: Math.max(first, hole.last + 1), last },
+          { first, last: last < hole.first ? last : hole.first - 1n },
+          { first: first > hole.last ? first : hole.last + 1n, last },
         ].filter((part) => part.first <= part.last),
       );
   return left;
 }
-
-const addressOf = (number: number): string =>
-  [24, 16, 8, 0].map((bits) => Math.floor(number / 2 ** bits) % 256).join('.');
 
 /** @param called the pod that has the port. @returns undefined: it has no such port */
 function wordsOf(

@@ -10,13 +10,14 @@ async function written(status: { seedName?: string } | undefined, refusal?: Erro
   const op = {
     shoot: { metadata: { name: 'one', namespace: 'team' }, status },
     values: { namespace: 'shoot--team--one', shoot: { name: 'one', namespace: 'team' } },
-    world: { gardenID: 'ours' },
+    deps: { gardenID: 'ours' },
     seed: {
       name: 'local',
       namespaces,
       client: new MemoryObjects(),
       applier: { apply: async ({ kind }: { kind: string }) => void writes.push(kind) },
     },
+    provider: {},
     networkPolicies: [{ kind: 'NetworkPolicy' }],
     tell: async () => {
       // As long as a write takes.

@@ -12,7 +12,9 @@ const policy = (name: string, namespace: string, spec: NetworkPolicy['spec']): N
   metadata: { name, namespace },
   spec,
 });
-const namespaces = ['one', 'two'].map((name) => ({ metadata: { name, labels: { team: name } } }) as unknown as KubeObject);
+const namespaces = ['one', 'two'].map(
+  (name) => ({ metadata: { name, labels: { team: name } } }) as unknown as KubeObject,
+);
 
 const etcd = seenPod({ app: 'etcd' }, 'one', '10.160.0.1');
 const api = seenPod({ app: 'api' }, 'one', '10.160.0.2', { ports: [{ name: 'https', containerPort: 6443 }] });
