@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { CoppiceError, configurationProblem, dependencyNotReady } from '../operator/api/errors.ts';
 import type { BackupBucket, BackupContent } from './backup.ts';
-import { http1 } from './http1.ts';
+import { patiently, toClouds } from './cloud-http.ts';
 
 /** Days for which what was deleted or overwritten can be had back, in clouds. */
 export const KEPT_DAYS = 7;
@@ -97,7 +98,7 @@ export interface Transfer {
 /** The answer to a transfer: to be read or destroyed, or its connection stays taken. */
 export interface Transferred {
   status: number;
-  headers: Readonly<Record<string, string | string[] | undefined>>;
+  headers: IncomingHttpHeaders;
   body: Readable & { text(): Promise<string> };
 }
 
@@ -107,11 +108,21 @@ const IDLE_MS = 60_000;
 const STORED_MS = 10 * 60_000;
 
 /** Sends a request without holding what it carries. Rejects with ERR_RETRYABLE_INFRA_DEPENDENCIES when nobody answers. */
-export async function transfer({ method, url, headers, content, what, signal }: Transfer): Promise<Transferred> {
+export function transfer(asked: Transfer): Promise<Transferred> {
+  let last: Transferred | undefined;
+  return patiently(asked.method, asked.signal, async () => {
+    // Nobody reads what is not the last answer.
+    last?.body.resume();
+    last = await transferOnce(asked);
+    return last;
+  });
+}
+
+async function transferOnce({ method, url, headers, content, what, signal }: Transfer): Promise<Transferred> {
   const body = content?.open();
   try {
     const answer = await request(url, {
-      dispatcher: http1,
+      dispatcher: toClouds,
       method,
       headers: { ...headers, ...(content && { 'content-length': String(content.size) }) },
       ...(body && { body }),

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../operator/api/errors.ts';
-import { http1 } from './http1.ts';
+import { type Patience, patienceAsked, patiently, toClouds } from './cloud-http.ts';
 
 /** One answer must come within this time, milliseconds. */
 const TIMEOUT = 30_000;
@@ -25,12 +25,11 @@ export type JsonApi = <T>(call: Call, options?: { absent?: boolean }) => Promise
 export const jsonApi =
   (classify: (text: string) => ErrorCode | undefined): JsonApi =>
   async <T>(call: Call, options: { absent?: boolean } = {}) => {
-    const { status, text } = await answerTo(call);
+    const isThrottled = ({ text }: Answer) => classify(text) === 'ERR_INFRA_RATE_LIMITS_EXCEEDED';
+    const answer = await patiently(call.method ?? 'GET', call.signal, () => answerTo(call), isThrottled);
+    const { status, text } = answer;
     if (status === 404 && options.absent) return undefined;
-    if (status >= 300) {
-      const code = classify(text) ?? classify(`HTTP ${status}`) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
-      throw new CoppiceError(code, `${call.what}: ${said(text) ?? `HTTP ${status}`}`);
-    }
+    if (status >= 300) throw refused(classify, call.what, answer);
     // What goes on by itself is accepted without a word; of what was taken away there is nothing to say.
     if (text === '' && (status === 202 || status === 204 || call.method === 'DELETE')) return undefined;
     try {
@@ -39,6 +38,18 @@ export const jsonApi =
       throw dependencyNotReady(`${call.what}: ${hostOf(call)} answered ${status} with something that is no JSON`);
     }
   };
+
+/** An answer that was read. */
+export interface Answer extends Patience {
+  text: string;
+}
+
+/** What a refusal means, in the cloud's own words. A redirection is one, too: the token goes nowhere else. */
+export function refused(classify: (text: string) => ErrorCode | undefined, what: string, answer: Answer): CoppiceError {
+  const { status, text } = answer;
+  const code = classify(text) ?? classify(`HTTP ${status}`) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
+  return new CoppiceError(code, `${what}: ${said(text) ?? `HTTP ${status}`}${patienceAsked(answer)}`);
+}
 
 /** A request that sends this as JSON, as far as it is the same for all. */
 export const posted = (body: object) => ({
@@ -49,17 +60,18 @@ export const posted = (body: object) => ({
 
 const hostOf = ({ url }: Call): string => new URL(url).host;
 
-async function answerTo(call: Call): Promise<{ status: number; text: string }> {
+async function answerTo(call: Call): Promise<Answer> {
   const { method = 'GET', url, token, headers, body, signal } = call;
   try {
     const response = await request(url, {
-      dispatcher: http1,
+      dispatcher: toClouds,
       method,
       headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
       ...(body !== undefined && { body }),
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)]),
     });
-    return { status: response.statusCode, text: await response.body.text() };
+    const { statusCode: status, headers: told } = response;
+    return { status, headers: told, text: await response.body.text() };
   } catch (error) {
     signal.throwIfAborted();
     throw dependencyNotReady(`${call.what}: ${hostOf(call)} cannot be reached`, error);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CoppiceError } from '../operator/api/errors.ts';
+import { unlessAborted } from '../operator/kube/clock.ts';
 import { claimsOf } from '../operator/pki/token-claims.ts';
 
 /**
@@ -8,6 +9,8 @@ import { claimsOf } from '../operator/pki/token-claims.ts';
  */
 const GOOD_FOR_MS = 25 * 60_000;
 const MOST = 1000;
+/** An exchange that several wait for is nobody's to give up, milliseconds. */
+const EXCHANGE_MS = 2 * 60_000;
 
 /** What a cloud gave for a token, and until when (RFC 3339). */
 export interface Exchanged<T> {
@@ -15,24 +18,46 @@ export interface Exchanged<T> {
   expiresAt: string;
 }
 
-/** Keeps what clouds gave for tokens, so that not every request to a cloud costs an exchange before it. In memory only. */
+/**
+ * Keeps what clouds gave for keys and tokens, so that not every request to a cloud costs an exchange before it. In memory only. Those who ask
+ * at the same time share one exchange.
+ */
 export class Exchanges<T> {
   readonly #kept = new Map<string, Exchanged<T>>();
+  readonly #running = new Map<string, Promise<T>>();
 
   /**
-   * @param proof everything that the exchange depends on, the token and where it is shown among it
+   * @param proof everything that the exchange depends on, the secret and where it is shown among it
+   * @param signal of who asks: it goes away without ending the exchange of the others
    * @param exchange asks the cloud; what it rejects with is not remembered
    */
-  async get(proof: readonly string[], now: Date, exchange: () => Promise<Exchanged<T>>): Promise<T> {
+  async get(
+    proof: readonly string[],
+    { now, signal }: { now: Date; signal: AbortSignal },
+    exchange: (signal: AbortSignal) => Promise<Exchanged<T>>,
+  ): Promise<T> {
+    signal.throwIfAborted();
     const key = createHash('sha256').update(JSON.stringify(proof)).digest('base64');
     const known = this.#kept.get(key);
     if (known && Date.parse(known.expiresAt) - +now >= GOOD_FOR_MS) return known.value;
-    const got = await exchange();
-    this.#kept.delete(key);
-    this.#kept.set(key, got);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MOST && oldest !== undefined) this.#kept.delete(oldest);
-    return got.value;
+    const running = this.#running.get(key) ?? this.#begin(key, exchange);
+    return unlessAborted(running, signal);
+  }
+
+  #begin(key: string, exchange: (signal: AbortSignal) => Promise<Exchanged<T>>): Promise<T> {
+    const run = async () => {
+      const got = await exchange(AbortSignal.timeout(EXCHANGE_MS));
+      this.#kept.delete(key);
+      this.#kept.set(key, got);
+      const [oldest] = this.#kept.keys();
+      if (this.#kept.size > MOST && oldest !== undefined) this.#kept.delete(oldest);
+      return got.value;
+    };
+    const running = run().finally(() => this.#running.delete(key));
+    // Whoever has asked may be gone when it fails.
+    running.catch(() => {});
+    this.#running.set(key, running);
+    return running;
   }
 }
 

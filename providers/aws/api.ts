@@ -1,10 +1,10 @@
-import { fetch } from 'undici';
+import { request } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../../operator/api/errors.ts';
-import { http1 } from '../http1.ts';
+import { type Patience, patienceAsked, patiently, toClouds } from '../cloud-http.ts';
 import { classify } from './errors.ts';
 import { hostOf, partitionOf } from './partitions.ts';
-import { type AccessKey, signed } from './sigv4.ts';
-import { type Element, parseXML, textAt } from './xml.ts';
+import { type AccessKey, asSigned, signed } from './sigv4.ts';
+import { childrenAt, type Element, parseXML, textAt } from './xml.ts';
 
 /** How AWS is asked. */
 export interface Connection {
@@ -111,38 +111,66 @@ function parsed<Answer>(text: string, action: string): Answer {
 const noAnswer = (action: string): CoppiceError =>
   dependencyNotReady(`what answered ${action} is not AWS: is there a proxy in between?`);
 
+/** All that AWS said of an error of this file; '' for other errors. */
+export const awsMessageOf = (error: unknown): string =>
+  (error instanceof CoppiceError && (error.cause as { message?: string } | undefined)?.message) || '';
+
 /** AWS' own code of an error of this file, for example NoSuchEntity; undefined for other errors. */
 export const awsCodeOf = (error: unknown): string | undefined =>
   error instanceof CoppiceError ? (error.cause as { awsCode?: string } | undefined)?.awsCode : undefined;
 
-async function ask(aws: Connection, { service, action, method, path, headers, body }: Ask): Promise<string> {
+interface Answer extends Patience {
+  text: string;
+}
+
+async function ask(aws: Connection, asked: Ask): Promise<string> {
+  const { method, action } = asked;
+  const answer = await patiently(method, aws.signal, () => answerTo(aws, asked), isThrottled);
+  if (answer.status < 300) return answer.text;
+  throw refusal(action, answer, said(answer));
+}
+
+const said = ({ text, headers }: Answer) => codeAndMessage(text, String(headers['x-amzn-errortype'] ?? ''));
+
+/** Most of AWS' APIs say so with 400. */
+const isThrottled = (answer: Answer): boolean =>
+  classify(`api error ${said(answer).awsCode}`) === 'ERR_INFRA_RATE_LIMITS_EXCEEDED';
+
+async function answerTo(aws: Connection, { service, action, method, path, headers, body }: Ask): Promise<Answer> {
   const partition = partitionOf(aws.region);
   const global = service === 'iam' || service === 'route53' ? partition[service] : undefined;
   const region = global?.region ?? aws.region;
   const host = global?.host ?? hostOf(service, region);
-  const url = new URL(path, aws.endpoint?.(service, region) ?? `https://${host}`);
-  const request = { method, url, headers, body };
-  const sent = aws.key ? signed(request, aws.key, { service, region, now: aws.now() }) : headers;
-  const { host: _, ...rest } = sent as Record<string, string>;
-  const signal = AbortSignal.any([aws.signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  let status: number;
-  let text: string;
-  let type: string | null;
+  const url = asSigned(new URL(path, aws.endpoint?.(service, region) ?? `https://${host}`));
+  const sent = aws.key
+    ? signed({ method, url, headers, body }, aws.key, { service, region, now: aws.now() })
+    : { ...headers };
   try {
-    const answer = await fetch(url, { dispatcher: http1, method, headers: rest, signal, ...(body && { body }) });
-    [status, type, text] = [answer.status, answer.headers.get('x-amzn-errortype'), await answer.text()];
+    // What redirects is not AWS: nothing is followed.
+    const answer = await request(url, {
+      dispatcher: toClouds,
+      method,
+      headers: sent,
+      signal: AbortSignal.any([aws.signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      ...(body && { body }),
+    });
+    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
   } catch (error) {
-    if (aws.signal.aborted) throw aws.signal.reason;
-    const cause = (error as { cause?: { code?: string } }).cause?.code ?? (error as Error).name;
-    throw dependencyNotReady(`AWS cannot be reached for ${action} at ${url.host}: ${cause}`, error);
+    aws.signal.throwIfAborted();
+    const { code, name } = error as { code?: string; name: string };
+    throw dependencyNotReady(`AWS cannot be reached for ${action} at ${url.host}: ${code ?? name}`, error);
   }
-  if (status < 300) return text;
-  throw refusal(action, status, codeAndMessage(text, type));
 }
 
-/** Error code and message, in the forms of query, EC2, S3, JSON and REST APIs. */
-export function codeAndMessage(text: string, type: string | null): { awsCode: string; message: string } {
+/** Error code and message, in the forms of query, EC2, S3, JSON and REST APIs, and of Route 53's batches. */
+export function codeAndMessage(text: string, type = ''): { awsCode: string; message: string } {
   const xml = parseXML(text);
+  const batch = ['InvalidChangeBatch'].find((name) => xml[name] !== undefined);
+  // Route 53 has an element of its own for what is wrong with the changes of a batch (API reference, "InvalidChangeBatch").
+  if (batch !== undefined) {
+    const messages = childrenAt(xml[batch], 'Message', 'Messages').map((one) => textAt(one));
+    return { awsCode: batch, message: messages.join('; ') || textAt(xml[batch], 'Message') };
+  }
   const error = [['ErrorResponse', 'Error'], ['Response', 'Errors', 'Error'], ['Error']].find((path) =>
     textAt(xml, ...path, 'Code'),
   );
@@ -154,7 +182,7 @@ export function codeAndMessage(text: string, type: string | null): { awsCode: st
     // Neither: the status has to tell.
   }
   // `com.amazonaws.tagging#ThrottledException`, `ResourceNotFoundException:http://...`
-  const name = (type ?? body.__type ?? body.code ?? '').split(':')[0]!.split('#').at(-1)!;
+  const name = (type || body.__type || body.code || '').split(':')[0]!.split('#').at(-1)!;
   return { awsCode: name, message: body.message ?? body.Message ?? '' };
 }
 
@@ -167,14 +195,15 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 /** What AWS' refusal means; its own code is found by awsCodeOf. */
 export function refusal(
   action: string,
-  status: number,
+  answer: Patience,
   { awsCode, message }: { awsCode: string; message: string },
 ): CoppiceError {
-  const said = [awsCode || `HTTP ${status}`, message.split('\n')[0]!.slice(0, 300)].filter(Boolean).join(': ');
-  const code = classify(`api error ${awsCode}`) ?? BY_STATUS[status];
-  const cause = { awsCode, status };
-  if (code) return new CoppiceError(code, `AWS refuses ${action}: ${said}`, { cause });
-  return status >= 500
-    ? new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', `AWS failed at ${action}: ${said}`, { cause })
-    : new CoppiceError('ERR_INFRA_DEPENDENCIES', `AWS refuses ${action}: ${said}`, { cause });
+  const { status } = answer;
+  const words = [awsCode || `HTTP ${status}`, message.split('\n')[0]!.slice(0, 300)].filter(Boolean).join(': ');
+  const failed = status >= 500 ? 'ERR_RETRYABLE_INFRA_DEPENDENCIES' : 'ERR_INFRA_DEPENDENCIES';
+  const known = classify(`api error ${awsCode}`) ?? BY_STATUS[status];
+  const verb = !known && status >= 500 ? 'failed at' : 'refuses';
+  return new CoppiceError(known ?? failed, `AWS ${verb} ${action}: ${words}${patienceAsked(answer)}`, {
+    cause: { awsCode, status, message },
+  });
 }

@@ -1,9 +1,10 @@
+import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import { plainName } from '../dns/names.ts';
 import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
 import type { ZoneKeeper } from '../dns/records.ts';
 import { quoted, unquoted } from '../dns/txt.ts';
 import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
-import { type Connection, xml } from './api.ts';
+import { awsCodeOf, awsMessageOf, type Connection, xml } from './api.ts';
 import { childrenAt, type Element, textAt } from './xml.ts';
 
 const VERSION = '2013-04-01';
@@ -46,11 +47,16 @@ export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Con
     },
 
     async change(ctx, zone, changes) {
-      await xml(await connect(ctx), 'ChangeResourceRecordSets', {
-        method: 'POST',
-        path: `/${VERSION}/hostedzone/${zone.id}/rrset/`,
-        body: changeRequest(changes),
-      });
+      const aws = await connect(ctx);
+      try {
+        await xml(aws, 'ChangeResourceRecordSets', {
+          method: 'POST',
+          path: `/${VERSION}/hostedzone/${zone.id}/rrset/`,
+          body: changeRequest(changes),
+        });
+      } catch (error) {
+        throw awsCodeOf(error) === 'InvalidChangeBatch' ? refusedBatch(zone, awsMessageOf(error), error) : error;
+      }
     },
   };
 }
@@ -105,6 +111,19 @@ const unescaped = (name: string): string =>
 
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+
+/** What Route 53 says of a change when a record is no longer as it was seen: somebody else was faster. */
+const OVERTAKEN = /it already exists|was not found|do not match the current values/;
+/** ... when another record at the name stands in the way, for example beside a CNAME. */
+const IN_THE_WAY = /conflicts with other records/;
+
+/** Route 53 made no change of the batch, and says of each that it could not make why. */
+function refusedBatch({ domain }: DNSZone, said: string, cause: unknown): CoppiceError {
+  if (OVERTAKEN.test(said))
+    return dependencyNotReady(`records of zone ${domain} were changed by somebody else meanwhile: ${said}`, cause);
+  const code = IN_THE_WAY.test(said) ? 'ERR_INFRA_DEPENDENCIES' : 'ERR_CONFIGURATION_PROBLEM';
+  return new CoppiceError(code, `Route 53 refuses the records in zone ${domain}: ${said}`, { cause });
+}
 
 /** Never UPSERT: it would overwrite what somebody made since we looked. */
 const changeRequest = (changes: readonly RecordChange[]): string =>

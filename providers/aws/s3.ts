@@ -17,7 +17,7 @@ import {
 } from '../bucket-objects.ts';
 import { awsCodeOf, type Connection, codeAndMessage, query, refusal } from './api.ts';
 import { hostOf, partitionOf } from './partitions.ts';
-import { type AccessKey, signed } from './sigv4.ts';
+import { type AccessKey, asSigned, pathOfKey, signed } from './sigv4.ts';
 import { at, type Element, parseXML, textAt } from './xml.ts';
 
 /** An S3 bucket, and how it is asked for. */
@@ -258,10 +258,14 @@ async function stream(
 ): Promise<Readable> {
   const { region, bucket, account } = s3;
   const stated = s3.endpoint?.('s3', region);
-  const url = new URL(
-    stated === undefined ? `https://${bucket.name}.${hostOf('s3', region)}/${key}` : `${stated}/${bucket.name}/${key}`,
+  const path = pathOfKey(key);
+  const unsigned = new URL(
+    stated === undefined
+      ? `https://${bucket.name}.${hostOf('s3', region)}/${path}`
+      : `${stated}/${bucket.name}/${path}`,
   );
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(parameters)) unsigned.searchParams.set(name, value);
+  const url = asSigned(unsigned);
   const payload = content ?? contentOf((body ?? '').replace(/^<(\w+)>/, `<$1 xmlns="${NAMESPACE}">`));
   const headers = {
     'x-amz-content-sha256': payload.sha256,
@@ -269,19 +273,16 @@ async function stream(
     ...(account !== undefined && { 'x-amz-expected-bucket-owner': account }),
   };
   const scope = { service: 's3', region, now: s3.now() };
-  const request = { method, url, headers, body: '', payloadHash: payload.sha256 };
-  const { host: _, ...sent } = signed(request, s3.key, scope) as Record<string, string>;
   const answer = await transfer({
     method,
     url,
-    headers: sent,
+    headers: signed({ method, url, headers, body: '', payloadHash: payload.sha256 }, s3.key, scope),
     ...(method === 'PUT' && { content: payload }),
     what: `AWS for ${action}`,
     signal: s3.signal,
   });
   if (answer.status < 300) return answer.body;
-  const said = await answer.body.text();
-  throw explained(refusal(action, answer.status, codeAndMessage(said, null)), bucket);
+  throw explained(refusal(action, answer, codeAndMessage(await answer.body.text())), bucket);
 }
 
 /** Says which bucket it was. */

@@ -71,7 +71,7 @@ function sign(request: Signable, payloadHash: string, key: AccessKey, scope: Sco
   const names = sorted.map(([name]) => name).join(';');
   const canonical = [
     request.method,
-    request.url.pathname.split('/').map(encoded).join('/'),
+    canonicalPath(request.url, scope.service),
     canonicalQuery(request.url),
     ...sorted.map(([name, value]) => `${name}:${value}`),
     '',
@@ -83,6 +83,20 @@ function sign(request: Signable, payloadHash: string, key: AccessKey, scope: Sco
   const signingKey = parts.reduce<string | Buffer>((last, part) => hmac(last, part), `AWS4${key.secretAccessKey}`);
   return { names, signature: hmac(signingKey, text).toString('hex') };
 }
+
+/** S3 takes the path as it is sent, all others encode it once more (IAM user guide, "Create a canonical request"). */
+const canonicalPath = ({ pathname }: URL, service: string): string =>
+  service === 's3' ? pathname : pathname.split('/').map(encoded).join('/');
+
+/** The URL as it is signed: URLSearchParams writes a space as `+`, which AWS would read as a plus. */
+export function asSigned(url: URL): URL {
+  const same = new URL(url);
+  same.search = canonicalQuery(url);
+  return same;
+}
+
+/** A key of S3 as a path: everything is encoded but what stands between its parts. */
+export const pathOfKey = (key: string): string => key.split('/').map(encoded).join('/');
 
 const canonicalQuery = (url: URL): string =>
   [...url.searchParams]

@@ -1,6 +1,6 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
 import type { AccountCheck, CloudContext } from '../cloud.ts';
-import { call, type Endpoints, sameHost } from './arm.ts';
+import { allPages, call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { entraToken, managementScope } from './token.ts';
 
@@ -121,12 +121,11 @@ async function checkFor(needed: readonly string[], ctx: CloudContext, endpoints:
       advice: 'Enable it again, or use another one.',
     });
   }
-  const permissions: Permission[] = [];
-  let next: string | undefined = `${subscription}/providers/Microsoft.Authorization/permissions?api-version=2022-04-01`;
-  while (next) {
-    const page: { value?: Permission[]; nextLink?: string } | undefined = await get(next);
-    permissions.push(...(page?.value ?? []));
-    next = sameHost(page?.nextLink, endpoints);
-  }
+  const permissions = await allPages<Permission>(
+    `${subscription}/providers/Microsoft.Authorization/permissions?api-version=2022-04-01`,
+    `the permissions on subscription ${subscriptionID} cannot be listed`,
+    endpoints,
+    get,
+  );
   return { id: subscriptionID, missing: missingOf(needed, permissions) };
 }

@@ -5,7 +5,7 @@ import type { Problem } from '../contract.ts';
 import type { AdoptingCluster, FoundCluster } from '../pulumi/adopted-layer.ts';
 import { ADOPTION_TAGS, withoutAdoption } from '../tags.ts';
 import type { TheirAddresses } from './agent-pools.ts';
-import { call, type Endpoints, sameHost } from './arm.ts';
+import { allPages, call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { AKS_API } from './kubeconfig.ts';
 import { ADMINISTRATOR, plainRegion, roleAssignmentName } from './names.ts';
@@ -180,13 +180,12 @@ async function administratorsOf(
   { owner }: CloudContext,
 ): Promise<string[]> {
   const path = `${endpoints.management}${id}/providers/Microsoft.Authorization/roleAssignments`;
-  const found: RoleAssignment[] = [];
-  let next: string | undefined = `${path}?api-version=2022-04-01&$filter=${encodeURIComponent('atScope()')}`;
-  while (next) {
-    const page: { value?: RoleAssignment[]; nextLink?: string } | undefined = await get(next);
-    found.push(...(page?.value ?? []));
-    next = sameHost(page?.nextLink, endpoints);
-  }
+  const found = await allPages<RoleAssignment>(
+    `${path}?api-version=2022-04-01&$filter=${encodeURIComponent('atScope()')}`,
+    'the role assignments of the AKS cluster cannot be listed',
+    endpoints,
+    get,
+  );
   const ours = roleAssignmentName(owner, ADMINISTRATOR.purpose);
   return found
     .filter(({ name, properties: { scope, roleDefinitionId } }) => {

@@ -1,3 +1,4 @@
+import { dependencyNotReady } from '../../operator/api/errors.ts';
 import { jsonApi } from '../json-api.ts';
 import { classify } from './errors.ts';
 
@@ -14,9 +15,34 @@ export const PUBLIC_CLOUD: Endpoints = {
   management: 'https://management.azure.com',
 };
 
-/** The link if it leads where the token belongs. */
-export const sameHost = (link: string | undefined, { management }: Endpoints): string | undefined =>
-  link?.startsWith(`${management}/`) ? link : undefined;
-
 /** Calls Entra ID or Azure Resource Manager. */
 export const call = jsonApi(classify);
+
+interface Page<T> {
+  value?: T[];
+  nextLink?: string;
+}
+
+/**
+ * Everything of a list, page by page. Azure names the next page by a URL, and whoever is asked for it gets the token: a link
+ * to another host is an error, for half a list would be taken for all of it.
+ * @param ask for one page; undefined: there is no such list
+ */
+export async function allPages<T>(
+  first: string,
+  what: string,
+  { management }: Pick<Endpoints, 'management'>,
+  ask: (url: string) => Promise<Page<T> | undefined>,
+): Promise<T[]> {
+  const found: T[] = [];
+  for (let url: string | undefined = first; url !== undefined; ) {
+    const page: Page<T> | undefined = await ask(url);
+    found.push(...(page?.value ?? []));
+    const link: string | undefined = page?.nextLink || undefined;
+    // Ports and capitals are written in several ways; a scheme without encryption is another origin.
+    if (link !== undefined && URL.parse(link)?.origin !== new URL(management).origin)
+      throw dependencyNotReady(`${what}: the list goes on at another host, which is not asked`);
+    url = link;
+  }
+  return found;
+}

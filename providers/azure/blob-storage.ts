@@ -117,7 +117,7 @@ export function blobBuckets(endpoints: (ctx: BackupContext) => Endpoints): Backu
         const objects = await list(await blobsOf(arm), '');
         if (objects.length > 0 && !withContents) throw notEmpty(ctx.bucket, objects.length);
       }
-      await managed(arm, 'DELETE', arm.group, undefined, GROUPS_API);
+      if (await hasOwnGroup(arm)) await managed(arm, 'DELETE', arm.group, undefined, GROUPS_API);
     },
     async put(ctx, key, content) {
       refuseTooLarge(content, key);
@@ -142,12 +142,27 @@ export function blobBuckets(endpoints: (ctx: BackupContext) => Endpoints): Backu
   };
 }
 
+/**
+ * Whether the resource group is there. One of that name without this seed's tags is somebody else's, since it gets them in the request that
+ * makes it: it is neither tagged nor used, and never deleted with what is in it. Throws ERR_INFRA_DEPENDENCIES then.
+ */
+async function hasOwnGroup(arm: Manager): Promise<boolean> {
+  const { bucket } = arm.ctx;
+  const found = await managed<{ tags?: Record<string, string> }>(arm, 'GET', arm.group, undefined, GROUPS_API);
+  if (!found || found.tags?.[BACKUP_TAGS.seedUID] === bucket.seedUID) return found !== undefined;
+  throw new CoppiceError(
+    'ERR_INFRA_DEPENDENCIES',
+    `resource group ${bucket.name} lacks the tags of seed ${bucket.seed}: Coppice takes it for somebody else's`,
+    { advice: `If it is the seed's, tag it ${BACKUP_TAGS.seedUID}=${bucket.seedUID}; otherwise rename or delete it.` },
+  );
+}
+
 /** Everything in the order in which it depends on each other; the tags say at last that all is set. */
 async function settle(arm: Manager): Promise<void> {
   const { ctx, group, account } = arm;
   const { bucket, region } = ctx;
   const { [BACKUP_TAGS.settings]: _, ...owner } = backupTags(bucket);
-  await managed(arm, 'PUT', group, { location: region, tags: owner }, GROUPS_API);
+  if (!(await hasOwnGroup(arm))) await managed(arm, 'PUT', group, { location: region, tags: owner }, GROUPS_API);
   await managed(arm, 'PUT', account, {
     location: region,
     kind: 'StorageV2',

@@ -2,7 +2,7 @@ import { plainName } from '../dns/names.ts';
 import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
 import type { ZoneKeeper } from '../dns/records.ts';
 import type { DNSContext, DNSZone, RecordSet, RecordType } from '../dns.ts';
-import { call, type Endpoints, sameHost } from './arm.ts';
+import { allPages, call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { endpointsAt } from './endpoints.ts';
 import { entraToken, managementScope } from './token.ts';
@@ -44,19 +44,12 @@ export function azureDNS(endpoints: Endpoints): ZoneKeeper {
       const { subscriptionID } = credentialsOf(ctx.account);
       const found = await Promise.all(
         KINDS.map(async ({ type, version, private: isPrivate }) => {
-          const zones: DNSZone[] = [];
           const base = `${azure.management}/subscriptions/${subscriptionID}/providers/Microsoft.Network/${type}`;
-          for (let url: string | undefined = `${base}?api-version=${version}`; url !== undefined; ) {
-            const page: { value?: AzureZone[]; nextLink?: string } | undefined = await call({
-              url,
-              token,
-              what: `DNS zones of subscription ${subscriptionID} cannot be listed`,
-              signal,
-            });
-            zones.push(...(page?.value ?? []).map((zone) => zoneOf(zone, isPrivate)));
-            url = sameHost(page?.nextLink, azure);
-          }
-          return zones;
+          const what = `DNS zones of subscription ${subscriptionID} cannot be listed`;
+          const zones = await allPages<AzureZone>(`${base}?api-version=${version}`, what, azure, (url) =>
+            call({ url, token, what, signal }),
+          );
+          return zones.map((zone) => zoneOf(zone, isPrivate));
         }),
       );
       return found.flat();
@@ -80,23 +73,13 @@ export function azureDNS(endpoints: Endpoints): ZoneKeeper {
 
     async texts(ctx, zone) {
       const { azure, token, signal } = await open(ctx);
-      const found: SeenRecordSet[] = [];
       const first = `${azure.management}${zone.id}/TXT?api-version=${kindOf(zone).version}`;
-      for (let url: string | undefined = first; url !== undefined; ) {
-        const what = `records of zone ${zone.domain} cannot be listed`;
-        const page: { value?: AzureRecordSet[]; nextLink?: string } | undefined = await call({
-          url,
-          token,
-          what,
-          signal,
-        });
-        for (const set of page?.value ?? []) {
-          const name = set.name === '@' ? zone.domain : `${set.name}.${zone.domain}`;
-          found.push(seen(set, plainName(name), 'TXT'));
-        }
-        url = sameHost(page?.nextLink, azure);
-      }
-      return found;
+      const what = `records of zone ${zone.domain} cannot be listed`;
+      const sets = await allPages<AzureRecordSet>(first, what, azure, (url) => call({ url, token, what, signal }));
+      return sets.map((set) => {
+        const name = set.name === '@' ? zone.domain : `${set.name}.${zone.domain}`;
+        return seen(set, plainName(name), 'TXT');
+      });
     },
 
     async change(ctx, zone, changes) {

@@ -4,7 +4,7 @@ import { posted } from '../json-api.ts';
 import type { CloudMachine, MachineCloud } from '../machines/machine-cloud.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 import { missingForControlPlane } from './account.ts';
-import { call, type Endpoints } from './arm.ts';
+import { allPages, call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { resourceGroupName, scaleSetName } from './names.ts';
 import { entraToken, managementScope } from './token.ts';
@@ -60,18 +60,8 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
     `${endpoints(ctx).management}/subscriptions/${credentialsOf(ctx.account).subscriptionID}/resourceGroups/${resourceGroupName(ctx.owner)}/providers`;
   const tokenFor = (ctx: CloudContext) => entraToken(ctx, endpoints(ctx), managementScope(endpoints(ctx)));
 
-  async function all<T>(ctx: CloudContext, url: string, token: string, what: string): Promise<T[]> {
-    const found: T[] = [];
-    for (let next: string | undefined = url; next !== undefined; ) {
-      const page: { value?: T[]; nextLink?: string } | undefined = await call(
-        { url: next, token, what, signal: ctx.signal },
-        { absent: true },
-      );
-      found.push(...(page?.value ?? []));
-      next = page?.nextLink || undefined;
-    }
-    return found;
-  }
+  const all = <T>(ctx: CloudContext, first: string, token: string, what: string): Promise<T[]> =>
+    allPages<T>(first, what, endpoints(ctx), (url) => call({ url, token, what, signal: ctx.signal }, { absent: true }));
 
   /** By the owner's uid, what machines say of themselves that is told only machine by machine, and never changes. */
   const hashes = new Map<string, Map<string, string>>();

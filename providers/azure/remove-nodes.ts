@@ -4,7 +4,7 @@ import type { CloudContext, CloudNode, ManagedClusterOutputs, PoolLeft } from '.
 import { posted } from '../json-api.ts';
 import { refusalOf } from '../refused-removal.ts';
 import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
-import { call, type Endpoints, sameHost } from './arm.ts';
+import { allPages, call, type Endpoints } from './arm.ts';
 import { AKS_API } from './kubeconfig.ts';
 import { entraToken, managementScope } from './token.ts';
 
@@ -44,13 +44,15 @@ export async function removeNodes(
     const url = path.startsWith('https://') || path.startsWith('http://') ? path : `${endpoints.management}${path}`;
     return call({ url, token, what, signal: ctx.signal, ...(body && posted(body)) });
   };
+  const all = <T>(path: string, failed: string): Promise<T[]> =>
+    allPages<T>(`${endpoints.management}${path}?api-version=${AKS_API}`, failed, endpoints, (url) => ask(url, failed));
   const what = `nodes of pool ${pool} cannot be ended`;
   const listed = async (): Promise<AgentPool[]> =>
-    (await all<AgentPool>(ask, endpoints, `${extra?.id}/agentPools`, `agent pools of ${name} cannot be listed`)).filter(
+    (await all<AgentPool>(`${extra?.id}/agentPools`, `agent pools of ${name} cannot be listed`)).filter(
       ({ properties: { tags = {} } }) => tags[OWNER_TAGS.uid] === ctx.owner.uid && tags[POOL_TAG] === pool,
     );
   const named = async (one: AgentPool): Promise<string[]> =>
-    (await all<Machine>(ask, endpoints, `${one.id}/machines`, what))
+    (await all<Machine>(`${one.id}/machines`, what))
       .filter(({ properties: { resourceId } }) => nodes.some(({ providerID }) => isSame(providerID, resourceId)))
       .map((machine) => machine.name);
   /** As it is when nothing is done to it any more: what was begun before a crash is ended, and counted. */
@@ -91,13 +93,3 @@ const lastOfSystem = ({ name, properties: { mode, count = 0 } }: AgentPool, goin
 /** Ids at Azure are the same in any letters. */
 const isSame = (providerID: string, resourceID = ''): boolean =>
   resourceID !== '' && providerID.replace(/^azure:\/\//, '').toLowerCase() === resourceID.toLowerCase();
-
-async function all<T>(ask: Ask, endpoints: Endpoints, path: string, what: string): Promise<T[]> {
-  const found: T[] = [];
-  for (let next: string | undefined = `${path}?api-version=${AKS_API}`; next !== undefined; ) {
-    const page: { value?: T[]; nextLink?: string } | undefined = await ask(next, what);
-    found.push(...(page?.value ?? []));
-    next = sameHost(page?.nextLink, endpoints);
-  }
-  return found;
-}

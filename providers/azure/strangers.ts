@@ -1,7 +1,7 @@
-import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
+import { CoppiceError } from '../../operator/api/errors.ts';
 import type { CloudContext } from '../cloud.ts';
 import { ownerOf } from '../tags.ts';
-import { call, type Endpoints, sameHost } from './arm.ts';
+import { allPages, call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { resourceGroupName } from './names.ts';
 import { entraToken, managementScope } from './token.ts';
@@ -29,17 +29,14 @@ export async function refuseStrangers(ctx: CloudContext, endpoints: Endpoints): 
 
   const group = await ask<Tagged>(`${endpoints.management}${path}?api-version=2021-04-01`);
   if (!group || !isOwners(group)) return;
-  const strangers: string[] = [];
-  let next: string | undefined = `${endpoints.management}${path}/resources?api-version=2021-04-01`;
-  while (next !== undefined) {
-    const page: { value?: Tagged[]; nextLink?: string } | undefined = await ask(next);
-    strangers.push(...(page?.value ?? []).filter((one) => !isOwners(one)).map(({ id }) => id));
-    next = sameHost(page?.nextLink, endpoints);
-    if (page?.nextLink !== undefined && next === undefined)
-      throw dependencyNotReady(
-        `what else is in resource group ${name} cannot be asked for: its list goes on at another host`,
-      );
-  }
+  const first = `${endpoints.management}${path}/resources?api-version=2021-04-01`;
+  const all = await allPages<Tagged>(
+    first,
+    `what else is in resource group ${name} cannot be asked for`,
+    endpoints,
+    ask,
+  );
+  const strangers = all.filter((one) => !isOwners(one)).map(({ id }) => id);
   if (strangers.length === 0) return;
   const more = strangers.length > NAMED ? ` and ${strangers.length - NAMED} more` : '';
   throw new CoppiceError(

@@ -20,21 +20,23 @@ export const AKS_SCOPE = '6dae42f8-4368-4678-94ff-3960e28e3630/.default';
 /** Azure Resource Manager. */
 export const managementScope = ({ management }: Endpoints): string => `${management}/.default`;
 
-const FEDERATED = new Exchanges<Token>();
+const TOKENS = new Exchanges<Token>();
 
 type Context = Pick<CloudContext, 'account' | 'signal' | 'now'>;
 
 /**
  * A token for the scope by client credentials: OAuth 2.0 with the application's secret, or with a token of somebody whom it
- * trusts (learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow); the latter is kept while it is good. Throws ERR_INFRA_UNAUTHENTICATED when
- * Entra ID does not take them.
+ * trusts (learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow). Kept while it is good. Throws
+ * ERR_INFRA_UNAUTHENTICATED when Entra ID does not take them.
  */
 export async function entraToken(ctx: Context, endpoints: Endpoints, scope: string): Promise<Token> {
   const credentials = credentialsOf(ctx.account);
   const { clientID, tenantID, proof } = credentials;
-  if ('secret' in proof) return askedToken(ctx, endpoints, credentials, scope);
-  return FEDERATED.get([endpoints.login, tenantID, clientID, scope, proof.assertion], ctx.now(), async () => {
-    const value = await askedToken(ctx, endpoints, credentials, scope).catch((error: unknown) => {
+  const secret = 'secret' in proof ? ['secret', proof.secret] : ['assertion', proof.assertion];
+  const parts = [endpoints.login, tenantID, clientID, scope, ...secret];
+  return TOKENS.get(parts, { now: ctx.now(), signal: ctx.signal }, async (signal) => {
+    const value = await askedToken({ ...ctx, signal }, endpoints, credentials, scope).catch((error: unknown) => {
+      if ('secret' in proof) throw error;
       throw distrusted(error, proof.assertion, `application ${clientID}`, 'a federated identity credential');
     });
     return { value, expiresAt: value.expiresAt };

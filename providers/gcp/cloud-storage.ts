@@ -176,5 +176,5 @@ async function moved(
   const answer = await transfer({ ...request, headers, what, signal: ctx.signal });
   if (answer.status < 300) return answer;
   const text = await answer.body.text();
-  throw answer.status === 404 && absent ? absent : refused(what, answer.status, text);
+  throw answer.status === 404 && absent ? absent : refused(what, { ...answer, text });
 }

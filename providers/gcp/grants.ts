@@ -1,6 +1,7 @@
 import type { Owner } from '../cloud.ts';
+import type { Call } from '../json-api.ts';
 import type { WantedResource } from '../pulumi/request.ts';
-import { type Call, call, type Endpoints } from './google-api.ts';
+import { call, type Endpoints } from './google-api.ts';
 import { keyRingName, SECRETS_KEY, serviceAccountMember } from './names.ts';
 
 /** Policy of google.iam.v1, as far as it is used. */

@@ -22,11 +22,26 @@ const LIFE = 3600;
 /** Google refuses an assertion from the future, seconds. */
 const SKEW = 10;
 
-/** A token, good for about an hour, by the account's credentials. Throws ERR_INFRA_UNAUTHENTICATED when Google does not take them. */
+const TOKENS = new Exchanges<Token>();
+
+/**
+ * A token, good for about an hour, by the account's credentials. Kept while it is good: a key that is kept for years buys one an hour, not
+ * one for each request. Throws ERR_INFRA_UNAUTHENTICATED when Google does not take them.
+ */
 export async function accessToken(ctx: Context, endpoints: Endpoints): Promise<Token> {
   const { proof } = credentialsOf(ctx.account, ctx.profile);
+  // The metadata server keeps its tokens itself.
   if (proof === 'machine') return machineToken(ctx, endpoints);
-  return hasKey(proof) ? keyToken(ctx, endpoints, proof) : federatedToken(ctx, endpoints, proof);
+  const parts = hasKey(proof)
+    ? ['key', endpoints.oauth, proof.email, proof.privateKey, proof.keyID ?? '']
+    : ['token', endpoints.sts, endpoints.iamCredentials, proof.provider, proof.email, proof.token];
+  return TOKENS.get(parts, { now: ctx.now(), signal: ctx.signal }, async (signal) => {
+    const asked = { ...ctx, signal };
+    const value = hasKey(proof)
+      ? await keyToken(asked, endpoints, proof)
+      : await federatedToken(asked, endpoints, proof);
+    return { value, expiresAt: value.expiresAt };
+  });
 }
 
 interface Answer {
@@ -51,35 +66,30 @@ async function keyToken(ctx: Context, endpoints: Endpoints, key: ServiceAccountK
   return tokenOf(answer, asked);
 }
 
-const FEDERATED = new Exchanges<Token>();
-
 /**
  * By a token that a workload identity pool trusts: that is exchanged for one of Google's, with which the service account is impersonated
- * (RFC 8693; REST references of sts v1 `token` and iamcredentials v1 `generateAccessToken`). Kept while it is good.
+ * (RFC 8693; REST references of sts v1 `token` and iamcredentials v1 `generateAccessToken`).
  */
 async function federatedToken(ctx: Context, endpoints: Endpoints, federation: Federation): Promise<Token> {
-  const { provider, email, token } = federation;
-  return FEDERATED.get([endpoints.sts, endpoints.iamCredentials, provider, email, token], ctx.now(), async () => {
-    const exchanged = await exchange(ctx, endpoints, federation);
-    const answer = await call<{ accessToken?: string; expireTime?: string }>({
-      url: `${endpoints.iamCredentials}/v1/projects/-/serviceAccounts/${email}:generateAccessToken`,
-      token: exchanged,
-      ...posted({ scope: [SCOPE], lifetime: `${LIFE}s` }),
-      what: `Google gives no token of ${email}`,
-      signal: ctx.signal,
-    }).catch((error: unknown) => {
-      throw distrusted(
-        error,
-        token,
-        `service account ${email}`,
-        'grant it roles/iam.workloadIdentityUser for principal://iam.googleapis.com/<pool>/subject/<subject>',
-      );
-    });
-    const { accessToken, expireTime } = answer ?? {};
-    if (!accessToken || !expireTime) throw dependencyNotReady('Google answered without a token');
-    const value = { token: accessToken, expiresAt: new Date(expireTime).toISOString() };
-    return { value, expiresAt: value.expiresAt };
+  const { email, token } = federation;
+  const exchanged = await exchange(ctx, endpoints, federation);
+  const answer = await call<{ accessToken?: string; expireTime?: string }>({
+    url: `${endpoints.iamCredentials}/v1/projects/-/serviceAccounts/${email}:generateAccessToken`,
+    token: exchanged,
+    ...posted({ scope: [SCOPE], lifetime: `${LIFE}s` }),
+    what: `Google gives no token of ${email}`,
+    signal: ctx.signal,
+  }).catch((error: unknown) => {
+    throw distrusted(
+      error,
+      token,
+      `service account ${email}`,
+      'grant it roles/iam.workloadIdentityUser for principal://iam.googleapis.com/<pool>/subject/<subject>',
+    );
   });
+  const { accessToken, expireTime } = answer ?? {};
+  if (!accessToken || !expireTime) throw dependencyNotReady('Google answered without a token');
+  return { token: accessToken, expiresAt: new Date(expireTime).toISOString() };
 }
 
 /** Google's token for somebody else's. */

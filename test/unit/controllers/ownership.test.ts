@@ -87,12 +87,12 @@ function operation(of: Shoot = placed): Operation {
   return {
     shoot: of,
     state: {},
+    provider: {},
     values: { namespace: NS, shoot: { name: 'demo', namespace: 'default' } },
     deps: { garden: server, gardenApplier: applier, gardenID: 'ours', now: () => new Date('2026-11-22T00:00:00Z') },
     seed: { name: 'local', client: server, applier, namespaces: cache, secrets: cache },
     vni: 7,
     networkPolicies: [],
-    provider: {},
     tell: async () => {},
   } as unknown as Operation;
 }

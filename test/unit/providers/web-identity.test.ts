@@ -17,6 +17,7 @@ import { jwt } from './jwt.ts';
 const now = new Date('2026-11-21T10:00:00Z');
 const later = (minutes: number) => new Date(+now + minutes * 60_000);
 const SUBJECT = 'system:serviceaccount:shop:wi-me';
+const { signal } = new AbortController();
 let serial = 0;
 /** A new one each time: what clouds gave for one is kept. */
 const tokenFor = (aud: string) =>
@@ -39,7 +40,7 @@ describe('what a cloud gave', () => {
     const kept = new Exchanges<number>();
     let asked = 0;
     const at = (when: Date, proof = 'token') =>
-      kept.get([proof], when, async () => ({ value: ++asked, expiresAt: later(60).toISOString() }));
+      kept.get([proof], { now: when, signal }, async () => ({ value: ++asked, expiresAt: later(60).toISOString() }));
     expect(await at(now)).toBe(1);
     expect(await at(later(35))).toBe(1);
     expect(await at(later(35), 'another token')).toBe(2);
@@ -48,9 +49,9 @@ describe('what a cloud gave', () => {
 
   it('is asked for again after a refusal, or where the cloud does not say how long it is good', async () => {
     const kept = new Exchanges<string>();
-    await expect(kept.get(['t'], now, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    expect(await kept.get(['t'], now, async () => ({ value: 'a', expiresAt: '' }))).toBe('a');
-    expect(await kept.get(['t'], now, async () => ({ value: 'b', expiresAt: '' }))).toBe('b');
+    await expect(kept.get(['t'], { now, signal }, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(await kept.get(['t'], { now, signal }, async () => ({ value: 'a', expiresAt: '' }))).toBe('a');
+    expect(await kept.get(['t'], { now, signal }, async () => ({ value: 'b', expiresAt: '' }))).toBe('b');
   });
 });
 

@@ -84,45 +84,58 @@ function listRecords({ records }: FakeZone, url: URL): Said {
   );
 }
 
-const refused = (message: string): Refused => new Refused(400, 'InvalidChangeBatch', `[${message}]`);
+/** A batch that cannot be made: what Route 53 says of each change that is in the way. */
+export class RefusedBatch extends Refused {
+  readonly messages: readonly string[];
+
+  constructor(messages: readonly string[]) {
+    super(400, 'InvalidChangeBatch', messages.join('; '));
+    this.messages = messages;
+  }
+}
+
+/** As the API reference has it ("InvalidChangeBatch"): no Error, no Code, but a message for each change. */
+export const saidOfBatch = ({ status, messages }: RefusedBatch): Said => ({
+  status,
+  body: `<?xml version="1.0" encoding="UTF-8"?>\n<InvalidChangeBatch xmlns="https://route53.amazonaws.com/doc/2013-04-01/"><Messages>${messages
+    .map((message) => `<Message>${escaped(message)}</Message>`)
+    .join('')}</Messages><RequestId>0</RequestId></InvalidChangeBatch>`,
+  headers: { 'content-type': 'text/xml' },
+});
 
 /** All of a batch, or nothing. */
 function changed(zone: FakeZone, body: string): FakeRecordSet[] {
   let records = [...zone.records];
+  const problems: string[] = [];
   const batch = parseXML(body).ChangeResourceRecordSetsRequest;
   for (const change of childrenAt(batch, 'Change', 'ChangeBatch', 'Changes')) {
-    const record = recordIn((change as Record<string, Element>).ResourceRecordSet!);
+    const record = recordIn((change as Record<string, Element>).ResourceRecordSet!, problems);
     const action = textAt(change, 'Action');
-    if (record.name !== zone.domain && !record.name.endsWith(`.${zone.domain}`))
-      throw refused(`RRSet with DNS name ${record.name}. is not permitted in zone ${zone.domain}.`);
-    if (action === 'CREATE') {
-      if (isTaken(records, record)) {
-        throw refused(
-          `Tried to create resource record set [name='${record.name}.', type='${record.type}'] but it already exists`,
-        );
-      }
+    const named = `resource record set [name='${record.name}.', type='${record.type}']`;
+    if (record.name !== zone.domain && !record.name.endsWith(`.${zone.domain}`)) {
+      problems.push(`RRSet with DNS name ${record.name}. is not permitted in zone ${zone.domain}.`);
+    } else if (action === 'CREATE') {
+      if (isTaken(records, record)) problems.push(`Tried to create ${named} but it already exists`);
       records.push(withEtag(record));
     } else if (action === 'DELETE') {
       const found = records.find(isAt(record));
       const same = found?.ttl === record.ttl && found.values.join() === record.values.join() && !found.setIdentifier;
-      if (!same) {
-        throw refused(
-          `Tried to delete resource record set [name='${record.name}.', type='${record.type}'] but the values provided do not match the current values`,
-        );
-      }
+      if (!found) problems.push(`Tried to delete ${named} but it was not found`);
+      else if (!same) problems.push(`Tried to delete ${named} but the values provided do not match the current values`);
       records = records.filter((one) => one !== found);
     } else {
-      throw refused(`the fake Route 53 does not know ${action}`);
+      problems.push(`the fake Route 53 does not know ${action}`);
     }
   }
+  if (problems.length > 0) throw new RefusedBatch(problems);
   return records;
 }
 
-function recordIn(element: Element) {
+function recordIn(element: Element, problems: string[]) {
   const type = textAt(element, 'Type') as RecordType;
   const values = childrenAt(element, 'ResourceRecord', 'ResourceRecords').map((one) => textAt(one, 'Value'));
   if (type === 'TXT' && values.some((value) => !/^".*"$/.test(value)))
-    throw refused('Value should be enclosed in quotation marks');
+    problems.push('Invalid Resource Record: Value should be enclosed in quotation marks');
   return {
     name: textAt(element, 'Name').replace(/\.$/, ''),
     type,

@@ -5,7 +5,7 @@ import { type Distrust, judgeToken } from '../trust.ts';
 import { answerXML, describeEC2, taggedAnswer, withTagList } from './aws-answers.ts';
 import { describeBalancers } from './aws-balancers.ts';
 import { s3, s3Action } from './aws-buckets.ts';
-import { route53, route53Action } from './aws-dns.ts';
+import { RefusedBatch, route53, route53Action, saidOfBatch } from './aws-dns.ts';
 import { describeMachines, scaleGroups } from './aws-machines.ts';
 import { scaleNodeGroups, toldByEKS } from './aws-node-groups.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
@@ -196,8 +196,12 @@ export const awsWeb: Web = {
 };
 
 /** In the form of the query APIs, with the header by which the others name their errors. */
-const refusal = ({ status, code, message }: Refused): Said => ({
-  status,
-  body: `<ErrorResponse><Error><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`,
-  headers: { 'content-type': 'text/xml', 'x-amzn-errortype': code },
-});
+const refusal = (refused: Refused): Said => {
+  if (refused instanceof RefusedBatch) return saidOfBatch(refused);
+  const { status, code, message } = refused;
+  return {
+    status,
+    body: `<ErrorResponse><Error><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`,
+    headers: { 'content-type': 'text/xml', 'x-amzn-errortype': code },
+  };
+};

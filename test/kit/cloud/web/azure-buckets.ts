@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 import { bucketStore, md5Of, type StoredBucket } from './bucket-store.ts';
@@ -5,6 +8,20 @@ import { type Asked, Refused, type Said } from './server.ts';
 
 const STORAGE =
   /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)(?:\/providers\/Microsoft\.Storage\/storageAccounts\/([^/]+)(\/.*)?)?$/;
+
+/** Resource groups of buckets, by their ids. */
+function groupStore(store: Store) {
+  const folder = 'bucket-groups';
+  const fileOf = (id: string) => `${createHash('sha256').update(id).digest('hex')}.json`;
+  return {
+    get: (id: string) => store.readJSON<{ tags?: Record<string, string> }>(folder, fileOf(id)),
+    save(id: string, tags: Record<string, string> | undefined) {
+      store.writeJSON({ tags }, folder, fileOf(id));
+      return { tags };
+    },
+    remove: (id: string) => rmSync(join(store.dir, folder, fileOf(id)), { force: true }),
+  };
+}
 
 /** Storage accounts as Resource Manager has them, and their blobs, here under /blob/ACCOUNT; undefined for other paths. */
 export function blobStorage(asked: Asked, { caller }: Pick<Scene, 'caller'>, store: Store): Said | undefined {
@@ -18,12 +35,14 @@ export function blobStorage(asked: Asked, { caller }: Pick<Scene, 'caller'>, sto
   if (account === undefined) {
     // Groups of buckets only: those of clusters are made by the plugin.
     if (!group.startsWith('coppice-backup-')) return undefined;
-    if (method === 'PUT') return { body: { id: path, tags: JSON.parse(body).tags } };
-    if (method !== 'DELETE') return undefined;
-    const owned = buckets.all().filter((one) => one.settings.group === group);
-    for (const bucket of owned) buckets.remove(bucket);
-    if (owned.length > 0) return { status: 202, body: '' };
-    throw new Refused(404, 'ResourceGroupNotFound', `Resource group '${group}' could not be found.`);
+    const all = groupStore(store);
+    if (method === 'PUT') return { body: { id: path, ...all.save(path, JSON.parse(body).tags) } };
+    const kept = all.get(path);
+    if (!kept) throw new Refused(404, 'ResourceGroupNotFound', `Resource group '${group}' could not be found.`);
+    if (method !== 'DELETE') return { body: { id: path, name: group, ...kept } };
+    for (const bucket of buckets.all().filter((one) => one.settings.group === group)) buckets.remove(bucket);
+    all.remove(path);
+    return { status: 202, body: '' };
   }
   const found = buckets.get(account);
   if (found && (found.account !== caller.account || found.settings.group !== group))

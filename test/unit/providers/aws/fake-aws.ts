@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { silent } from '../../../../operator/kube/log.ts';
 import type { Connection } from '../../../../providers/aws/api.ts';
@@ -121,6 +121,10 @@ function read({ headers, url = '' }: IncomingMessage, body: string): Asked {
   return { service, region, action: String(input.Action), input, accessKeyID };
 }
 
+/** 20150830T123600Z */
+const signedAt = ({ 'x-amz-date': stamp }: IncomingHttpHeaders): Date =>
+  new Date(String(stamp).replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
+
 function isSignedRight({ method = '', url = '', headers }: IncomingMessage, body: string, asked: Asked): boolean {
   const names = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '')![1]!.split(';');
   const made = ['host', 'x-amz-date', 'x-amz-security-token'];
@@ -129,7 +133,8 @@ function isSignedRight({ method = '', url = '', headers }: IncomingMessage, body
   const key = SECRETS[asked.accessKeyID!];
   if (!key || headers['x-amz-security-token'] !== key.sessionToken) return false;
   return (
-    signed(request, key, { service: asked.service, region: asked.region, now }).authorization === headers.authorization
+    signed(request, key, { service: asked.service, region: asked.region, now: signedAt(headers) }).authorization ===
+    headers.authorization
   );
 }
 

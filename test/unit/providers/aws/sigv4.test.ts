@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { presigned, signed } from '../../../../providers/aws/sigv4.ts';
+import { asSigned, pathOfKey, presigned, signed } from '../../../../providers/aws/sigv4.ts';
 
 /** Credentials, date and scope of AWS' published Signature Version 4 test suite (docs.aws.amazon.com/general/latest/gr/signature-v4-test-suite.html). */
 const key = { accessKeyID: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
@@ -59,6 +59,37 @@ describe('a signed request', () => {
     });
     expect(headers['x-amz-security-token']).toBe('TOKEN/+==');
     expect(signatureOf(headers)).toBe('3a15917c4ec56f5c8607a5956d2ab5703b4873d01137edbd74f33f3123eb4446');
+  });
+});
+
+describe('an object of S3', () => {
+  it('has its key encoded once where it is sent and where it is signed (S3 API reference, "Example: PUT Object")', () => {
+    const url = new URL(`https://examplebucket.s3.amazonaws.com/${pathOfKey('test$file.text')}`);
+    const headers = {
+      date: 'Fri, 24 May 2013 00:00:00 GMT',
+      'x-amz-content-sha256': '44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072',
+      'x-amz-storage-class': 'REDUCED_REDUNDANCY',
+    };
+    const owner = { accessKeyID: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY' };
+    const at = { service: 's3', region: 'us-east-1', now: new Date('2013-05-24T00:00:00Z') };
+    const payloadHash = headers['x-amz-content-sha256'];
+    expect(signatureOf(signed({ method: 'PUT', url, headers, body: '', payloadHash }, owner, at))).toBe(
+      '98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd',
+    );
+  });
+
+  it.each([
+    ['a b+c/ü&?.tar', '/a%20b%2Bc/%C3%BC%26%3F.tar'],
+    ['100%.tar', '/100%25.tar'],
+    ['plain/key-1_2.tar', '/plain/key-1_2.tar'],
+  ])('is asked for by its key: %s', (key, path) => {
+    expect(new URL(`https://bucket.s3.amazonaws.com/${pathOfKey(key)}`).pathname).toBe(path);
+  });
+
+  it('is listed by a query that is sent as it is signed', () => {
+    const url = new URL('https://bucket.s3.amazonaws.com/');
+    url.searchParams.set('prefix', 'a b+c*');
+    expect(asSigned(url).search).toBe('?prefix=a%20b%2Bc%2A');
   });
 });
 

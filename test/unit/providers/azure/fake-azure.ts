@@ -18,11 +18,14 @@ export interface Answer {
   status?: number;
   /** Written as JSON, unless it is text. */
   body: unknown;
+  headers?: Record<string, string>;
 }
 
 /** The token that Entra ID gives here. */
 export const TOKEN = 'header.claims.signature';
 export const GIVEN: Answer = { body: { token_type: 'Bearer', expires_in: 3599, access_token: TOKEN } };
+
+let fakes = 0;
 
 /** Entra ID and Azure Resource Manager on loopback, as far as a test says what they answer. */
 export class FakeAzure implements AsyncDisposable {
@@ -33,7 +36,8 @@ export class FakeAzure implements AsyncDisposable {
   private constructor(server: ReturnType<typeof createServer>) {
     this.#server = server;
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    this.endpoints = { login: `${url}/login`, management: url };
+    // Tokens are kept by where they came from, and the system gives ports out again.
+    this.endpoints = { login: `${url}/~${++fakes}/login`, management: url };
   }
 
   /** `answer` is asked for everything but tokens, which are given; undefined is 404. */
@@ -43,12 +47,14 @@ export class FakeAzure implements AsyncDisposable {
   ): Promise<FakeAzure> {
     const server = createServer((request, response) => {
       void (async () => {
-        const { method = '', url: path = '', headers } = request;
+        const { method = '', headers } = request;
+        const path = (request.url ?? '').replace(/^\/~\d+/, '');
         const asked: Asked = { method, path, authorization: headers.authorization, body: await textOf(request) };
         azure.asked.push(asked);
         const said = path.startsWith('/login/') ? token(asked) : answer(asked);
-        const { status = 200, body } = said ?? { status: 404, body: { error: { code: 'ResourceNotFound' } } };
-        response.writeHead(status, { 'content-type': 'application/json' });
+        const nothing: Answer = { status: 404, body: { error: { code: 'ResourceNotFound' } } };
+        const { status = 200, body, headers: more } = said ?? nothing;
+        response.writeHead(status, { 'content-type': 'application/json', ...more });
         response.end(typeof body === 'string' ? body : JSON.stringify(body));
       })();
     });

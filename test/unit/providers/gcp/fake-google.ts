@@ -16,6 +16,8 @@ export interface Asked {
 /** An answer: a body as JSON, with status 200 unless it says otherwise. */
 export type Answer = { status?: number; body: unknown };
 
+let fakes = 0;
+
 /** Google on loopback: `respond` says what it answers, to a token's request as well unless it leaves that to the fake. */
 export class FakeGoogle implements AsyncDisposable {
   readonly asked: Asked[] = [];
@@ -25,9 +27,10 @@ export class FakeGoogle implements AsyncDisposable {
   private constructor(server: ReturnType<typeof createServer>) {
     this.#server = server;
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    // Tokens are kept by where they came from, and the system gives ports out again.
     this.endpoints = {
-      oauth: url,
-      sts: url,
+      oauth: `${url}/~${++fakes}`,
+      sts: `${url}/~${fakes}`,
       iamCredentials: url,
       metadata: url,
       resourceManager: url,
@@ -46,7 +49,7 @@ export class FakeGoogle implements AsyncDisposable {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
-        const url = new URL(request.url!, 'http://google');
+        const url = new URL(request.url!.replace(/^\/~\d+/, ''), 'http://google');
         const asked: Asked = {
           method: request.method!,
           path: url.pathname,
