@@ -3,10 +3,10 @@ import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pino } from 'pino';
 import { openProviders, providerFor } from '../providers/index.ts';
+import { addressList } from './api/address-range.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
 import { ANNOTATIONS } from './api/group.ts';
 import { dataDirectory, pulumiEngine } from './garden/pulumi-engine.ts';
-import { addressList } from './kube/address-guard.ts';
 import { KubeClient } from './kube/client.ts';
 import { gonePods } from './kube/gone-pods.ts';
 import { serveHealth } from './kube/health.ts';
@@ -91,7 +91,10 @@ async function main(): Promise<void> {
 
   const registry = new Registry();
   processMetrics(registry);
-  const requests = registry.counter('coppice_api_requests_total', 'Requests to the garden by method and answer.');
+  const requests = registry.counter('coppice_api_requests_total', 'Requests to the garden by method and answer.', [
+    'method',
+    'code',
+  ]);
   const file = env.COPPICE_GARDEN_KUBECONFIG;
   const more = {
     onRequest: ({ method, status }: { method: string; status: number }) =>

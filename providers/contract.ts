@@ -319,6 +319,12 @@ export interface Provider {
   /** What who uses its machines can do beyond his own cluster, in words for the status of a profile. Absent: nothing. */
   noBoundary?: string;
 
+  /**
+   * Whether it runs pods in the namespace of the shoot in the seed that need more than Pod Security's level `restricted` allows: machines that
+   * are pods, say. Absent: that namespace admits no such pod.
+   */
+  privilegedInSeed?: boolean;
+
   /** Why this operator makes no new clusters of it, and who can change that; those that it has made stay. Absent: it makes them. */
   barred?: string;
   /** Whether machines join by TLS bootstrap, so that ctx.bootstrapKubeconfig must be able to give a token. */

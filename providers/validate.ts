@@ -1,3 +1,4 @@
+import { type AddressRange, ipv4Range, overlap } from '../operator/api/address-range.ts';
 import type { CloudProfile } from '../operator/api/cloudprofile.ts';
 import type { Problem, Wanted } from './contract.ts';
 
@@ -56,46 +57,27 @@ export function poolNameProblems(name: string, longest: number, field: string): 
 
 function networkProblems({ networking, pools }: Wanted): Problem[] {
   const problems: Problem[] = [];
-  const ranges: { field: string; range: Range }[] = [];
-  for (const [key, value] of Object.entries(networking)) {
-    if (value === undefined) continue;
-    const range = parseRange(value);
-    if (range) ranges.push({ field: `networking.${key}`, range });
-    else problems.push(problem(`networking.${key}`, `${value} is no IPv4 range such as 10.0.0.0/16`));
+  const ranges: { field: string; text: string; range: AddressRange }[] = [];
+  for (const [key, text] of Object.entries(networking)) {
+    if (text === undefined) continue;
+    const range = ipv4Range(text);
+    if (range) ranges.push({ field: `networking.${key}`, text, range });
+    else problems.push(problem(`networking.${key}`, `${text} is no IPv4 range such as 10.0.0.0/16`));
   }
   ranges.forEach((one, index) => {
     for (const other of ranges.slice(index + 1)) {
-      if (one.range.first > other.range.last || other.range.first > one.range.last) continue;
-      problems.push(problem(other.field, `${other.range.text} overlaps with ${one.field} ${one.range.text}`));
+      if (!overlap(one.range, other.range)) continue;
+      problems.push(problem(other.field, `${other.text} overlaps with ${one.field} ${one.text}`));
     }
   });
-  const pods = parseRange(networking.pods);
+  const pods = ipv4Range(networking.pods);
   const nodes = pools.reduce((sum, pool) => sum + pool.count, 0);
   // The controller manager gives each node a /24 of the pod range.
-  const most = pods ? Math.floor((pods.last - pods.first + 1) / 256) : Number.POSITIVE_INFINITY;
+  const most = pods ? Math.floor(Number(pods.size) / 256) : Number.POSITIVE_INFINITY;
   if (nodes > most) {
     problems.push(
       problem('networking.pods', `${networking.pods} has a /24 for ${most} nodes only, ${nodes} are wanted`),
     );
   }
   return problems;
-}
-
-/** First and last address of a range, as numbers. */
-export interface Range {
-  text: string;
-  first: number;
-  last: number;
-}
-
-/** An IPv4 range in CIDR notation; undefined when the text is none. */
-export function parseRange(text: string): Range | undefined {
-  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
-  if (!match) return undefined;
-  const [a, b, c, d, bits] = match.slice(1).map(Number) as [number, number, number, number, number];
-  if ([a, b, c, d].some((part) => part > 255) || bits > 32) return undefined;
-  const size = 2 ** (32 - bits);
-  const address = ((a * 256 + b) * 256 + c) * 256 + d;
-  const first = Math.floor(address / size) * size;
-  return { text, first, last: first + size - 1 };
 }

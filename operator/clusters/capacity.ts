@@ -1,3 +1,4 @@
+import { ipv4Range } from '../api/address-range.ts';
 import type { ClusterResource } from '../api/meta.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
 import { addAmounts, GPU_RESOURCES, noAmounts, type PodAmounts, podRequests } from '../kube/pod-requests.ts';
@@ -55,9 +56,8 @@ function nodeAmounts(node: Node): PodAmounts {
 
 /** Addresses that pods can get from an IPv4 range: all but the network's, the gateway's and the broadcast's. */
 export function podAddresses(range: string | undefined): number {
-  const prefix = Number(range?.split('/')[1]);
-  if (!Number.isInteger(prefix) || prefix < 1 || prefix > 32) return 0;
-  return Math.max(0, 2 ** (32 - prefix) - 3);
+  const all = ipv4Range(range ?? '');
+  return all ? Math.max(0, Number(all.size) - 3) : 0;
 }
 
 const written = (a: PodAmounts) => ({

@@ -14,16 +14,16 @@ import {
   type Pod,
   resourceOf,
 } from '../kube/resources.ts';
+import { ConnectionHealth } from './connection-health.ts';
 import { slimCertificateRequest, slimNode } from './kept-objects.ts';
 import { keptPod } from './kept-pod.ts';
-import { LineWatch } from './line-watch.ts';
 import type { OpenCluster } from './open-clusters.ts';
 
 /** An API server that has not said by then that it is ready does not answer. */
 const ASK_MS = 3_000;
 const BY_NODE = 'node';
 
-/** An open line to one shoot's API server: its nodes, pods and certificate requests are watched, never polled. */
+/** An open connection to one shoot's API server: its nodes, pods and certificate requests are watched, never polled. */
 export class ClusterConnection implements OpenCluster {
   readonly client: KubeClient;
   readonly nodes: Informer<Node>;
@@ -33,24 +33,24 @@ export class ClusterConnection implements OpenCluster {
   /** When the operator's certificate should be replaced by a fresh one. */
   readonly renewAt: Date;
   /** Notices that the API server stops answering. */
-  readonly line: LineWatch;
+  readonly health: ConnectionHealth;
   readonly #stopListeners: (() => void)[] = [];
 
-  /** @param onLine called when the API server stops answering, and when it answers again */
+  /** @param onHealth called when the API server stops answering, and when it answers again */
   constructor(
     client: KubeClient,
     server: string,
     renewAt: Date,
     log: Log,
     onChange: (object: KubeObject) => void,
-    onLine: (answers: boolean) => void = () => {},
+    onHealth: (answers: boolean) => void = () => {},
   ) {
     this.client = client;
     this.server = server;
     this.renewAt = renewAt;
     const budget = tenantBudget();
-    this.line = new LineWatch({ ask: () => client.ready({ timeoutMs: ASK_MS }), told: onLine });
-    const failed = () => this.line.doubt();
+    this.health = new ConnectionHealth({ ask: () => client.ready({ timeoutMs: ASK_MS }), told: onHealth });
+    const failed = () => this.health.doubt();
     this.nodes = new Informer<Node>(client, NODES, { transform: slimNode, budget, log, failed });
     this.pods = new Informer<Pod>(client, PODS, {
       transform: keptPod,
@@ -74,7 +74,7 @@ export class ClusterConnection implements OpenCluster {
   }
 
   get answers(): boolean {
-    return this.line.answers;
+    return this.health.answers;
   }
 
   podsOn(node: string): Pod[] {
@@ -104,7 +104,7 @@ export class ClusterConnection implements OpenCluster {
   }
 
   async stop(): Promise<void> {
-    this.line.stop();
+    this.health.stop();
     for (const listener of this.#stopListeners.splice(0)) listener();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.stop()));
     await this.client.close();

@@ -29,8 +29,8 @@ const ACCESS: readonly KubeObject[] = [
   },
 ];
 
-/** An open line to the API server of a managed cluster: nodes and pods are watched, never polled. */
-export interface ClusterLine {
+/** An open connection to the API server of a managed cluster: nodes and pods are watched, never polled. */
+export interface KubeconfigConnection {
   readonly nodes: readonly Node[];
   readonly pods: readonly Pod[];
   /** False from when the API server was seen not to answer until it answers again. */
@@ -44,21 +44,21 @@ export interface ClusterLine {
   close(): Promise<void>;
 }
 
-/** What whoever opens a line is told. */
-export interface LineNews {
+/** What whoever opens a connection is told. */
+export interface ConnectionListener {
   /** A node or pod has changed. */
   changed(): void;
   /** The API server stopped answering, or answers again. */
   answers(now: boolean): void;
 }
 
-/** Opens a line to the API server that a kubeconfig leads to; `opened` is called once. */
+/** Opens a connection to the API server that a kubeconfig leads to; `opened` is called once. */
 export async function connectCluster(
   text: string,
-  news: LineNews,
+  news: ConnectionListener,
   { log, opened }: { log: Log; opened?: (cluster: OpenCluster) => void },
   signal: AbortSignal,
-): Promise<ClusterLine> {
+): Promise<KubeconfigConnection> {
   let current = parseUntrustedKubeconfig(text);
   const { server, ca, serverName } = current;
   const client = new KubeClient({
@@ -94,7 +94,7 @@ export async function connectCluster(
       return connection.pods.list();
     },
     get answers() {
-      return connection.line.answers;
+      return connection.health.answers;
     },
     ready: (ending) =>
       listOne(client, ending).then(

@@ -1,7 +1,7 @@
-import type { BlockList } from 'node:net';
 import type { Provider } from '../../providers/contract.ts';
 import type { DNSProviders } from '../accounts/dns-account.ts';
 import type { StateOptions } from '../accounts/state-backend.ts';
+import { type AddressList, addressList } from '../api/address-range.ts';
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import { LABELS } from '../api/group.ts';
 import type { Quota } from '../api/quota.ts';
@@ -12,7 +12,6 @@ import { DepletedOffers } from '../capacity/depleted-offers.ts';
 import type { Decided } from '../capacity/desired-sizes.ts';
 import { OpenClusters } from '../clusters/open-clusters.ts';
 import { SeedRegistry } from '../clusters/seed-access.ts';
-import { addressList } from '../kube/address-guard.ts';
 import { Applier, knownBy } from '../kube/applier.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ControllerOptions, queueMetrics } from '../kube/controller.ts';
@@ -56,7 +55,7 @@ export interface CoreOptions {
   readonly state: Omit<StateOptions, 'garden'>;
   readonly now?: () => Date;
   /** Internal networks that clusters of tenants may be in which are attached. Absent: none. */
-  readonly attachable?: BlockList;
+  readonly attachable?: AddressList;
   /** Label selector of the Clusters of Cluster API that are attached. Absent or empty: none are. */
   readonly clusterAPI?: string;
 }

@@ -14,18 +14,18 @@ export const RECONCILED = 'Reconciled';
 /** A connection that breaks once is nothing to write down: this many failures in a row are. */
 const TRANSIENT_FAILURES = 3;
 
-interface FailureWorld {
+interface FailureDependencies {
   readonly garden: KubeClient;
   now(): Date;
 }
 
 /** A `failed` for runController: what a reconcile of this kind throws is told in the status of its object. */
 export const failuresOf =
-  <T extends KubeObject>(world: FailureWorld, cache: Informer<T>) =>
+  <T extends KubeObject>(deps: FailureDependencies, cache: Informer<T>) =>
   async (key: string, error: unknown, failures: number): Promise<void> => {
     const object = cache.get(key);
     if (object && (failures >= TRANSIENT_FAILURES || !isTransient(error)))
-      await tellFailure(world, cache, object, error);
+      await tellFailure(deps, cache, object, error);
   };
 
 /**
@@ -33,7 +33,7 @@ export const failuresOf =
  * many reconciles tell of their failure themselves before they throw.
  */
 export async function tellFailure<T extends KubeObject>(
-  world: FailureWorld,
+  deps: FailureDependencies,
   cache: Informer<T>,
   object: T,
   error: unknown,
@@ -51,9 +51,9 @@ export async function tellFailure<T extends KubeObject>(
   const others = before.filter(({ type }) => type !== RECONCILED);
   const status = {
     ...newest!.status,
-    conditions: [...others, ...withConditions(before, [ready, failed], world.now())],
+    conditions: [...others, ...withConditions(before, [ready, failed], deps.now())],
   };
-  await writeStatus(world.garden, cache, newest!, status);
+  await writeStatus(deps.garden, cache, newest!, status);
 }
 
 /** A message with a port or a time in it is new at every try: each would be written, and each write is a reason to try again at once. */

@@ -62,7 +62,7 @@ export function noteShortages(
 
 /** The same for a Shoot that was made for a cluster; who made a Shoot by hand has named no alternatives. */
 export function shootIsShort(
-  world: {
+  deps: {
     readonly clusters: Pick<Informer<WorkerCluster>, 'get'>;
     readonly profiles: Pick<Informer<CloudProfile>, 'get'>;
     readonly capacity: DepletedOffers;
@@ -71,8 +71,8 @@ export function shootIsShort(
   shoot: Shoot,
   error: CoppiceError,
 ): void {
-  const cluster = world.clusters.get(keyOf(shoot));
-  const profile = world.profiles.get(shootProfileName(shoot.spec) ?? '');
+  const cluster = deps.clusters.get(keyOf(shoot));
+  const profile = deps.profiles.get(shootProfileName(shoot.spec) ?? '');
   const isOwn = shoot.metadata.ownerReferences?.some(({ uid }) => uid === cluster?.metadata.uid);
   if (!cluster || !profile || !isOwn) return;
   const spot = spotPools(cluster);
@@ -82,5 +82,5 @@ export function shootIsShort(
     zones,
     spot: spot.has(labels?.[LABELS.alternativeOf] ?? name),
   }));
-  noteShortages(world.capacity, { record: world.record, cluster, profile, pools }, error);
+  noteShortages(deps.capacity, { record: deps.record, cluster, profile, pools }, error);
 }

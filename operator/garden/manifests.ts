@@ -1,11 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
+import { nthAddress } from '../api/address-range.ts';
 import { API_VERSION } from '../api/group.ts';
 import { installManifests } from '../api/install.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isNotFound, KubeApiError } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
+import { podSecurityLabels } from '../kube/pod-security.ts';
 import { CRDS, type KubeObject, NODES, type Node } from '../kube/resources.ts';
 import type { Ranges } from './ranges.ts';
 import { storageClass } from './volumes.ts';
@@ -30,7 +32,11 @@ export const localSeed = (ranges: Ranges, imageMirror: string, rootless = false)
 
 /** The Seed that is another cluster, and the Secret with its kubeconfig. */
 export const foreignSeed = (kubeconfig: string, networks: { pods: string; services: string }): KubeObject[] => [
-  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SEED_SECRET.namespace } },
+  {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: SEED_SECRET.namespace, labels: podSecurityLabels('restricted') },
+  },
   {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -136,4 +142,4 @@ export async function networksOf(seed: KubeClient): Promise<{ pods: string; serv
 }
 
 /** A node's part of the range, to the /16 that it was most likely cut from. */
-const widen = (range: string): string => `${range.split('.').slice(0, 2).join('.')}.0.0/16`;
+const widen = (range: string): string => `${nthAddress(range.replace(/\/.*$/, '/16'), 0)}/16`;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { addressRange, nthAddress, overlap, rangeOrAddress } from '../api/address-range.ts';
 
 /** The address ranges of a garden's local seed, and the two ends of the link between host and seed. */
 export interface Ranges {
@@ -24,35 +25,15 @@ export interface EgressRange {
 
 /** A range beside that of the nodes. Pure: gardens from before there was a way out have it, too. */
 export function egressRange({ nodeAddress }: Pick<Ranges, 'nodeAddress'>): EgressRange {
-  const [a, b, c] = nodeAddress.split('.');
-  const base = `${a}.${b}.${Number(c) + 1}`;
-  return { range: `${base}.0/24`, gateway: `${base}.2`, resolver: `${base}.3` };
-}
-
-export interface Span {
-  first: number;
-  last: number;
+  // The /24 after that of the node.
+  const range = `${nthAddress(`${nodeAddress}/23`, 256)}/24`;
+  return { range, gateway: nthAddress(range, 2), resolver: nthAddress(range, 3) };
 }
 
 /** What gardens take their ranges from. */
 export const ALL_GARDENS = '10.160.0.0/11';
 const BLOCKS = 16;
 const FIRST_OCTET = 160;
-
-/** An IPv4 address or range in CIDR notation as numbers. Undefined for anything else (`default`, IPv6). */
-export function parseRange(text: string): Span | undefined {
-  const match = /^(\d+)\.(\d+)\.(\d+)\.(\d+)(?:\/(\d+))?$/.exec(text);
-  if (!match) return undefined;
-  const octets = match.slice(1, 5).map(Number);
-  const bits = match[5] === undefined ? 32 : Number(match[5]);
-  if (octets.some((octet) => octet > 255) || bits > 32) return undefined;
-  const address = octets.reduce((sum, octet) => sum * 256 + octet, 0);
-  const size = 2 ** (32 - bits);
-  const first = Math.floor(address / size) * size;
-  return { first, last: first + size - 1 };
-}
-
-export const overlaps = (a: Span, b: Span): boolean => a.first <= b.last && b.first <= a.last;
 
 const block = (index: number): Ranges => {
   const octet = FIRST_OCTET + 2 * index;
@@ -66,15 +47,14 @@ const block = (index: number): Ranges => {
   };
 };
 
-const spansOf = (ranges: Ranges): Span[] =>
-  [ranges.pods, ranges.nodes, ranges.services].map((range) => parseRange(range)!);
-
 /** Those of `occupied` (addresses or ranges of the host) that a garden's ranges overlap. */
-export const conflicts = (ranges: Ranges, occupied: readonly string[]): string[] =>
-  occupied.filter((text) => {
-    const span = parseRange(text);
-    return span !== undefined && spansOf(ranges).some((mine) => overlaps(mine, span));
+export function conflicts({ pods, nodes, services }: Ranges, occupied: readonly string[]): string[] {
+  const own = [pods, nodes, services].map(addressRange);
+  return occupied.filter((text) => {
+    const range = rangeOrAddress(text);
+    return range !== undefined && own.some((one) => overlap(one, range));
   });
+}
 
 /**
  * Ranges from 10.160.0.0/11 that overlap nothing of `occupied`. The search begins at a place given by `id`, so that

@@ -1,5 +1,6 @@
 import { lookup as systemLookup } from 'node:dns/promises';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
+import { type AddressList, addressList, rangeOrAddress, rangeText } from '../api/address-range.ts';
 import { configurationProblem } from '../api/errors.ts';
 
 /** Says whether an address may be connected to: throws a CoppiceError where not. */
@@ -34,21 +35,6 @@ const INTERNAL = [
   'ff00::/8',
 ];
 
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
-
-/** These ranges as one list. Throws RangeError on what is none (example: 10.0.0.0/16). */
-export function addressList(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = '', length = ''] = range.split('/');
-    const most = isIP(address) === 6 ? 128 : 32;
-    if (isIP(address) === 0 || !/^[0-9]{1,3}$/.test(length) || Number(length) > most)
-      throw new RangeError(`"${range}" is no address range (example: 10.0.0.0/16)`);
-    list.addSubnet(address, Number(length), familyOf(address));
-  }
-  return list;
-}
-
 const internal = addressList(INTERNAL);
 
 /**
@@ -57,14 +43,12 @@ const internal = addressList(INTERNAL);
  * @param allowed ranges that administrators allow all the same
  * @param own addresses of the platform that are not internal by their range
  */
-export function outsideOnly(allowed: BlockList, own: readonly string[] = []): Admit {
-  const platform = new BlockList();
-  for (const address of own) if (isIP(address)) platform.addAddress(address, familyOf(address));
+export function outsideOnly(allowed: AddressList, own: readonly string[] = []): Admit {
+  const platform = addressList(own.flatMap((address) => rangeOrAddress(address) ?? []).map(rangeText));
   return (address) => {
     const plain = address.replace(/%.*$/, '');
-    const family = familyOf(plain);
-    if (isIP(plain) !== 0 && allowed.check(plain, family)) return;
-    if (isIP(plain) !== 0 && !internal.check(plain, family) && !platform.check(plain, family)) return;
+    if (allowed.has(plain)) return;
+    if (isIP(plain) !== 0 && !internal.has(plain) && !platform.has(plain)) return;
     throw configurationProblem(
       `address ${address} is internal to the platform, and refused`,
       'Give an address on the internet; or ask an administrator to allow the network (attached.allowedNetworks of the chart).',

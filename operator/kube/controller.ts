@@ -34,15 +34,18 @@ export interface Controller {
 export function runController<K extends string>(options: ControllerOptions<K>): Controller {
   const { name, queue, concurrency = 4, timeoutMs = 600_000, log = silent, metrics } = options;
   const stopping = new AbortController();
-  const total = metrics?.counter('coppice_reconcile_total', 'Reconcile runs by controller and result.');
-  const seconds = metrics?.histogram('coppice_reconcile_seconds', 'Length of reconcile runs.');
-  const depth = metrics?.gauge('coppice_queue_depth', 'Keys that wait for a worker.');
-  const busy = metrics?.gauge('coppice_queue_processing', 'Keys that are worked on.');
-  const delayed = metrics?.gauge('coppice_queue_delayed', 'Keys that come back later.');
+  const total = metrics?.counter('coppice_reconcile_total', 'Reconcile runs by controller and result.', [
+    'controller',
+    'result',
+  ]);
+  const seconds = metrics?.histogram('coppice_reconcile_seconds', 'Length of reconcile runs.', ['controller']);
+  const depth = metrics?.gauge('coppice_queue_depth', 'Keys that wait for a worker.', ['controller']);
+  const busy = metrics?.gauge('coppice_queue_processing', 'Keys that are worked on.', ['controller']);
+  const delayed = metrics?.gauge('coppice_queue_delayed', 'Keys that come back later.', ['controller']);
   const uncollect = metrics?.collect(() => {
-    depth?.set(queue.depth, { controller: name });
-    busy?.set(queue.processing, { controller: name });
-    delayed?.set(queue.delayed, { controller: name });
+    depth?.set({ controller: name }, queue.depth);
+    busy?.set({ controller: name }, queue.processing);
+    delayed?.set({ controller: name }, queue.delayed);
   });
 
   const runOne = async (key: K) => {
@@ -81,7 +84,7 @@ export function runController<K extends string>(options: ControllerOptions<K>): 
       clearTimeout(timer);
       queue.done(key);
       total?.inc({ controller: name, result });
-      seconds?.observe((performance.now() - started) / 1000, { controller: name });
+      seconds?.observe({ controller: name }, (performance.now() - started) / 1000);
     }
   };
 
@@ -109,13 +112,15 @@ export function runController<K extends string>(options: ControllerOptions<K>): 
 
 /** An observer for WorkQueueOptions that counts adds and retries and measures how long keys wait. */
 export function queueMetrics(registry: Registry, name: string): WorkQueueObserver {
-  const adds = registry.counter('coppice_queue_adds_total', 'Keys put in line.');
-  const retries = registry.counter('coppice_queue_retries_total', 'Keys put in line again after a failure.');
-  const waited = registry.histogram('coppice_queue_wait_seconds', 'Time a key waits for a worker.');
+  const adds = registry.counter('coppice_queue_adds_total', 'Keys put in line.', ['controller']);
+  const retries = registry.counter('coppice_queue_retries_total', 'Keys put in line again after a failure.', [
+    'controller',
+  ]);
+  const waited = registry.histogram('coppice_queue_wait_seconds', 'Time a key waits for a worker.', ['controller']);
   const labels = { controller: name };
   return {
     added: () => adds.inc(labels),
     retried: () => retries.inc(labels),
-    taken: (_key, waitedMs) => waited.observe(waitedMs / 1000, labels),
+    taken: (_key, waitedMs) => waited.observe(labels, waitedMs / 1000),
   };
 }

@@ -43,7 +43,10 @@ export async function serveHealth(options: HealthOptions): Promise<HealthServer>
     if (path === '/readyz') return void answerChecks(checks);
     if (path === '/livez' || path === '/healthz') return void answerChecks(liveness);
     if (path === '/metrics' && registry) {
-      return answer(200, registry.render(), 'text/plain; version=0.0.4; charset=utf-8');
+      return void registry.render().then(
+        (text) => answer(200, text, registry.contentType),
+        (error: unknown) => answer(500, `the metrics could not be written: ${String(error)}\n`),
+      );
     }
     answer(404, 'not found\n');
   });

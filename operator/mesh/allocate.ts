@@ -1,5 +1,5 @@
+import { type AddressRange, addressRange, addressRangeIn, nthAddress, overlap } from '../api/address-range.ts';
 import { memberName } from '../hubs/member-name.ts';
-import { nthAddress, parseCIDR, type Range } from '../shoot/cidr.ts';
 
 /** What ranges are of. */
 export const KINDS = ['pods', 'services'] as const;
@@ -90,7 +90,7 @@ export function allocate(before: MeshRecord, request: MeshRequest, taken: Taken)
 
   for (const kind of request.written) {
     const range = request.has[kind];
-    const other = range && others.find(([, entry]) => rangesIn([entry]).some((one) => overlap(one, range)));
+    const other = range && others.find(([, entry]) => rangesIn([entry]).some((one) => rangesOverlap(one, range)));
     if (other)
       return refuse(
         `networking.${kind}`,
@@ -149,11 +149,9 @@ export const rangesIn = (entries: readonly Partial<Record<RangeKind, string>>[])
   entries.flatMap((entry) => KINDS.flatMap((kind) => entry[kind] ?? []));
 
 /** Whether two ranges have an address in common; text that is no range has none. */
-export function overlap(one: string, other: string): boolean {
+export function rangesOverlap(one: string, other: string): boolean {
   const [a, b] = [parsed(one), parsed(other)];
-  return (
-    a !== undefined && b !== undefined && a.family === b.family && a.base < b.base + b.size && b.base < a.base + a.size
-  );
+  return a !== undefined && b !== undefined && overlap(a, b);
 }
 
 const idFrom = (highest: number, taken: readonly number[], freed: readonly Freed[]): number | undefined =>
@@ -172,7 +170,7 @@ function rangeFrom(
   const inUse = [...new Set(taken)].flatMap((text) => parsed(text) ?? []);
   return sparing(freed, (spared) => {
     const held = rangesIn(spared).flatMap((text) => parsed(text) ?? []);
-    const all = [...inUse, ...held].sort((a, b) => (a.base < b.base ? -1 : a.base > b.base ? 1 : 0));
+    const all = [...inUse, ...held].sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
     for (const pool of pools) {
       const found = firstFree(pool, prefix, all);
       if (found) return found;
@@ -202,33 +200,29 @@ function sparing<Found>(
 }
 
 /** @param taken by their first addresses */
-function firstFree(pool: string, prefix: number, taken: readonly Range[]): string | undefined {
-  const whole = parseCIDR(pool);
+function firstFree(pool: string, prefix: number, taken: readonly AddressRange[]): string | undefined {
+  const whole = addressRange(pool);
   if (whole.prefix > prefix) return undefined;
   const step = 1n << BigInt((whole.family === 4 ? 32 : 128) - prefix);
-  let at = whole.base;
-  for (const { family, base, size } of taken) {
-    if (family !== whole.family || base + size <= at) continue;
-    if (at + step <= base) break;
-    at = whole.base + ((base + size - whole.base + step - 1n) / step) * step;
+  let at = whole.first;
+  for (const { family, first, last } of taken) {
+    if (family !== whole.family || last < at) continue;
+    if (at + step <= first) break;
+    at = whole.first + ((last + 1n - whole.first + step - 1n) / step) * step;
   }
-  if (at + step > whole.base + whole.size) return undefined;
-  return `${nthAddress(pool, Number(at - whole.base))}/${prefix}`;
+  if (at + step > whole.last + 1n) return undefined;
+  return `${nthAddress(pool, at - whole.first)}/${prefix}`;
 }
 
 /** The same few thousand ranges are looked at for each new cluster. */
 const MOST_PARSED = 20_000;
-const ranges = new Map<string, Range | undefined>();
+const ranges = new Map<string, AddressRange | undefined>();
 
-function parsed(text: string): Range | undefined {
+/** What is no range is nobody's. */
+function parsed(text: string): AddressRange | undefined {
   if (ranges.has(text)) return ranges.get(text);
   if (ranges.size >= MOST_PARSED) ranges.clear();
-  let range: Range | undefined;
-  try {
-    range = parseCIDR(text);
-  } catch {
-    // What is no range is nobody's.
-  }
+  const range = addressRangeIn(text);
   ranges.set(text, range);
   return range;
 }

@@ -15,8 +15,8 @@ import {
   type MeshRecord,
   type MeshRequest,
   NO_CLUSTERS,
-  overlap,
   rangesIn,
+  rangesOverlap,
   release,
   type Taken,
 } from './allocate.ts';
@@ -87,7 +87,8 @@ export class Meshes {
 
   /** Clusters of meshes, other than this one, that have an address in common with these ranges, as `namespace/name`. Sorted. */
   overlapping(key: string, ranges: readonly string[]): string[] {
-    const meets = (entry: MeshEntry) => rangesIn([entry]).some((theirs) => ranges.some((own) => overlap(own, theirs)));
+    const meets = (entry: MeshEntry) =>
+      rangesIn([entry]).some((theirs) => ranges.some((own) => rangesOverlap(own, theirs)));
     return this.#records()
       .flatMap(([, { clusters }]) => Object.entries(clusters))
       .flatMap(([other, entry]) => (other !== key && meets(entry) ? [other] : []))

@@ -111,17 +111,21 @@ export function expiry(cert: string): Date {
   return read(cert).validToDate;
 }
 
-/** A leaf at 80 % of its life, a CA in its last 30 days. Throws when `cert` is not a PEM certificate. */
-export function needsRenewal(cert: string, now: Date): boolean {
-  return now.getTime() >= renewalTime(cert).getTime();
+/**
+ * A leaf at 80 % of its life, a CA in its last 30 days. Throws when `cert` is not a PEM certificate.
+ * @param afterDays age at which a leaf is renewed if that is earlier
+ */
+export function needsRenewal(cert: string, now: Date, afterDays?: number): boolean {
+  return now.getTime() >= renewalTime(cert, afterDays).getTime();
 }
 
 /** The instant from which `needsRenewal` is true. Throws when `cert` is not a PEM certificate. */
-export function renewalTime(cert: string): Date {
+export function renewalTime(cert: string, afterDays = Number.POSITIVE_INFINITY): Date {
   const parsed = read(cert);
   const start = parsed.validFromDate.getTime();
   const end = parsed.validToDate.getTime();
-  return new Date(parsed.ca ? end - CA_RENEWAL_MS : start + (end - start) * LEAF_RENEWAL_SHARE);
+  if (parsed.ca) return new Date(end - CA_RENEWAL_MS);
+  return new Date(start + Math.min((end - start) * LEAF_RENEWAL_SHARE, afterDays * DAY_MS));
 }
 
 /** Whether the certificate says exactly what `request` asks for: subject, alternative names and usages. */

@@ -1,10 +1,10 @@
+import { addressRange, overlap } from '../api/address-range.ts';
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import { isTrue } from '../api/conditions.ts';
 import { ANNOTATIONS } from '../api/group.ts';
 import { parseCount } from '../api/quantity.ts';
 import type { Seed } from '../api/seed.ts';
 import type { Shoot } from '../api/shoot.ts';
-import { overlap } from './ranges.ts';
 import { hasProviderType, matchesLabels } from './selectors.ts';
 
 /** What placement decides from; nothing else is looked at. */
@@ -141,7 +141,7 @@ export const FILTERS: readonly Filter[] = [
         for (const [its, other] of Object.entries(theirs)) {
           // Machines that are pods of the seed have addresses of the seed.
           if (range === undefined || other === undefined || mine === 'nodes') continue;
-          if (overlap(range, other))
+          if (overlap(addressRange(range), addressRange(other)))
             return `has the ${its} range ${other}, which overlaps with the shoot's ${mine} (${range})`;
         }
       }

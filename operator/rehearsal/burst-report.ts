@@ -2,7 +2,7 @@ import { limitsOf } from '../controllers/burst/limits.ts';
 import type { Micros } from '../cost/money.ts';
 import type { Refusal } from './mind.ts';
 import type { Cost } from './money.ts';
-import type { World } from './state.ts';
+import type { Simulation } from './state.ts';
 import { type WaitHistogram, waitQuantile } from './waits.ts';
 
 const HOUR_MS = 3_600_000;
@@ -60,8 +60,8 @@ export interface WorkReport {
 }
 
 /** @param costs of what was bought */
-export function workReport(world: World, costs: readonly Cost[]): WorkReport | undefined {
-  const { work, ledger, mind, now } = world;
+export function workReport(simulation: Simulation, costs: readonly Cost[]): WorkReport | undefined {
+  const { work, ledger, mind, now } = simulation;
   if (!work) return undefined;
   const { all, waited, beyondStartup } = work.waits;
   const money = (of: Parameters<typeof ledger.sum>[0]) => BigInt(Math.round(ledger.sum(of, now) / HOUR_MS));
@@ -85,7 +85,7 @@ export function workReport(world: World, costs: readonly Cost[]): WorkReport | u
     waiting: [...work.groups.values()].reduce((sum, { waitingCount }) => sum + waitingCount, 0),
     refusals: [...(mind?.refusals.values() ?? [])].sort((a, b) => b.looks - a.looks || a.first - b.first),
     bought: {
-      clusters: [...world.clusters.values()].filter(({ candidate }) => candidate !== undefined).length,
+      clusters: [...simulation.clusters.values()].filter(({ candidate }) => candidate !== undefined).length,
       peakClusters: ledger.peak('boughtClusters'),
       peakNodes: ledger.peak('boughtNodes'),
       costs,

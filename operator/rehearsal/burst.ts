@@ -27,7 +27,7 @@ import { workOf } from './hub-work.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
 import { memberOf, offerInputs } from './members.ts';
 import type { BurstMind } from './mind.ts';
-import { type ClusterState, newCluster, tell, type World } from './state.ts';
+import { type ClusterState, newCluster, type Simulation, tell } from './state.ts';
 
 /** As often the operator asks a hub what it has no place for. */
 const LOOK_MS = 10_000;
@@ -43,72 +43,72 @@ export function newMind(policy: BurstPolicy): BurstMind {
 }
 
 /** Has the operator look at its policy as soon as it would: when something has changed, at the next of its looks at the hub. */
-export function planLook(world: World): void {
-  const { mind, work } = world;
+export function planLook(simulation: Simulation): void {
+  const { mind, work } = simulation;
   if (!mind || !work || mind.seen === work.version) return;
-  const next = Math.ceil(world.now / LOOK_MS) * LOOK_MS;
-  lookBy(world, mind, Math.max(next, mind.lookedAt + LOOK_MS));
+  const next = Math.ceil(simulation.now / LOOK_MS) * LOOK_MS;
+  lookBy(simulation, mind, Math.max(next, mind.lookedAt + LOOK_MS));
 }
 
-function lookBy(world: World, mind: BurstMind, wanted: number): void {
-  const at = Math.max(wanted, world.now);
-  if (mind.lookAt !== undefined && mind.lookAt >= world.now && mind.lookAt <= at) return;
+function lookBy(simulation: Simulation, mind: BurstMind, wanted: number): void {
+  const at = Math.max(wanted, simulation.now);
+  if (mind.lookAt !== undefined && mind.lookAt >= simulation.now && mind.lookAt <= at) return;
   mind.lookAt = at;
-  world.events.add({ at, isLive: () => mind.lookAt === at, run: () => look(world, mind) });
+  simulation.events.add({ at, isLive: () => mind.lookAt === at, run: () => look(simulation, mind) });
 }
 
 /** One look at the policy: the operator's own planner, on what there is. */
-function look(world: World, mind: BurstMind): void {
+function look(simulation: Simulation, mind: BurstMind): void {
   const { policy, memory } = mind;
   mind.lookAt = undefined;
-  mind.lookedAt = world.now;
-  const now = world.epoch + world.now;
-  const waiting = workOf(world.work!, memory, policy.spec.hub, now);
-  mind.record = withFacts(mind.record, seenAll(world, mind, now), waiting, now);
-  noteGrowths(world, mind);
+  mind.lookedAt = simulation.now;
+  const now = simulation.epoch + simulation.now;
+  const waiting = workOf(simulation.work!, memory, policy.spec.hub, now);
+  mind.record = withFacts(mind.record, seenAll(simulation, mind, now), waiting, now);
+  noteGrowths(simulation, mind);
   const { record } = mind;
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   const own = {
     limits: limitsOf(policy.spec),
-    clusters: seenAll(world, mind, now).map((one) => one.own),
+    clusters: seenAll(simulation, mind, now).map((one) => one.own),
     lastOut: time(record.lastOut),
     lastIn: time(record.lastIn),
   };
-  const emptying = emptyingOf(world, mind, own, (cluster) => supplyIn(world, mind, cluster), now);
+  const emptying = emptyingOf(simulation, mind, own, (cluster) => supplyIn(simulation, mind, cluster), now);
   const plan = planClusters(
     {
       ...own,
       ...emptying,
       waiting,
-      supply: waiting.length > 0 || emptying.movable ? supplyOf(world, mind) : [],
-      candidates: candidatesOf(world, mind, now),
-      growth: waiting.length > 0 ? growthOf(world, mind) : [],
+      supply: waiting.length > 0 || emptying.movable ? supplyOf(simulation, mind) : [],
+      candidates: candidatesOf(simulation, mind, now),
+      growth: waiting.length > 0 ? growthOf(simulation, mind) : [],
       grownHourly: grownHourly(record),
       peaks: peaksOf(policy.spec, now),
       spent: spentUntil(record, now),
     },
     now,
   );
-  for (const growth of plan.growths) growPool(world, mind, growth);
+  for (const growth of plan.growths) growPool(simulation, mind, growth);
   for (const purchase of plan.purchases) {
     mind.record = purchased(mind.record, purchase, now);
-    buy(world, mind, mind.record.purchases.at(-1)!, purchase.why);
+    buy(simulation, mind, mind.record.purchases.at(-1)!, purchase.why);
   }
-  moveWork(world, mind, plan, (name) => keyOf(policy, name), now);
+  moveWork(simulation, mind, plan, (name) => keyOf(policy, name), now);
   for (const { name, why, isFailure } of plan.removals) {
     mind.record = givenBack(mind.record, { name, why, isFailure }, now);
-    giveBack(world, keyOf(policy, name), isFailure ? why : 'it has no work any more');
+    giveBack(simulation, keyOf(policy, name), isFailure ? why : 'it has no work any more');
   }
-  noteRefusals(world, mind, plan);
-  mind.seen = world.work!.version;
-  if (plan.next !== undefined) lookBy(world, mind, plan.next - world.epoch);
-  if (waiting.length > 0) lookBy(world, mind, world.now + WAITING_MS);
+  noteRefusals(simulation, mind, plan);
+  mind.seen = simulation.work!.version;
+  if (plan.next !== undefined) lookBy(simulation, mind, plan.next - simulation.epoch);
+  if (waiting.length > 0) lookBy(simulation, mind, simulation.now + WAITING_MS);
 }
 
 /** More reasons than this nobody reads; amounts of money make many of one. */
 const MOST_REASONS = 20;
 
-function noteRefusals({ now }: World, { refusals }: BurstMind, { verdicts }: ClustersPlan): void {
+function noteRefusals({ now }: Simulation, { refusals }: BurstMind, { verdicts }: ClustersPlan): void {
   const reasons = new Map<string, string>();
   for (const { state, source, alternatives = [] } of verdicts) {
     const why = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
@@ -123,36 +123,36 @@ function noteRefusals({ now }: World, { refusals }: BurstMind, { verdicts }: Clu
 
 const keyOf = (policy: BurstPolicy, name: string): string => `${policy.metadata.namespace}/${name}`;
 
-function buy(world: World, { policy }: BurstMind, purchase: KeptPurchase, why: string): void {
+function buy(simulation: Simulation, { policy }: BurstMind, purchase: KeptPurchase, why: string): void {
   const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate)!;
   const manifest = manifestOf(policy, candidate, purchase);
   const key = keyOf(policy, purchase.name);
-  const cluster = newCluster(key, manifest, world.scenario, candidate.name);
-  world.clusters.set(key, cluster);
-  createCluster(world, cluster, manifest.spec);
-  tell(world, cluster, 'bought', why);
+  const cluster = newCluster(key, manifest, simulation.scenario, candidate.name);
+  simulation.clusters.set(key, cluster);
+  createCluster(simulation, cluster, manifest.spec);
+  tell(simulation, cluster, 'bought', why);
 }
 
-function giveBack(world: World, key: string, why: string): void {
-  const cluster = world.clusters.get(key);
+function giveBack(simulation: Simulation, key: string, why: string): void {
+  const cluster = simulation.clusters.get(key);
   if (!cluster?.object || cluster.object.metadata.deletionTimestamp) return;
-  tell(world, cluster, 'given-back', why);
-  deleteCluster(world, cluster);
+  tell(simulation, cluster, 'given-back', why);
+  deleteCluster(simulation, cluster);
 }
 
-const seenAll = (world: World, mind: BurstMind, now: number): Seen[] =>
-  mind.record.purchases.map((purchase) => seenOf(world, mind, purchase, now));
+const seenAll = (simulation: Simulation, mind: BurstMind, now: number): Seen[] =>
+  mind.record.purchases.map((purchase) => seenOf(simulation, mind, purchase, now));
 
 /** What the operator sees of a purchase. A cluster is in the hub as soon as its control plane serves. */
-function seenOf(world: World, { policy, memory }: BurstMind, purchase: KeptPurchase, now: number): Seen {
+function seenOf(simulation: Simulation, { policy, memory }: BurstMind, purchase: KeptPurchase, now: number): Seen {
   const { name, candidate, at, most, uid } = purchase;
   const key = keyOf(policy, name);
-  const state = world.clusters.get(key);
+  const state = simulation.clusters.get(key);
   const cluster = state?.object;
   const isJoined = cluster !== undefined && state?.serves === true;
-  const isIdle = isJoined ? !world.work!.isBusy(key) : undefined;
+  const isIdle = isJoined ? !simulation.work!.isBusy(key) : undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
-  const isUnder = isJoined ? isUnderused(world, { policy }, key) : undefined;
+  const isUnder = isJoined ? isUnderused(simulation, { policy }, key) : undefined;
   const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const hasJoined = isJoined || purchase.joinedAt !== undefined;
@@ -186,7 +186,7 @@ function seenOf(world: World, { policy, memory }: BurstMind, purchase: KeptPurch
   return { purchase, cluster, own, hasJoined: isJoined, isIdle };
 }
 
-function candidatesOf({ scenario }: World, { policy, record }: BurstMind, now: number): CandidateView[] {
+function candidatesOf({ scenario }: Simulation, { policy, record }: BurstMind, now: number): CandidateView[] {
   const { candidates, maximumClusters, budget } = policy.spec;
   return candidates.map((candidate) => {
     const { name, priority = 0, assumedHourly } = candidate;
@@ -208,14 +208,14 @@ function candidatesOf({ scenario }: World, { policy, record }: BurstMind, now: n
 }
 
 /** Clusters that take work of the hub: all that serve; and bought ones that are on their way. */
-function supplyOf(world: World, mind: BurstMind): Supply[] {
-  return [...world.clusters.values()]
-    .filter(({ key, object }) => object && !object.metadata.deletionTimestamp && !world.work!.isClosed(key))
-    .map((cluster) => supplyIn(world, mind, cluster));
+function supplyOf(simulation: Simulation, mind: BurstMind): Supply[] {
+  return [...simulation.clusters.values()]
+    .filter(({ key, object }) => object && !object.metadata.deletionTimestamp && !simulation.work!.isClosed(key))
+    .map((cluster) => supplyIn(simulation, mind, cluster));
 }
 
-function supplyIn(world: World, { record }: BurstMind, cluster: ClusterState): Supply {
-  const now = world.epoch + world.now;
+function supplyIn(simulation: Simulation, { record }: BurstMind, cluster: ClusterState): Supply {
+  const now = simulation.epoch + simulation.now;
   const { key, object, profile } = cluster;
   const purchase = record.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));
   const joinedAt = purchase?.joinedAt === undefined ? undefined : Date.parse(purchase.joinedAt);
@@ -223,12 +223,12 @@ function supplyIn(world: World, { record }: BurstMind, cluster: ClusterState): S
   return {
     cluster: key,
     member: memberOf(object!, profile),
-    nodes: nodesOf(world, cluster),
+    nodes: nodesOf(simulation, cluster),
     planned: together([...(isComing ? missing(cluster, purchase) : []), ...ordered(cluster)]),
   };
 }
 
-function nodesOf({ work }: World, cluster: ClusterState): Supply['nodes'] {
+function nodesOf({ work }: Simulation, cluster: ClusterState): Supply['nodes'] {
   return [...cluster.nodes.keys()].flatMap((name) => {
     const there = work!.room.node(work!.nameOf(cluster.key, name));
     if (!there) return [];

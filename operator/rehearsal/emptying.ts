@@ -3,17 +3,21 @@ import { kept as keptOn, emptying as written } from '../burst/clusters/emptying-
 import type { ClustersPlan, ClustersView, Movable, OwnCluster, Supply } from '../burst/clusters/model.ts';
 import { emptiesUnderused, hasLittleWork } from '../controllers/burst/own-clusters.ts';
 import type { BurstMind } from './mind.ts';
-import { type ClusterState, tell, type World } from './state.ts';
+import { type ClusterState, type Simulation, tell } from './state.ts';
 
 /** Since when a cluster has little work is counted from now; undefined: it has more, or nobody asks. */
-export function isUnderused({ work }: World, { policy }: Pick<BurstMind, 'policy'>, key: string): boolean | undefined {
+export function isUnderused(
+  { work }: Simulation,
+  { policy }: Pick<BurstMind, 'policy'>,
+  key: string,
+): boolean | undefined {
   const used = emptiesUnderused(policy) ? work!.utilization(key) : undefined;
   return used === undefined ? undefined : hasLittleWork(policy, used);
 }
 
 /** What a plan needs to know to empty clusters. The hub moves work at once. */
 export function emptyingOf(
-  { work, clusters }: World,
+  { work, clusters }: Simulation,
   { record }: BurstMind,
   view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   supplyOf: (cluster: ClusterState) => Supply,
@@ -36,7 +40,7 @@ export function emptyingOf(
 
 /** Does what was decided about clusters with little work. */
 export function moveWork(
-  world: World,
+  simulation: Simulation,
   mind: BurstMind,
   { emptyings, kept }: ClustersPlan,
   keyOf: (name: string) => string,
@@ -44,14 +48,14 @@ export function moveWork(
 ): void {
   for (const one of kept) {
     mind.record = keptOn(mind.record, one, now);
-    const cluster = world.clusters.get(keyOf(one.name))!;
-    world.work!.reopen(cluster.key);
-    tell(world, cluster, 'kept', one.why);
+    const cluster = simulation.clusters.get(keyOf(one.name))!;
+    simulation.work!.reopen(cluster.key);
+    tell(simulation, cluster, 'kept', one.why);
   }
   for (const one of emptyings) {
     mind.record = written(mind.record, one, now);
-    const cluster = world.clusters.get(keyOf(one.name))!;
-    tell(world, cluster, 'emptied', one.why);
-    world.work!.moveAway(cluster.key, world.now);
+    const cluster = simulation.clusters.get(keyOf(one.name))!;
+    tell(simulation, cluster, 'emptied', one.why);
+    simulation.work!.moveAway(cluster.key, simulation.now);
   }
 }

@@ -12,7 +12,7 @@ import { parseMoney } from '../cost/money.ts';
 import { matchesLabels } from '../placement/selectors.ts';
 import { offerInputs } from './members.ts';
 import type { BurstMind } from './mind.ts';
-import { type ClusterState, dateOf, type World } from './state.ts';
+import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
 type Entry = NonNullable<BurstMind['policy']['spec']['grow']>[number];
 
@@ -24,16 +24,16 @@ export function growingPools({ object, manifest, profile, decided }: ClusterStat
 }
 
 /** Pools that the policy may have grow: of its own clusters, and of those that it names. */
-export function growthOf(world: World, mind: BurstMind): GrowthView[] {
+export function growthOf(simulation: Simulation, mind: BurstMind): GrowthView[] {
   const { policy, record } = mind;
   const leaving = new Set(
     record.purchases.flatMap(({ name, leaving: goes, emptyingSince }) => (goes || emptyingSince ? [name] : [])),
   );
-  const members = [...world.clusters.values()].filter(
+  const members = [...simulation.clusters.values()].filter(
     ({ object, serves }) => serves && object && !object.metadata.deletionTimestamp,
   );
   const pools = (which: (cluster: ClusterState) => boolean, entry?: Entry) =>
-    members.filter(which).flatMap((cluster) => poolsOf(world, mind, cluster, entry));
+    members.filter(which).flatMap((cluster) => poolsOf(simulation, mind, cluster, entry));
   const mine = pools(({ candidate, manifest }) => candidate !== undefined && !leaving.has(manifest.metadata.name));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
     const added = (record.growths ?? []).filter((one) => one.entry === entry.name);
@@ -45,7 +45,12 @@ export function growthOf(world: World, mind: BurstMind): GrowthView[] {
   return [...(mine.length > 0 ? [{ name: undefined, left: MAX_NODES, pools: mine }] : []), ...named];
 }
 
-function poolsOf(world: World, { policy, record }: BurstMind, cluster: ClusterState, entry?: Entry): GrowingPool[] {
+function poolsOf(
+  simulation: Simulation,
+  { policy, record }: BurstMind,
+  cluster: ClusterState,
+  entry?: Entry,
+): GrowingPool[] {
   const { key, object, profile } = cluster;
   if (!object || !profile) return [];
   const { currency } = policy.spec.budget;
@@ -57,7 +62,8 @@ function poolsOf(world: World, { policy, record }: BurstMind, cluster: ClusterSt
     if (!offer || (entry?.pools && !entry.pools.includes(name))) return [];
     const price = entry?.assumedHourly === undefined ? offer.price : (offer.price ?? parseMoney(entry.assumedHourly));
     const rest = record.rests[restOf({ cluster: key, pool: name })];
-    const rests = rest && Date.parse(rest.until) > world.epoch + world.now ? `it rests until ${rest.until}` : undefined;
+    const rests =
+      rest && Date.parse(rest.until) > simulation.epoch + simulation.now ? `it rests until ${rest.until}` : undefined;
     const unpriced = entry && price === undefined ? `a node of pool ${name} has no price in ${currency}` : undefined;
     return [
       {
@@ -78,25 +84,29 @@ function poolsOf(world: World, { policy, record }: BurstMind, cluster: ClusterSt
 }
 
 /** Has a pool be as large as was decided, and writes that down. */
-export function growPool(world: World, mind: BurstMind, growth: Growth): void {
-  const cluster = world.clusters.get(growth.cluster);
+export function growPool(simulation: Simulation, mind: BurstMind, growth: Growth): void {
+  const cluster = simulation.clusters.get(growth.cluster);
   const pool = cluster && growingPools(cluster).find(({ name }) => name === growth.pool);
   if (!cluster?.object || !pool) return;
   const uid = cluster.object.metadata.uid ?? '';
-  mind.record = grew(mind.record, growth, uid, pool.count, world.epoch + world.now);
+  mind.record = grew(mind.record, growth, uid, pool.count, simulation.epoch + simulation.now);
   const by = `BurstPolicy ${mind.policy.metadata.name}`;
-  const at = dateOf(world).toISOString();
+  const at = dateOf(simulation).toISOString();
   cluster.decided.set(growth.pool, { count: pool.count + growth.nodes, by, why: growth.why, at });
-  world.toPlan.add(cluster);
+  simulation.toPlan.add(cluster);
 }
 
 /** What is seen of nodes that were added to pools. */
-export function noteGrowths(world: World, mind: BurstMind): void {
-  mind.record = withGrowthFacts(mind.record, (growth) => poolNow(world, growth), world.epoch + world.now);
+export function noteGrowths(simulation: Simulation, mind: BurstMind): void {
+  mind.record = withGrowthFacts(
+    mind.record,
+    (growth) => poolNow(simulation, growth),
+    simulation.epoch + simulation.now,
+  );
 }
 
-function poolNow(world: World, { cluster: key, uid, pool: name }: KeptGrowth): PoolNow | 'gone' {
-  const cluster = world.clusters.get(key);
+function poolNow(simulation: Simulation, { cluster: key, uid, pool: name }: KeptGrowth): PoolNow | 'gone' {
+  const cluster = simulation.clusters.get(key);
   const pool = cluster?.object?.metadata.uid === uid && growingPools(cluster).find((one) => one.name === name);
   if (!cluster || !pool) return 'gone';
   const isSoldOut = cluster.machineRefusal?.includes('ERR_INFRA_RESOURCES_DEPLETED') === true;

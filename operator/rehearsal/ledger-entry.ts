@@ -3,12 +3,12 @@ import { madeModeOf } from '../api/workercluster.ts';
 import type { NodeState } from '../burst/fit/state.ts';
 import { machinePrice, priceOf } from '../cost/price.ts';
 import { fitNodeOf } from './members.ts';
-import type { ClusterState, PoolState, World } from './state.ts';
+import type { ClusterState, PoolState, Simulation } from './state.ts';
 import type { WorkState } from './work.ts';
 
 /** Notes how things stand now. Without workloads nobody asks. */
-export function note(world: World): void {
-  const { work } = world;
+export function note(simulation: Simulation): void {
+  const { work } = simulation;
   if (!work) return;
   let [demand, running] = [0, 0];
   for (const group of work.groups.values()) {
@@ -20,7 +20,7 @@ export function note(world: World): void {
   let [boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtNodes] = [0, 0, 0, 0, 0];
   let [boughtStarting, boughtIdle, boughtSpare, boughtRoom] = [0, 0, 0, 0];
   const nodes = nodesByPool(work);
-  for (const cluster of world.clusters.values()) {
+  for (const cluster of simulation.clusters.values()) {
     if (!cluster.object) continue;
     const isBought = cluster.candidate !== undefined;
     if (isBought) {
@@ -49,8 +49,8 @@ export function note(world: World): void {
     }
   }
   const boughtClusters = bought.size;
-  world.ledger.add({
-    at: world.now,
+  simulation.ledger.add({
+    at: simulation.now,
     ...{ demand, running, capacity, boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtClusters, boughtNodes },
     ...{ boughtStarting, boughtIdle, boughtSpare, boughtRoom },
   });

@@ -1,27 +1,27 @@
 import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
 import { playedSpec } from './members.ts';
-import { type ClusterState, dateOf, type World } from './state.ts';
+import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
 /** The cluster is there from now on, and the operator hears of it. */
-export function createCluster(world: World, cluster: ClusterState, spec: WorkerClusterSpec): void {
+export function createCluster(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): void {
   const { manifest, key } = cluster;
   cluster.incarnation++;
   const metadata: WorkerCluster['metadata'] = {
     ...manifest.metadata,
     uid: `${key}/${cluster.incarnation}`,
     generation: 1,
-    creationTimestamp: dateOf(world).toISOString(),
+    creationTimestamp: dateOf(simulation).toISOString(),
   };
   const { status: _, ...rest } = manifest;
-  cluster.object = { ...rest, metadata, spec: world.work ? playedSpec({ ...rest, spec }, cluster.profile) : spec };
+  cluster.object = { ...rest, metadata, spec: simulation.work ? playedSpec({ ...rest, spec }, cluster.profile) : spec };
   cluster.specRefusal = undefined;
-  cluster.orderedAt = world.now;
-  world.toPlan.add(cluster);
+  cluster.orderedAt = simulation.now;
+  simulation.toPlan.add(cluster);
 }
 
 /** Somebody deletes it. */
-export function deleteCluster(world: World, cluster: ClusterState): void {
-  const metadata = { ...cluster.object!.metadata, deletionTimestamp: dateOf(world).toISOString() };
+export function deleteCluster(simulation: Simulation, cluster: ClusterState): void {
+  const metadata = { ...cluster.object!.metadata, deletionTimestamp: dateOf(simulation).toISOString() };
   cluster.object = { ...cluster.object!, metadata };
-  world.toPlan.add(cluster);
+  simulation.toPlan.add(cluster);
 }

@@ -21,9 +21,9 @@ import {
   noteRefusal,
   type PoolState,
   type SimulatedMachine,
+  type Simulation,
   tell,
   usageIn,
-  type World,
 } from './state.ts';
 import { nodesChanged } from './waits.ts';
 
@@ -40,19 +40,19 @@ const NO_PODS: ReadonlyMap<string, never[]> = new Map();
  * taken away while something cannot be made.
  * @returns whether there are more or fewer machines than before
  */
-export function reconcileMachines(world: World, cluster: ClusterState): boolean {
+export function reconcileMachines(simulation: Simulation, cluster: ClusterState): boolean {
   if (!cluster.serves || !cluster.shoot) return false;
   let changed = false;
   for (const pool of cluster.wanted) {
     const state = cluster.pools.get(pool.name)!;
     if (state.taken.size >= pool.count) continue;
     const before = state.taken.size;
-    const refusal = grow(world, cluster, pool, state);
+    const refusal = grow(simulation, cluster, pool, state);
     changed ||= state.taken.size > before;
     if (refusal) {
-      if (refusal.code === 'ERR_INFRA_RESOURCES_DEPLETED') isShort(world, cluster, pool, refusal);
+      if (refusal.code === 'ERR_INFRA_RESOURCES_DEPLETED') isShort(simulation, cluster, pool, refusal);
       failed(
-        world,
+        simulation,
         cluster,
         refusal,
         `pool ${pool.name} lacks ${pool.count - state.taken.size} of ${pool.count} machines`,
@@ -63,12 +63,12 @@ export function reconcileMachines(world: World, cluster: ClusterState): boolean 
   cluster.failures = 0;
   cluster.retryAt = undefined;
   cluster.machineRefusal = undefined;
-  return scaleIn(world, cluster) || changed;
+  return scaleIn(simulation, cluster) || changed;
 }
 
 /** The operator hears of it, and may have something else for the pool. */
 function isShort(
-  world: World,
+  simulation: Simulation,
   cluster: ClusterState,
   { name, machineType, zones, spot = false }: Pool,
   refusal: Refusal,
@@ -77,13 +77,13 @@ function isShort(
   const told = { record: () => {}, cluster: cluster.object!, profile: cluster.profile!, pools };
   const error = { shortages: [{ pool: name }], message: refusal.message };
   // The same again is no news: to plan for it would be to ask again in the same moment, for ever.
-  if (noteShortages(world.capacity, told, error)) world.toPlan.add(cluster);
+  if (noteShortages(simulation.capacity, told, error)) simulation.toPlan.add(cluster);
 }
 
-function grow(world: World, cluster: ClusterState, pool: Pool, state: PoolState): Refusal | undefined {
+function grow(simulation: Simulation, cluster: ClusterState, pool: Pool, state: PoolState): Refusal | undefined {
   const profile = cluster.profile!;
   const { region } = cluster.shoot!.spec;
-  const cloud = cloudOf(world, profile);
+  const cloud = cloudOf(simulation, profile);
   const capacity = capacityOf(profile, pool.machineType);
   const grown = growPool(
     {
@@ -94,24 +94,24 @@ function grow(world: World, cluster: ClusterState, pool: Pool, state: PoolState)
       missing: pool.count - state.taken.size,
       isTaken: (index) => state.taken.has(index),
       sequence: cluster.sequence,
-      account: { usage: usageIn(world, profile, region), ...(cloud.bucket && { bucket: cloud.bucket }) },
+      account: { usage: usageIn(simulation, profile, region), ...(cloud.bucket && { bucket: cloud.bucket }) },
     },
-    world.now,
+    simulation.now,
   );
   cluster.sequence = grown.sequence;
   cloud.usage.set(region, grown.account.usage);
   if (grown.account.bucket) cloud.bucket = grown.account.bucket;
   if (grown.machines.length > 0) {
     const before = state.taken.size;
-    for (const given of grown.machines) addMachine(world, cluster, state, given, capacity);
+    for (const given of grown.machines) addMachine(simulation, cluster, state, given, capacity);
     const what = `${grown.machines.length} x ${pool.spot ? 'spot ' : ''}${pool.machineType}`;
-    tell(world, cluster, 'asked', `pool ${pool.name}: ${what} (${before} -> ${state.taken.size})`);
+    tell(simulation, cluster, 'asked', `pool ${pool.name}: ${what} (${before} -> ${state.taken.size})`);
   }
   return grown.refusal;
 }
 
 function addMachine(
-  world: World,
+  simulation: Simulation,
   cluster: ClusterState,
   pool: PoolState,
   given: GivenMachine & { index: number },
@@ -125,52 +125,60 @@ function addMachine(
     nodeName: name,
     phase: 'Pending',
     ready: false,
-    createdAt: dateOf(world).toISOString(),
+    createdAt: dateOf(simulation).toISOString(),
   };
-  const made: SimulatedMachine = { machine, index, capacity, askedAt: world.now, ready: false, gone: false };
+  const made: SimulatedMachine = { machine, index, capacity, askedAt: simulation.now, ready: false, gone: false };
   cluster.machines.set(name, made);
   pool.taken.add(index);
-  meter(world, cluster, pool, 1);
+  meter(simulation, cluster, pool, 1);
   const isLive = () => !made.gone;
-  world.events.add({ at: world.now + readyAfterMs, isLive, run: () => nodeReady(world, cluster, pool, made) });
+  simulation.events.add({
+    at: simulation.now + readyAfterMs,
+    isLive,
+    run: () => nodeReady(simulation, cluster, pool, made),
+  });
   if (lostAfterMs !== undefined) {
-    world.events.add({ at: world.now + lostAfterMs, isLive, run: () => machineLost(world, cluster, pool, made) });
+    simulation.events.add({
+      at: simulation.now + lostAfterMs,
+      isLive,
+      run: () => machineLost(simulation, cluster, pool, made),
+    });
   }
 }
 
-function nodeReady(world: World, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
+function nodeReady(simulation: Simulation, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
   made.ready = true;
   Object.assign(made.machine, { phase: 'Running', ready: true });
   cluster.nodes.set(made.machine.nodeName, readyNode(made.machine.nodeName));
   pool.ready++;
-  nodeJoins(world, cluster, made);
-  nodesChanged(pool.line, missing(pool), world.now, cluster.waits);
-  world.toReconcile.add(cluster);
+  nodeJoins(simulation, cluster, made);
+  nodesChanged(pool.line, missing(pool), simulation.now, cluster.waits);
+  simulation.toReconcile.add(cluster);
   if ([...cluster.pools.values()].every((other) => other.line.waiting === 0)) {
-    tell(world, cluster, 'ready', `all ${cluster.nodes.size} nodes are Ready`);
+    tell(simulation, cluster, 'ready', `all ${cluster.nodes.size} nodes are Ready`);
   }
 }
 
-function machineLost(world: World, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
-  removeMachines(world, cluster, [made]);
-  tell(world, cluster, 'interrupted', `pool ${pool.name}: the cloud took spot machine ${made.machine.name} away`);
-  world.toReconcile.add(cluster);
+function machineLost(simulation: Simulation, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
+  removeMachines(simulation, cluster, [made]);
+  tell(simulation, cluster, 'interrupted', `pool ${pool.name}: the cloud took spot machine ${made.machine.name} away`);
+  simulation.toReconcile.add(cluster);
 }
 
-function scaleIn(world: World, cluster: ClusterState): boolean {
+function scaleIn(simulation: Simulation, cluster: ClusterState): boolean {
   const surplus = [...cluster.pools.values()].filter((pool) => pool.taken.size > pool.wanted);
   if (surplus.length === 0) return false;
   const pools = surplus.map((pool) => ({ name: pool.name, count: pool.wanted }));
   const machines = [...cluster.machines.values()].map(({ machine }) => machine);
-  for (const { pool, victims, remaining } of planScaleIn(pools, machines, cluster.nodes, podsOf(world, cluster))) {
+  for (const { pool, victims, remaining } of planScaleIn(pools, machines, cluster.nodes, podsOf(simulation, cluster))) {
     const before = cluster.pools.get(pool)!.taken.size;
     removeMachines(
-      world,
+      simulation,
       cluster,
       victims.map(({ name }) => cluster.machines.get(name)!),
     );
     tell(
-      world,
+      simulation,
       cluster,
       'scaled-in',
       `pool ${pool}: ${victims.length} machines taken away (${before} -> ${remaining})`,
@@ -180,10 +188,10 @@ function scaleIn(world: World, cluster: ClusterState): boolean {
 }
 
 /** Without workloads nodes are as empty as they come. */
-const podsOf = ({ work }: World, { key, nodes }: ClusterState): ReadonlyMap<string, readonly Pod[]> =>
+const podsOf = ({ work }: Simulation, { key, nodes }: ClusterState): ReadonlyMap<string, readonly Pod[]> =>
   work ? new Map([...nodes.keys()].map((node) => [node, work.podsOn(key, node)])) : NO_PODS;
 
-export function removeMachines(world: World, cluster: ClusterState, gone: readonly SimulatedMachine[]): void {
+export function removeMachines(simulation: Simulation, cluster: ClusterState, gone: readonly SimulatedMachine[]): void {
   for (const made of gone) {
     const { name, nodeName } = made.machine;
     const pool = cluster.pools.get(made.machine.pool)!;
@@ -191,34 +199,39 @@ export function removeMachines(world: World, cluster: ClusterState, gone: readon
     cluster.machines.delete(name);
     cluster.nodes.delete(nodeName);
     cluster.unneededSince.delete(nodeName);
-    world.work?.removeNode(cluster.key, nodeName, world.now);
+    simulation.work?.removeNode(cluster.key, nodeName, simulation.now);
     pool.taken.delete(made.index);
     if (made.ready) pool.ready--;
-    payRest(world, cluster, pool, made);
-    meter(world, cluster, pool, -1);
-    nodesChanged(pool.line, missing(pool), world.now, cluster.waits);
+    payRest(simulation, cluster, pool, made);
+    meter(simulation, cluster, pool, -1);
+    nodesChanged(pool.line, missing(pool), simulation.now, cluster.waits);
     const profile = cluster.profile!;
     const { region } = cluster.shoot!.spec;
-    const usage = added(usageIn(world, profile, region), made.capacity, -1);
-    cloudOf(world, profile).usage.set(region, usage);
+    const usage = added(usageIn(simulation, profile, region), made.capacity, -1);
+    cloudOf(simulation, profile).usage.set(region, usage);
   }
 }
 
 const missing = ({ wanted, ready }: PoolState): number => Math.max(0, wanted - ready);
 
 /** What a cloud bills of a machine beyond its life: what has begun of a step, and its minimum. */
-function payRest(world: World, { profile }: ClusterState, pool: PoolState, { askedAt }: SimulatedMachine): void {
-  const lifeMs = world.now - askedAt;
+function payRest(
+  simulation: Simulation,
+  { profile }: ClusterState,
+  pool: PoolState,
+  { askedAt }: SimulatedMachine,
+): void {
+  const lifeMs = simulation.now - askedAt;
   const restMs = billedMs(lifeMs, billingOf(profile!, 'machines')) - lifeMs;
   pool.meter.ms += restMs;
-  world.machines.ms += restMs;
+  simulation.machines.ms += restMs;
 }
 
-function meter(world: World, cluster: ClusterState, pool: PoolState, change: 1 | -1): void {
-  count(pool.meter, change, world.now);
-  count(world.machines, change, world.now);
+function meter(simulation: Simulation, cluster: ClusterState, pool: PoolState, change: 1 | -1): void {
+  count(pool.meter, change, simulation.now);
+  count(simulation.machines, change, simulation.now);
   cluster.peak = Math.max(cluster.peak, cluster.machines.size);
-  world.peak = Math.max(world.peak, world.machines.count);
+  simulation.peak = Math.max(simulation.peak, simulation.machines.count);
 }
 
 const readyNode = (name: string): Node => ({
@@ -230,10 +243,10 @@ const readyNode = (name: string): Node => ({
 });
 
 /** Tells what was refused, and comes back to it when the operator would. */
-function failed(world: World, cluster: ClusterState, { code, message }: Refusal, what: string): void {
-  noteRefusal(world, cluster, code, `${what}: ${message}`);
+function failed(simulation: Simulation, cluster: ClusterState, { code, message }: Refusal, what: string): void {
+  noteRefusal(simulation, cluster, code, `${what}: ${message}`);
   const told = `${message} (${code})`;
-  if (told !== cluster.machineRefusal) tell(world, cluster, 'refused', `${what}: ${told}`);
+  if (told !== cluster.machineRefusal) tell(simulation, cluster, 'refused', `${what}: ${told}`);
   cluster.machineRefusal = told;
   const { seed } = simulationOf(cluster.profile!);
   const jitter = draw(seed, 'back-off', cluster.key, cluster.sequence);
@@ -245,13 +258,13 @@ function failed(world: World, cluster: ClusterState, { code, message }: Refusal,
       : Math.min(news, retry === 'never' ? Number.POSITIVE_INFINITY : retry.afterMs);
   cluster.failures++;
   if (delay === Number.POSITIVE_INFINITY) return;
-  const at = world.now + delay;
+  const at = simulation.now + delay;
   // Of several delays the shortest counts, as in the operator's queue.
-  if (cluster.retryAt !== undefined && cluster.retryAt > world.now && cluster.retryAt <= at) return;
+  if (cluster.retryAt !== undefined && cluster.retryAt > simulation.now && cluster.retryAt <= at) return;
   cluster.retryAt = at;
-  world.events.add({
+  simulation.events.add({
     at,
     isLive: () => cluster.retryAt === at && cluster.shoot !== undefined,
-    run: () => world.toReconcile.add(cluster),
+    run: () => simulation.toReconcile.add(cluster),
   });
 }

@@ -9,7 +9,7 @@ import type { FitNode } from '../burst/fit/model.ts';
 import { MANAGED_RESERVES, type Reserve } from '../burst/fit/reserve.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
 import { labelsOf, zonesOf } from '../controllers/membership/member-labels.ts';
-import type { ClusterState, PoolState, SimulatedMachine, World } from './state.ts';
+import type { ClusterState, PoolState, SimulatedMachine, Simulation } from './state.ts';
 
 /** All that a rehearsed hub asks of a hub's spec. */
 const HUB = { type: 'Karmada' } as HubSpec;
@@ -89,18 +89,18 @@ export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string):
 }
 
 /** A node is Ready, and takes work. */
-export function nodeJoins(world: World, cluster: ClusterState, { machine, askedAt }: SimulatedMachine): void {
-  const fit = world.work && fitNodeOf(cluster, cluster.pools.get(machine.pool)!, machine.nodeName);
+export function nodeJoins(simulation: Simulation, cluster: ClusterState, { machine, askedAt }: SimulatedMachine): void {
+  const fit = simulation.work && fitNodeOf(cluster, cluster.pools.get(machine.pool)!, machine.nodeName);
   if (!fit) return;
   // Machines of a new cluster were waited for since that was ordered.
   const since = askedAt === cluster.servesSince ? cluster.orderedAt : askedAt;
-  world.work?.addNode(
+  simulation.work?.addNode(
     {
       cluster: cluster.key,
       node: machine.nodeName,
       member: memberOf(cluster.object!, cluster.profile),
-      readyAt: world.now,
-      startupMs: world.now - since,
+      readyAt: simulation.now,
+      startupMs: simulation.now - since,
     },
     fit,
   );

@@ -12,29 +12,29 @@ import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
 import { SCALE_IN_AFTER_MS } from '../controllers/autoscaling/observe.ts';
 import { EMPTY } from '../controllers/empty-mark.ts';
 import { offerInputs } from './members.ts';
-import { type ClusterState, dateOf, type World } from './state.ts';
+import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
 const ANY = 'USD';
 
 /** Has the node planner look at all clusters whose work has changed, or whose time has come. @returns whether it decided anything */
-export function sizeClusters(world: World): boolean {
+export function sizeClusters(simulation: Simulation): boolean {
   let hasSized = false;
-  for (const cluster of world.clusters.values()) {
-    const { work } = world;
+  for (const cluster of simulation.clusters.values()) {
+    const { work } = simulation;
     if (!work || !cluster.object || cluster.object.metadata.deletionTimestamp || !cluster.serves) continue;
     if (cluster.sizedFor === work.version) continue;
     cluster.sizedFor = work.version;
-    hasSized = sizeCluster(world, cluster) || hasSized;
+    hasSized = sizeCluster(simulation, cluster) || hasSized;
   }
   return hasSized;
 }
 
-function sizeCluster(world: World, cluster: ClusterState): boolean {
+function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
   const { object, profile, decided } = cluster;
   if (!object || !profile) return false;
   const pools = desiredSizes({ cluster: object, profile, decided }).filter(isCoppices);
   if (pools.length === 0) return false;
-  const now = world.epoch + world.now;
+  const now = simulation.epoch + simulation.now;
   const offers = offerOf(
     offerInputs(object, profile, { currency: profile.spec.controlPlaneFee?.currency ?? ANY }),
   ).pools;
@@ -53,10 +53,10 @@ function sizeCluster(world: World, cluster: ClusterState): boolean {
         : { soldOut: 'the CloudProfile has no such machine type' }),
     };
   });
-  const nodes = nodeViews(world, cluster, views);
+  const nodes = nodeViews(simulation, cluster, views);
   const { growth, shrinkage } = planNodes({
-    state: stateOf(world, cluster),
-    demands: demandsOf(world, cluster),
+    state: stateOf(simulation, cluster),
+    demands: demandsOf(simulation, cluster),
     pools: views,
     nodes,
     notReady: [],
@@ -72,12 +72,12 @@ function sizeCluster(world: World, cluster: ClusterState): boolean {
     now,
   });
   noteUnneeded(cluster, shrinkage.unneeded, now);
-  const at = dateOf(world).toISOString();
+  const at = dateOf(simulation).toISOString();
   for (const { pool, count, why } of growth.sizes) decided.set(pool, { count, by: 'Coppice', why, at });
-  for (const { node, why } of shrinkage.begin) empty(world, cluster, node, why, at);
-  if (shrinkage.next !== undefined) sizeAgain(world, cluster, shrinkage.next - world.epoch);
+  for (const { node, why } of shrinkage.begin) empty(simulation, cluster, node, why, at);
+  if (shrinkage.next !== undefined) sizeAgain(simulation, cluster, shrinkage.next - simulation.epoch);
   const hasDecided = growth.sizes.length + shrinkage.begin.length > 0;
-  if (hasDecided) world.toPlan.add(cluster);
+  if (hasDecided) simulation.toPlan.add(cluster);
   return hasDecided;
 }
 
@@ -90,7 +90,7 @@ const readyOf = ({ pools, wanted }: ClusterState, { name }: DesiredPool): number
     })
     .reduce((sum, { ready }) => sum + ready, 0);
 
-function nodeViews({ work }: World, cluster: ClusterState, pools: readonly PoolView[]): NodeView[] {
+function nodeViews({ work }: Simulation, cluster: ClusterState, pools: readonly PoolView[]): NodeView[] {
   return [...cluster.nodes].map(([name, node]) => {
     const { pool } = cluster.machines.get(name)!.machine;
     const pods = work!.podsOn(cluster.key, name);
@@ -100,7 +100,7 @@ function nodeViews({ work }: World, cluster: ClusterState, pools: readonly PoolV
   });
 }
 
-function stateOf({ work }: World, cluster: ClusterState): FitState {
+function stateOf({ work }: Simulation, cluster: ClusterState): FitState {
   const state = new FitState();
   for (const name of cluster.nodes.keys()) {
     const there = work!.room.node(work!.nameOf(cluster.key, name));
@@ -112,7 +112,7 @@ function stateOf({ work }: World, cluster: ClusterState): FitState {
 }
 
 /** Pods that wait in this cluster: its own work; and all that a hub has no place for, where that is all that may grow. */
-function demandsOf({ work, scenario, epoch }: World, { key }: ClusterState): Demand[] {
+function demandsOf({ work, scenario, epoch }: Simulation, { key }: ClusterState): Demand[] {
   return [...work!.groups.values()].flatMap((group, index): Demand[] => {
     const isHere = group.cluster === key || (group.cluster === undefined && scenario.overflow === key);
     if (!isHere || group.waitingCount === 0) return [];
@@ -136,22 +136,22 @@ function noteUnneeded({ unneededSince }: ClusterState, unneeded: readonly string
 }
 
 /** Its pods move at once: there is room elsewhere, or it would not be emptied. */
-function empty(world: World, cluster: ClusterState, name: string, why: string, at: string): void {
+function empty(simulation: Simulation, cluster: ClusterState, name: string, why: string, at: string): void {
   const node = cluster.nodes.get(name)!;
   const { pool } = cluster.machines.get(name)!.machine;
   const annotations = { ...node.metadata.annotations, [ANNOTATIONS.emptiedSince]: `${at}${EMPTY}` };
   cluster.nodes.set(name, { ...node, metadata: { ...node.metadata, annotations } });
-  world.work!.removeNode(cluster.key, name, world.now);
+  simulation.work!.removeNode(cluster.key, name, simulation.now);
   const count = cluster.wanted.find((one) => one.name === pool)?.count ?? 0;
   const known = cluster.decided.get(pool)?.count ?? count;
   cluster.decided.set(pool, { count: Math.max(0, known - 1), by: 'Coppice', why, at });
 }
 
-function sizeAgain(world: World, cluster: ClusterState, at: number): void {
-  if (cluster.sizeAgainAt !== undefined && cluster.sizeAgainAt > world.now && cluster.sizeAgainAt <= at) return;
+function sizeAgain(simulation: Simulation, cluster: ClusterState, at: number): void {
+  if (cluster.sizeAgainAt !== undefined && cluster.sizeAgainAt > simulation.now && cluster.sizeAgainAt <= at) return;
   cluster.sizeAgainAt = at;
-  world.events.add({
-    at: Math.max(at, world.now + 1),
+  simulation.events.add({
+    at: Math.max(at, simulation.now + 1),
     isLive: () => cluster.sizeAgainAt === at && cluster.object !== undefined,
     run: () => {
       cluster.sizedFor = -1;

@@ -15,48 +15,48 @@ import type { ProjectShare } from '../controllers/workercluster/view.ts';
 import type { Claimant } from '../cost/admission.ts';
 import { askedSize } from '../cost/size.ts';
 import { removeMachines } from './machines.ts';
-import { type ClusterState, count, dateOf, newPool, noteRefusal, tell, type World } from './state.ts';
+import { type ClusterState, count, dateOf, newPool, noteRefusal, type Simulation, tell } from './state.ts';
 import { demandChanged } from './waits.ts';
 
 /** Has the operator's own decider look at the cluster, and does what it says. */
-export function planCluster(world: World, cluster: ClusterState): void {
+export function planCluster(simulation: Simulation, cluster: ClusterState): void {
   const { object } = cluster;
   if (!object) return;
-  const plan = planWorkerCluster(viewOf(world, cluster), dateOf(world));
+  const plan = planWorkerCluster(viewOf(simulation, cluster), dateOf(simulation));
   const finalizers = plan.finalizer === 'add' ? [FINALIZER] : object.metadata.finalizers;
   cluster.object = {
     ...object,
     metadata: { ...object.metadata, ...(finalizers && { finalizers }) },
     status: plan.status,
   };
-  if (!object.metadata.deletionTimestamp) tellRefusal(world, cluster, plan.status.lastErrors ?? []);
-  if (plan.shoot) followShoot(world, cluster, plan.shoot);
-  world.capacity.settle(object.metadata.uid ?? '', ({ part }) => plan.filled?.includes(part) ?? false);
-  if (plan.next) lookAgain(world, cluster, +plan.next - world.epoch);
+  if (!object.metadata.deletionTimestamp) tellRefusal(simulation, cluster, plan.status.lastErrors ?? []);
+  if (plan.shoot) followShoot(simulation, cluster, plan.shoot);
+  simulation.capacity.settle(object.metadata.uid ?? '', ({ part }) => plan.filled?.includes(part) ?? false);
+  if (plan.next) lookAgain(simulation, cluster, +plan.next - simulation.epoch);
   if (plan.deleteShoot) {
-    takeAway(world, cluster);
+    takeAway(simulation, cluster);
     // With nothing left, the decider lets go of the object.
-    world.toPlan.add(cluster);
+    simulation.toPlan.add(cluster);
   }
   // An object that no finalizer holds goes at once, as from the API server.
   if (object.metadata.deletionTimestamp && (plan.finalizer === 'remove' || !finalizers?.length)) {
     cluster.object = undefined;
-    tell(world, cluster, 'deleted', 'the cluster is gone');
+    tell(simulation, cluster, 'deleted', 'the cluster is gone');
   }
 }
 
 /** To be called when a cluster has more or fewer machines than before: quotas of its project are counted anew. */
-export function sizeChanged(world: World, cluster: ClusterState): void {
-  if (quotasOf(world, cluster).length === 0) return;
-  world.toPlan.add(cluster);
-  for (const other of neighbours(world, cluster)) if (waitsForQuota(other)) world.toPlan.add(other);
+export function sizeChanged(simulation: Simulation, cluster: ClusterState): void {
+  if (quotasOf(simulation, cluster).length === 0) return;
+  simulation.toPlan.add(cluster);
+  for (const other of neighbours(simulation, cluster)) if (waitsForQuota(other)) simulation.toPlan.add(other);
 }
 
-const quotasOf = ({ scenario }: World, { manifest }: ClusterState) =>
+const quotasOf = ({ scenario }: Simulation, { manifest }: ClusterState) =>
   scenario.quotas.filter((quota) => quota.metadata.namespace === manifest.metadata.namespace);
 
-const neighbours = (world: World, cluster: ClusterState): ClusterState[] =>
-  [...world.clusters.values()].filter(
+const neighbours = (simulation: Simulation, cluster: ClusterState): ClusterState[] =>
+  [...simulation.clusters.values()].filter(
     (other) =>
       other !== cluster && other.object && other.manifest.metadata.namespace === cluster.manifest.metadata.namespace,
   );
@@ -64,31 +64,31 @@ const neighbours = (world: World, cluster: ClusterState): ClusterState[] =>
 const waitsForQuota = ({ object }: ClusterState): boolean =>
   findCondition(object?.status?.conditions, 'SpecAccepted')?.reason === OVER_QUOTA;
 
-function viewOf(world: World, cluster: ClusterState): WorkerClusterView {
+function viewOf(simulation: Simulation, cluster: ClusterState): WorkerClusterView {
   const { object, profile, shoot } = cluster;
   return {
     cluster: object!,
     profile,
-    profileNames: [...world.scenario.profiles.keys()],
+    profileNames: [...simulation.scenario.profiles.keys()],
     provider: profile && simulated,
     shoot: shoot && { ...shoot, status: shootStatus(cluster) },
-    project: projectShare(world, cluster),
-    capacity: world.capacity.known(object?.metadata.uid ?? ''),
-    ...(world.work && { decided: cluster.decided }),
+    project: projectShare(simulation, cluster),
+    capacity: simulation.capacity.known(object?.metadata.uid ?? ''),
+    ...(simulation.work && { decided: cluster.decided }),
   };
 }
 
-function projectShare(world: World, cluster: ClusterState): ProjectShare {
-  const quotas = quotasOf(world, cluster);
+function projectShare(simulation: Simulation, cluster: ClusterState): ProjectShare {
+  const quotas = quotasOf(simulation, cluster);
   const held = cluster.object?.status?.admitted;
   // Without quotas nobody else is looked at, as in the operator.
-  const others = quotas.length > 0 ? neighbours(world, cluster).map((other) => claimant(world, other)) : [];
+  const others = quotas.length > 0 ? neighbours(simulation, cluster).map((other) => claimant(simulation, other)) : [];
   return { quotas, held, others };
 }
 
-function claimant(world: World, cluster: ClusterState): Claimant {
+function claimant(simulation: Simulation, cluster: ClusterState): Claimant {
   const { key, object, profile } = cluster;
-  const waiting = world.toPlan.has(cluster) || waitsForQuota(cluster);
+  const waiting = simulation.toPlan.has(cluster) || waitsForQuota(cluster);
   return {
     key,
     createdAt: object?.metadata.creationTimestamp ?? '',
@@ -114,25 +114,29 @@ function shootStatus({ shoot, serves, pools, machines, nodes }: ClusterState): S
 }
 
 /** What is sold out now is worth another look then: nothing else tells of it. */
-function lookAgain(world: World, cluster: ClusterState, at: number): void {
+function lookAgain(simulation: Simulation, cluster: ClusterState, at: number): void {
   if (cluster.lookAgainAt === at) return;
   cluster.lookAgainAt = at;
   const isLive = () => cluster.lookAgainAt === at && cluster.object !== undefined;
-  world.events.add({ at: Math.max(at, world.now + 1), isLive, run: () => void world.toPlan.add(cluster) });
+  simulation.events.add({
+    at: Math.max(at, simulation.now + 1),
+    isLive,
+    run: () => void simulation.toPlan.add(cluster),
+  });
 }
 
-function tellRefusal(world: World, cluster: ClusterState, errors: readonly LastError[]): void {
+function tellRefusal(simulation: Simulation, cluster: ClusterState, errors: readonly LastError[]): void {
   const ofSpec = errors.filter(({ taskID }) => taskID?.startsWith('spec.'));
   const message = ofSpec.map(({ taskID, description }) => `${taskID}: ${description}`).join('; ');
   if (message === cluster.specRefusal) return;
   cluster.specRefusal = message || undefined;
   if (message === '') return;
   const code = (ofSpec[0]!.codes?.[0] ?? 'ERR_CONFIGURATION_PROBLEM') as ErrorCode;
-  noteRefusal(world, cluster, code, message);
-  tell(world, cluster, 'refused', `${message} (${code})`);
+  noteRefusal(simulation, cluster, code, message);
+  tell(simulation, cluster, 'refused', `${message} (${code})`);
 }
 
-function followShoot(world: World, cluster: ClusterState, shoot: Shoot): void {
+function followShoot(simulation: Simulation, cluster: ClusterState, shoot: Shoot): void {
   const isNew = cluster.shoot === undefined;
   cluster.shoot = shoot;
   const spot = spotPools(cluster.object!);
@@ -143,49 +147,49 @@ function followShoot(world: World, cluster: ClusterState, shoot: Shoot): void {
   for (const state of cluster.pools.values()) {
     if (cluster.wanted.some(({ name }) => name === state.name)) continue;
     state.wanted = 0;
-    demandChanged(state.line, 0, world.now);
+    demandChanged(state.line, 0, simulation.now);
   }
   for (const pool of cluster.wanted) {
     const state = cluster.pools.get(pool.name) ?? newPool(pool.name);
     cluster.pools.set(pool.name, state);
     Object.assign(state, { machineType: pool.machineType, spot: pool.spot, wanted: pool.count });
-    demandChanged(state.line, Math.max(0, state.wanted - state.ready), world.now);
+    demandChanged(state.line, Math.max(0, state.wanted - state.ready), simulation.now);
   }
-  if (isNew) startControlPlane(world, cluster, shoot);
-  else world.toReconcile.add(cluster);
+  if (isNew) startControlPlane(simulation, cluster, shoot);
+  else simulation.toReconcile.add(cluster);
 }
 
-function startControlPlane(world: World, cluster: ClusterState, { spec }: Shoot): void {
+function startControlPlane(simulation: Simulation, cluster: ClusterState, { spec }: Shoot): void {
   const { incarnation, key, wanted } = cluster;
   const members = controlPlaneMembers(spec);
   const nodes = wanted.reduce((sum, pool) => sum + pool.count, 0);
   const version = `Kubernetes ${spec.kubernetes.version}`;
-  tell(world, cluster, 'created', `${spec.region}, ${version}, control plane of ${members}, wants ${nodes} nodes`);
-  count(cluster.controlPlane, 1, world.now);
-  world.events.add({
-    at: world.now + controlPlaneCreation(simulationOf(cluster.profile!), key, incarnation),
+  tell(simulation, cluster, 'created', `${spec.region}, ${version}, control plane of ${members}, wants ${nodes} nodes`);
+  count(cluster.controlPlane, 1, simulation.now);
+  simulation.events.add({
+    at: simulation.now + controlPlaneCreation(simulationOf(cluster.profile!), key, incarnation),
     isLive: () => cluster.incarnation === incarnation && cluster.shoot !== undefined,
     run: () => {
       cluster.serves = true;
-      cluster.servesSince = world.now;
-      tell(world, cluster, 'serves', 'the control plane serves');
-      world.toReconcile.add(cluster);
+      cluster.servesSince = simulation.now;
+      tell(simulation, cluster, 'serves', 'the control plane serves');
+      simulation.toReconcile.add(cluster);
     },
   });
 }
 
 /** A deleted cluster's machines and control plane; the simulated cloud takes no time for it. */
-function takeAway(world: World, cluster: ClusterState): void {
+function takeAway(simulation: Simulation, cluster: ClusterState): void {
   for (const pool of cluster.pools.values()) {
     pool.wanted = 0;
-    demandChanged(pool.line, 0, world.now);
+    demandChanged(pool.line, 0, simulation.now);
   }
-  removeMachines(world, cluster, [...cluster.machines.values()]);
-  count(cluster.controlPlane, -1, world.now);
+  removeMachines(simulation, cluster, [...cluster.machines.values()]);
+  count(cluster.controlPlane, -1, simulation.now);
   Object.assign(cluster, { shoot: undefined, serves: false, wanted: [], failures: 0 });
   cluster.decided.clear();
   cluster.unneededSince.clear();
   cluster.retryAt = undefined;
   cluster.machineRefusal = undefined;
-  sizeChanged(world, cluster);
+  sizeChanged(simulation, cluster);
 }

@@ -8,7 +8,7 @@ import { sizeClusters } from './node-sizes.ts';
 import { planCluster, sizeChanged } from './planning.ts';
 import { type Report, reportOf } from './report.ts';
 import type { Scenario } from './scenario.ts';
-import { type ClusterState, type Entry, newWorld, noteRefusal, tell, type World } from './state.ts';
+import { type ClusterState, type Entry, newSimulation, noteRefusal, type Simulation, tell } from './state.ts';
 import { clusterOf, type Survey } from './survey.ts';
 import type { TraceLine } from './trace-line.ts';
 import { traceProblem } from './trace-text.ts';
@@ -32,92 +32,92 @@ export async function rehearse(
   options: RehearsalOptions,
 ): Promise<Report> {
   const end = options.until ?? survey.last;
-  const world = newWorld(scenario, {
+  const simulation = newSimulation(scenario, {
     start: survey.start,
     epoch: survey.dated ? 0 : options.epoch,
     hasWork: survey.hasWork,
     tell: (entry) => options.onEntry?.(entry),
   });
-  if (scenario.policy && world.work) world.mind = newMind(scenario.policy);
-  for (const cluster of world.clusters.values()) {
-    if (!survey.created.has(cluster.key)) make(world, cluster, cluster.manifest.spec);
+  if (scenario.policy && simulation.work) simulation.mind = newMind(scenario.policy);
+  for (const cluster of simulation.clusters.values()) {
+    if (!survey.created.has(cluster.key)) make(simulation, cluster, cluster.manifest.spec);
   }
   for await (const line of trace) {
     if (line.at > end) break;
-    if (line.at > world.now) await advance(world, line.at, options);
-    apply(world, line);
+    if (line.at > simulation.now) await advance(simulation, line.at, options);
+    apply(simulation, line);
   }
-  await advance(world, end, options);
-  settle(world);
-  return reportOf(world, survey.start);
+  await advance(simulation, end, options);
+  settle(simulation);
+  return reportOf(simulation, survey.start);
 }
 
 /** Plays everything before this moment; what happens in it waits for the lines of the same time. */
-async function advance(world: World, to: number, options: RehearsalOptions): Promise<void> {
-  settle(world);
-  for (let at = world.events.nextAt; at !== undefined && at < to; at = world.events.nextAt) {
-    await moveTo(world, at, options);
-    settle(world);
+async function advance(simulation: Simulation, to: number, options: RehearsalOptions): Promise<void> {
+  settle(simulation);
+  for (let at = simulation.events.nextAt; at !== undefined && at < to; at = simulation.events.nextAt) {
+    await moveTo(simulation, at, options);
+    settle(simulation);
   }
-  await moveTo(world, to, options);
+  await moveTo(simulation, to, options);
 }
 
-async function moveTo(world: World, at: number, options: RehearsalOptions): Promise<void> {
+async function moveTo(simulation: Simulation, at: number, options: RehearsalOptions): Promise<void> {
   const wait = options.pace?.(at);
   if (wait) await wait;
-  world.now = at;
+  simulation.now = at;
 }
 
 /** Plays the present moment until nothing is left to be done in it. */
-function settle(world: World): void {
+function settle(simulation: Simulation): void {
   for (;;) {
-    while ((world.events.nextAt ?? Number.POSITIVE_INFINITY) <= world.now) {
-      const event = world.events.take()!;
+    while ((simulation.events.nextAt ?? Number.POSITIVE_INFINITY) <= simulation.now) {
+      const event = simulation.events.take()!;
       if (event.isLive()) event.run();
     }
-    const [toPlan] = world.toPlan;
-    const [toReconcile] = world.toReconcile;
+    const [toPlan] = simulation.toPlan;
+    const [toReconcile] = simulation.toReconcile;
     if (toPlan) {
-      world.toPlan.delete(toPlan);
-      planCluster(world, toPlan);
+      simulation.toPlan.delete(toPlan);
+      planCluster(simulation, toPlan);
     } else if (toReconcile) {
-      world.toReconcile.delete(toReconcile);
-      if (reconcileMachines(world, toReconcile)) sizeChanged(world, toReconcile);
-    } else if (!settleWork(world)) {
-      note(world);
+      simulation.toReconcile.delete(toReconcile);
+      if (reconcileMachines(simulation, toReconcile)) sizeChanged(simulation, toReconcile);
+    } else if (!settleWork(simulation)) {
+      note(simulation);
       return;
     }
   }
 }
 
 /** Places work, and decides about nodes and clusters for it. @returns whether something came of it that is to be settled */
-function settleWork(world: World): boolean {
-  if (!world.work) return false;
-  const hasPlaced = world.work.place(world.now);
-  const hasSized = sizeClusters(world);
-  planLook(world);
+function settleWork(simulation: Simulation): boolean {
+  if (!simulation.work) return false;
+  const hasPlaced = simulation.work.place(simulation.now);
+  const hasSized = sizeClusters(simulation);
+  planLook(simulation);
   return hasPlaced || hasSized;
 }
 
-function make(world: World, cluster: ClusterState, spec: WorkerClusterSpec): void {
+function make(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): void {
   // A cluster that is being deleted in this very moment goes before the new one comes.
-  if (cluster.object) settle(world);
-  createCluster(world, cluster, spec);
+  if (cluster.object) settle(simulation);
+  createCluster(simulation, cluster, spec);
 }
 
-function apply(world: World, line: TraceLine): void {
+function apply(simulation: Simulation, line: TraceLine): void {
   if (line.event === 'work') {
-    const problem = world.work!.ask(
+    const problem = simulation.work!.ask(
       line.work!,
-      line.cluster === '' ? undefined : clusterOf(line, world.scenario),
-      world.now,
+      line.cluster === '' ? undefined : clusterOf(line, simulation.scenario),
+      simulation.now,
     );
     if (problem !== undefined) throw traceProblem(line.where, problem);
     return;
   }
-  const cluster = world.clusters.get(clusterOf(line, world.scenario))!;
+  const cluster = simulation.clusters.get(clusterOf(line, simulation.scenario))!;
   if (line.event === 'delete') {
-    deleteCluster(world, cluster);
+    deleteCluster(simulation, cluster);
     return;
   }
   const before = line.event === 'create' ? cluster.manifest.spec : cluster.object!.spec;
@@ -125,17 +125,17 @@ function apply(world: World, line: TraceLine): void {
   const problem = demandProblem(spec);
   if (problem) {
     const message = `the API server refuses ${line.where}: ${problem}`;
-    noteRefusal(world, cluster, 'ERR_CONFIGURATION_PROBLEM', message);
-    tell(world, cluster, 'refused', message);
+    noteRefusal(simulation, cluster, 'ERR_CONFIGURATION_PROBLEM', message);
+    tell(simulation, cluster, 'refused', message);
     // It was to exist, and later lines rely on that.
-    if (line.event === 'create') make(world, cluster, before);
+    if (line.event === 'create') make(simulation, cluster, before);
   } else if (line.event === 'create') {
-    make(world, cluster, spec);
+    make(simulation, cluster, spec);
   } else {
     const { metadata } = cluster.object!;
     const generation = (metadata.generation ?? 1) + 1;
     cluster.object = { ...cluster.object!, spec, metadata: { ...metadata, generation } };
-    world.toPlan.add(cluster);
+    simulation.toPlan.add(cluster);
   }
 }
 

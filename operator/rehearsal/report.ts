@@ -6,7 +6,7 @@ import { askedSize } from '../cost/size.ts';
 import { type WorkReport, workReport } from './burst-report.ts';
 import type { Standing } from './ledger.ts';
 import type { Cost } from './money.ts';
-import { type ClusterState, metered, type Refused, type World } from './state.ts';
+import { type ClusterState, metered, type Refused, type Simulation } from './state.ts';
 import { mergeHistograms, type WaitHistogram, waitQuantile } from './waits.ts';
 
 const HOUR_MS = 3_600_000;
@@ -59,25 +59,25 @@ export interface Report {
   total: { machineMs: number; peak: number; demand: DemandReport; costs: Cost[] };
 }
 
-export function reportOf(world: World, start: number): Report {
-  const states = [...world.clusters.values()];
-  const all = states.map((state) => ({ candidate: state.candidate, report: clusterReport(world, state) }));
+export function reportOf(simulation: Simulation, start: number): Report {
+  const states = [...simulation.clusters.values()];
+  const all = states.map((state) => ({ candidate: state.candidate, report: clusterReport(simulation, state) }));
   const clusters = all.filter(({ candidate }) => candidate === undefined).map(({ report }) => report);
-  const bought = boughtReports(all, world);
-  const work = workReport(world, together(bought.flatMap(({ cost }) => (cost ? [cost] : []))));
+  const bought = boughtReports(all, simulation);
+  const work = workReport(simulation, together(bought.flatMap(({ cost }) => (cost ? [cost] : []))));
   const demands = all.map(({ report }) => report.demand);
   const sum = (of: (demand: DemandReport) => number) => demands.reduce((total, demand) => total + of(demand), 0);
   const waits = mergeHistograms(states.map((state) => state.waits));
   return {
     start,
-    end: world.now,
+    end: simulation.now,
     clusters,
     bought,
     ...(work && { work }),
-    standings: world.ledger.standings,
+    standings: simulation.ledger.standings,
     total: {
-      machineMs: metered(world.machines, world.now),
-      peak: world.peak,
+      machineMs: metered(simulation.machines, simulation.now),
+      peak: simulation.peak,
       demand: {
         ...waited(waits),
         cancelled: sum((demand) => demand.cancelled),
@@ -90,12 +90,12 @@ export function reportOf(world: World, start: number): Report {
 
 function boughtReports(
   all: readonly { candidate: string | undefined; report: ClusterReport }[],
-  world: World,
+  simulation: Simulation,
 ): BoughtReport[] {
   const candidates = new Set(all.flatMap(({ candidate }) => candidate ?? []));
   return [...candidates].sort().map((candidate): BoughtReport => {
     const its = all.filter((one) => one.candidate === candidate).map(({ report }) => report);
-    const states = [...world.clusters.values()].filter((state) => state.candidate === candidate);
+    const states = [...simulation.clusters.values()].filter((state) => state.candidate === candidate);
     const sum = (of: (report: ClusterReport) => number) => its.reduce((total, report) => total + of(report), 0);
     const [cost] = together(its.flatMap(({ cost: one }) => (one ? [one] : [])));
     return {
@@ -132,14 +132,14 @@ function unpricedTogether(all: readonly { what: string; ms: number }[]): { what:
   return [...byWhat].map(([what, ms]) => ({ what, ms }));
 }
 
-function clusterReport(world: World, state: ClusterState): ClusterReport {
+function clusterReport(simulation: Simulation, state: ClusterState): ClusterReport {
   const pools = [...state.pools.values()];
   const { namespace = '', name } = state.manifest.metadata;
   return {
     namespace,
     name,
     profile: profileNameOf(state.manifest),
-    machineMs: pools.reduce((sum, pool) => sum + metered(pool.meter, world.now), 0),
+    machineMs: pools.reduce((sum, pool) => sum + metered(pool.meter, simulation.now), 0),
     peak: state.peak,
     demand: {
       ...waited(state.waits),
@@ -147,7 +147,7 @@ function clusterReport(world: World, state: ClusterState): ClusterReport {
       waiting: pools.reduce((sum, pool) => sum + pool.line.waiting, 0),
     },
     refused: [...state.refused.values()],
-    ...costOf(world, state),
+    ...costOf(simulation, state),
   };
 }
 
@@ -159,16 +159,16 @@ function waited(histogram: WaitHistogram): Pick<DemandReport, 'served' | 'waitP5
 }
 
 /** By the prices that status.cost is made of: machines, and the fee where the cloud would run the control plane. */
-function costOf(world: World, state: ClusterState): Pick<ClusterReport, 'cost' | 'unpriced'> {
+function costOf(simulation: Simulation, state: ClusterState): Pick<ClusterReport, 'cost' | 'unpriced'> {
   const { profile, manifest, pools, controlPlane } = state;
   if (!profile) return { unpriced: [] };
   const { region, mode } = askedSize(manifest, profile, []);
   const inRegion = region === undefined ? {} : { region };
   const parts: { size: ClusterSize; ms: number }[] = [...pools.values()].map(({ name, machineType, spot, meter }) => ({
     size: { ...inRegion, pools: [{ name, machineType, spot, count: 1 }] },
-    ms: metered(meter, world.now),
+    ms: metered(meter, simulation.now),
   }));
-  parts.push({ size: { ...inRegion, ...(mode && { mode }), pools: [] }, ms: metered(controlPlane, world.now) });
+  parts.push({ size: { ...inRegion, ...(mode && { mode }), pools: [] }, ms: metered(controlPlane, simulation.now) });
   let microsTimesMs = 0n;
   let currency: string | undefined;
   const unpriced: ClusterReport['unpriced'] = [];

@@ -140,7 +140,7 @@ export interface ClusterState {
 }
 
 /** Everything that changes in a rehearsal. */
-export interface World {
+export interface Simulation {
   readonly scenario: Scenario;
   /** Virtual clock, milliseconds. */
   now: number;
@@ -165,7 +165,7 @@ export interface World {
   readonly tell: (entry: Entry) => void;
 }
 
-export interface WorldOptions {
+export interface SimulationOptions {
   readonly start: number;
   readonly epoch: number;
   /** Whether the trace has workloads. */
@@ -173,7 +173,7 @@ export interface WorldOptions {
   readonly tell: (entry: Entry) => void;
 }
 
-export function newWorld(scenario: Scenario, { start, epoch, hasWork, tell }: WorldOptions): World {
+export function newSimulation(scenario: Scenario, { start, epoch, hasWork, tell }: SimulationOptions): Simulation {
   const events = new EventQueue();
   const clusters = new Map(
     [...scenario.clusters].map(
@@ -181,7 +181,7 @@ export function newWorld(scenario: Scenario, { start, epoch, hasWork, tell }: Wo
         [key, newCluster(key, manifest, scenario, key === scenario.overflow ? 'autoscaled' : undefined)] as const,
     ),
   );
-  const world: World = {
+  const simulation: Simulation = {
     scenario,
     now: start,
     epoch,
@@ -191,13 +191,13 @@ export function newWorld(scenario: Scenario, { start, epoch, hasWork, tell }: Wo
     toPlan: new Set(),
     toReconcile: new Set(),
     machines: newMeter(),
-    capacity: new DepletedOffers(() => dateOf(world)),
+    capacity: new DepletedOffers(() => dateOf(simulation)),
     peak: 0,
     work: hasWork ? new WorkState(events) : undefined,
     ledger: new Ledger(),
     tell,
   };
-  return world;
+  return simulation;
 }
 
 export const newCluster = (
@@ -241,33 +241,33 @@ export const newPool = (name: string): PoolState => ({
   meter: newMeter(),
 });
 
-export const dateOf = (world: World): Date => new Date(world.epoch + world.now);
+export const dateOf = (simulation: Simulation): Date => new Date(simulation.epoch + simulation.now);
 
 /** What the cloud of a profile has given out in a region, and its line of requests. */
-export function cloudOf(world: World, profile: CloudProfile) {
+export function cloudOf(simulation: Simulation, profile: CloudProfile) {
   const { name } = profile.metadata;
-  let cloud = world.clouds.get(name);
+  let cloud = simulation.clouds.get(name);
   if (!cloud) {
     cloud = { usage: new Map() };
-    world.clouds.set(name, cloud);
+    simulation.clouds.set(name, cloud);
   }
   return cloud;
 }
 
-export const usageIn = (world: World, profile: CloudProfile, region: string): Usage =>
-  cloudOf(world, profile).usage.get(region) ?? NO_USAGE;
+export const usageIn = (simulation: Simulation, profile: CloudProfile, region: string): Usage =>
+  cloudOf(simulation, profile).usage.get(region) ?? NO_USAGE;
 
-export function tell(world: World, cluster: ClusterState, kind: EntryKind, message: string): void {
+export function tell(simulation: Simulation, cluster: ClusterState, kind: EntryKind, message: string): void {
   const machines = cluster.machines.size;
-  world.tell({ at: world.now, cluster: cluster.key, kind, message, machines, ready: cluster.nodes.size });
+  simulation.tell({ at: simulation.now, cluster: cluster.key, kind, message, machines, ready: cluster.nodes.size });
 }
 
-export function noteRefusal(world: World, { refused }: ClusterState, code: ErrorCode, message: string): void {
+export function noteRefusal(simulation: Simulation, { refused }: ClusterState, code: ErrorCode, message: string): void {
   const known = refused.get(code);
   if (known) {
     known.times++;
-    known.last = world.now;
+    known.last = simulation.now;
   } else {
-    refused.set(code, { code, message, times: 1, first: world.now, last: world.now });
+    refused.set(code, { code, message, times: 1, first: simulation.now, last: simulation.now });
   }
 }

@@ -1,7 +1,8 @@
 import type { KubeObject } from '../api/meta.ts';
+import { asNobody, NOBODY, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { KONNECTIVITY_AGENT, KONNECTIVITY_AUDIENCE } from './konnectivity-server.ts';
 import { KONNECTIVITY_SERVER_USER } from './pki.ts';
-import { apart, asNobody, httpProbe, NOBODY, SYSTEM_POD, UNPRIVILEGED } from './pod.ts';
+import { apart, httpProbe, SYSTEM_POD } from './pod.ts';
 import { type ControlPlane, KONNECTIVITY_PORT } from './values.ts';
 import { konnectivityImage } from './versions.ts';
 

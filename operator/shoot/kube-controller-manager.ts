@@ -1,6 +1,6 @@
+import { addressRange } from '../api/address-range.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS } from '../api/names.ts';
-import { parseCIDR } from './cidr.ts';
 import { clientKubeconfig } from './kubeconfigs.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { singleton, singletonReplicas } from './singleton.ts';
@@ -85,6 +85,6 @@ export function controllerManagerFiles(values: ControlPlane, pki: PKIData): Reco
 
 /** Prefix length of each node's pod range: /24 (or /64), or half of the pod range where that is smaller. */
 export function nodeMaskSize(pods: string): number {
-  const range = parseCIDR(pods);
+  const range = addressRange(pods);
   return Math.max(range.family === 4 ? 24 : 64, range.prefix + 1);
 }

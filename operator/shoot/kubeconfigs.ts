@@ -6,7 +6,7 @@ import { apiServerURL, type ControlPlane, endpointURL, machinesURL, namedURL } f
 type KubeconfigValues = Pick<ControlPlane, 'shoot' | 'addresses' | 'endpoint' | 'machinesOutside'>;
 
 /**
- * The kubeconfig that people get: group `coppice:admins`, for 90 days, renewed after 72. Its current context goes by the address:
+ * The kubeconfig of the Secret that programs read: group `coppice:admins`, for 7 days, renewed each day. Its current context goes by the address:
  * a name may not be known (yet) to the resolvers where somebody is. Contexts `<cluster>-<key>` go by names.
  * @param names hosts that lead to the endpoint
  */

@@ -1,6 +1,7 @@
 import { ANNOTATIONS, GROUP } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
-import { asNobody, checksum, SYSTEM_POD, UNPRIVILEGED } from './pod.ts';
+import { asNobody, UNPRIVILEGED } from '../kube/pod-security.ts';
+import { checksum, SYSTEM_POD } from './pod.ts';
 import { LOCAL_PATH_IMAGE } from './versions.ts';
 
 /** Name of the StorageClass whose volumes are folders of machines. */

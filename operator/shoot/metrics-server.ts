@@ -1,7 +1,8 @@
 import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
+import { asNobody, NOBODY, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { asNobody, checksum, httpProbe, NOBODY, SYSTEM_POD, UNPRIVILEGED } from './pod.ts';
+import { checksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { METRICS_SERVER_IMAGE } from './versions.ts';
 
 /** Value of the label `k8s-app` of its pods, and name of what it consists of. */

@@ -1,14 +1,15 @@
 import type { KubeObject } from '../api/meta.ts';
+import { type PodSecurityLevel, podSecurityLabels } from '../kube/pod-security.ts';
 import { type ControlPlane, controlPlaneLabels } from './values.ts';
 
-/** The shoot's namespace in the seed. Machines of the local provider are privileged pods, so it admits those. */
-export function namespace(values: Pick<ControlPlane, 'namespace' | 'shoot'>): KubeObject {
+/** The shoot's namespace in the seed. @param level `privileged` where machines are pods of the seed: they are privileged pods */
+export function namespace(values: Pick<ControlPlane, 'namespace' | 'shoot'>, level: PodSecurityLevel): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Namespace',
     metadata: {
       name: values.namespace,
-      labels: { ...controlPlaneLabels(values), 'pod-security.kubernetes.io/enforce': 'privileged' },
+      labels: { ...controlPlaneLabels(values), ...podSecurityLabels(level) },
     },
   };
 }

@@ -62,11 +62,18 @@ const SERVICE_ACCOUNT = 'sa';
 
 const CA_DAYS = 3650;
 const LEAF_DAYS = 365;
-const ADMIN_DAYS = 90;
+/**
+ * The certificate in the Secret `<name>-kubeconfig`, which nobody can revoke: whoever took it has it for a week at most. It is replaced each
+ * day, so that readers have six to take the new one, and the operator six to come back.
+ */
+const ADMIN_DAYS = 7;
+const ADMIN_RENEWED_AFTER_DAYS = 1;
 
 interface Leaf {
   ca: Authority;
   days: number;
+  /** Age at which it is renewed. Absent: 80 % of its life. */
+  renewedAfterDays?: number;
   request: CertificateRequest;
 }
 
@@ -85,8 +92,8 @@ export const pkiParameters = (
 /** Which of a shoot's certificates must be made or renewed. A renewed authority keeps its key, so nothing else follows. */
 export function planShootPKI(existing: PKIData, parameters: PKIParameters, now: Date): PKIPlan {
   const plan: PKIPlan = { issue: [] };
-  const keep = (cert: string) => {
-    const time = renewalTime(cert);
+  const keep = (cert: string, afterDays?: number) => {
+    const time = renewalTime(cert, afterDays);
     if (!plan.nextRenewal || time < plan.nextRenewal) plan.nextRenewal = time;
   };
   const replaced = new Set<Authority>();
@@ -98,12 +105,12 @@ export function planShootPKI(existing: PKIData, parameters: PKIParameters, now: 
   }
   for (const [id, leaf] of Object.entries(leaves(parameters))) {
     const pair = pairOf(existing, id);
-    let reason = reasonToIssue(pair, now);
+    let reason = reasonToIssue(pair, now, leaf.renewedAfterDays);
     if (!reason && replaced.has(leaf.ca)) reason = 'authority';
     if (!reason && !issuedBy(pair.cert!, existing[`${leaf.ca}.crt`]!)) reason = 'authority';
     if (!reason && !matches(pair.cert!, leaf.request)) reason = 'changed';
     if (reason) plan.issue.push({ id, reason });
-    else keep(pair.cert!);
+    else keep(pair.cert!, leaf.renewedAfterDays);
   }
   if (!existing[`${SERVICE_ACCOUNT}.key`] || !existing[`${SERVICE_ACCOUNT}.pub`]) {
     plan.issue.push({ id: SERVICE_ACCOUNT, reason: 'missing' });
@@ -173,9 +180,9 @@ export const issueEtcdOperatorCertificate = (data: PKIData, now: Date, days = 1)
 function leaves(parameters: PKIParameters): Record<string, Leaf> {
   const { apiServerAddress, etcdAddresses, services, endpointHost = '', hostNames = [] } = parameters;
   const isAddress = isIP(endpointHost) !== 0;
-  const client = (commonName: string, organizations: string[] = [], days = LEAF_DAYS): Leaf => ({
+  const client = (commonName: string, organizations: string[] = []): Leaf => ({
     ca: 'ca',
-    days,
+    days: LEAF_DAYS,
     request: { commonName, organizations, usages: ['client'] },
   });
   // Without a certificate of their own they would make themselves one at each start, with RSA keys that cost CPU.
@@ -186,7 +193,11 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
   });
   const forAll = {
     'kube-proxy': client('system:kube-proxy'),
-    admin: client('coppice:admin', [ADMIN_GROUP], ADMIN_DAYS),
+    admin: {
+      ...client('coppice:admin', [ADMIN_GROUP]),
+      days: ADMIN_DAYS,
+      renewedAfterDays: ADMIN_RENEWED_AFTER_DAYS,
+    },
     ...(parameters.metricsServer && {
       'metrics-server': {
         ca: 'ca',
@@ -263,10 +274,10 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
   };
 }
 
-function reasonToIssue(pair: Partial<KeyPair>, now: Date): IssueReason | undefined {
+function reasonToIssue(pair: Partial<KeyPair>, now: Date, afterDays?: number): IssueReason | undefined {
   if (!pair.cert || !pair.key) return 'missing';
   if (!isPair(pair)) return 'damaged';
-  return needsRenewal(pair.cert, now) ? 'expiring' : undefined;
+  return needsRenewal(pair.cert, now, afterDays) ? 'expiring' : undefined;
 }
 
 function pairOf(data: PKIData, id: string): Partial<KeyPair> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
+import { asNobody, NOBODY, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { type ControlPlane, controlPlaneLabels } from './values.ts';
 
 /** What every container of the control plane is told. */
@@ -39,9 +40,6 @@ export interface Component extends Container {
   spread: boolean;
 }
 
-/** User and group of pods that need no privilege. */
-export const NOBODY = 65532;
-
 /** Labels by which a component's pods are found within the shoot's namespace. */
 export const selectorLabels = (component: string): Record<string, string> => ({ app: component });
 
@@ -79,15 +77,6 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
   };
 }
 
-/** securityContext of every pod of ours that needs no privilege. @param more fields of it */
-export const asNobody = (more: { fsGroup?: number; fsGroupChangePolicy?: 'OnRootMismatch' } = {}): object => ({
-  runAsNonRoot: true,
-  runAsUser: NOBODY,
-  runAsGroup: NOBODY,
-  ...more,
-  seccompProfile: { type: 'RuntimeDefault' },
-});
-
 /** spec of every pod of ours on a cluster's own machines: the cluster needs it, and it ends at once. */
 export const SYSTEM_POD = {
   priorityClassName: 'system-cluster-critical',
@@ -96,13 +85,6 @@ export const SYSTEM_POD = {
   enableServiceLinks: false,
   terminationGracePeriodSeconds: 5,
   tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
-} as const;
-
-/** securityContext of every container of ours that needs no privilege. */
-export const UNPRIVILEGED = {
-  allowPrivilegeEscalation: false,
-  readOnlyRootFilesystem: true,
-  capabilities: { drop: ['ALL'] },
 } as const;
 
 /** affinity of pods with these labels that had better be on different nodes. */

@@ -1,8 +1,9 @@
 import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
+import { asNobody, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { BOOTSTRAPPERS_GROUP } from './bootstrap-token.ts';
 import { ADMIN_GROUP } from './pki.ts';
-import { apart, asNobody, checksum, httpProbe, SYSTEM_POD, UNPRIVILEGED } from './pod.ts';
+import { apart, checksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from './values.ts';
 import { COREDNS_IMAGE } from './versions.ts';
 

@@ -1,5 +1,5 @@
+import { nthAddress } from '../api/address-range.ts';
 import { LABELS, ROLES } from '../api/group.ts';
-import { nthAddress } from './cidr.ts';
 
 /** Where a hosted API server is reached from outside of its seed. */
 export interface Endpoint {

@@ -1,15 +1,15 @@
+import { ipv4Range } from '../../operator/api/address-range.ts';
 import { configurationProblem } from '../../operator/api/errors.ts';
 import type { CloudContext, Owner } from '../cloud.ts';
 import type { MachinePhase, Problem, Wanted } from '../contract.ts';
 import type { CloudMachine, MachineCloud, MachineImage } from '../machines/machine-cloud.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 import { OWNER_TAGS, POOL_HASH_TAG, POOL_TAG } from '../tags.ts';
-import { parseRange } from '../validate.ts';
 import { tagsIn } from './adopt.ts';
 import { awsCodeOf, type Connection, query } from './api.ts';
 import { physicalName } from './names.ts';
 import { missingForControlPlane } from './permissions.ts';
-import { bitsOf, NODES_BITS } from './subnets.ts';
+import { NODES_BITS } from './subnets.ts';
 import { itemsAt, textAt } from './xml.ts';
 
 type Connect = (ctx: CloudContext) => Promise<Connection>;
@@ -84,8 +84,8 @@ function unlessUnknown(error: unknown): void {
 const groupName = (owner: Owner, pool: string): string => physicalName('aws:autoscaling/group:Group', owner, pool);
 
 function problems({ networking: { nodes } }: Wanted): Problem[] {
-  const range = nodes === undefined ? undefined : parseRange(nodes);
-  if (!range || (bitsOf(range) >= NODES_BITS.from && bitsOf(range) <= NODES_BITS.to)) return [];
+  const range = nodes === undefined ? undefined : ipv4Range(nodes);
+  if (!range || (range.prefix >= NODES_BITS.from && range.prefix <= NODES_BITS.to)) return [];
   const message = `${nodes} does not fit AWS: choose a range from /${NODES_BITS.from} to /${NODES_BITS.to}`;
   return [{ field: 'networking.nodes', message, code: 'ERR_CONFIGURATION_PROBLEM' }];
 }

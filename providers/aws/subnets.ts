@@ -1,5 +1,5 @@
+import { type AddressRange, ipv4Range, nthAddress, partOf, rangeText } from '../../operator/api/address-range.ts';
 import { configurationProblem } from '../../operator/api/errors.ts';
-import { parseRange, type Range } from '../validate.ts';
 
 /** Address ranges of one zone, CIDR. */
 export interface ZoneRanges {
@@ -23,41 +23,20 @@ export const NODES_BITS = { from: LARGEST, to: SMALLEST - BITS_OF_ZONES - 1 };
 /** Of a larger range of pods the first part is used. */
 export const PODS_BITS = { from: 0, to: SMALLEST - BITS_OF_ZONES };
 
-export const bitsOf = ({ first, last }: Range): number => 32 - Math.log2(last - first + 1);
-
-interface Block {
-  first: number;
-  bits: number;
-}
-
-const cidrOf = ({ first, bits }: Block): string =>
-  `${[24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.')}/${bits}`;
-
-/** Part number `index` of a range cut into 2^`by` equal ones. */
-const part = ({ first, bits }: Block, by: number, index: number): Block => ({
-  first: first + index * 2 ** (32 - bits - by),
-  bits: bits + by,
-});
-
-const blockOf = (range: Range): Block => ({ first: range.first, bits: bitsOf(range) });
-
-/** A range as AWS writes it: from its first address. */
-export const canonical = (range: Range): string => cidrOf(blockOf(range));
-
 const FITS = { nodes: NODES_BITS, pods: PODS_BITS };
 
-function read(what: keyof typeof FITS, text: string): Block {
-  const range = parseRange(text);
+function read(what: keyof typeof FITS, text: string): AddressRange {
+  const range = ipv4Range(text);
   const { from, to } = FITS[what];
-  if (range && bitsOf(range) >= from && bitsOf(range) <= to && canonical(range) === text) return blockOf(range);
+  if (range && range.prefix >= from && range.prefix <= to && rangeText(range) === text) return range;
   const advice = `Choose one from /${from} to /${to}.`;
   throw configurationProblem(`"${text}" is no range for ${what} at AWS`, advice);
 }
 
 /** The part of the pods' range that the VPC takes: all of it, or its first /16. */
 export function vpcPodsRange(pods: string): string {
-  const { first, bits } = read('pods', pods);
-  return cidrOf({ first, bits: Math.max(bits, LARGEST) });
+  const range = read('pods', pods);
+  return `${nthAddress(pods, 0)}/${Math.max(range.prefix, LARGEST)}`;
 }
 
 /**
@@ -71,12 +50,12 @@ export function zoneRanges(cidrs: { nodes: string; pods: string }, zones: readon
     const index = ZONE_LETTERS.indexOf(zone.at(-1) ?? '?');
     if (index < 0)
       throw configurationProblem(`${zone} is no availability zone`, 'Their names end in a letter, a to h.');
-    const slot = part(nodes, BITS_OF_ZONES, index);
+    const slot = partOf(nodes, BITS_OF_ZONES, index);
     return {
       zone,
-      private: cidrOf(part(slot, 1, 0)),
-      public: cidrOf(part(slot, 1, 1)),
-      pods: cidrOf(part(pods, BITS_OF_ZONES, index)),
+      private: rangeText(partOf(slot, 1, 0)),
+      public: rangeText(partOf(slot, 1, 1)),
+      pods: rangeText(partOf(pods, BITS_OF_ZONES, index)),
     };
   });
 }

@@ -1,10 +1,11 @@
+import { type AddressRange, contains, ipv4Range, rangeText } from '../../operator/api/address-range.ts';
 import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
 import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
-import { parseRange, poolNameProblems, profileProblems, type Range, zoneProblems } from '../validate.ts';
+import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
 import { adoptProblems } from './adopted.ts';
-import { bitsOf, canonical, NODES_BITS, PODS_BITS, ZONE_LETTERS } from './subnets.ts';
+import { NODES_BITS, PODS_BITS, ZONE_LETTERS } from './subnets.ts';
 
 /** Ranges of which EKS takes Services, and how large these may be. Source: KubernetesNetworkConfigRequest.serviceIpv4Cidr in botocore 1.43.11. */
 const PRIVATE_RANGES = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'];
@@ -68,23 +69,22 @@ function zoneSetProblems({ region, zones }: ManagedCluster, profile: CloudProfil
   return problems;
 }
 
-const within = (outer: Range, inner: Range): boolean => outer.first <= inner.first && inner.last <= outer.last;
-const privateOf = (range: Range): string | undefined =>
-  PRIVATE_RANGES.find((known) => within(parseRange(known)!, range));
+const privateOf = (range: AddressRange): string | undefined =>
+  PRIVATE_RANGES.find((known) => contains(ipv4Range(known)!, range));
 
 function rangeProblems({ cidrs, zones, pools }: ManagedCluster): Problem[] {
   const problems: Problem[] = [];
   const limits = { nodes: NODES_BITS, pods: PODS_BITS, services: SERVICES_BITS };
-  const ranges: Partial<Record<keyof typeof limits, Range>> = {};
+  const ranges: Partial<Record<keyof typeof limits, AddressRange>> = {};
   for (const [name, { from, to }] of Object.entries(limits) as [keyof typeof limits, typeof NODES_BITS][]) {
-    const range = parseRange(cidrs[name]);
+    const range = ipv4Range(cidrs[name]);
     if (!range) continue;
     ranges[name] = range;
-    if (canonical(range) !== cidrs[name])
+    if (rangeText(range) !== cidrs[name])
       problems.push(
-        problem(`networking.${name}`, `${cidrs[name]} does not begin the range: write ${canonical(range)}`),
+        problem(`networking.${name}`, `${cidrs[name]} does not begin the range: write ${rangeText(range)}`),
       );
-    if (bitsOf(range) >= from && bitsOf(range) <= to) continue;
+    if (range.prefix >= from && range.prefix <= to) continue;
     problems.push(
       problem(`networking.${name}`, `${cidrs[name]} does not fit AWS: choose a range from /${from} to /${to}`),
     );
@@ -100,9 +100,9 @@ function rangeProblems({ cidrs, zones, pools }: ManagedCluster): Problem[] {
     const message = `pods ${cidrs.pods} lie in ${second} and nodes ${cidrs.nodes} in ${first}, which one VPC cannot have both`;
     problems.push(problem('networking.pods', `${message}: choose pods from 100.64.0.0/10`));
   }
-  const room = nodes ? zones.length * (2 ** (32 - bitsOf(nodes) - 4) - AWS_ADDRESSES) : Number.POSITIVE_INFINITY;
+  const room = nodes ? zones.length * (2 ** (32 - nodes.prefix - 4) - AWS_ADDRESSES) : Number.POSITIVE_INFINITY;
   const most = pools.reduce((sum, pool) => sum + mostOf(pool), 0);
-  if (nodes && bitsOf(nodes) <= NODES_BITS.to && zones.length > 0 && most > room) {
+  if (nodes && nodes.prefix <= NODES_BITS.to && zones.length > 0 && most > room) {
     const message = `${cidrs.nodes} has addresses for ${room} nodes in ${zones.length} zones, ${most} are wanted`;
     problems.push(problem('networking.nodes', message));
   }
@@ -115,7 +115,7 @@ const mostOf = ({ desired, maximum }: CloudPool): number =>
 
 function authorizedProblems(networks: readonly string[]): Problem[] {
   const problems = networks.flatMap((network, index) =>
-    parseRange(network)
+    ipv4Range(network)
       ? []
       : [problem(`authorizedNetworks[${index}]`, `${network} is no IPv4 range such as 198.51.100.0/24`)],
   );

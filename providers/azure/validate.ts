@@ -1,8 +1,9 @@
+import { ipv4Range, overlap } from '../../operator/api/address-range.ts';
 import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
 import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
-import { parseRange, poolNameProblems, profileProblems, type Range, zoneProblems } from '../validate.ts';
+import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
 import { adoptProblems } from './adopted.ts';
 import { LONGEST } from './names.ts';
 
@@ -84,23 +85,20 @@ function typeProblems(pool: CloudPool, type: MachineType, field: string): Proble
   return problems;
 }
 
-const meet = (one: Range, other: Range): boolean => one.first <= other.last && other.first <= one.last;
-const sizeOf = ({ first, last }: Range): number => last - first + 1;
-
 function rangeProblems({ cidrs, pools }: ManagedCluster): Problem[] {
   const problems: Problem[] = [];
   for (const [key, text] of Object.entries(cidrs)) {
-    const range = parseRange(text);
+    const range = ipv4Range(text);
     // What is no range at all, profileProblems says.
     if (!range) continue;
     const field = `networking.${key}`;
-    const reserved = RESERVED_RANGES.find((known) => meet(range, parseRange(known)!));
+    const reserved = RESERVED_RANGES.find((known) => overlap(range, ipv4Range(known)!));
     if (reserved) problems.push(problem(field, `${text} overlaps with ${reserved}, which Azure keeps for itself`));
-    if (key === 'services' && (sizeOf(range) >= 2 ** 20 || sizeOf(range) < 2 ** 4))
+    if (key === 'services' && (range.prefix <= 12 || range.prefix > 28))
       problems.push(problem(field, `${text} must be smaller than a /12 and no smaller than a /28`));
     if (key !== 'nodes') continue;
     const needed = pools.reduce((sum, pool) => sum + mostOf(pool), SYSTEM_NODES);
-    const offered = sizeOf(range) - AZURES_ADDRESSES;
+    const offered = Number(range.size) - AZURES_ADDRESSES;
     if (needed > offered)
       problems.push(problem(field, `${text} has room for ${Math.max(0, offered)} nodes, ${needed} may be wanted`));
   }
@@ -108,7 +106,7 @@ function rangeProblems({ cidrs, pools }: ManagedCluster): Problem[] {
 }
 
 function authorizedProblems(networks: readonly string[]): Problem[] {
-  const wrong = networks.filter((network) => !parseRange(network));
+  const wrong = networks.filter((network) => !ipv4Range(network));
   const problems = wrong.map((network) =>
     problem('authorizedNetworks', `${network} is no IPv4 range such as 198.51.100.0/24`),
   );

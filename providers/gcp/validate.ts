@@ -1,8 +1,9 @@
+import { ipv4Range } from '../../operator/api/address-range.ts';
 import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
 import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
-import { parseRange, poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
+import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
 import { acceleratorOf } from './accelerators.ts';
 import { adoptProblems } from './adopted.ts';
 
@@ -46,13 +47,13 @@ const mostOf = ({ desired, maximum }: CloudPool): number =>
 
 function rangeProblems({ cidrs, pools, authorizedNetworks }: ManagedCluster): Problem[] {
   const problems: Problem[] = [];
-  const services = parseRange(cidrs.services);
-  if (services && bitsOf(services) < WIDEST_SERVICES) {
+  const services = ipv4Range(cidrs.services);
+  if (services && services.prefix < WIDEST_SERVICES) {
     const range = `${cidrs.services} is too large for Services at GKE`;
     problems.push(problem('networking.services', `${range}: /${WIDEST_SERVICES} at most`));
   }
-  const nodes = parseRange(cidrs.nodes);
-  const most = nodes ? nodes.last - nodes.first + 1 - TAKEN_ADDRESSES : Number.POSITIVE_INFINITY;
+  const nodes = ipv4Range(cidrs.nodes);
+  const most = nodes ? Number(nodes.size) - TAKEN_ADDRESSES : Number.POSITIVE_INFINITY;
   const count = pools.reduce((sum, pool) => sum + mostOf(pool), 0);
   if (count > most) {
     problems.push(problem('networking.nodes', `${cidrs.nodes} has addresses for ${most} nodes, ${count} are wanted`));
@@ -62,12 +63,10 @@ function rangeProblems({ cidrs, pools, authorizedNetworks }: ManagedCluster): Pr
 
 const authorizedProblems = (networks: readonly string[]): Problem[] =>
   networks.flatMap((network, index) =>
-    parseRange(network)
+    ipv4Range(network)
       ? []
       : [problem(`authorizedNetworks[${index}]`, `${network} is no IPv4 range such as 198.51.100.0/24`)],
   );
-
-const bitsOf = ({ first, last }: { first: number; last: number }): number => 32 - Math.log2(last - first + 1);
 
 function poolProblems(pool: CloudPool, field: string, profile: CloudProfile): Problem[] {
   const problems = poolNameProblems(pool.name, LONGEST_POOL_NAME, field);

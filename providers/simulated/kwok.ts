@@ -2,6 +2,7 @@ import { dump } from 'js-yaml';
 import { ANNOTATIONS, FIELD_MANAGER, LABELS, ROLES } from '../../operator/api/group.ts';
 import type { KubeObject } from '../../operator/api/meta.ts';
 import { shortHash } from '../../operator/api/names.ts';
+import { asNobody, NOBODY, UNPRIVILEGED } from '../../operator/kube/pod-security.ts';
 import type { ProviderContext } from '../contract.ts';
 
 /** kwok plays the kubelets of all nodes that have this annotation. */
@@ -218,6 +219,7 @@ export function kwokObjects(
             enableServiceLinks: false,
             // kwok has nothing to finish.
             terminationGracePeriodSeconds: 0,
+            securityContext: asNobody({ fsGroup: NOBODY }),
             containers: [
               {
                 name: KWOK,
@@ -234,10 +236,12 @@ export function kwokObjects(
                   { name: 'HOME', value: '/' },
                 ],
                 resources: { requests: { cpu: '10m', memory: '32Mi' } },
+                securityContext: UNPRIVILEGED,
                 volumeMounts: [{ name: 'config', mountPath: '/etc/kwok', readOnly: true }],
               },
             ],
-            volumes: [{ name: 'config', secret: { secretName: KWOK } }],
+            // 0440: the files belong to root, and are read through fsGroup.
+            volumes: [{ name: 'config', secret: { secretName: KWOK, defaultMode: 0o440 } }],
           },
         },
       },

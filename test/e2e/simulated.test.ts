@@ -17,6 +17,7 @@ import {
   kubectl,
   type Name,
   ok,
+  seedNamespace,
   seedPods,
   until,
   untilReady,
@@ -58,6 +59,21 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect(ready(COMPONENTS.apiServer)).toHaveLength(3);
     const health = await client.request<string>('GET', '/readyz/etcd');
     expect(String(health)).toContain('ok');
+  });
+
+  it('runs that as nobody, in a namespace that lets no pod ask for more', async () => {
+    const pods = await seedPods(cluster);
+    const users = pods.flatMap(({ status }) => (status?.containerStatuses ?? []) as { user?: object }[]);
+    expect(users.length).toBeGreaterThanOrEqual(pods.length);
+    for (const { user } of users) expect(user).toMatchObject({ linux: { uid: 65532, gid: 65532 } });
+    const shell = { name: 'shell', image: 'example.org/shell:1', securityContext: { privileged: true } };
+    const asked = gardenClient().create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'shell', namespace: seedNamespace(cluster) },
+      spec: { hostPID: true, containers: [shell] },
+    });
+    await expect(asked).rejects.toThrow('violates PodSecurity "restricted');
   });
 
   it("has 20 nodes with their machine type's capacity, over all zones", async () => {

@@ -9,7 +9,7 @@ import { fitPod } from '../../operator/burst/fit/pod.ts';
 import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
 import { desiredSizes } from '../../operator/capacity/desired-sizes.ts';
 import { BATCH } from '../../operator/controllers/autoscaling/batches.ts';
-import { Autoscaler, type AutoscalingWorld } from '../../operator/controllers/autoscaling/controller.ts';
+import { Autoscaler, type AutoscalingDependencies } from '../../operator/controllers/autoscaling/controller.ts';
 import { DecidedSizes } from '../../operator/controllers/decided-sizes.ts';
 import { planScaleIn } from '../../operator/controllers/shoot/machines/scale-in.ts';
 import { keyOf, type Node, type Pod, SECRETS, type Secret } from '../../operator/kube/resources.ts';
@@ -176,7 +176,7 @@ export class AutoscaledCluster {
       return work();
     };
     const sizes = this.#sizes;
-    const world = {
+    const deps = {
       clusters: { get: (key: string) => (key === KEY ? this.cluster : undefined), byIndex: () => [this.cluster] },
       profiles: { get: () => this.#profile },
       shoots: { get: () => (this.isManaged ? undefined : shoot), byIndex: () => [] },
@@ -204,8 +204,8 @@ export class AutoscaledCluster {
       record: (_: object, type: string, reason: string, message: string) =>
         void this.events.push(`${type} ${reason}: ${message}`),
       tell: () => {},
-    } as unknown as AutoscalingWorld;
-    return new Autoscaler(world, { ...BATCH, patienceMs: 5 * MINUTE });
+    } as unknown as AutoscalingDependencies;
+    return new Autoscaler(deps, { ...BATCH, patienceMs: 5 * MINUTE });
   }
 
   #patch(name: string, patch: Patch): void {

@@ -7,15 +7,15 @@ import { API_VERSION, LABELS } from '../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
 import type { Decided } from '../../operator/capacity/desired-sizes.ts';
-import type { ClusterLine, LineNews } from '../../operator/clusters/kubeconfig-cluster.ts';
+import type { ConnectionListener, KubeconfigConnection } from '../../operator/clusters/kubeconfig-cluster.ts';
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
+import type { ManagedDependencies, StoredKubeconfig } from '../../operator/controllers/managed/dependencies.ts';
 import { bounded, clusterOfRecord, type ManagedRecord } from '../../operator/controllers/managed/record.ts';
 import { leavingIn } from '../../operator/controllers/managed/removal.ts';
-import type { ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
 import { noteShortages } from '../../operator/controllers/shortages.ts';
 import {
   reconcileWorkerCluster,
-  type WorkerClusterWorld,
+  type WorkerClusterDependencies,
 } from '../../operator/controllers/workercluster/controller.ts';
 import { type Controller, runController } from '../../operator/kube/controller.ts';
 import { parseUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
@@ -78,7 +78,7 @@ export class ManagedGarden {
   ownAccounts = true;
   readonly events: string[] = [];
   /** Who follows whether API servers answer. */
-  readonly lines = new Set<LineNews>();
+  readonly lines = new Set<ConnectionListener>();
   /** Whether API servers of managed clusters answer: see goSilent. */
   answering = true;
   /** How often operators have written one. */
@@ -187,9 +187,9 @@ export class ManagedOperator {
     this.capacity = new DepletedOffers(() => garden.now());
     this.#provider = managedOnly('memory', cloud.managed(name, version));
     this.#queue = new WorkQueue({ clock: garden.clock });
-    this.controller = new ManagedController(this.#world());
+    this.controller = new ManagedController(this.#deps());
     this.#clusterQueue = new WorkQueue({ clock: garden.clock });
-    const world = this.#clusterWorld(profiles);
+    const deps = this.#clusterDependencies(profiles);
     this.#runners = [
       runController({
         name: 'managed',
@@ -201,7 +201,7 @@ export class ManagedOperator {
         name: 'workercluster',
         queue: this.#clusterQueue,
         concurrency: 16,
-        reconcile: (key, stop) => reconcileWorkerCluster(world, key, stop),
+        reconcile: (key, stop) => reconcileWorkerCluster(deps, key, stop),
       }),
     ];
     for (const key of garden.clusters.keys()) this.look(key);
@@ -238,7 +238,7 @@ export class ManagedOperator {
   }
 
   /** The garden as the controller of WorkerClusters sees it: it writes nothing but their status and finalizers. */
-  #clusterWorld(profiles: Readonly<Record<string, CloudProfile>>): WorkerClusterWorld {
+  #clusterDependencies(profiles: Readonly<Record<string, CloudProfile>>): WorkerClusterDependencies {
     const { garden } = this;
     const none = { get: () => undefined, list: () => [], byIndex: () => [] };
     const write = (act: () => string) =>
@@ -267,7 +267,7 @@ export class ManagedOperator {
       granted: new Map(),
       capacity: this.capacity,
       decided: () => garden.decided,
-      sizes: { remove: async () => {}, sleepOrder: () => 'none' } satisfies WorkerClusterWorld['sizes'],
+      sizes: { remove: async () => {}, sleepOrder: () => 'none' } satisfies WorkerClusterDependencies['sizes'],
       meshes: undefined,
       managed: this.controller,
       attached: undefined,
@@ -277,13 +277,16 @@ export class ManagedOperator {
       now: () => garden.now(),
       provider: () => this.#provider,
       record: this.#record,
-    } satisfies Record<keyof Omit<WorkerClusterWorld, 'gardenApplier'>, unknown> as unknown as WorkerClusterWorld;
+    } satisfies Record<
+      keyof Omit<WorkerClusterDependencies, 'gardenApplier'>,
+      unknown
+    > as unknown as WorkerClusterDependencies;
   }
 
-  readonly #record: ManagedWorld['record'] = (_object, type, reason, message) =>
+  readonly #record: ManagedDependencies['record'] = (_object, type, reason, message) =>
     void this.garden.events.push(`${type} ${reason}: ${message}`);
 
-  #world(): ManagedWorld {
+  #deps(): ManagedDependencies {
     const { garden } = this;
     const alive = <T>(act: () => T): Promise<T> => this.#alive(act);
     const checks = new AccountChecks();
@@ -321,7 +324,7 @@ export class ManagedOperator {
         const pools = desired?.pools ?? [];
         noteShortages(this.capacity, { record, cluster, profile, pools }, error);
       },
-      takeUp: (cluster) =>
+      clearRequest: (cluster) =>
         alive(() => {
           garden.change(keyOf(cluster), (metadata) => {
             const rest = { ...metadata };
@@ -336,7 +339,7 @@ export class ManagedOperator {
 }
 
 /** A line to a managed cluster that knows its own tokens. */
-function line(garden: ManagedGarden, text: string, news: LineNews): ClusterLine {
+function line(garden: ManagedGarden, text: string, news: ConnectionListener): KubeconfigConnection {
   let current = parseUntrustedKubeconfig(text);
   const known = () => garden.tokens.has(current.token ?? '');
   if (!known()) throw new Error('401 Unauthorized');

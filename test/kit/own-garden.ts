@@ -114,7 +114,7 @@ export class OwnGarden {
     return this.#client;
   }
 
-  /** Opens the line to the garden; informers live through every death of its API server. */
+  /** Opens the connection to the garden; informers live through every death of its API server. */
   async connect(): Promise<void> {
     const text = await readFile(this.directory.kubeconfigFile('admin'), 'utf8');
     this.#client = KubeClient.fromKubeconfig(text, undefined, { userAgent: 'coppice-e2e' });

@@ -74,7 +74,7 @@ export async function roll(scene: RollingShoot, signal = new AbortController().s
     },
     seed: { pods: { get: () => undefined, synced: true, onAnyChange: () => () => {} } },
     values: { namespace: 'shoot--team--one' },
-    world: {
+    deps: {
       now: () => scene.now(),
       record(_: unknown, __: string, reason: string, text: string) {
         events.push(`${reason}: ${text}`);

@@ -91,7 +91,7 @@ export class SmallApiServer {
   }
 
   /** All connections end, and clients come back. */
-  hangUp(): void {
+  disconnect(): void {
     for (const session of this.#sessions) session.destroy();
     this.#sessions.clear();
   }

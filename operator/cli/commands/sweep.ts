@@ -31,7 +31,7 @@ import {
   findOrphans,
   removeOrphans,
   type SweepAccount,
-  type SweepWorld,
+  type SweepDependencies,
   stillThere,
 } from '../../controllers/managed/sweep.ts';
 import { dataDirectory, pulumiEngine } from '../../garden/pulumi-engine.ts';
@@ -74,7 +74,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const home = join(data ?? tmpdir(), 'pulumi-home');
   const providers = openProviders({ engine: pulumiEngine(env, silent), home, log: silent });
   try {
-    const world: SweepWorld = {
+    const deps: SweepDependencies = {
       client,
       garden: (await client.get(NAMESPACES, 'kube-system', undefined, { signal })).metadata.uid ?? '',
       log: silent,
@@ -101,17 +101,17 @@ export async function run(context: Context): Promise<number | undefined> {
         advice: 'make a CredentialsBinding for the account, in any namespace',
       });
     }
-    const { found, gaps } = await findOrphans(world, accounts, signal);
+    const { found, gaps } = await findOrphans(deps, accounts, signal);
     if (!options.flag('yes')) {
       await show(context, found);
       for (const gap of gaps) note(context, `not looked at: ${gap}`);
       if (found.length > 0) terminal.note('Nothing was removed: "coppice sweep --yes" does that.');
       return gaps.length > 0 ? EXIT.failed : EXIT.ok;
     }
-    const failures = await removeOrphans(world, found, signal, (owner) =>
+    const failures = await removeOrphans(deps, found, signal, (owner) =>
       terminal.note(`Removing what ${calledOwner(owner)} left behind ...`),
     );
-    const after = await findOrphans(world, accounts, signal);
+    const after = await findOrphans(deps, accounts, signal);
     await forget(client, namespace, picture, after.found, found, signal);
     await show(context, after.found);
     for (const line of [...gaps, ...after.gaps]) note(context, `not looked at: ${line}`);

@@ -1,25 +1,25 @@
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { SeenCluster } from '../../clusters/attached-line.ts';
+import type { SeenCluster } from '../../clusters/attached-connection.ts';
 import { identityOf } from '../../clusters/seed-access.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { keyOf } from '../../kube/resources.ts';
+import type { AttachedDependencies } from './dependencies.ts';
 import type { Refusal } from './facts.ts';
 import { judgeIdentity } from './judge-identity.ts';
 import type { AttachedRecord } from './record.ts';
-import type { AttachedWorld } from './world.ts';
 
 /** Which object has which cluster: each cluster is in the garden once. */
 export class Claims {
-  readonly #world: Pick<
-    AttachedWorld,
+  readonly #deps: Pick<
+    AttachedDependencies,
     'namespace' | 'clusters' | 'openClusters' | 'records' | 'allRecords' | 'platform'
   >;
   /** Clusters that are being written down, by UID of their kube-system: two that are opened in the same moment must not both have it. */
   readonly #underway = new Map<string, string>();
 
-  constructor(world: AttachedWorld) {
-    this.#world = world;
+  constructor(deps: AttachedDependencies) {
+    this.#deps = deps;
   }
 
   /** Writes down which cluster it is. @returns why it may not have it */
@@ -29,7 +29,7 @@ export class Claims {
     { identity }: SeenCluster,
     signal: AbortSignal,
   ): Promise<Refusal | undefined> {
-    const world = this.#world;
+    const deps = this.#deps;
     const key = keyOf(cluster);
     const { name, namespace = '', uid = '', annotations } = cluster.metadata;
     const pinned = this.recordOf(key, uid)?.identity;
@@ -40,14 +40,14 @@ export class Claims {
       seen: identity,
       pinned,
       approved: annotations?.[ANNOTATIONS.approveCluster],
-      platform: namespace === world.namespace ? undefined : world.platform().identities.get(identity),
+      platform: namespace === deps.namespace ? undefined : deps.platform().identities.get(identity),
       holder: holder === undefined ? undefined : { key: holder, own: holder.startsWith(`${namespace}/`) },
       annotation: ANNOTATIONS.approveCluster,
     });
     if (refusal || pinned === identity) return refusal;
     this.#underway.set(identity, key);
     try {
-      await world.records.save(key, { cluster: { namespace, name, uid }, identity }, signal);
+      await deps.records.save(key, { cluster: { namespace, name, uid }, identity }, signal);
     } finally {
       this.#underway.delete(identity);
     }
@@ -55,10 +55,10 @@ export class Claims {
   }
 
   #holderOf(identity: string, key: string): string | undefined {
-    const { clusters } = this.#world;
+    const { clusters } = this.#deps;
     const claimed = this.#underway.get(identity);
     if (claimed !== undefined && claimed !== key) return claimed;
-    const record = this.#world.allRecords().find(({ identity: known, cluster: { namespace, name, uid } }) => {
+    const record = this.#deps.allRecords().find(({ identity: known, cluster: { namespace, name, uid } }) => {
       const other = `${namespace}/${name}`;
       return known === identity && other !== key && clusters.get(other)?.metadata.uid === uid;
     });
@@ -67,7 +67,7 @@ export class Claims {
 
   /** Whether a cluster of this garden, which was not attached, is the same: only those are asked that have its address or its authority. */
   async #madeHere(client: KubeClient, identity: string, key: string, signal: AbortSignal): Promise<string | undefined> {
-    const { openClusters } = this.#world;
+    const { openClusters } = this.#deps;
     for (const other of openClusters.keys()) {
       const open = openClusters.get(other);
       if (!open || other === key || open.identity !== undefined) continue;
@@ -79,7 +79,7 @@ export class Claims {
 
   /** What is written down of the object with this UID. */
   recordOf(key: string, uid: string): AttachedRecord | undefined {
-    const record = this.#world.records.get(key);
+    const record = this.#deps.records.get(key);
     return record?.cluster.uid === uid ? record : undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { KUBECONFIG_KEY } from '../../api/names.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
-import { AttachedLine, whoIs } from '../../clusters/attached-line.ts';
+import { AttachedConnection, whoIs } from '../../clusters/attached-connection.ts';
 import { addressesOf, outsideOnly } from '../../kube/address-guard.ts';
 import { TENANT_LIMITS } from '../../kube/answer-limits.ts';
 import { KubeClient } from '../../kube/client.ts';
@@ -11,9 +11,9 @@ import { backoff } from '../backoff.ts';
 import { isHeld } from '../finalizer.ts';
 import { spread } from '../spread.ts';
 import { Claims } from './claims.ts';
+import type { AttachedDependencies } from './dependencies.ts';
 import type { AttachedFacts, Refusal } from './facts.ts';
 import { connectionIn, LINE_ENDED, NOT_READY, notAnswering, Refused, refusalOf } from './refusals.ts';
-import type { AttachedWorld } from './world.ts';
 
 /** What is remembered of one attached cluster. All of it can be lost. */
 interface State {
@@ -21,8 +21,8 @@ interface State {
   readonly uid: string;
   /** Follows the Secret with its kubeconfig. */
   secret: { readonly name: string; readonly informer: Informer<Secret> } | undefined;
-  line: AttachedLine | undefined;
-  /** What the line was opened with. */
+  connection: AttachedConnection | undefined;
+  /** What the connection was opened with. */
   source: string | undefined;
   refusal: Refusal | undefined;
   /** Of the object, when it was looked at last. */
@@ -41,15 +41,15 @@ const LOOK_AGAIN_MS = 10 * 60_000;
 const REFUSED_AGAIN_MS = 5 * 60_000;
 const GARDEN = 'the garden';
 
-/** Keeps a line open to each cluster that others made. It makes nothing in them, and deletes nothing. */
+/** Keeps a connection open to each cluster that others made. It makes nothing in them, and deletes nothing. */
 export class AttachedController {
-  readonly #world: AttachedWorld;
+  readonly #deps: AttachedDependencies;
   readonly #states = new Map<string, State>();
   readonly #claims: Claims;
 
-  constructor(world: AttachedWorld) {
-    this.#world = world;
-    this.#claims = new Claims(world);
+  constructor(deps: AttachedDependencies) {
+    this.#deps = deps;
+    this.#claims = new Claims(deps);
   }
 
   /** What is known of the cluster with this UID; undefined: it was not looked at yet. */
@@ -57,36 +57,36 @@ export class AttachedController {
     const state = this.#states.get(key);
     if (!state?.seen || state.released || state.uid !== uid) return undefined;
     const record = this.#claims.recordOf(key, state.uid);
-    const { line } = state;
+    const { connection } = state;
     return {
       generation: state.generation,
-      refusal: state.refusal ?? (line ? undefined : LINE_ENDED),
+      refusal: state.refusal ?? (connection ? undefined : LINE_ENDED),
       ...(record && { identity: record.identity }),
-      ...(line && { version: line.version, server: line.server }),
-      ...(line && { inside: { nodes: line.nodes.list(), pods: line.pods.list() } }),
+      ...(connection && { version: connection.version, server: connection.server }),
+      ...(connection && { inside: { nodes: connection.nodes.list(), pods: connection.pods.list() } }),
     };
   }
 
-  /** Lets go of a cluster: the line ends, and it is not remembered which one it was. Nothing is opened for this object again. */
+  /** Lets go of a cluster: the connection ends, and it is not remembered which one it was. Nothing is opened for this object again. */
   async release(key: string, uid: string, signal: AbortSignal): Promise<void> {
     const state = this.#stateOf(key, uid);
     state.released = true;
     await this.#close(state);
-    await this.#world.records.remove(key, signal);
+    await this.#deps.records.remove(key, signal);
     this.#freed();
   }
 
   async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs: number } | undefined> {
-    const world = this.#world;
-    const cluster = world.clusters.get(key);
+    const deps = this.#deps;
+    const cluster = deps.clusters.get(key);
     if (!cluster || !isAttached(cluster)) {
       await this.#forget(key, signal);
       return undefined;
     }
     const { uid = '' } = cluster.metadata;
-    const earlier = world.records.get(key);
+    const earlier = deps.records.get(key);
     // Of an object that was deleted by force.
-    if (earlier && earlier.cluster.uid !== uid) await world.records.remove(key, signal);
+    if (earlier && earlier.cluster.uid !== uid) await deps.records.remove(key, signal);
     const state = this.#stateOf(key, uid);
     // Finalizer first: without it a deletion would not wait for the hubs.
     if (state.released || !isHeld(cluster)) return undefined;
@@ -98,13 +98,13 @@ export class AttachedController {
     state.refusal = refusal;
     state.generation = generation;
     state.seen = true;
-    if (isNews) world.changed(key);
+    if (isNews) deps.changed(key);
     if (!refusal) {
       state.failures = 0;
       return { requeueAfterMs: spread(LOOK_AGAIN_MS, uid) };
     }
     state.failures++;
-    return { requeueAfterMs: backoff(refusal.code, state.failures, world.random()) ?? spread(REFUSED_AGAIN_MS, uid) };
+    return { requeueAfterMs: backoff(refusal.code, state.failures, deps.random()) ?? spread(REFUSED_AGAIN_MS, uid) };
   }
 
   async stop(): Promise<void> {
@@ -113,20 +113,20 @@ export class AttachedController {
     await Promise.all(states.map((state) => this.#close(state)));
   }
 
-  /** Opens the line, or finds that it is as it should be. @returns why it cannot be used */
+  /** Opens the connection, or finds that it is as it should be. @returns why it cannot be used */
   async #look(cluster: WorkerCluster, state: State, signal: AbortSignal): Promise<Refusal | undefined> {
     let source: string;
     try {
       source = await this.#source(cluster, state, signal);
     } catch (error) {
       signal.throwIfAborted();
-      await this.#hangUp(state);
+      await this.#disconnect(state);
       return refusalOf(error);
     }
-    const { line } = state;
-    if (line && state.source === source) {
-      if (!line.answers) return { reason: 'NotReachable', message: notAnswering(line), code: NOT_READY };
-      line.doubt();
+    const { connection } = state;
+    if (connection && state.source === source) {
+      if (!connection.answers) return { reason: 'NotReachable', message: notAnswering(connection), code: NOT_READY };
+      connection.doubt();
       return undefined;
     }
     try {
@@ -136,8 +136,8 @@ export class AttachedController {
       return refusalOf(error);
     } finally {
       // Whoever replaced the kubeconfig has taken the old one back, whatever the new one is good for.
-      if (state.line === line) await this.#hangUp(state);
-      else await line?.stop();
+      if (state.connection === connection) await this.#disconnect(state);
+      else await connection?.stop();
     }
   }
 
@@ -146,8 +146,8 @@ export class AttachedController {
     const { namespace = '' } = metadata;
     const { kubeconfigSecretRef: ref, garden } = spec.attached ?? {};
     if (garden) {
-      if (namespace === this.#world.namespace) return GARDEN;
-      throw new Refused('PlatformCluster', `the garden itself is attached in namespace ${this.#world.namespace} only`);
+      if (namespace === this.#deps.namespace) return GARDEN;
+      throw new Refused('PlatformCluster', `the garden itself is attached in namespace ${this.#deps.namespace} only`);
     }
     const { name = '', key = KUBECONFIG_KEY } = ref ?? {};
     const secret = await this.#secret(namespace, name, state, signal);
@@ -164,14 +164,14 @@ export class AttachedController {
   async #secret(namespace: string, name: string, state: State, signal: AbortSignal): Promise<Secret | undefined> {
     if (state.secret?.name !== name) {
       await state.secret?.informer.stop();
-      const { garden, log } = this.#world;
+      const { garden, log } = this.#deps;
       const informer = new Informer<Secret>(garden, SECRETS, {
         log,
         namespace,
         fieldSelector: `metadata.name=${name}`,
       });
       state.secret = { name, informer };
-      informer.onChange(() => this.#world.enqueue(state.key));
+      informer.onChange(() => this.#deps.enqueue(state.key));
       informer.start();
     }
     const { informer } = state.secret;
@@ -180,37 +180,37 @@ export class AttachedController {
   }
 
   async #open(cluster: WorkerCluster, state: State, source: string, signal: AbortSignal): Promise<Refusal | undefined> {
-    const world = this.#world;
+    const deps = this.#deps;
     const key = keyOf(cluster);
     const shared = source === GARDEN;
-    const client = shared ? world.garden : await this.#client(cluster, source);
-    let line: AttachedLine | undefined;
+    const client = shared ? deps.garden : await this.#client(cluster, source);
+    let connection: AttachedConnection | undefined;
     let isOpen = false;
     try {
       const seen = await whoIs(client, signal);
       const refusal = await this.#claims.claim(cluster, client, seen, signal);
       if (refusal) return refusal;
-      const opened: AttachedLine = new AttachedLine(
-        { client, seen, shared, log: world.log },
+      const opened: AttachedConnection = new AttachedConnection(
+        { client, seen, shared, log: deps.log },
         {
-          changed: () => world.changed(key, 'inside'),
-          answers: () => this.#lineChanged(key, opened),
-          replaced: () => this.#lineChanged(key, opened),
+          changed: () => deps.changed(key, 'inside'),
+          answers: () => this.#connectionChanged(key, opened),
+          replaced: () => this.#connectionChanged(key, opened),
         },
       );
-      line = opened;
+      connection = opened;
       opened.onStop(() => {
-        if (state.line === opened) state.line = undefined;
+        if (state.connection === opened) state.connection = undefined;
       });
       await opened.start(signal);
       if (state.released || this.#states.get(key) !== state) return undefined;
-      state.line = opened;
+      state.connection = opened;
       state.source = source;
       isOpen = true;
-      world.openClusters.add(key, opened);
+      deps.openClusters.add(key, opened);
       return undefined;
     } finally {
-      if (!isOpen && line) await line.stop();
+      if (!isOpen && connection) await connection.stop();
       else if (!isOpen && !shared) await client.close();
     }
   }
@@ -218,20 +218,20 @@ export class AttachedController {
   /** Who is no administrator has the operator connect to nothing of the platform. */
   async #client({ metadata }: WorkerCluster, text: string): Promise<KubeClient> {
     const connection = connectionIn(text);
-    const { namespace, allowed } = this.#world;
+    const { namespace, allowed } = this.#deps;
     if (metadata.namespace === namespace) return new KubeClient({ ...connection, limits: TENANT_LIMITS });
-    const own = await addressesOf(this.#world.platform().servers);
+    const own = await addressesOf(this.#deps.platform().servers);
     return new KubeClient({ ...connection, limits: TENANT_LIMITS, admit: outsideOnly(allowed, own) });
   }
 
-  #lineChanged(key: string, line: AttachedLine): void {
+  #connectionChanged(key: string, connection: AttachedConnection): void {
     const state = this.#states.get(key);
-    if (state && (state.line === undefined || state.line === line)) this.#world.enqueue(key);
+    if (state && (state.connection === undefined || state.connection === connection)) this.#deps.enqueue(key);
   }
 
   /** Who was refused because somebody else has the same cluster may have it now. */
   #freed(): void {
-    for (const [key, { refusal }] of this.#states) if (refusal?.reason === 'SameCluster') this.#world.enqueue(key);
+    for (const [key, { refusal }] of this.#states) if (refusal?.reason === 'SameCluster') this.#deps.enqueue(key);
   }
 
   #stateOf(key: string, uid: string): State {
@@ -242,7 +242,7 @@ export class AttachedController {
       key,
       uid,
       secret: undefined,
-      line: undefined,
+      connection: undefined,
       source: undefined,
       refusal: undefined,
       generation: undefined,
@@ -258,19 +258,19 @@ export class AttachedController {
     const state = this.#states.get(key);
     this.#states.delete(key);
     if (state) await this.#close(state);
-    if (this.#world.records.get(key)) await this.#world.records.remove(key, signal);
+    if (this.#deps.records.get(key)) await this.#deps.records.remove(key, signal);
     this.#freed();
   }
 
   async #close(state: State): Promise<void> {
-    await Promise.all([this.#hangUp(state), state.secret?.informer.stop()]);
+    await Promise.all([this.#disconnect(state), state.secret?.informer.stop()]);
     state.secret = undefined;
   }
 
-  async #hangUp(state: State): Promise<void> {
-    const { line } = state;
-    state.line = undefined;
+  async #disconnect(state: State): Promise<void> {
+    const { connection } = state;
+    state.connection = undefined;
     state.source = undefined;
-    await line?.stop();
+    await connection?.stop();
   }
 }

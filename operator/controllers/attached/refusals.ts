@@ -1,5 +1,5 @@
 import { CoppiceError, errorText } from '../../api/errors.ts';
-import { type AttachedLine, failureText, LacksRight } from '../../clusters/attached-line.ts';
+import { type AttachedConnection, failureText, LacksRight } from '../../clusters/attached-connection.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { type Connection, parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import type { Refusal } from './facts.ts';
@@ -23,14 +23,14 @@ export function connectionIn(text: string): Connection {
 
 export const NOT_READY = 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
 
-/** Of a line that ended by itself, until the cluster is looked at again. */
+/** Of a connection that ended by itself, until the cluster is looked at again. */
 export const LINE_ENDED: Refusal = {
   reason: 'NotReachable',
-  message: 'the line to the API server has ended',
+  message: 'the connection to the API server has ended',
   code: NOT_READY,
 };
 
-export const notAnswering = ({ server, failure }: AttachedLine): string =>
+export const notAnswering = ({ server, failure }: AttachedConnection): string =>
   `${server} does not answer${failure ? `: ${failure}` : ''}`;
 
 export class Refused extends Error {

@@ -14,10 +14,10 @@ import { decisionOf } from './decision.ts';
 import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
 import { poolOf } from './nodes-seen.ts';
-import { type ObservedWorld, observe, type Seen } from './observe.ts';
+import { type ObserveDependencies, observe, type Seen } from './observe.ts';
 
 /** What the autoscaler works with. */
-export interface AutoscalingWorld extends ObservedWorld {
+export interface AutoscalingDependencies extends ObserveDependencies {
   readonly sizes: Pick<DecidedSizes, 'decide' | 'forget'>;
   readonly record: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
   /** Has the WorkerCluster of this key looked at: there is something new to say of it. */
@@ -38,18 +38,18 @@ const COPPICE = 'Coppice';
 
 /** Decides how many nodes the pools have that are Coppice's to size, and empties those that go. */
 export class Autoscaler {
-  readonly #world: AutoscalingWorld;
+  readonly #deps: AutoscalingDependencies;
   readonly #times: AutoscalingTimes;
   readonly #batches: Batches;
   readonly #facts: FactsReader;
   readonly #memory = new Map<string, ClusterMemory>();
   readonly #told = new Map<string, Told>();
 
-  constructor(world: AutoscalingWorld, times: AutoscalingTimes) {
-    this.#world = world;
+  constructor(deps: AutoscalingDependencies, times: AutoscalingTimes) {
+    this.#deps = deps;
     this.#times = times;
-    this.#batches = new Batches(times, () => +world.now());
-    this.#facts = new FactsReader(() => +world.now());
+    this.#batches = new Batches(times, () => +deps.now());
+    this.#facts = new FactsReader(() => +deps.now());
   }
 
   /** Something has changed in a cluster. @returns whether it is the first news of a batch: how long to wait then, milliseconds */
@@ -73,7 +73,7 @@ export class Autoscaler {
   async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs: number } | undefined> {
     const left = this.#batches.take(key);
     if (left > 0) return { requeueAfterMs: left };
-    const { clusters, sizes } = this.#world;
+    const { clusters, sizes } = this.#deps;
     const { uid = '', deletionTimestamp } = clusters.get(key)?.metadata ?? {};
     if (uid === '' || deletionTimestamp) {
       this.forget(key);
@@ -83,7 +83,7 @@ export class Autoscaler {
       (clusters.get(key)?.spec.pools ?? []).flatMap((pool) => (pool.autoscale === COPPICE ? [pool.name] : [])),
     );
     await sizes.forget(key, uid, (pool) => own.has(pool), signal);
-    const open = this.#world.openClusters.get(key);
+    const open = this.#deps.openClusters.get(key);
     // Nobody else would have nodes take pods again that were being emptied when a pool was taken from us.
     for (const node of open?.nodes.list() ?? [])
       if (!own.has(poolOf(node)) && !Number.isNaN(emptiedSince(node)))
@@ -95,9 +95,9 @@ export class Autoscaler {
     const memory = this.#memoryOf(key, uid);
     if (!open) return undefined;
     const facts = await this.#facts.of(key, open.client, open.pods.list(), signal);
-    const seen = observe(this.#world, key, memory, facts);
+    const seen = observe(this.#deps, key, memory, facts);
     if (!seen) return undefined;
-    const now = +this.#world.now();
+    const now = +this.#deps.now();
     const plan = planNodes(seen.view);
     memory.unneeded(plan.shrinkage.unneeded, now);
     await this.#letStay(seen, plan, signal);
@@ -106,7 +106,7 @@ export class Autoscaler {
     await this.#leaveInterrupted(seen, emptied.waits, signal);
     await this.#decide(key, seen, plan, emptied.empty, signal);
     for (const { node, why } of plan.shrinkage.begin) {
-      await quietly(beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#world.now(), signal));
+      await quietly(beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#deps.now(), signal));
       emptied.waits.set(node, why);
     }
     this.#tell(key, seen.cluster, autoscaledCondition(seen, plan, emptied.waits));
@@ -135,7 +135,7 @@ export class Autoscaler {
     ]);
     for (const [name, why] of stay) {
       await quietly(endEmptying(open.client, nodes.get(name)!, signal));
-      this.#world.record(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
+      this.#deps.record(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
     }
   }
 
@@ -148,7 +148,7 @@ export class Autoscaler {
     for (const name of [...seen.leaving.values()].flat()) {
       const node = seen.nodes.get(name)!;
       const isKept = node.spec.unschedulable === true && !Number.isNaN(emptiedSince(node));
-      if (!isKept) await quietly(beginEmptying(seen.open.client, node, this.#world.now(), signal));
+      if (!isKept) await quietly(beginEmptying(seen.open.client, node, this.#deps.now(), signal));
       const { left, blocked } = await evictAll(seen.open.client, seen.podsOn.get(name) ?? [], signal);
       if (left.length > 0) waits.set(name, blocked ?? `${left.length} pods are still there`);
       else if (isKept) await quietly(markEmpty(seen.open.client, node, signal));
@@ -161,8 +161,8 @@ export class Autoscaler {
     for (const [name, why] of interrupted) {
       const node = nodes.get(name)!;
       if (Number.isNaN(emptiedSince(node))) {
-        await quietly(beginEmptying(open.client, node, this.#world.now(), signal));
-        this.#world.record(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
+        await quietly(beginEmptying(open.client, node, this.#deps.now(), signal));
+        this.#deps.record(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
       }
       const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
       if (left.length > 0)
@@ -183,14 +183,14 @@ export class Autoscaler {
         empty.push({ pool, node });
         continue;
       }
-      const isOver = blocked !== undefined && +this.#world.now() - emptiedSince(node) > this.#times.patienceMs;
+      const isOver = blocked !== undefined && +this.#deps.now() - emptiedSince(node) > this.#times.patienceMs;
       if (!isOver) {
         waits.set(name, blocked ?? `${left.length} pods are still there`);
         continue;
       }
-      memory.giveUp(name, `it could not be emptied: ${blocked}`, +this.#world.now());
+      memory.giveUp(name, `it could not be emptied: ${blocked}`, +this.#deps.now());
       await quietly(endEmptying(open.client, node, signal));
-      this.#world.record(
+      this.#deps.record(
         cluster,
         'Warning',
         'NodeStays',
@@ -227,14 +227,14 @@ export class Autoscaler {
       if (!decision) continue;
       for (const node of gone) await markEmpty(seen.open.client, node, signal);
       const { count, why } = decision.size;
-      const at = (known?.count === count ? known.at : undefined) ?? rfc3339(this.#world.now());
+      const at = (known?.count === count ? known.at : undefined) ?? rfc3339(this.#deps.now());
       const size = { ...decision.size, at };
-      await this.#world.sizes.decide({ key, uid: seen.cluster.metadata.uid ?? '', pool, size }, signal);
+      await this.#deps.sizes.decide({ key, uid: seen.cluster.metadata.uid ?? '', pool, size }, signal);
       for (const name of decision.revived) await quietly(endEmptying(seen.open.client, seen.nodes.get(name)!, signal));
       if (count === pool.count) continue;
       const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
       const message = `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`;
-      this.#world.record(seen.cluster, 'Normal', reason, message);
+      this.#deps.record(seen.cluster, 'Normal', reason, message);
     }
   }
 
@@ -243,8 +243,8 @@ export class Autoscaler {
     const before = this.#told.get(key);
     this.#told.set(key, condition);
     if (condition.status === 'False' && before?.message !== condition.message)
-      this.#world.record(cluster, 'Warning', condition.reason ?? '', condition.message ?? '');
-    this.#world.tell(key);
+      this.#deps.record(cluster, 'Warning', condition.reason ?? '', condition.message ?? '');
+    this.#deps.tell(key);
   }
 }
 

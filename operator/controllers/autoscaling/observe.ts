@@ -23,7 +23,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
-import { type ClaimantWorld, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
+import { type ClaimantDependencies, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
 import { type KnownFacts, NOTHING_KNOWN } from './cluster-facts.ts';
 import type { ClusterMemory } from './memory.ts';
 import {
@@ -41,11 +41,11 @@ import {
 import { offerOf } from './offers.ts';
 
 /** What is looked at. */
-export interface ObservedWorld extends ClaimantWorld {
+export interface ObserveDependencies extends ClaimantDependencies {
   readonly openClusters: Pick<OpenClusters, 'get'>;
   readonly quotas: Pick<Informer<Quota>, 'byIndex'>;
   readonly capacity: Pick<DepletedOffers, 'known'>;
-  readonly decided: NonNullable<ClaimantWorld['decided']>;
+  readonly decided: NonNullable<ClaimantDependencies['decided']>;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
   /** What is known of a cluster of a cloud's own service with this UID; undefined: nothing. */
   managed(key: string, uid: string | undefined): Pick<ManagedFacts, 'pools' | 'removing' | 'doomed'> | undefined;
@@ -89,26 +89,26 @@ export const isCoppicesPool = ({ autoscale }: { autoscale?: string | undefined }
 
 /** Why nothing is decided about a cluster now, or what a decision rests on. */
 export function observe(
-  world: ObservedWorld,
+  deps: ObserveDependencies,
   key: string,
   memory: ClusterMemory,
   { facts: clusterFacts, csiNodes }: KnownFacts = NOTHING_KNOWN,
 ): Seen | undefined {
-  const cluster = world.clusters.get(key);
-  const profile = cluster && world.profiles.get(profileNameOf(cluster));
-  const open = world.openClusters.get(key);
+  const cluster = deps.clusters.get(key);
+  const profile = cluster && deps.profiles.get(profileNameOf(cluster));
+  const open = deps.openClusters.get(key);
   if (!cluster || !profile || !open || !isOpenToDecisions(cluster)) return undefined;
-  const decided = world.decided(cluster);
+  const decided = deps.decided(cluster);
   if (decided === 'unknown') return undefined;
   const onRecord: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;
   const pools = desiredSizes({ cluster, profile, decided });
   const own = pools.filter(isCoppices);
-  const shoot = world.shoots.get(key);
-  const now = world.now();
+  const shoot = deps.shoots.get(key);
+  const now = deps.now();
 
-  const provider = world.provider(profile, hasAccount(cluster, shoot));
+  const provider = deps.provider(profile, hasAccount(cluster, shoot));
   const isManaged = !isMadeOf(shoot, cluster);
-  const facts = isManaged ? world.managed(key, cluster.metadata.uid) : undefined;
+  const facts = isManaged ? deps.managed(key, cluster.metadata.uid) : undefined;
   const parts = partsAsked(isManaged ? undefined : shoot, facts?.pools);
   const nodes = new Map(
     open.nodes
@@ -127,7 +127,7 @@ export function observe(
     profile,
     provider,
     isManaged,
-    capacity: world.capacity.known(cluster.metadata.uid ?? ''),
+    capacity: deps.capacity.known(cluster.metadata.uid ?? ''),
     now,
   };
   const poolViews = own.map((pool): PoolView => {
@@ -197,7 +197,7 @@ export function observe(
       pools: poolViews,
       nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, parts, memory, now: +now }),
       most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
-      refused: refusedBy(world, cluster, profile, sizedAs),
+      refused: refusedBy(deps, cluster, profile, sizedAs),
       notReady: lasting.filter((node) => !isReady(node)).map(({ metadata }) => metadata.name),
       hasWork: pods.some((pod) => pod.spec.nodeName && isMovable(pod) && !isSystem(pod)),
       daemons: daemonsOf(pods),
@@ -273,17 +273,17 @@ const withCounts = (decided: ReadonlyMap<string, DecidedSize>, sizes: ReadonlyMa
   ]);
 
 function refusedBy(
-  world: ObservedWorld,
+  deps: ObserveDependencies,
   cluster: WorkerCluster,
   profile: CloudProfile,
   sizedAs: (sizes: ReadonlyMap<string, number>) => DesiredPool[],
 ): NodesView['refused'] {
   const { namespace = '', creationTimestamp: createdAt = '' } = cluster.metadata;
-  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
+  const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
   if (quotas.length === 0) return () => undefined;
   const key = keyOf(cluster);
-  const others = claimantsIn(world, namespace).filter((one) => one.key !== key);
-  const held = heldBy(world, cluster);
+  const others = claimantsIn(deps, namespace).filter((one) => one.key !== key);
+  const held = heldBy(deps, cluster);
   return (sizes) => {
     const asked = askedSize(cluster, profile, sizedAs(sizes));
     return admit({ key, createdAt, profile, held, asked }, others, quotas)[0]?.message;

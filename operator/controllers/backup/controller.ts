@@ -16,7 +16,7 @@ import { leaveBackups } from './retention.ts';
 import { hasEtcd, readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
 
 /** What the controller works with. */
-export interface BackupWorld {
+export interface BackupDependencies {
   readonly source: BucketSource;
   readonly shoots: Informer<Shoot>;
   readonly seeds: Informer<Seed>;
@@ -47,12 +47,12 @@ const OVERDUE_MS = 3600_000;
 
 /** Takes snapshots of the etcd of each hosted shoot whose seed has a bucket, and lets go of old ones. */
 export class BackupController {
-  readonly #world: BackupWorld;
+  readonly #deps: BackupDependencies;
   readonly #known = new Map<string, Known>();
   readonly #running = new Map<string, { abort: AbortController; done: Promise<unknown> }>();
 
-  constructor(world: BackupWorld) {
-    this.#world = world;
+  constructor(deps: BackupDependencies) {
+    this.#deps = deps;
   }
 
   async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs?: number }> {
@@ -80,7 +80,7 @@ export class BackupController {
       const { lastTransitionTime: _, ...said } = before;
       return said as ReturnType<typeof say>;
     }
-    const newest = known.snapshots && newestOf(known.snapshots, this.#world.source.now());
+    const newest = known.snapshots && newestOf(known.snapshots, this.#deps.source.now());
     const last = newest
       ? `the last snapshot was taken at ${rfc3339(newest.takenAt)} (${newest.name}, revision ${newest.revision}, ${newest.size} bytes)`
       : undefined;
@@ -97,22 +97,22 @@ export class BackupController {
     const isOld =
       !isToSleep(shoot) &&
       newest !== undefined &&
-      +this.#world.source.now() > +newest.takenAt + 2 * periodMs + OVERDUE_MS;
+      +this.#deps.source.now() > +newest.takenAt + 2 * periodMs + OVERDUE_MS;
     if (isOld) return say(BACKUP_READY, false, 'SnapshotOverdue', `no snapshot could be taken in time; ${last}`);
     return last ? say(BACKUP_READY, true, 'SnapshotTaken', last) : undefined;
   }
 
   /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
   async takeLast(shoot: Shoot, signal: AbortSignal): Promise<void> {
-    const world = this.#world;
+    const deps = this.#deps;
     const seed = this.#seedOf(shoot);
-    const access = seed && world.registry.get(seed.metadata.name);
+    const access = seed && deps.registry.get(seed.metadata.name);
     if (!seed?.spec.backup || !access) return;
     await this.#running.get(keyOf(shoot))?.done;
     const etcd = { access, seed, technicalID: technicalID(shoot.metadata.namespace ?? '', shoot.metadata.name) };
-    const bucket = await openBucket(world.source, seed, signal);
-    const taken = await takeSnapshot(etcd, bucket, prefixOf(shoot), world.spool, signal);
-    world.log.info({ shoot: keyOf(shoot), snapshot: taken.name, bytes: taken.size }, 'a last snapshot was taken');
+    const bucket = await openBucket(deps.source, seed, signal);
+    const taken = await takeSnapshot(etcd, bucket, prefixOf(shoot), deps.spool, signal);
+    deps.log.info({ shoot: keyOf(shoot), snapshot: taken.name, bytes: taken.size }, 'a last snapshot was taken');
     const known = this.#knownOf(shoot);
     if (!known) return;
     if (known.snapshots) known.snapshots = [...known.snapshots, taken];
@@ -121,7 +121,7 @@ export class BackupController {
 
   /** The shoot is being deleted: no snapshot is taken any more, and its backups go or are marked to go. Never rejects but when aborted. */
   async leave(shoot: Shoot, signal: AbortSignal): Promise<void> {
-    const world = this.#world;
+    const deps = this.#deps;
     const seed = this.#seedOf(shoot);
     const key = keyOf(shoot);
     const running = this.#running.get(key);
@@ -132,7 +132,7 @@ export class BackupController {
     const { name, namespace = '', uid = '' } = shoot.metadata;
     try {
       const patience = AbortSignal.any([signal, AbortSignal.timeout(LEAVING_MS)]);
-      const bucket = await openBucket(world.source, seed, patience);
+      const bucket = await openBucket(deps.source, seed, patience);
       await leaveBackups(
         bucket,
         { technicalID: technicalID(namespace, name), uid },
@@ -141,22 +141,22 @@ export class BackupController {
     } catch (error) {
       signal.throwIfAborted();
       const what = `backups of the cluster stay in the bucket of seed ${seed.metadata.name}, under ${prefixOf(shoot)}`;
-      world.record(shoot, 'Warning', 'BackupsLeft', `${what}: ${errorText(error)}`);
-      world.log.warn({ shoot: key, err: error }, what);
+      deps.record(shoot, 'Warning', 'BackupsLeft', `${what}: ${errorText(error)}`);
+      deps.log.warn({ shoot: key, err: error }, what);
     }
   }
 
   async #reconcile(key: string, signal: AbortSignal, isLeft: AbortSignal): Promise<{ requeueAfterMs?: number }> {
-    const world = this.#world;
-    const shoot = world.shoots.get(key);
+    const deps = this.#deps;
+    const shoot = deps.shoots.get(key);
     const seed = shoot && this.#seedOf(shoot);
     const policy = seed && backupPolicy(seed);
     if (!shoot || !seed || !policy || shoot.metadata.deletionTimestamp) {
       // Its status is to forget them as well.
-      if (this.#known.delete(key) && shoot) world.told(key);
+      if (this.#known.delete(key) && shoot) deps.told(key);
       return {};
     }
-    const access = world.registry.get(seed.metadata.name);
+    const access = deps.registry.get(seed.metadata.name);
     // After a start: whoever works on the shoot opens its seed.
     if (!access) return { requeueAfterMs: SEED_OPENS_MS };
     const etcd = { access, seed, technicalID: technicalID(shoot.metadata.namespace ?? '', shoot.metadata.name) };
@@ -185,7 +185,7 @@ export class BackupController {
       return {};
     }
     try {
-      const bucket = await openBucket(world.source, seed, signal);
+      const bucket = await openBucket(deps.source, seed, signal);
       if (!known.snapshots || known.stale)
         known.snapshots = snapshotsIn(await bucket.buckets.list(bucket.ctx, known.prefix));
       known.stale = false;
@@ -193,19 +193,19 @@ export class BackupController {
         this.#tell(key, known, undefined);
         return { requeueAfterMs: ETCD_BACK_MS };
       }
-      let plan = planBackups(known.snapshots, policy, requestedAt(shoot), world.source.now());
-      if (plan.due <= world.source.now()) {
-        const taken = await takeSnapshot(etcd, bucket, known.prefix, world.spool, signal);
-        world.log.info({ shoot: key, snapshot: taken.name, bytes: taken.size }, 'a snapshot was taken');
+      let plan = planBackups(known.snapshots, policy, requestedAt(shoot), deps.source.now());
+      if (plan.due <= deps.source.now()) {
+        const taken = await takeSnapshot(etcd, bucket, known.prefix, deps.spool, signal);
+        deps.log.info({ shoot: key, snapshot: taken.name, bytes: taken.size }, 'a snapshot was taken');
         known.snapshots = [...known.snapshots, taken];
-        plan = planBackups(known.snapshots, policy, requestedAt(shoot), world.source.now());
+        plan = planBackups(known.snapshots, policy, requestedAt(shoot), deps.source.now());
       }
       for (const old of plan.remove) {
         await bucket.buckets.delete(bucket.ctx, old.key);
         known.snapshots = known.snapshots.filter((one) => one !== old);
       }
       this.#tell(key, known, undefined);
-      return { requeueAfterMs: Math.max(1000, +plan.due - +world.source.now()) };
+      return { requeueAfterMs: Math.max(1000, +plan.due - +deps.source.now()) };
     } catch (error) {
       known.stale = true;
       // A snapshot that took too long is told; one that was cut off because the shoot goes is not.
@@ -218,15 +218,15 @@ export class BackupController {
 
   #tell(key: string, known: Known, failure: Known['failure']): void {
     known.failure = failure;
-    const shoot = this.#world.shoots.get(key);
+    const shoot = this.#deps.shoots.get(key);
     const said = shoot && this.condition(shoot);
     const before = findCondition(shoot?.status?.conditions, BACKUP_READY);
-    if (said?.message !== before?.message || said?.status !== before?.status) this.#world.told(key);
+    if (said?.message !== before?.message || said?.status !== before?.status) this.#deps.told(key);
   }
 
   #seedOf(shoot: Shoot): Seed | undefined {
     const name = shoot.status?.seedName;
-    return name === undefined ? undefined : this.#world.seeds.get(name);
+    return name === undefined ? undefined : this.#deps.seeds.get(name);
   }
 
   /** Of this shoot, not of an earlier one of its name. */

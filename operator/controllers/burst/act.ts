@@ -6,15 +6,15 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type BurstRecord, decided, gone, type KeptPurchase, rested } from '../../burst/clusters/record.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import { isOf, manifestOf } from './own-clusters.ts';
-import type { BurstWorld } from './world.ts';
 
 /**
  * Makes what is on record and was not made yet. Somebody else's cluster of the same name is never touched: it is made, and not applied.
  * @returns the record without what cannot be made
  */
 export async function makeClusters(
-  world: BurstWorld,
+  deps: BurstDependencies,
   policy: BurstPolicy,
   record: BurstRecord,
   now: number,
@@ -25,7 +25,7 @@ export async function makeClusters(
     if (purchase.uid !== undefined || purchase.leaving) continue;
     const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate);
     const problem = candidate
-      ? await make(world, policy, manifestOf(policy, candidate, purchase), purchase, signal)
+      ? await make(deps, policy, manifestOf(policy, candidate, purchase), purchase, signal)
       : 'the policy has this candidate no longer';
     if (problem === undefined) continue;
     const { name, at } = purchase;
@@ -42,23 +42,23 @@ export async function makeClusters(
 
 /** @returns why it can never be made under this name; undefined: it is there. Throws where it may be made later. */
 async function make(
-  world: BurstWorld,
+  deps: BurstDependencies,
   policy: BurstPolicy,
   cluster: WorkerCluster,
   purchase: KeptPurchase,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   // Made by a look before this one, of which the cache has heard.
-  const known = world.clusters.get(keyOf(cluster));
+  const known = deps.clusters.get(keyOf(cluster));
   if (known && isOf(known, policy, purchase)) return undefined;
   try {
-    world.clusters.absorb(await world.garden.create(cluster, { signal }));
+    deps.clusters.absorb(await deps.garden.create(cluster, { signal }));
     return undefined;
   } catch (error) {
     if (!(error instanceof KubeApiError)) throw error;
     if (error.isAlreadyExists) {
       const { name, namespace } = cluster.metadata;
-      const live = await world.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal });
+      const live = await deps.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal });
       if (live && isOf(live, policy, purchase)) return undefined;
       return `there is a WorkerCluster ${name} that was not made for this policy`;
     }
@@ -70,18 +70,18 @@ async function make(
 
 /** Has hubs place work on clusters that waited warm: by this label their memberships keep them closed. Does nothing where it was done. */
 export async function openClusters(
-  world: BurstWorld,
+  deps: BurstDependencies,
   policy: BurstPolicy,
   record: BurstRecord,
   signal: AbortSignal,
 ): Promise<void> {
   for (const purchase of record.purchases) {
     if (purchase.warm || purchase.leaving) continue;
-    const cluster = world.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
+    const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     if (!cluster?.metadata.labels?.[LABELS.burstWarm] || !isOf(cluster, policy, purchase)) continue;
     const { name, namespace, uid } = cluster.metadata;
     const metadata = { labels: { [LABELS.burstWarm]: null }, ...(uid && { uid }) };
-    world.clusters.absorb(await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata }, { signal }));
+    deps.clusters.absorb(await deps.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata }, { signal }));
   }
 }
 
@@ -95,7 +95,7 @@ export interface Ended {
 
 /** Deletes what is given back; hubs let go of it first, as of every cluster that is deleted. */
 export async function endClusters(
-  world: BurstWorld,
+  deps: BurstDependencies,
   policy: BurstPolicy,
   record: BurstRecord,
   signal: AbortSignal,
@@ -106,15 +106,15 @@ export async function endClusters(
     if (!purchase.leaving) continue;
     const { namespace } = policy.metadata;
     const { name } = purchase;
-    const known = world.clusters.get(`${namespace}/${name}`);
+    const known = deps.clusters.get(`${namespace}/${name}`);
     // One of which the cache has not heard may be there all the same.
     const cluster =
-      known ?? (await world.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal }));
+      known ?? (await deps.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal }));
     if (!cluster || !isOf(cluster, policy, purchase)) continue;
     left.push(name);
     const { uid, deletionTimestamp } = cluster.metadata;
     if (deletionTimestamp) continue;
-    await world.garden
+    await deps.garden
       .delete(WORKERCLUSTERS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
       .catch((error: unknown) => {
         if (isNotFound(error)) return;

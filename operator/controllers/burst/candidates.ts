@@ -15,10 +15,10 @@ import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { claimantsIn } from '../quota/claimants.ts';
 import { countsOf } from './counted.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
 import { memberOf, reserveOf } from './supply.ts';
-import type { BurstWorld } from './world.ts';
 
 /** No purchase has this number: what is only tried. */
 const TRIAL = 0;
@@ -28,7 +28,7 @@ export type Considered = CandidateView & { readonly candidate: BurstCandidate };
 
 /** What the candidates of a policy offer now. Templates are tried by the API server, each once. */
 export async function candidatesOf(
-  world: BurstWorld,
+  deps: BurstDependencies,
   memory: BurstMemory,
   hub: Hub,
   policy: BurstPolicy,
@@ -40,7 +40,7 @@ export async function candidatesOf(
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
     const has = record.purchases.filter((one) => one.candidate === name).length;
-    const offer = offerFor(world, hub, policy, candidate);
+    const offer = offerFor(deps, hub, policy, candidate);
     const rest = record.rests[name];
     const rests =
       rest && Date.parse(rest.until) > now ? `it rests until ${rest.until}, because of ${rest.why}` : undefined;
@@ -48,7 +48,7 @@ export async function candidatesOf(
       typeof offer === 'string'
         ? offer
         : await memory.tried(trialKey(policy, name), JSON.stringify(candidate.template), now, () =>
-            refusalOf(world, policy, candidate, {}, signal),
+            refusalOf(deps, policy, candidate, {}, signal),
           );
     found.push({
       candidate,
@@ -59,9 +59,9 @@ export async function candidatesOf(
       problem: refusal ?? rests,
       ...(candidate.warmClusters && { warm: candidate.warmClusters }),
       ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
-      cannotSleep: whyAwake(world, candidate),
+      cannotSleep: whyAwake(deps, candidate),
       revision: revisionOf(candidate),
-      startupMs: measuredStartupMs(record, name) ?? statedStartupMs(world, candidate),
+      startupMs: measuredStartupMs(record, name) ?? statedStartupMs(deps, candidate),
     });
   }
   return found;
@@ -71,30 +71,35 @@ export async function candidatesOf(
 const revisionOf = ({ template }: BurstCandidate): string =>
   createHash('sha256').update(JSON.stringify(template)).digest('hex').slice(0, 12);
 
-function statedStartupMs({ profiles }: BurstWorld, { template: { spec } }: BurstCandidate): number | undefined {
+function statedStartupMs({ profiles }: BurstDependencies, { template: { spec } }: BurstCandidate): number | undefined {
   const profile = profiles.get(profileNameOf({ spec }));
   return profile && startupMs(profile, spec.mode, 'cluster');
 }
 
 /** Why clusters of this template cannot sleep; undefined: they can. */
-function whyAwake({ profiles }: BurstWorld, { template: { spec } }: BurstCandidate): string | undefined {
+function whyAwake({ profiles }: BurstDependencies, { template: { spec } }: BurstCandidate): string | undefined {
   const mode = spec.mode ?? profiles.get(profileNameOf({ spec }))?.spec.defaults?.mode ?? 'Hosted';
   return mode === 'Hosted' || mode === 'Managed' ? undefined : `clusters of mode ${mode} cannot sleep`;
 }
 
 export const trialKey = (policy: BurstPolicy, candidate: string): string => `${policy.metadata.uid}/${candidate}`;
 
-function offerFor(world: BurstWorld, hub: Hub, policy: BurstPolicy, candidate: BurstCandidate): ClusterOffer | string {
+function offerFor(
+  deps: BurstDependencies,
+  hub: Hub,
+  policy: BurstPolicy,
+  candidate: BurstCandidate,
+): ClusterOffer | string {
   const cluster = trialOf(policy, candidate, {});
   if (isAttached(cluster)) return 'its template is of mode Attached: such a cluster is not made';
   if (cluster.spec.adopt) return 'its template takes over a cluster: such a one is not made';
-  const profile = world.profiles.get(profileNameOf(cluster));
+  const profile = deps.profiles.get(profileNameOf(cluster));
   if (!profile) return `there is no CloudProfile ${profileNameOf(cluster)}`;
   const offer = offerOf({
     cluster,
     profile,
-    member: memberOf(world, hub, cluster),
-    reserve: reserveOf(world, cluster, profile),
+    member: memberOf(deps, hub, cluster),
+    reserve: reserveOf(deps, cluster, profile),
     counts: countsOf(hub),
     currency: policy.spec.budget.currency,
     assumedHourly: candidate.assumedHourly,
@@ -119,7 +124,7 @@ export const trialOf = (
  * @param beside what has a share of the quotas though no cache shows it yet
  */
 export async function refusalOf(
-  world: BurstWorld,
+  deps: BurstDependencies,
   policy: BurstPolicy,
   candidate: BurstCandidate,
   nodes: Readonly<Record<string, number>>,
@@ -128,28 +133,28 @@ export async function refusalOf(
 ): Promise<string | undefined> {
   const cluster = trialOf(policy, candidate, nodes);
   try {
-    await world.garden.create(cluster, { dryRun: true, signal });
+    await deps.garden.create(cluster, { dryRun: true, signal });
   } catch (error) {
     if (signal.aborted) throw error;
     if (!(error instanceof KubeApiError && error.isAlreadyExists))
       return `the API server refuses its template: ${errorText(error)}`.slice(0, 1000);
   }
-  return overQuota(world, cluster, beside);
+  return overQuota(deps, cluster, beside);
 }
 
 /** The share of quotas that a cluster will have that is only written down. */
-export function shareOf(world: BurstWorld, cluster: WorkerCluster): Claimant {
-  const profile = world.profiles.get(profileNameOf(cluster));
+export function shareOf(deps: BurstDependencies, cluster: WorkerCluster): Claimant {
+  const profile = deps.profiles.get(profileNameOf(cluster));
   const held = profile && sizeWith({ cluster, profile }, {}).asked;
   return { key: keyOf(cluster), createdAt: '', profile, held, asked: undefined };
 }
 
-function overQuota(world: BurstWorld, cluster: WorkerCluster, beside: readonly Claimant[]): string | undefined {
+function overQuota(deps: BurstDependencies, cluster: WorkerCluster, beside: readonly Claimant[]): string | undefined {
   const { namespace = '' } = cluster.metadata;
-  const { held: asked, ...share } = shareOf(world, cluster);
+  const { held: asked, ...share } = shareOf(deps, cluster);
   if (!asked) return undefined;
-  const claimant = { ...share, createdAt: rfc3339(world.now()), held: undefined, asked };
-  const others = [...claimantsIn(world, namespace), ...beside];
-  const refusals = admit(claimant, others, world.quotas.byIndex(BY_NAMESPACE, namespace));
+  const claimant = { ...share, createdAt: rfc3339(deps.now()), held: undefined, asked };
+  const others = [...claimantsIn(deps, namespace), ...beside];
+  const refusals = admit(claimant, others, deps.quotas.byIndex(BY_NAMESPACE, namespace));
   return refusals.length > 0 ? refusals.map(({ message }) => message).join('; ') : undefined;
 }

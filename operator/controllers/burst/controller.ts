@@ -5,12 +5,12 @@ import { type BurstRecord, emptyRecord } from '../../burst/clusters/record.ts';
 import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { tellFailure } from '../failure.ts';
-import { BY_HUB } from '../membership/world.ts';
+import { BY_HUB } from '../membership/dependencies.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { type Look, PolicyLook } from './policy-look.ts';
 import { workOf } from './supply.ts';
 import type { Turn } from './turn.ts';
-import type { BurstWorld } from './world.ts';
 
 /** As often a hub is asked what it has no place for, while a policy names it. */
 const LOOK_MS = 10_000;
@@ -23,39 +23,39 @@ const ANSWER_MS = 30_000;
  * what it leaves the next may serve.
  */
 export async function reconcileBurst(
-  world: BurstWorld,
+  deps: BurstDependencies,
   memory: BurstMemory,
   hubName: string,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs?: number }> {
-  const policies = [...world.policies.byIndex(BY_HUB, hubName)].sort(byAge);
+  const policies = [...deps.policies.byIndex(BY_HUB, hubName)].sort(byAge);
   if (policies.length === 0) {
     memory.forgetHub(hubName);
     return {};
   }
-  const look = await lookAt(world, memory, hubName, signal);
+  const look = await lookAt(deps, memory, hubName, signal);
   const turns: Turn[] = [];
   for (const policy of policies) {
     try {
-      turns.push({ policy, record: await recordOf(world, policy, signal) });
+      turns.push({ policy, record: await recordOf(deps, policy, signal) });
     } catch (error) {
       if (signal.aborted || isTransient(error)) throw error;
-      await tellFailure(world, world.policies, policy, error);
+      await tellFailure(deps, deps.policies, policy, error);
     }
   }
   let left = 'work' in look ? look.work : [];
   for (const turn of turns) {
     try {
-      left = await new PolicyLook(world, memory, turn, turns, signal).run(look, left);
+      left = await new PolicyLook(deps, memory, turn, turns, signal).run(look, left);
     } catch (error) {
       if (signal.aborted) throw error;
       // What it has bought is on its record, and room for the others. What it would have bought for is left to its next look.
       const isConflict = error instanceof KubeApiError && error.isConflict;
-      if (!isConflict && !isTransient(error)) await tellFailure(world, world.policies, turn.policy, error);
+      if (!isConflict && !isTransient(error)) await tellFailure(deps, deps.policies, turn.policy, error);
       left = [];
     }
   }
-  const next = Math.min(...turns.map((turn) => turn.next ?? Number.POSITIVE_INFINITY)) - world.now().getTime();
+  const next = Math.min(...turns.map((turn) => turn.next ?? Number.POSITIVE_INFINITY)) - deps.now().getTime();
   return { requeueAfterMs: Math.max(SOONEST_MS, Math.min(LOOK_MS, next)) };
 }
 
@@ -64,18 +64,18 @@ const byAge = (a: BurstPolicy, b: BurstPolicy): number => {
   return x! < y! ? -1 : 1;
 };
 
-async function lookAt(world: BurstWorld, memory: BurstMemory, name: string, signal: AbortSignal): Promise<Look> {
-  const hub = world.hubs.get(name);
+async function lookAt(deps: BurstDependencies, memory: BurstMemory, name: string, signal: AbortSignal): Promise<Look> {
+  const hub = deps.hubs.get(name);
   if (!hub) return { reason: 'HubNotFound', problem: `there is no Hub ${name}` };
   if (!isTrue(hub.status?.conditions, 'Ready'))
     return { reason: 'HubNotReady', problem: `Hub ${name} is not ready: nothing is bought or given back` };
   try {
-    const demands = await world.demandOf(hub, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
+    const demands = await deps.demandOf(hub, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
     if (!demands) {
       const problem = `hubs of type ${hub.spec.type} do not tell which work has no place`;
       return { hub, work: [], silent: { reason: 'NoDemand', problem } };
     }
-    const now = world.now().getTime();
+    const now = deps.now().getTime();
     const unread = demands.flatMap(({ source, namespace, problem }) =>
       problem === undefined ? [] : [{ source, namespace, problem }],
     );
@@ -87,7 +87,11 @@ async function lookAt(world: BurstWorld, memory: BurstMemory, name: string, sign
   }
 }
 
-async function recordOf({ records }: BurstWorld, policy: BurstPolicy, signal: AbortSignal): Promise<BurstRecord> {
+async function recordOf(
+  { records }: BurstDependencies,
+  policy: BurstPolicy,
+  signal: AbortSignal,
+): Promise<BurstRecord> {
   const { name, namespace = '', uid = '' } = policy.metadata;
   const kept = await records.read(keyOf(policy), signal);
   // Of a policy of the same name that is gone: its clusters went with it.

@@ -20,6 +20,7 @@ import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-record.t
 import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import { type EmptyingScene, emptyingOf } from './emptying.ts';
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
@@ -29,61 +30,60 @@ import { poolsSeen } from './pools.ts';
 import { type HubWork, supplyAwake, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn } from './turn.ts';
 import { sleepersOf, wokenBy } from './wake-others.ts';
-import type { BurstWorld } from './world.ts';
 
 /** What a policy decides with. */
 export interface DecisionScene extends GrowthScene, EmptyingScene {}
 
 /** What a policy does now. What is bought was tried as it will be made: what is refused then is passed by. */
 export async function planFor(
-  world: BurstWorld,
+  deps: BurstDependencies,
   scene: DecisionScene,
   waiting: readonly HubWork[],
   candidates: Considered[],
   signal: AbortSignal,
 ): Promise<ClustersPlan> {
   const { hub, policy, record, memory, turn, turns, growths, now } = scene;
-  const bought = boughtBy(world, memory, turns, now);
+  const bought = boughtBy(deps, memory, turns, now);
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
-  let growth = waiting.length > 0 ? growthOf(world, scene) : [];
-  const seen = seenIn(world, memory, turn, now);
+  let growth = waiting.length > 0 ? growthOf(deps, scene) : [];
+  const seen = seenIn(deps, memory, turn, now);
   const own = {
     limits: limitsOf(policy.spec),
     clusters: seen.map((one) => one.own),
     lastOut: time(record.lastOut),
     lastIn: time(record.lastIn),
   };
-  const emptying = await emptyingOf(world, scene, seen, own, signal);
+  const emptying = await emptyingOf(deps, scene, seen, own, signal);
   const view = {
     ...own,
     ...emptying,
     waiting,
-    supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
+    supply: waiting.length > 0 || emptying.movable ? supplyOf(deps, hub, bought, growths, now) : [],
     grownHourly: grownHourly(record) + wokenHourly(record),
-    warm: [...warmOf(world, scene, seen), ...(waiting.length > 0 ? sleepersOf(world, scene) : [])],
-    woken: wokenBy(world, memory, policy, record, now),
+    warm: [...warmOf(deps, scene, seen), ...(waiting.length > 0 ? sleepersOf(deps, scene) : [])],
+    woken: wokenBy(deps, memory, policy, record, now),
     peaks: peaksOf(policy.spec, now),
     spent: spentUntil(record, now),
   };
   for (;;) {
     const plan = planClusters({ ...view, candidates, growth }, now);
-    const narrower = withinQuota(world, growth, plan);
+    const narrower = withinQuota(deps, growth, plan);
     if (narrower) {
       growth = narrower;
       continue;
     }
-    const unmade = bought.filter(({ key, cluster }) => isBeside(cluster, policy) && !world.clusters.get(key));
-    const beside = unmade.map(({ cluster }) => shareOf(world, cluster));
+    const unmade = bought.filter(({ key, cluster }) => isBeside(cluster, policy) && !deps.clusters.get(key));
+    const beside = unmade.map(({ cluster }) => shareOf(deps, cluster));
     const passed: string[] = [];
     let problem: string | undefined;
     let at = -1;
     for (const { candidate, nodes } of plan.purchases) {
       at = candidates.findIndex(({ name }) => name === candidate);
       const tried = candidates[at]!.candidate;
-      problem = await refusalOf(world, policy, tried, nodes, signal, beside);
+      problem = await refusalOf(deps, policy, tried, nodes, signal, beside);
       if (problem) break;
       passed.push(candidate);
-      beside.push(shareOf(world, trialOf(policy, tried, nodes)));
+      beside.push(shareOf(deps, trialOf(policy, tried, nodes)));
     }
     if (!problem) return plan;
     const refused = candidates[at]!;
@@ -99,11 +99,11 @@ const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
 /** Clusters of the policy that wait and are ready, with what they would take. Of a candidate that rests none is woken: its machines do not come. */
-const warmOf = (world: BurstWorld, { hub, turn, now }: DecisionScene, seen: readonly Seen[]): WarmCluster[] =>
+const warmOf = (deps: BurstDependencies, { hub, turn, now }: DecisionScene, seen: readonly Seen[]): WarmCluster[] =>
   seen.flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
     if (!cluster || !isWarm || own.phase === 'Leaving') return [];
     const { name, candidate, sleeps } = purchase;
-    if (!sleeps) return [{ name, candidate, supply: supplyIn(world, hub, cluster) }];
+    if (!sleeps) return [{ name, candidate, supply: supplyIn(deps, hub, cluster) }];
     const rest = turn.record.rests[candidate];
     if (!isToSleep(purchase) || (rest && Date.parse(rest.until) > now)) return [];
     const waking = {
@@ -113,21 +113,21 @@ const warmOf = (world: BurstWorld, { hub, turn, now }: DecisionScene, seen: read
       billing: own.billing,
       startupMs: measuredWakingMs(turn.record, candidate),
     };
-    return [{ name, candidate, supply: supplyAwake(world, hub, cluster), waking }];
+    return [{ name, candidate, supply: supplyAwake(deps, hub, cluster), waking }];
   });
 
 /** Pools that may grow less, where quotas refuse what is planned for one of them; undefined: they refuse nothing. */
 function withinQuota(
-  world: BurstWorld,
+  deps: BurstDependencies,
   growth: readonly GrowthView[],
   { growths }: ClustersPlan,
 ): GrowthView[] | undefined {
   for (const { cluster: key, pool, nodes } of growths) {
-    const cluster = world.clusters.get(key);
+    const cluster = deps.clusters.get(key);
     const problem =
       cluster &&
       whyOverQuota(
-        world,
+        deps,
         cluster,
         growths.filter((one) => one.cluster === key),
       );
@@ -144,7 +144,7 @@ function withinQuota(
 }
 
 /** The record with what the plan decides, before anything of it is done. */
-export function withPlan(world: BurstWorld, scene: DecisionScene, plan: ClustersPlan): BurstRecord {
+export function withPlan(deps: BurstDependencies, scene: DecisionScene, plan: ClustersPlan): BurstRecord {
   const { policy, growths, now } = scene;
   const { dryRun } = policy.spec;
   const at = rfc3339(new Date(now));
@@ -153,8 +153,8 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
   let { record } = scene;
   for (const growth of plan.growths) {
     const { cluster: key, pool, entry, why, each, nodes } = growth;
-    const cluster = world.clusters.get(key);
-    const seen = cluster && poolsSeen(world, cluster, growths, now)?.find((one) => one.pool.name === pool);
+    const cluster = deps.clusters.get(key);
+    const seen = cluster && poolsSeen(deps, cluster, growths, now)?.find((one) => one.pool.name === pool);
     if (!cluster || !seen) continue;
     const hourly = formatMoney(each * BigInt(nodes));
     record = dryRun
@@ -172,7 +172,7 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
     const { name: cluster, candidate, why, waking, alternatives = [] } = opening;
     const wake = { hourly: formatMoney(waking?.hourly ?? 0n), alternatives: told(alternatives) };
     const others =
-      opening.entry === undefined ? undefined : world.clusters.get(`${policy.metadata.namespace}/${cluster}`);
+      opening.entry === undefined ? undefined : deps.clusters.get(`${policy.metadata.namespace}/${cluster}`);
     if (dryRun)
       record = only(record, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) });
     else if (others && waking)
@@ -207,11 +207,13 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
 }
 
 /** Has Events and metrics tell of decisions. */
-export function tellDecisions(world: BurstWorld, policy: BurstPolicy, fresh: readonly BurstDecision[]): void {
+export function tellDecisions(deps: BurstDependencies, policy: BurstPolicy, fresh: readonly BurstDecision[]): void {
   for (const { action, source, cluster, why, dryRun } of fresh) {
     const text = [dryRun && 'dry run', cluster && `WorkerCluster ${cluster}`, source, why].filter(Boolean).join(': ');
-    world.record(policy, TYPES[action], REASONS[action], text);
-    world.metrics.counter('coppice_burst_decisions_total', 'Decisions of BurstPolicies by action.').inc({ action });
+    deps.record(policy, TYPES[action], REASONS[action], text);
+    deps.metrics
+      .counter('coppice_burst_decisions_total', 'Decisions of BurstPolicies by action.', ['action'])
+      .inc({ action });
   }
 }
 

@@ -11,16 +11,16 @@ import { movableWork } from '../../burst/clusters/movable.ts';
 import type { BurstRecord } from '../../burst/clusters/record.ts';
 import { isToSleep } from '../../burst/clusters/sleep-record.ts';
 import { type KubeObject, keyOf, PDBS, PVCS, SERVICES, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { BY_HUB } from '../membership/dependencies.ts';
 import { drainTimeoutMs } from '../membership/drain-time.ts';
 import { isAsleep } from '../membership/member.ts';
 import { ownWork } from '../membership/own-work.ts';
 import { readerOf } from '../membership/two-sides.ts';
-import { BY_HUB } from '../membership/world.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { emptiesUnderused, isOf, isWork, type Seen } from './own-clusters.ts';
 import { supplyIn, wordsOf } from './supply.ts';
 import type { Turn } from './turn.ts';
-import type { BurstWorld } from './world.ts';
 
 /** What is looked at before a cluster is emptied. */
 export interface EmptyingScene {
@@ -37,7 +37,7 @@ export interface EmptyingScene {
 
 /** What a plan needs to know to empty clusters. Nobody is asked before it is time for one. @param seen what the policy has bought */
 export async function emptyingOf(
-  world: BurstWorld,
+  deps: BurstDependencies,
   scene: EmptyingScene,
   seen: readonly Seen[],
   view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
@@ -45,24 +45,24 @@ export async function emptyingOf(
 ): Promise<Pick<ClustersView, 'movable' | 'emptying' | 'unsettled'>> {
   const { now } = scene;
   const begun = seen.flatMap((one) => {
-    const emptying = emptyingSeen(world, scene, one);
+    const emptying = emptyingSeen(deps, scene, one);
     return emptying ? [{ own: one.own, emptying }] : [];
   });
   const { due } = underused(view, now);
   const asked = [...due, ...begun.flatMap(({ own, emptying }) => (emptying.hasBegun ? [] : [own]))];
   if (asked.length + begun.length === 0) return {};
   const movable = await Promise.all(
-    asked.map(async (one) => [one.key, await movableIn(world, scene, one, signal)] as const),
+    asked.map(async (one) => [one.key, await movableIn(deps, scene, one, signal)] as const),
   );
   return {
     movable: new Map(movable),
     emptying: begun.map(({ emptying }) => emptying),
-    unsettled: whyUnsettled(world, scene),
+    unsettled: whyUnsettled(deps, scene),
   };
 }
 
 /** Why work of the hub is not moved now, because of what is none of the policy's; undefined: nothing speaks against it. */
-function whyUnsettled(world: BurstWorld, { hub, turn, turns, isQuiet }: EmptyingScene): string | undefined {
+function whyUnsettled(deps: BurstDependencies, { hub, turn, turns, isQuiet }: EmptyingScene): string | undefined {
   if (!isQuiet) return 'work of the hub waits for room';
   // Room that two count on is promised twice.
   const busy = turns.find(
@@ -73,37 +73,37 @@ function whyUnsettled(world: BurstWorld, { hub, turn, turns, isQuiet }: Emptying
       ),
   );
   if (busy) return `a cluster of BurstPolicy ${keyOf(busy.policy)} comes or goes`;
-  const leaves = world.memberships
+  const leaves = deps.memberships
     .byIndex(BY_HUB, hub.metadata.name)
     .some(({ metadata, status }) => metadata.deletionTimestamp || findCondition(status?.conditions, 'Drained'));
   return leaves ? 'work of another cluster of the hub is being moved' : undefined;
 }
 
-const membershipOf = (world: BurstWorld, { hub, policy }: EmptyingScene, name: string): Membership | undefined =>
-  world.memberships.get(`${policy.metadata.namespace}/${membershipName(name, hub.metadata.name)}`);
+const membershipOf = (deps: BurstDependencies, { hub, policy }: EmptyingScene, name: string): Membership | undefined =>
+  deps.memberships.get(`${policy.metadata.namespace}/${membershipName(name, hub.metadata.name)}`);
 
 /** A cluster that is being emptied, as its membership tells of it; undefined: it is not, or is not there. */
 function emptyingSeen(
-  world: BurstWorld,
+  deps: BurstDependencies,
   scene: EmptyingScene,
   { purchase, cluster }: Seen,
 ): EmptyingCluster | undefined {
   const { hub, policy, now } = scene;
   if (!cluster || purchase.emptyingSince === undefined || purchase.leaving) return undefined;
   const { name } = purchase;
-  const conditions = membershipOf(world, scene, name)?.status?.conditions;
+  const conditions = membershipOf(deps, scene, name)?.status?.conditions;
   const drained = findCondition(conditions, 'Drained');
   const noRoom = findCondition(conditions, 'RoomElsewhere');
   const timeoutMs = drainTimeoutMs(hub.spec);
   const isLate = Date.parse(purchase.emptyingSince) + timeoutMs <= now;
   const refused = drained?.reason === 'DrainNotPossible' ? drained.message : undefined;
-  const left = world.openClusters.get(`${policy.metadata.namespace}/${name}`)?.pods.list().find(isWork);
+  const left = deps.openClusters.get(`${policy.metadata.namespace}/${name}`)?.pods.list().find(isWork);
   // Whether there is room the plan says at each look, by nodes. Its membership goes by sums that its members wrote down a moment ago, and asks again.
   const because = noRoom?.message ?? (left && `pod ${keyOf(left)} is there`);
   const late = `its hub has not moved all of it within ${timeoutMs / 60_000} minutes${because ? `: ${because}` : ''}`;
   return {
     name,
-    supply: supplyIn(world, hub, cluster),
+    supply: supplyIn(deps, hub, cluster),
     hasBegun: drained?.reason === 'Draining' || drained?.status === 'True',
     isDone: drained?.status === 'True',
     problem: !emptiesUnderused(policy)
@@ -113,17 +113,17 @@ function emptyingSeen(
 }
 
 async function movableIn(
-  world: BurstWorld,
+  deps: BurstDependencies,
   scene: EmptyingScene,
   { key, name }: OwnCluster,
   signal: AbortSignal,
 ): Promise<Movable> {
   const { hub } = scene;
-  const open = world.openClusters.get(key);
-  const member = membershipOf(world, scene, name)?.status?.memberName;
+  const open = deps.openClusters.get(key);
+  const member = membershipOf(deps, scene, name)?.status?.memberName;
   if (!open || !member) return { stays: 'it does not answer' };
   try {
-    const placed = await world.placedWork(hub, member, signal);
+    const placed = await deps.placedWork(hub, member, signal);
     if (typeof placed === 'string') return { stays: placed };
     if (!placed) return { stays: `hubs of type ${hub.spec.type} do not tell which work they would move` };
     const inside = readerOf(open.client, signal);
@@ -150,14 +150,14 @@ async function movableIn(
  * left as it is.
  */
 export async function markEmptying(
-  world: BurstWorld,
+  deps: BurstDependencies,
   policy: BurstPolicy,
   record: BurstRecord,
   signal: AbortSignal,
 ): Promise<void> {
   for (const purchase of record.purchases) {
     if (purchase.leaving) continue;
-    const cluster = world.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
+    const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     if (!cluster || cluster.metadata.deletionTimestamp || !isOf(cluster, policy, purchase)) continue;
     // Until it sleeps its hub is to place nothing there.
     if (isToSleep(purchase) && !isAsleep(cluster)) continue;
@@ -166,6 +166,6 @@ export async function markEmptying(
     if (isMarked === isWanted) continue;
     const { name, namespace, uid } = cluster.metadata;
     const metadata = { labels: { [LABELS.burstEmptying]: isWanted ? 'true' : null }, ...(uid && { uid }) };
-    world.clusters.absorb(await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata }, { signal }));
+    deps.clusters.absorb(await deps.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata }, { signal }));
   }
 }

@@ -17,14 +17,14 @@ import { askedSize } from '../../cost/size.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
+import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { nodeSizesOf } from '../membership/member.ts';
-import { BY_HUB } from '../membership/world.ts';
 import { claimantsIn, heldBy } from '../quota/claimants.ts';
 import { countedTemplate } from './counted.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import { isManaged, type PoolSeen, poolsSeen } from './pools.ts';
 import { memberOf } from './supply.ts';
-import type { BurstWorld } from './world.ts';
 
 /** What pools that may grow are looked at with. */
 export interface GrowthScene {
@@ -39,7 +39,7 @@ export interface GrowthScene {
 type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
 
 /** Pools that a policy may have grow: of its own clusters, and of those in its namespace that it names. */
-export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
+export function growthOf(deps: BurstDependencies, scene: GrowthScene): GrowthView[] {
   const { hub, policy, record } = scene;
   const { namespace = '' } = policy.metadata;
   const own = new Set(
@@ -47,17 +47,17 @@ export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
       one.uid === undefined || one.leaving || one.emptyingSince || isOfNoUse(one) ? [] : [one.uid],
     ),
   );
-  const members = world.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
-    const cluster = world.clusters.get(clusterOf(membership));
+  const members = deps.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
+    const cluster = deps.clusters.get(clusterOf(membership));
     const isIn = membership.status?.state === 'Joined' && !membership.metadata.deletionTimestamp;
     if (!isIn || !cluster || cluster.metadata.deletionTimestamp || cluster.metadata.namespace !== namespace) return [];
     const name = membership.status?.memberName ?? cluster.metadata.name;
-    return [{ cluster, member: memberOf(world, hub, cluster, name) }];
+    return [{ cluster, member: memberOf(deps, hub, cluster, name) }];
   });
   const pools = (which: (cluster: WorkerCluster) => boolean, entry?: Entry): GrowingPool[] =>
     members
       .filter(({ cluster }) => which(cluster))
-      .flatMap(({ cluster, member }) => poolsOf(world, scene, cluster, member, entry));
+      .flatMap(({ cluster, member }) => poolsOf(deps, scene, cluster, member, entry));
   const mine = pools(({ metadata }) => own.has(metadata.uid ?? ''));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
     const added = (record.growths ?? []).filter((one) => one.entry === entry.name);
@@ -76,16 +76,16 @@ export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
 }
 
 function poolsOf(
-  world: BurstWorld,
+  deps: BurstDependencies,
   { hub, record, growths, policy, now }: GrowthScene,
   cluster: WorkerCluster,
   member: HubMember,
   entry: Entry | undefined,
 ): GrowingPool[] {
-  const profile = world.profiles.get(profileNameOf(cluster));
-  const seen = poolsSeen(world, cluster, growths, now);
+  const profile = deps.profiles.get(profileNameOf(cluster));
+  const seen = poolsSeen(deps, cluster, growths, now);
   if (!profile || !seen) return [];
-  const sizes = nodeSizesOf(cluster, world.openClusters.get(keyOf(cluster)), profile);
+  const sizes = nodeSizesOf(cluster, deps.openClusters.get(keyOf(cluster)), profile);
   const total = seen.reduce((sum, { count }) => sum + count, 0);
   const room = Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - total;
   return seen.flatMap((one): GrowingPool[] => {
@@ -110,7 +110,7 @@ function poolsOf(
         problem:
           restsUntil(record, restOf({ cluster: key, pool: name }), now) ??
           (one.isLate ? 'nodes that its pool was to have did not come' : undefined) ??
-          (entry && isManaged(world, cluster) && !one.removesNodes
+          (entry && isManaged(deps, cluster) && !one.removesNodes
             ? 'the cloud chooses itself which of its nodes go, so what is added would stay'
             : undefined) ??
           unpriced,
@@ -143,14 +143,14 @@ function priceOf(
 
 /** Why quotas would refuse a cluster that has these nodes more; undefined: they would not. */
 export function whyOverQuota(
-  world: BurstWorld,
+  deps: BurstDependencies,
   cluster: WorkerCluster,
   growths: readonly Growth[],
 ): string | undefined {
   const { namespace = '', creationTimestamp: createdAt = '' } = cluster.metadata;
-  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
-  const profile = world.profiles.get(profileNameOf(cluster));
-  const decided = world.decided(cluster);
+  const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
+  const profile = deps.profiles.get(profileNameOf(cluster));
+  const decided = deps.decided(cluster);
   if (quotas.length === 0 || !profile || decided === 'unknown') return undefined;
   const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);
   for (const { name, count } of desiredSizes({ cluster, profile, decided })) {
@@ -159,6 +159,6 @@ export function whyOverQuota(
   }
   const key = keyOf(cluster);
   const asked = askedSize(cluster, profile, desiredSizes({ cluster, profile, decided: sizes }));
-  const others = claimantsIn(world, namespace).filter((one) => one.key !== key);
-  return admit({ key, createdAt, profile, held: heldBy(world, cluster), asked }, others, quotas)[0]?.message;
+  const others = claimantsIn(deps, namespace).filter((one) => one.key !== key);
+  return admit({ key, createdAt, profile, held: heldBy(deps, cluster), asked }, others, quotas)[0]?.message;
 }

@@ -3,8 +3,8 @@ import type { BurstRecord } from '../../burst/clusters/record.ts';
 import { isToSleep } from '../../burst/clusters/sleep-record.ts';
 import type { SleepOrder } from '../../capacity/sleep-order.ts';
 import { keyOf } from '../../kube/resources.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import { isOf } from './own-clusters.ts';
-import type { BurstWorld } from './world.ts';
 
 /** Whose order it is, as it stands in the order itself. */
 export const orderedBy = ({ metadata: { name, namespace } }: BurstPolicy): string => `BurstPolicy ${namespace}/${name}`;
@@ -14,25 +14,25 @@ export const orderedBy = ({ metadata: { name, namespace } }: BurstPolicy): strin
  * is told lies where only the operator writes: its spec stays as it was made.
  */
 export async function orderSleep(
-  world: BurstWorld,
+  deps: BurstDependencies,
   policy: BurstPolicy,
   record: BurstRecord,
   signal: AbortSignal,
 ): Promise<void> {
   const by = orderedBy(policy);
   for (const purchase of record.purchases) {
-    const cluster = world.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
+    const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     if (!cluster || purchase.leaving || !isOf(cluster, policy, purchase)) continue;
     const { uid = '' } = cluster.metadata;
-    const known = world.sizes.sleepOrder(keyOf(cluster), uid);
+    const known = deps.sizes.sleepOrder(keyOf(cluster), uid);
     const isOurs = typeof known !== 'string' && known.by === by;
     if (known === 'unknown' || isToSleep(purchase) === (isOurs && known.asleep)) continue;
     const why = 'it waits until work needs it';
     const order: SleepOrder | undefined = isToSleep(purchase)
       ? { asleep: true, by, why, at: purchase.warmAt! }
       : undefined;
-    await world.sizes.orderSleep(keyOf(cluster), uid, order, signal);
+    await deps.sizes.orderSleep(keyOf(cluster), uid, order, signal);
     const text = order ? `${by} puts it to sleep: ${why}` : `${by} wakes it for ${purchase.sources[0] ?? 'work'}`;
-    world.record(cluster, 'Normal', order ? 'PutToSleep' : 'Woken', text);
+    deps.record(cluster, 'Normal', order ? 'PutToSleep' : 'Woken', text);
   }
 }

@@ -11,9 +11,9 @@ import { isToSleep, isWaking } from '../../burst/clusters/sleep-record.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Pod } from '../../kube/resources.ts';
 import { isAsleep } from '../membership/member.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { utilization } from './utilization.ts';
-import type { BurstWorld } from './world.ts';
 
 /** Of a cluster that waits for its machines: with these it will not come by itself, and another candidate may. */
 const HOPELESS = new Set([
@@ -98,7 +98,7 @@ const USUAL_THRESHOLD = 50;
 
 /** What there is of a purchase now. */
 export function seenOf(
-  world: BurstWorld,
+  deps: BurstDependencies,
   memory: BurstMemory,
   policy: BurstPolicy,
   purchase: KeptPurchase,
@@ -106,15 +106,15 @@ export function seenOf(
 ): Seen {
   const { name, candidate, at, most, uid, wokenAt } = purchase;
   const key = `${policy.metadata.namespace}/${name}`;
-  const live = world.clusters.get(key);
+  const live = deps.clusters.get(key);
   const cluster = live && isOf(live, policy, purchase) ? live : undefined;
-  const membership = world.memberships.get(`${policy.metadata.namespace}/${membershipName(name, policy.spec.hub)}`);
+  const membership = deps.memberships.get(`${policy.metadata.namespace}/${membershipName(name, policy.spec.hub)}`);
   const isAwake = cluster !== undefined && !isAsleep(cluster);
   const isJoined = isAwake && membership?.status?.state === 'Joined';
-  const isWorkless = cluster ? isWithoutWork(world, key) : undefined;
+  const isWorkless = cluster ? isWithoutWork(deps, key) : undefined;
   const isIdle = isJoined ? isWorkless : undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
-  const isUnder = isJoined ? isUnderused(world, policy, key) : undefined;
+  const isUnder = isJoined ? isUnderused(deps, policy, key) : undefined;
   const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const toSleep = isToSleep(purchase);
@@ -167,13 +167,13 @@ export function failureOf({ metadata, status }: WorkerCluster): string | undefin
 }
 
 /** Whether no work runs there. @returns undefined where nobody can tell: the cluster does not answer. */
-export function isWithoutWork({ openClusters }: BurstWorld, key: string): boolean | undefined {
+export function isWithoutWork({ openClusters }: BurstDependencies, key: string): boolean | undefined {
   const open = openClusters.get(key);
   return open && !open.pods.list().some(isWork);
 }
 
 /** @returns undefined where nobody can tell, or the policy does not ask */
-function isUnderused({ openClusters }: BurstWorld, policy: BurstPolicy, key: string): boolean | undefined {
+function isUnderused({ openClusters }: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {
   const open = emptiesUnderused(policy) ? openClusters.get(key) : undefined;
   const used = open && utilization(open.nodes.list(), open.pods.list().filter(isWork));
   return used === undefined ? undefined : hasLittleWork(policy, used);

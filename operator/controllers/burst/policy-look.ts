@@ -8,6 +8,7 @@ import { writeStatus } from '../status-writer.ts';
 import { endClusters, makeClusters, openClusters } from './act.ts';
 import { candidatesOf } from './candidates.ts';
 import { planFor, tellDecisions, withPlan } from './decide.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
 import { grownNow, growPools } from './grow-pools.ts';
@@ -18,7 +19,6 @@ import { type Outcome, statusOf } from './status.ts';
 import type { HubWork } from './supply.ts';
 import { growthsOf, seenIn, type Turn } from './turn.ts';
 import { letAllSleep, orderAwake, withWoken, wokenBy } from './wake-others.ts';
-import type { BurstWorld } from './world.ts';
 
 /** So many are told about. */
 const MOST_UNREAD = 10;
@@ -50,7 +50,7 @@ export type Look = Answer | Problem;
 
 /** One look at one policy. */
 export class PolicyLook {
-  readonly #world: BurstWorld;
+  readonly #deps: BurstDependencies;
   readonly #memory: BurstMemory;
   readonly #turn: Turn;
   readonly #turns: readonly Turn[];
@@ -59,15 +59,15 @@ export class PolicyLook {
   readonly #before: BurstRecord;
   readonly #now: number;
 
-  constructor(world: BurstWorld, memory: BurstMemory, turn: Turn, turns: readonly Turn[], signal: AbortSignal) {
-    this.#world = world;
+  constructor(deps: BurstDependencies, memory: BurstMemory, turn: Turn, turns: readonly Turn[], signal: AbortSignal) {
+    this.#deps = deps;
     this.#memory = memory;
     this.#turn = turn;
     this.#turns = turns;
     this.#signal = signal;
     this.#policy = turn.policy;
     this.#before = turn.record;
-    this.#now = world.now().getTime();
+    this.#now = deps.now().getTime();
   }
 
   /** @returns the work that is left to the policies after it */
@@ -76,15 +76,15 @@ export class PolicyLook {
       await this.#end();
       return work;
     }
-    await hold(this.#world, BURSTPOLICIES, this.#world.policies, this.#policy, true, { signal: this.#signal });
+    await hold(this.#deps, BURSTPOLICIES, this.#deps.policies, this.#policy, true, { signal: this.#signal });
     const waiting = 'work' in look ? look.work : [];
     const seen = withFacts(this.#turn.record, this.#seen(), waiting, this.#now);
-    const known = withWoken(this.#world, this.#memory, this.#policy, seen, waiting, this.#now);
-    this.#turn.record = withGrowthFacts(known, (growth) => grownNow(this.#world, growth, this.#now), this.#now);
+    const known = withWoken(this.#deps, this.#memory, this.#policy, seen, waiting, this.#now);
+    this.#turn.record = withGrowthFacts(known, (growth) => grownNow(this.#deps, growth, this.#now), this.#now);
     const refused = 'problem' in look ? look : (this.#notAllowed(look.hub) ?? this.#hasNothingToDo(look));
     if (refused || 'problem' in look) {
       await this.#save();
-      await endClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
+      await endClusters(this.#deps, this.#policy, this.#turn.record, this.#signal);
       await this.#tell({ ready: { status: false, reason: refused!.reason, message: refused!.problem } });
       return work;
     }
@@ -92,7 +92,7 @@ export class PolicyLook {
   }
 
   #seen(): Seen[] {
-    return seenIn(this.#world, this.#memory, this.#turn, this.#now);
+    return seenIn(this.#deps, this.#memory, this.#turn, this.#now);
   }
 
   #hasNothingToDo({ silent }: Answer): typeof silent {
@@ -113,7 +113,7 @@ export class PolicyLook {
     const mine = work.filter(isMine);
     const others = work.filter((one) => !mine.includes(one));
     const candidates = await candidatesOf(
-      this.#world,
+      this.#deps,
       this.#memory,
       hub,
       this.#policy,
@@ -132,7 +132,7 @@ export class PolicyLook {
       turns: this.#turns,
       isQuiet,
     };
-    const planned = await planFor(this.#world, scene, mine, candidates, this.#signal);
+    const planned = await planFor(this.#deps, scene, mine, candidates, this.#signal);
     const refused = unread
       .filter(isMine)
       .slice(0, MOST_UNREAD)
@@ -142,20 +142,20 @@ export class PolicyLook {
         message: `nothing is bought for it: ${problem}`,
       }));
     const plan = { ...planned, verdicts: [...planned.verdicts, ...refused] };
-    this.#turn.record = withPlan(this.#world, scene, plan);
+    this.#turn.record = withPlan(this.#deps, scene, plan);
     this.#turn.next = plan.next;
     await this.#save();
-    await markEmptying(this.#world, this.#policy, this.#turn.record, this.#signal);
+    await markEmptying(this.#deps, this.#policy, this.#turn.record, this.#signal);
     if (!dryRun) {
-      await growPools(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
-      await openClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
-      await orderSleep(this.#world, this.#policy, this.#turn.record, this.#signal);
+      await growPools(this.#deps, this.#policy, this.#turn.record, this.#now, this.#signal);
+      await openClusters(this.#deps, this.#policy, this.#turn.record, this.#signal);
+      await orderSleep(this.#deps, this.#policy, this.#turn.record, this.#signal);
       const { record } = this.#turn;
-      this.#turn.record = await orderAwake(this.#world, this.#policy, record, this.#now, this.#signal);
-      this.#turn.record = await makeClusters(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
+      this.#turn.record = await orderAwake(this.#deps, this.#policy, record, this.#now, this.#signal);
+      this.#turn.record = await makeClusters(this.#deps, this.#policy, this.#turn.record, this.#now, this.#signal);
       await this.#save();
     }
-    const { problem } = await endClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
+    const { problem } = await endClusters(this.#deps, this.#policy, this.#turn.record, this.#signal);
     const ready = problem
       ? { status: false, reason: 'CannotGiveBack', message: problem }
       : suspend
@@ -171,10 +171,10 @@ export class PolicyLook {
             : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
     await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts, stays: plan.stays });
     const isLeft = new Set<unknown>(plan.left);
-    if (dryRun && !this.#world.claims?.(this.#policy)) return work;
+    if (dryRun && !this.#deps.claims?.(this.#policy)) return work;
     if (dryRun) {
       const policy = { ...this.#policy, spec: { ...this.#policy.spec, dryRun: false } };
-      this.#turn.record = withPlan(this.#world, { ...scene, policy }, plan);
+      this.#turn.record = withPlan(this.#deps, { ...scene, policy }, plan);
     }
     return [...others, ...mine.filter((one) => isLeft.has(one))];
   }
@@ -183,11 +183,11 @@ export class PolicyLook {
   async #save(): Promise<void> {
     const { record } = this.#turn;
     if (record === this.#saved) return;
-    await this.#world.records.save(keyOf(this.#policy), record, this.#signal);
+    await this.#deps.records.save(keyOf(this.#policy), record, this.#signal);
     const known = new Set(this.#saved.decisions.map((one) => JSON.stringify(one)));
     const fresh = record.decisions.filter((one) => !known.has(JSON.stringify(one)));
     this.#savedRecord = record;
-    tellDecisions(this.#world, this.#policy, fresh.reverse());
+    tellDecisions(this.#deps, this.#policy, fresh.reverse());
   }
 
   #savedRecord: BurstRecord | undefined;
@@ -207,10 +207,10 @@ export class PolicyLook {
       record,
       isNews,
       seen: this.#seen(),
-      woken: wokenBy(this.#world, this.#memory, this.#policy, record, this.#now),
+      woken: wokenBy(this.#deps, this.#memory, this.#policy, record, this.#now),
     };
-    const status = statusOf(this.#policy, whole, this.#world.now());
-    const { policies, garden } = this.#world;
+    const status = statusOf(this.#policy, whole, this.#deps.now());
+    const { policies, garden } = this.#deps;
     await writeStatus(garden, policies, this.#policy, status, this.#signal);
   }
 
@@ -225,14 +225,14 @@ export class PolicyLook {
       if (!leaving) record = givenBack(record, { name, why: 'the policy is deleted', isFailure: false }, this.#now);
     this.#turn.record = letAllSleep(record, this.#now);
     await this.#save();
-    record = await orderAwake(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
-    const { left, problem } = await endClusters(this.#world, this.#policy, record, this.#signal);
+    record = await orderAwake(this.#deps, this.#policy, this.#turn.record, this.#now, this.#signal);
+    const { left, problem } = await endClusters(this.#deps, this.#policy, record, this.#signal);
     if (left.length > 0) {
       const message = problem ?? `its clusters leave first: ${left.slice(0, 5).join(', ')}`;
       await this.#tell({ ready: { status: false, reason: 'Deleting', message }, deleting: message });
       return;
     }
-    await this.#world.records.remove(keyOf(this.#policy), this.#signal);
-    await hold(this.#world, BURSTPOLICIES, this.#world.policies, this.#policy, false, { signal: this.#signal });
+    await this.#deps.records.remove(keyOf(this.#policy), this.#signal);
+    await hold(this.#deps, BURSTPOLICIES, this.#deps.policies, this.#policy, false, { signal: this.#signal });
   }
 }

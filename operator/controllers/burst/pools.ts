@@ -14,7 +14,7 @@ import { conditionIsTrue, keyOf } from '../../kube/resources.ts';
 import { byPool, daemonsOf, isThere } from '../autoscaling/nodes-seen.ts';
 import { isOpenToDecisions } from '../autoscaling/observe.ts';
 import { offerOf } from '../autoscaling/offers.ts';
-import type { BurstWorld } from './world.ts';
+import type { BurstDependencies } from './dependencies.ts';
 
 /** A pool that is Coppice's to size, as it is now. */
 export interface PoolSeen {
@@ -35,25 +35,25 @@ export interface PoolSeen {
 
 /** The pools of a cluster that are Coppice's to size; undefined: nobody can tell now, or nothing may be decided about it. */
 export function poolsSeen(
-  world: BurstWorld,
+  deps: BurstDependencies,
   cluster: WorkerCluster,
   growths: readonly KeptGrowth[],
   now: number,
 ): PoolSeen[] | undefined {
-  const profile = world.profiles.get(profileNameOf(cluster));
-  const open = world.openClusters.get(keyOf(cluster));
+  const profile = deps.profiles.get(profileNameOf(cluster));
+  const open = deps.openClusters.get(keyOf(cluster));
   if (!profile || !open || !isOpenToDecisions(cluster)) return undefined;
-  const decided = world.decided(cluster);
+  const decided = deps.decided(cluster);
   if (decided === 'unknown') return undefined;
   const nodes = byPool(open.nodes.list());
   const daemons = daemonsOf(open.pods.list());
-  const shoot = world.shoots.get(keyOf(cluster));
+  const shoot = deps.shoots.get(keyOf(cluster));
   const offers = {
     cluster,
     profile,
-    provider: world.provider(profile, hasAccount(cluster, shoot)),
-    isManaged: isManaged(world, cluster),
-    capacity: world.capacity.known(cluster.metadata.uid ?? ''),
+    provider: deps.provider(profile, hasAccount(cluster, shoot)),
+    isManaged: isManaged(deps, cluster),
+    capacity: deps.capacity.known(cluster.metadata.uid ?? ''),
     now: new Date(now),
   };
   const coming = growths.filter((one) => one.uid === cluster.metadata.uid && isComing(one, now));
@@ -90,7 +90,10 @@ export function poolsSeen(
     });
 }
 
-export const isManaged = ({ profiles }: Pick<BurstWorld, 'profiles'>, { spec, ...cluster }: WorkerCluster): boolean =>
+export const isManaged = (
+  { profiles }: Pick<BurstDependencies, 'profiles'>,
+  { spec, ...cluster }: WorkerCluster,
+): boolean =>
   (cluster.status?.mode ?? spec.mode ?? profiles.get(profileNameOf({ spec, ...cluster }))?.spec.defaults?.mode) ===
   'Managed';
 

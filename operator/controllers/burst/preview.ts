@@ -33,15 +33,15 @@ import {
 } from '../../kube/resources.ts';
 import { byNamespace } from '../by-namespace.ts';
 import { DECIDED_SELECTOR, DecidedSizes } from '../decided-sizes.ts';
+import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
-import { HubLines } from '../membership/hub-lines.ts';
+import { HubConnections } from '../membership/hub-connections.ts';
 import { readerOf } from '../membership/two-sides.ts';
-import { BY_HUB } from '../membership/world.ts';
 import { reconcileBurst } from './controller.ts';
+import { type BurstDependencies, burstRecords } from './dependencies.ts';
 import { BurstMemory } from './memory.ts';
 import { idleKey, underusedKey } from './own-clusters.ts';
 import { ToldByHubs } from './told.ts';
-import { type BurstWorld, burstRecords } from './world.ts';
 
 const ANSWER_MS = 15_000;
 
@@ -63,7 +63,7 @@ export interface Previewed {
 export async function previewBurst(
   garden: KubeClient,
   namespace: string,
-  provider: BurstWorld['provider'],
+  provider: BurstDependencies['provider'],
   isAsked: (policy: BurstPolicy) => boolean,
   signal: AbortSignal,
 ): Promise<Previewed> {
@@ -82,12 +82,12 @@ export async function previewBurst(
     const beside = lasting.filter(({ spec }) => hubs.has(spec.hub));
     const gaps: string[] = [];
     const opened = await openMembers(garden, informers, hubs, gaps, ends, signal);
-    const lines = new HubLines(garden, namespace, silent, () => {});
-    ends.push(() => lines.closeAll());
+    const connections = new HubConnections(garden, namespace, silent, () => {});
+    ends.push(() => connections.closeAll());
     const told = new Map<string, BurstPolicy>();
-    const world = worldOf(garden, namespace, provider, informers, beside, opened, lines, told);
-    const memory = await memoryOf(beside, world.records, signal);
-    for (const hub of hubs) await reconcileBurst(world, memory, hub, signal);
+    const deps = dependenciesOf(garden, namespace, provider, informers, beside, opened, connections, told);
+    const memory = await memoryOf(beside, deps.records, signal);
+    for (const hub of hubs) await reconcileBurst(deps, memory, hub, signal);
     return { policies: asked.map((policy) => told.get(policy.metadata.uid ?? '') ?? policy), gaps };
   } finally {
     for (const end of ends.toReversed()) await end();
@@ -108,7 +108,7 @@ type Caches = ReturnType<typeof cachesOf>;
 /** Since when clusters are without work the operator knows, and tells in the status. */
 async function memoryOf(
   policies: readonly BurstPolicy[],
-  records: BurstWorld['records'],
+  records: BurstDependencies['records'],
   signal: AbortSignal,
 ): Promise<BurstMemory> {
   const memory = new BurstMemory();
@@ -124,16 +124,16 @@ async function memoryOf(
   return memory;
 }
 
-function worldOf(
+function dependenciesOf(
   garden: KubeClient,
   namespace: string,
-  provider: BurstWorld['provider'],
+  provider: BurstDependencies['provider'],
   caches: Caches,
   beside: readonly BurstPolicy[],
   opened: ReadonlyMap<string, OpenCluster>,
-  lines: HubLines,
+  connections: HubConnections,
   told: Map<string, BurstPolicy>,
-): BurstWorld {
+): BurstDependencies {
   const policies = beside.map(
     (policy): BurstPolicy => ({
       ...policy,
@@ -164,7 +164,7 @@ function worldOf(
       get: (key: string) => policies.find((one) => keyOf(one) === key),
       byIndex: (_: string, hub: string) => policies.filter(({ spec }) => spec.hub === hub),
       absorb: () => {},
-    } as unknown as BurstWorld['policies'],
+    } as unknown as BurstDependencies['policies'],
     openClusters: { get: (key) => opened.get(key) },
     provider,
     granted: new Map(),
@@ -180,14 +180,14 @@ function worldOf(
     async demandOf({ metadata: { name }, spec, status }, stop) {
       const type = hubType(spec.type);
       if (!type?.demand) return undefined;
-      const { client } = await lines.open(name, spec, status?.clusterIdentity, stop);
+      const { client } = await connections.open(name, spec, status?.clusterIdentity, stop);
       const demands = await type.demand(readerOf(client, stop), spec, name);
       return first.once(name, status?.clusterIdentity ?? name, demands, Date.now());
     },
     async placedWork({ metadata: { name }, spec, status }, member, stop) {
       const type = hubType(spec.type);
       if (!type?.placedWork) return undefined;
-      const { client } = await lines.open(name, spec, status?.clusterIdentity, stop);
+      const { client } = await connections.open(name, spec, status?.clusterIdentity, stop);
       return type.placedWork(readerOf(client, stop), spec, member);
     },
   };

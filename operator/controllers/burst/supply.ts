@@ -11,13 +11,13 @@ import { fitPod } from '../../burst/fit/pod.ts';
 import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
+import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { isAsleep, nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
-import { BY_HUB } from '../membership/world.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import { ordered, poolsSeen } from './pools.ts';
-import type { BurstWorld } from './world.ts';
 
 /** So many of a hub's demands are looked at; by what it lists first. */
 const MOST_DEMANDS = 2_000;
@@ -102,22 +102,22 @@ export const wordsOf = ({ cpu, memory, gpu }: Amounts, others: Demand['others'] 
 
 /** Clusters that take work of the hub, and those that are on their way; with nodes that were ordered for them. */
 export function supplyOf(
-  world: BurstWorld,
+  deps: BurstDependencies,
   hub: Hub,
   bought: readonly Bought[],
   growths: readonly KeptGrowth[],
   now: number,
 ): Supply[] {
   const byKey = new Map(bought.map((one) => [one.key, one]));
-  const joined = world.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership): Supply[] => {
+  const joined = deps.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership): Supply[] => {
     const { metadata, status } = membership;
     const key = clusterOf(membership);
-    const cluster = world.clusters.get(key);
+    const cluster = deps.clusters.get(key);
     if (status?.state !== 'Joined' || metadata.deletionTimestamp || !cluster || cluster.metadata.deletionTimestamp)
       return [];
     // Its nodes go in a moment.
     if (isAsleep(cluster) && !byKey.has(key)) return [];
-    const open = world.openClusters.get(key);
+    const open = deps.openClusters.get(key);
     const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
     const own = byKey.get(key);
     byKey.delete(key);
@@ -125,18 +125,18 @@ export function supplyOf(
     if (own?.isUseless || own?.isEmptying) return [];
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
     const name = status.memberName ?? cluster.metadata.name;
-    const sizes = nodeSizesOf(cluster, open, world.profiles.get(profileNameOf(cluster)));
+    const sizes = nodeSizesOf(cluster, open, deps.profiles.get(profileNameOf(cluster)));
     const pods = open?.pods.list() ?? [];
-    const pools = poolsSeen(world, cluster, growths, now);
+    const pools = poolsSeen(deps, cluster, growths, now);
     const grown = ordered((pools ?? []).filter(({ decidedAt }) => decidedAt !== undefined));
     const isCounted = new Set(grown.map(({ template }) => template.id));
-    const made = own && !settled ? missing(plannedOf(world, hub, cluster), nodes) : [];
+    const made = own && !settled ? missing(plannedOf(deps, hub, cluster), nodes) : [];
     const growing = grown.map((one) => ({ ...one, template: countedTemplate(hub, one.template, sizes) }));
     const planned = [...made.filter(({ template }) => !isCounted.has(template.id)), ...growing];
     return [
       {
         cluster: key,
-        member: memberOf(world, hub, cluster, name),
+        member: memberOf(deps, hub, cluster, name),
         nodes: withPods(nodes, pods, uncountedBy(hub, sizes)),
         planned,
         ...(planned.length > 0 && { pending: waitingPods(pods) }),
@@ -146,35 +146,35 @@ export function supplyOf(
   const coming = [...byKey.values()].map(
     ({ key, cluster, joinedAt }): Supply => ({
       cluster: key,
-      member: memberOf(world, hub, cluster),
+      member: memberOf(deps, hub, cluster),
       nodes: [],
-      // One that was in the hub and is not now is asleep, or has lost its line: its room is none.
-      planned: joinedAt === undefined ? plannedOf(world, hub, cluster) : [],
+      // One that was in the hub and is not now is asleep, or has lost its connection: its room is none.
+      planned: joinedAt === undefined ? plannedOf(deps, hub, cluster) : [],
     }),
   );
   return [...joined, ...coming];
 }
 
 /** What a cluster takes that the hub has not opened yet. */
-export function supplyIn(world: BurstWorld, hub: Hub, cluster: WorkerCluster): Supply {
+export function supplyIn(deps: BurstDependencies, hub: Hub, cluster: WorkerCluster): Supply {
   const key = keyOf(cluster);
-  const open = world.openClusters.get(key);
+  const open = deps.openClusters.get(key);
   const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
-  const sizes = nodeSizesOf(cluster, open, world.profiles.get(profileNameOf(cluster)));
+  const sizes = nodeSizesOf(cluster, open, deps.profiles.get(profileNameOf(cluster)));
   return {
     cluster: key,
-    member: memberOf(world, hub, cluster),
+    member: memberOf(deps, hub, cluster),
     nodes: withPods(nodes, open?.pods.list() ?? [], uncountedBy(hub, sizes)),
     planned: [],
   };
 }
 
 /** What a cluster takes that sleeps, when it is awake. */
-export const supplyAwake = (world: BurstWorld, hub: Hub, cluster: WorkerCluster): Supply => ({
+export const supplyAwake = (deps: BurstDependencies, hub: Hub, cluster: WorkerCluster): Supply => ({
   cluster: keyOf(cluster),
-  member: memberOf(world, hub, cluster),
+  member: memberOf(deps, hub, cluster),
   nodes: [],
-  planned: plannedOf(world, hub, cluster),
+  planned: plannedOf(deps, hub, cluster),
 });
 
 /** Pods of a cluster that wait for a node of it. */
@@ -188,7 +188,7 @@ const waitingPods = (pods: readonly Pod[]): FitPod[] =>
 
 /** How the hub knows a cluster, or would know one that is not made yet. */
 export function memberOf(
-  { profiles, openClusters }: Pick<BurstWorld, 'profiles' | 'openClusters'>,
+  { profiles, openClusters }: Pick<BurstDependencies, 'profiles' | 'openClusters'>,
   hub: Hub,
   cluster: WorkerCluster,
   name: string = cluster.metadata.name,
@@ -208,21 +208,21 @@ function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): Work
   return { ...cluster, status };
 }
 
-function plannedOf(world: BurstWorld, hub: Hub, cluster: WorkerCluster): PlannedNodes[] {
-  const profile = world.profiles.get(profileNameOf(cluster));
+function plannedOf(deps: BurstDependencies, hub: Hub, cluster: WorkerCluster): PlannedNodes[] {
+  const profile = deps.profiles.get(profileNameOf(cluster));
   if (!profile) return [];
   return nodesOf({
     cluster,
     profile,
-    member: memberOf(world, hub, cluster),
-    reserve: reserveOf(world, cluster, profile),
+    member: memberOf(deps, hub, cluster),
+    reserve: reserveOf(deps, cluster, profile),
     counts: countsOf(hub),
   });
 }
 
 /** Who decides what kubelets of such a cluster keep; where that is not known, whoever is known to keep most. */
 export function reserveOf(
-  { provider }: Pick<BurstWorld, 'provider'>,
+  { provider }: Pick<BurstDependencies, 'provider'>,
   { spec }: WorkerCluster,
   profile: CloudProfile,
 ): Reserve {

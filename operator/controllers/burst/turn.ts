@@ -1,10 +1,10 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/clusters/record.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf, type Seen, seenOf } from './own-clusters.ts';
 import type { Bought } from './supply.ts';
 import { clusterOf } from './wake-others.ts';
-import type { BurstWorld } from './world.ts';
 
 /** A policy in a look at its hub. */
 export interface Turn {
@@ -16,20 +16,25 @@ export interface Turn {
 }
 
 /** What there is now of what a policy has bought. */
-export const seenIn = (world: BurstWorld, memory: BurstMemory, { policy, record }: Turn, now: number): Seen[] =>
-  record.purchases.map((purchase) => seenOf(world, memory, policy, purchase, now));
+export const seenIn = (deps: BurstDependencies, memory: BurstMemory, { policy, record }: Turn, now: number): Seen[] =>
+  record.purchases.map((purchase) => seenOf(deps, memory, policy, purchase, now));
 
 /** What these policies have bought, or woken, and not given back. */
-export const boughtBy = (world: BurstWorld, memory: BurstMemory, turns: readonly Turn[], now: number): Bought[] => [
+export const boughtBy = (
+  deps: BurstDependencies,
+  memory: BurstMemory,
+  turns: readonly Turn[],
+  now: number,
+): Bought[] => [
   ...turns.flatMap(({ record }) =>
     (record.wakes ?? []).flatMap((wake): Bought[] => {
       const { cluster: key, joinedAt, ended } = wake;
-      const cluster = clusterOf(world, wake);
+      const cluster = clusterOf(deps, wake);
       return cluster && !ended ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }] : [];
     }),
   ),
   ...turns.flatMap((turn) =>
-    seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
+    seenIn(deps, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
       const { candidate, joinedAt } = purchase;
       const isUseless = isOfNoUse(purchase);
       const isEmptying = purchase.emptyingSince !== undefined;

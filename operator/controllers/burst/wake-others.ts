@@ -23,11 +23,11 @@ import { keyOf } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { isAsleep } from '../membership/member.ts';
+import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
 import { failureOf, isWithoutWork } from './own-clusters.ts';
 import { type HubWork, memberOf, reserveOf, supplyAwake } from './supply.ts';
-import type { BurstWorld } from './world.ts';
 
 type Entry = NonNullable<BurstPolicy['spec']['wake']>[number];
 
@@ -36,56 +36,59 @@ const MOST_WOKEN = 100;
 
 /** Clusters of others that sleep, by their own spec, and that the policy may wake. */
 export function sleepersOf(
-  world: BurstWorld,
+  deps: BurstDependencies,
   { hub, policy, record, now }: { hub: Hub; policy: BurstPolicy; record: BurstRecord; now: number },
 ): WarmCluster[] {
   const { wake = [] } = policy.spec;
   const { namespace = '' } = policy.metadata;
   if (wake.length === 0 || (record.wakes ?? []).length >= MOST_WOKEN) return [];
   const known = new Set((record.wakes ?? []).map(({ cluster }) => cluster));
-  return world.clusters.byIndex(BY_NAMESPACE, namespace).flatMap((cluster): WarmCluster[] => {
+  return deps.clusters.byIndex(BY_NAMESPACE, namespace).flatMap((cluster): WarmCluster[] => {
     const key = keyOf(cluster);
     const entry = wake.find(({ clusterSelector }) => matchesLabels(cluster.metadata.labels ?? {}, clusterSelector));
     const rest = record.rests[key];
-    if (!entry || known.has(key) || !sleepsBySpec(world, hub, cluster)) return [];
+    if (!entry || known.has(key) || !sleepsBySpec(deps, hub, cluster)) return [];
     if (rest && Date.parse(rest.until) > now) return [];
-    const waking = wakingOf(world, hub, policy, entry, cluster);
+    const waking = wakingOf(deps, hub, policy, entry, cluster);
     if (!waking) return [];
     const startupMs = measuredWakeMs(record, entry.name);
     const { name } = cluster.metadata;
-    const supply = supplyAwake(world, hub, cluster);
+    const supply = supplyAwake(deps, hub, cluster);
     return [{ name, candidate: entry.name, entry: entry.name, supply, waking: { ...waking, startupMs } }];
   });
 }
 
 /** Whether it sleeps because its own spec says so, and is in the hub. */
-function sleepsBySpec(world: BurstWorld, hub: Hub, cluster: WorkerCluster): boolean {
+function sleepsBySpec(deps: BurstDependencies, hub: Hub, cluster: WorkerCluster): boolean {
   const { metadata, status } = cluster;
-  const state = membershipIn(world, hub.metadata.name, cluster)?.status?.state;
+  const state = membershipIn(deps, hub.metadata.name, cluster)?.status?.state;
   return (
     !metadata.deletionTimestamp &&
     !isAttached(cluster) &&
     metadata.labels?.[LABELS.burstPolicy] === undefined &&
     isAsleep(cluster) &&
     status?.hibernation?.order === undefined &&
-    world.sizes.sleepOrder(keyOf(cluster), metadata.uid ?? '') === 'none' &&
+    deps.sizes.sleepOrder(keyOf(cluster), metadata.uid ?? '') === 'none' &&
     (state === 'Joined' || state === 'Asleep')
   );
 }
 
-const membershipIn = ({ memberships }: BurstWorld, hub: string, { metadata }: WorkerCluster): Membership | undefined =>
-  memberships.get(`${metadata.namespace}/${membershipName(metadata.name, hub)}`);
+const membershipIn = (
+  { memberships }: BurstDependencies,
+  hub: string,
+  { metadata }: WorkerCluster,
+): Membership | undefined => memberships.get(`${metadata.namespace}/${membershipName(metadata.name, hub)}`);
 
 /** What it costs more awake than asleep; undefined: nobody knows. */
-function wakingOf(world: BurstWorld, hub: Hub, policy: BurstPolicy, entry: Entry, cluster: WorkerCluster) {
-  const profile = world.profiles.get(profileNameOf(cluster));
+function wakingOf(deps: BurstDependencies, hub: Hub, policy: BurstPolicy, entry: Entry, cluster: WorkerCluster) {
+  const profile = deps.profiles.get(profileNameOf(cluster));
   if (!profile) return undefined;
   const { currency } = policy.spec.budget;
   const inputs = {
     cluster,
     profile,
-    member: memberOf(world, hub, cluster),
-    reserve: reserveOf(world, cluster, profile),
+    member: memberOf(deps, hub, cluster),
+    reserve: reserveOf(deps, cluster, profile),
     currency,
     assumedHourly: entry.assumedHourly,
   };
@@ -105,28 +108,28 @@ function wakingOf(world: BurstWorld, hub: Hub, policy: BurstPolicy, entry: Entry
 
 /** The record with what is seen of clusters of others that the policy has woken. */
 export function withWoken(
-  world: BurstWorld,
+  deps: BurstDependencies,
   memory: BurstMemory,
   policy: BurstPolicy,
   record: BurstRecord,
   work: readonly HubWork[],
   now: number,
 ): BurstRecord {
-  return withWakeFacts(record, (wake) => wakeNow(world, memory, policy, wake, work, now), now);
+  return withWakeFacts(record, (wake) => wakeNow(deps, memory, policy, wake, work, now), now);
 }
 
 function wakeNow(
-  world: BurstWorld,
+  deps: BurstDependencies,
   memory: BurstMemory,
   policy: BurstPolicy,
   wake: KeptWake,
   work: readonly HubWork[],
   now: number,
 ): WakeNow | 'gone' {
-  const cluster = clusterOf(world, wake);
+  const cluster = clusterOf(deps, wake);
   if (!cluster) return 'gone';
-  const hasJoined = !isAsleep(cluster) && membershipIn(world, policy.spec.hub, cluster)?.status?.state === 'Joined';
-  const isIdle = hasJoined ? isWithoutWork(world, wake.cluster) : undefined;
+  const hasJoined = !isAsleep(cluster) && membershipIn(deps, policy.spec.hub, cluster)?.status?.state === 'Joined';
+  const isIdle = hasJoined ? isWithoutWork(deps, wake.cluster) : undefined;
   memory.idle(wakeKey(policy, wake), isIdle, now);
   const joined = Date.parse(wake.joinedAt ?? '');
   const waits = work.find(({ source, since }) => wake.sources.includes(source) && since < joined)?.source;
@@ -144,16 +147,16 @@ function ownerSays({ spec }: BurstPolicy, { status }: WorkerCluster, { at, entry
 
 /** Clusters of others that a policy has woken and has not let go of. */
 export function wokenBy(
-  world: BurstWorld,
+  deps: BurstDependencies,
   memory: BurstMemory,
   policy: BurstPolicy,
   { wakes = [] }: BurstRecord,
   now: number,
 ): WokenCluster[] {
   return wakes.flatMap((wake): WokenCluster[] => {
-    const cluster = clusterOf(world, wake);
+    const cluster = clusterOf(deps, wake);
     if (!cluster || wake.ended) return [];
-    const isWorkless = isWithoutWork(world, wake.cluster);
+    const isWorkless = isWithoutWork(deps, wake.cluster);
     const idleSince = memory.idle(wakeKey(policy, wake), wake.joinedAt ? isWorkless : undefined, now);
     const failure = wake.joinedAt ? undefined : failureOf(cluster);
     return [wokenCluster(wake, idleSince, isWorkless === false, failure)];
@@ -163,8 +166,8 @@ export function wokenBy(
 const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: KeptWake): string => `${metadata.uid}/${uid}/${at}`;
 
 /** undefined: it is gone, or another one has its name. */
-export function clusterOf(world: BurstWorld, { cluster: key, uid }: KeptWake): WorkerCluster | undefined {
-  const cluster = world.clusters.get(key);
+export function clusterOf(deps: BurstDependencies, { cluster: key, uid }: KeptWake): WorkerCluster | undefined {
+  const cluster = deps.clusters.get(key);
   return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;
 }
 
@@ -173,7 +176,7 @@ export function clusterOf(world: BurstWorld, { cluster: key, uid }: KeptWake): W
  * done. @returns the record without those that were let go of
  */
 export async function orderAwake(
-  world: BurstWorld,
+  deps: BurstDependencies,
   policy: BurstPolicy,
   record: BurstRecord,
   now: number,
@@ -182,19 +185,19 @@ export async function orderAwake(
   const by = orderedBy(policy);
   let next = record;
   for (const wake of record.wakes ?? []) {
-    const cluster = clusterOf(world, wake);
-    const known = cluster ? world.sizes.sleepOrder(wake.cluster, wake.uid) : 'none';
+    const cluster = clusterOf(deps, wake);
+    const known = cluster ? deps.sizes.sleepOrder(wake.cluster, wake.uid) : 'none';
     if (known === 'unknown') continue;
     const isOurs = known !== 'none' && known.by === by;
     if (cluster && !wake.ended && known === 'none') {
       const why = `work of ${wake.sources[0] ?? 'its hub'} has no place`;
-      await world.sizes.orderSleep(wake.cluster, wake.uid, { asleep: false, by, why, at: wake.at }, signal);
-      world.record(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
+      await deps.sizes.orderSleep(wake.cluster, wake.uid, { asleep: false, by, why, at: wake.at }, signal);
+      deps.record(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
     }
     if (!wake.ended) continue;
     if (cluster && isOurs) {
-      await world.sizes.orderSleep(wake.cluster, wake.uid, undefined, signal);
-      world.record(cluster, 'Normal', 'LetSleep', `${by} lets it sleep again as its spec says`);
+      await deps.sizes.orderSleep(wake.cluster, wake.uid, undefined, signal);
+      deps.record(cluster, 'Normal', 'LetSleep', `${by} lets it sleep again as its spec says`);
     }
     next = slept(next, wake, now);
   }

@@ -6,16 +6,16 @@ import { hubType } from '../../hubs/index.ts';
 import { Informer } from '../../kube/informer.ts';
 import { BURSTPOLICIES } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
+import { BY_HUB } from '../membership/dependencies.ts';
 import { readerOf } from '../membership/two-sides.ts';
 import type { Hubs } from '../membership/wiring.ts';
-import { BY_HUB } from '../membership/world.ts';
 import type { Quotas } from '../quota/wiring.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { reconcileBurst } from './controller.ts';
 import { DemandWatches } from './demand-watches.ts';
+import { type BurstDependencies, burstRecords } from './dependencies.ts';
 import { BurstMemory } from './memory.ts';
 import { ToldByHubs } from './told.ts';
-import { type BurstWorld, burstRecords } from './world.ts';
 
 const HUBS_AT_ONCE = 4;
 const LONGEST_DELAY_MS = 30_000;
@@ -47,7 +47,7 @@ const standing = ({ status }: Membership): string => `${status?.state} ${isTrue(
 /** Makes the controller of BurstPolicies. Its keys are hubs: policies of one hub decide in turn. */
 export function wireBurst(
   core: BurstCore,
-  { world: hubs }: Pick<Hubs, 'world'>,
+  { deps: hubs }: Pick<Hubs, 'deps'>,
   { granted }: Pick<Quotas, 'granted'>,
 ): Part {
   const { garden, log, clusters } = core;
@@ -59,7 +59,7 @@ export function wireBurst(
   const memory = new BurstMemory();
   const told = new ToldByHubs();
   const watches = new DemandWatches(log, (hub) => queue.add(hub));
-  const world: BurstWorld = {
+  const deps: BurstDependencies = {
     ...core,
     granted,
     policies,
@@ -69,7 +69,7 @@ export function wireBurst(
     async demandOf({ metadata: { name }, spec, status }, signal) {
       const type = hubType(spec.type);
       if (!type?.demand) return undefined;
-      const { client } = await hubs.lines.open(name, spec, status?.clusterIdentity, signal);
+      const { client } = await hubs.connections.open(name, spec, status?.clusterIdentity, signal);
       if (type.demandWatch) watches.follow(name, client, type.demandWatch);
       const demands = await type.demand(readerOf(client, signal), spec, name);
       return told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime());
@@ -77,7 +77,7 @@ export function wireBurst(
     async placedWork({ metadata: { name }, spec, status }, member, signal) {
       const type = hubType(spec.type);
       if (!type?.placedWork) return undefined;
-      const { client } = await hubs.lines.open(name, spec, status?.clusterIdentity, signal);
+      const { client } = await hubs.connections.open(name, spec, status?.clusterIdentity, signal);
       return type.placedWork(readerOf(client, signal), spec, member);
     },
   };
@@ -105,8 +105,8 @@ export function wireBurst(
         queue,
         concurrency: HUBS_AT_ONCE,
         reconcile: async (hub, stop) => {
-          const next = await reconcileBurst(world, memory, hub, stop);
-          if (policies.byIndex(BY_HUB, hub).length === 0 || !world.hubs.get(hub)) await watches.forget(hub);
+          const next = await reconcileBurst(deps, memory, hub, stop);
+          if (policies.byIndex(BY_HUB, hub).length === 0 || !deps.hubs.get(hub)) await watches.forget(hub);
           return next;
         },
       },

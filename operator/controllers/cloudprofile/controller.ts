@@ -12,7 +12,7 @@ import { machineTypesOf } from '../kept-profile.ts';
 import { isOnRecord } from '../on-record.ts';
 import { writeStatus } from '../status-writer.ts';
 
-export interface CloudProfileWorld {
+export interface CloudProfileDependencies {
   readonly garden: KubeClient;
   readonly profiles: Informer<CloudProfile>;
   readonly clusters: Informer<WorkerCluster>;
@@ -58,16 +58,16 @@ function machineTypesInUse(
 
 /** Keeps a profile from going while clusters use it, and says in its status whether it can be used. */
 export async function reconcileCloudProfile(
-  world: CloudProfileWorld,
+  deps: CloudProfileDependencies,
   name: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const profile = world.profiles.get(name);
+  const profile = deps.profiles.get(name);
   if (!profile) return;
-  const users = usersOf(name, world.clusters.list(), world.shoots.list());
-  await hold(world, CLOUDPROFILES, world.profiles, profile, users.length > 0, { signal });
+  const users = usersOf(name, deps.clusters.list(), deps.shoots.list());
+  await hold(deps, CLOUDPROFILES, deps.profiles, profile, users.length > 0, { signal });
   if (users.length === 0 && profile.metadata.deletionTimestamp) return;
-  const provider = world.provider(profile);
+  const provider = deps.provider(profile);
   const shown = users.length > 5 ? `${users.slice(0, 5).join(', ')} and ${users.length - 5} more` : users.join(', ');
   const status: CloudProfileStatus = {
     conditions: withConditions(
@@ -89,10 +89,10 @@ export async function reconcileCloudProfile(
           ? say('Deleting', true, 'InUse', `deletion waits for what uses the profile: ${shown}`)
           : undefined,
       ],
-      world.now(),
+      deps.now(),
     ),
-    machineTypes: machineTypesInUse(profile, world.clusters.list(), world.shoots.list()),
+    machineTypes: machineTypesInUse(profile, deps.clusters.list(), deps.shoots.list()),
     observedGeneration: profile.metadata.generation,
   };
-  await writeStatus(world.garden, world.profiles, profile, status, signal);
+  await writeStatus(deps.garden, deps.profiles, profile, status, signal);
 }

@@ -26,7 +26,7 @@ import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
 
 /** What the controller of credentials works with. */
-export interface CredentialsWorld extends AccountsSide {
+export interface CredentialsDependencies extends AccountsSide {
   readonly checks: AccountChecks;
   readonly profiles: Informer<CloudProfile>;
   /** The managed service of a profile, for somebody who has credentials. */
@@ -50,46 +50,46 @@ const ASK_AGAIN_MS = 2 * 60_000;
  * take a cluster away. Marked Secrets are watched.
  */
 export async function reconcileCredentials(
-  world: CredentialsWorld,
+  deps: CredentialsDependencies,
   namespace: string,
   signal: AbortSignal,
 ): Promise<ReconcileResult | undefined> {
-  const clusters = world.clusters.list().filter((cluster) => cluster.metadata.namespace === namespace);
-  const bindings = world.bindings.list().filter((binding) => binding.metadata.namespace === namespace);
+  const clusters = deps.clusters.list().filter((cluster) => cluster.metadata.namespace === namespace);
+  const bindings = deps.bindings.list().filter((binding) => binding.metadata.namespace === namespace);
   let failure: unknown;
   const named = usedNames(clusters, new Set(bindings.map((binding) => binding.metadata.name)));
-  for (const secret of world.credentials.list()) {
+  for (const secret of deps.credentials.list()) {
     const { name, namespace: its } = secret.metadata;
     const wanted = named.secrets.has(name) || bindings.some((binding) => leadsTo(binding)?.secret === name);
-    if (its === namespace && !wanted) await hold(world, SECRETS, world.credentials, secret, false, { signal });
+    if (its === namespace && !wanted) await hold(deps, SECRETS, deps.credentials, secret, false, { signal });
   }
   for (const name of named.secrets) {
-    const secret = await credentialsSecret(world, namespace, name, signal);
-    if (secret) await hold(world, SECRETS, world.credentials, secret, true, { labels: MARK, signal });
+    const secret = await credentialsSecret(deps, namespace, name, signal);
+    if (secret) await hold(deps, SECRETS, deps.credentials, secret, true, { labels: MARK, signal });
     // Nothing tells of one that is made later: it bears no mark yet.
     else failure = notYetConfigured(`there is no Secret ${namespace}/${name} with credentials`);
   }
-  for (const identity of world.identities.list().filter(({ metadata }) => metadata.namespace === namespace)) {
+  for (const identity of deps.identities.list().filter(({ metadata }) => metadata.namespace === namespace)) {
     const held = bindings.some((binding) => leadsTo(binding)?.identity === identity.metadata.name);
     try {
-      await hold(world, WORKLOADIDENTITIES, world.identities, identity, held, { signal });
+      await hold(deps, WORKLOADIDENTITIES, deps.identities, identity, held, { signal });
       if (!identity.metadata.deletionTimestamp || held)
-        failure = (await reconcileIdentity(world, identity, signal)) ?? failure;
+        failure = (await reconcileIdentity(deps, identity, signal)) ?? failure;
     } catch (error) {
-      failure = await told(world, world.identities, identity, error, signal);
+      failure = await told(deps, deps.identities, identity, error, signal);
     }
   }
   let askAgain = false;
   for (const binding of bindings) {
     const used = named.bindings.has(binding.metadata.name);
     try {
-      await hold(world, CREDENTIALSBINDINGS, world.bindings, binding, used, { signal });
+      await hold(deps, CREDENTIALSBINDINGS, deps.bindings, binding, used, { signal });
       if (binding.metadata.deletionTimestamp && !used) continue;
-      const outcome = await reconcileBinding(world, binding, used, signal);
+      const outcome = await reconcileBinding(deps, binding, used, signal);
       if (outcome.isRetryable) failure = outcome.failure;
       else if (outcome.failure && (outcome.passes || leadsTo(binding)?.identity !== undefined)) askAgain = true;
     } catch (error) {
-      failure = await told(world, world.bindings, binding, error, signal);
+      failure = await told(deps, deps.bindings, binding, error, signal);
     }
   }
   if (failure) throw failure;
@@ -98,20 +98,20 @@ export async function reconcileCredentials(
 
 /** An object that cannot be worked on says so itself, and does not keep the others of its namespace from being looked at. */
 async function told<T extends KubeObject>(
-  world: CredentialsWorld,
+  deps: CredentialsDependencies,
   cache: Informer<T>,
   object: T,
   error: unknown,
   signal: AbortSignal,
 ): Promise<unknown> {
   if (signal.aborted) throw error;
-  if (!(error instanceof KubeApiError && error.isConflict)) await tellFailure(world, cache, object, error);
+  if (!(error instanceof KubeApiError && error.isConflict)) await tellFailure(deps, cache, object, error);
   return error;
 }
 
 /** Says whether there are tokens of an identity, and what a cloud must trust. @returns what is worth another try. */
 async function reconcileIdentity(
-  world: CredentialsWorld,
+  deps: CredentialsDependencies,
   identity: WorkloadIdentity,
   signal: AbortSignal,
 ): Promise<unknown> {
@@ -120,8 +120,8 @@ async function reconcileIdentity(
   let ready: ReturnType<typeof say>;
   try {
     // Tokens are kept: whether the account is still there they do not tell.
-    const { metadata } = await world.tokens.ensureAccount(identity, signal);
-    const token = await world.tokens.token(identity);
+    const { metadata } = await deps.tokens.ensureAccount(identity, signal);
+    const token = await deps.tokens.token(identity);
     issuer = token.issuer;
     const trusted = `issuer ${issuer}, subject ${token.subject}, audience ${token.audiences.join(' or ')}`;
     ready = say(
@@ -138,12 +138,12 @@ async function reconcileIdentity(
   }
   const status: WorkloadIdentityStatus = {
     ...identity.status,
-    conditions: withConditions(identity.status?.conditions, [ready], world.now()),
+    conditions: withConditions(identity.status?.conditions, [ready], deps.now()),
     sub: subjectOf(identity),
     ...(issuer !== undefined && { issuer }),
     observedGeneration: identity.metadata.generation,
   };
-  await writeStatus(world.garden, world.identities, identity, status, signal);
+  await writeStatus(deps.garden, deps.identities, identity, status, signal);
   return failure instanceof CoppiceError && !failure.retryable ? undefined : failure;
 }
 
@@ -175,7 +175,7 @@ const leadsTo = (binding: CredentialsBinding): CredentialsUse | undefined => {
 
 /** @returns why the binding is not ready, and whether another try is worth it. */
 async function reconcileBinding(
-  world: CredentialsWorld,
+  deps: CredentialsDependencies,
   binding: CredentialsBinding,
   used: boolean,
   signal: AbortSignal,
@@ -183,7 +183,7 @@ async function reconcileBinding(
   let account: string | undefined;
   let failure: unknown;
   try {
-    account = await accountOf(world, binding, signal);
+    account = await accountOf(deps, binding, signal);
   } catch (error) {
     if (signal.aborted) throw error;
     failure = error;
@@ -202,14 +202,14 @@ async function reconcileBinding(
           ? say('Deleting', true, 'InUse', 'deletion waits for clusters that use the binding')
           : undefined,
       ],
-      world.now(),
+      deps.now(),
     ),
     ...(account && { account }),
     observedGeneration: binding.metadata.generation,
   };
   const before = findCondition(binding.status?.conditions, 'Ready');
-  await writeStatus(world.garden, world.bindings, binding, status, signal);
-  if (!failure && before?.status === 'False') world.accepted(binding);
+  await writeStatus(deps.garden, deps.bindings, binding, status, signal);
+  if (!failure && before?.status === 'False') deps.accepted(binding);
   // What passes by itself is asked again, but not as soon as the queue would: that prolongs throttling.
   const passes = codes.some((code) => backoff(code, 1, 0) !== undefined);
   return failure ? { failure, isRetryable: isRetryable(codes), passes } : {};
@@ -227,29 +227,33 @@ export function unactedQuotas({
 }
 
 /** Whose the credentials of a binding are, as the cloud says. Throws what is wrong with them. */
-async function accountOf(world: CredentialsWorld, binding: CredentialsBinding, signal: AbortSignal): Promise<string> {
+async function accountOf(
+  deps: CredentialsDependencies,
+  binding: CredentialsBinding,
+  signal: AbortSignal,
+): Promise<string> {
   const { name, namespace = '', uid = '' } = binding.metadata;
   const { type } = binding.provider;
-  const profile = world.profiles.get(type) ?? world.profiles.list().find((known) => known.spec.type === type);
-  const clouds = profile && world.clouds(profile);
+  const profile = deps.profiles.get(type) ?? deps.profiles.list().find((known) => known.spec.type === type);
+  const clouds = profile && deps.clouds(profile);
   if (!profile || !clouds)
     throw configurationProblem(`no CloudProfile of type ${type} has a service that takes credentials`);
   const use = usedByBinding(binding);
-  const secret = use.secret === undefined ? undefined : await credentialsSecret(world, namespace, use.secret, signal);
-  if (secret) await hold(world, SECRETS, world.credentials, secret, true, { labels: MARK, signal });
-  const credentials = await usedCredentials(world, use, signal);
+  const secret = use.secret === undefined ? undefined : await credentialsSecret(deps, namespace, use.secret, signal);
+  if (secret) await hold(deps, SECRETS, deps.credentials, secret, true, { labels: MARK, signal });
+  const credentials = await usedCredentials(deps, use, signal);
   const ctx: CloudContext = {
     // Nothing is made for it: it only says who asks.
-    owner: { technicalID: fitted(`binding--${namespace}--${name}`), uid, name, namespace, garden: world.gardenID },
+    owner: { technicalID: fitted(`binding--${namespace}--${name}`), uid, name, namespace, garden: deps.gardenID },
     account: { id: accountKeyOf(use), credentials: credentials.values },
     region: profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '',
     profile,
-    state: await stateBackend(world.state, profile, signal),
-    log: world.log,
+    state: await stateBackend(deps.state, profile, signal),
+    log: deps.log,
     signal,
-    now: () => world.now(),
+    now: () => deps.now(),
   };
-  const account = await world.checks.check(clouds, ctx, credentials.version).catch((error: unknown) => {
+  const account = await deps.checks.check(clouds, ctx, credentials.version).catch((error: unknown) => {
     throw namingIdentity(error, use);
   });
   if (account.missing.length > 0) {

@@ -10,7 +10,7 @@ import { Informer } from '../../kube/informer.ts';
 import { CREDENTIALSBINDINGS, SECRETS, type Secret, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
-import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from './controller.ts';
+import { CREDENTIALS_SELECTOR, type CredentialsDependencies, reconcileCredentials } from './controller.ts';
 
 /** The controller of credentials, wired: what others may ask about accounts. */
 export interface Credentials extends Part {
@@ -40,7 +40,7 @@ export function wireCredentials(core: Core): Credentials {
     state: { garden, ...core.state },
   };
   const acceptedListeners = new Set<(cluster: string) => void>();
-  const world: CredentialsWorld = {
+  const deps: CredentialsDependencies = {
     ...accounts,
     profiles: core.profiles,
     clouds: (profile) => core.provider(profile, true)?.managed,
@@ -80,7 +80,7 @@ export function wireCredentials(core: Core): Credentials {
         name: 'credentials',
         queue,
         concurrency: 8,
-        reconcile: (namespace, stop) => reconcileCredentials(world, namespace, stop),
+        reconcile: (namespace, stop) => reconcileCredentials(deps, namespace, stop),
       },
     ],
   };

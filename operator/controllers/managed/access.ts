@@ -1,11 +1,11 @@
 import type { CloudKubeconfig } from '../../../providers/cloud.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { dependencyNotReady, errorText } from '../../api/errors.ts';
-import type { ClusterLine, LineNews } from '../../clusters/kubeconfig-cluster.ts';
+import type { ConnectionListener, KubeconfigConnection } from '../../clusters/kubeconfig-cluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
+import type { StoredKubeconfig } from './dependencies.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
-import type { StoredKubeconfig } from './world.ts';
 
 /** An API server that answers is not asked again for this long: the watches notice earlier when it goes away. */
 const LOOK_AGAIN_MS = 5 * 60_000;
@@ -37,17 +37,18 @@ function serverOf(kubeconfig: string): string | undefined {
 }
 
 /**
- * Keeps a kubeconfig that works in the cluster's Secret, and a line to the API server open. The cloud's own token is only
+ * Keeps a kubeconfig that works in the cluster's Secret, and a connection to the API server open. The cloud's own token is only
  * for first contact, and for when the operator slept longer than ours lived (docs/decisions/0006).
  */
 export async function openAccess(op: Operation): Promise<void> {
-  const { world, state, signal } = op;
+  const { deps, state, signal } = op;
   try {
     const stored = await freshKubeconfig(op);
-    state.line ??= await connect(op, stored.kubeconfig);
-    if (!(await state.line.ready(signal))) throw dependencyNotReady(`${op.record!.outputs!.endpoint} does not answer`);
+    state.connection ??= await connect(op, stored.kubeconfig);
+    if (!(await state.connection.ready(signal)))
+      throw dependencyNotReady(`${op.record!.outputs!.endpoint} does not answer`);
     state.access = { ok: true, message: WORKS };
-    const now = +world.now();
+    const now = +deps.now();
     const renewAt = stored.renewAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(stored.renewAt);
     state.accessDueAt = new Date(Math.min(now + LOOK_AGAIN_MS, Math.max(now + SHORTEST_MS, renewAt)));
   } catch (error) {
@@ -57,77 +58,77 @@ export async function openAccess(op: Operation): Promise<void> {
 }
 
 async function freshKubeconfig(op: Operation): Promise<StoredKubeconfig> {
-  const { world, key, state, wish, record, signal } = op;
+  const { deps, key, state, wish, record, signal } = op;
   const outputs = record!.outputs!;
-  const stored = world.kubeconfigs.get(key);
+  const stored = deps.kubeconfigs.get(key);
   // What failed twice, though it has not ended, may have been taken from us: we begin anew while we can.
   const distrusted = (state.failures.get('access')?.count ?? 0) >= 2 && !(op.credentials instanceof Error);
-  const verdict = distrusted ? 'cannot' : judge(stored, outputs.endpoint, world.now());
+  const verdict = distrusted ? 'cannot' : judge(stored, outputs.endpoint, deps.now());
   if (verdict === 'good') return stored!;
   let next: CloudKubeconfig | undefined;
   if (verdict === 'due') {
-    state.line ??= await connect(op, stored!.kubeconfig);
-    next = await own(state.line, signal);
+    state.connection ??= await connect(op, stored!.kubeconfig);
+    next = await own(state.connection, signal);
   }
   if (!next) {
     // A token of the account would go where somebody else says that the API server is.
     if (record!.unconfirmed)
       throw dependencyNotReady(`the cloud has yet to say that the API server is at ${outputs.endpoint}`);
     const first = await cloudsOf(op).clouds.kubeconfig(await contextOf(op), outputs);
-    if (verdict === 'cannot') await hangUp(op);
-    state.line?.use(first.kubeconfig);
-    state.line ??= await connect(op, first.kubeconfig);
-    next = (await own(state.line, signal)) ?? first;
+    if (verdict === 'cannot') await disconnect(op);
+    state.connection?.use(first.kubeconfig);
+    state.connection ??= await connect(op, first.kubeconfig);
+    next = (await own(state.connection, signal)) ?? first;
   }
-  const renewAt = renewalOf(next, world.now());
+  const renewAt = renewalOf(next, deps.now());
   const kept: StoredKubeconfig = { ...next, ...(renewAt && { renewAt: rfc3339(renewAt) }) };
-  await world.kubeconfigs.save(wish.cluster, kept, signal);
-  state.line?.use(kept.kubeconfig);
+  await deps.kubeconfigs.save(wish.cluster, kept, signal);
+  state.connection?.use(kept.kubeconfig);
   return kept;
 }
 
 /** A kubeconfig of our own identity; undefined where who we are now may not make one, or is nobody any more. */
-async function own(line: ClusterLine, signal: AbortSignal): Promise<CloudKubeconfig | undefined> {
+async function own(connection: KubeconfigConnection, signal: AbortSignal): Promise<CloudKubeconfig | undefined> {
   try {
-    return await line.ownKubeconfig(signal);
+    return await connection.ownKubeconfig(signal);
   } catch (error) {
     if (error instanceof KubeApiError && (error.isUnauthorized || error.isForbidden)) return undefined;
     throw error;
   }
 }
 
-async function connect(op: Operation, kubeconfig: string): Promise<ClusterLine> {
-  const { world, key, signal } = op;
+async function connect(op: Operation, kubeconfig: string): Promise<KubeconfigConnection> {
+  const { deps, key, signal } = op;
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
-  let line: ClusterLine | undefined;
-  const news: LineNews = {
-    changed: () => world.changed(key, 'inside'),
+  let connection: KubeconfigConnection | undefined;
+  const news: ConnectionListener = {
+    changed: () => deps.changed(key, 'inside'),
     answers: (now) => {
-      if (line && op.state.line === line) lineChanged(op, now);
+      if (connection && op.state.connection === connection) connectionChanged(op, now);
     },
   };
   try {
-    line = await world.connect(key, kubeconfig, news, deadline);
-    return line;
+    connection = await deps.connect(key, kubeconfig, news, deadline);
+    return connection;
   } catch (error) {
     if (signal.aborted) throw error;
-    throw dependencyNotReady(`no line to the API server: ${errorText(error)}`, error);
+    throw dependencyNotReady(`no connection to the API server: ${errorText(error)}`, error);
   }
 }
 
 /** Said at once, also while another step takes minutes; the step `access` does what can be done about it. */
-function lineChanged({ world, key, state, record }: Operation, answers: boolean): void {
+function connectionChanged({ deps, key, state, record }: Operation, answers: boolean): void {
   state.access = answers
     ? { ok: true, message: WORKS }
     : { ok: false, message: `${record?.outputs?.endpoint ?? 'the API server'} does not answer` };
-  state.accessDueAt = world.now();
+  state.accessDueAt = deps.now();
   if (answers) state.failures.delete('access');
-  world.enqueue(key);
-  world.changed(key);
+  deps.enqueue(key);
+  deps.changed(key);
 }
 
-async function hangUp({ state }: Operation): Promise<void> {
-  const line = state.line;
-  state.line = undefined;
-  await line?.close();
+async function disconnect({ state }: Operation): Promise<void> {
+  const connection = state.connection;
+  state.connection = undefined;
+  await connection?.close();
 }

@@ -8,6 +8,7 @@ import { isHeld } from '../finalizer.ts';
 import { Pacer } from '../pacer.ts';
 import { operation } from '../status-writer.ts';
 import { decide, type Situation, type StepName } from './decide.ts';
+import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
 import { factsOf } from './facts-of.ts';
 import type { Operation } from './operation.ts';
@@ -17,7 +18,6 @@ import { operationType, settleFailures, situationOf } from './situation.ts';
 import { failureOf, type ManagedState, newState } from './state.ts';
 import { STEPS } from './steps.ts';
 import { isLeaving, wishHash, wishSignature } from './wish.ts';
-import type { ManagedWorld } from './world.ts';
 
 /** Progress is for people: more often than this nobody reads it, and each one is a write. */
 const PROGRESS_INTERVAL_MS = 5_000;
@@ -30,11 +30,11 @@ const OPERATIONS: readonly StepName[] = ['check', 'apply', 'destroy'];
 
 /** Makes managed clusters real: one step of one cluster at a time, minutes long, in a queue of its own. */
 export class ManagedController {
-  readonly #world: ManagedWorld;
+  readonly #deps: ManagedDependencies;
   readonly #states = new Map<string, ManagedState>();
 
-  constructor(world: ManagedWorld) {
-    this.#world = world;
+  constructor(deps: ManagedDependencies) {
+    this.#deps = deps;
   }
 
   /** Hands a wish over; an operation that runs for another one is stopped. The same wish again is no news. */
@@ -42,10 +42,10 @@ export class ManagedController {
     const known = this.#states.get(key);
     const isOver = known?.gone && !wish.leave && !wish.cluster.metadata.deletionTimestamp;
     if (!known || isOver || known.wish.cluster.metadata.uid !== wish.cluster.metadata.uid) {
-      void known?.line?.close();
+      void known?.connection?.close();
       known?.running?.abort.abort(new Error('another cluster has taken the name'));
       this.#states.set(key, newState(wish));
-      this.#world.enqueue(key);
+      this.#deps.enqueue(key);
       return;
     }
     const signature = wishSignature(wish);
@@ -54,7 +54,7 @@ export class ManagedController {
     known.signature = signature;
     if (known.running && isObsolete(known.running, this.#heldBack(key, wish)))
       known.running.abort.abort(new Error('the cluster was changed'));
-    this.#world.enqueue(key);
+    this.#deps.enqueue(key);
   }
 
   /** The cloud takes credentials that it refused, though they are the same as before: what failed because of it is tried again. */
@@ -63,13 +63,13 @@ export class ManagedController {
     if (!failures) return;
     for (const [step, { error }] of failures)
       if (error.codes?.some((code) => REFUSALS.includes(code))) failures.delete(step);
-    this.#world.enqueue(key);
+    this.#deps.enqueue(key);
   }
 
   /** What is known of the cluster with this UID; undefined: nothing was ever begun. */
   facts(key: string, uid: string | undefined): ManagedFacts | undefined {
     const state = this.#states.get(key);
-    const record = this.#world.records.get(key);
+    const record = this.#deps.records.get(key);
     const own = state?.wish.cluster.metadata.uid === uid ? state : undefined;
     return factsOf(
       own,
@@ -84,14 +84,14 @@ export class ManagedController {
     const state = this.#states.get(key);
     this.#states.delete(key);
     state?.running?.abort.abort(new Error('the cluster is no more'));
-    await state?.line?.close();
-    return this.#world.records.get(key) !== undefined;
+    await state?.connection?.close();
+    return this.#deps.records.get(key) !== undefined;
   }
 
   async stop(): Promise<void> {
-    const lines = [...this.#states.values()].flatMap((state) => state.line ?? []);
+    const connections = [...this.#states.values()].flatMap((state) => state.connection ?? []);
     this.#states.clear();
-    await Promise.all(lines.map((line) => line.close()));
+    await Promise.all(connections.map((connection) => connection.close()));
   }
 
   /** Takes one step after the other until there is none to take. */
@@ -105,17 +105,17 @@ export class ManagedController {
       const { wish: asked, signature } = state;
       // Finalizer first: without it a deletion would leave behind what is made now.
       if (!isHeld(asked.cluster)) return undefined;
-      await this.#takeUp(state, shutdown);
+      await this.#acceptRequest(state, shutdown);
       const record = this.#record(key, asked.cluster);
       const credentials = await this.#credentials(asked, shutdown);
       // Something else was wished meanwhile: nothing runs yet that could be stopped, so nothing must be begun.
       if (state.signature !== signature || this.#states.get(key) !== state) continue;
-      const now = this.#world.now();
-      const leaving = this.#world.leaving(asked.cluster);
-      const removal = dueRemoval(asked, record, leaving, state.line?.answers ? state.line : undefined);
+      const now = this.#deps.now();
+      const leaving = this.#deps.leaving(asked.cluster);
+      const removal = dueRemoval(asked, record, leaving, state.connection?.answers ? state.connection : undefined);
       const wish = heldBack(asked, record, leaving);
       const situation = situationOf(state, wish, record, credentials, removal);
-      if (settleFailures(state, situation)) this.#world.changed(key);
+      if (settleFailures(state, situation)) this.#deps.changed(key);
       const step = decide(situation, now);
       if (step.do === 'wait') {
         this.#seen(key, state);
@@ -138,7 +138,7 @@ export class ManagedController {
     shutdown: AbortSignal,
   ): Promise<void> {
     const { key, state, wish } = on;
-    const world = this.#world;
+    const deps = this.#deps;
     const abort = new AbortController();
     const signal = AbortSignal.any([shutdown, abort.signal]);
     state.running = { step, wish: situation.wish, abort };
@@ -146,7 +146,7 @@ export class ManagedController {
     const visible = step === 'apply' || step === 'destroy';
     // A run that only has the cloud say again what an earlier operator has written: until it ends, the cluster is said to be as it was.
     const confirming = step === 'apply' && on.record?.unconfirmed === true && situation.applied === situation.wish;
-    const pace = new Pacer(world.clock, PROGRESS_INTERVAL_MS, () => world.changed(key));
+    const pace = new Pacer(deps.clock, PROGRESS_INTERVAL_MS, () => deps.changed(key));
     // That it begins is told below.
     pace.told();
     if (visible) {
@@ -159,12 +159,12 @@ export class ManagedController {
       pace.soon();
     };
     try {
-      await STEPS[step]({ world, ...on, signal, progress });
+      await STEPS[step]({ deps, ...on, signal, progress });
       state.failures.delete(step);
       if (visible) {
         const description = type === 'Delete' ? 'the cluster is gone' : 'the cloud is as described';
         this.#say(state, { type, state: 'Succeeded', progress: 100, description });
-        world.record(wish.cluster, 'Normal', type === 'Create' ? 'Created' : `${type}d`, description);
+        deps.record(wish.cluster, 'Normal', type === 'Create' ? 'Created' : `${type}d`, description);
       }
     } catch (error) {
       shutdown.throwIfAborted();
@@ -173,7 +173,7 @@ export class ManagedController {
     } finally {
       pace.stop();
       state.running = undefined;
-      world.changed(key);
+      deps.changed(key);
     }
   }
 
@@ -184,15 +184,15 @@ export class ManagedController {
     type: LastOperation['type'],
     error: unknown,
   ): void {
-    const world = this.#world;
+    const deps = this.#deps;
     const before = state.failures.get(step);
-    const failure = failureOf(step, situation, error, before, world.now(), world.random());
+    const failure = failureOf(step, situation, error, before, deps.now(), deps.random());
     state.failures.set(step, failure);
     const { description } = failure.error;
-    if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') world.depleted(wish, error);
-    world.log.warn({ cluster: key, step, err: error, retryAt: failure.retryAt }, 'step failed');
+    if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') deps.depleted(wish, error);
+    deps.log.warn({ cluster: key, step, err: error, retryAt: failure.retryAt }, 'step failed');
     if (before?.error.description !== description)
-      world.record(wish.cluster, 'Warning', situation.deleting ? 'DeleteFailed' : 'ReconcileFailed', description);
+      deps.record(wish.cluster, 'Warning', situation.deleting ? 'DeleteFailed' : 'ReconcileFailed', description);
     const pending = situation.deleting || situation.applied !== situation.wish;
     if (!OPERATIONS.includes(step) || (step === 'check' && !pending)) return;
     const progress = state.operation?.type === type ? state.operation.progress : 0;
@@ -205,39 +205,39 @@ export class ManagedController {
   }
 
   #say(state: ManagedState, next: Omit<LastOperation, 'lastUpdateTime'>): void {
-    state.operation = operation(state.operation, next, this.#world.now());
+    state.operation = operation(state.operation, next, this.#deps.now());
   }
 
   #seen(key: string, state: ManagedState): void {
     const news = !state.seen || state.gone;
     state.seen = true;
-    if (news || state.running) this.#world.changed(key);
+    if (news || state.running) this.#deps.changed(key);
   }
 
   /** Somebody asked for an operation by annotation: what failed is tried again, and "reconcile" runs without a change. */
-  async #takeUp(state: ManagedState, signal: AbortSignal): Promise<void> {
+  async #acceptRequest(state: ManagedState, signal: AbortSignal): Promise<void> {
     const { annotations, resourceVersion } = state.wish.cluster.metadata;
     const asked = annotations?.[ANNOTATIONS.operation];
-    if ((asked !== 'retry' && asked !== 'reconcile') || state.takenUp === resourceVersion) return;
-    state.takenUp = resourceVersion;
+    if ((asked !== 'retry' && asked !== 'reconcile') || state.acceptedRequest === resourceVersion) return;
+    state.acceptedRequest = resourceVersion;
     state.failures.clear();
     state.forced ||= asked === 'reconcile';
-    await this.#world.takeUp(state.wish.cluster, signal);
+    await this.#deps.clearRequest(state.wish.cluster, signal);
   }
 
   #heldBack(key: string, wish: ManagedWish): ManagedWish {
-    return heldBack(wish, this.#record(key, wish.cluster), this.#world.leaving(wish.cluster));
+    return heldBack(wish, this.#record(key, wish.cluster), this.#deps.leaving(wish.cluster));
   }
 
   #record(key: string, cluster: WorkerCluster): ManagedRecord | undefined {
-    const record = this.#world.records.get(key);
+    const record = this.#deps.records.get(key);
     return record?.owner.uid === cluster.metadata.uid ? record : undefined;
   }
 
   async #credentials({ cluster, profile }: ManagedWish, signal: AbortSignal): Promise<Credentials | Error> {
     if (!profile) return new Error('without its CloudProfile nobody knows which credentials');
     try {
-      return await this.#world.credentials(cluster, profile, signal);
+      return await this.#deps.credentials(cluster, profile, signal);
     } catch (error) {
       signal.throwIfAborted();
       return error instanceof Error ? error : new Error(errorText(error));

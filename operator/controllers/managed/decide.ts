@@ -36,9 +36,9 @@ export interface Situation {
     readonly mend: boolean;
   };
   readonly access: {
-    /** Whether there is a line to the API server. */
+    /** Whether there is a connection to the API server. */
     readonly open: boolean;
-    /** When the kubeconfig should be renewed, or the line looked at; absent: at once. */
+    /** When the kubeconfig should be renewed, or the connection looked at; absent: at once. */
     readonly dueAt: Date | undefined;
   };
   /**

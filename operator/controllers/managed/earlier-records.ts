@@ -11,14 +11,14 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../kube/log.ts';
 import { isReceipt, receiptIn } from '../../kube/receipt.ts';
 import { SECRETS, type Secret } from '../../kube/resources.ts';
+import type { ManagedDependencies } from './dependencies.ts';
 import { clusterOfRecord, type ManagedRecord, RECORD_SELECTOR, RECORD_TYPE } from './record.ts';
 import { adoptionOf, clusterIn, ownerOf } from './wish.ts';
-import type { ManagedWorld } from './world.ts';
 
 /** Records lay in the namespace of their cluster, in `<cluster>-cloud`: there a tenant can write one as well. */
 const SUFFIX = '-cloud';
 
-export interface EarlierRecordsWorld extends Pick<ManagedWorld, 'garden' | 'records' | 'record'> {
+export interface EarlierRecordsDependencies extends Pick<ManagedDependencies, 'garden' | 'records' | 'record'> {
   readonly client: Pick<KubeClient, 'list' | 'delete'>;
   /** Where records lie now. */
   readonly namespace: string;
@@ -31,22 +31,22 @@ export interface EarlierRecordsWorld extends Pick<ManagedWorld, 'garden' | 'reco
  * Moves records from where they lay into the operator's namespace. To be called before any cluster is worked on; what appears in the old
  * place later nobody reads. What does not fit its cluster stays there, and is reported.
  */
-export async function moveEarlierRecords(world: EarlierRecordsWorld, signal: AbortSignal): Promise<void> {
-  const { items } = await world.client.list<Secret>(SECRETS, { labelSelector: RECORD_SELECTOR, signal });
+export async function moveEarlierRecords(deps: EarlierRecordsDependencies, signal: AbortSignal): Promise<void> {
+  const { items } = await deps.client.list<Secret>(SECRETS, { labelSelector: RECORD_SELECTOR, signal });
   for (const secret of items) {
     const { name, namespace = '', uid } = secret.metadata;
     const labels = { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.cloudRecord };
     if (!isReceipt(secret, { labels, type: RECORD_TYPE }) || !name.endsWith(SUFFIX)) continue;
-    const found = earlierRecord(world, `${namespace}/${name.slice(0, -SUFFIX.length)}`, receiptIn(secret));
+    const found = earlierRecord(deps, `${namespace}/${name.slice(0, -SUFFIX.length)}`, receiptIn(secret));
     if (typeof found === 'string') {
       const message = `this record of a managed cluster is not believed: ${found}; nothing is done by it. If it is not yours, delete it`;
-      world.log.warn({ secret: `${namespace}/${name}` }, message);
-      world.record(secret, 'Warning', 'RecordNotBelieved', message);
+      deps.log.warn({ secret: `${namespace}/${name}` }, message);
+      deps.record(secret, 'Warning', 'RecordNotBelieved', message);
       continue;
     }
     // A record that is in its place already is newer.
-    if (!world.records.get(clusterOfRecord(found))) await world.records.save(found, signal);
-    await world.client.delete(SECRETS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
+    if (!deps.records.get(clusterOfRecord(found))) await deps.records.save(found, signal);
+    await deps.client.delete(SECRETS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
   }
 }
 
@@ -90,7 +90,11 @@ const written = z.object({
  * @param key `namespace/name` of the cluster that it lies beside
  */
 export function earlierRecord(
-  { garden, cluster: clusterAt, profile: profileAt }: Pick<EarlierRecordsWorld, 'garden' | 'cluster' | 'profile'>,
+  {
+    garden,
+    cluster: clusterAt,
+    profile: profileAt,
+  }: Pick<EarlierRecordsDependencies, 'garden' | 'cluster' | 'profile'>,
   key: string,
   content: unknown,
 ): ManagedRecord | string {

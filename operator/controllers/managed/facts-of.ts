@@ -38,7 +38,7 @@ export function factsOf(
       doomed: [...(own.removing?.nodes ?? []).map(({ uid }) => uid), ...(own.removed ?? [])],
     }),
     access: state?.access,
-    inside: state?.line?.answers ? { nodes: state.line.nodes, pods: state.line.pods } : undefined,
+    inside: state?.connection?.answers ? { nodes: state.connection.nodes, pods: state.connection.pods } : undefined,
     drift: own?.lookedAt === undefined ? undefined : (own.drift ?? []),
   };
 }

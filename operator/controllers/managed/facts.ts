@@ -54,7 +54,7 @@ export interface ManagedFacts {
   readonly doomed?: readonly string[];
   /** Whether the kubeconfig was seen to work; absent: there is none yet. */
   readonly access: { readonly ok: boolean; readonly message: string } | undefined;
-  /** Absent while there is no line to the API server: then nothing is known about nodes. */
+  /** Absent while there is no connection to the API server: then nothing is known about nodes. */
   readonly inside: { readonly nodes: readonly Node[]; readonly pods: readonly Pod[] } | undefined;
   /** What others changed in the cloud; absent: not looked yet. */
   readonly drift: readonly Change[] | undefined;

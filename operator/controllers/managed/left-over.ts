@@ -7,11 +7,11 @@ import { errorText } from '../../api/errors.ts';
 import { API_VERSION } from '../../api/group.ts';
 import { checkedRegion } from '../../api/region.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedRecord } from './record.ts';
-import type { ManagedWorld } from './world.ts';
 
-export interface LeftOverWorld
-  extends Pick<ManagedWorld, 'garden' | 'log' | 'now' | 'records' | 'stateBackend' | 'record'> {
+export interface LeftOverDependencies
+  extends Pick<ManagedDependencies, 'garden' | 'log' | 'now' | 'records' | 'stateBackend' | 'record'> {
   profile(name: string): CloudProfile | undefined;
   clouds(profile: CloudProfile): ManagedClusters | undefined;
   credentialsIn(use: CredentialsUse, signal: AbortSignal): Promise<Credentials>;
@@ -26,7 +26,7 @@ const AGAIN_MS = 6 * 3600_000;
  * @param record what is remembered of the cluster, which is no more
  */
 export async function reportLeftOver(
-  world: LeftOverWorld,
+  deps: LeftOverDependencies,
   key: string,
   record: ManagedRecord,
   signal: AbortSignal,
@@ -35,45 +35,45 @@ export async function reportLeftOver(
   let left: Orphan[] | undefined;
   let why = 'the provider cannot list it';
   try {
-    left = await leftOf(world, key, record, signal);
+    left = await leftOf(deps, key, record, signal);
   } catch (error) {
     signal.throwIfAborted();
     why = errorText(error);
   }
   if (left?.length === 0) {
-    await world.records.remove(key, signal);
-    world.log.info({ cluster: key }, `${what}: nothing is left in the cloud`);
+    await deps.records.remove(key, signal);
+    deps.log.info({ cluster: key }, `${what}: nothing is left in the cloud`);
     return undefined;
   }
   const message = leftBehind(what, record.account, record.owner, left ?? why);
-  world.log.warn({ cluster: key, left: left?.length }, message);
-  world.record(regarding(key, record), 'Warning', 'LeftBehind', message);
+  deps.log.warn({ cluster: key, left: left?.length }, message);
+  deps.record(regarding(key, record), 'Warning', 'LeftBehind', message);
   return { requeueAfterMs: AGAIN_MS };
 }
 
 /** undefined: the provider cannot tell. */
 async function leftOf(
-  world: LeftOverWorld,
+  deps: LeftOverDependencies,
   key: string,
   record: ManagedRecord,
   signal: AbortSignal,
 ): Promise<Orphan[] | undefined> {
   const [namespace = ''] = key.split('/');
-  const profile = world.profile(record.profile);
-  const clouds = profile && world.clouds(profile);
+  const profile = deps.profile(record.profile);
+  const clouds = profile && deps.clouds(profile);
   if (!profile || !clouds?.tagged) return undefined;
   // Never those of another namespace, whatever is written down: its tenant did not lend them.
-  const credentials = await world.credentialsIn({ ...record.credentials, namespace }, signal);
+  const credentials = await deps.credentialsIn({ ...record.credentials, namespace }, signal);
   const ctx: Omit<CloudContext, 'owner'> = {
     account: { id: record.account, credentials: credentials.values },
     region: checkedRegion(record.cluster.region),
     profile,
-    state: await world.stateBackend(profile, signal),
-    log: world.log,
+    state: await deps.stateBackend(profile, signal),
+    log: deps.log,
     signal,
-    now: () => world.now(),
+    now: () => deps.now(),
   };
-  return orphansOf({ garden: world.garden, uid: record.owner.uid }, clouds, ctx);
+  return orphansOf({ garden: deps.garden, uid: record.owner.uid }, clouds, ctx);
 }
 
 /** The cluster itself is gone: what is said is about what it was. */

@@ -3,15 +3,15 @@ import { accountKeyOf, type Credentials } from '../../accounts/credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
 import { checkedRegion } from '../../api/region.ts';
+import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedRecord, Removing } from './record.ts';
 import type { ManagedState } from './state.ts';
 import { ownerOf, unknownCluster } from './wish.ts';
-import type { ManagedWorld } from './world.ts';
 
 /** One step, with all that it works on. */
 export interface Operation {
-  readonly world: ManagedWorld;
+  readonly deps: ManagedDependencies;
   readonly key: string;
   readonly state: ManagedState;
   /** As it was when the step was begun. */
@@ -42,22 +42,22 @@ export function cloudsOf({ wish: { clouds, profile, cluster } }: Pick<Operation,
 
 /** What every call to the cloud is told. */
 export async function contextOf(op: Operation): Promise<CloudContext> {
-  const { world, wish, record, state, credentials, signal } = op;
+  const { deps, wish, record, state, credentials, signal } = op;
   if (credentials instanceof Error) throw credentials;
   const { profile } = cloudsOf(op);
   const { use } = credentials;
   return {
-    owner: ownerOf(wish.cluster, world.garden),
+    owner: ownerOf(wish.cluster, deps.garden),
     account: {
       id: state.accepted?.account ?? record?.account ?? accountKeyOf(use),
       credentials: credentials.values,
     },
     region: checkedRegion((record?.cluster ?? wish.desired ?? unknownCluster(wish)).region),
     profile,
-    state: await world.stateBackend(profile, signal),
-    log: world.log,
+    state: await deps.stateBackend(profile, signal),
+    log: deps.log,
     signal,
-    now: () => world.now(),
+    now: () => deps.now(),
     onProgress: (progress) => op.progress(progress),
   };
 }

@@ -38,7 +38,7 @@ export function situationOf(
       found: (record?.drift?.length ?? 0) > 0,
       mend: cluster.spec.drift?.policy === 'Mend',
     },
-    access: { open: state.line !== undefined, dueAt: state.accessDueAt },
+    access: { open: state.connection !== undefined, dueAt: state.accessDueAt },
     ...(removal && {
       removal: removal === 'waits' ? removal : { of: removalKey(removal), begun: record?.removing !== undefined },
     }),

@@ -1,7 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
-import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
+import type { KubeconfigConnection } from '../../clusters/kubeconfig-cluster.ts';
 import { backoff } from '../backoff.ts';
 import { attempt, type Failure, type Situation, type StepName } from './decide.ts';
 import type { ManagedWish } from './facts.ts';
@@ -25,11 +25,11 @@ export interface ManagedState {
   accepted: { readonly credentials: string; readonly account: string } | undefined;
   forced: boolean;
   /** Resource version of the cluster whose request for an operation was taken up. */
-  takenUp: string | undefined;
+  acceptedRequest: string | undefined;
   /** Whether there was a look at everything since the start. */
   seen: boolean;
   gone: boolean;
-  line: ClusterLine | undefined;
+  connection: KubeconfigConnection | undefined;
   access: { readonly ok: boolean; readonly message: string } | undefined;
   /** When access is looked at again, or renewed. */
   accessDueAt: Date | undefined;
@@ -44,10 +44,10 @@ export const newState = (wish: ManagedWish): ManagedState => ({
   failures: new Map(),
   accepted: undefined,
   forced: false,
-  takenUp: undefined,
+  acceptedRequest: undefined,
   seen: false,
   gone: false,
-  line: undefined,
+  connection: undefined,
   access: undefined,
   accessDueAt: undefined,
 });

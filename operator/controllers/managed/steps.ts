@@ -23,10 +23,10 @@ export const STEPS: Readonly<Record<StepName, (op: Operation) => Promise<void>>>
 
 /** Who the credentials are, before anything is made with them. */
 async function check(op: Operation): Promise<void> {
-  const { world, wish, record, state, credentials } = op;
+  const { deps, wish, record, state, credentials } = op;
   if (credentials instanceof Error) throw credentials;
   const ctx = await contextOf(op);
-  const account = await world.checkAccount(wish, ctx, credentials.version).catch((error: unknown) => {
+  const account = await deps.checkAccount(wish, ctx, credentials.version).catch((error: unknown) => {
     throw namingIdentity(error, credentials.use);
   });
   const source = sourceOf(credentials.use);
@@ -47,82 +47,82 @@ async function check(op: Operation): Promise<void> {
 
 /** Nodes that were drained go, and no others. */
 async function remove(op: Operation): Promise<void> {
-  const { world, wish, record: before, removal, state } = op;
+  const { deps, wish, record: before, removal, state } = op;
   const { clouds } = cloudsOf(op);
   const { pool, nodes } = removal!;
   const record: ManagedRecord = { ...before!, removing: removal! };
   // Whoever comes after a crash must ask for the same nodes, whatever was decided meanwhile.
-  if (!before!.removing) await world.records.save(record, op.signal);
+  if (!before!.removing) await deps.records.save(record, op.signal);
   const left = await clouds.removeNodes!(await contextOf(op), record.outputs!, pool, nodes);
-  const there = new Set(state.line?.nodes.map(({ metadata }) => metadata.uid ?? ''));
+  const there = new Set(state.connection?.nodes.map(({ metadata }) => metadata.uid ?? ''));
   // Not to be cut short: what has gone must be known.
-  await world.records.save(afterRemoval(record, left, there));
+  await deps.records.save(afterRemoval(record, left, there));
   if (left.refused) throw left.refused;
   const names = nodes.map(({ name }) => name).join(', ');
-  world.record(wish.cluster, 'Normal', 'NodesRemoved', `pool ${pool}: removed ${names}; ${left.size} nodes stay`);
+  deps.record(wish.cluster, 'Normal', 'NodesRemoved', `pool ${pool}: removed ${names}; ${left.size} nodes stay`);
 }
 
 async function apply(op: Operation): Promise<void> {
-  const { world, wish, record: before, state, credentials } = op;
+  const { deps, wish, record: before, state, credentials } = op;
   const { clouds, profile } = cloudsOf(op);
   if (credentials instanceof Error) throw credentials;
   const cluster = placed(wish.desired!, before?.cluster);
   const record: ManagedRecord = {
     ...before,
-    owner: ownerOf(wish.cluster, world.garden),
+    owner: ownerOf(wish.cluster, deps.garden),
     profile: profile.metadata.name,
     account: state.accepted!.account,
     credentials: credentials.use,
     cluster,
   };
   // Whoever comes after a crash must know that there may be something.
-  await world.records.save(record, op.signal);
-  world.changed(op.key);
+  await deps.records.save(record, op.signal);
+  deps.changed(op.key);
   const mend = state.forced || wish.cluster.spec.drift?.policy === 'Mend';
   const refresh = before?.applied !== undefined && mend;
   const ctx = { ...(await contextOf({ ...op, record })), refresh };
   // Before something of others is touched for the first time, too: it is told what that will be.
   if (before?.applied || cluster.adopt) {
     record.planned = await clouds.preview(ctx, cluster);
-    world.record(wish.cluster, 'Normal', 'Planned', changesText(record.planned));
-    await world.records.save(record, op.signal);
+    deps.record(wish.cluster, 'Normal', 'Planned', changesText(record.planned));
+    await deps.records.save(record, op.signal);
   }
   const outputs = await clouds.apply(ctx, cluster);
   state.forced = false;
   // Not to be cut short: what was made must be known.
   const { unconfirmed: _, left: _applied, ...known } = record;
-  await world.records.save({
+  await deps.records.save({
     ...known,
     applied: wishHash(wish)!,
     outputs,
     // Without a look at the cloud, what others changed there is still as it was.
-    ...(refresh || !before?.lookedAt ? { drift: [], lookedAt: rfc3339(world.now()) } : {}),
+    ...(refresh || !before?.lookedAt ? { drift: [], lookedAt: rfc3339(deps.now()) } : {}),
   });
 }
 
 /** What was changed by others since. */
 async function look(op: Operation): Promise<void> {
-  const { world, wish, record } = op;
+  const { deps, wish, record } = op;
   const { clouds } = cloudsOf(op);
   const drift = await clouds.drift(await contextOf(op), record!.cluster);
   if (drift.length > 0 && JSON.stringify(drift) !== JSON.stringify(record!.drift))
-    world.record(wish.cluster, 'Warning', 'Drifted', `changed by others; to mend it: ${changesText(drift)}`);
-  await world.records.save({ ...record!, drift, lookedAt: rfc3339(world.now()) });
+    deps.record(wish.cluster, 'Warning', 'Drifted', `changed by others; to mend it: ${changesText(drift)}`);
+  await deps.records.save({ ...record!, drift, lookedAt: rfc3339(deps.now()) });
 }
 
 async function destroy(op: Operation): Promise<void> {
-  const { world, wish, record, state } = op;
+  const { deps, wish, record, state } = op;
   const { clouds } = cloudsOf(op);
-  const line = state.line;
-  state.line = undefined;
+  const connection = state.connection;
+  state.connection = undefined;
   state.access = undefined;
-  await line?.close();
-  await world.kubeconfigs.remove(wish.cluster, op.signal);
+  await connection?.close();
+  await deps.kubeconfigs.remove(wish.cluster, op.signal);
   const adopt = adoptionOf(wish.cluster.spec);
   const known = record?.cluster ?? unknownCluster(wish);
   // What becomes of a cluster that was taken over is what is said now, not what was said when it was last applied.
   await clouds.destroy(await contextOf(op), adopt ? { ...known, adopt } : known);
-  await world.records.remove(keyOf(wish.cluster));
+  await deps.records.remove(keyOf(wish.cluster));
   state.gone = true;
 }
 

@@ -17,7 +17,7 @@ import type { Log } from '../../kube/log.ts';
 import { clusterIn } from './wish.ts';
 
 /** What a sweep works with. */
-export interface SweepWorld {
+export interface SweepDependencies {
   /** UID of the garden's namespace kube-system. */
   readonly garden: string;
   readonly client: KubeClient;
@@ -58,7 +58,7 @@ export interface Sweep {
 
 /** Lists what bears our tags but belongs to no cluster. Changes nothing. */
 export async function findOrphans(
-  world: SweepWorld,
+  deps: SweepDependencies,
   accounts: readonly SweepAccount[],
   signal: AbortSignal,
 ): Promise<Sweep> {
@@ -67,14 +67,14 @@ export async function findOrphans(
   for (const by of accounts) {
     for (const region of by.regions) {
       try {
-        seen.push({ by, tagged: (await by.clouds.tagged?.(await context(world, by, region, signal))) ?? [] });
+        seen.push({ by, tagged: (await by.clouds.tagged?.(await context(deps, by, region, signal))) ?? [] });
       } catch (error) {
         signal.throwIfAborted();
         gaps.push(`${by.profile.metadata.name} ${region} with ${sourceOf(by.credentials.use)}: ${errorText(error)}`);
       }
     }
     try {
-      const claimed = (await by.dns?.claimed(dnsContext(world, by, signal))) ?? [];
+      const claimed = (await by.dns?.claimed(dnsContext(deps, by, signal))) ?? [];
       const tagged = claimed.map(({ name, owner }) => ({ id: name, type: RECORD, region: GLOBAL, owner }));
       seen.push({ by, tagged });
     } catch (error) {
@@ -83,10 +83,10 @@ export async function findOrphans(
     }
   }
   // After what is in the clouds, so that what was made meanwhile finds its owner.
-  const known = await world.owners(signal);
+  const known = await deps.owners(signal);
   const found = new Map<string, FoundOrphan>();
   for (const { by, tagged } of seen) {
-    for (const orphan of orphans(tagged, known, world.garden, world.now(), by.profile)) {
+    for (const orphan of orphans(tagged, known, deps.garden, deps.now(), by.profile)) {
       // Two Secrets may lead to one account.
       const key = `${by.profile.spec.type}/${orphan.region}/${orphan.id}`;
       if (!found.has(key)) found.set(key, { ...orphan, by });
@@ -105,7 +105,7 @@ export interface Unremoved {
 
 /** Takes away what was found, owner by owner. An owner that has come back since is left alone. */
 export async function removeOrphans(
-  world: SweepWorld,
+  deps: SweepDependencies,
   found: readonly FoundOrphan[],
   signal: AbortSignal,
   told: (owner: Owner) => void = () => {},
@@ -115,12 +115,12 @@ export async function removeOrphans(
     const { by } = orphaned[0]!;
     for (const owner of orphanedOwners(orphaned)) {
       for (const region of regionsOf(owner, orphaned)) {
-        const known = await world.owners(signal);
+        const known = await deps.owners(signal);
         if (known.some((one) => isOf(one, owner))) continue;
         told(owner);
         try {
-          const ctx = { ...(await context(world, by, region, signal)), owner: { ...owner, garden: world.garden } };
-          const described = world.described(owner);
+          const ctx = { ...(await context(deps, by, region, signal)), owner: { ...owner, garden: deps.garden } };
+          const described = deps.described(owner);
           const place = described ?? clusterIn(region, by.profile);
           if (described || !by.clouds.destroyLeftOvers) await by.clouds.destroy(ctx, place);
           else await by.clouds.destroyLeftOvers(ctx, place);
@@ -132,7 +132,7 @@ export async function removeOrphans(
       }
     }
   }
-  return [...failures, ...(await removeRecords(world, found, signal))];
+  return [...failures, ...(await removeRecords(deps, found, signal))];
 }
 
 /**
@@ -164,7 +164,7 @@ function regionsOf({ uid }: Owner, orphaned: readonly FoundOrphan[]): string[] {
 
 /** The same for records, one by one: whose one is, is asked of its zone again. */
 async function removeRecords(
-  world: SweepWorld,
+  deps: SweepDependencies,
   found: readonly FoundOrphan[],
   signal: AbortSignal,
 ): Promise<Unremoved[]> {
@@ -172,12 +172,12 @@ async function removeRecords(
   const records = found.filter(({ type }) => type === RECORD);
   for (const [by, theirs] of Map.groupBy(records, (one) => one.by)) {
     try {
-      const ctx = dnsContext(world, by, signal);
+      const ctx = dnsContext(deps, by, signal);
       const names = new Set(theirs.map(({ id }) => id));
       const claimed = (await by.dns!.claimed(ctx)).filter(({ name }) => names.has(name));
-      const known = new Set((await world.owners(signal)).map(({ namespace, name }) => `${namespace}/${name}`));
+      const known = new Set((await deps.owners(signal)).map(({ namespace, name }) => `${namespace}/${name}`));
       for (const { zone, name, owner } of claimed) {
-        if (owner.garden !== world.garden || known.has(`${owner.namespace}/${owner.name}`)) continue;
+        if (owner.garden !== deps.garden || known.has(`${owner.namespace}/${owner.name}`)) continue;
         await by.dns!.remove({ ...ctx, owner }, zone, name);
       }
     } catch (error) {
@@ -189,24 +189,24 @@ async function removeRecords(
 }
 
 const dnsContext = (
-  world: SweepWorld,
+  deps: SweepDependencies,
   { profile, credentials: { use, values }, regions }: SweepAccount,
   signal: AbortSignal,
 ): Omit<DNSContext, 'owner'> => ({
   account: { id: accountKeyOf(use), credentials: values },
-  objects: { client: world.client, namespace: use.namespace },
+  objects: { client: deps.client, namespace: use.namespace },
   profile,
   region: profile.spec.defaults?.region ?? regions[0] ?? 'us-east-1',
-  log: world.log,
+  log: deps.log,
   signal,
-  now: () => world.now(),
+  now: () => deps.now(),
 });
 
 const keyOf = ({ profile, credentials: { use } }: SweepAccount): string =>
   `${profile.metadata.name}/${accountKeyOf(use)}`;
 
 async function context(
-  world: SweepWorld,
+  deps: SweepDependencies,
   { profile, credentials }: SweepAccount,
   region: string,
   signal: AbortSignal,
@@ -215,9 +215,9 @@ async function context(
     account: { id: accountKeyOf(credentials.use), credentials: credentials.values },
     region,
     profile,
-    state: await world.stateBackend(profile, signal),
-    log: world.log,
+    state: await deps.stateBackend(profile, signal),
+    log: deps.log,
     signal,
-    now: () => world.now(),
+    now: () => deps.now(),
   };
 }

@@ -7,8 +7,8 @@ import type { Credentials } from '../credentials/wiring.ts';
 import { noteShortages } from '../shortages.ts';
 import { ManagedController } from './controller.ts';
 import { moveEarlierRecords } from './earlier-records.ts';
-import { gardenWorld } from './garden-world.ts';
-import { type LeftOverWorld, reportLeftOver } from './left-over.ts';
+import { gardenDependencies } from './garden-dependencies.ts';
+import { type LeftOverDependencies, reportLeftOver } from './left-over.ts';
 import { clusterOfRecord, managedReceipts, RECORD_SELECTOR, recordIn } from './record.ts';
 
 /** The controller of managed clusters, wired. */
@@ -34,7 +34,7 @@ export function wireManaged(
   // Only where no tenant writes.
   const recordSecrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECORD_SELECTOR, namespace });
   const records = managedReceipts(garden, namespace, recordSecrets);
-  const world = gardenWorld(
+  const deps = gardenDependencies(
     { ...core, ...accounts, records, recordSecrets },
     {
       enqueue: (key) => queue.add(key),
@@ -45,9 +45,9 @@ export function wireManaged(
       },
     },
   );
-  const managed = new ManagedController(world);
-  const leftOverWorld: LeftOverWorld = {
-    ...world,
+  const managed = new ManagedController(deps);
+  const leftOverDependencies: LeftOverDependencies = {
+    ...deps,
     profile: (name) => profiles.get(name),
     clouds: (profile) => core.provider(profile, true)?.managed,
     credentialsIn: (use, stop) => usedCredentials(accounts, use, stop),
@@ -58,7 +58,9 @@ export function wireManaged(
     if (event.type === 'deleted' && (await managed.forget(key))) queue.add(key);
   };
   clusters.onChange((event) => {
-    clusterChanged(event).catch((error: unknown) => log.warn({ err: error }, 'a line to a cluster did not close'));
+    clusterChanged(event).catch((error: unknown) =>
+      log.warn({ err: error }, 'a connection to a cluster did not close'),
+    );
   });
   onChange((of) => {
     for (const cluster of clusters.list())
@@ -77,7 +79,7 @@ export function wireManaged(
           namespace,
           log,
           record,
-          records: world.records,
+          records: deps.records,
           cluster: (key) => clusters.get(key),
           profile: (name) => profiles.get(name),
         },
@@ -96,8 +98,8 @@ export function wireManaged(
         concurrency: CLUSTERS_AT_ONCE,
         timeoutMs: OPERATION_LIMIT_MS,
         async reconcile(key, stop) {
-          const left = clusters.get(key) ? undefined : world.records.get(key);
-          return left ? reportLeftOver(leftOverWorld, key, left, stop) : managed.reconcile(key, stop);
+          const left = clusters.get(key) ? undefined : deps.records.get(key);
+          return left ? reportLeftOver(leftOverDependencies, key, left, stop) : managed.reconcile(key, stop);
         },
       },
     ],

@@ -20,7 +20,7 @@ import {
   type Secret,
   WORKERCLUSTERS,
 } from '../../kube/resources.ts';
-import { HubLines } from './hub-lines.ts';
+import { HubConnections } from './hub-connections.ts';
 import { type GardenKnows, type LeftOver, leftOvers, type Sighting } from './left-overs.ts';
 import { recordsIn } from './record.ts';
 
@@ -49,14 +49,14 @@ export interface Audit {
 export class HubAudit {
   readonly #garden: KubeClient;
   readonly #namespace: string;
-  readonly #lines: HubLines;
+  readonly #connections: HubConnections;
   #clients: KubeClient[] = [];
 
   /** @param namespace the operator's, where kubeconfigs of hubs and the records of memberships are */
   constructor(garden: KubeClient, namespace: string) {
     this.#garden = garden;
     this.#namespace = namespace;
-    this.#lines = new HubLines(garden, namespace, silent, () => {});
+    this.#connections = new HubConnections(garden, namespace, silent, () => {});
   }
 
   async look(signal: AbortSignal): Promise<Audit> {
@@ -84,7 +84,7 @@ export class HubAudit {
   }
 
   async close(): Promise<void> {
-    await this.#lines.closeAll();
+    await this.#connections.closeAll();
     await Promise.all(this.#clients.splice(0).map((client) => client.close()));
   }
 
@@ -99,7 +99,7 @@ export class HubAudit {
     for (const { metadata, spec, status } of hubs) {
       try {
         const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
-        const { identity, client } = await this.#lines.open(metadata.name, spec, status?.clusterIdentity, within);
+        const { identity, client } = await this.#connections.open(metadata.name, spec, status?.clusterIdentity, within);
         add(identity, client, metadata.name);
       } catch (error) {
         signal.throwIfAborted();

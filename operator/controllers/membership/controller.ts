@@ -7,7 +7,8 @@ import { isNotFound } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { spread } from '../spread.ts';
-import { whyNoLine } from './dialing.ts';
+import type { MembershipDependencies } from './dependencies.ts';
+import { whyUnreachable } from './dialing.ts';
 import { clusterOf } from './holds.ts';
 import { hubEndpoint, type JoinOutcome, join } from './join.ts';
 import { leaveHub } from './leave-hub.ts';
@@ -17,7 +18,6 @@ import { labelsOf } from './member-labels.ts';
 import type { MembershipRecord } from './record.ts';
 import { newlyDone, OBSERVED, parkedConditions, stepConditions, type Told, toldOfOthers } from './status.ts';
 import { carried, tell, tellFailure } from './tell.ts';
-import type { MembershipWorld } from './world.ts';
 
 const RENEW_AGAIN_MS = 60_000;
 /** What nobody hears of (in the member, and kinds of the hub that are not watched) is looked at as often. It costs reads, and no write. */
@@ -38,14 +38,14 @@ const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
 
 /** Joins clusters to hubs and has them leave: observe, plan, act for one Membership at a time. */
 export class MembershipController {
-  readonly #world: MembershipWorld;
+  readonly #deps: MembershipDependencies;
   /** What a membership rested on when all was as it should be, by its UID: as long as nothing of it changes nobody is asked. */
   readonly #settled = new Map<string, { readonly rests: unknown; readonly until: number }>();
   /** The last look at each, by its UID: one during which something changed in the hub says nothing of what is there now. */
   readonly #looks = new Map<string, { isOld: boolean }>();
 
-  constructor(world: MembershipWorld) {
-    this.#world = world;
+  constructor(deps: MembershipDependencies) {
+    this.#deps = deps;
   }
 
   /** Something that belongs to the membership has changed in the hub. */
@@ -56,18 +56,18 @@ export class MembershipController {
   }
 
   async reconcile(key: string, signal: AbortSignal): Promise<Next> {
-    const world = this.#world;
-    const membership = world.memberships.get(key);
+    const deps = this.#deps;
+    const membership = deps.memberships.get(key);
     if (!membership) return {};
-    const cluster = world.clusters.get(clusterOf(membership));
+    const cluster = deps.clusters.get(clusterOf(membership));
     if (membership.metadata.deletionTimestamp) {
       this.#settled.delete(membership.metadata.uid ?? '');
       this.#looks.delete(membership.metadata.uid ?? '');
-      return leaveHub(world, membership, cluster, signal);
+      return leaveHub(deps, membership, cluster, signal);
     }
     if (!cluster || cluster.metadata.deletionTimestamp) {
       const { name, namespace, uid } = membership.metadata;
-      await world.garden
+      await deps.garden
         .delete(MEMBERSHIPS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
         .catch((error: unknown) => {
           if (!isNotFound(error)) throw error;
@@ -78,10 +78,10 @@ export class MembershipController {
   }
 
   async #join(membership: Membership, cluster: WorkerCluster, signal: AbortSignal): Promise<Next> {
-    const world = this.#world;
+    const deps = this.#deps;
     const { hub: hubName } = membership.spec;
-    const hub = world.hubs.get(hubName);
-    const open = world.openClusters.get(clusterOf(membership));
+    const hub = deps.hubs.get(hubName);
+    const open = deps.openClusters.get(clusterOf(membership));
     const before = membership.status;
     const isIn = before?.state === 'Joined' || before?.state === 'Asleep';
     const isObserved = findCondition(before?.conditions, OBSERVED) !== undefined;
@@ -89,13 +89,13 @@ export class MembershipController {
     const hubReady = findCondition(hub?.status?.conditions, 'Ready');
     const notUsable = whyNotUsable(cluster, open);
     // The first word about a cluster that is still being made would be a write for each, and say nothing that it does not say itself.
-    if (notUsable && !before && !world.records.get(keyOf(membership))) return {};
+    if (notUsable && !before && !deps.records.get(keyOf(membership))) return {};
     const problem = !hub
       ? `Hub ${hubName} does not exist`
       : hubReady?.status !== 'True'
         ? `Hub ${hubName} cannot take clusters now: ${hubReady?.message ?? 'it was not looked at yet'}`
         : undefined;
-    // Its line is not open yet after a start of the operator: nothing has changed for all that is known.
+    // Its connection is not open yet after a start of the operator: nothing has changed for all that is known.
     if (isIn && !open && !isSilent(cluster)) return {};
     // What others made is theirs to look after while the cluster is silent.
     if (isObserved && !answers(cluster, open)) return {};
@@ -105,7 +105,7 @@ export class MembershipController {
         say('HubUsable', !problem, problem ? 'NotUsable' : 'Usable', problem ?? `Hub ${hubName} takes clusters`),
       ];
       await tell(
-        world,
+        deps,
         membership,
         { state: isIn ? before.state! : 'Pending', waiting: problem ?? notUsable!, conditions },
         signal,
@@ -113,7 +113,7 @@ export class MembershipController {
       return {};
     }
     const rests = {
-      cluster: labelsOf(cluster, hub!.spec, { open, profile: world.profiles.get(profileNameOf(cluster)) }),
+      cluster: labelsOf(cluster, hub!.spec, { open, profile: deps.profiles.get(profileNameOf(cluster)) }),
       ranges: cluster.status?.networking,
       nodes: shapeOf(open),
       hub: hub!.metadata.generation,
@@ -121,16 +121,16 @@ export class MembershipController {
       sleep: [isAsleep(cluster), isEmptied(cluster), notUsable],
       before,
     };
-    const renewal = renewalOf(world.records.get(keyOf(membership)), world.now());
+    const renewal = renewalOf(deps.records.get(keyOf(membership)), deps.now());
     const uid = membership.metadata.uid ?? '';
     const settled = this.#settled.get(uid);
-    if (isIn && settled && !renewal.isDue && isDeepStrictEqual(settled.rests, rests) && settled.until > +world.now())
-      return sooner(renewal.next, settled.until - +world.now());
+    if (isIn && settled && !renewal.isDue && isDeepStrictEqual(settled.rests, rests) && settled.until > +deps.now())
+      return sooner(renewal.next, settled.until - +deps.now());
     this.#settled.delete(uid);
     const thisLook = { isOld: false };
     this.#looks.set(uid, thisLook);
-    const { client, identity } = await world.lines.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
-    const noLine = whyNoLine(
+    const { client, identity } = await deps.connections.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
+    const noLine = whyUnreachable(
       type!.dials(hub!.spec),
       { who: `Hub ${hubName}`, at: hubEndpoint({ client, identity }, hub!.spec) },
       { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub!.spec, cluster.metadata, open) },
@@ -138,7 +138,7 @@ export class MembershipController {
     if (noLine) {
       const conditions = [...carried(membership), say('LinePossible', false, 'CannotReach', noLine)];
       const told: Told = { state: before?.state ?? 'Pending', waiting: noLine, conditions, codes: [CONFIGURATION] };
-      await tell(world, membership, told, signal);
+      await tell(deps, membership, told, signal);
       return { requeueAfterMs: RENEW_AGAIN_MS };
     }
     const scene = {
@@ -146,7 +146,7 @@ export class MembershipController {
       hub: hub!,
       type: type!,
       cluster,
-      line: { client, identity },
+      connection: { client, identity },
       open,
       answers: answers(cluster, open),
       asleep: isAsleep(cluster),
@@ -158,13 +158,13 @@ export class MembershipController {
     const wasIn = isIn && !isObserved;
     let outcome: JoinOutcome;
     try {
-      outcome = await join(world, scene, signal);
+      outcome = await join(deps, scene, signal);
     } catch (error) {
-      await tellFailure(world, membership, wasIn ? before.state! : 'Joining', error, signal);
+      await tellFailure(deps, membership, wasIn ? before.state! : 'Joining', error, signal);
       throw error;
     }
     if (outcome.observed) {
-      await tell(world, membership, toldOfOthers(outcome.observed), signal);
+      await tell(deps, membership, toldOfOthers(outcome.observed), signal);
       return { requeueAfterMs: spread(OBSERVE_AGAIN_MS, uid) };
     }
     const { verdict, record, isWhole, awake, emptying } = outcome;
@@ -182,22 +182,22 @@ export class MembershipController {
     const fresh = newlyDone(membership, conditions);
     if (fresh !== '' && !wasIn) {
       const text = joined ? `the cluster has joined Hub ${hubName} as ${record.member.name}: ${fresh}` : fresh;
-      world.record(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
+      deps.record(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
     }
-    const newest = await tell(world, membership, told, signal, record);
-    const { isDue, next } = renewalOf(record, world.now());
+    const newest = await tell(deps, membership, told, signal, record);
+    const { isDue, next } = renewalOf(record, deps.now());
     // It is looked at again when its label goes.
     if (waitsWarm && verdict.at === undefined) return sooner(next, spread(LOOK_THROUGH_MS, uid));
     if (!joined || awake !== undefined || emptying || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
     const lookMs = spread(LOOK_THROUGH_MS, uid);
     if (!thisLook.isOld)
-      this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +world.now() + lookMs });
+      this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +deps.now() + lookMs });
     return sooner(next, lookMs);
   }
 }
 
 /** What of its nodes a hub is shown. */
-const shapeOf = (open: ReturnType<MembershipWorld['openClusters']['get']>): unknown => ({
+const shapeOf = (open: ReturnType<MembershipDependencies['openClusters']['get']>): unknown => ({
   server: open?.server,
   nodes: (open?.nodes.list() ?? [])
     .map(({ metadata, status }) => [metadata.name, status?.allocatable?.cpu, status?.allocatable?.memory])

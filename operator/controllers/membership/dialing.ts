@@ -1,7 +1,8 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { addressList } from '../../api/address-range.ts';
 import type { Endpoint, HubType } from '../../hubs/contract.ts';
 
-/** One end of the line between a hub and a cluster. */
+/** One end of the connection between a hub and a cluster. */
 export interface End {
   /** Who it is, for example `Hub production`. */
   readonly who: string;
@@ -9,10 +10,10 @@ export interface End {
 }
 
 /**
- * Why the line between a hub and a cluster cannot be, a sentence that names both ends and what to set; undefined: nothing speaks against
+ * Why a hub and a cluster cannot be connected, a sentence that names both ends and what to set; undefined: nothing speaks against
  * it. Pure: what a firewall does is not known here. An address of the loopback is reached by who is on the same machine, and by a proxy.
  */
-export function whyNoLine(dials: ReturnType<HubType['dials']>, hub: End, member: End): string | undefined {
+export function whyUnreachable(dials: ReturnType<HubType['dials']>, hub: End, member: End): string | undefined {
   if (dials === 'HubToMember' || dials === 'Both') {
     const why = whyNotDialled(hub, member);
     if (why) return `${why}: set member.endpoint of the Hub, or member.proxyURL`;
@@ -41,13 +42,7 @@ function hostOf({ server }: Endpoint): string | undefined {
   return new URL(server).hostname.replace(/^\[|\]$/g, '') || undefined;
 }
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8);
-LOOPBACK.addAddress('::1', 'ipv6');
+const LOOPBACK = addressList(['127.0.0.0/8', '::1/128']);
 
-const isLoopback = (host: string): boolean => {
-  const family = isIP(host);
-  return family === 0
-    ? host === 'localhost' || host.endsWith('.localhost')
-    : LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
-};
+const isLoopback = (host: string): boolean =>
+  isIP(host) === 0 ? host === 'localhost' || host.endsWith('.localhost') : LOOPBACK.has(host);

@@ -13,10 +13,10 @@ import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { isOnRecord } from '../on-record.ts';
 import { writeStatus } from '../status-writer.ts';
-import type { HubLine } from './hub-lines.ts';
+import { BY_HUB, type MembershipDependencies } from './dependencies.ts';
+import type { HubConnection } from './hub-connections.ts';
 import { type Selection, selectMembers } from './selection.ts';
 import { readerOf } from './two-sides.ts';
-import { BY_HUB, type MembershipWorld } from './world.ts';
 
 /** A hub that answers is not asked again for this long. */
 const LOOK_AGAIN_MS = 5 * 60_000;
@@ -27,28 +27,28 @@ const ANSWER_IS_GOOD_MS = 10_000;
 const NAMED = 5;
 const AT_ONCE = 16;
 
-/** Keeps the line to a hub open, says whether clusters can join it, and makes and ends the memberships that its selector asks for. */
+/** Keeps the connection to a hub open, says whether clusters can join it, and makes and ends the memberships that its selector asks for. */
 export async function reconcileHub(
-  world: MembershipWorld,
+  deps: MembershipDependencies,
   name: string,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs?: number }> {
-  const hub = world.hubs.get(name);
+  const hub = deps.hubs.get(name);
   if (!hub) {
-    await world.lines.close(name);
+    await deps.connections.close(name);
     return {};
   }
-  const memberships = world.memberships.byIndex(BY_HUB, name);
+  const memberships = deps.memberships.byIndex(BY_HUB, name);
   const deleting = hub.metadata.deletionTimestamp !== undefined;
   if (deleting && memberships.length === 0) {
-    await world.lines.close(name);
-    await hold(world, HUBS, world.hubs, hub, false, { signal });
+    await deps.connections.close(name);
+    await hold(deps, HUBS, deps.hubs, hub, false, { signal });
     return {};
   }
-  await hold(world, HUBS, world.hubs, hub, true, { signal });
-  const seen = await look(world, hub, signal);
-  const selection = selectMembers(hub, world.clusters.list(), memberships, (cluster) =>
-    hasNoControlPlane(world, cluster),
+  await hold(deps, HUBS, deps.hubs, hub, true, { signal });
+  const seen = await look(deps, hub, signal);
+  const selection = selectMembers(hub, deps.clusters.list(), memberships, (cluster) =>
+    hasNoControlPlane(deps, cluster),
   );
   const status: HubStatus = {
     ...hub.status,
@@ -62,20 +62,20 @@ export async function reconcileHub(
         deleting ? inUse(hub, memberships) : undefined,
         unapproved(selection),
       ],
-      world.now(),
+      deps.now(),
     ),
     memberships: memberships.length,
     joined: memberships.filter(({ status }) => status?.state === 'Joined').length,
     leaving: memberships.filter(({ metadata }) => metadata.deletionTimestamp).length,
     observedGeneration: hub.metadata.generation,
   };
-  await writeStatus(world.garden, world.hubs, hub, status, signal);
+  await writeStatus(deps.garden, deps.hubs, hub, status, signal);
   const ending = deleting && hub.spec.orphan ? memberships : selection.leave;
-  await each(ending, (membership) => end(world, membership, signal));
+  await each(ending, (membership) => end(deps, membership, signal));
   await each(selection.join, async (cluster) => {
     const made = { name: membershipName(cluster.metadata.name, name), finalizers: [FINALIZER] };
     try {
-      world.memberships.absorb(await world.garden.create(newMembership(cluster, hub, made), { signal }));
+      deps.memberships.absorb(await deps.garden.create(newMembership(cluster, hub, made), { signal }));
     } catch (error) {
       // The cache had not heard of it yet; or the namespace goes, and the cluster with it.
       if (
@@ -88,7 +88,7 @@ export async function reconcileHub(
 }
 
 /** Whether a cluster has no control plane and gets none: its profile is for scale tests. One that has one nevertheless keeps it. */
-function hasNoControlPlane({ profiles, provider }: MembershipWorld, cluster: WorkerCluster): boolean {
+function hasNoControlPlane({ profiles, provider }: MembershipDependencies, cluster: WorkerCluster): boolean {
   const profile = profiles.get(profileNameOf(cluster));
   return (
     profile !== undefined &&
@@ -103,7 +103,7 @@ interface Look {
   readonly codes?: string[];
 }
 
-async function look(world: MembershipWorld, hub: Hub, signal: AbortSignal): Promise<Look> {
+async function look(deps: MembershipDependencies, hub: Hub, signal: AbortSignal): Promise<Look> {
   const {
     metadata: { name },
     spec,
@@ -113,12 +113,12 @@ async function look(world: MembershipWorld, hub: Hub, signal: AbortSignal): Prom
   if (!type)
     return { problem: `this operator knows no hubs of type ${spec.type}`, codes: ['ERR_CONFIGURATION_PROBLEM'] };
   try {
-    const line = await world.lines.open(name, spec, status?.clusterIdentity, signal);
-    const { identity } = line;
-    const problems = await problemsOf(type, hub, line, world.now(), signal);
+    const connection = await deps.connections.open(name, spec, status?.clusterIdentity, signal);
+    const { identity } = connection;
+    const problems = await problemsOf(type, hub, connection, deps.now(), signal);
     if (problems.length > 0)
       return { identity, problem: problems.join('; '), codes: ['ERR_RETRYABLE_CONFIGURATION_PROBLEM'] };
-    world.lines.watch(name, spec);
+    deps.connections.watch(name, spec);
     return { identity };
   } catch (error) {
     if (signal.aborted) throw error;
@@ -134,24 +134,24 @@ interface Answer {
   readonly problems: readonly string[];
 }
 
-const answers = new WeakMap<HubLine, Answer>();
+const answers = new WeakMap<HubConnection, Answer>();
 
-/** Why no cluster can join it. What it has answered lately is taken for granted, as long as the Hub and the line to it are the same. */
+/** Why no cluster can join it. What it has answered lately is taken for granted, as long as the Hub and the connection to it are the same. */
 async function problemsOf(
   type: HubType,
   { metadata: { generation }, spec }: Hub,
-  line: HubLine,
+  connection: HubConnection,
   now: Date,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const known = answers.get(line);
+  const known = answers.get(connection);
   if (known?.generation === generation && known && +now - +known.at < ANSWER_IS_GOOD_MS) return known.problems;
-  const problems = await type.validate(readerOf(line.client, signal), spec);
-  answers.set(line, { generation, at: now, problems });
+  const problems = await type.validate(readerOf(connection.client, signal), spec);
+  answers.set(connection, { generation, at: now, problems });
   return problems;
 }
 
-async function end({ garden }: MembershipWorld, { metadata }: Membership, signal: AbortSignal): Promise<void> {
+async function end({ garden }: MembershipDependencies, { metadata }: Membership, signal: AbortSignal): Promise<void> {
   if (metadata.deletionTimestamp) return;
   const { name, namespace, uid } = metadata;
   await garden

@@ -10,8 +10,9 @@ import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { owning, strangerOf, takeOver } from './adoption.ts';
 import { boundTo, due, renewed } from './credentials.ts';
+import type { MembershipDependencies } from './dependencies.ts';
 import { drainTimeoutMs } from './drain-time.ts';
-import type { HubLine } from './hub-lines.ts';
+import type { HubConnection } from './hub-connections.ts';
 import { identityObjects } from './identity-objects.ts';
 import {
   type EmptyingVerdict,
@@ -26,7 +27,6 @@ import { madeFor } from './ownership.ts';
 import { placedOn } from './placed.ts';
 import { type MembershipRecord, noting } from './record.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
-import type { MembershipWorld } from './world.ts';
 
 /** Both ends of a join that can be reached. */
 export interface JoinScene {
@@ -34,7 +34,7 @@ export interface JoinScene {
   readonly hub: Hub;
   readonly type: HubType;
   readonly cluster: WorkerCluster;
-  readonly line: HubLine;
+  readonly connection: HubConnection;
   readonly open: OpenCluster;
   /** False: it does not answer for the moment; only what is in the hub is seen to. */
   readonly answers: boolean;
@@ -65,7 +65,7 @@ export interface JoinOutcome {
 const MOST_ROUNDS = 8;
 
 /** Where the hub is, as its members reach it. */
-export const hubEndpoint = ({ client }: HubLine, { member }: HubSpec): Endpoint => ({
+export const hubEndpoint = ({ client }: HubConnection, { member }: HubSpec): Endpoint => ({
   server: client.server,
   ca: client.ca,
   ...(member?.proxyURL && { proxyURL: member.proxyURL }),
@@ -75,23 +75,25 @@ export const hubEndpoint = ({ client }: HubLine, { member }: HubSpec): Endpoint 
  * Takes a join as far as it goes now. Idempotent: of a cluster that has joined it sees to it that all is as it should be. What is made is
  * written down before.
  */
-export async function join(world: MembershipWorld, scene: JoinScene, signal: AbortSignal): Promise<JoinOutcome> {
-  const { membership, type, line, open, cluster } = scene;
+export async function join(deps: MembershipDependencies, scene: JoinScene, signal: AbortSignal): Promise<JoinOutcome> {
+  const { membership, type, connection, open, cluster } = scene;
   const inside = scene.answers ? open.client : undefined;
   const key = keyOf(membership);
   const spec = scene.hub.spec;
-  let record = await begun(world, scene, signal);
+  let record = await begun(deps, scene, signal);
   let saved = record;
-  const sides = new TwoSides({ hub: line.client, member: inside }, madeFor(world.gardenID, membership, record), () =>
-    world.now(),
+  const sides = new TwoSides(
+    { hub: connection.client, member: inside },
+    madeFor(deps.gardenID, membership, record),
+    () => deps.now(),
   );
-  const [hub, reader] = [readerOf(line.client, signal), inside && readerOf(inside, signal)];
+  const [hub, reader] = [readerOf(connection.client, signal), inside && readerOf(inside, signal)];
   const save = async () => {
-    if (record !== saved) await world.records.save(key, record, signal);
+    if (record !== saved) await deps.records.save(key, record, signal);
     saved = record;
   };
   const memberAs = (closed: Member['closed']) =>
-    memberOf(record, hubEndpoint(line, spec), { cluster, open, profiles: world.profiles, closed });
+    memberOf(record, hubEndpoint(connection, spec), { cluster, open, profiles: deps.profiles, closed });
   const stranger = await strangerOf(type, hub, { member: () => memberAs('Initializing'), spec, record });
   if (stranger && spec.adoption === 'Observe')
     return { verdict: { acting: [], done: [] }, record, isWhole: true, observed: stranger };
@@ -103,7 +105,7 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     record = await takeOver(sides, record, signal);
     await save();
   }
-  record = parked(emptied(record, scene.emptying && type.placedWork !== undefined), scene.asleep, world.now());
+  record = parked(emptied(record, scene.emptying && type.placedWork !== undefined), scene.asleep, deps.now());
   for (let round = 0; ; round++) {
     const closed: Member['closed'] = !record.opened ? 'Initializing' : closedBy(record);
     const member = memberAs(closed);
@@ -127,10 +129,10 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
     const touched = verdict.at ? type.release?.(member, spec, seen) : type.requeue?.(member, spec, seen);
     for (const one of touched ?? []) await sides.touch(one, signal);
-    const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
-    const placed = () => placedOn(world, { membership, spec, type, record, open }, member, seen);
+    const lacking = due(identities, record.credentials, deps.now(), (identity) => boundTo(sides, identity));
+    const placed = () => placedOn(deps, { membership, spec, type, record, open }, member, seen);
     const emptying = record.parked === 'Emptying' ? judgeEmptying(placed()) : undefined;
-    const awake = record.parked === 'FallingAsleep' ? whyAwake(world, scene, record, member, seen) : undefined;
+    const awake = record.parked === 'FallingAsleep' ? whyAwake(deps, scene, record, member, seen) : undefined;
     if (record.parked === 'FallingAsleep' && !awake) {
       record = { ...record, parked: 'Asleep' };
       changed = true;
@@ -139,7 +141,7 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
       for (const one of moving) changed = (await sides.change(one, signal)) || changed;
     }
     if (lacking.length > 0) {
-      const credentials = await renewed(sides, lacking, record.credentials, world.now(), signal);
+      const credentials = await renewed(sides, lacking, record.credentials, deps.now(), signal);
       if (JSON.stringify(credentials) !== JSON.stringify(record.credentials)) {
         record = { ...record, credentials };
         changed = true;
@@ -159,17 +161,17 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
 
 /** Why a hub keeps a cluster awake that is to sleep, and whether it is to move work away now. */
 function whyAwake(
-  world: MembershipWorld,
+  deps: MembershipDependencies,
   { membership, hub, type, cluster, open }: JoinScene,
   record: MembershipRecord,
   member: Member,
   seen: unknown,
 ): KeptAwake | undefined {
   const { spec } = hub;
-  const placed = placedOn(world, { membership, spec, type, record, open }, member, seen);
+  const placed = placedOn(deps, { membership, spec, type, record, open }, member, seen);
   const since = Date.parse(cluster.status?.hibernation?.since ?? '') || 0;
   const ends = new Date(since + drainTimeoutMs(spec));
-  const why = judgeSleep({ ...placed, ends }, world.now());
+  const why = judgeSleep({ ...placed, ends }, deps.now());
   return why === undefined ? undefined : { why, drain: placed.noRoom === undefined };
 }
 
@@ -200,20 +202,20 @@ function closedBy({ parked }: MembershipRecord): Member['closed'] {
 
 /** The record that this join goes by: as it was written, or a new one that is not written yet. */
 async function begun(
-  world: MembershipWorld,
-  { membership, hub, type, line, cluster, open, answers }: JoinScene,
+  deps: MembershipDependencies,
+  { membership, hub, type, connection, cluster, open, answers }: JoinScene,
   signal: AbortSignal,
 ): Promise<MembershipRecord> {
   const { namespace = '', name, uid = '' } = membership.metadata;
-  const known = world.records.get(keyOf(membership)) ?? (await world.records.read(keyOf(membership), signal));
+  const known = deps.records.get(keyOf(membership)) ?? (await deps.records.read(keyOf(membership), signal));
   const where = { namespace, name: cluster.metadata.name };
   const id = answers ? await memberIdentity(open, signal) : undefined;
-  const ofHub = { name: hub.metadata.name, identity: line.identity, spec: hub.spec };
+  const ofHub = { name: hub.metadata.name, identity: connection.identity, spec: hub.spec };
   if (known) {
     if (
       known.membership.uid !== uid ||
       (id !== undefined && known.member.id !== id) ||
-      known.hub.identity !== line.identity
+      known.hub.identity !== connection.identity
     )
       throw configurationProblem(
         `the record of Membership ${namespace}/${name} is of another hub or cluster than it is now`,

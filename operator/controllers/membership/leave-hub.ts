@@ -5,6 +5,7 @@ import { hubType } from '../../hubs/index.ts';
 import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { hold } from '../finalizer.ts';
+import type { MembershipDependencies } from './dependencies.ts';
 import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
 import { named } from './judge.ts';
@@ -13,23 +14,22 @@ import { LOOK_AGAIN_MS, type Next, SLACK_MS } from './look-again.ts';
 import { answers } from './member.ts';
 import { leaveConditions } from './status.ts';
 import { tell, tellFailure } from './tell.ts';
-import type { MembershipWorld } from './world.ts';
 
 /** Takes a Membership that was deleted out of its hub, as far as it goes now. @returns when to look again */
 export async function leaveHub(
-  world: MembershipWorld,
+  deps: MembershipDependencies,
   membership: Membership,
   cluster: WorkerCluster | undefined,
   signal: AbortSignal,
 ): Promise<Next> {
   const key = keyOf(membership);
   const { hub: hubName } = membership.spec;
-  const hub = world.hubs.get(hubName);
-  const record = await world.records.read(key, signal);
+  const hub = deps.hubs.get(hubName);
+  const record = await deps.records.read(key, signal);
   const letGo = async (reason: string, text: string): Promise<Next> => {
-    await world.records.remove(key, signal);
-    await hold(world, MEMBERSHIPS, world.memberships, membership, false, { signal });
-    world.record(membership, 'Normal', reason, text);
+    await deps.records.remove(key, signal);
+    await hold(deps, MEMBERSHIPS, deps.memberships, membership, false, { signal });
+    deps.record(membership, 'Normal', reason, text);
     return {};
   };
   if (!record) return letGo('Left', `nothing of the cluster was in Hub ${hubName}`);
@@ -37,28 +37,28 @@ export async function leaveHub(
     return letGo('Orphaned', `Hub ${hubName} is deleted and lets go: what was made in it and in the cluster stays`);
   const spec = hub?.spec ?? record.hub.spec;
   const type = hubType(spec.type);
-  const overdue = world.now() >= drainEnds(membership, spec);
+  const overdue = deps.now() >= drainEnds(membership, spec);
   const mayForce = overdue && isForced(membership, spec);
-  const force = (text: string) => world.record(membership, 'Warning', 'Forced', text);
+  const force = (text: string) => deps.record(membership, 'Warning', 'Forced', text);
   let outcome: LeaveOutcome;
   let isInside = false;
   try {
     if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
-    const line = await world.lines.open(hubName, spec, record.hub.identity, signal);
-    const opened = world.openClusters.get(clusterOf(membership));
+    const connection = await deps.connections.open(hubName, spec, record.hub.identity, signal);
+    const opened = deps.openClusters.get(clusterOf(membership));
     // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
     const isOther = opened?.identity !== undefined && opened.identity !== record.member.id;
     const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
-    const scene = { membership, spec, type, record, cluster, line, open };
+    const scene = { membership, spec, type, record, cluster, connection, open };
     isInside = open !== undefined;
     try {
-      outcome = await leave(world, scene, signal);
+      outcome = await leave(deps, scene, signal);
     } catch (error) {
       // Which of the two did not answer is not known. If it was the cluster, the hub must not keep what it holds of it.
       if (!isInside || signal.aborted || !mayForce || !isSilence(error)) throw error;
       isInside = false;
-      const written = (await world.records.read(key, signal)) ?? record;
-      outcome = await leave(world, { ...scene, record: written, open: undefined }, signal);
+      const written = (await deps.records.read(key, signal)) ?? record;
+      outcome = await leave(deps, { ...scene, record: written, open: undefined }, signal);
     }
   } catch (error) {
     if (signal.aborted) throw error;
@@ -67,25 +67,25 @@ export async function leaveHub(
       force(`Hub ${hubName} does not answer: what it holds of the cluster as ${record.member.name} stays there`);
       return letGo('Left', `the cluster has left Hub ${hubName} by force`);
     }
-    await tellFailure(world, membership, 'Leaving', error, signal);
+    await tellFailure(deps, membership, 'Leaving', error, signal);
     throw error;
   }
   const { verdict, gone, waiting, ends = [] } = outcome;
   if (ends.length > 0 && verdict.withdraw)
-    world.record(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
+    deps.record(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
   if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
     force(`withdrawn from Hub ${hubName} although ${verdict.forced}`);
   if (gone && !isInside && !clusterGoes(cluster) && record.places.some(({ on }) => on === 'member'))
     force(`cluster ${clusterOf(membership)} does not answer: what is left in it of Hub ${hubName} stays there`);
   if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${record.member.name}`);
   await tell(
-    world,
+    deps,
     membership,
     { state: 'Leaving', waiting, conditions: leaveConditions(verdict, waiting) },
     signal,
     record,
   );
-  const untilMs = verdict.until ? +verdict.until - +world.now() + SLACK_MS : LOOK_AGAIN_MS;
+  const untilMs = verdict.until ? +verdict.until - +deps.now() + SLACK_MS : LOOK_AGAIN_MS;
   return { requeueAfterMs: Math.max(SLACK_MS, Math.min(LOOK_AGAIN_MS, untilMs)) };
 }
 

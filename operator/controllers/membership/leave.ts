@@ -7,10 +7,11 @@ import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { Contents, HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
 import { due, renewed } from './credentials.ts';
+import type { MembershipDependencies } from './dependencies.ts';
 import { drainTimeoutMs } from './drain-time.ts';
 import { withdrawExports } from './exports.ts';
 import { BY_CLUSTER, clusterOf } from './holds.ts';
-import type { HubLine } from './hub-lines.ts';
+import type { HubConnection } from './hub-connections.ts';
 import { identityObjects } from './identity-objects.ts';
 import { hubEndpoint } from './join.ts';
 import { judgeLeave, LEAVE_STAGES, type LeaveStage, type LeaveVerdict, type LeaveView } from './judge.ts';
@@ -20,7 +21,6 @@ import { madeFor } from './ownership.ts';
 import { placedOn } from './placed.ts';
 import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
-import type { MembershipWorld } from './world.ts';
 
 /** What is known of a cluster that leaves a hub. */
 export interface LeaveScene {
@@ -29,7 +29,7 @@ export interface LeaveScene {
   readonly type: HubType;
   readonly record: MembershipRecord;
   readonly cluster: WorkerCluster | undefined;
-  readonly line: HubLine;
+  readonly connection: HubConnection;
   /** Absent: it does not answer. */
   readonly open: OpenCluster | undefined;
 }
@@ -56,24 +56,28 @@ export const isForced = ({ metadata }: Membership, { drain }: HubSpec): boolean 
   drain?.force === true || metadata.annotations?.[ANNOTATIONS.forceLeave] === 'true';
 
 /** Takes a leave as far as it goes now: keeps new work away, drains, withdraws, and sweeps what is on the record. Idempotent. */
-export async function leave(world: MembershipWorld, scene: LeaveScene, signal: AbortSignal): Promise<LeaveOutcome> {
-  const { membership, spec, type, cluster, line, open } = scene;
+export async function leave(
+  deps: MembershipDependencies,
+  scene: LeaveScene,
+  signal: AbortSignal,
+): Promise<LeaveOutcome> {
+  const { membership, spec, type, cluster, connection, open } = scene;
   let { record } = scene;
   const sides = new TwoSides(
-    { hub: line.client, member: open?.client },
-    madeFor(world.gardenID, membership, record),
-    () => world.now(),
+    { hub: connection.client, member: open?.client },
+    madeFor(deps.gardenID, membership, record),
+    () => deps.now(),
   );
-  const [hub, inside] = [readerOf(line.client, signal), open && readerOf(open.client, signal)];
+  const [hub, inside] = [readerOf(connection.client, signal), open && readerOf(open.client, signal)];
   const leaving = () =>
-    memberOf(record, hubEndpoint(line, spec), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+    memberOf(record, hubEndpoint(connection, spec), { cluster, open, profiles: deps.profiles, closed: 'Leaving' });
   const member = leaving();
   // What was never opened for work has none on it.
   const wasOpen = record.opened === true;
   let seen = await type.observe(hub, inside, member, spec);
   const write = async (wanted: readonly Wanted[], how: 'apply' | 'change') => {
     const next = noting(record, wanted, []);
-    if (next !== record) await world.records.save(keyOf(membership), next, signal);
+    if (next !== record) await deps.records.save(keyOf(membership), next, signal);
     record = next;
     let changed = false;
     for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
@@ -84,11 +88,11 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     const known = type
       .identities(member, spec)
       .filter(({ name, on }) => sides.has(on) && member.credentials[name] !== undefined);
-    const ending = due(known, record.credentials, world.now(), () => undefined);
+    const ending = due(known, record.credentials, deps.now(), () => undefined);
     if (ending.length === 0) return;
-    const credentials = await renewed(sides, ending, record.credentials, world.now(), signal);
+    const credentials = await renewed(sides, ending, record.credentials, deps.now(), signal);
     record = { ...record, credentials };
-    await world.records.save(keyOf(membership), record, signal);
+    await deps.records.save(keyOf(membership), record, signal);
     const handing = type.join(leaving(), spec, seen).filter((step) => step.type === 'CredentialsReady');
     await write(
       handing.flatMap(({ apply = [] }) => apply.filter(({ shared }) => !shared)),
@@ -97,8 +101,8 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
   };
   // What an operator before this one has withdrawn already is not made anew only to be closed.
   if (wasOpen && type.cordon) await write(type.cordon(member, spec, seen), 'change');
-  const view = viewOf(world, scene, member, seen);
-  let verdict = judgeLeave(view, world.now());
+  const view = viewOf(deps, scene, member, seen);
+  let verdict = judgeLeave(view, deps.now());
   // Last of all, and never of a cluster that stays: who has exported there means it to be so.
   let ends: readonly string[] = [];
   if (verdict.withdraw && clusterGoes(cluster) && open && inside && !isReached(membership, 'Withdrawn', 'False')) {
@@ -107,7 +111,7 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     const { otherWork, allowDelete } = spec.drain ?? {};
     // Where work may end with the cluster nobody can tell whose it is.
     const ownWork = otherWork === 'Hold' && !allowDelete ? ends : [];
-    verdict = judgeLeave({ ...view, exported, ownWork }, world.now());
+    verdict = judgeLeave({ ...view, exported, ownWork }, deps.now());
   }
   if (!verdict.withdraw) await renew();
   if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
@@ -121,13 +125,13 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
 const isReached = ({ status }: Membership, stage: LeaveStage, by: 'True' | 'False' = 'True'): boolean =>
   findCondition(status?.conditions, stage)?.status === by;
 
-function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen: unknown): LeaveView {
+function viewOf(deps: MembershipDependencies, scene: LeaveScene, member: Member, seen: unknown): LeaveView {
   const { membership, spec, type, record } = scene;
-  const siblings = world.memberships
+  const siblings = deps.memberships
     .byIndex(BY_CLUSTER, clusterOf(membership))
     .filter((one) => one.metadata.deletionTimestamp && one.metadata.uid !== membership.metadata.uid);
   return {
-    ...placedOn(world, { membership, spec, type, record, open: scene.open }, member, seen),
+    ...placedOn(deps, { membership, spec, type, record, open: scene.open }, member, seen),
     allowDelete: spec.drain?.allowDelete === true,
     began: new Date(membership.metadata.deletionTimestamp ?? 0),
     timeoutMs: drainTimeoutMs(spec),

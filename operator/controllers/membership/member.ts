@@ -67,7 +67,7 @@ export function isSilent(cluster: WorkerCluster | undefined): boolean {
 
 /**
  * Whether the API server of a cluster answers, as far as it was noticed. A cluster that is being deleted has no condition that says so: of one
- * that died just before, only its line tells.
+ * that died just before, only its connection tells.
  */
 export const answers = (cluster: WorkerCluster | undefined, open: OpenCluster | undefined): boolean =>
   open?.answers === true && !isSilent(cluster);

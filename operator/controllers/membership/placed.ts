@@ -4,12 +4,12 @@ import type { Membership } from '../../api/membership.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { HubType, Member } from '../../hubs/contract.ts';
+import { BY_HUB, type MembershipDependencies } from './dependencies.ts';
 import { clusterOf } from './holds.ts';
 import type { LeaveView } from './judge.ts';
 import { isAsleep, isEmptied, isSilent } from './member.ts';
 import type { MembershipRecord } from './record.ts';
 import { whyNoRoom } from './room.ts';
-import { BY_HUB, type MembershipWorld } from './world.ts';
 
 /** Whose work is asked for. */
 interface Emptied {
@@ -22,7 +22,7 @@ interface Emptied {
 
 /** What a hub has placed on a cluster that is to be emptied, and whether it can go elsewhere. Whether there is room is asked before a drain begins. */
 export function placedOn(
-  world: MembershipWorld,
+  deps: MembershipDependencies,
   { membership, spec, type, record, open }: Emptied,
   member: Member,
   seen: unknown,
@@ -31,7 +31,7 @@ export function placedOn(
   const effect = type.drains(spec, seen);
   const isDraining = findCondition(membership.status?.conditions, 'Drained') !== undefined;
   const isToMove = effect === 'Moves' && placements !== undefined && placements.length > 0 && !isDraining;
-  const noRoom = isToMove ? whyNoRoomElsewhere(world, record.hub.name, clusterOf(membership), open) : undefined;
+  const noRoom = isToMove ? whyNoRoomElsewhere(deps, record.hub.name, clusterOf(membership), open) : undefined;
   return { placements, effect, noRoom };
 }
 
@@ -40,18 +40,18 @@ export function placedOn(
  * @param clusterKey of the cluster, `namespace/name`. @param open absent: it does not answer, and nobody knows what it runs
  */
 function whyNoRoomElsewhere(
-  world: MembershipWorld,
+  deps: MembershipDependencies,
   hubName: string,
   clusterKey: string,
   open: OpenCluster | undefined,
 ): string | undefined {
   if (!open) return undefined;
-  const others = world.memberships.byIndex(BY_HUB, hubName).flatMap((one) => {
-    const cluster = world.clusters.get(clusterOf(one));
+  const others = deps.memberships.byIndex(BY_HUB, hubName).flatMap((one) => {
+    const cluster = deps.clusters.get(clusterOf(one));
     const takesWork = one.status?.state === 'Joined' && !one.metadata.deletionTimestamp && cluster !== undefined;
     if (!takesWork || clusterOf(one) === clusterKey) return [];
     if (isAsleep(cluster) || isEmptied(cluster) || isSilent(cluster)) return [];
-    return [{ cluster, profile: world.profiles.get(profileNameOf(cluster)) }];
+    return [{ cluster, profile: deps.profiles.get(profileNameOf(cluster)) }];
   });
   return whyNoRoom(hubName, open.pods.list(), others);
 }

@@ -3,32 +3,26 @@ import type { Membership } from '../../api/membership.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { writeStatus } from '../status-writer.ts';
+import type { MembershipDependencies } from './dependencies.ts';
 import type { MembershipRecord } from './record.ts';
 import { type Said, statusOf, type Told } from './status.ts';
-import type { MembershipWorld } from './world.ts';
 
 /** Writes what is known of a membership into its status, if that changed. @returns the membership as it is then */
 export async function tell(
-  world: MembershipWorld,
+  deps: MembershipDependencies,
   membership: Membership,
   told: Told,
   signal: AbortSignal,
   record?: MembershipRecord,
 ): Promise<Membership> {
-  const known = record ?? world.records.get(keyOf(membership));
-  await writeStatus(
-    world.garden,
-    world.memberships,
-    membership,
-    statusOf(membership, told, known, world.now()),
-    signal,
-  );
-  return world.memberships.get(keyOf(membership)) ?? membership;
+  const known = record ?? deps.records.get(keyOf(membership));
+  await writeStatus(deps.garden, deps.memberships, membership, statusOf(membership, told, known, deps.now()), signal);
+  return deps.memberships.get(keyOf(membership)) ?? membership;
 }
 
-/** A line that breaks is told as well: which end, and why. The queue tries again. */
+/** A connection that breaks is told as well: which end, and why. The queue tries again. */
 export async function tellFailure(
-  world: MembershipWorld,
+  deps: MembershipDependencies,
   membership: Membership,
   state: Told['state'],
   error: unknown,
@@ -38,7 +32,7 @@ export async function tellFailure(
   if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) return;
   const codes = error instanceof CoppiceError ? [error.code] : ['ERR_RETRYABLE_INFRA_DEPENDENCIES'];
   const waiting = errorText(error);
-  await tell(world, membership, { state, waiting, conditions: carried(membership), codes }, signal);
+  await tell(deps, membership, { state, waiting, conditions: carried(membership), codes }, signal);
 }
 /** Conditions of steps as they were said before. */
 export const carried = ({ status }: Membership): Said[] =>

@@ -8,11 +8,11 @@ import type { Core, Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { MembershipController } from './controller.ts';
+import { BY_HUB, type MembershipDependencies } from './dependencies.ts';
 import { BY_CLUSTER, clusterOf, membershipHolds, membershipsAwake } from './holds.ts';
+import { HubConnections } from './hub-connections.ts';
 import { reconcileHub } from './hub-controller.ts';
-import { HubLines } from './hub-lines.ts';
 import { MEMBERSHIP_RECORDS, membershipRecords } from './record.ts';
-import { BY_HUB, type MembershipWorld } from './world.ts';
 
 /** What the controllers of hubs and memberships need of the others. */
 export type HubsCore = Pick<
@@ -33,8 +33,8 @@ export type HubsCore = Pick<
 
 /** The controllers of hubs and memberships, wired. */
 export interface Hubs extends Part {
-  /** Hubs and memberships as they are known, and lines to hubs. */
-  readonly world: Pick<MembershipWorld, 'hubs' | 'memberships' | 'lines'>;
+  /** Hubs and memberships as they are known, and connections to hubs. */
+  readonly deps: Pick<MembershipDependencies, 'hubs' | 'memberships' | 'connections'>;
   /** Memberships hold their clusters. */
   readonly holds: HoldsOf;
   /** And have them wait before they sleep. */
@@ -71,14 +71,14 @@ export function wireHubs(core: HubsCore): Hubs {
     controller.hubChanged(uid);
     for (const one of memberships.byIndex(BY_UID, uid)) queues.memberships.add(keyOf(one));
   };
-  const world: MembershipWorld = {
+  const deps: MembershipDependencies = {
     ...core,
     hubs,
     memberships,
-    lines: new HubLines(garden, namespace, log, byUID),
+    connections: new HubConnections(garden, namespace, log, byUID),
     records: membershipRecords(garden, namespace, secrets),
   };
-  const controller = new MembershipController(world);
+  const controller = new MembershipController(deps);
 
   const ofCluster = (key: string) => {
     for (const one of memberships.byIndex(BY_CLUSTER, key)) queues.memberships.add(keyOf(one));
@@ -115,7 +115,7 @@ export function wireHubs(core: HubsCore): Hubs {
   });
 
   return {
-    world,
+    deps,
     caches: [hubs, memberships, secrets],
     holds: membershipHolds(memberships),
     keepsAwake: membershipsAwake(memberships, hubs),
@@ -124,7 +124,7 @@ export function wireHubs(core: HubsCore): Hubs {
         name: 'hub',
         queue: queues.hubs,
         concurrency: 4,
-        reconcile: (key, stop) => reconcileHub(world, key, stop),
+        reconcile: (key, stop) => reconcileHub(deps, key, stop),
         failed: failuresOf(core, hubs),
       },
       {
@@ -135,7 +135,7 @@ export function wireHubs(core: HubsCore): Hubs {
         failed: failuresOf(core, memberships),
       },
     ],
-    close: () => world.lines.closeAll(),
+    close: () => deps.connections.closeAll(),
   };
 }
 

@@ -11,7 +11,7 @@ import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 
 /** What shares are counted from. */
-export interface ClaimantWorld {
+export interface ClaimantDependencies {
   /** With index BY_NAMESPACE. */
   readonly clusters: Informer<WorkerCluster>;
   /** With index BY_NAMESPACE. */
@@ -34,10 +34,10 @@ export const isRefused = ({ status }: WorkerCluster): boolean =>
   findCondition(status?.conditions, 'SpecAccepted')?.status === 'False';
 
 /** What the cluster was granted and has not given back. One from before this was recorded has what its Shoot says. */
-export function heldBy(world: ClaimantWorld, cluster: WorkerCluster): ClusterSize | undefined {
-  const recorded = world.granted.get(cluster.metadata.uid ?? '') ?? cluster.status?.admitted;
+export function heldBy(deps: ClaimantDependencies, cluster: WorkerCluster): ClusterSize | undefined {
+  const recorded = deps.granted.get(cluster.metadata.uid ?? '') ?? cluster.status?.admitted;
   if (recorded) return recorded;
-  const shoot = world.shoots.get(keyOf(cluster));
+  const shoot = deps.shoots.get(keyOf(cluster));
   return shoot && ownerUid(shoot) === cluster.metadata.uid ? shootSize(shoot) : undefined;
 }
 
@@ -55,8 +55,8 @@ function isWaiting({ metadata, status }: WorkerCluster): boolean {
 const remembered = new WeakMap<WorkerCluster, { profile: CloudProfile; decided: Decided; size: ClusterSize }>();
 
 /** @returns undefined where what was decided is unknown: it asks for no more than it holds. */
-function asks(world: ClaimantWorld, cluster: WorkerCluster, profile: CloudProfile): ClusterSize | undefined {
-  const decided = world.decided?.(cluster) ?? 'none';
+function asks(deps: ClaimantDependencies, cluster: WorkerCluster, profile: CloudProfile): ClusterSize | undefined {
+  const decided = deps.decided?.(cluster) ?? 'none';
   if (decided === 'unknown') return undefined;
   const known = remembered.get(cluster);
   if (known?.profile === profile && known.decided === decided) return known.size;
@@ -66,25 +66,25 @@ function asks(world: ClaimantWorld, cluster: WorkerCluster, profile: CloudProfil
 }
 
 /** Everybody in the namespace who has a share of its quotas: WorkerClusters, and Shoots that somebody made by hand. */
-export function claimantsIn(world: ClaimantWorld, namespace: string): Claimant[] {
-  const clusters = world.clusters.byIndex(BY_NAMESPACE, namespace).map((cluster): Claimant => {
-    const profile = world.profiles.get(profileNameOf(cluster));
+export function claimantsIn(deps: ClaimantDependencies, namespace: string): Claimant[] {
+  const clusters = deps.clusters.byIndex(BY_NAMESPACE, namespace).map((cluster): Claimant => {
+    const profile = deps.profiles.get(profileNameOf(cluster));
     return {
       key: keyOf(cluster),
       createdAt: cluster.metadata.creationTimestamp ?? '',
       profile,
-      held: heldBy(world, cluster),
-      asked: profile && isWaiting(cluster) ? asks(world, cluster, profile) : undefined,
+      held: heldBy(deps, cluster),
+      asked: profile && isWaiting(cluster) ? asks(deps, cluster, profile) : undefined,
     };
   });
-  const byHand = world.shoots
+  const byHand = deps.shoots
     .byIndex(BY_NAMESPACE, namespace)
     .filter((shoot) => ownerUid(shoot) === undefined)
     .map(
       (shoot): Claimant => ({
         key: `Shoot ${keyOf(shoot)}`,
         createdAt: shoot.metadata.creationTimestamp ?? '',
-        profile: world.profiles.get(shootProfileName(shoot.spec) ?? ''),
+        profile: deps.profiles.get(shootProfileName(shoot.spec) ?? ''),
         held: shootSize(shoot),
         asked: undefined,
       }),

@@ -4,10 +4,10 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { writeStatus } from '../status-writer.ts';
-import { type ClaimantWorld, claimantsIn } from './claimants.ts';
+import { type ClaimantDependencies, claimantsIn } from './claimants.ts';
 import { quotaStatus } from './status.ts';
 
-export interface QuotaWorld extends ClaimantWorld {
+export interface QuotaDependencies extends ClaimantDependencies {
   readonly garden: KubeClient;
   /** With index BY_NAMESPACE. */
   readonly quotas: Informer<Quota>;
@@ -20,12 +20,12 @@ export interface QuotaWorld extends ClaimantWorld {
  * Says in the status of a quota how much of it is used, and has clusters judged again that wait and now fit. Those that
  * still do not fit are left alone: a thousand that wait must not be written each time when one goes.
  */
-export async function reconcileQuota(world: QuotaWorld, key: string, signal: AbortSignal): Promise<void> {
-  const quota = world.quotas.get(key);
+export async function reconcileQuota(deps: QuotaDependencies, key: string, signal: AbortSignal): Promise<void> {
+  const quota = deps.quotas.get(key);
   if (!quota || quota.metadata.deletionTimestamp) return;
   const { namespace = '' } = quota.metadata;
-  const claimants = claimantsIn(world, namespace);
-  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
-  for (const { key: cluster } of nextInLine(claimants, quotas)) world.judge(cluster);
-  await writeStatus(world.garden, world.quotas, quota, quotaStatus(quota, claimants, world.now()), signal);
+  const claimants = claimantsIn(deps, namespace);
+  const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
+  for (const { key: cluster } of nextInLine(claimants, quotas)) deps.judge(cluster);
+  await writeStatus(deps.garden, deps.quotas, quota, quotaStatus(quota, claimants, deps.now()), signal);
 }

@@ -4,12 +4,12 @@ import { keyOf } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { concernsUsers, onlyStatusChanged } from '../status-writer.ts';
-import { type QuotaWorld, reconcileQuota } from './controller.ts';
+import { type QuotaDependencies, reconcileQuota } from './controller.ts';
 import { concernsOthers, sharesChanged } from './news.ts';
 
 /** The controller of quotas, wired. */
 export interface Quotas extends Part {
-  /** See ClaimantWorld. */
+  /** See ClaimantDependencies. */
   readonly granted: Map<string, ClusterSize>;
 }
 
@@ -18,7 +18,7 @@ export function wireQuotas(core: Core): Quotas {
   const { clusters, shoots, profiles, quotas } = core;
   const queue = core.queue('quota');
   const granted = new Map<string, ClusterSize>();
-  const world: QuotaWorld = { ...core, granted, judge: (key) => core.queues.clusters.add(key) };
+  const deps: QuotaDependencies = { ...core, granted, judge: (key) => core.queues.clusters.add(key) };
   const changedIn = (namespace = '') => sharesChanged(quotas, queue, namespace);
   quotas.onChange((event) => {
     if (!onlyStatusChanged(event)) queue.add(keyOf(event.object));
@@ -46,7 +46,7 @@ export function wireQuotas(core: Core): Quotas {
         name: 'quota',
         queue,
         concurrency: 2,
-        reconcile: (key, stop) => reconcileQuota(world, key, stop),
+        reconcile: (key, stop) => reconcileQuota(deps, key, stop),
         failed: failuresOf(core, quotas),
       },
     ],

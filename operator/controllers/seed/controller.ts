@@ -13,7 +13,7 @@ import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
 
-export interface SeedWorld {
+export interface SeedDependencies {
   readonly garden: KubeClient;
   readonly seeds: Informer<Seed>;
   readonly shoots: Informer<Shoot>;
@@ -32,31 +32,31 @@ const hostedBy = (name: string, shoots: readonly Shoot[]): string[] =>
   shoots.filter(({ status, spec }) => (status?.seedName ?? spec.seedName) === name).map(keyOf);
 
 /**
- * Keeps the line to a seed open and says in its status whether it can host shoots. A seed in use is held: without it nobody could take its
+ * Keeps the connection to a seed open and says in its status whether it can host shoots. A seed in use is held: without it nobody could take its
  * control planes away. Which cluster it is, is written down at first contact.
  */
 export async function reconcileSeed(
-  world: SeedWorld,
+  deps: SeedDependencies,
   name: string,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs?: number }> {
-  const seed = world.seeds.get(name);
-  const hosted = seed ? hostedBy(name, world.shoots.list()) : [];
+  const seed = deps.seeds.get(name);
+  const hosted = seed ? hostedBy(name, deps.shoots.list()) : [];
   const deleting = seed?.metadata.deletionTimestamp !== undefined;
   if (!seed || (deleting && hosted.length === 0)) {
-    await world.registry.close(name);
-    if (seed) await hold(world, SEEDS, world.seeds, seed, false, { signal });
+    await deps.registry.close(name);
+    if (seed) await hold(deps, SEEDS, deps.seeds, seed, false, { signal });
     return {};
   }
-  if (hosted.length > 0) await hold(world, SEEDS, world.seeds, seed, true, { signal });
+  if (hosted.length > 0) await hold(deps, SEEDS, deps.seeds, seed, true, { signal });
   let identity: string | undefined;
   let failure: unknown;
   let version: string | undefined;
   try {
-    const access = await world.registry.open(seed, signal);
+    const access = await deps.registry.open(seed, signal);
     identity = await identityOf(access.client, signal);
     // Behind the same address there may be another cluster by now.
-    if (identity !== access.identity) await world.registry.close(name);
+    if (identity !== access.identity) await deps.registry.close(name);
     refuseOther(seed, identity);
     version = (await access.client.serverVersion()).gitVersion.replace(/^v/, '');
   } catch (error) {
@@ -82,17 +82,17 @@ export async function reconcileSeed(
   const tell = (bucket: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[]) => {
     const status: SeedStatus = {
       ...seed.status,
-      conditions: withConditions(seed.status?.conditions, [condition, inUse, ...bucket], world.now()),
+      conditions: withConditions(seed.status?.conditions, [condition, inUse, ...bucket], deps.now()),
       ...(version && { kubernetesVersion: version }),
       ...(ready && identity && { clusterIdentity: identity }),
       observedGeneration: seed.metadata.generation,
     };
-    return writeStatus(world.garden, world.seeds, seed, status, signal);
+    return writeStatus(deps.garden, deps.seeds, seed, status, signal);
   };
   // A bucket that hangs for minutes must not hide whether the seed answers.
   if (seed.spec.backup)
     await tell([BUCKETS_READY, BUCKETS_DRIFTED].map((type) => findCondition(seed.status?.conditions, type)));
-  const bucket = await world.seedBuckets.look(seed, signal);
+  const bucket = await deps.seedBuckets.look(seed, signal);
   await tell(bucket?.conditions ?? []);
   if (!ready) throw failure;
   return { requeueAfterMs: Math.min(LOOK_AGAIN_MS, bucket?.requeueAfterMs ?? LOOK_AGAIN_MS) };

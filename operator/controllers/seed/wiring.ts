@@ -4,7 +4,7 @@ import type { Core, Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { isHeld } from '../finalizer.ts';
 import { onlyFinalizersChanged } from '../status-writer.ts';
-import { reconcileSeed, type SeedWorld } from './controller.ts';
+import { reconcileSeed, type SeedDependencies } from './controller.ts';
 import { clusterOfSeed, seedHolds } from './seed-holds.ts';
 
 /** The controller of seeds, wired. */
@@ -19,10 +19,10 @@ const RETRY_MS = 15_000;
 const USERS_MS = 100;
 
 /** Makes the controller of Seeds: it says whether a seed can host shoots, and holds one that does. */
-export function wireSeeds(core: Core, others: Pick<SeedWorld, 'seedBuckets'>): Seeds {
+export function wireSeeds(core: Core, others: Pick<SeedDependencies, 'seedBuckets'>): Seeds {
   const { queues, shoots, seeds } = core;
   const queue = core.queue('seed', { maxDelayMs: RETRY_MS });
-  const world: SeedWorld = { ...core, ...others };
+  const deps: SeedDependencies = { ...core, ...others };
   seeds.onChange((event) => {
     const seed = event.object;
     queue.add(keyOf(seed));
@@ -48,7 +48,7 @@ export function wireSeeds(core: Core, others: Pick<SeedWorld, 'seedBuckets'>): S
         name: 'seed',
         queue,
         concurrency: 8,
-        reconcile: (key, stop) => reconcileSeed(world, key, stop),
+        reconcile: (key, stop) => reconcileSeed(deps, key, stop),
         failed: failuresOf(core, seeds),
       },
     ],

@@ -9,7 +9,7 @@ import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
 import { NOT_AT_FIRST } from '../../shoot/readiness.ts';
 import { endpointURL } from '../../shoot/values.ts';
-import { closeLine } from './close-line.ts';
+import { closeConnection } from './close-connection.ts';
 import type { Operation } from './operation.ts';
 import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.ts';
 
@@ -51,17 +51,17 @@ export const inPodOfSeed = (patienceMs: number): APIServerWait => ({
 /** An API server that no pod of the seed has to do with: whether it has started is seen when it answers. */
 export const outsideOfSeed: APIServerWait = { started: async () => {}, patience: ELSEWHERE };
 
-/** Opens the line to the shoot's API server once it serves. */
+/** Opens the connection to the shoot's API server once it serves. */
 export async function connect(op: Operation, signal: AbortSignal, wait = inPodOfSeed(4 * MINUTE)): Promise<void> {
-  const { state, world } = op;
+  const { state, deps } = op;
   const server = endpointURL(op.values);
-  if (state.connection && state.connection.server === server && world.now() < state.connection.renewAt) {
-    const { client, line } = state.connection;
-    if (line.answers && (await client.ready({ timeoutMs: 5 * SECOND }))) return;
+  if (state.connection && state.connection.server === server && deps.now() < state.connection.renewAt) {
+    const { client, health } = state.connection;
+    if (health.answers && (await client.ready({ timeoutMs: 5 * SECOND }))) return;
   }
-  await closeLine(state, state.usable && SILENT);
+  await closeConnection(state, state.usable && SILENT);
   state.changed?.();
-  const certificate = await issueOperatorCertificate(op.pki, world.now());
+  const certificate = await issueOperatorCertificate(op.pki, deps.now());
   const { reachMs } = wait.patience;
   const kubeconfig = operatorKubeconfig(op.values, op.pki, certificate);
   const client = KubeClient.fromKubeconfig(kubeconfig, undefined, reachMs === undefined ? {} : { reachMs });
@@ -79,15 +79,15 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
       wait.patience,
       signal,
     );
-    const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
+    const renewAt = new Date(+deps.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
       client,
       server,
       renewAt,
-      world.log,
+      deps.log,
       (object) => {
         state.changed?.();
-        world.insideChanged(op.shoot, object);
+        deps.insideChanged(op.shoot, object);
       },
       (answers) => {
         if (state.connection === opened) lineChanged(op, answers);
@@ -96,7 +96,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
     connection = opened;
     await connection.start(signal);
     state.connection = connection;
-    world.openClusters.add(keyOf(op.shoot), connection);
+    deps.openClusters.add(keyOf(op.shoot), connection);
   } catch (error) {
     // What has begun to follow the cluster would go on asking a closed client for ever.
     await (connection ? connection.stop() : client.close());
@@ -113,11 +113,11 @@ function saySilent(state: Operation['state']): void {
 }
 
 /** Said at once, also while a task takes minutes; the next operation does what can be done about it. */
-function lineChanged({ shoot, state, world }: Operation, answers: boolean): void {
+function lineChanged({ shoot, state, deps }: Operation, answers: boolean): void {
   if (!answers) state.usable &&= SILENT;
   else if (state.usable && state.usableFor !== undefined) state.usable = USABLE;
   state.changed?.();
-  world.again(shoot);
+  deps.again(shoot);
 }
 
 const apiServers = ({ seed, values }: Operation): Pod[] =>

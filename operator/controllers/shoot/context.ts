@@ -97,7 +97,7 @@ export function reaching(
 
 /** What the provider is told. Without certificates (a shoot that is only half made) it is enough to take things away. */
 export function providerContext(op: Operation, profile: CloudProfile, seedObject: Seed): ProviderContext {
-  const { seed, shoot, state, values, vni, world } = op;
+  const { seed, shoot, state, values, vni, deps } = op;
   const { name, namespace = '', uid = '' } = shoot.metadata;
   const hasKeys = Object.keys(op.pki).length > 0;
   const mirror = (seedObject.spec.provider.providerConfig as { imageMirror?: string } | undefined)?.imageMirror;
@@ -126,14 +126,14 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
       bootstrapKubeconfig(values, op.pki, await state.secretWrites.run(() => bootstrapToken(op, pool, machines))),
     kubeProxyKubeconfig: async () => kubeProxyKubeconfig(values, op.pki),
     componentKubeconfig: (user, groups) => state.secretWrites.run(() => componentKubeconfig(op, user, groups)),
-    ...(op.provider.inCloud && { cloud: () => world.account(shoot, profile, op.signal) }),
-    log: world.log,
+    ...(op.provider.inCloud && { cloud: () => deps.account(shoot, profile, op.signal) }),
+    log: deps.log,
   };
 }
 
 /** The pool's token: the one it has, or a new one while machines have yet to join. */
 async function bootstrapToken(op: Operation, pool: string, machines: number | undefined): Promise<string> {
-  const { seed, state, values, world } = op;
+  const { seed, state, values, deps } = op;
   const key = `${values.namespace}/${TOKENS_SECRET}`;
   const existing = seed.secrets.get(key);
   const token = tokenOf(existing, pool);
@@ -143,9 +143,9 @@ async function bootstrapToken(op: Operation, pool: string, machines: number | un
   const joined = nodes.filter(
     (node) => node.metadata.labels?.[LABELS.pool] === pool && conditionIsTrue(node, 'Ready'),
   ).length;
-  if (token && !needsToken(token, wanted, joined, world.now())) return token.text;
+  if (token && !needsToken(token, wanted, joined, deps.now())) return token.text;
   const made = newBootstrapToken();
-  const expires = new Date(+world.now() + TOKEN_LIFE_MS);
+  const expires = new Date(+deps.now() + TOKEN_LIFE_MS);
   // First the cluster accepts it, then machines are told: the other way round a quick machine would be refused.
   const groups = pool === op.controlPlanePool?.name ? [KUBEADM_JOINERS] : [];
   await state.connection?.client.create(bootstrapTokenSecret(made, pool, expires, groups));
@@ -162,7 +162,7 @@ async function bootstrapToken(op: Operation, pool: string, machines: number | un
 /** Kept among the shoot's keys, so that equal calls give equal answers also after a restart. */
 async function componentKubeconfig(op: Operation, user: string, groups: string[]): Promise<string> {
   const id = `component-${user}`;
-  const now = op.world.now();
+  const now = op.deps.now();
   const known = op.pki[`${id}.crt`];
   const sound = known && issuedBy(known, keyPair(op.pki, 'ca').cert) && !needsRenewal(known, now);
   if (!sound) {

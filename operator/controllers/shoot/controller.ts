@@ -6,6 +6,7 @@ import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf, SHOOTS } from '../../kube/resources.ts';
 import { hold, isHeld } from '../finalizer.ts';
 import { gateOf, runDeletion } from './deletion-path.ts';
+import type { ShootDependencies } from './dependencies.ts';
 import { closeLeftOver, tellLeftBehind } from './left-over.ts';
 import { decideServingCertificates, MACHINE_KNOWN_MS } from './machines/serving-certificates.ts';
 import { openOperation, type PlacedShoot } from './open-operation.ts';
@@ -16,7 +17,6 @@ import { ShootSeeds } from './shoot-seeds.ts';
 import { ShootStates } from './shoot-states.ts';
 import type { ShootState } from './state.ts';
 import { tellFailures } from './tell-failures.ts';
-import type { ShootWorld } from './world.ts';
 
 /** What comes before the task graph, among the errors of its tasks. */
 const PREPARE = 'prepare';
@@ -34,16 +34,16 @@ interface Verdict {
 
 /** Makes shoots real: one reconcile runs the task graph of one shoot, and a change of its spec starts it anew. */
 export class ShootController {
-  readonly #world: ShootWorld;
+  readonly #deps: ShootDependencies;
   readonly #seeds: ShootSeeds;
   readonly #states = new ShootStates();
   readonly #vnis = new Map<string, number>();
   /** uid, by key, of shoots that have gone but that the cache may still show: to take one away a second time is all in vain. */
   readonly #released = new Map<string, string | undefined>();
 
-  constructor(world: ShootWorld) {
-    this.#world = world;
-    this.#seeds = new ShootSeeds(world);
+  constructor(deps: ShootDependencies) {
+    this.#deps = deps;
+    this.#seeds = new ShootSeeds(deps);
   }
 
   /** Stops a running operation that is for something else: see ShootStates. */
@@ -57,7 +57,7 @@ export class ShootController {
   }
 
   async reconcile(key: string, shutdown: AbortSignal): Promise<Again> {
-    const shoot = this.#world.shoots.get(key);
+    const shoot = this.#deps.shoots.get(key);
     if (!shoot) return this.#gone(key, shutdown);
     if (this.#released.has(key)) {
       if (this.#released.get(key) === shoot.metadata.uid) return undefined;
@@ -69,11 +69,11 @@ export class ShootController {
 
   /** Decides on kubelets' certificate requests, independently of a running operation. */
   async certificates(key: string): Promise<Again> {
-    const world = this.#world;
+    const deps = this.#deps;
     const state = this.#states.get(key);
-    if (!world.shoots.get(key) || !state?.connection || !state.listMachines) return undefined;
+    if (!deps.shoots.get(key) || !state?.connection || !state.listMachines) return undefined;
     const machines = await state.listMachines();
-    const waiting = await decideServingCertificates(state.connection, machines, world.log, world.now());
+    const waiting = await decideServingCertificates(state.connection, machines, deps.log, deps.now());
     // A cloud is not asked for its machines at every turn: the next time it is, the machine may be known.
     return waiting ? { requeueAfterMs: MACHINE_KNOWN_MS } : undefined;
   }
@@ -84,13 +84,13 @@ export class ShootController {
 
   /** Holds the shoot and finds its seed, where it waits for a place among those that are worked on. */
   async #run(shoot: Shoot, state: ShootState, signal: AbortSignal): Promise<Again> {
-    const world = this.#world;
+    const deps = this.#deps;
     const asked = shoot.metadata.deletionTimestamp !== undefined;
     if (asked && !isHeld(shoot)) return undefined;
-    const gate = gateOf(world, shoot, state);
+    const gate = gateOf(deps, shoot, state);
     const verdict = { gate, deleting: asked && gate.open };
     state.held = asked && !gate.open ? gate.message : undefined;
-    if (!asked) await hold(world, SHOOTS, world.shoots, shoot, true, { signal });
+    if (!asked) await hold(deps, SHOOTS, deps.shoots, shoot, true, { signal });
     let placed: Seed | undefined;
     try {
       placed = this.#seeds.of(shoot);
@@ -111,16 +111,16 @@ export class ShootController {
   /** Observes the shoot in its seed, and runs what it needs: its task graph, or its deletion. */
   async #inSeed(on: PlacedShoot, { deleting, gate }: Verdict, signal: AbortSignal): Promise<Again> {
     const { shoot, state, placed } = on;
-    const world = this.#world;
+    const deps = this.#deps;
     let op: Operation;
     try {
       // Before anything is made there.
       if (!deleting) await this.#seeds.hold(placed, signal);
-      op = await openOperation(world, on, this.#vnis, signal);
+      op = await openOperation(deps, on, this.#vnis, signal);
       const { namespace } = op.values;
       // Before it makes one the graph asks the server, so that each new cluster asks once.
       const found = deleting ? await namespaceIn(op.seed, namespace, signal) : op.seed.namespaces.get(namespace);
-      const stranger = strangerIn(found, shoot, world.gardenID);
+      const stranger = strangerIn(found, shoot, deps.gardenID);
       // Nothing of it was ever made there: namespaces come first.
       if (stranger && deleting) return await this.#release(shoot, signal);
       if (stranger) throw notOurs(op.seed.name, namespace, stranger);
@@ -132,7 +132,7 @@ export class ShootController {
     state.errors.delete(PREPARE);
     if (deleting) return this.#delete(op, signal);
     const next = await runReconcile(op, signal);
-    const askAgainMs = gate.until ? Math.max(0, +gate.until - +world.now()) : Number.POSITIVE_INFINITY;
+    const askAgainMs = gate.until ? Math.max(0, +gate.until - +deps.now()) : Number.POSITIVE_INFINITY;
     return next && { requeueAfterMs: Math.min(next.requeueAfterMs, askAgainMs) };
   }
 
@@ -144,12 +144,12 @@ export class ShootController {
   }
 
   #notBegun(shoot: Shoot, state: ShootState, error: unknown): Promise<Again> {
-    return tellFailures({ world: this.#world, shoot, state }, [{ taskID: PREPARE, error }]);
+    return tellFailures({ deps: this.#deps, shoot, state }, [{ taskID: PREPARE, error }]);
   }
 
   /** Nothing of it is left: lets the object go. */
   async #release(shoot: Shoot, signal: AbortSignal): Promise<undefined> {
-    await hold(this.#world, SHOOTS, this.#world.shoots, shoot, false, { signal });
+    await hold(this.#deps, SHOOTS, this.#deps.shoots, shoot, false, { signal });
     const key = keyOf(shoot);
     this.#released.set(key, shoot.metadata.uid);
     await this.#forget(key);
@@ -159,8 +159,8 @@ export class ShootController {
   /** The object has gone, perhaps without our letting it go. */
   async #gone(key: string, shutdown: AbortSignal): Promise<undefined> {
     const last = this.#states.get(key);
-    if (last?.shoot) await tellLeftBehind(this.#world, last.shoot, shutdown);
-    if (last) await closeLeftOver(this.#world, this.#world.registry.all(), key, shutdown);
+    if (last?.shoot) await tellLeftBehind(this.#deps, last.shoot, shutdown);
+    if (last) await closeLeftOver(this.#deps, this.#deps.registry.all(), key, shutdown);
     this.#released.delete(key);
     await this.#forget(key);
     return undefined;

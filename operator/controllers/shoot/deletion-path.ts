@@ -4,33 +4,33 @@ import { type GateVerdict, HELD, judgeDeletion } from '../../clusters/deletion-g
 import type { FlowResult } from '../../flow/graph.ts';
 import { say, withConditions } from '../conditions.ts';
 import { operation } from '../status-writer.ts';
+import type { ShootDependencies } from './dependencies.ts';
 import { recordsCondition } from './dns/dns-outcome.ts';
 import { endDriftLook } from './drift/drift.ts';
 import type { Operation } from './operation.ts';
 import { runFlow } from './run-flow.ts';
 import type { ShootState } from './state.ts';
-import type { ShootWorld } from './world.ts';
 
 /** Whether it is being taken apart: it was deleted, and nothing holds it. */
 export const isLeaving = ({ metadata }: Shoot, { held }: ShootState): boolean =>
   metadata.deletionTimestamp !== undefined && held === undefined;
 
 /** Whether it may be taken apart. One that is nowhere yet has nothing that anybody could hold. */
-export function gateOf(world: Pick<ShootWorld, 'holds' | 'now'>, shoot: Shoot, state: ShootState): GateVerdict {
+export function gateOf(deps: Pick<ShootDependencies, 'holds' | 'now'>, shoot: Shoot, state: ShootState): GateVerdict {
   const { metadata, status } = shoot;
   const begun = !status?.seedName || (state.operation ?? status.lastOperation)?.type === 'Delete';
-  const holds = metadata.deletionTimestamp ? world.holds(metadata.namespace ?? '', metadata.name) : [];
-  return judgeDeletion(holds, begun, world.now());
+  const holds = metadata.deletionTimestamp ? deps.holds(metadata.namespace ?? '', metadata.name) : [];
+  return judgeDeletion(holds, begun, deps.now());
 }
 
 /** Takes apart what there is of the shoot. @throws the signal's reason when it was aborted */
 export async function runDeletion(op: Operation, signal: AbortSignal): Promise<FlowResult> {
-  const { shoot, state, world } = op;
+  const { shoot, state, deps } = op;
   endDriftLook(state);
   state.operation = operation(
     shoot.status?.lastOperation,
     { type: 'Delete', state: 'Processing', progress: 0, description: 'starting' },
-    world.now(),
+    deps.now(),
   );
   const tasks = op.strategy.deletionTasks(op);
   const result = await runFlow(op, { tasks, type: 'Delete', visible: true }, signal);

@@ -16,7 +16,7 @@ import {
   SERVICES,
   STATEFULSETS,
 } from '../../kube/resources.ts';
-import { closeLine } from './close-line.ts';
+import { closeConnection } from './close-connection.ts';
 import { removeRecords } from './dns/dns-records.ts';
 import type { Operation } from './operation.ts';
 import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
@@ -37,9 +37,9 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
   return [
     {
       id: 'disconnect',
-      title: 'Closing the line to the API server',
+      title: 'Closing the connection to the API server',
       expectedMs: 10,
-      run: () => closeLine(state),
+      run: () => closeConnection(state),
     },
     {
       id: 'kubeconfig',
@@ -60,7 +60,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
       title: 'Leaving backups',
       expectedMs: 50,
       timeoutMs: 120_000,
-      run: (signal) => op.world.backups.leave(op.shoot, signal),
+      run: (signal) => op.deps.backups.leave(op.shoot, signal),
     },
     {
       id: 'namespace',
@@ -139,10 +139,10 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
 }
 
 /** Takes the kubeconfig away that people got. */
-export async function removeKubeconfig({ shoot, world }: Operation, signal: AbortSignal): Promise<void> {
+export async function removeKubeconfig({ shoot, deps }: Operation, signal: AbortSignal): Promise<void> {
   const owner = kubeconfigOwner('Shoot', shoot);
-  const known = world.gardenApplier.known(kubeconfigSecret(owner, ''));
-  await removeKubeconfigSecret(world.garden, owner, { known, signal });
+  const known = deps.gardenApplier.known(kubeconfigSecret(owner, ''));
+  await removeKubeconfigSecret(deps.garden, owner, { known, signal });
 }
 
 /**
@@ -150,10 +150,10 @@ export async function removeKubeconfig({ shoot, world }: Operation, signal: Abor
  * (namespaceDeletionGracePeriod), too late for whoever waits for processes; so those are ended one by one, and the empty namespace
  * goes by itself.
  */
-export async function closeNamespace({ seed, shoot, values, world }: Operation, signal: AbortSignal): Promise<void> {
+export async function closeNamespace({ seed, shoot, values, deps }: Operation, signal: AbortSignal): Promise<void> {
   const ns = values.namespace;
   const live = await namespaceIn(seed, ns, signal);
-  const stranger = strangerIn(live, shoot, world.gardenID);
+  const stranger = strangerIn(live, shoot, deps.gardenID);
   if (stranger) throw notOurs(seed.name, ns, stranger);
   const uid = live?.metadata.uid;
   if (live) await seed.client.delete(NAMESPACES, ns, undefined, { signal, preconditions: { ...(uid && { uid }) } });

@@ -15,7 +15,7 @@ export interface EtcdPlace extends Pick<ControlPlane, 'namespace' | 'addresses' 
   podName: (ordinal: number) => string;
 }
 
-/** Opens the line to the etcd of a shoot, with a certificate of its own. To be closed. */
+/** Opens the connection to the etcd of a shoot, with a certificate of its own. To be closed. */
 export async function openEtcd(place: EtcdPlace, pki: PKIData, now: Date): Promise<EtcdClient> {
   const { namespace, addresses, exposure = 'ClusterIP', dialPod, podName } = place;
   const certificate = await issueEtcdOperatorCertificate(pki, now);

@@ -23,7 +23,7 @@ import { storeKubeconfig } from './shared-steps.ts';
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-/** The open line to the API server of the shoot. Throws when there is none. */
+/** The open connection to the API server of the shoot. Throws when there is none. */
 export function inside({ state }: Operation): ClusterConnection {
   if (!state.connection) throw new Error('there is no connection to the API server of the shoot');
   return state.connection;

@@ -5,8 +5,8 @@ import { type Shoot, shootProfileName } from '../../api/shoot.ts';
 import type { SeedAccess } from '../../clusters/seed-access.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { keyOf, NAMESPACES, SHOOTS } from '../../kube/resources.ts';
+import type { ShootDependencies } from './dependencies.ts';
 import { GARDEN_ANNOTATION } from './ownership.ts';
-import type { ShootWorld } from './world.ts';
 
 /**
  * Closes the namespace of a shoot that has gone without our letting it go: a deletion that comes in the same moment as our finalizer
@@ -16,7 +16,7 @@ import type { ShootWorld } from './world.ts';
  * their control planes are all that is left of them.
  */
 export async function closeLeftOver(
-  { garden, gardenID, log }: Pick<ShootWorld, 'garden' | 'gardenID' | 'log'>,
+  { garden, gardenID, log }: Pick<ShootDependencies, 'garden' | 'gardenID' | 'log'>,
   seeds: Pick<SeedAccess, 'name' | 'client' | 'namespacesOf'>[],
   key: string,
   signal: AbortSignal,
@@ -44,31 +44,31 @@ export async function closeLeftOver(
  * @param shoot as it was last seen
  */
 export async function tellLeftBehind(
-  world: Pick<
-    ShootWorld,
+  deps: Pick<
+    ShootDependencies,
     'account' | 'garden' | 'gardenID' | 'log' | 'namesAccount' | 'profiles' | 'provider' | 'record'
   >,
   shoot: Shoot,
   signal: AbortSignal,
 ): Promise<void> {
   const { name, namespace, uid = '' } = shoot.metadata;
-  const profile = world.profiles.get(shootProfileName(shoot.spec));
-  const provider = profile && world.provider(profile, world.namesAccount(shoot));
+  const profile = deps.profiles.get(shootProfileName(shoot.spec));
+  const provider = profile && deps.provider(profile, deps.namesAccount(shoot));
   if (!profile || !provider?.inCloud || !provider.managed?.tagged) return;
   let account = `of ${namespace}`;
   let left: Orphan[] | string;
   try {
     // One of the same name takes over what there is.
-    if (await world.garden.getOrUndefined(SHOOTS, name, namespace, { signal })) return;
-    const ctx = await world.account(shoot, profile, signal);
+    if (await deps.garden.getOrUndefined(SHOOTS, name, namespace, { signal })) return;
+    const ctx = await deps.account(shoot, profile, signal);
     account = ctx.account.id;
-    left = (await orphansOf({ garden: world.gardenID, uid }, provider.managed, ctx)) ?? [];
+    left = (await orphansOf({ garden: deps.gardenID, uid }, provider.managed, ctx)) ?? [];
   } catch (error) {
     signal.throwIfAborted();
     left = errorText(error);
   }
   if (left.length === 0) return;
   const message = leftBehind(`Shoot ${keyOf(shoot)} was deleted by force`, account, { uid }, left);
-  world.log.warn({ shoot: keyOf(shoot) }, message);
-  world.record(shoot, 'Warning', 'LeftBehind', message);
+  deps.log.warn({ shoot: keyOf(shoot) }, message);
+  deps.record(shoot, 'Warning', 'LeftBehind', message);
 }

@@ -11,6 +11,7 @@ import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
 import { isLeaving } from './deletion-path.ts';
+import type { ShootDependencies } from './dependencies.ts';
 import { wantsMending } from './drift/drift.ts';
 import { unreachable } from './expose.ts';
 import type { Operation } from './operation.ts';
@@ -18,7 +19,6 @@ import type { ShootState } from './state.ts';
 import { strategyOf } from './strategy.ts';
 import { tellStatus } from './tell-status.ts';
 import { allocateVNI } from './vni.ts';
-import type { ShootWorld } from './world.ts';
 
 /** A shoot, what is remembered of it, and the seed that it is on. */
 export interface PlacedShoot {
@@ -33,14 +33,14 @@ export interface PlacedShoot {
  * @throws CoppiceError why the shoot cannot be made as it asks to be
  */
 export async function openOperation(
-  world: ShootWorld,
+  deps: ShootDependencies,
   { shoot, state, placed }: PlacedShoot,
   vnis: Map<string, number>,
   signal: AbortSignal,
 ): Promise<Operation> {
   const deleting = isLeaving(shoot, state);
-  const { profile, provider } = offerFor(world, shoot, deleting);
-  const seed = await world.registry.open(placed, signal);
+  const { profile, provider } = offerFor(deps, shoot, deleting);
+  const seed = await deps.registry.open(placed, signal);
   const { name, namespace = '' } = shoot.metadata;
   const id = technicalID(namespace, name);
   const recorded = provider.recorded?.includes(profile) ? provider.recorded : undefined;
@@ -50,11 +50,11 @@ export async function openOperation(
   if (barred) throw barred;
   const sleeps = !deleting && strategy.maySleep && isToSleep(shoot);
   // Nothing is upgraded while nothing runs.
-  const version = versionOf(shoot, profile, { asIs: deleting || sleeps, keeps: strategy.keepsVersion }, world.now());
+  const version = versionOf(shoot, profile, { asIs: deleting || sleeps, keeps: strategy.keepsVersion }, deps.now());
   const vni = allocateVNI(id, seed.namespaces, vnis);
   vnis.set(id, vni);
   const op: Operation = {
-    world,
+    deps,
     shoot,
     state,
     seed,
@@ -79,7 +79,7 @@ export async function openOperation(
     notice: () => {
       op.tell().catch((error) => {
         // A cluster that has just gone has no status.
-        if (!isNotFound(error)) world.log.warn({ err: error, shoot: name }, 'status not written');
+        if (!isNotFound(error)) deps.log.warn({ err: error, shoot: name }, 'status not written');
       });
     },
   };
@@ -90,15 +90,15 @@ export async function openOperation(
 
 /** The profile as it holds for the shoot, and who makes the machines. */
 function offerFor(
-  world: ShootWorld,
+  deps: ShootDependencies,
   shoot: Shoot,
   deleting: boolean,
 ): { readonly profile: CloudProfile; readonly provider: Provider } {
-  const offered = world.profiles.get(shootProfileName(shoot.spec));
+  const offered = deps.profiles.get(shootProfileName(shoot.spec));
   if (!offered) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
   const inUse = usedByShoot(shoot);
-  const profile = inUse ? keptFor(offered, inUse, world.now()) : offered;
-  const provider = world.provider(profile, world.namesAccount(shoot));
+  const profile = inUse ? keptFor(offered, inUse, deps.now()) : offered;
+  const provider = deps.provider(profile, deps.namesAccount(shoot));
   if (!provider)
     throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
   if (provider.barred && !deleting && shoot.status?.seedName === undefined) throw configurationProblem(provider.barred);

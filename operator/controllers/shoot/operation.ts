@@ -14,8 +14,8 @@ import type { SeedAccess } from '../../clusters/seed-access.ts';
 import type { Task } from '../../flow/graph.ts';
 import type { PKIData } from '../../shoot/pki.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
+import type { ShootDependencies } from './dependencies.ts';
 import type { ShootState } from './state.ts';
-import type { ShootWorld } from './world.ts';
 
 /** What mending has left of a part of a control plane. */
 export interface Left {
@@ -27,7 +27,7 @@ export interface Left {
 
 /** One run of the task graph over one shoot. */
 export interface Operation {
-  readonly world: ShootWorld;
+  readonly deps: ShootDependencies;
   readonly shoot: Shoot;
   readonly state: ShootState;
   readonly seed: SeedAccess;

@@ -20,7 +20,7 @@ export async function runFlow(
   signal: AbortSignal,
   clock: Clock = systemClock,
 ): Promise<FlowResult> {
-  const { state, world } = op;
+  const { state, deps } = op;
   // What an operation of another kind met says nothing about this one.
   for (const taskID of state.errors.keys()) if (!tasks.some(({ id }) => id === taskID)) state.errors.delete(taskID);
   const pace = new Pacer(clock, PROGRESS_INTERVAL_MS, () => op.notice());
@@ -31,7 +31,7 @@ export async function runFlow(
     state.operation = operation(
       state.operation,
       { type, state: 'Processing', progress: Math.min(99, progress.percent), description },
-      world.now(),
+      deps.now(),
     );
     // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
     pace.soon();
@@ -43,7 +43,7 @@ export async function runFlow(
   try {
     return await new Flow(`${type} ${op.shoot.metadata.name}`, tasks).run({
       signal,
-      durations: world.durations,
+      durations: deps.durations,
       onProgress,
       onSucceeded: (taskID) => {
         state.errors.delete(taskID);

@@ -23,7 +23,7 @@ export async function runReconcile(
   op: Operation,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number } | undefined> {
-  const { shoot, state, world } = op;
+  const { shoot, state, deps } = op;
   const last = shoot.status?.lastOperation;
   // It would hold up what the change asks for, and tell of it as if others had made it.
   if (op.mend || state.settledGeneration !== shoot.metadata.generation) endDriftLook(state);
@@ -36,14 +36,14 @@ export async function runReconcile(
   // A look that finds all in order is no operation: it leaves no trace, or an idle fleet would write.
   state.operation = upToDate
     ? last
-    : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, world.now());
+    : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, deps.now());
   const tasks = whileAnswered(op, op.strategy.reconcileTasks(op));
   const result = await runFlow(op, { tasks, type, visible: !upToDate }, signal);
   if (signal.aborted) throw signal.reason;
   if (result.failures.length > 0) return tellFailures(op, result.failures, op);
   if (!upToDate) {
     const description = DONE[type].text;
-    state.operation = operation(state.operation, { type, state: 'Succeeded', progress: 100, description }, world.now());
+    state.operation = operation(state.operation, { type, state: 'Succeeded', progress: 100, description }, deps.now());
   }
   state.errors.clear();
   state.failures.clear();
@@ -51,7 +51,7 @@ export async function runReconcile(
   lookForDrift(op);
   if (op.mend) await noteMended(op);
   const told = await tellStatus(op, signal);
-  if (!upToDate) world.record(shoot, 'Normal', DONE[type].reason, state.operation?.description ?? '');
+  if (!upToDate) deps.record(shoot, 'Normal', DONE[type].reason, state.operation?.description ?? '');
   return { requeueAfterMs: nextLookMs(op, told) };
 }
 
@@ -76,14 +76,14 @@ export function typeOf({ shoot, sleeps }: Pick<Operation, 'shoot' | 'sleeps'>): 
 
 /** How long it may take until somebody looks again, though nothing changes. */
 function nextLookMs(op: Operation, told: ShootStatus | undefined): number {
-  const { provider, shoot, state, strategy, world } = op;
+  const { provider, shoot, state, strategy, deps } = op;
   // A look that is under way queues the shoot when it ends.
   const recordsAt = state.dns?.running ? undefined : state.dns?.lookAt;
   const driftAt = state.drift?.running ? undefined : state.drift?.lookAt;
   // Nothing that sleeps shows its certificate to anybody: it is renewed on waking.
   const renewalAt = op.sleeps ? undefined : state.nextRenewal;
   const sleeps = [renewalAt, state.recordChangesAt, recordsAt, driftAt].flatMap((at) =>
-    at ? [+at - +world.now()] : [],
+    at ? [+at - +deps.now()] : [],
   );
   // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
   const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;

@@ -26,13 +26,13 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
   if (!op.shoot.status?.seedName) await op.tell(signal);
   await earlierNamespaceGone(op, signal);
   const found = await namespaceIn(op.seed, op.values.namespace, signal);
-  const stranger = strangerIn(found, op.shoot, op.world.gardenID);
+  const stranger = strangerIn(found, op.shoot, op.deps.gardenID);
   if (stranger) throw notOurs(op.seed.name, op.values.namespace, stranger);
-  const object = namespace(op.values);
+  const object = namespace(op.values, op.provider.privilegedInSeed ? 'privileged' : 'restricted');
   object.metadata.annotations = {
     ...object.metadata.annotations,
     [VNI_ANNOTATION]: String(op.vni),
-    [GARDEN_ANNOTATION]: op.world.gardenID,
+    [GARDEN_ANNOTATION]: op.deps.gardenID,
     ...(op.shoot.metadata.uid && { [SHOOT_UID_ANNOTATION]: op.shoot.metadata.uid }),
   };
   await op.seed.applier.apply(object, signal);
@@ -41,8 +41,8 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
 
 /** All keys and certificates: those that are missing, wrong or old are made. */
 export async function issueCertificates(op: Operation, parameters: PKIParameters, signal: AbortSignal): Promise<void> {
-  const { seed, state, world } = op;
-  const now = world.now();
+  const { seed, state, deps } = op;
+  const now = deps.now();
   const stored = seed.secrets.get(`${op.values.namespace}/${PKI_SECRET}`) ?? (await unlabelledKeys(op, signal));
   const printOf = ({ metadata }: KubeObject) =>
     `${metadata.uid}/${metadata.resourceVersion}/${JSON.stringify(parameters)}`;
@@ -85,7 +85,7 @@ async function unlabelledKeys(
 
 /** The Secret in the project that holds the admin's kubeconfig. */
 export async function storeKubeconfig(op: Operation, kubeconfig: string, signal: AbortSignal): Promise<void> {
-  const { garden, gardenApplier } = op.world;
+  const { garden, gardenApplier } = op.deps;
   const owner = kubeconfigOwner('Shoot', op.shoot);
   const secret = kubeconfigSecret(owner, kubeconfig);
   await kubeconfigMayBeWritten(garden, owner, gardenApplier.known(secret), signal);

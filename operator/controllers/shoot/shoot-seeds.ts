@@ -3,30 +3,30 @@ import type { Shoot } from '../../api/shoot.ts';
 import { unlessAborted } from '../../kube/clock.ts';
 import { SEEDS } from '../../kube/resources.ts';
 import { hold, isHeld } from '../finalizer.ts';
+import type { ShootDependencies } from './dependencies.ts';
 import { seedFor } from './seed-for.ts';
 import { SeedShares } from './seed-shares.ts';
-import type { ShootWorld } from './world.ts';
 
 /** How long a seed may take to be held. */
 const HOLD_MS = 30_000;
 
 /** The seeds of all shoots: which one each has, how many workers each keeps busy, and that they stay while they are used. */
 export class ShootSeeds {
-  readonly #world: ShootWorld;
+  readonly #deps: ShootDependencies;
   readonly #shares: SeedShares;
   /** The seeds that were chosen, by key. */
   readonly #chosen = new Map<string, string>();
   /** Seeds that are being held right now, by name. */
   readonly #holding = new Map<string, Promise<void>>();
 
-  constructor(world: ShootWorld) {
-    this.#world = world;
-    this.#shares = new SeedShares(world.workers, () => world.seeds.list().length);
+  constructor(deps: ShootDependencies) {
+    this.#deps = deps;
+    this.#shares = new SeedShares(deps.workers, () => deps.seeds.list().length);
   }
 
   /** As seedFor: the seed of a shoot, chosen if it has none. undefined: it is deleted and never had one. */
   of(shoot: Shoot): Seed | undefined {
-    return seedFor(this.#world, shoot, this.#chosen);
+    return seedFor(this.#deps, shoot, this.#chosen);
   }
 
   /** As SeedShares.enter: a place for one worker among those of the seed; undefined: it has its share. */
@@ -36,13 +36,13 @@ export class ShootSeeds {
 
   /** Many shoots come at once to a new seed: one request holds it for all of them, or all but one would be refused and come later. */
   async hold(seed: Seed, signal: AbortSignal): Promise<void> {
-    const { seeds } = this.#world;
+    const { seeds } = this.#deps;
     const { name } = seed.metadata;
     if (isHeld(seeds.get(name) ?? seed)) return;
     let holding = this.#holding.get(name);
     if (!holding) {
       const patience = AbortSignal.timeout(HOLD_MS);
-      holding = hold(this.#world, SEEDS, seeds, seed, true, { signal: patience }).finally(() => {
+      holding = hold(this.#deps, SEEDS, seeds, seed, true, { signal: patience }).finally(() => {
         this.#holding.delete(name);
       });
       this.#holding.set(name, holding);

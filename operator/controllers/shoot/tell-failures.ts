@@ -4,11 +4,11 @@ import type { Shoot } from '../../api/shoot.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { bareStatus } from './bare-status.ts';
 import { isLeaving } from './deletion-path.ts';
+import type { ShootDependencies } from './dependencies.ts';
 import type { Operation } from './operation.ts';
 import { retryOf } from './retry.ts';
 import type { ShootState } from './state.ts';
 import { tellStatus } from './tell-status.ts';
-import type { ShootWorld } from './world.ts';
 
 /** A task that failed, and with what. */
 interface Failure {
@@ -21,22 +21,22 @@ interface Failure {
  * @param op the operation that failed; absent: it could not even be begun
  */
 export async function tellFailures(
-  { world, shoot, state }: { readonly world: ShootWorld; readonly shoot: Shoot; readonly state: ShootState },
+  { deps, shoot, state }: { readonly deps: ShootDependencies; readonly shoot: Shoot; readonly state: ShootState },
   failures: readonly Failure[],
   op?: Operation,
 ): Promise<{ requeueAfterMs: number } | undefined> {
-  const now = world.now();
+  const now = deps.now();
   const leaving = isLeaving(shoot, state);
   for (const { taskID, error } of failures) {
     state.failures.set(taskID, (state.failures.get(taskID) ?? 0) + 1);
-    if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') world.depleted(shoot, error);
+    if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') deps.depleted(shoot, error);
     const before = state.errors.get(taskID);
     const description = errorText(error);
     const codes = error instanceof CoppiceError ? [error.code] : [];
     const same = before?.description === description;
     state.errors.set(taskID, same ? before : { taskID, description, codes, lastUpdateTime: rfc3339(now) });
-    if (!same) world.record(shoot, 'Warning', leaving ? 'DeleteFailed' : 'ReconcileFailed', description);
-    world.log.warn(
+    if (!same) deps.record(shoot, 'Warning', leaving ? 'DeleteFailed' : 'ReconcileFailed', description);
+    deps.log.warn(
       { shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, task: taskID, err: error },
       'task failed',
     );
@@ -55,7 +55,7 @@ export async function tellFailures(
   else {
     // Progress that an operation before this one still has to tell goes first.
     const status = bareStatus(shoot, state.operation, errors, now);
-    await state.statusWrites.run(() => writeStatus(world.garden, world.shoots, shoot, status));
+    await state.statusWrites.run(() => writeStatus(deps.garden, deps.shoots, shoot, status));
   }
   if (retry === 'by-queue') throw failures[0]!.error;
   return retry === 'never' ? undefined : { requeueAfterMs: retry.afterMs };

@@ -14,12 +14,12 @@ export function tellStatus(op: Operation, signal?: AbortSignal): Promise<ShootSt
 }
 
 async function tellNow(op: Operation, signal?: AbortSignal): Promise<ShootStatus | undefined> {
-  const { state, world } = op;
-  const shoot = world.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
+  const { state, deps } = op;
+  const shoot = deps.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
   if (shoot.metadata.uid !== op.shoot.metadata.uid) return undefined;
-  const now = world.now();
+  const now = deps.now();
   const status = await op.strategy.status(op, shoot, now);
   if (shoot.metadata.deletionTimestamp) status.conditions = deletionConditions(shoot, state, now);
-  await writeStatus(world.garden, world.shoots, shoot, status, signal);
+  await writeStatus(deps.garden, deps.shoots, shoot, status, signal);
   return status;
 }

@@ -25,7 +25,7 @@ export const givenUpInSilence = (op: Operation, task: Task): Task => ({
 });
 
 async function runWhileAnswered(op: Operation, task: Task, signal: AbortSignal): Promise<void> {
-  const { broken } = inside(op).line;
+  const { broken } = inside(op).health;
   try {
     await task.run(AbortSignal.any([signal, broken]));
   } catch (error) {

@@ -7,14 +7,14 @@ import { failuresOf } from '../failure.ts';
 import { shootIsShort } from '../shortages.ts';
 import { concernsUsers, onlyFinalizersChanged, onlyStatusChanged } from '../status-writer.ts';
 import { ShootController } from './controller.ts';
+import type { ShootBackups, ShootDependencies } from './dependencies.ts';
 import { DNS_LOOKS } from './dns/dns-records.ts';
 import { DRIFT_LOOKS } from './drift/drift.ts';
-import type { ShootBackups, ShootWorld } from './world.ts';
 
 /** What shoots need of others. */
-export interface ShootsOptions extends Pick<ShootWorld, 'holds'> {
+export interface ShootsOptions extends Pick<ShootDependencies, 'holds'> {
   readonly backups: ShootBackups;
-  readonly accounts: Pick<ShootWorld, 'namesAccount' | 'account' | 'dns'>;
+  readonly accounts: Pick<ShootDependencies, 'namesAccount' | 'account' | 'dns'>;
 }
 
 /** An operation may wait for nodes or for a drain; the work itself is short, so many may be under way. */

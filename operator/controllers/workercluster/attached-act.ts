@@ -10,7 +10,7 @@ import { writeStatus } from '../status-writer.ts';
 import { type AttachedPlan, planAttached } from './attached.ts';
 
 /** What an attached cluster is worked on with. */
-export interface AttachedClusterWorld {
+export interface AttachedClusterDependencies {
   readonly garden: KubeClient;
   readonly clusters: Informer<WorkerCluster>;
   /** Absent: this operator attaches none. */
@@ -23,31 +23,31 @@ export interface AttachedClusterWorld {
 
 /** Observe, plan, act for a WorkerCluster of mode Attached. @returns when to look again; undefined: when something changes */
 export async function reconcileAttached(
-  world: AttachedClusterWorld,
+  deps: AttachedClusterDependencies,
   cluster: WorkerCluster,
   signal: AbortSignal,
 ): Promise<Date | undefined> {
   const key = keyOf(cluster);
   const { name, namespace = '', uid = '', deletionTimestamp } = cluster.metadata;
-  const holds = deletionTimestamp ? world.holds(namespace, name) : [];
-  const plan = planAttached({ cluster, facts: world.attached?.facts(key, uid), holds }, world.now());
-  if (plan.finalizer === 'add') await hold(world, WORKERCLUSTERS, world.clusters, cluster, true, { signal });
+  const holds = deletionTimestamp ? deps.holds(namespace, name) : [];
+  const plan = planAttached({ cluster, facts: deps.attached?.facts(key, uid), holds }, deps.now());
+  if (plan.finalizer === 'add') await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, true, { signal });
   if (plan.release) {
-    await world.attached?.release(key, uid, signal);
-    await hold(world, WORKERCLUSTERS, world.clusters, cluster, false, { signal });
+    await deps.attached?.release(key, uid, signal);
+    await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, false, { signal });
     return undefined;
   }
-  await writeStatus(world.garden, world.clusters, cluster, plan.status, signal);
-  tell(world, cluster, plan);
+  await writeStatus(deps.garden, deps.clusters, cluster, plan.status, signal);
+  tell(deps, cluster, plan);
   if (plan.expire)
-    await world.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
+    await deps.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
   return plan.next;
 }
 
 /** An Event when it is used, and when it is not any more. */
-function tell(world: AttachedClusterWorld, cluster: WorkerCluster, { status }: AttachedPlan): void {
+function tell(deps: AttachedClusterDependencies, cluster: WorkerCluster, { status }: AttachedPlan): void {
   const serves = findCondition(status.conditions, 'APIServerAvailable');
   const known = findCondition(cluster.status?.conditions, 'APIServerAvailable');
   if (!serves || (serves.status === known?.status && serves.reason === known.reason)) return;
-  world.record(cluster, serves.status === 'True' ? 'Normal' : 'Warning', serves.reason ?? '', serves.message ?? '');
+  deps.record(cluster, serves.status === 'True' ? 'Normal' : 'Warning', serves.reason ?? '', serves.message ?? '');
 }

@@ -25,7 +25,7 @@ export interface AttachedView {
 /** What is to be done; absent means: nothing. */
 export interface AttachedPlan {
   readonly finalizer?: 'add';
-  /** Nothing holds it any more: the line ends, and the finalizer goes. In the cluster nothing is done. */
+  /** Nothing holds it any more: the connection ends, and the finalizer goes. In the cluster nothing is done. */
   readonly release?: true;
   /** Its time is over: the object itself is deleted. */
   readonly expire?: true;
@@ -154,7 +154,7 @@ function observedStatus({ cluster, facts }: AttachedView, now: Date): WorkerClus
           nodes: { desired: nodes.length, current: nodes.length, ready: readyNodes(nodes) },
           resource: clusterResource(nodes, facts?.inside?.pods ?? []),
         }
-      : // A line that is down is no loss of nodes.
+      : // A connection that is down is no loss of nodes.
         { ...asBefore(before, 'nodes'), ...asBefore(before, 'resource') }),
     ...(cost && { cost }),
     lastErrors: refusal ? [{ taskID: 'attach', description: refusal.message, codes: [refusal.code] }] : [],

@@ -20,10 +20,10 @@ import type { DecidedSizes } from '../decided-sizes.ts';
 import { hold } from '../finalizer.ts';
 import { keptFor, usedByCluster } from '../kept-profile.ts';
 import type { ManagedController } from '../managed/controller.ts';
-import { type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
+import { type ClaimantDependencies, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { technicalIDTakenBy } from '../same-technical-id.ts';
 import { writeStatus } from '../status-writer.ts';
-import { type AttachedClusterWorld, reconcileAttached } from './attached-act.ts';
+import { type AttachedClusterDependencies, reconcileAttached } from './attached-act.ts';
 import { EXPIRING } from './lifetime.ts';
 import { knownByShoot, ownRanges } from './networking.ts';
 import { placed } from './places.ts';
@@ -32,7 +32,7 @@ import { fillIn } from './scale-default.ts';
 import type { ProjectShare } from './view.ts';
 
 /** What the controller of worker clusters works with. */
-export interface WorkerClusterWorld extends ClaimantWorld, AttachedClusterWorld {
+export interface WorkerClusterDependencies extends ClaimantDependencies, AttachedClusterDependencies {
   readonly clusters: Informer<WorkerCluster>;
   readonly gardenApplier: Applier;
   /** With index BY_NAMESPACE. */
@@ -54,114 +54,113 @@ export interface WorkerClusterWorld extends ClaimantWorld, AttachedClusterWorld 
 
 /** Observe, plan, act for one WorkerCluster. */
 export async function reconcileWorkerCluster(
-  world: WorkerClusterWorld,
+  deps: WorkerClusterDependencies,
   key: string,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number } | undefined> {
-  const written = world.clusters.get(key);
+  const written = deps.clusters.get(key);
   if (!written) {
-    await world.sizes?.remove(key, signal);
-    await world.meshes?.release(key);
+    await deps.sizes?.remove(key, signal);
+    await deps.meshes?.release(key);
     // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
-    const orphan = world.shoots.get(key);
+    const orphan = deps.shoots.get(key);
     const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
     if (orphan && owner && !orphan.metadata.deletionTimestamp) {
       const { name, namespace, uid } = orphan.metadata;
-      await world.garden.delete(SHOOTS, name, namespace, { preconditions: { uid }, signal });
+      await deps.garden.delete(SHOOTS, name, namespace, { preconditions: { uid }, signal });
     }
     return undefined;
   }
-  if (isAttached(written)) return lookAt(world, await reconcileAttached(world, written, signal));
+  if (isAttached(written)) return lookAt(deps, await reconcileAttached(deps, written, signal));
   const { uid = '' } = written.metadata;
-  const shoot = ownShoot(world, written);
-  const managed = world.managed?.facts(key, uid);
-  const profileOf = (one: WorkerCluster) => world.profiles.get(profileNameOf(one));
-  const { place, cluster, ...places } = placed(written, managed, world.capacity, profileOf);
+  const shoot = ownShoot(deps, written);
+  const managed = deps.managed?.facts(key, uid);
+  const profileOf = (one: WorkerCluster) => deps.profiles.get(profileNameOf(one));
+  const { place, cluster, ...places } = placed(written, managed, deps.capacity, profileOf);
   const offered = profileOf(cluster);
   const inUse = usedByCluster(cluster, shoot, managed);
-  const profile = offered && inUse ? keptFor(offered, inUse, world.now()) : offered;
-  const provider = profile && world.provider(profile, hasAccount(cluster, shoot));
+  const profile = offered && inUse ? keptFor(offered, inUse, deps.now()) : offered;
+  const provider = profile && deps.provider(profile, hasAccount(cluster, shoot));
   let view: WorkerClusterView = {
     cluster,
     profile,
-    profileNames: world.profiles.list().map((known) => known.metadata.name),
+    profileNames: deps.profiles.list().map((known) => known.metadata.name),
     provider,
     shoot,
     managed,
-    foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
+    foreignShoot: shoot === undefined && deps.shoots.get(key) !== undefined,
     // What was admitted has its id.
-    idTakenBy: written.status?.admitted ? undefined : technicalIDTakenBy(written, world.clusters, world.shoots),
-    project: projectShare(world, cluster),
-    capacity: world.capacity.known(uid),
-    decided: world.decided?.(written) ?? 'none',
-    sleepOrder: world.sizes?.sleepOrder(key, uid) ?? 'none',
-    autoscaled: world.autoscaler?.condition(key, uid),
+    idTakenBy: written.status?.admitted ? undefined : technicalIDTakenBy(written, deps.clusters, deps.shoots),
+    project: projectShare(deps, cluster),
+    capacity: deps.capacity.known(uid),
+    decided: deps.decided?.(written) ?? 'none',
+    sleepOrder: deps.sizes?.sleepOrder(key, uid) ?? 'none',
+    autoscaled: deps.autoscaler?.condition(key, uid),
     holds: cluster.metadata.deletionTimestamp
-      ? world.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)
+      ? deps.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)
       : [],
-    keepsAwake: (since) => world.keepsAwake?.(cluster.metadata.namespace ?? '', cluster.metadata.name, since) ?? [],
+    keepsAwake: (since) => deps.keepsAwake?.(cluster.metadata.namespace ?? '', cluster.metadata.name, since) ?? [],
     ...places,
-    ...meshView(world, cluster, shoot),
+    ...meshView(deps, cluster, shoot),
   };
-  let plan = planWorkerCluster(view, world.now());
+  let plan = planWorkerCluster(view, deps.now());
   if (plan.allocate) {
-    const { refused } = await world.meshes!.allocate(plan.allocate);
-    view = { ...view, ...meshView(world, cluster, shoot, refused) };
-    plan = planWorkerCluster(view, world.now());
+    const { refused } = await deps.meshes!.allocate(plan.allocate);
+    view = { ...view, ...meshView(deps, cluster, shoot, refused) };
+    plan = planWorkerCluster(view, deps.now());
   }
   // In the same breath as the decision: from here on everybody else sees what was granted.
-  const granted = grant(world, view, plan.status);
+  const granted = grant(deps, view, plan.status);
   let { status } = plan;
   const { name, namespace } = cluster.metadata;
 
-  if (plan.finalizer === 'add') await hold(world, WORKERCLUSTERS, world.clusters, cluster, true, { signal });
+  if (plan.finalizer === 'add') await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, true, { signal });
   // Written down before anything is made, so that an operator that starts anew counts it as well.
-  if (granted)
-    await writeStatus(world.garden, world.clusters, cluster, { ...cluster.status, admitted: granted }, signal);
+  if (granted) await writeStatus(deps.garden, deps.clusters, cluster, { ...cluster.status, admitted: granted }, signal);
   if (plan.shoot) {
-    const { object, changed } = await world.gardenApplier.apply(plan.shoot, signal);
+    const { object, changed } = await deps.gardenApplier.apply(plan.shoot, signal);
     if (changed) {
-      world.shoots.absorb(object);
+      deps.shoots.absorb(object);
       // Whether all is Ready was said of the Shoot as it was: of what is asked for now it is not true yet.
-      ({ status } = planWorkerCluster({ ...view, shoot: object }, world.now()));
+      ({ status } = planWorkerCluster({ ...view, shoot: object }, deps.now()));
     }
-    if (changed && !shoot) world.record(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
+    if (changed && !shoot) deps.record(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
   }
   if (plan.managed) {
-    const newest = atPlace(world.clusters.get(key) ?? written, place);
-    if (plan.managed.leave) world.capacity.left(uid, place);
-    world.managed?.want(key, { cluster: newest, profile, clouds: provider?.managed, ...plan.managed });
+    const newest = atPlace(deps.clusters.get(key) ?? written, place);
+    if (plan.managed.leave) deps.capacity.left(uid, place);
+    deps.managed?.want(key, { cluster: newest, profile, clouds: provider?.managed, ...plan.managed });
   }
-  if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
+  if (plan.deleteShoot) await deps.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
-    await world.sizes?.remove(key, signal);
-    await world.meshes?.release(key);
-    await hold(world, WORKERCLUSTERS, world.clusters, cluster, false, { signal });
-    world.granted.delete(uid);
-    world.capacity.forget(uid);
+    await deps.sizes?.remove(key, signal);
+    await deps.meshes?.release(key);
+    await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, false, { signal });
+    deps.granted.delete(uid);
+    deps.capacity.forget(uid);
     return undefined;
   }
-  world.capacity.settle(uid, ({ part }) => plan.filled?.includes(part) ?? false);
+  deps.capacity.settle(uid, ({ part }) => plan.filled?.includes(part) ?? false);
   const refused = status.conditions?.find(
     (condition) => condition.type === 'SpecAccepted' && condition.status === 'False',
   );
   const known = cluster.status?.conditions?.find((condition) => condition.type === 'SpecAccepted');
   if (refused && refused.message !== known?.message)
-    world.record(cluster, 'Warning', refused.reason ?? 'ConfigurationProblem', refused.message ?? '');
-  const made = world.shoots.get(key);
-  if (!refused && !cluster.status && made && isUntouched(made, world.now())) return { requeueAfterMs: FIRST_WORD_MS };
-  await writeStatus(world.garden, world.clusters, cluster, status, signal);
-  if (cluster.spec.dataPlaneNodes === undefined) await fillIn(world.garden, world.clusters, cluster, signal);
-  world.granted.delete(uid);
-  tellOfEnd(world, cluster, status);
+    deps.record(cluster, 'Warning', refused.reason ?? 'ConfigurationProblem', refused.message ?? '');
+  const made = deps.shoots.get(key);
+  if (!refused && !cluster.status && made && isUntouched(made, deps.now())) return { requeueAfterMs: FIRST_WORD_MS };
+  await writeStatus(deps.garden, deps.clusters, cluster, status, signal);
+  if (cluster.spec.dataPlaneNodes === undefined) await fillIn(deps.garden, deps.clusters, cluster, signal);
+  deps.granted.delete(uid);
+  tellOfEnd(deps, cluster, status);
   if (plan.expire) {
-    await world.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
+    await deps.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
   }
-  return lookAt(world, plan.next);
+  return lookAt(deps, plan.next);
 }
 
-const lookAt = (world: Pick<WorkerClusterWorld, 'now'>, next: Date | undefined) =>
-  next && { requeueAfterMs: Math.min(LONGEST_TIMER_MS, Math.max(0, +next - +world.now()) + TIMER_SLACK_MS) };
+const lookAt = (deps: Pick<WorkerClusterDependencies, 'now'>, next: Date | undefined) =>
+  next && { requeueAfterMs: Math.min(LONGEST_TIMER_MS, Math.max(0, +next - +deps.now()) + TIMER_SLACK_MS) };
 
 /** Longest that a timer of Node's can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -169,16 +168,16 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const TIMER_SLACK_MS = 1;
 
 /** An Event each time that something new is to be said about the cluster's end: somebody may want to prolong it. */
-function tellOfEnd(world: WorkerClusterWorld, cluster: WorkerCluster, status: WorkerClusterStatus): void {
+function tellOfEnd(deps: WorkerClusterDependencies, cluster: WorkerCluster, status: WorkerClusterStatus): void {
   const said = findCondition(status.conditions, EXPIRING);
   const known = findCondition(cluster.status?.conditions, EXPIRING);
   if (said && said.message !== known?.message)
-    world.record(cluster, 'Warning', said.reason ?? EXPIRING, said.message ?? '');
+    deps.record(cluster, 'Warning', said.reason ?? EXPIRING, said.message ?? '');
 }
 
 /** Nobody is asked what others have unless a range of the cluster may be theirs too. */
 function meshView(
-  { meshes }: WorkerClusterWorld,
+  { meshes }: WorkerClusterDependencies,
   cluster: WorkerCluster,
   shoot: Shoot | undefined,
   refused?: Refusal,
@@ -191,18 +190,22 @@ function meshView(
 }
 
 /** Without quotas nobody else is looked at: most projects have none. */
-function projectShare(world: WorkerClusterWorld, cluster: WorkerCluster): ProjectShare {
+function projectShare(deps: WorkerClusterDependencies, cluster: WorkerCluster): ProjectShare {
   const { namespace = '', name } = cluster.metadata;
-  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
-  const all = quotas.length > 0 ? claimantsIn(world, namespace) : [];
-  const held = heldBy(world, cluster);
+  const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
+  const all = quotas.length > 0 ? claimantsIn(deps, namespace) : [];
+  const held = heldBy(deps, cluster);
   return { quotas, held, others: all.filter(({ key }) => key !== `${namespace}/${name}`) };
 }
 
 /** Notes what the plan grants; returns it when a quota counts it and it is more than is written down. */
-function grant(world: WorkerClusterWorld, { cluster, project }: WorkerClusterView, { admitted }: WorkerClusterStatus) {
+function grant(
+  deps: WorkerClusterDependencies,
+  { cluster, project }: WorkerClusterView,
+  { admitted }: WorkerClusterStatus,
+) {
   if (!admitted) return undefined;
-  world.granted.set(cluster.metadata.uid ?? '', admitted);
+  deps.granted.set(cluster.metadata.uid ?? '', admitted);
   return project && project.quotas.length > 0 && isLarger(admitted, cluster.status?.admitted) ? admitted : undefined;
 }
 
@@ -215,8 +218,8 @@ const isUntouched = (shoot: Shoot, now: Date): boolean =>
 const WHOLE_SECOND_MS = 1000;
 
 /** The Shoot of this cluster; one of the same name that somebody made by hand is not. */
-function ownShoot(world: WorkerClusterWorld, cluster: WorkerCluster): Shoot | undefined {
-  const shoot = world.shoots.get(`${cluster.metadata.namespace}/${cluster.metadata.name}`);
+function ownShoot(deps: WorkerClusterDependencies, cluster: WorkerCluster): Shoot | undefined {
+  const shoot = deps.shoots.get(`${cluster.metadata.namespace}/${cluster.metadata.name}`);
   const owned = shoot?.metadata.ownerReferences?.some((owner) => owner.uid === cluster.metadata.uid);
   return owned ? shoot : undefined;
 }

@@ -226,7 +226,7 @@ function nodesStatus(view: SizedView, { inside }: ManagedFacts): Partial<WorkerC
   };
 }
 
-/** Nodes as they were when they were last seen: a line that is down is no loss of nodes. */
+/** Nodes as they were when they were last seen: a connection that is down is no loss of nodes. */
 const lastSeen = (status: WorkerClusterStatus | undefined): Partial<WorkerClusterStatus> => ({
   ...(status?.nodes && { nodes: status.nodes }),
   ...(status?.dataPlaneNodes !== undefined && { dataPlaneNodes: status.dataPlaneNodes }),

@@ -8,16 +8,16 @@ import { failuresOf } from '../failure.ts';
 import { quotaChanged } from '../quota/news.ts';
 import { othersOfSameID } from '../same-technical-id.ts';
 import { concernsUsers, onlyStatusChanged } from '../status-writer.ts';
-import { reconcileWorkerCluster, type WorkerClusterWorld } from './controller.ts';
+import { reconcileWorkerCluster, type WorkerClusterDependencies } from './controller.ts';
 
 /** Makes the controller of WorkerClusters, in all modes. */
 export function wireWorkerClusters(
   core: Core,
-  others: Pick<WorkerClusterWorld, 'managed' | 'attached' | 'granted' | 'holds' | 'keepsAwake' | 'autoscaler'>,
+  others: Pick<WorkerClusterDependencies, 'managed' | 'attached' | 'granted' | 'holds' | 'keepsAwake' | 'autoscaler'>,
 ): Part {
   const { capacity, clusters, shoots, profiles, quotas } = core;
   const queue = core.queues.clusters;
-  const world: WorkerClusterWorld = { ...core, ...others };
+  const deps: WorkerClusterDependencies = { ...core, ...others };
   /** Whoever would have had the same technical id may have it now. */
   const letGo = (gone: WorkerCluster | Shoot) => {
     for (const other of othersOfSameID(gone, clusters, shoots).clusters) queue.add(keyOf(other));
@@ -51,7 +51,7 @@ export function wireWorkerClusters(
         name: 'workercluster',
         queue,
         concurrency: 32,
-        reconcile: (key, stop) => reconcileWorkerCluster(world, key, stop),
+        reconcile: (key, stop) => reconcileWorkerCluster(deps, key, stop),
         failed: failuresOf(core, clusters),
       },
     ],

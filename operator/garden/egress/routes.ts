@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { addressList } from '../../kube/address-guard.ts';
+import { addressList } from '../../api/address-range.ts';
 import { SEED_LINK } from '../network.ts';
 import { ALL_GARDENS, egressRange, type Ranges } from '../ranges.ts';
 import type { EgressPolicy } from './policy.ts';
@@ -32,7 +32,7 @@ export function parseHostAddresses(trie: string): string[] {
     if (/^\S/.test(line)) isOurTable = /^(Main|Local):/.test(line);
     address = /\|-- (\S+)$/.exec(line)?.[1] ?? address;
     const bits = /^\s+\/(\d+) \S+ LOCAL$/.exec(line)?.[1];
-    if (isOurTable && bits && !notThisMachine.check(address)) found.add(bits === '32' ? address : `${address}/${bits}`);
+    if (isOurTable && bits && !notThisMachine.has(address)) found.add(bits === '32' ? address : `${address}/${bits}`);
   }
   return [...found].sort();
 }

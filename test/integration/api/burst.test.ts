@@ -6,8 +6,8 @@ import { ALPHA_API_VERSION, API_VERSION, type BurstPolicy, LABELS } from '../../
 import { installManifests } from '../../../operator/api/install.ts';
 import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import { refusalOf } from '../../../operator/controllers/burst/candidates.ts';
+import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
 import { manifestOf } from '../../../operator/controllers/burst/own-clusters.ts';
-import type { BurstWorld } from '../../../operator/controllers/burst/world.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
@@ -180,16 +180,16 @@ describe('a BurstPolicy', () => {
 });
 
 describe('the operator', () => {
-  const world = () =>
+  const deps = () =>
     ({
       garden: operator,
       profiles: { get: () => undefined },
       now: () => new Date(),
-    }) as unknown as BurstWorld;
+    }) as unknown as BurstDependencies;
   const tried = async (spec: object) => {
     const [candidate] = policy('trial', { candidates: [{ name: 'a', template: template(spec) }] }).spec.candidates;
     const owner = { ...policy('trial'), metadata: { ...policy('trial').metadata, uid: 'uid' } };
-    return refusalOf(world(), owner, candidate!, { a: 3 }, new AbortController().signal);
+    return refusalOf(deps(), owner, candidate!, { a: 3 }, new AbortController().signal);
   };
 
   test('has templates tried by the API server, which makes nothing of them', async () => {

@@ -8,7 +8,7 @@ import {
   findOrphans,
   removeOrphans,
   type SweepAccount,
-  type SweepWorld,
+  type SweepDependencies,
 } from '../../../operator/controllers/managed/sweep.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { awsProvider } from '../../../providers/aws/index.ts';
@@ -413,7 +413,7 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
     timeout: PATIENCE_MS,
   }, async () => {
     await mkdir(join(kept.dir, `state-${name}`), { recursive: true });
-    const world: SweepWorld = {
+    const deps: SweepDependencies = {
       garden: owner.garden,
       client: seed.client,
       log: silent,
@@ -434,8 +434,8 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
       regions: [region],
     };
     const sweep = async () => {
-      const { found, gaps } = await findOrphans(world, [by], signal);
-      return { gaps, failures: await removeOrphans(world, found, signal) };
+      const { found, gaps } = await findOrphans(deps, [by], signal);
+      return { gaps, failures: await removeOrphans(deps, found, signal) };
     };
     await theirs[name](await fake.plugin(name), { ...owner, uid: 'theirs', garden: 'another' });
     const ofOthers = left();

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { addressList } from '../../../operator/api/address-range.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, ANNOTATIONS, API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
@@ -11,7 +12,6 @@ import { ATTACHED_RECORDS } from '../../../operator/controllers/attached/record.
 import { MEMBERSHIP_RECORDS } from '../../../operator/controllers/membership/record.ts';
 import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
-import { addressList } from '../../../operator/kube/address-guard.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';

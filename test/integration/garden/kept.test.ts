@@ -93,7 +93,7 @@ describe.each(files)('%s, opened by the present code', (file) => {
   async function quiet(): Promise<void> {
     let since = Date.now();
     for (let before = ''; Date.now() - since < QUIET_MS; await sleep(50)) {
-      const lines = metrics.render().split('\n');
+      const lines = (await metrics.render()).split('\n');
       const now = lines.filter((line) => /^coppice_(reconcile_total|queue_depth|queue_processing)/.test(line)).join();
       if (now !== before) since = Date.now();
       before = now;

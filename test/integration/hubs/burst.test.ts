@@ -117,7 +117,7 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
   expect(made!.spec.pools).toEqual([{ name: 'a', minimum: 1, maximum: 5, autoscale: 'Coppice' }]);
   const { name } = made!.metadata;
 
-  // What the controllers of clusters do: hold it, and open a line to it.
+  // What the controllers of clusters do: hold it, and open a connection to it.
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
   const pods: Pod[] = [];
   scene.open(pods, 'demo', name);

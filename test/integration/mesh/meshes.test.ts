@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
-import { type MeshRequest, overlap, rangesIn } from '../../../operator/mesh/allocate.ts';
+import { type MeshRequest, rangesIn, rangesOverlap } from '../../../operator/mesh/allocate.ts';
 import { MESH_RECORDS, Meshes } from '../../../operator/mesh/meshes.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
@@ -57,7 +57,8 @@ describe('two operators that give out ranges of one mesh', () => {
     const ranges = rangesIn(entries);
     expect(ranges).toHaveLength(16);
     ranges.forEach((range, index) => {
-      for (const another of ranges.slice(index + 1)) expect(overlap(range, another), `${range} ${another}`).toBe(false);
+      for (const another of ranges.slice(index + 1))
+        expect(rangesOverlap(range, another), `${range} ${another}`).toBe(false);
     });
 
     const restarted = await operator();

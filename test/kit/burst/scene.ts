@@ -7,8 +7,8 @@ import type { DecidedSize } from '../../../operator/capacity/desired-sizes.ts';
 import type { DepletedOffer } from '../../../operator/capacity/offers.ts';
 import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
+import { type BurstDependencies, burstRecords } from '../../../operator/controllers/burst/dependencies.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
-import { type BurstWorld, burstRecords } from '../../../operator/controllers/burst/world.ts';
 import type { Demand, PlacedWork } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
@@ -133,7 +133,7 @@ export class BurstScene {
     };
   }
 
-  get world(): BurstWorld {
+  get deps(): BurstDependencies {
     const { objects } = this;
     const write = async <T>(act: () => Promise<T>): Promise<T> => {
       const done = await act();
@@ -211,12 +211,12 @@ export class BurstScene {
       now: () => new Date(this.now),
       record: (_object: unknown, _type: string, reason: string, message: string) =>
         this.events.push(`${reason} ${message}`),
-    } as unknown as BurstWorld;
+    } as unknown as BurstDependencies;
   }
 
   async look(after = 0): Promise<void> {
     this.now += after;
-    await reconcileBurst(this.world, this.memory, 'production', NEVER);
+    await reconcileBurst(this.deps, this.memory, 'production', NEVER);
   }
 
   /** Looks as often as the operator would. */

@@ -7,8 +7,8 @@ export class CloudError extends Error {
   override readonly name = 'CloudError';
 }
 
-/** What of the world the plugin touches besides the store. */
-export interface World {
+/** What the plugin touches besides the store. */
+export interface PluginHost {
   now(): number;
   /** Rejects when the plugin is told to stop (Pulumi's Cancel). */
   sleep(ms: number): Promise<void>;
@@ -36,7 +36,7 @@ export interface Admitted {
 const RETRY_MS = 50;
 
 /** Checks that stand before every operation: credentials, throttling, permissions, regions, and the failures that a test wants. */
-export function createGate(model: CloudModel, store: Store, settings: () => Settings, world: World): Gate {
+export function createGate(model: CloudModel, store: Store, settings: () => Settings, host: PluginHost): Gate {
   const callerOf = (attempt: Attempt): Caller => {
     const known = settings();
     const account = model.accountOf(known, store.accounts());
@@ -52,12 +52,12 @@ export function createGate(model: CloudModel, store: Store, settings: () => Sett
   };
 
   const throttle = async (attempt: Attempt, account: string): Promise<void> => {
-    const deadline = world.now() + (readFaults(store).throttle?.retryForMs ?? 0);
+    const deadline = host.now() + (readFaults(store).throttle?.retryForMs ?? 0);
     for (;;) {
       const limit = readFaults(store).throttle;
-      if (!limit || (await takeRequest(store, account, limit.perSecond, world.now()))) return;
-      if (world.now() >= deadline) throw new CloudError(model.errors.throttled(attempt));
-      await world.sleep(RETRY_MS);
+      if (!limit || (await takeRequest(store, account, limit.perSecond, host.now()))) return;
+      if (host.now() >= deadline) throw new CloudError(model.errors.throttled(attempt));
+      await host.sleep(RETRY_MS);
     }
   };
 
@@ -72,9 +72,9 @@ export function createGate(model: CloudModel, store: Store, settings: () => Sett
     const message = failure.message ?? model.errors.internal(attempt);
     if (failure.how === 'error') throw new CloudError(message);
     if (failure.how === 'partial') onPartial(message);
-    if (failure.how === 'engine') return world.killEngine();
+    if (failure.how === 'engine') return host.killEngine();
     log('lost');
-    world.exit();
+    host.exit();
   };
 
   const neverPartial = (message: string): never => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { askForEndpoint, leaveEndpoint } from './endpoints.ts';
 import { forType, isDepleted, readFaults } from './faults.ts';
-import { type Admitted, CloudError, createGate, type World } from './gate.ts';
+import { type Admitted, CloudError, createGate, type PluginHost } from './gate.ts';
 import {
   type Attempt,
   type Caller,
@@ -49,18 +49,23 @@ export const typeOf = (model: CloudModel, token: string): ResourceType =>
   model.types.get(shortType(token)) ?? model.unknownType(shortType(token));
 
 /** The cloud's side of the plugin. */
-export function createOperations(model: CloudModel, store: Store, settings: () => Settings, world: World): Operations {
-  const gate = createGate(model, store, settings, world);
+export function createOperations(
+  model: CloudModel,
+  store: Store,
+  settings: () => Settings,
+  host: PluginHost,
+): Operations {
+  const gate = createGate(model, store, settings, host);
   const regionOf = (type: ResourceType, inputs: Properties): string =>
     type.global ? 'global' : (type.region?.(inputs) ?? inputs.region ?? settings().region);
-  const sceneFor = (caller: Caller, region: string): Scene => openScene(model, store, caller, region, world.now());
+  const sceneFor = (caller: Caller, region: string): Scene => openScene(model, store, caller, region, host.now());
   const answer = (resource: CloudResource, scene: Scene): Answer => ({
     id: resource.id,
     outputs: scene.outputs(resource),
     inputs: resource.inputs,
   });
   const until = async (time: number): Promise<void> => {
-    if (time > world.now()) await world.sleep(time - world.now());
+    if (time > host.now()) await host.sleep(time - host.now());
   };
 
   /** Waits as the real provider polls; what goes wrong from here on leaves something behind. */
@@ -105,7 +110,7 @@ export function createOperations(model: CloudModel, store: Store, settings: () =
     const { caller, region } = attempt;
     const scene = sceneFor(caller, region);
     const key = type.uniqueBy?.(inputs, region);
-    const all = store.list(world.now()).filter((one) => one.type === type.type && one.account === caller.account);
+    const all = store.list(host.now()).filter((one) => one.type === type.type && one.account === caller.account);
     const peers = all.filter((one) => one.region === region);
     const namesake =
       key === undefined
@@ -116,7 +121,7 @@ export function createOperations(model: CloudModel, store: Store, settings: () =
     const quota = forType(readFaults(store).quotas, type.type);
     if (quota !== undefined && peers.length >= quota) throw new CloudError(model.errors.quota(attempt, quota));
     const failure = judge(type, attempt, inputs, scene);
-    const now = world.now();
+    const now = host.now();
     const draft: Draft = {
       uid: randomBytes(16).toString('hex'),
       cloud: model.name,
@@ -156,7 +161,7 @@ export function createOperations(model: CloudModel, store: Store, settings: () =
       const region = regionOf(type, { ...(place && { region: place }), ...known });
       const attempt = { operation: 'read', type: type.type, name: id!, region } as const;
       return gate.request(attempt, async ({ attempt: { caller }, latencyMs }) => {
-        await until(world.now() + latencyMs);
+        await until(host.now() + latencyMs);
         const scene = sceneFor(caller, region);
         const resource = findResource(model, scene, type.type, id!);
         return resource && answer(resource, scene);
@@ -179,7 +184,7 @@ export function createOperations(model: CloudModel, store: Store, settings: () =
             inputs,
             defaultTags: caller.defaultTags,
             generation: before.generation + 1,
-            readyAt: world.now() + admitted.latencyMs,
+            readyAt: host.now() + admitted.latencyMs,
             ...(failure === undefined ? {} : { failure }),
           };
           store.put(after);
@@ -193,7 +198,7 @@ export function createOperations(model: CloudModel, store: Store, settings: () =
       const type = typeOf(model, token);
       const attempt = { operation: 'delete', type: type.type, name: id, region: regionOf(type, known) } as const;
       return gate.request(attempt, async ({ attempt: { caller, region }, latencyMs, done }) => {
-        const goneAt = world.now() + latencyMs;
+        const goneAt = host.now() + latencyMs;
         const doomed = await store.transaction(() => {
           const scene = sceneFor(caller, region);
           const resource = findResource(model, scene, type.type, id);

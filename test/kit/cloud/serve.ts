@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import grpc from '@grpc/grpc-js';
 import { ownIdentity } from '../../../operator/garden/process-identity.ts';
-import type { World } from './gate.ts';
+import type { PluginHost } from './gate.ts';
 import { CLOUDS, type CloudModel, type CloudName, type Settings } from './model.ts';
 import { createOperations } from './operations.ts';
 import { createServer } from './server.ts';
@@ -39,7 +39,7 @@ export async function serve([cloud, dir]: string[]): Promise<void> {
   store.writeJSON(await ownIdentity(), 'processes', `${process.pid}.json`);
 
   const cancelled = new AbortController();
-  const world: World = {
+  const host: PluginHost = {
     now: Date.now,
     sleep: (ms) =>
       sleep(ms, undefined, { signal: cancelled.signal }).catch(() => {
@@ -57,7 +57,7 @@ export async function serve([cloud, dir]: string[]): Promise<void> {
   const server = createServer({
     model,
     store,
-    operations: createOperations(model, store, configured, world),
+    operations: createOperations(model, store, configured, host),
     version,
     configure: (given) => {
       settings = given;

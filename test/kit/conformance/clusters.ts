@@ -4,7 +4,7 @@ import {
   findOrphans,
   removeOrphans,
   type SweepAccount,
-  type SweepWorld,
+  type SweepDependencies,
 } from '../../../operator/controllers/managed/sweep.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
@@ -291,7 +291,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       // What was known of its stacks was lost above, and nobody knows how it was described.
       const { state } = await contextOf(OTHER_BLUE);
       const { namespace, name: called, uid } = BLUE;
-      const world: SweepWorld = {
+      const deps: SweepDependencies = {
         garden: GARDEN,
         client: undefined as unknown as KubeClient,
         log: silent,
@@ -307,7 +307,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
         regions: [scene.region],
       };
       const { signal } = new AbortController();
-      const sweep = async () => removeOrphans(world, (await findOrphans(world, [by], signal)).found, signal);
+      const sweep = async () => removeOrphans(deps, (await findOrphans(deps, [by], signal)).found, signal);
       scene.cutShort();
       expect(await sweep()).toHaveLength(1);
       scene.heal();

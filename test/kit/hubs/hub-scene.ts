@@ -241,7 +241,7 @@ export class HubScene {
   }
 
   /**
-   * What other controllers of the operator do when they have a line to the cluster, or lose it.
+   * What other controllers of the operator do when they have a connection to the cluster, or lose it.
    * @param as name of the WorkerCluster, where a policy has given it another one
    * @param isAnswering whether they have noticed nothing that is wrong with it
    */

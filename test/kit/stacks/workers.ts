@@ -7,7 +7,7 @@ import type { StackPlace, Task } from '../../../providers/pulumi/worker-protocol
 import type { Worker, Workers } from '../../../providers/pulumi/workers.ts';
 import { aws } from '../cloud/aws/model.ts';
 import { azure } from '../cloud/azure/model.ts';
-import type { World } from '../cloud/gate.ts';
+import type { PluginHost } from '../cloud/gate.ts';
 import { gcp } from '../cloud/gcp/model.ts';
 import type { FakeCloud } from '../cloud/index.ts';
 import type { CloudModel } from '../cloud/model.ts';
@@ -113,7 +113,7 @@ export class InProcessWorkers implements Workers {
   ): { provider: CloudProvider; problem: string | undefined } {
     const store = openStore(this.#cloud.dir);
     const settings = model.settings({}, environment);
-    const world: World = {
+    const host: PluginHost = {
       now: Date.now,
       sleep: (ms) =>
         sleep(ms, undefined, { signal }).catch(() => {
@@ -127,7 +127,7 @@ export class InProcessWorkers implements Workers {
     return {
       provider: createProvider(
         model,
-        createOperations(model, store, () => settings, world),
+        createOperations(model, store, () => settings, host),
       ),
       problem: model.checkConfiguration(settings, model.accountOf(settings, store.accounts())),
     };

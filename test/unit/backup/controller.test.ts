@@ -4,7 +4,7 @@ import { configurationProblem } from '../../../operator/api/errors.ts';
 import { ANNOTATIONS } from '../../../operator/api/group.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { BackupController, type BackupWorld } from '../../../operator/controllers/backup/controller.ts';
+import { BackupController, type BackupDependencies } from '../../../operator/controllers/backup/controller.ts';
 import { backupsConcern, seedConcernsBackups } from '../../../operator/controllers/backup/news.ts';
 import { snapshotName } from '../../../operator/controllers/backup/plan.ts';
 import { Spool } from '../../../operator/controllers/backup/take-snapshot.ts';
@@ -62,7 +62,7 @@ describe('the controller of backups', () => {
       log: silent,
       record: (_object: unknown, _type: string, reason: string) => events.push(reason),
       told: (key: string) => told.push(key),
-    } as unknown as BackupWorld);
+    } as unknown as BackupDependencies);
   });
 
   it('asks for nothing where nobody asked for backups', async () => {

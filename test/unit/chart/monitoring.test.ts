@@ -53,12 +53,12 @@ const expressions: [what: string, expression: string][] = [
 ];
 
 describe('alerts and dashboards', () => {
-  it('ask for metrics that the operator has', () => {
+  it('ask for metrics that the operator has', async () => {
     const registry = new Registry();
     processMetrics(registry);
     // What is read from the source is what is served.
     expect(seriesNames()).toContain('nodejs_heap_used_bytes');
-    expect(registry.render()).toContain('nodejs_heap_used_bytes ');
+    expect(await registry.render()).toContain('nodejs_heap_used_bytes ');
     const served = seriesNames();
     const unknown = expressions.flatMap(([what, expression]) =>
       [...expression.matchAll(NAME)].filter(([name]) => !served.has(name)).map(([name]) => `${what}: ${name}`),

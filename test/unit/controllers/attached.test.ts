@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { FINALIZER } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import { failureText } from '../../../operator/clusters/attached-line.ts';
+import { failureText } from '../../../operator/clusters/attached-connection.ts';
 import type { AttachedFacts } from '../../../operator/controllers/attached/facts.ts';
 import { judgeIdentity } from '../../../operator/controllers/attached/judge-identity.ts';
 import { clusterGoes } from '../../../operator/controllers/membership/leave.ts';

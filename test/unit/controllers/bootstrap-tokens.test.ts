@@ -41,7 +41,7 @@ function scene() {
       networks: { pods: '100.96.0.0/11', services: '100.64.0.0/13' },
       addresses: { apiServer: '100.64.0.1', etcd: [] },
     },
-    world: { now: () => new Date('2026-11-22T00:00:00Z') },
+    deps: { now: () => new Date('2026-11-22T00:00:00Z') },
   } as unknown as Operation;
   const context = () => providerContext(op, {} as CloudProfile, { spec: { provider: {} } } as Seed);
   const tokens = async () => Promise.all(POOLS.map((pool) => context().bootstrapKubeconfig(pool)));

@@ -3,8 +3,8 @@ import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import type { Hub } from '../../../operator/api/hub.ts';
 import { burstClusterName } from '../../../operator/api/names.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
+import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
-import type { BurstWorld } from '../../../operator/controllers/burst/world.ts';
 import { BURSTPOLICIES, HUBS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/scene.ts';
 import { profile, quota } from '../cost/objects.ts';
@@ -486,9 +486,9 @@ describe('policies', () => {
       demand('ResourceBinding shop/web', 1, small),
       demand('ResourceBinding bank/api', 1, { ...small, namespace: 'bank' }),
     ];
-    const decided = async (claims?: BurstWorld['claims']) => {
+    const decided = async (claims?: BurstDependencies['claims']) => {
       await reconcileBurst(
-        { ...scene.world, ...(claims && { claims }) },
+        { ...scene.deps, ...(claims && { claims }) },
         scene.memory,
         'production',
         AbortSignal.timeout(1000),

@@ -18,7 +18,7 @@ async function conditionsWhere(localMachines: boolean): Promise<Condition[]> {
     'local',
   );
   let status: CloudProfile['status'];
-  const world = {
+  const deps = {
     garden: {
       apply: async (written: CloudProfile) => {
         status = written.status;
@@ -31,7 +31,7 @@ async function conditionsWhere(localMachines: boolean): Promise<Condition[]> {
     now: () => new Date('2026-11-22T00:00:00Z'),
     provider: () => provider,
   } as never;
-  await reconcileCloudProfile(world, 'local', new AbortController().signal);
+  await reconcileCloudProfile(deps, 'local', new AbortController().signal);
   return status?.conditions ?? [];
 }
 const find = (conditions: Condition[], type: string) => conditions.find((condition) => condition.type === type);

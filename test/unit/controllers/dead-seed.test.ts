@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
 import type { Seed, Shoot } from '../../../operator/api/index.ts';
 import { ShootController } from '../../../operator/controllers/shoot/controller.ts';
+import type { ShootDependencies } from '../../../operator/controllers/shoot/dependencies.ts';
 import { SeedShares } from '../../../operator/controllers/shoot/seed-shares.ts';
-import type { ShootWorld } from '../../../operator/controllers/shoot/world.ts';
 import { runController } from '../../../operator/kube/controller.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { keyOf } from '../../../operator/kube/resources.ts';
@@ -35,7 +35,7 @@ it('a seed that does not answer, with 300 shoots, leaves workers for the shoots 
   );
   const opened = Promise.withResolvers<void>();
   let waiting = 0;
-  const world = {
+  const deps = {
     workers: WORKERS,
     garden: { apply: async (object: object) => object },
     gardenID: 'garden',
@@ -57,8 +57,8 @@ it('a seed that does not answer, with 300 shoots, leaves workers for the shoots 
     provider: () => providerNamed('simulated'),
     namesAccount: () => false,
     record: () => {},
-  } as unknown as ShootWorld;
-  const shootController = new ShootController(world);
+  } as unknown as ShootDependencies;
+  const shootController = new ShootController(deps);
   const queue = new WorkQueue();
   for (const key of shoots.keys()) queue.add(key);
   const controller = runController({
@@ -78,7 +78,7 @@ it('many shoots that come at once to a new seed have it held by one request', as
   let patches = 0;
   let opened = 0;
   const all = Promise.withResolvers<void>();
-  const world = {
+  const deps = {
     workers: WORKERS,
     garden: {
       mergePatch: async (_: unknown, name: string) => {
@@ -106,9 +106,9 @@ it('many shoots that come at once to a new seed have it held by one request', as
     now: () => new Date('2026-11-22T12:00:00Z'),
     provider: () => providerNamed('simulated'),
     namesAccount: () => false,
-  } as unknown as ShootWorld;
+  } as unknown as ShootDependencies;
   const stop = new AbortController();
-  const controller = new ShootController(world);
+  const controller = new ShootController(deps);
   const looks = [...shoots.keys()].map((key) => controller.reconcile(key, stop.signal));
   await all.promise;
   stop.abort(new Error('over'));

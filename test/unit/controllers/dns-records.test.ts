@@ -36,7 +36,7 @@ function scene(more: Partial<ProviderDNS> = {}, dnsTurns = new FairQueue(DNS_LOO
     state: newShootState(),
     shoot: { metadata: { name: 'blue', namespace: 'shop' }, spec: {} },
     values: { addresses: { apiServer: '10.0.0.1', etcd: [] } },
-    world: {
+    deps: {
       now: () => now,
       log: silent,
       again,

@@ -21,7 +21,7 @@ function node() {
     else pods.get(name)!.metadata.deletionTimestamp = new Date(START + 30_000).toISOString();
     return { outcome: 'evicted' };
   };
-  const world = {
+  const deps = {
     client: { evict } as unknown as KubeClient,
     now: () => new Date(now),
     podsOn: () => [...pods.values()],
@@ -31,11 +31,11 @@ function node() {
     },
     report: () => {},
   };
-  return { pods, world, waited: () => (now - START) / 1000 };
+  return { pods, deps, waited: () => (now - START) / 1000 };
 }
 
 it('ends pods that their machine has not ended ten seconds after their time, where it may', async () => {
-  const { pods, world, waited } = node();
+  const { pods, deps, waited } = node();
   const ended: string[] = [];
   const endPods = async (overdue: readonly Pod[]) => {
     for (const { metadata } of overdue) {
@@ -43,14 +43,14 @@ it('ends pods that their machine has not ended ten seconds after their time, whe
       pods.delete(metadata.name);
     }
   };
-  await drain({ ...world, endPods }, 'n', MINUTES_10, new AbortController().signal);
+  await drain({ ...deps, endPods }, 'n', MINUTES_10, new AbortController().signal);
   expect(ended).toEqual(['b']);
   expect(waited()).toBe(40);
 });
 
 it('leaves them to the kubelet elsewhere, until the deadline', async () => {
-  const { pods, world, waited } = node();
-  await drain(world, 'n', MINUTES_10, new AbortController().signal);
+  const { pods, deps, waited } = node();
+  await drain(deps, 'n', MINUTES_10, new AbortController().signal);
   expect([...pods.keys()]).toEqual(['b']);
   expect(waited()).toBe(600);
 });

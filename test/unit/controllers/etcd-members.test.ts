@@ -40,7 +40,7 @@ class Scene {
       pki,
       shoot: { metadata: values.shoot },
       state: newShootState(),
-      world: {
+      deps: {
         now: () => NOW,
         record: (_: object, type: string, reason: string) => this.did.push(`${type} ${reason}`),
       },

@@ -3,7 +3,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import {
   reconcileWorkerCluster,
-  type WorkerClusterWorld,
+  type WorkerClusterDependencies,
 } from '../../../operator/controllers/workercluster/controller.ts';
 
 const KEY = 'shop/brief';
@@ -27,7 +27,7 @@ function gardenWith(spec: object) {
   const deleted: unknown[] = [];
   let now = new Date('2026-11-21T00:00:00Z');
   const none = { get: () => undefined, list: () => [], byIndex: () => [] };
-  const world = {
+  const deps = {
     garden: {
       apply: async ({ status }: WorkerCluster) => {
         cluster = { ...cluster, status: status! };
@@ -45,7 +45,7 @@ function gardenWith(spec: object) {
     now: () => now,
     provider: () => undefined,
     record: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`),
-  } as unknown as WorkerClusterWorld;
+  } as unknown as WorkerClusterDependencies;
   return {
     events,
     deleted,
@@ -60,7 +60,7 @@ function gardenWith(spec: object) {
     },
     /** Lets time pass, to the moment that the controller asked for. @returns how long that was, in minutes. */
     async next(): Promise<number | undefined> {
-      const asked = await reconcileWorkerCluster(world, KEY, new AbortController().signal);
+      const asked = await reconcileWorkerCluster(deps, KEY, new AbortController().signal);
       if (asked) now = new Date(+now + asked.requeueAfterMs);
       return asked && Math.round(asked.requeueAfterMs / 60_000);
     },

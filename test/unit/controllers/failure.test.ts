@@ -32,7 +32,7 @@ function garden(errors: (run: number) => unknown, status?: object) {
     queue.add('shop/a');
     return { ...object, status: written.status };
   };
-  const world = { garden: { apply }, now: () => NOW } as never;
+  const deps = { garden: { apply }, now: () => NOW } as never;
   /** Resolves when so many runs have ended. */
   const afterRuns = (wanted: number) =>
     new Promise<void>((resolve) => {
@@ -45,7 +45,7 @@ function garden(errors: (run: number) => unknown, status?: object) {
           if (error) throw error;
           return undefined;
         },
-        failed: failuresOf(world, cache as never),
+        failed: failuresOf(deps, cache as never),
       });
       queue.add('shop/a');
     });

@@ -73,7 +73,7 @@ it.each([
 ])('an API server %s', async (_, served, [before, said, after, saidLater]) => {
   const values = controlPlane();
   const state = newShootState();
-  const op = { values, state, pki: await pkiOf(values), shoot: shootThat(served), world: { now: () => NOW } };
+  const op = { values, state, pki: await pkiOf(values), shoot: shootThat(served), deps: { now: () => NOW } };
   const over = new AbortController();
   const waits = Promise.withResolvers<void>();
   const wait = {

@@ -65,7 +65,7 @@ class Scene {
         },
       },
       context: () => ({}),
-      world: {
+      deps: {
         backups: {
           takeLast: async () => {
             if (this.snapshotFails) throw new Error('the bucket does not answer');
@@ -140,7 +140,7 @@ it('has machines go first, then what works through the API server, that, and aft
   expect(podsLeft(scene.op)).toEqual([]);
 });
 
-it('closes the line to the API server before that ends, so that nobody takes it for an outage', async () => {
+it('closes the connection to the API server before that ends, so that nobody takes it for an outage', async () => {
   const scene = new Scene();
   const { state } = scene.op;
   state.usable = { ok: true, message: 'works' };

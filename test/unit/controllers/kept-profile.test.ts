@@ -8,7 +8,7 @@ import { reconcileCloudProfile } from '../../../operator/controllers/cloudprofil
 import { keptFor, usedByCluster, usedByShoot } from '../../../operator/controllers/kept-profile.ts';
 import {
   reconcileWorkerCluster,
-  type WorkerClusterWorld,
+  type WorkerClusterDependencies,
 } from '../../../operator/controllers/workercluster/controller.ts';
 import { providerNamed } from '../../../providers/index.ts';
 
@@ -50,7 +50,7 @@ function garden() {
     byIndex: () => [],
     absorb: () => {},
   });
-  const world = {
+  const deps = {
     garden: {
       apply: async (written: { kind: string; status: never }) => {
         if (written.kind === 'CloudProfile') {
@@ -78,11 +78,11 @@ function garden() {
     provider: () => providerNamed('simulated'),
     record: () => {},
     holds: () => [],
-  } as unknown as WorkerClusterWorld;
+  } as unknown as WorkerClusterDependencies;
   const signal = new AbortController().signal;
   const look = async () => {
-    await reconcileWorkerCluster(world, 'shop/one', signal);
-    await reconcileCloudProfile(world as never, 'simulated', signal);
+    await reconcileWorkerCluster(deps, 'shop/one', signal);
+    await reconcileCloudProfile(deps as never, 'simulated', signal);
   };
   return {
     look,

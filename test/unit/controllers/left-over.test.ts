@@ -57,7 +57,7 @@ describe('what a shoot with machines in a cloud left there, which was deleted by
   /** Events, when the cloud has these and the garden has this shoot of the name. */
   async function told(tagged: () => object[], { there = undefined as object | undefined, inCloud = true } = {}) {
     const events: string[] = [];
-    const world = {
+    const deps = {
       garden: { getOrUndefined: async () => there },
       gardenID: 'ours',
       log: silent,
@@ -67,7 +67,7 @@ describe('what a shoot with machines in a cloud left there, which was deleted by
       account: async () => ({ account: { id: 'account-1' }, now: () => new Date(0) }),
       record: (_: unknown, _type: string, reason: string, message: string) => void events.push(`${reason} ${message}`),
     } as unknown as Parameters<typeof tellLeftBehind>[0];
-    await tellLeftBehind(world, shoot, new AbortController().signal);
+    await tellLeftBehind(deps, shoot, new AbortController().signal);
     return events;
   }
 

@@ -13,7 +13,7 @@ import {
   type MeshEntry,
   type MeshRequest,
   NO_CLUSTERS,
-  overlap,
+  rangesOverlap,
   release,
 } from '../../../operator/mesh/allocate.ts';
 import { meshRequest } from '../../../operator/mesh/request.ts';
@@ -220,6 +220,6 @@ describe('what a mesh gives', () => {
     const second = allocate(freed, { ...request, cluster: { ...request.cluster, uid: 'another' } }, taken);
     if (second.refused) throw new Error(second.refused.message);
     expect(second.entry.id).toBe(2);
-    expect(overlap(second.entry.pods!, first.entry.pods!)).toBe(false);
+    expect(rangesOverlap(second.entry.pods!, first.entry.pods!)).toBe(false);
   });
 });

@@ -10,7 +10,7 @@ async function written(status: { seedName?: string } | undefined, refusal?: Erro
   const op = {
     shoot: { metadata: { name: 'one', namespace: 'team' }, status },
     values: { namespace: 'shoot--team--one', shoot: { name: 'one', namespace: 'team' } },
-    world: { gardenID: 'ours' },
+    deps: { gardenID: 'ours' },
     seed: {
       name: 'local',
       namespaces,

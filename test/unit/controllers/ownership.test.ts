@@ -88,7 +88,7 @@ function operation(of: Shoot = placed): Operation {
     shoot: of,
     state: {},
     values: { namespace: NS, shoot: { name: 'demo', namespace: 'default' } },
-    world: { garden: server, gardenApplier: applier, gardenID: 'ours', now: () => new Date('2026-11-22T00:00:00Z') },
+    deps: { garden: server, gardenApplier: applier, gardenID: 'ours', now: () => new Date('2026-11-22T00:00:00Z') },
     seed: { name: 'local', client: server, applier, namespaces: cache, secrets: cache },
     vni: 7,
     tell: async () => {},

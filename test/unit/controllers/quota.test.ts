@@ -7,13 +7,13 @@ import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { claimantsIn } from '../../../operator/controllers/quota/claimants.ts';
-import { type QuotaWorld, reconcileQuota } from '../../../operator/controllers/quota/controller.ts';
+import { type QuotaDependencies, reconcileQuota } from '../../../operator/controllers/quota/controller.ts';
 import { concernsOthers, quotaChanged, sharesChanged } from '../../../operator/controllers/quota/news.ts';
 import { quotaStatus } from '../../../operator/controllers/quota/status.ts';
 import { onlyStatusChanged } from '../../../operator/controllers/status-writer.ts';
 import {
   reconcileWorkerCluster,
-  type WorkerClusterWorld,
+  type WorkerClusterDependencies,
 } from '../../../operator/controllers/workercluster/controller.ts';
 import { usageTogether } from '../../../operator/cost/admission.ts';
 import { type KubeObject, keyOf } from '../../../operator/kube/resources.ts';
@@ -82,7 +82,7 @@ class Project {
     return { add: (key: string) => keys.add(key), addAfter: (key: string) => keys.add(key) } as unknown as WorkQueue;
   }
 
-  get world(): WorkerClusterWorld & QuotaWorld {
+  get deps(): WorkerClusterDependencies & QuotaDependencies {
     const write = async <T>(make: () => T): Promise<T> => {
       await Promise.resolve();
       if (this.killed()) throw new Killed('killed before the write');
@@ -129,7 +129,7 @@ class Project {
             return { object: shoot, changed };
           }),
       },
-    } as unknown as WorkerClusterWorld & QuotaWorld;
+    } as unknown as WorkerClusterDependencies & QuotaDependencies;
   }
 
   ask(name: string, dataPlaneNodes: number, second = 0): void {
@@ -166,12 +166,12 @@ class Project {
       this.quotaQueue.clear();
       await Promise.all([
         ...keys.map((key) =>
-          reconcileWorkerCluster(this.world, key, NEVER).catch((error: unknown) => {
+          reconcileWorkerCluster(this.deps, key, NEVER).catch((error: unknown) => {
             if (!(error instanceof Killed)) throw error;
             this.queue.add(key);
           }),
         ),
-        ...quotaKeys.map((key) => reconcileQuota(this.world, key, NEVER)),
+        ...quotaKeys.map((key) => reconcileQuota(this.deps, key, NEVER)),
       ]);
     }
   }
@@ -184,7 +184,7 @@ class Project {
       .flatMap(({ spec }) => spec.provider.workers ?? [])
       .reduce((sum, { minimum }) => sum + minimum, 0);
   get used() {
-    return usageTogether(claimantsIn(this.world, 'shop'), 'USD').amounts;
+    return usageTogether(claimantsIn(this.deps, 'shop'), 'USD').amounts;
   }
 }
 
@@ -226,7 +226,7 @@ describe('a project with a quota', () => {
   it('counts what was granted a moment ago and is not written down yet', async () => {
     const shop = await project({ nodes: 4 }, ['older', 1]);
     shop.ask('younger', 3, 1);
-    const underWay = reconcileWorkerCluster(shop.world, 'shop/younger', NEVER);
+    const underWay = reconcileWorkerCluster(shop.deps, 'shop/younger', NEVER);
     shop.ask('older', 4);
     await Promise.all([underWay, shop.settle()]);
     expect([shop.accepted('older'), shop.accepted('younger')]).toEqual(['QuotaExceeded', 'Accepted']);
@@ -349,11 +349,11 @@ describe('a project with a quota', () => {
         }
         // The process dies in the middle of its writes; the next one knows only what was written.
         shop.killed = () => random() < 0.15;
-        const underWay = [...shop.queue].map((key) => reconcileWorkerCluster(shop.world, key, NEVER).catch(() => {}));
+        const underWay = [...shop.queue].map((key) => reconcileWorkerCluster(shop.deps, key, NEVER).catch(() => {}));
         shop.ask(pick(random, names), Math.floor(random() * 8));
         await Promise.all([
           ...underWay,
-          ...[...shop.queue].map((key) => reconcileWorkerCluster(shop.world, key, NEVER).catch(() => {})),
+          ...[...shop.queue].map((key) => reconcileWorkerCluster(shop.deps, key, NEVER).catch(() => {})),
         ]);
         const dead = pick(random, [true, false]);
         shop.killed = () => false;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { API_VERSION, type Seed, type Shoot } from '../../../operator/api/index.ts';
+import type { ShootDependencies } from '../../../operator/controllers/shoot/dependencies.ts';
 import { seedFor } from '../../../operator/controllers/shoot/seed-for.ts';
-import type { ShootWorld } from '../../../operator/controllers/shoot/world.ts';
 import { keyOf } from '../../../operator/kube/resources.ts';
 import { profile } from '../providers/fixtures.ts';
 
@@ -39,16 +39,16 @@ const shoot = (name: string, more: { seedName?: string; status?: Shoot['status']
 function placing(seeds: Seed[], shoots: Shoot[]) {
   const events: string[] = [];
   const byName = new Map(seeds.map((one) => [one.metadata.name, one]));
-  const world = {
+  const deps = {
     seeds: { get: (name: string) => byName.get(name), list: () => seeds },
     profiles: { get: () => profile },
     shoots: { list: () => shoots },
     provider: () => undefined,
     namesAccount: () => false,
     record: (object: Shoot, _: unknown, reason: string) => void events.push(`${keyOf(object)} ${reason}`),
-  } as unknown as ShootWorld;
+  } as unknown as ShootDependencies;
   const chosen = new Map<string, string>();
-  return { events, chosen, place: (one: Shoot) => seedFor(world, one, chosen)?.metadata.name };
+  return { events, chosen, place: (one: Shoot) => seedFor(deps, one, chosen)?.metadata.name };
 }
 
 it('counts what it has just chosen: many shoots that come at once do not fill one seed beyond its capacity', () => {

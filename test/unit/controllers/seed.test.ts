@@ -25,7 +25,7 @@ function garden(shoots: Shoot[], seedStatus?: Seed['status']) {
     get: async () => ({ metadata: { uid } }),
     serverVersion: async () => ({ gitVersion: 'v1.36.3' }),
   };
-  const world = {
+  const deps = {
     garden: {
       apply: async ({ status }: Seed) => (seed = { ...seed, status: status! }),
       mergePatch: async (_: unknown, __: string, ___: undefined, { metadata }: { metadata: object }) => {
@@ -45,7 +45,7 @@ function garden(shoots: Shoot[], seedStatus?: Seed['status']) {
   } as never;
   return {
     closed,
-    look: () => reconcileSeed(world, 'far', new AbortController().signal),
+    look: () => reconcileSeed(deps, 'far', new AbortController().signal),
     seed: () => seed,
     condition: (type: string) => seed.status?.conditions?.find((one) => one.type === type),
     delete() {

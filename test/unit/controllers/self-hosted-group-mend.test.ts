@@ -33,7 +33,7 @@ function scene({ mend = true, begun = true } = {}) {
       },
     },
     context: () => ({}),
-    world: { log: silent },
+    deps: { log: silent },
   } as unknown as Operation;
   return { op, mending, abort, parts: () => mending.mock.calls.map(([, pool, part]) => `${pool} ${part}`) };
 }

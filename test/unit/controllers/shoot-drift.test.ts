@@ -42,7 +42,7 @@ function scene({ uid = 'u', turns = new FairQueue(DRIFT_LOOKS) } = {}) {
     state: newShootState(),
     shoot,
     context: () => ({ profile: { spec: {} } }),
-    world: {
+    deps: {
       now: () => now,
       log: silent,
       again,

@@ -35,7 +35,7 @@ it('forgets what tasks met that are not in the graph that runs', async () => {
   const op = {
     shoot: { metadata: { name: 'one' } },
     state,
-    world: { now: () => new Date(0), durations: new TaskDurations() },
+    deps: { now: () => new Date(0), durations: new TaskDurations() },
     notice: () => {},
   } as unknown as Operation;
   const tasks = [

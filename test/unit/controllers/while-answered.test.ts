@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { LineWatch } from '../../../operator/clusters/line-watch.ts';
+import { ConnectionHealth } from '../../../operator/clusters/connection-health.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { runFlow } from '../../../operator/controllers/shoot/run-flow.ts';
 import { newShootState, noteChange } from '../../../operator/controllers/shoot/state.ts';
@@ -13,17 +13,17 @@ const forever = (signal: AbortSignal): Promise<void> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 const task = (id: string, after: string[], run: Task['run'] = async () => {}): Task => ({ id, title: id, after, run });
 
-/** A shoot with an open line whose server can be made to fall silent; told: when its status was written. */
+/** A shoot with an open connection whose server can be made to fall silent; told: when its status was written. */
 function scene() {
   const server = { answers: true };
-  const line = new LineWatch({ ask: async () => server.answers, told: () => {} });
+  const health = new ConnectionHealth({ ask: async () => server.answers, told: () => {} });
   const began = Date.now();
   const told: number[] = [];
-  const state = { ...newShootState(), connection: { line } } as unknown as Operation['state'];
+  const state = { ...newShootState(), connection: { health } } as unknown as Operation['state'];
   const op = {
     shoot: { metadata: { name: 'one', namespace: 'team' } },
     state,
-    world: { now: () => new Date(), durations: new TaskDurations() },
+    deps: { now: () => new Date(), durations: new TaskDurations() },
     notice: () => {
       state.told?.();
       told.push((Date.now() - began) / 1000);
@@ -31,11 +31,11 @@ function scene() {
   } as unknown as Operation;
   const run = (tasks: Task[], visible = false) =>
     runFlow(op, { tasks: whileAnswered(op, tasks), type: 'Reconcile', visible }, new AbortController().signal);
-  return { server, line, op, state, told, run };
+  return { server, health, op, state, told, run };
 }
 
 it('gives up waiting in a cluster whose API server falls silent, and nothing else', async () => {
-  const { server, line, run } = scene();
+  const { server, health, run } = scene();
   const seed = Promise.withResolvers<void>();
   const result = run([
     task('etcd', []),
@@ -46,7 +46,7 @@ it('gives up waiting in a cluster whose API server falls silent, and nothing els
   ]);
   await vi.advanceTimersByTimeAsync(1000);
   server.answers = false;
-  line.doubt();
+  health.doubt();
   await vi.advanceTimersByTimeAsync(15_000);
   seed.resolve();
   const { failures, succeeded, blocked } = await result;
@@ -58,7 +58,7 @@ it('gives up waiting in a cluster whose API server falls silent, and nothing els
   ]);
   expect(succeeded).toEqual(['etcd', 'access', 'etcd-members']);
   expect(blocked).toEqual(['system-ready']);
-  line.stop();
+  health.stop();
 });
 
 it('tells what changes while a look waits, but not of a look that ends at once', async () => {

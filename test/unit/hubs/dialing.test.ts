@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { whyNoLine } from '../../../operator/controllers/membership/dialing.ts';
+import { whyUnreachable } from '../../../operator/controllers/membership/dialing.ts';
 
-type Dials = Parameters<typeof whyNoLine>[0];
+type Dials = Parameters<typeof whyUnreachable>[0];
 const why = (dials: Dials, hub: string, member: string, proxyURL?: string) =>
-  whyNoLine(
+  whyUnreachable(
     dials,
     { who: 'Hub production', at: { server: hub } },
     { who: 'cluster shop/demo', at: { server: member, proxyURL } },

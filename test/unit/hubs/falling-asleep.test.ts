@@ -2,10 +2,10 @@ import { expect, it } from 'vitest';
 import type { Hub } from '../../../operator/api/hub.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { MembershipDependencies } from '../../../operator/controllers/membership/dependencies.ts';
 import { type JoinScene, join } from '../../../operator/controllers/membership/join.ts';
 import type { MembershipRecord } from '../../../operator/controllers/membership/record.ts';
 import { parkedConditions } from '../../../operator/controllers/membership/status.ts';
-import type { MembershipWorld } from '../../../operator/controllers/membership/world.ts';
 import type { HubType } from '../../../operator/hubs/contract.ts';
 
 const NOW = new Date('2026-11-23T12:00:00Z');
@@ -70,7 +70,7 @@ class Scene {
         },
       } as unknown as HubType,
       cluster,
-      line: { client: { server: 'https://hub' }, identity: 'hub' },
+      connection: { client: { server: 'https://hub' }, identity: 'hub' },
       open: {
         server: 'https://demo',
         client: {},
@@ -81,15 +81,15 @@ class Scene {
       ...{ answers: false, asleep: true, warm: false, emptying: false, usable: false },
     } as unknown as JoinScene;
     const byName: Record<string, object> = { 'shop/other': other, 'shop/demo': cluster };
-    const world = {
+    const deps = {
       now: () => NOW,
       gardenID: 'garden',
       memberships: { byIndex: () => [ofOther, this.#membership] },
       clusters: { get: (key: string) => byName[key] },
       profiles: { get: () => undefined },
       records: { get: () => this.#record, save: async (_: string, next: MembershipRecord) => (this.#record = next) },
-    } as unknown as MembershipWorld;
-    const { awake, emptying } = await join(world, scene, AbortSignal.timeout(60_000));
+    } as unknown as MembershipDependencies;
+    const { awake, emptying } = await join(deps, scene, AbortSignal.timeout(60_000));
     const conditions = parkedConditions(awake, emptying);
     this.#membership = { ...this.#membership, status: { ...this.#membership.status, conditions } } as Membership;
     return conditions.map(({ type, reason }) => [type, reason]);

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { addressesOf, addressList, outsideOnly } from '../../../operator/kube/address-guard.ts';
+import { addressList } from '../../../operator/api/address-range.ts';
+import { addressesOf, outsideOnly } from '../../../operator/kube/address-guard.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
 
@@ -66,6 +67,7 @@ describe('who is no administrator', () => {
   it('does not send it to clusters of the platform, wherever they are', () => {
     expect(admits('8.8.8.8', [], ['8.8.8.8'])).toBe(false);
     expect(admits('::ffff:8.8.8.8', [], ['8.8.8.8'])).toBe(false);
+    expect(admits('8.8.8.8', [], ['::ffff:8.8.8.8'])).toBe(false);
   });
 });
 

@@ -72,7 +72,7 @@ describe('runController', () => {
     expect(run).toBe(4);
     expect(lines).toEqual(['warn: reconcile failed', 'debug: conflict; trying again']);
     expect(queue.failures('n/a')).toBe(0);
-    const text = registry.render();
+    const text = await registry.render();
     for (const result of ['error', 'conflict', 'requeue', 'success']) {
       expect(text).toContain(`coppice_reconcile_total{controller="test",result="${result}"} 1`);
     }

@@ -1,61 +1,81 @@
+import { createRequire } from 'node:module';
 import { afterAll, describe, expect, it } from 'vitest';
 import { serveHealth } from '../../../operator/kube/health.ts';
 import { processMetrics, Registry } from '../../../operator/kube/metrics.ts';
 
 describe('Registry', () => {
-  it('renders the text format', () => {
+  it('renders the text format', async () => {
     const registry = new Registry();
-    const counter = registry.counter('runs_total', 'Runs.');
-    counter.inc();
+    registry.counter('starts_total', 'Starts, of any\nsort.').inc();
+    const counter = registry.counter('runs_total', 'Runs.', ['result']);
+    counter.inc({ result: 'plain' });
     counter.inc({ result: 'a "quoted"\nback\\slash' }, 2);
-    registry.gauge('depth', 'Depth.').set(3, { queue: 'q' });
-    const histogram = registry.histogram('took_seconds', 'Time.', [0.1, 1]);
-    for (const value of [0.05, 0.1, 0.5, 7]) histogram.observe(value, { kind: 'x' });
-    expect(registry.render()).toBe(
-      [
-        '# HELP runs_total Runs.',
-        '# TYPE runs_total counter',
-        'runs_total 1',
-        'runs_total{result="a \\"quoted\\"\\nback\\\\slash"} 2',
-        '# HELP depth Depth.',
-        '# TYPE depth gauge',
-        'depth{queue="q"} 3',
-        '# HELP took_seconds Time.',
-        '# TYPE took_seconds histogram',
-        'took_seconds_bucket{kind="x",le="0.1"} 2',
-        'took_seconds_bucket{kind="x",le="1"} 3',
-        'took_seconds_bucket{kind="x",le="+Inf"} 4',
-        'took_seconds_sum{kind="x"} 7.65',
-        'took_seconds_count{kind="x"} 4',
-        '',
-      ].join('\n'),
-    );
+    registry.gauge('depth', 'Depth.', ['queue']).set({ queue: 'q' }, 3);
+    const histogram = registry.histogram('took_seconds', 'Time.', ['kind'], [0.1, 1]);
+    for (const value of [0.05, 0.1, 0.5, 7]) histogram.observe({ kind: 'x' }, value);
+    const text = await registry.render();
+    expect(text.endsWith('\n')).toBe(true);
+    expect(text.split('\n').filter(Boolean)).toEqual([
+      '# HELP starts_total Starts, of any\\nsort.',
+      '# TYPE starts_total counter',
+      'starts_total 1',
+      '# HELP runs_total Runs.',
+      '# TYPE runs_total counter',
+      'runs_total{result="plain"} 1',
+      'runs_total{result="a \\"quoted\\"\\nback\\\\slash"} 2',
+      '# HELP depth Depth.',
+      '# TYPE depth gauge',
+      'depth{queue="q"} 3',
+      '# HELP took_seconds Time.',
+      '# TYPE took_seconds histogram',
+      'took_seconds_bucket{le="0.1",kind="x"} 2',
+      'took_seconds_bucket{le="1",kind="x"} 3',
+      'took_seconds_bucket{le="+Inf",kind="x"} 4',
+      'took_seconds_sum{kind="x"} 7.65',
+      'took_seconds_count{kind="x"} 4',
+    ]);
   });
 
-  it('gives the same instrument for the same name, and refuses another type', () => {
+  it('gives the same instrument for the same name, and refuses another type', async () => {
     const registry = new Registry();
     registry.counter('x', 'X.').inc();
-    expect(registry.counter('x', 'X.').get()).toBe(1);
-    expect(() => registry.gauge('x', 'X.')).toThrow('counter already');
+    registry.counter('x', 'X.').inc();
+    expect(await registry.render()).toMatch(/^x 2$/m);
+    expect(() => registry.gauge('x', 'X.')).toThrow('metric x is a counter already');
   });
 
-  it('asks collectors each time until they are taken away', () => {
+  it('shares nothing with another registry', async () => {
+    const [one, other] = [new Registry(), new Registry()];
+    one.counter('x', 'X.').inc();
+    other.gauge('x', 'X.').set(7);
+    expect(await one.render()).toMatch(/^x 1$/m);
+    expect(await other.render()).toMatch(/^x 7$/m);
+  });
+
+  it('asks collectors each time until they are taken away', async () => {
     const registry = new Registry();
     const gauge = registry.gauge('n', 'N.');
-    const stop = registry.collect(() => gauge.add(1));
-    registry.render();
-    registry.render();
+    const stop = registry.collect(() => gauge.inc());
+    await registry.render();
+    expect(await registry.render()).toMatch(/^n 2$/m);
     stop();
-    registry.render();
-    expect(gauge.get()).toBe(2);
-    gauge.remove();
-    expect(registry.render()).not.toMatch(/^n /m);
+    expect(await registry.render()).toMatch(/^n 2$/m);
   });
 
-  it('describes the process', () => {
+  it('describes the process', async () => {
     const registry = new Registry();
     processMetrics(registry);
-    expect(registry.render()).toMatch(/^process_resident_memory_bytes [1-9]\d+/m);
+    const cpu = async () => Number(/^process_cpu_seconds_total (.+)$/m.exec(await registry.render())?.[1]);
+    expect(await registry.render()).toMatch(/^process_resident_memory_bytes [1-9]\d+/m);
+    const before = await cpu();
+    // What the process has used so far, and not the sum of all that was ever read.
+    expect(await cpu()).toBeLessThan(before + process.cpuUsage().user / 1e6);
+  });
+
+  it('has loaded none of what the operator does not use', () => {
+    const modules = Object.keys(createRequire(import.meta.url).cache).filter((file) => file.includes('prom-client'));
+    expect(modules.some((file) => file.endsWith('lib/counter.js'))).toBe(true);
+    expect(modules.filter((file) => /metrics\/|defaultMetrics|pushgateway|index\.js$/.test(file))).toEqual([]);
   });
 });
 

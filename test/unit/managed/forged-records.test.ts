@@ -133,7 +133,7 @@ describe('a record that an earlier operator left in the namespace of its cluster
 describe('what a record says of a cluster that was deleted by force', () => {
   it('leads to credentials of its own namespace and to regions alone, whatever is written in it', async () => {
     const shown: unknown[] = [];
-    const world = {
+    const deps = {
       garden: GARDEN,
       log: silent,
       now: () => new Date(0),
@@ -152,7 +152,7 @@ describe('what a record says of a cluster that was deleted by force', () => {
       credentials: { namespace: 'bank', identity: 'deployer' },
       cluster: { ...honest.cluster, region: `${EVIL}/#` },
     } as ManagedRecord;
-    await reportLeftOver(world, 'shop/one', forged, signal);
+    await reportLeftOver(deps, 'shop/one', forged, signal);
     expect(shown).toEqual(['shop']);
     expect(events[0]).toContain("would become part of a host's name");
   });

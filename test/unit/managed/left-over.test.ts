@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type LeftOverWorld, reportLeftOver } from '../../../operator/controllers/managed/left-over.ts';
+import { type LeftOverDependencies, reportLeftOver } from '../../../operator/controllers/managed/left-over.ts';
 import type { ManagedRecord } from '../../../operator/controllers/managed/record.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
 import { silent } from '../../../operator/kube/log.ts';
@@ -21,7 +21,7 @@ let cloud: MemoryCloud;
 let events: string[];
 let removed: string[];
 let accessKey: string;
-const world = (): LeftOverWorld => ({
+const deps = (): LeftOverDependencies => ({
   garden: 'g1',
   log: silent,
   now: () => NOW,
@@ -47,7 +47,7 @@ describe('what a cluster that was deleted by force left', () => {
     await cloud
       .managed()
       .apply({ ...ctx, state, owner: record.owner, log: silent, signal, now: () => NOW }, record.cluster);
-    expect(await reportLeftOver(world(), 'shop/one', record, signal)).toMatchObject({ requeueAfterMs: 6 * 3600_000 });
+    expect(await reportLeftOver(deps(), 'shop/one', record, signal)).toMatchObject({ requeueAfterMs: 6 * 3600_000 });
     expect(events).toEqual([
       'one LeftBehind: WorkerCluster shop/one was deleted by force: 2 resources are left in account account-1; "coppice sweep" lists them, "coppice sweep --yes" removes them: cluster cluster-2, network network-1',
     ]);
@@ -55,13 +55,13 @@ describe('what a cluster that was deleted by force left', () => {
   });
 
   it('is forgotten when nothing is', async () => {
-    expect(await reportLeftOver(world(), 'shop/one', record, signal)).toBeUndefined();
+    expect(await reportLeftOver(deps(), 'shop/one', record, signal)).toBeUndefined();
     expect([removed, events]).toEqual([['shop/one'], []]);
   });
 
   it('is told by its tag where it cannot be listed', async () => {
     accessKey = 'revoked';
-    expect(await reportLeftOver(world(), 'shop/one', record, signal)).toBeDefined();
+    expect(await reportLeftOver(deps(), 'shop/one', record, signal)).toBeDefined();
     expect(events[0]).toContain(`bears tag ${OWNER_TAGS.uid}=u1, but cannot be shown here: the cloud does not know`);
     expect(removed).toEqual([]);
   });

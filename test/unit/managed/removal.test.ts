@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import { ANNOTATIONS, LABELS } from '../../../operator/api/group.ts';
 import { BATCH } from '../../../operator/controllers/autoscaling/batches.ts';
-import { Autoscaler, type AutoscalingWorld } from '../../../operator/controllers/autoscaling/controller.ts';
+import { Autoscaler, type AutoscalingDependencies } from '../../../operator/controllers/autoscaling/controller.ts';
 import { EMPTY } from '../../../operator/controllers/empty-mark.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import { pod } from '../../kit/burst.ts';
@@ -283,7 +283,7 @@ function autoscalerOf(key: string): Autoscaler {
       return { ...node, metadata: { ...node.metadata, annotations: left }, spec: { ...node.spec, ...change.spec } };
     });
   };
-  const world = {
+  const deps = {
     clusters: { get: () => garden.clusters.get(key), byIndex: () => [] },
     profiles: { get: () => memoryProfile },
     shoots: { get: () => undefined, byIndex: () => [] },
@@ -317,6 +317,6 @@ function autoscalerOf(key: string): Autoscaler {
     record: (_: object, type: string, reason: string, message: string) =>
       void garden.events.push(`${type} ${reason}: ${message}`),
     tell: () => {},
-  } as unknown as AutoscalingWorld;
-  return new Autoscaler(world, { ...BATCH, patienceMs: 5 * MINUTE });
+  } as unknown as AutoscalingDependencies;
+  return new Autoscaler(deps, { ...BATCH, patienceMs: 5 * MINUTE });
 }

@@ -4,7 +4,7 @@ import {
   findOrphans,
   removeOrphans,
   type SweepAccount,
-  type SweepWorld,
+  type SweepDependencies,
   stillThere,
 } from '../../../operator/controllers/managed/sweep.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
@@ -26,7 +26,7 @@ const owner = (name: string, garden = 'g1'): Owner => ({
 
 let cloud: MemoryCloud;
 let known: KnownOwner[];
-const world: SweepWorld = {
+const deps: SweepDependencies = {
   garden: 'g1',
   client: undefined as unknown as KubeClient,
   log: silent,
@@ -64,7 +64,7 @@ beforeEach(async () => {
 
 describe('a sweep', () => {
   it('lists what belongs to no cluster of this garden, once, with its age', async () => {
-    const { found, gaps } = await findOrphans(world, [account('a', 'key-1'), account('b', 'key-1')], signal);
+    const { found, gaps } = await findOrphans(deps, [account('a', 'key-1'), account('b', 'key-1')], signal);
     expect(found.map(({ id, owner: { name }, ageMs }) => [id, name, ageMs])).toEqual([
       ['cluster-4', 'lost', 3600_000],
       ['network-3', 'lost', 3600_000],
@@ -89,16 +89,16 @@ describe('a sweep', () => {
       },
     } as Partial<ProviderDNS> as ProviderDNS;
     const accounts = [{ ...account('a', 'key-1'), dns }];
-    const { found } = await findOrphans(world, accounts, signal);
+    const { found } = await findOrphans(deps, accounts, signal);
     const records = found.filter(({ type }) => type === 'dns:record');
     expect(records.map(({ id, region }) => [id, region])).toEqual([['api.lost.x.org', 'global']]);
-    expect(await removeOrphans(world, found, signal)).toEqual([]);
+    expect(await removeOrphans(deps, found, signal)).toEqual([]);
     expect(claims.map(({ name }) => name)).toEqual(['api.kept.x.org', 'a.x.org']);
-    expect((await findOrphans(world, accounts, signal)).found).toEqual([]);
+    expect((await findOrphans(deps, accounts, signal)).found).toEqual([]);
   });
 
   it('says where it could not look, and looks everywhere else', async () => {
-    const { found, gaps } = await findOrphans(world, [account('bad', 'revoked'), account('a', 'key-1')], signal);
+    const { found, gaps } = await findOrphans(deps, [account('bad', 'revoked'), account('a', 'key-1')], signal);
     expect(found).toHaveLength(2);
     expect(gaps).toHaveLength(1);
     expect(gaps[0]).toContain('memory here with Secret shop/bad: the cloud does not know the access key');
@@ -106,17 +106,17 @@ describe('a sweep', () => {
 
   it('removes exactly that', async () => {
     const accounts = [account('a', 'key-1')];
-    const { found } = await findOrphans(world, accounts, signal);
-    expect(await removeOrphans(world, found, signal)).toEqual([]);
+    const { found } = await findOrphans(deps, accounts, signal);
+    expect(await removeOrphans(deps, found, signal)).toEqual([]);
     expect([...cloud.made.values()].map((resource) => resource.owner.name).sort()).toEqual(
       ['kept', 'kept', 'theirs', 'theirs'].sort(),
     );
   });
 
   it('leaves alone what has found its cluster again meanwhile', async () => {
-    const { found } = await findOrphans(world, [account('a', 'key-1')], signal);
+    const { found } = await findOrphans(deps, [account('a', 'key-1')], signal);
     known = [...known, { ...owner('lost'), uid: 'another' }];
-    await removeOrphans(world, found, signal);
+    await removeOrphans(deps, found, signal);
     expect(cloud.made.size).toBe(6);
   });
 
@@ -128,7 +128,7 @@ describe('a sweep', () => {
         calls.push([what, ctx.owner.technicalID, `${ctx.region}/${region}`]);
       };
     const one = account('a', 'key-1', ['here', 'there']);
-    const { found } = await findOrphans(world, [one], signal);
+    const { found } = await findOrphans(deps, [one], signal);
     const clouds = { ...one.clouds, destroy: told('described'), destroyLeftOvers: told('left over') };
     const seen = found.map((orphan, index) => ({
       ...orphan,
@@ -136,10 +136,10 @@ describe('a sweep', () => {
       ...(index > 0 && { region: 'global', owner: { uid: 'u-lost', technicalID: 'shoot--shop--lost', garden: 'g1' } }),
       by: { ...one, clouds },
     }));
-    expect(await removeOrphans(world, seen, signal)).toEqual([]);
+    expect(await removeOrphans(deps, seen, signal)).toEqual([]);
     const only = seen.slice(1);
-    expect(await removeOrphans(world, only, signal)).toEqual([]);
-    const remembers = { ...world, described: () => clusterIn('here', memoryProfile) };
+    expect(await removeOrphans(deps, only, signal)).toEqual([]);
+    const remembers = { ...deps, described: () => clusterIn('here', memoryProfile) };
     expect(await removeOrphans(remembers, seen, signal)).toEqual([]);
     expect(calls).toEqual([
       ['left over', 'shoot--shop--lost', 'here/here'],
@@ -148,20 +148,20 @@ describe('a sweep', () => {
     ]);
     // Also of an owner that does not say its name.
     known = [...known, { uid: 'another', name: 'lost', namespace: 'shop' }];
-    await removeOrphans(world, only, signal);
+    await removeOrphans(deps, only, signal);
     expect(calls).toHaveLength(3);
   });
 
   it('says what it could not remove', async () => {
-    const { found } = await findOrphans(world, [account('a', 'key-1')], signal);
+    const { found } = await findOrphans(deps, [account('a', 'key-1')], signal);
     cloud.fail('delete cluster', new Error('the cluster is in use'));
-    const failures = await removeOrphans(world, found, signal);
+    const failures = await removeOrphans(deps, found, signal);
     expect(failures).toEqual([{ uid: 'u-lost', line: 'what shop/lost left in here: the cluster is in use' }]);
-    expect(stillThere((await findOrphans(world, [account('a', 'key-1')], signal)).found, failures)).toEqual([]);
+    expect(stillThere((await findOrphans(deps, [account('a', 'key-1')], signal)).found, failures)).toEqual([]);
   });
 
   it('says of what it does not know how to remove that it is there still', async () => {
-    const { found } = await findOrphans(world, [account('a', 'key-1')], signal);
+    const { found } = await findOrphans(deps, [account('a', 'key-1')], signal);
     const volume = { ...found[0]!, id: 'vol-1', type: 'ec2:volume' };
     const nobodys = { ...found[0]!, id: 'vol-2', type: 'ec2:volume', owner: { technicalID: 'x', garden: 'g1' } };
     expect(stillThere([volume, nobodys], [])).toEqual([

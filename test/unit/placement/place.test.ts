@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { API_VERSION, type CloudProfile, type Seed, type Shoot, shootSpec } from '../../../operator/api/index.ts';
 import { type PlacementInput, placeShoot } from '../../../operator/placement/place.ts';
-import { overlap } from '../../../operator/placement/ranges.ts';
 
 interface SeedOptions {
   region?: string;
@@ -219,14 +218,3 @@ test('a named seed tells of itself only', () => {
     reasons: ['1 of 2 by ready: x is not Ready'],
   });
 });
-
-test.each<[string, string, boolean]>([
-  ['10.0.0.0/8', '10.255.0.0/16', true],
-  ['10.255.0.0/16', '10.0.0.0/8', true],
-  ['10.0.0.0/16', '10.1.0.0/16', false],
-  ['10.0.0.0/16', '10.0.0.0/16', true],
-  ['0.0.0.0/0', '192.168.1.0/24', true],
-  ['fd00::/8', 'fd12::/16', true],
-  ['fd00::/8', '10.0.0.0/8', false],
-])('%s and %s overlap: %s', (one, other, expected) => expect(overlap(one, other)).toBe(expected));
-test('what is no range is an error', () => expect(() => overlap('10.0.0.0', '10.0.0.0/8')).toThrow(/no address range/));

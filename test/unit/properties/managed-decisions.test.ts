@@ -15,7 +15,7 @@ const HOUR = 3_600_000;
 const MOST_STEPS = 20;
 
 /** A cloud with one cluster in it, and an operator that may forget everything but its record. */
-class World {
+class Simulation {
   now = START;
   wish: string | undefined = 'w0';
   deleting = false;
@@ -113,77 +113,77 @@ class World {
 }
 
 /** Something that people, the cloud or chance do. */
-function disturb(world: World, choose: Draw): void {
+function disturb(simulation: Simulation, choose: Draw): void {
   const happenings: (() => void)[] = [
-    () => Object.assign(world, { wish: choose.pick(['w0', 'w1', 'w2', undefined]) }),
-    () => Object.assign(world, { credentials: choose.pick(['c0', 'c1', 'c2', undefined]) }),
-    () => world.good.add(choose.pick(['c0', 'c1', 'c2'])),
-    () => world.good.delete(choose.pick(['c0', 'c1', 'c2'])),
-    () => Object.assign(world.made ?? {}, { tampered: true }),
-    () => Object.assign(world, { forced: true }),
-    () => Object.assign(world, { mend: choose.chance(0.5) }),
-    () => world.restart(),
-    () => Object.assign(world, { open: false }),
-    () => Object.assign(world, { now: world.now + choose.integer(0, 10 * HOUR) }),
-    () => Object.assign(world, { deleting: world.deleting || choose.chance(0.2) }),
+    () => Object.assign(simulation, { wish: choose.pick(['w0', 'w1', 'w2', undefined]) }),
+    () => Object.assign(simulation, { credentials: choose.pick(['c0', 'c1', 'c2', undefined]) }),
+    () => simulation.good.add(choose.pick(['c0', 'c1', 'c2'])),
+    () => simulation.good.delete(choose.pick(['c0', 'c1', 'c2'])),
+    () => Object.assign(simulation.made ?? {}, { tampered: true }),
+    () => Object.assign(simulation, { forced: true }),
+    () => Object.assign(simulation, { mend: choose.chance(0.5) }),
+    () => simulation.restart(),
+    () => Object.assign(simulation, { open: false }),
+    () => Object.assign(simulation, { now: simulation.now + choose.integer(0, 10 * HOUR) }),
+    () => Object.assign(simulation, { deleting: simulation.deleting || choose.chance(0.2) }),
   ];
   choose.pick(happenings)();
 }
 
 /** Takes steps at this moment until there is none to take. */
-function run(world: World, fails: () => Parameters<World['take']>[1] = () => undefined): Step {
+function run(simulation: Simulation, fails: () => Parameters<Simulation['take']>[1] = () => undefined): Step {
   for (let turn = 0; turn < MOST_STEPS; turn++) {
-    const step = decide(world.situation(), new Date(world.now));
+    const step = decide(simulation.situation(), new Date(simulation.now));
     if (step.do === 'wait') {
-      if (step.until) expect(+step.until, 'a wait that is over already').toBeGreaterThan(world.now);
+      if (step.until) expect(+step.until, 'a wait that is over already').toBeGreaterThan(simulation.now);
       return step;
     }
     if (step.do === 'release') {
-      expect(world.deleting && world.made === undefined, 'released with something left').toBe(true);
+      expect(simulation.deleting && simulation.made === undefined, 'released with something left').toBe(true);
       return step;
     }
-    world.take(step.do, fails());
+    simulation.take(step.do, fails());
   }
-  throw new Error(`no rest: ${world.taken.join(' ')}`);
+  throw new Error(`no rest: ${simulation.taken.join(' ')}`);
 }
 
 describe('steps for a managed cluster', () => {
   holds(
     'keep their rules in any order of events, and come to rest as is wished once nothing disturbs them',
     (choose) => {
-      const world = new World();
+      const simulation = new Simulation();
       for (let event = 0; event < 25; event++) {
-        disturb(world, choose);
-        run(world, () =>
+        disturb(simulation, choose);
+        run(simulation, () =>
           choose.chance(0.3) ? { hopeless: choose.chance(0.4), halfway: choose.chance(0.5) } : undefined,
         );
       }
       // People have put everything right, with credentials that nobody tried yet.
-      world.wish = 'w9';
-      world.credentials = 'c9';
-      world.good.add('c9');
-      const release = run(world);
-      if (world.deleting) {
+      simulation.wish = 'w9';
+      simulation.credentials = 'c9';
+      simulation.good.add('c9');
+      const release = run(simulation);
+      if (simulation.deleting) {
         expect(release).toEqual({ do: 'release' });
         return;
       }
-      expect(world.made?.wish).toBe('w9');
-      expect(world.record?.applied).toBe('w9');
-      expect(world.open).toBe(true);
+      expect(simulation.made?.wish).toBe('w9');
+      expect(simulation.record?.applied).toBe('w9');
+      expect(simulation.open).toBe(true);
       // What others changed is found at the next look, and mended only where that is asked for.
-      const { mend } = world;
+      const { mend } = simulation;
       for (let hours = 0; hours < 8; hours++) {
-        world.now += HOUR;
-        run(world);
+        simulation.now += HOUR;
+        run(simulation);
       }
-      if (mend) expect(world.made?.tampered).toBe(false);
-      else if (world.made?.tampered) expect(world.record?.found).toBe(true);
-      const before = world.taken.length;
+      if (mend) expect(simulation.made?.tampered).toBe(false);
+      else if (simulation.made?.tampered) expect(simulation.record?.found).toBe(true);
+      const before = simulation.taken.length;
       for (let hours = 0; hours < 24; hours++) {
-        world.now += HOUR;
-        run(world);
+        simulation.now += HOUR;
+        run(simulation);
       }
-      const since = world.taken.slice(before).filter((step) => step !== 'access');
+      const since = simulation.taken.slice(before).filter((step) => step !== 'access');
       expect(since.filter((step) => step !== 'look')).toEqual([]);
       expect(since.length).toBeLessThanOrEqual(4);
     },

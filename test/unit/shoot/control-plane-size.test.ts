@@ -41,7 +41,7 @@ const observed = (asked: number, change: Partial<ControlPlaneSizeObservation> = 
 };
 
 /** Machines of an old version, of which one that is made anew, or new, is away for some looks. */
-class World {
+class Simulation {
   members: { isNew: boolean; away: number; leads: boolean; closed: boolean; drained: boolean }[];
   replaced = 0;
   readonly #desired: number;
@@ -52,7 +52,7 @@ class World {
   }
 
   observe(): ControlPlaneSizeObservation {
-    const those = (is: (one: World['members'][number]) => boolean) =>
+    const those = (is: (one: Simulation['members'][number]) => boolean) =>
       this.members.flatMap((one, ordinal) => (is(one) ? [ordinal] : []));
     return observed(this.members.length, {
       desired: this.#desired,
@@ -254,16 +254,16 @@ describe('the size of a control plane on machines', () => {
   });
 
   it.each([1, 3, 5])('%i machines come to another version, and one that serves is there all the time', (desired) => {
-    const world = new World(desired);
+    const simulation = new Simulation(desired);
     for (let step = 0; step < 200; step++) {
-      const plan = planControlPlaneSize(world.observe());
+      const plan = planControlPlaneSize(simulation.observe());
       if (!plan.action && !plan.waitFor) break;
-      world.act(plan);
-      expect(world.serving().length).toBeGreaterThan(0);
-      expect(world.answering() * 2).toBeGreaterThan(world.members.length);
+      simulation.act(plan);
+      expect(simulation.serving().length).toBeGreaterThan(0);
+      expect(simulation.answering() * 2).toBeGreaterThan(simulation.members.length);
     }
-    expect(world.members.map(({ isNew }) => isNew)).toEqual(Array(desired).fill(true));
-    expect(world.replaced).toBe(desired);
+    expect(simulation.members.map(({ isNew }) => isNew)).toEqual(Array(desired).fill(true));
+    expect(simulation.replaced).toBe(desired);
   });
 
   it('never lets the majority go', () => {

@@ -256,30 +256,30 @@ const DOWN = [
 
 describe('whole changes, step by step', () => {
   it('goes from nothing to one, to three, to one', () => {
-    const world = new World();
-    expect(world.converge(1)).toEqual(['scale 1', 'mark-initialised']);
-    expect(world.converge(3)).toEqual(UP);
-    world.lead(2);
-    expect(world.converge(1)).toEqual(DOWN);
-    expect(world.converge(3)).toEqual(UP);
+    const simulation = new Simulation();
+    expect(simulation.converge(1)).toEqual(['scale 1', 'mark-initialised']);
+    expect(simulation.converge(3)).toEqual(UP);
+    simulation.lead(2);
+    expect(simulation.converge(1)).toEqual(DOWN);
+    expect(simulation.converge(3)).toEqual(UP);
   });
 
   it('starts three at once', () => {
-    const world = new World();
-    expect(world.converge(3)).toEqual(['scale 3', 'mark-initialised']);
+    const simulation = new Simulation();
+    expect(simulation.converge(3)).toEqual(['scale 3', 'mark-initialised']);
   });
 
   it('goes from three to one with any of those dead that go, and to three again from wherever that is stopped', () => {
     for (const dead of [1, 2]) {
       for (let down = 0; down <= 6; down++) {
-        const world = new World();
-        world.converge(3);
-        world.kill(dead);
-        const steps = world.converge(1, down);
+        const simulation = new Simulation();
+        simulation.converge(3);
+        simulation.kill(dead);
+        const steps = simulation.converge(1, down);
         if (down > 0) expect(steps[0]).toBe(`remove-member ${dead}`);
         if (down === 0) continue;
-        world.converge(3);
-        expect(world.summary(), `member ${dead} dead, ${down} steps down, up again`).toBe(
+        simulation.converge(3);
+        expect(simulation.summary(), `member ${dead} dead, ${down} steps down, up again`).toBe(
           'members 0,1,2 pods 3 volumes 0,1,2',
         );
       }
@@ -288,14 +288,14 @@ describe('whole changes, step by step', () => {
 
   it('brings back whose volume is lost as somebody new, wherever that is stopped, and nobody else leaves', () => {
     for (const lost of [0, 1, 2]) {
-      const world = new World();
-      world.converge(3);
-      world.loseVolume(lost);
-      const steps = world.converge(3);
+      const simulation = new Simulation();
+      simulation.converge(3);
+      simulation.loseVolume(lost);
+      const steps = simulation.converge(3);
       expect(steps).toEqual([`remove-member ${lost}`, `add-learner ${lost}`, `promote ${lost}`]);
       for (let stop = 1; stop < steps.length; stop++) {
         for (const size of [1, 3]) {
-          const stopped = new World();
+          const stopped = new Simulation();
           stopped.converge(3);
           stopped.loseVolume(lost);
           stopped.converge(3, stop);
@@ -310,32 +310,34 @@ describe('whole changes, step by step', () => {
   });
 
   it('removes nobody when two of three have lost their volumes', () => {
-    const world = new World();
-    world.converge(3);
-    world.loseVolume(1);
-    world.loseVolume(2);
-    expect(() => world.converge(3)).toThrow('does not settle: ');
-    expect(world.members).toHaveLength(3);
+    const simulation = new Simulation();
+    simulation.converge(3);
+    simulation.loseVolume(1);
+    simulation.loseVolume(2);
+    expect(() => simulation.converge(3)).toThrow('does not settle: ');
+    expect(simulation.members).toHaveLength(3);
   });
 
   it('ends right when the wish changes after any step', () => {
     for (let up = 0; up <= UP.length; up++) {
       for (let down = 0; down <= DOWN.length; down++) {
-        const world = new World();
-        world.converge(1);
-        world.converge(3, up);
-        world.converge(1, down);
-        world.converge(3);
-        expect(world.summary(), `${up} steps up, ${down} down, up again`).toBe('members 0,1,2 pods 3 volumes 0,1,2');
-        world.converge(1);
-        expect(world.summary(), `${up} steps up, ${down} down, up, down`).toBe('members 0 pods 1 volumes 0');
+        const simulation = new Simulation();
+        simulation.converge(1);
+        simulation.converge(3, up);
+        simulation.converge(1, down);
+        simulation.converge(3);
+        expect(simulation.summary(), `${up} steps up, ${down} down, up again`).toBe(
+          'members 0,1,2 pods 3 volumes 0,1,2',
+        );
+        simulation.converge(1);
+        expect(simulation.summary(), `${up} steps up, ${down} down, up, down`).toBe('members 0 pods 1 volumes 0');
       }
     }
   });
 });
 
 /** An etcd that does what it is told, and checks that no step could lose data. */
-class World {
+class Simulation {
   replicas = 0;
   initialised = false;
   members: EtcdMember[] = [];

@@ -35,7 +35,13 @@ describe('a control plane of one', () => {
       'Secret kube-scheduler',
       'Deployment kube-scheduler',
     ]);
-    const all = [namespace(one), ...services(one, 1), pkiSecret(one, pki), ...objects, ...systemComponents(one, 1)];
+    const all = [
+      namespace(one, 'restricted'),
+      ...services(one, 1),
+      pkiSecret(one, pki),
+      ...objects,
+      ...systemComponents(one, 1),
+    ];
     expect(all.length).toBeLessThan(25);
   });
 

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
-import { createCA, issuedBy, matches } from '../../../operator/pki/certificates.ts';
+import { createCA, issue, issuedBy, matches } from '../../../operator/pki/certificates.ts';
 import { adminKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { issueShootPKI, type PKIData, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { controlPlane, NOW, pkiOf } from './values.ts';
@@ -24,8 +24,8 @@ describe('planShootPKI', () => {
   it('asks for nothing when all is there, and says when to look again', () => {
     const plan = planShootPKI(pki, parameters, NOW);
     expect(plan.issue).toEqual([]);
-    expect(plan.nextRenewal!.getTime()).toBeGreaterThan(later(71).getTime());
-    expect(plan.nextRenewal!.getTime()).toBeLessThan(later(73).getTime());
+    expect(plan.nextRenewal!.getTime()).toBeGreaterThan(later(0.9).getTime());
+    expect(plan.nextRenewal!.getTime()).toBeLessThan(later(1.1).getTime());
   });
 
   it.each([
@@ -59,12 +59,42 @@ describe('planShootPKI', () => {
     expect(adminKubeconfig(controlPlane(), pki)).not.toContain('external');
   });
 
-  it('renews the admin after 72 days, other leaves after 292, authorities 30 days before their end', () => {
-    expect(planned(pki, later(71))).toEqual([]);
-    expect(planned(pki, later(73))).toEqual(['admin expiring']);
+  it('renews the admin after a day, other leaves after 292, authorities 30 days before their end', () => {
+    expect(planned(pki, later(0.9))).toEqual([]);
+    expect(planned(pki, later(1.1))).toEqual(['admin expiring']);
     expect(planned(pki, later(293))).not.toContain('ca expiring');
     expect(planned(pki, later(293)).every((line) => line.endsWith('expiring'))).toBe(true);
     expect(planned(pki, later(3621))).toContain('ca expiring');
+  });
+
+  it('replaces a certificate of 90 days, as older operators made them, within a day', async () => {
+    const ca = { cert: pki['ca.crt']!, key: pki['ca.key']! };
+    const old = await issue(ca, {
+      commonName: 'coppice:admin',
+      organizations: ['coppice:admins'],
+      usages: ['client'],
+      days: 90,
+      now: NOW,
+    });
+    expect(planned({ ...pki, 'admin.crt': old.cert, 'admin.key': old.key }, later(1))).toEqual(['admin expiring']);
+  });
+
+  it('has a reader that looks once a day, or whose operator was away for five days, never without a valid certificate', async () => {
+    let data = pki;
+    let held = data['admin.crt']!;
+    const seen = new Set([held]);
+    for (let hour = 6; hour <= 30 * 24; hour += 6) {
+      const now = later(hour / 24);
+      const isAway = hour > 10 * 24 && hour <= 15 * 24;
+      if (!isAway) data = await issueShootPKI(data, planShootPKI(data, parameters, now), parameters, now);
+      if (hour % 24 === 0) held = data['admin.crt']!;
+      seen.add(held);
+      const { validFromDate, validToDate } = new X509Certificate(held);
+      expect(+validFromDate <= +now && +now < +validToDate, `a valid certificate after ${hour} h`).toBe(true);
+      expect(+validToDate - +validFromDate).toBeLessThan(7.1 * 24 * 3600_000);
+      expect(issuedBy(held, data['ca.crt']!)).toBe(true);
+    }
+    expect(seen.size).toBeGreaterThan(20);
   });
 
   it('notices a leaf of another authority', async () => {

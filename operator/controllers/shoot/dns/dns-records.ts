@@ -48,7 +48,7 @@ export const readyNames = (op: Pick<Operation, 'state' | 'shoot' | 'names'>): DN
  * holds nothing up: what became of it is in state.dns, and the shoot is queued again when that is known.
  */
 export async function beginRecords(op: Operation): Promise<void> {
-  const { names, state, world, shoot } = op;
+  const { names, state, deps, shoot } = op;
   if (names.length === 0) {
     await endRecords(state);
     state.dns = undefined;
@@ -57,7 +57,7 @@ export async function beginRecords(op: Operation): Promise<void> {
   const target = targetOf(op.values);
   const wish = JSON.stringify([names.map((name) => ({ ...name, problem: undefined })), target]);
   const known = state.dns;
-  if (known?.wish === wish && (known.running || world.now() < known.lookAt)) return;
+  if (known?.wish === wish && (known.running || deps.now() < known.lookAt)) return;
   const outcomes = outcomesOf(op);
   await endRecords(state);
   const same = known?.wish === wish;
@@ -66,12 +66,12 @@ export async function beginRecords(op: Operation): Promise<void> {
     abort: new AbortController(),
     outcomes,
     failures: same ? known.failures : 0,
-    lookAt: world.now(),
+    lookAt: deps.now(),
   };
   state.dns = next;
   next.running = look(op, target, next).finally(() => {
     next.running = undefined;
-    if (!next.abort.signal.aborted) world.again(shoot);
+    if (!next.abort.signal.aborted) deps.again(shoot);
   });
 }
 
@@ -82,7 +82,7 @@ export async function endRecords(state: ShootState): Promise<void> {
 }
 
 async function look(op: Operation, target: string, state: DNSState): Promise<void> {
-  const { world, shoot, names } = op;
+  const { deps, shoot, names } = op;
   const outcomes = await Promise.all(
     names.map(async (name) => {
       const known = state.outcomes.find(({ host }) => host === name.host);
@@ -102,18 +102,18 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
     const before = state.outcomes.find((one) => one.host === host)?.problem;
     const said = before?.quiet ? undefined : before?.message;
     if (!problem || problem.quiet || problem.message === said) continue;
-    world.record(shoot, 'Warning', 'DNSRecordNotReady', problem.message);
-    world.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host }, problem.message);
+    deps.record(shoot, 'Warning', 'DNSRecordNotReady', problem.message);
+    deps.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host }, problem.message);
   }
   const failed = outcomes.some(({ problem }) => problem);
   state.failures = failed ? state.failures + 1 : 0;
-  state.lookAt = new Date(+world.now() + spread(nextLook(outcomes, state.failures), names[0]?.host ?? ''));
+  state.lookAt = new Date(+deps.now() + spread(nextLook(outcomes, state.failures), names[0]?.host ?? ''));
   if (!isDeepStrictEqual(state.outcomes, outcomes)) state.outcomes = outcomes;
 }
 
 async function keepRecord(op: Operation, name: WantedName, target: string, ending: AbortSignal): Promise<void> {
-  const { dns, ctx } = await inTime(ending, (signal) => op.world.dns(op.shoot, name, signal));
-  const done = await op.world.dnsTurns.acquire({ group: ctx.account.id, exclusive: name.host }, ending);
+  const { dns, ctx } = await inTime(ending, (signal) => op.deps.dns(op.shoot, name, signal));
+  const done = await op.deps.dnsTurns.acquire({ group: ctx.account.id, exclusive: name.host }, ending);
   try {
     await inTime(ending, async (signal) => {
       const call = { ...ctx, signal };
@@ -147,16 +147,16 @@ const noZone = ({ host, provider }: WantedName): CoppiceError =>
  * trying again may help.
  */
 export async function removeRecords(op: Operation, ending: AbortSignal): Promise<void> {
-  const { names, state, world, shoot } = op;
+  const { names, state, deps, shoot } = op;
   await endRecords(state);
   const outcomes: DNSOutcome[] = [];
   let again: unknown;
   const since = Date.parse(shoot.metadata.deletionTimestamp ?? '');
-  const late = +world.now() - since > GIVE_UP_MS;
+  const late = +deps.now() - since > GIVE_UP_MS;
   for (const name of names) {
     try {
       const signal = AbortSignal.any([ending, AbortSignal.timeout(REMOVAL_MS)]);
-      const { dns, ctx } = await world.dns(shoot, name, signal);
+      const { dns, ctx } = await deps.dns(shoot, name, signal);
       // Without its zone a record is gone as well.
       const zone = await dns.zoneOf(ctx, name.host, name.choice);
       if (zone) await dns.remove(ctx, zone, name.host);
@@ -169,11 +169,11 @@ export async function removeRecords(op: Operation, ending: AbortSignal): Promise
       }
       const message = `the record of ${name.host} may be left behind: ${errorText(error)}`;
       outcomes.push({ host: name.host, domain: name.domain, ready: false, problem: { message, codes } });
-      world.record(shoot, 'Warning', 'DNSRecordLeftBehind', message);
-      world.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host: name.host }, message);
+      deps.record(shoot, 'Warning', 'DNSRecordLeftBehind', message);
+      deps.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host: name.host }, message);
     }
   }
-  state.dns = { wish: '', abort: new AbortController(), outcomes, failures: 0, lookAt: world.now() };
+  state.dns = { wish: '', abort: new AbortController(), outcomes, failures: 0, lookAt: deps.now() };
   // Whatever it was, it may pass: what is throttled is tried again as well.
   if (again) throw dependencyNotReady(errorText(again), again);
 }

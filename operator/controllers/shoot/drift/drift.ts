@@ -47,20 +47,20 @@ function aboutLeft(left: readonly Left[]): string | undefined {
  * shoot is queued again when that is known.
  */
 export function lookForDrift(op: Operation): void {
-  const { provider, shoot, state, world } = op;
+  const { provider, shoot, state, deps } = op;
   if (!provider.drift) return;
   const { profile } = op.context();
   const every = parseDuration(profile.spec.drift?.interval ?? '') || LOOK_EVERY_MS;
-  const next = () => nextMoment(world.now(), every, shoot.metadata.uid ?? '');
+  const next = () => nextMoment(deps.now(), every, shoot.metadata.uid ?? '');
   const drift = state.drift ?? { abort: new AbortController(), failures: 0, lookAt: next() };
   state.drift = drift;
   if (drift.running) return;
   // Somebody may want it more often by now.
   if (next() < drift.lookAt) drift.lookAt = next();
-  if (world.now() < drift.lookAt) return;
+  if (deps.now() < drift.lookAt) return;
   drift.running = look(op, drift, next).finally(() => {
     drift.running = undefined;
-    if (!drift.abort.signal.aborted) world.again(shoot);
+    if (!drift.abort.signal.aborted) deps.again(shoot);
   });
 }
 
@@ -76,7 +76,7 @@ export function wantsMending(
 }
 
 /** All is as it was made, but for what was left. What cannot be changed back is found again at the next look, and not tried before. */
-export async function noteMended({ left, shoot, signal, state, world }: Operation): Promise<void> {
+export async function noteMended({ left, shoot, signal, state, deps }: Operation): Promise<void> {
   const parts = [...left.values()];
   const about = aboutLeft(parts);
   // What could not be looked at is as it was last found.
@@ -85,12 +85,12 @@ export async function noteMended({ left, shoot, signal, state, world }: Operatio
     : parts.flatMap(({ changes }) => changes);
   if (state.drift) Object.assign(state.drift, { found, left: about });
   if (about === undefined)
-    world.record(shoot, 'Normal', 'Mended', 'what was made in the cloud was compared with it, and is as it was made');
-  else world.record(shoot, 'Warning', 'NotMended', found?.length ? (drifted(found, about).message ?? '') : about);
+    deps.record(shoot, 'Normal', 'Mended', 'what was made in the cloud was compared with it, and is as it was made');
+  else deps.record(shoot, 'Warning', 'NotMended', found?.length ? (drifted(found, about).message ?? '') : about);
   const { annotations, name, namespace } = shoot.metadata;
   if (annotations?.[ANNOTATIONS.operation] !== 'reconcile') return;
   const taken = { metadata: { annotations: { [ANNOTATIONS.operation]: null } } };
-  world.shoots.absorb(await world.garden.mergePatch<Shoot>(SHOOTS, name, namespace, taken, { signal }));
+  deps.shoots.absorb(await deps.garden.mergePatch<Shoot>(SHOOTS, name, namespace, taken, { signal }));
 }
 
 /** Ends a look that is under way, which is then made up for. Does not wait: who works on the same stacks next does, in the runner. */
@@ -103,27 +103,27 @@ export function endDriftLook(state: ShootState): void {
 }
 
 async function look(op: Operation, drift: DriftState, next: () => Date): Promise<void> {
-  const { provider, shoot, world } = op;
+  const { provider, shoot, deps } = op;
   const ending = drift.abort.signal;
   try {
     const found = await inTurn(op, ending, (signal) => {
       const context = op.context();
       // The account of this look: the operation that began it may be over before.
-      return provider.drift!({ ...context, cloud: () => world.account(shoot, context.profile, signal) });
+      return provider.drift!({ ...context, cloud: () => deps.account(shoot, context.profile, signal) });
     });
     if (ending.aborted) return;
     drift.failures = 0;
     delete drift.problem;
     drift.lookAt = next();
     if (found) Object.assign(drift, { found, left: undefined });
-    else drift.lookAt = sooner(drift.lookAt, +world.now() + FIRST_BACKOFF_MS);
+    else drift.lookAt = sooner(drift.lookAt, +deps.now() + FIRST_BACKOFF_MS);
     if (found && found.length > 0) tell(op, drifted(found, toMend(shoot)).message ?? '');
   } catch (error) {
     if (ending.aborted) return;
     const message = `what others changed in the cloud could not be looked at: ${errorText(error)}`;
     drift.problem = { message, codes: error instanceof CoppiceError ? [error.code] : [] };
-    drift.lookAt = sooner(next(), +world.now() + FIRST_BACKOFF_MS * 2 ** Math.min(drift.failures++, 10));
-    world.log.warn({ err: error, shoot: keyOf(shoot) }, 'no look for drift');
+    drift.lookAt = sooner(next(), +deps.now() + FIRST_BACKOFF_MS * 2 ** Math.min(drift.failures++, 10));
+    deps.log.warn({ err: error, shoot: keyOf(shoot) }, 'no look for drift');
   }
 }
 
@@ -133,7 +133,7 @@ async function inTurn<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const group = op.shoot.metadata.namespace ?? '';
-  const done = await op.world.driftTurns.acquire({ group, exclusive: keyOf(op.shoot) }, ending);
+  const done = await op.deps.driftTurns.acquire({ group, exclusive: keyOf(op.shoot) }, ending);
   try {
     return await work(AbortSignal.any([ending, AbortSignal.timeout(PATIENCE_MS)]));
   } finally {
@@ -142,10 +142,10 @@ async function inTurn<Result>(
 }
 
 /** Once for the same differences, also after a restart. */
-function tell({ shoot, world }: Operation, message: string): void {
-  const now = world.shoots.get(keyOf(shoot)) ?? shoot;
+function tell({ shoot, deps }: Operation, message: string): void {
+  const now = deps.shoots.get(keyOf(shoot)) ?? shoot;
   if (findCondition(now.status?.conditions, DRIFTED)?.message === message) return;
-  world.record(shoot, 'Warning', DRIFTED, message);
+  deps.record(shoot, 'Warning', DRIFTED, message);
 }
 
 const sooner = (moment: Date, ms: number): Date => new Date(Math.min(+moment, ms));

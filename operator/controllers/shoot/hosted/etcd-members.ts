@@ -29,7 +29,7 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, o
   let pods = podsIn(op);
   if (state.etcdSettled === desired && state.etcdPods === pods) return;
   const place = { ...values, dialPod: seed.dialPod, podName: etcdMemberName };
-  const client = await open(place, op.pki, op.world.now());
+  const client = await open(place, op.pki, op.deps.now());
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -167,7 +167,7 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
       return;
     }
     case 'add-learner':
-      op.world.record(op.shoot, 'Normal', 'EtcdMemberJoins', `etcd member ${action.ordinal} joins`);
+      op.deps.record(op.shoot, 'Normal', 'EtcdMemberJoins', `etcd member ${action.ordinal} joins`);
       await note(action.volumes);
       await client.addLearner(action.peerURL);
       // One that lost its volume runs already, was told to join nobody, and would hear late that it may.
@@ -179,13 +179,13 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
       return client.transferLeadership(action.from, action.to);
     case 'remove-member':
       if (action.lost)
-        op.world.record(
+        op.deps.record(
           op.shoot,
           'Warning',
           'EtcdVolumeLost',
           `the volume of etcd member ${action.ordinal} is lost: the member is removed from etcd, and joins as a new one`,
         );
-      else op.world.record(op.shoot, 'Normal', 'EtcdMemberLeaves', `etcd member ${action.ordinal} leaves`);
+      else op.deps.record(op.shoot, 'Normal', 'EtcdMemberLeaves', `etcd member ${action.ordinal} leaves`);
       return client.remove(action.id);
     case 'delete-volume':
       await seed.client.delete(PVCS, etcdClaimName(action.ordinal), ns, { signal });

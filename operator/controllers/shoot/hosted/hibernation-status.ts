@@ -54,7 +54,7 @@ export function sleepingStatus(facts: HibernationFacts, now: Date): ShootStatus 
   const status = statusOf({ ...facts, version }, seen, conditions, now);
   if (sleeps) return { ...status, hibernated: true };
   const { nodes, workers } = shoot.status ?? {};
-  // A line that is down is no loss of nodes: they are told, and paid for, as they were last seen.
+  // A connection that is down is no loss of nodes: they are told, and paid for, as they were last seen.
   return inside || !facts.isServing || !nodes ? status : { ...status, nodes: { ...nodes, desired: 0 }, workers };
 }
 

@@ -11,7 +11,7 @@ import {
   type StatefulSet,
 } from '../../../kube/resources.ts';
 import { matchesLabels } from '../../../placement/selectors.ts';
-import { closeLine } from '../close-line.ts';
+import { closeConnection } from '../close-connection.ts';
 import { connect } from '../connect.ts';
 import { beginRecords } from '../dns/dns-records.ts';
 import { machineTasks } from '../inside-tasks.ts';
@@ -27,7 +27,7 @@ const MINUTE = 60_000;
  * addresses and the kubeconfig stay. Every task does nothing where nothing is to be done. It wakes by the usual graph.
  */
 export function hibernationTasks(op: Operation): Task[] {
-  const { seed, world } = op;
+  const { seed, deps } = op;
   // It goes last but etcd, so without it no machine is left to be drained.
   const isUp = isServing(op);
   return [
@@ -85,8 +85,8 @@ export function hibernationTasks(op: Operation): Task[] {
       expectedMs: 10_000,
       timeoutMs: 3 * MINUTE,
       run: async (signal) => {
-        // First: a line that breaks would be told as an outage.
-        await closeLine(op.state);
+        // First: a connection that breaks would be told as an outage.
+        await closeConnection(op.state);
         await endDeployments(op, (name) => name === COMPONENTS.apiServer, signal);
       },
     },
@@ -98,7 +98,7 @@ export function hibernationTasks(op: Operation): Task[] {
       skip: sizeOf(etcdOf(op)) === 0,
       expectedMs: 50,
       timeoutMs: 30 * MINUTE,
-      run: (signal) => world.backups.takeLast(op.shoot, signal),
+      run: (signal) => deps.backups.takeLast(op.shoot, signal),
     },
     {
       id: 'etcd-ends',

@@ -2,7 +2,7 @@ import type { KubeClient } from '../../../kube/client.ts';
 import { keyOf, NODES, type Node, type Pod } from '../../../kube/resources.ts';
 import { DRAINING_ANNOTATION, movable } from './scale-in.ts';
 
-export interface DrainWorld {
+export interface DrainDependencies {
   readonly client: KubeClient;
   readonly now: () => Date;
   /** Pods of the node as the cache has them. */
@@ -50,12 +50,12 @@ export async function uncordon(client: KubeClient, node: Node): Promise<void> {
  * Evicts what runs on a cordoned node and waits until it has left. PodDisruptionBudgets are respected until the deadline;
  * then the pods that are left go with the machine, and the report says which.
  */
-export async function drain(world: DrainWorld, node: string, deadline: Date, signal: AbortSignal): Promise<void> {
+export async function drain(deps: DrainDependencies, node: string, deadline: Date, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const staying = world.podsOn(node).filter(movable);
+    const staying = deps.podsOn(node).filter(movable);
     if (staying.length === 0) return;
-    if (world.now() >= deadline) {
-      world.report(
+    if (deps.now() >= deadline) {
+      deps.report(
         `Node ${node}: the drain deadline ${deadline.toISOString()} has passed; these pods go with it: ${names(staying)}`,
       );
       return;
@@ -63,19 +63,19 @@ export async function drain(world: DrainWorld, node: string, deadline: Date, sig
     const refused: Pod[] = [];
     for (const pod of staying) {
       if (pod.metadata.deletionTimestamp) continue;
-      const eviction = await world.client.evict(pod, { signal });
+      const eviction = await deps.client.evict(pod, { signal });
       if (eviction.outcome === 'blocked') refused.push(pod);
     }
-    world.report(
+    deps.report(
       refused.length > 0
         ? `Draining node ${node} until ${deadline.toISOString()}: a PodDisruptionBudget holds ${names(refused)}`
         : `Draining node ${node} until ${deadline.toISOString()}: waiting for ${names(staying)} to end`,
     );
-    const ending = world.endPods ? staying.filter(({ metadata }) => metadata.deletionTimestamp) : [];
-    const overdue = ending.filter((pod) => overdueAt(pod) <= +world.now());
-    if (overdue.length > 0) await world.endPods!(overdue);
+    const ending = deps.endPods ? staying.filter(({ metadata }) => metadata.deletionTimestamp) : [];
+    const overdue = ending.filter((pod) => overdueAt(pod) <= +deps.now());
+    if (overdue.length > 0) await deps.endPods!(overdue);
     const next = Math.min(+deadline, ...ending.filter((pod) => !overdue.includes(pod)).map(overdueAt));
-    await world.podsChanged(refused.length > 0 ? EVICTION_RETRY_MS : Math.max(100, next - +world.now()), signal);
+    await deps.podsChanged(refused.length > 0 ? EVICTION_RETRY_MS : Math.max(100, next - +deps.now()), signal);
   }
   signal.throwIfAborted();
 }

@@ -55,7 +55,7 @@ export async function takeAway(
   reason: 'ScaledIn' | 'Rolled',
   signal: AbortSignal,
 ): Promise<void> {
-  const { provider, state, world } = op;
+  const { provider, state, deps } = op;
   const connection = state.connection!;
   // All of a pool's victims are drained together; none is removed before all are empty, since the pool shrinks by a number.
   await allEnded(
@@ -69,7 +69,7 @@ export async function takeAway(
         plan.remaining,
       );
       for (const machine of plan.victims) state.draining.delete(machine.nodeName);
-      world.record(
+      deps.record(
         op.shoot,
         'Normal',
         reason,
@@ -92,10 +92,10 @@ export async function drainMachine(
   machine: Machine,
   signal: AbortSignal,
 ): Promise<void> {
-  const { provider, state, world } = op;
+  const { provider, state, deps } = op;
   const node = connection.nodes.get(machine.nodeName);
   if (!node) return;
-  const started = await cordon(connection.client, node, world.now());
+  const started = await cordon(connection.client, node, deps.now());
   // Where the kubelet is gone nobody confirms that a pod ended: waiting would only ever end at the deadline.
   if (!conditionIsTrue(node, 'Ready')) return;
   // From before the first look on: a pod that ends while its eviction is still being answered would be waited for until the deadline.
@@ -104,7 +104,7 @@ export async function drainMachine(
   const drained = drain(
     {
       client: connection.client,
-      now: () => world.now(),
+      now: () => deps.now(),
       podsOn: (name) => connection.podsOn(name),
       podsChanged: async (timeoutMs, waitSignal) => {
         await sleep(timeoutMs, AbortSignal.any([waitSignal, changed.signal]));

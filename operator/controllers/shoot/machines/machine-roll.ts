@@ -32,7 +32,7 @@ export async function rollMachines(op: Operation, signal: AbortSignal): Promise<
       if (seen !== '') await reconcile(op, []);
       return;
     }
-    const now = +op.world.now();
+    const now = +op.deps.now();
     const sight = JSON.stringify(plans.map(({ pool, outdated, renewed, there }) => [pool, outdated, renewed, there]));
     if (sight !== seen) {
       [seen, movedAt, reconciledAt] = [sight, now, 0];

@@ -1,10 +1,10 @@
 import type { Recorded } from '../../../../providers/contract.ts';
+import { nthAddress } from '../../../api/address-range.ts';
 import { NO_CONTROL_PLANE } from '../../../api/conditions.ts';
 import type { Shoot, ShootStatus } from '../../../api/shoot.ts';
 import { controlPlaneMembers, shootProfileName } from '../../../api/shoot.ts';
 import { clusterResource } from '../../../clusters/capacity.ts';
 import type { Node } from '../../../kube/resources.ts';
-import { nthAddress } from '../../../shoot/cidr.ts';
 import { say } from '../../conditions.ts';
 import type { Operation } from '../operation.ts';
 import type { CommonFacts } from '../status/facts.ts';

@@ -35,7 +35,7 @@ export const onRecord = (op: Operation) =>
  * machines through the same controllers, but nothing that runs.
  */
 export function recordedTasks(op: Operation): Task[] {
-  const { seed, state, values, world } = op;
+  const { seed, state, values, deps } = op;
   return [
     namespaceTask(op),
     {
@@ -80,7 +80,7 @@ export function recordedTasks(op: Operation): Task[] {
           state.recordChangesAt = changesAt;
           const pending = [...controlPlane, ...machines].some(({ phase }) => phase === 'Pending');
           if (!pending || !changesAt) return;
-          await sleep(+changesAt - +world.now(), signal);
+          await sleep(+changesAt - +deps.now(), signal);
           signal.throwIfAborted();
         }
       },

@@ -86,7 +86,7 @@ async function untilHopeless(op: Operation, { pool, group }: CloudMachines, sign
     signal.throwIfAborted();
     const seen = await group.observe(op.context(), pool.name).catch((error: unknown) => {
       // A cloud that does not tell is nothing against an API server that may answer.
-      op.world.log.warn(
+      op.deps.log.warn(
         { err: error, shoot: op.shoot.metadata.name },
         'the machines of the control plane cannot be seen',
       );
@@ -96,7 +96,7 @@ async function untilHopeless(op: Operation, { pool, group }: CloudMachines, sign
 }
 
 function throwIfHopeless(op: Operation, seen: ControlPlaneGroupSeen, watch: LossWatch): void {
-  looksLost(membersNoted(op), seen, watch, op.world.now());
+  looksLost(membersNoted(op), seen, watch, op.deps.now());
   if (noteIn(op) || seen.failure === undefined) return;
   const message = `the control plane does not get its machine: ${seen.failure}`;
   throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', message);

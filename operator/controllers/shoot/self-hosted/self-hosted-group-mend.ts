@@ -22,7 +22,7 @@ export async function mendControlPlane(op: Operation, { pool, group }: CloudMach
     } catch (error) {
       op.signal.throwIfAborted();
       if (isLast) op.left.set(part, { changes: [], because: errorText(error) });
-      op.world.log.warn(
+      op.deps.log.warn(
         { err: error, shoot: keyOf(op.shoot) },
         'what others changed of the control plane is not mended yet',
       );

@@ -57,34 +57,34 @@ export async function reconcileControlPlaneGroup(
   signal: AbortSignal,
 ): Promise<void> {
   const { pool, group } = own;
-  const teller = new Teller(op, own, signal);
-  const line = new EtcdLine(op, pool);
+  const join = new MachineJoin(op, own, signal);
+  const stackedEtcd = new StackedEtcdConnection(op, pool);
   try {
     await bringGroupToSize(
       {
         desired: op.values.replicas,
-        now: () => op.world.now(),
+        now: () => op.deps.now(),
         observe: () => group.observe(op.context(), pool.name),
         nodes: () => nodesOf(op, pool),
-        etcd: (seen) => line.to(seen),
+        etcd: (seen) => stackedEtcd.to(seen),
         noted: () => membersNoted(op),
         note: (voters) => noteMembers(op, pool, voters, signal),
-        tell: (machines) => teller.tell(machines),
+        tell: (machines) => join.prepare(machines),
         end: (machines) => group.end(op.context(), pool.name, machines),
         removeNode: (name) => inside(op).deleteNode(name),
-        say: (reason, message) => op.world.record(op.shoot, 'Normal', reason, message),
+        say: (reason, message) => op.deps.record(op.shoot, 'Normal', reason, message),
         sleep,
       },
       signal,
     );
-    await teller.silence();
+    await join.removeKeys();
   } finally {
-    await line.close();
+    await stackedEtcd.close();
   }
 }
 
-/** Tells machines to come how they join, and has the cluster ready for them. */
-class Teller {
+/** Gives new machines what they join with: a token, and the authorities' keys in a Secret of the cluster, as kubeadm does. */
+class MachineJoin {
   readonly #op: Operation;
   readonly #own: CloudMachines;
   readonly #signal: AbortSignal;
@@ -96,7 +96,7 @@ class Teller {
     this.#signal = signal;
   }
 
-  async tell(machines: number): Promise<void> {
+  async prepare(machines: number): Promise<void> {
     const op = this.#op;
     const { pool, group } = this.#own;
     const context = op.context();
@@ -117,7 +117,7 @@ class Teller {
   }
 
   /** All have joined: nobody needs the authorities' keys any more. */
-  async silence(): Promise<void> {
+  async removeKeys(): Promise<void> {
     const { client } = inside(this.#op);
     const name = KUBEADM_CERTS;
     if (await client.getOrUndefined(SECRETS, name, 'kube-system')) await client.delete(SECRETS, name, 'kube-system');
@@ -125,7 +125,7 @@ class Teller {
 }
 
 /** The way to etcd, which leads through the machines that have joined: opened anew when these are others. */
-class EtcdLine {
+class StackedEtcdConnection {
   readonly #op: Operation;
   readonly #pool: Pool;
   #client: EtcdClient | undefined;
@@ -147,7 +147,7 @@ class EtcdLine {
     const to = JSON.stringify(places);
     if (this.#client && to === this.#to) return this.#client;
     await this.#client?.close();
-    this.#client = await openStackedEtcd(op.values, places, op.pki, op.world.now());
+    this.#client = await openStackedEtcd(op.values, places, op.pki, op.deps.now());
     this.#to = to;
     return this.#client;
   }

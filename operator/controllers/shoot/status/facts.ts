@@ -34,7 +34,7 @@ export interface CommonFacts {
 export interface RunningFacts extends CommonFacts {
   /** Whether the admin's kubeconfig was seen to work and the API server is still in touch; undefined: nobody has asked it yet. */
   readonly usable: { ok: boolean; message: string } | undefined;
-  /** Absent while there is no line to the API server: then nothing is known about nodes. */
+  /** Absent while there is no connection to the API server: then nothing is known about nodes. */
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
   /** Whether API servers reach the cluster through a tunnel; absent: directly. */
   readonly tunnel?: boolean | undefined;
@@ -84,7 +84,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
   return {
     ...commonFacts(op, shoot, values.addresses.apiServer ? endpointURL(values) : undefined),
     usable: state.usable,
-    inside: connection?.line.answers
+    inside: connection?.health.answers
       ? {
           nodes: connection.nodes.list(),
           pods: connection.pods.list(),
@@ -100,6 +100,6 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
     replacing: state.replacing,
     ...(records.length > 0 && { records, named }),
     drift: driftCondition(op, shoot),
-    backup: op.world.backups.condition(shoot),
+    backup: op.deps.backups.condition(shoot),
   };
 }

@@ -15,7 +15,7 @@ export function nodesCondition(
   rolling = false,
 ) {
   if (!facts.inside) {
-    // Without a line to the API server the last word stands, as Unknown: a seed's hiccup is no failure of nodes.
+    // Without a connection to the API server the last word stands, as Unknown: a seed's hiccup is no failure of nodes.
     return desired === 0
       ? say('EveryNodeReady', true, 'NoNodes', 'no nodes are asked for')
       : say(

@@ -88,7 +88,7 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const resource = seen.resource ?? before?.resource;
   const told = { controlPlane, machines, readyMachines, ...(resource && { resource }) };
   const status = statusOf(facts, told, conditions, now);
-  // A line that is down is no loss of nodes: they are told as they were last seen.
+  // A connection that is down is no loss of nodes: they are told as they were last seen.
   return inside || !before?.nodes ? status : { ...status, ...lastSeen(before, desired) };
 }
 

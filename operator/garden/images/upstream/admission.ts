@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { addressList, hostOf } from '../../../kube/address-guard.ts';
+import { addressList } from '../../../api/address-range.ts';
+import { hostOf } from '../../../kube/address-guard.ts';
 import { PullError } from './errors.ts';
 
 /** Never a registry: this host by itself, multicast, and where clouds tell secrets to who asks. */
@@ -26,9 +27,8 @@ export function admission(own: readonly string[]): (address: string) => void {
   const garden = addressList(own);
   return (address) => {
     const plain = address.replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '');
-    const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
     const isOwn = () => Object.values(networkInterfaces()).some((list) => list?.some((one) => one.address === plain));
-    if (isIP(plain) !== 0 && !NEVER.check(plain, family) && !garden.check(plain, family) && !isOwn()) return;
+    if (isIP(plain) !== 0 && !NEVER.has(plain) && !garden.has(plain) && !isOwn()) return;
     const what = `address ${plain} is this machine's own, and pods may not ask there`;
     throw new PullError(403, `${what}: where a registry is meant, allow it with "coppice up --registry HOST:PORT"`);
   };

@@ -1,4 +1,4 @@
-import { overlaps, parseRange } from '../../../../operator/garden/ranges.ts';
+import { contains, ipv4Range, overlap } from '../../../../operator/api/address-range.ts';
 import { digits } from '../digits.ts';
 import type { CloudResource, Properties, Refusal, ResourceType, Scene } from '../model.ts';
 import { arn, joined, list, numbered, simple } from './naming.ts';
@@ -17,18 +17,18 @@ const address = (uid: string, salt: string): string =>
 
 /** EC2's rules for subnets: within the VPC's ranges, and not over another one (errors-overview.html of the EC2 API reference). */
 function misplaced(inputs: Properties, scene: Scene): Refusal | undefined {
-  const range = parseRange(String(inputs.cidrBlock));
+  const range = ipv4Range(String(inputs.cidrBlock));
   const vpc = scene.find('aws:ec2:Vpc', inputs.vpcId);
   if (!range || !vpc) return undefined;
   const more = scene.all('aws:ec2:VpcIpv4CidrBlockAssociation').filter(({ inputs: own }) => own.vpcId === vpc.id);
   const inside = [vpc, ...more].some(({ inputs: own }) => {
-    const whole = parseRange(String(own.cidrBlock));
-    return whole && whole.first <= range.first && range.last <= whole.last;
+    const whole = ipv4Range(String(own.cidrBlock));
+    return whole && contains(whole, range);
   });
   if (!inside) return { code: 'InvalidSubnet.Range', message: `The CIDR '${inputs.cidrBlock}' is invalid.` };
   const clash = scene.all('aws:ec2:Subnet').some(({ inputs: own }) => {
-    const other = parseRange(String(own.cidrBlock));
-    return own.vpcId === inputs.vpcId && other && overlaps(other, range);
+    const other = ipv4Range(String(own.cidrBlock));
+    return own.vpcId === inputs.vpcId && other && overlap(other, range);
   });
   if (!clash) return undefined;
   return { code: 'InvalidSubnet.Conflict', message: `The CIDR '${inputs.cidrBlock}' conflicts with another subnet` };

@@ -6,9 +6,9 @@ import type { Log } from '../kube/log.ts';
 import { podRequests } from '../kube/pod-requests.ts';
 import { conditionIsTrue, NAMESPACES, NODES, type Node, PODS, type Pod, pathOf } from '../kube/resources.ts';
 import { clusterResource } from './capacity.ts';
+import { ConnectionHealth } from './connection-health.ts';
 import { slimNode } from './kept-objects.ts';
 import { keptPod } from './kept-pod.ts';
-import { LineWatch } from './line-watch.ts';
 import type { OpenCluster } from './open-clusters.ts';
 
 const ASK_MS = 5_000;
@@ -70,30 +70,30 @@ function soundPod(pod: Pod): Pod {
   return kept;
 }
 
-/** What whoever opens a line is told. */
+/** What whoever opens a connection is told. */
 export interface AttachedNews {
   /** A node or pod has changed. */
   changed(): void;
   /** The API server stopped answering, or answers again. */
   answers(now: boolean): void;
-  /** Another cluster answers by now. The line has ended. */
+  /** Another cluster answers by now. The connection has ended. */
   replaced(): void;
 }
 
-/** An open line to a cluster that others made: its nodes and pods are watched, and it is watched that it stays the same cluster. */
-export class AttachedLine implements OpenCluster {
+/** An open connection to a cluster that others made: its nodes and pods are watched, and it is watched that it stays the same cluster. */
+export class AttachedConnection implements OpenCluster {
   readonly client: KubeClient;
   readonly server: string;
   readonly identity: string;
   readonly nodes: Informer<Node>;
   readonly pods: Informer<Pod>;
-  readonly #line: LineWatch;
+  readonly #health: ConnectionHealth;
   readonly #isShared: boolean;
   readonly #stopListeners: (() => void)[] = [];
   #version: string;
   #failure = '';
 
-  /** @param shared others use the client too: it stays open when the line ends */
+  /** @param shared others use the client too: it stays open when the connection ends */
   constructor(
     { client, seen, shared = false, log }: { client: KubeClient; seen: SeenCluster; shared?: boolean; log: Log },
     news: AttachedNews,
@@ -120,9 +120,9 @@ export class AttachedLine implements OpenCluster {
         return false;
       }
     };
-    this.#line = new LineWatch({ ask, told: (answers) => news.answers(answers) });
+    this.#health = new ConnectionHealth({ ask, told: (answers) => news.answers(answers) });
     const budget = tenantBudget();
-    const options = { budget, log, failed: () => this.#line.doubt() };
+    const options = { budget, log, failed: () => this.#health.doubt() };
     this.nodes = new Informer<Node>(client, NODES, { ...options, transform: soundNode });
     this.pods = new Informer<Pod>(client, PODS, { ...options, transform: soundPod });
     for (const informer of [this.nodes, this.pods]) informer.onChange(() => news.changed());
@@ -130,7 +130,7 @@ export class AttachedLine implements OpenCluster {
 
   /** False from when the API server was seen not to answer until it answers again. */
   get answers(): boolean {
-    return this.#line.answers;
+    return this.#health.answers;
   }
 
   /** For example 1.36.3; '' where it says none that can be read. */
@@ -145,7 +145,7 @@ export class AttachedLine implements OpenCluster {
 
   /** Has the API server asked whether it is still there, and the same. */
   doubt(): void {
-    this.#line.doubt();
+    this.#health.doubt();
   }
 
   /** Rejects, also, when the API server answers more than is taken from it; `stop` it then. */
@@ -159,7 +159,7 @@ export class AttachedLine implements OpenCluster {
   }
 
   async stop(): Promise<void> {
-    this.#line.stop();
+    this.#health.stop();
     for (const listener of this.#stopListeners.splice(0)) listener();
     await Promise.all([this.nodes, this.pods].map((informer) => informer.stop()));
     if (!this.#isShared) await this.client.close();

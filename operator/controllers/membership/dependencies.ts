@@ -8,11 +8,11 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Core } from '../core.ts';
-import type { HubLines } from './hub-lines.ts';
+import type { HubConnections } from './hub-connections.ts';
 import type { MembershipRecord } from './record.ts';
 
 /** What the controllers of hubs and of memberships work with. */
-export interface MembershipWorld {
+export interface MembershipDependencies {
   readonly garden: KubeClient;
   /** See gardenIdentity. */
   readonly gardenID: string;
@@ -24,7 +24,7 @@ export interface MembershipWorld {
   /** undefined: this operator has none. */
   readonly provider: Core['provider'];
   readonly openClusters: OpenClusters;
-  readonly lines: HubLines;
+  readonly connections: HubConnections;
   readonly records: Receipts<MembershipRecord>;
   now(): Date;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;

@@ -8,14 +8,14 @@ import { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import { decoded, type KubeObject, SECRETS, type Secret } from '../../kube/resources.ts';
 
-/** An open line to a hub. */
-export interface HubLine {
+/** An open connection to a hub. */
+export interface HubConnection {
   readonly client: KubeClient;
   /** UID of its namespace kube-system. */
   readonly identity: string;
 }
 
-interface Opened extends HubLine {
+interface Opened extends HubConnection {
   readonly credentials: string;
   watches: Informer[];
 }
@@ -23,8 +23,8 @@ interface Opened extends HubLine {
 const ANSWER_MS = 30_000;
 
 /** The hubs that are reachable, by the name of their Hub; one without kubeconfigRef is the garden itself. */
-export class HubLines {
-  readonly #lines = new Map<string, Opened>();
+export class HubConnections {
+  readonly #connections = new Map<string, Opened>();
   readonly #garden: KubeClient;
   readonly #namespace: string;
   readonly #log: Log;
@@ -39,22 +39,22 @@ export class HubLines {
   }
 
   /**
-   * The line to a hub, made if needed, and made anew when its credentials changed.
+   * The connection to a hub, made if needed, and made anew when its credentials changed.
    * @param pinned which cluster it was seen to be. Throws when it is another one by now, and when it cannot be reached
    */
-  async open(name: string, spec: HubSpec, pinned: string | undefined, signal: AbortSignal): Promise<HubLine> {
+  async open(name: string, spec: HubSpec, pinned: string | undefined, signal: AbortSignal): Promise<HubConnection> {
     const credentials = await this.#credentials(name, spec, signal);
-    const known = this.#lines.get(name);
+    const known = this.#connections.get(name);
     if (known?.credentials === credentials) return refuseOther(name, known, pinned);
     await this.close(name);
     const source = `the kubeconfig of Hub ${name}`;
     const client = credentials === '' ? this.#garden : KubeClient.fromKubeconfig(credentials, undefined, { source });
     try {
       const identity = await identityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
-      const line: Opened = { client, identity, credentials, watches: [] };
-      refuseOther(name, line, pinned);
-      this.#lines.set(name, line);
-      return line;
+      const connection: Opened = { client, identity, credentials, watches: [] };
+      refuseOther(name, connection, pinned);
+      this.#connections.set(name, connection);
+      return connection;
     } catch (error) {
       if (client !== this.#garden) await client.close();
       throw error;
@@ -63,11 +63,11 @@ export class HubLines {
 
   /** Has changes of what was made in the hub heard of. The kinds are known to be served there. */
   watch(name: string, spec: HubSpec): void {
-    const line = this.#lines.get(name);
-    if (!line || line.watches.length > 0) return;
+    const connection = this.#connections.get(name);
+    if (!connection || connection.watches.length > 0) return;
     // Tokens and kubeconfigs of members lie in Secrets with every hub.
-    line.watches = [SECRETS, ...(hubType(spec.type)?.watches ?? [])].map((resource) => {
-      const informer = new Informer(line.client, resource, {
+    connection.watches = [SECRETS, ...(hubType(spec.type)?.watches ?? [])].map((resource) => {
+      const informer = new Informer(connection.client, resource, {
         labelSelector: LABELS.membership,
         transform: onlyVersion,
         log: this.#log,
@@ -79,15 +79,15 @@ export class HubLines {
   }
 
   async close(name: string): Promise<void> {
-    const line = this.#lines.get(name);
-    if (!line) return;
-    this.#lines.delete(name);
-    await Promise.all(line.watches.map((watch) => watch.stop()));
-    if (line.client !== this.#garden) await line.client.close();
+    const connection = this.#connections.get(name);
+    if (!connection) return;
+    this.#connections.delete(name);
+    await Promise.all(connection.watches.map((watch) => watch.stop()));
+    if (connection.client !== this.#garden) await connection.client.close();
   }
 
   async closeAll(): Promise<void> {
-    for (const name of [...this.#lines.keys()]) await this.close(name);
+    for (const name of [...this.#connections.keys()]) await this.close(name);
   }
 
   async #credentials(name: string, { kubeconfigRef }: HubSpec, signal: AbortSignal): Promise<string> {
@@ -121,10 +121,10 @@ const onlyVersion = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => 
 };
 
 /** By a kubeconfig that was exchanged, all members would be made a second time in another hub, and be taken for gone in this one. */
-function refuseOther(name: string, line: HubLine, pinned: string | undefined): HubLine {
-  if (pinned === undefined || pinned === line.identity) return line;
+function refuseOther(name: string, connection: HubConnection, pinned: string | undefined): HubConnection {
+  if (pinned === undefined || pinned === connection.identity) return connection;
   throw configurationProblem(
-    `the kubeconfig of Hub ${name} leads to another cluster (UID of kube-system ${line.identity}, not ${pinned}): nothing is made or deleted there`,
+    `the kubeconfig of Hub ${name} leads to another cluster (UID of kube-system ${connection.identity}, not ${pinned}): nothing is made or deleted there`,
     'Put back a kubeconfig of the right hub; for another one, make another Hub.',
   );
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { LineWatch } from '../../../operator/clusters/line-watch.ts';
+import { ConnectionHealth } from '../../../operator/clusters/connection-health.ts';
 import { idle } from '../../kit/turns.ts';
 import { FakeClock } from '../kube/fake-clock.ts';
 
@@ -9,7 +9,7 @@ function scene() {
   const began = clock.now();
   const told: string[] = [];
   const server = { answers: true, asked: 0 };
-  const line = new LineWatch({
+  const line = new ConnectionHealth({
     ask: async () => {
       server.asked++;
       return server.answers;

@@ -3,7 +3,7 @@ import type { Credentials } from '../../accounts/credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CoppiceError } from '../../api/errors.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { ClusterLine, LineNews } from '../../clusters/kubeconfig-cluster.ts';
+import type { ConnectionListener, KubeconfigConnection } from '../../clusters/kubeconfig-cluster.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -18,7 +18,7 @@ export interface StoredKubeconfig extends CloudKubeconfig {
 }
 
 /** What the controller of managed clusters works with: injected, so that tests choose it. */
-export interface ManagedWorld {
+export interface ManagedDependencies {
   /** What tells this garden from others: see Owner. */
   readonly garden: string;
   readonly log: Log;
@@ -46,8 +46,13 @@ export interface ManagedWorld {
     save(cluster: WorkerCluster, kubeconfig: StoredKubeconfig, signal?: AbortSignal): Promise<void>;
     remove(cluster: WorkerCluster, signal?: AbortSignal): Promise<void>;
   };
-  /** Opens a line. Rejects when the API server does not answer. */
-  connect(key: string, kubeconfig: string, news: LineNews, signal: AbortSignal): Promise<ClusterLine>;
+  /** Opens a connection. Rejects when the API server does not answer. */
+  connect(
+    key: string,
+    kubeconfig: string,
+    news: ConnectionListener,
+    signal: AbortSignal,
+  ): Promise<KubeconfigConnection>;
 
   /** Says that the cloud has no machines left for what was wished. */
   depleted(wish: ManagedWish, error: CoppiceError): void;
@@ -56,6 +61,6 @@ export interface ManagedWorld {
   /** Says that the facts about a cluster are others. `inside`: only what is in the cluster, which changes all the time. */
   changed(key: string, inside?: 'inside'): void;
   /** Takes the annotation off a cluster by which somebody asked for an operation. */
-  takeUp(cluster: WorkerCluster, signal: AbortSignal): Promise<void>;
+  clearRequest(cluster: WorkerCluster, signal: AbortSignal): Promise<void>;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }

@@ -14,10 +14,10 @@ import type { Registry } from '../../kube/metrics.ts';
 import { type ReceiptClient, Receipts } from '../../kube/receipt.ts';
 import type { Core } from '../core.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
-import type { ClaimantWorld } from '../quota/claimants.ts';
+import type { ClaimantDependencies } from '../quota/claimants.ts';
 
 /** What decides about clusters works with. */
-export interface BurstWorld extends ClaimantWorld {
+export interface BurstDependencies extends ClaimantDependencies {
   readonly garden: KubeClient;
   /** With index BY_HUB. */
   readonly policies: Informer<BurstPolicy>;
@@ -29,7 +29,7 @@ export interface BurstWorld extends ClaimantWorld {
   readonly provider: Core['provider'];
   readonly openClusters: Pick<OpenClusters, 'get'>;
   readonly capacity: Pick<DepletedOffers, 'known'>;
-  readonly decided: NonNullable<ClaimantWorld['decided']>;
+  readonly decided: NonNullable<ClaimantDependencies['decided']>;
   readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
   readonly records: Receipts<BurstRecord>;
   readonly metrics: Registry;

@@ -27,7 +27,7 @@ export interface ShootBackups {
 }
 
 /** What the controller of shoots works with: injected, so that tests choose it. */
-export interface ShootWorld extends ShootAccounts {
+export interface ShootDependencies extends ShootAccounts {
   readonly garden: KubeClient;
   /** How many shoots are reconciled at once. */
   readonly workers: number;

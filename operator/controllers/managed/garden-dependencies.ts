@@ -19,9 +19,9 @@ import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
 import { keyOf, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
+import type { ManagedDependencies, StoredKubeconfig } from './dependencies.ts';
 import { assertOwnNames, bounded, clusterOfRecord, type ManagedRecord } from './record.ts';
 import { leavingIn } from './removal.ts';
-import type { ManagedWorld, StoredKubeconfig } from './world.ts';
 
 /** What of the garden the controller of managed clusters sees and writes. */
 export interface GardenSide extends AccountsSide {
@@ -40,11 +40,11 @@ export interface GardenSide extends AccountsSide {
 /** A cache that has not heard of a deletion by then is broken, and says so itself. */
 const HEARD_MS = 10_000;
 
-/** The world of the controller, as far as it is the garden. */
-export function gardenWorld(
+/** What the controller of managed clusters works with, on a real garden. */
+export function gardenDependencies(
   side: GardenSide,
-  notify: Pick<ManagedWorld, 'enqueue' | 'changed' | 'record' | 'depleted'>,
-): ManagedWorld {
+  notify: Pick<ManagedDependencies, 'enqueue' | 'changed' | 'record' | 'depleted'>,
+): ManagedDependencies {
   const { garden, log, records, kubeconfigs } = side;
   const keyAt = (key: string): string => {
     const [namespace = '', cluster = ''] = key.split('/');
@@ -100,7 +100,7 @@ export function gardenWorld(
       const opened = (cluster: OpenCluster) => side.openClusters.add(key, cluster);
       return connectCluster(kubeconfig, news, { log, opened }, signal);
     },
-    async takeUp({ metadata: { name, namespace } }, signal) {
+    async clearRequest({ metadata: { name, namespace } }, signal) {
       const annotations = { [ANNOTATIONS.operation]: null };
       side.clusters.absorb(
         await garden.mergePatch<WorkerCluster>(

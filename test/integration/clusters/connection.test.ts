@@ -16,12 +16,12 @@ beforeAll(async () => {
   api = await sharedApiserver();
   proxy = await startFlakyProxy(api.url);
   const client = api.connect({ server: proxy.url, liveness: { pingMs: 500, silenceMs: 900 } });
-  const onLine = (answers: boolean) => {
+  const onHealth = (answers: boolean) => {
     told.push(answers);
     heard.resolve(answers);
     heard = Promise.withResolvers();
   };
-  connection = new ClusterConnection(client, proxy.url, new Date(8.64e15), silent, () => {}, onLine);
+  connection = new ClusterConnection(client, proxy.url, new Date(8.64e15), silent, () => {}, onHealth);
   await connection.start(AbortSignal.timeout(60_000));
 });
 afterAll(async () => {
@@ -35,21 +35,21 @@ it.each<[string, () => unknown]>([
   ['is gone, so that connections are refused', () => proxy.cut()],
 ])('a line tells that its API server %s, and that it answers again', async (_, fail) => {
   const before = told.length;
-  const { broken } = connection.line;
+  const { broken } = connection.health;
   const silence = heard.promise;
   await fail();
   expect(await silence).toBe(false);
-  expect(connection.line.answers).toBe(false);
+  expect(connection.health.answers).toBe(false);
   expect(broken.aborted).toBe(true);
   const voice = heard.promise;
   await proxy.restore();
   expect(await voice).toBe(true);
-  expect(connection.line.broken.aborted).toBe(false);
+  expect(connection.health.broken.aborted).toBe(false);
   // Once each.
   expect(told.slice(before)).toEqual([false, true]);
 });
 
-it('a line that is cut and at once restored is no news', async () => {
+it('a connection that is cut and at once restored is no news', async () => {
   const before = told.length;
   await proxy.cut();
   await proxy.restore();
@@ -60,6 +60,6 @@ it('a line that is cut and at once restored is no news', async () => {
   };
   await expect.poll(() => connection.client.create(note).catch(() => undefined)).toBeDefined();
   expect(await connection.client.get(CONFIGMAPS, 'after', api.namespace)).toBeDefined();
-  expect(connection.line.answers).toBe(true);
+  expect(connection.health.answers).toBe(true);
   expect(told.length).toBe(before);
 });

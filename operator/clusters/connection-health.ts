@@ -8,7 +8,7 @@ const SOON_MS = 1_000;
 /** Longest time between two questions once it is sure. */
 const LATER_MS = 15_000;
 
-export interface LineWatchOptions {
+export interface ConnectionHealthOptions {
   /** Whether the API server answers now; must end by itself, and never reject. */
   readonly ask: () => Promise<boolean>;
   /** Called when the server stops answering, and when it answers again. */
@@ -19,17 +19,17 @@ export interface LineWatchOptions {
 }
 
 /**
- * Whether the API server at the other end of a line answers. Costs nothing while it does: the watches of the line are pinged anyway,
+ * Whether the API server at the other end of a connection answers. Costs nothing while it does: the watches of the connection are pinged anyway,
  * and only when one breaks off is the server asked, until it answers again.
  */
-export class LineWatch {
-  readonly #options: LineWatchOptions;
+export class ConnectionHealth {
+  readonly #options: ConnectionHealthOptions;
   readonly #clock: Clock;
   readonly #stop = new AbortController();
   #outage = new AbortController();
   #asking = false;
 
-  constructor(options: LineWatchOptions) {
+  constructor(options: ConnectionHealthOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
   }
@@ -43,7 +43,7 @@ export class LineWatch {
     return this.#outage.signal;
   }
 
-  /** To be called whenever something on the line has failed. */
+  /** To be called whenever something on the connection has failed. */
   doubt(): void {
     if (this.#asking || this.#stop.signal.aborted) return;
     this.#asking = true;

@@ -1,4 +1,4 @@
-import type { BlockList } from 'node:net';
+import type { AddressList } from '../../api/address-range.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -8,7 +8,7 @@ import type { Receipts } from '../../kube/receipt.ts';
 import type { AttachedRecord } from './record.ts';
 
 /** What the controller of attached clusters works with. */
-export interface AttachedWorld {
+export interface AttachedDependencies {
   readonly garden: KubeClient;
   /** The operator's namespace: what is attached there, administrators attach. */
   readonly namespace: string;
@@ -21,7 +21,7 @@ export interface AttachedWorld {
   /** Clusters of the platform: where they are, and which they are (UID of kube-system -> in words). */
   platform(): { readonly servers: readonly string[]; readonly identities: ReadonlyMap<string, string> };
   /** Internal networks that tenants may attach clusters of. */
-  readonly allowed: BlockList;
+  readonly allowed: AddressList;
   /** In [0, 1). */
   random(): number;
   /** Says that a key should be worked on. */
