@@ -17,7 +17,8 @@ const SETS = {
     ...['libc-bin', 'mawk', 'netcat-openbsd', 'procps', 'sed', 'usr-is-merged', 'util-linux'],
   ],
   nginx: ['coreutils', 'dash', 'libc-bin', 'nginx', 'usr-is-merged'],
-  busybox: ['busybox-static'],
+  // Debian's busybox keeps names such as `data-1` from programs that its shell starts. bash does not.
+  busybox: ['bash-static', 'busybox-static'],
 } as const;
 type Base = keyof typeof SETS;
 
@@ -183,7 +184,8 @@ async function addApplets(tree: Tree): Promise<void> {
   if (!program) throw new Error('the package of busybox has no program');
   const { stdout } = await exec(program, ['--list']);
   for (const name of stdout.trim().split('\n')) {
-    if (name !== 'busybox') tree.links.push({ path: `/usr/bin/${name}`, target: 'busybox' });
+    if (name !== 'busybox')
+      tree.links.push({ path: `/usr/bin/${name}`, target: name === 'sh' ? 'bash-static' : 'busybox' });
   }
 }
 

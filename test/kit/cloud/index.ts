@@ -310,7 +310,8 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
       }
       for (const one of await processes()) process.kill(one.pid, 'SIGKILL');
       while ((await processes()).length > 0) await sleep(10);
-      await rm(dir, { recursive: true, force: true });
+      // What was asked for in passing may still be written down.
+      await rm(dir, { recursive: true, force: true, maxRetries: 10 });
     },
   };
 }

@@ -28,7 +28,7 @@ async function asked(method: string, answers: Patience[], isThrottled?: (answer:
   const { signal } = new AbortController();
   const work = patiently(method, signal, attempt, isThrottled, { clock, now: () => NOW, random: () => 0 });
   let ended = false;
-  work.finally(() => {
+  void work.finally(() => {
     ended = true;
   });
   for (let turn = 0; turn < 1000 && !ended; turn++) {
