@@ -1,6 +1,7 @@
 import { request } from 'node:https';
 import { connect } from 'node:net';
 import { readText, writeIfChanged } from './files.ts';
+import { ENCRYPTION_CONFIGURATION } from './secrets-encryption.ts';
 import type { GardenState, StateDirectory } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
 
@@ -127,6 +128,7 @@ export async function apiserver(directory: StateDirectory, state: GardenState, f
       `--tls-private-key-file=${pki('apiserver.key')}`,
       `--client-ca-file=${pki('ca.crt')}`,
       `--authentication-config=${authentication}`,
+      `--encryption-provider-config=${pki(ENCRYPTION_CONFIGURATION)}`,
       '--authorization-mode=Node,RBAC',
       '--enable-admission-plugins=NodeRestriction',
       '--allow-privileged=true',
@@ -142,7 +144,12 @@ export async function apiserver(directory: StateDirectory, state: GardenState, f
       '--profiling=false',
       '--v=1',
     ],
-    inputs: ['apiserver-etcd-client.crt', 'apiserver-kubelet-client.crt', 'service-account.pub'].map(pki),
+    inputs: [
+      'apiserver-etcd-client.crt',
+      'apiserver-kubelet-client.crt',
+      'service-account.pub',
+      ENCRYPTION_CONFIGURATION,
+    ].map(pki),
     ready: async () => isApiserverReady(ports.apiserver, (await readText(pki('ca.crt'))) ?? ''),
     graceMs: 4_000,
   };

@@ -21,6 +21,7 @@ import { networkNames, occupiedRanges } from './network.ts';
 import { NODE_TOOLS } from './node.ts';
 import { ownIdentity } from './process-identity.ts';
 import { chooseRanges, conflicts } from './ranges.ts';
+import { encryptEarlierSecrets, ensureSecretsEncryption } from './secrets-encryption.ts';
 import { choosePorts, type GardenState, keptPorts, StateDirectory } from './state.ts';
 import { type GardenProgress, StatusFile } from './status.ts';
 import { Supervisor } from './supervisor.ts';
@@ -177,6 +178,7 @@ class Daemon {
     if (isLocal) this.#seed = this.#localSeed();
     await this.#seed?.prepare();
     await this.#certify();
+    await ensureSecretsEncryption(this.#directory, new Date());
 
     const { ports } = this.#state;
     // Nobody compiles for minutes what will then have nothing to run on.
@@ -191,6 +193,7 @@ class Daemon {
     this.#say('control plane', `serving at https://127.0.0.1:${ports.apiserver}`, { fraction: 1 });
 
     const manifests = this.#applyManifests(foreign);
+    void this.#encryptEarlier();
     const others = [
       controllers.then((got) =>
         this.#supervisor.start(controllerManager(this.#directory, this.#state, got['kube-controller-manager'])),
@@ -274,12 +277,27 @@ class Daemon {
   async #renew(): Promise<void> {
     try {
       const changed = await this.#certify();
-      if (changed.size === 0) return;
+      const isNewKey = await ensureSecretsEncryption(this.#directory, new Date());
+      if (changed.size === 0 && !isNewKey) return;
       const restarted = await this.#supervisor.refresh();
-      this.#log.info({ changed: [...changed], restarted }, 'certificates renewed');
+      this.#log.info({ changed: [...changed], restarted }, 'certificates and keys renewed');
+      await this.#encryptEarlier();
     } catch (error) {
       this.#log.error({ error: String(error) }, 'certificates cannot be renewed, tried again in five minutes');
       setTimeout(() => void this.#renew(), RENEWAL_AGAIN_MS).unref();
+    }
+  }
+
+  /** Nobody waits for it: they are readable meanwhile, and what fails is done when the garden is started next. */
+  async #encryptEarlier(): Promise<void> {
+    try {
+      const count = await encryptEarlierSecrets(this.#directory, this.#client!, new Date());
+      if (count !== undefined) this.#log.info({ count }, 'Secrets were written to etcd anew, encrypted');
+    } catch (error) {
+      this.#log.error(
+        { error: String(error) },
+        'Secrets cannot be encrypted with the new key, tried again at the next start',
+      );
     }
   }
 

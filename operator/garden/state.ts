@@ -18,9 +18,10 @@ export interface Ports {
 /**
  * The format of a garden's folder, with all that lies in etcd. It goes up when an older Coppice would lose or misread what this one has
  * written there: Coppice opens gardens of its own format and of those before it, and refuses others. Fields that people set have
- * a guard of their own (known-fields.ts). Before 2 a garden did not refuse an older Coppice that knew fewer fields.
+ * a guard of their own (known-fields.ts). Before 2 a garden did not refuse an older Coppice that knew fewer fields; before 3 its Secrets,
+ * and those of its clusters, were not encrypted in etcd.
  */
-export const FORMAT = 2;
+export const FORMAT = 3;
 /** What wrote to disk in that format: an older minor version of either does not open it. Another one is another format. */
 export const WRITERS_OF_FORMAT = { etcd: '3.7', kubernetes: '1.36' } as const;
 

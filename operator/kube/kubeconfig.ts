@@ -82,7 +82,8 @@ const UNTRUSTED_ADVICE =
  * @param source for the error: "the kubeconfig of Secret shop/seed"
  */
 export function parseUntrustedKubeconfig(yaml: string, source = 'the kubeconfig', context?: string): Connection {
-  const document = parseYaml(yaml, source);
+  // No aliases: 600 bytes of them unfold to gigabytes as soon as somebody makes text of a value.
+  const document = parseYaml(yaml, source, { maxAliases: 0 });
   refuseHarm(document, source);
   return connectionOf(document, context);
 }
@@ -198,15 +199,15 @@ function connectionOf(config: KubeconfigDocument, wanted?: string): Connection {
   return connection;
 }
 
-function parseYaml(yaml: string, source?: string): KubeconfigDocument {
+function parseYaml(yaml: string, source?: string, limits: { maxAliases?: number } = {}): KubeconfigDocument {
   const where = source === undefined ? '' : `${source} is `;
   let config: unknown;
   try {
-    config = load(yaml);
+    config = load(yaml, limits);
   } catch (error) {
-    throw new Error(`${where}not a kubeconfig: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    // Its first line alone: the others show the text around the place, and keys and tokens with it.
+    const [reason] = (error instanceof Error ? error.message : String(error)).split('\n');
+    throw new Error(`${where}not a kubeconfig: ${reason}`);
   }
   if (typeof config !== 'object' || config === null || !KUBECONFIG_LISTS.some((list) => list in config)) {
     throw new Error(`${where}not a kubeconfig: it has no clusters`);

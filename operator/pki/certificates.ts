@@ -10,6 +10,7 @@ import {
 } from 'node:crypto';
 import { isIP } from 'node:net';
 import { promisify } from 'node:util';
+import ipaddr from 'ipaddr.js';
 import {
   bitString,
   children,
@@ -279,13 +280,9 @@ function canonicalIP(address: string): string {
 }
 
 function addressBytes(address: string): Buffer {
-  if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
-  if (isIP(address) !== 6) throw new RangeError(`"${address}" is not an IP address`);
-  const [head = '', tail] = canonicalIP(address).split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = !tail ? [] : tail.split(':');
-  const groups = [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right];
-  return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex');
+  // What Node takes for none, ipaddr.js may read as inet_aton does.
+  if (isIP(address) === 0) throw new RangeError(`"${address}" is not an IP address`);
+  return Buffer.from(ipaddr.parse(address).toByteArray());
 }
 
 function sameSet(left: string[], right: string[]): boolean {

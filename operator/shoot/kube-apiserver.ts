@@ -10,6 +10,7 @@ import {
 } from './konnectivity-server.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { checksum, componentSecret, deployment, disruptionBudget, httpProbe } from './pod.ts';
+import { encryptionParts } from './secrets-encryption.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, etcdClientURL } from './values.ts';
 import { kubernetesImage } from './versions.ts';
 
@@ -27,7 +28,8 @@ const UNUSED_FEATURES = ['APIServerIdentity', 'UnknownVersionInteroperabilityPro
 export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] {
   const { machinesOutside } = values;
   const network = networkParts(values, CONFIG);
-  const files = { ...apiServerFiles(values, pki), ...network.files };
+  const encryption = encryptionParts(pki, CONFIG);
+  const files = { ...apiServerFiles(values, pki), ...network.files, ...encryption.files };
   const tunnelFiles = machinesOutside && konnectivityServerFiles(values, pki);
   const objects = [
     componentSecret(values, COMPONENTS.apiServer, files),
@@ -37,7 +39,7 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
       {
         name: COMPONENTS.apiServer,
         image: kubernetesImage('kube-apiserver', values.version),
-        args: [...apiServerArguments(values), ...network.arguments],
+        args: [...apiServerArguments(values), ...network.arguments, ...encryption.arguments],
         ports: [{ name: 'https', containerPort: API_SERVER_PORT }],
         requests: { cpu: '50m', memory: '230Mi' },
         probes: {

@@ -4,9 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
-import { backupBucketName } from '../../operator/api/names.ts';
+import { ANNOTATIONS } from '../../operator/api/group.ts';
+import { backupBucketName, COMPONENTS } from '../../operator/api/names.ts';
 import type { Seed, SeedSpec } from '../../operator/api/seed.ts';
-import { CONFIGMAPS, SEEDS, SHOOTS } from '../../operator/kube/resources.ts';
+import {
+  CONFIGMAPS,
+  EVENTS,
+  type KubeObject,
+  SECRETS,
+  SEEDS,
+  type Secret,
+  SHOOTS,
+} from '../../operator/kube/resources.ts';
 import { freePorts } from '../kit/apiserver.ts';
 import {
   clusterClient,
@@ -35,6 +44,8 @@ interface Listed {
   size: number;
 }
 
+const PASSWORD = 'a password that is nowhere else';
+
 e2e('backups of the etcd of a hosted cluster', () => {
   let seed: Seed;
   let cluster: Name;
@@ -54,18 +65,30 @@ e2e('backups of the etcd of a hosted cluster', () => {
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
   };
 
+  /** What the cluster's Secret says. */
+  const password = async (): Promise<string> => {
+    const { data } = await (await clusterClient(cluster)).get<Secret>(SECRETS, 'kept', 'default');
+    return Buffer.from(data!.what!, 'base64').toString();
+  };
+  /** Names of the keys that API servers have for Secrets; they write with the first. */
+  const keyNames = async (): Promise<string[]> => {
+    const { data } = await gardenClient().get<Secret>(SECRETS, COMPONENTS.apiServer, seedNamespace(cluster));
+    const { resources } = JSON.parse(Buffer.from(data!['encryption.json']!, 'base64').toString());
+    return resources[0].providers.flatMap((provider: { secretbox: { keys: { name: string }[] } }) =>
+      provider.secretbox.keys.map(({ name }) => name),
+    );
+  };
+
   beforeAll(async () => {
     tools = await testTools('etcd', 'etcdctl', 'etcdutl');
     folder = await mkdtemp(join(tmpdir(), 'coppice-e2e-backups-'));
     seed = await backup({ provider: 'local', fullSnapshotPeriod: '1h', maxBackupsLimitBasedGC: 2 });
     cluster = await makeCluster();
     await untilReady(cluster);
-    await (await clusterClient(cluster)).create({
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'kept', namespace: 'default' },
-      data: { what: 'a treasure' },
-    });
+    const client = await clusterClient(cluster);
+    const metadata = { name: 'kept', namespace: 'default' };
+    await client.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { what: 'a treasure' } });
+    await client.create({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { what: PASSWORD } });
   });
   afterAll(async () => {
     await backup(null);
@@ -126,15 +149,16 @@ e2e('backups of the etcd of a hosted cluster', () => {
       '--log-level=error',
     ]);
     try {
-      const answer = await runCommand(etcdctl, [
-        `--endpoints=${url}`,
-        '--dial-timeout=30s',
-        '--command-timeout=30s',
-        'get',
-        '/registry/configmaps/default/kept',
-        '--print-value-only',
-      ]);
-      expect(ok(answer)).toContain('a treasure');
+      const timeouts = ['--dial-timeout=30s', '--command-timeout=30s'];
+      const get = async (...what: string[]) =>
+        ok(await runCommand(etcdctl, [`--endpoints=${url}`, ...timeouts, 'get', ...what, '--print-value-only']));
+      expect(await get('/registry/configmaps/default/kept')).toContain('a treasure');
+      // Of a Secret nobody reads anything there: not the plain text, nor base64 of it.
+      const [key] = await keyNames();
+      expect(await get('/registry/secrets/default/kept')).toContain(`k8s:enc:secretbox:v1:${key}:`);
+      const all = await get('/registry/', '--prefix');
+      expect(all).toContain('a treasure');
+      for (const text of [PASSWORD, Buffer.from(PASSWORD).toString('base64')]) expect(all).not.toContain(text);
     } finally {
       const ended = once(server, 'close');
       server.kill('SIGKILL');
@@ -142,11 +166,31 @@ e2e('backups of the etcd of a hosted cluster', () => {
     }
   });
 
+  it('encrypts Secrets with another key when somebody asks for one, and all stay readable', async () => {
+    const earlier = await keyNames();
+    expect(earlier).toHaveLength(1);
+    const operation = { metadata: { annotations: { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' } } };
+    await gardenClient().mergePatch(SHOOTS, cluster.name, cluster.namespace, operation);
+    const events = await follow<KubeObject>(gardenClient(), EVENTS, { namespace: cluster.namespace });
+    await events.waitFor(
+      () => events.list().find((e) => e.reason === 'SecretsEncrypted' && e.involvedObject?.name === cluster.name),
+      { timeoutMs: PATIENCE_MS, what: 'Secrets to be encrypted with another key' },
+    );
+    expect(await password()).toBe(PASSWORD);
+    const { annotations } = (await gardenClient().get(SHOOTS, cluster.name, cluster.namespace)).metadata;
+    expect(annotations).not.toHaveProperty([ANNOTATIONS.operation]);
+    // The earlier one is read still, as long as there are snapshots of its time.
+    expect(await keyNames()).toEqual([expect.not.stringContaining(earlier[0]!), earlier[0]]);
+    await untilReady(cluster);
+  });
+
   it('brings a cluster back, by hand as docs/guides/backups.md says', async () => {
     const namespace = seedNamespace(cluster);
     const [file, inSeed] = [join(folder, 'snapshot.db'), ['-n', namespace]];
     const run = async (...args: string[]) => ok(await kubectl(args, { timeoutMs: PATIENCE_MS })).trim();
-    await (await clusterClient(cluster)).delete(CONFIGMAPS, 'kept', 'default');
+    const before = await clusterClient(cluster);
+    await before.delete(CONFIGMAPS, 'kept', 'default');
+    await before.delete(SECRETS, 'kept', 'default');
     const ignored = 'shoot.gardener.cloud/ignore';
     await run('annotate', 'shoot', cluster.name, `${ignored}=true`);
     await run(...inSeed, 'scale', 'deployment/kube-apiserver', 'statefulset/etcd-main', '--replicas=0');
@@ -173,6 +217,8 @@ e2e('backups of the etcd of a hosted cluster', () => {
     await untilReady(cluster);
     const restored = await (await clusterClient(cluster)).get(CONFIGMAPS, 'kept', 'default');
     expect(restored.data).toEqual({ what: 'a treasure' });
+    // The snapshot is from before the key that the cluster writes with now.
+    expect(await password()).toBe(PASSWORD);
     // What is written from now on is newer than all that was ever seen of it.
     expect((await list(cluster, '--now')).at(-1)?.revision).toBeGreaterThan(1_000_000_000);
   });

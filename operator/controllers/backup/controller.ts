@@ -119,6 +119,14 @@ export class BackupController {
     this.#tell(keyOf(shoot), known, undefined);
   }
 
+  /** How long a snapshot of the shoot stays, milliseconds; 0: none are taken. */
+  keptMs(shoot: Shoot): number {
+    const seed = this.#seedOf(shoot);
+    const policy = seed && backupPolicy(seed);
+    // One more is there for as long as the newest takes.
+    return policy ? policy.periodMs * (policy.keep + 1) : 0;
+  }
+
   /** The shoot is being deleted: no snapshot is taken any more, and its backups go or are marked to go. Never rejects but when aborted. */
   async leave(shoot: Shoot, signal: AbortSignal): Promise<void> {
     const deps = this.#deps;

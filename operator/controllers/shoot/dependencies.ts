@@ -22,6 +22,8 @@ export interface ShootBackups {
   condition(shoot: Shoot): Omit<Condition, 'lastTransitionTime'> | undefined;
   /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
   takeLast(shoot: Shoot, signal: AbortSignal): Promise<void>;
+  /** How long a snapshot of the shoot stays, milliseconds; 0: none are taken. What was encrypted when it was taken must be readable until then. */
+  keptMs(shoot: Shoot): number;
   /** No more are taken, and those that there are go or are marked to go. Never rejects but when aborted. */
   leave(shoot: Shoot, signal: AbortSignal): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { kubeconfigMayBeWritten, kubeconfigOwner, kubeconfigSecret } from '../..
 import type { Task } from '../../flow/graph.ts';
 import { decoded, type KubeObject, SECRETS, type Secret } from '../../kube/resources.ts';
 import { namespace } from '../../shoot/namespace.ts';
-import { issueShootPKI, PKI_SECRET, type PKIParameters, planShootPKI } from '../../shoot/pki.ts';
+import { issueShootPKI, PKI_SECRET, type PKIData, type PKIParameters, planShootPKI } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { earlierNamespaceGone } from './deletion.ts';
 import type { Operation } from './operation.ts';
@@ -39,22 +39,32 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
   op.namespaceIsNew = found === undefined;
 }
 
-/** All keys and certificates: those that are missing, wrong or old are made. */
-export async function issueCertificates(op: Operation, parameters: PKIParameters, signal: AbortSignal): Promise<void> {
+/**
+ * All keys and certificates: those that are missing, wrong or old are made.
+ * @param more what else is to be kept among them; gives back the same object where nothing is to change
+ */
+export async function issueCertificates(
+  op: Operation,
+  parameters: PKIParameters,
+  signal: AbortSignal,
+  more: (existing: PKIData) => PKIData = (existing) => existing,
+): Promise<void> {
   const { seed, state, deps } = op;
   const now = deps.now();
   const stored = seed.secrets.get(`${op.values.namespace}/${PKI_SECRET}`) ?? (await unlabelledKeys(op, signal));
   const printOf = ({ metadata }: KubeObject) =>
     `${metadata.uid}/${metadata.resourceVersion}/${JSON.stringify(parameters)}`;
-  const existing = decoded(stored?.data);
+  const before = decoded(stored?.data);
+  const existing = more(before);
+  const isSame = existing === before;
   // Verifying a dozen signatures is most of what a look at a cluster costs, at which nothing is to be done.
-  if (stored && state.soundKeys === printOf(stored) && state.nextRenewal && now < state.nextRenewal) {
+  if (isSame && stored && state.soundKeys === printOf(stored) && state.nextRenewal && now < state.nextRenewal) {
     op.pki = existing;
     return;
   }
   const plan = planShootPKI(existing, parameters, now);
   state.nextRenewal = plan.nextRenewal;
-  if (plan.issue.length === 0) {
+  if (plan.issue.length === 0 && isSame) {
     op.pki = existing;
     state.soundKeys = stored && printOf(stored);
     return;

@@ -39,6 +39,8 @@ const FIXTURES = new URL('../../fixtures/', import.meta.url);
 const PATIENCE_MS = 120_000;
 /** So long nothing was done any more: an operator that has found all in order. */
 const QUIET_MS = 1_000;
+/** Of the keys of Secrets, in Secret `pki`. */
+const RECORD = 'secrets-encryption.json';
 const READY = ['one', 'paper', 'pooled'];
 
 const files = (await readdir(FIXTURES)).filter((name) => name.startsWith('garden-'));
@@ -141,7 +143,14 @@ describe.each(files)('%s, opened by the present code', (file) => {
     expect(lasting).toHaveLength(6);
     for (const { was, is } of lasting) {
       expect(is?.metadata.uid, names([was])[0]).toBe(was.metadata.uid);
-      expect(is?.data, names([was])[0]).toEqual(was.data);
+      const { [RECORD]: record, ...rest } = is?.data ?? {};
+      expect(rest, names([was])[0]).toEqual(was.data);
+      // Keys of Secrets came later. What a hosted cluster has in its etcd stays readable: no API server is told to write otherwise before all can.
+      const { write, next } = JSON.parse(Buffer.from(record ?? 'e30=', 'base64').toString());
+      const isHosted = names([was])[0]?.includes('hosted') && was.metadata.name === 'pki';
+      expect([write, typeof next?.secret], names([was])[0]).toEqual(
+        isHosted ? [{ name: 'plain' }, 'string'] : [undefined, 'undefined'],
+      );
     }
     for (const { was, is } of await compared(CONFIGMAPS)) expect(is?.data, names([was])[0]).toEqual(was.data);
   });

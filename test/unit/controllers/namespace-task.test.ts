@@ -17,6 +17,7 @@ async function written(status: { seedName?: string } | undefined, refusal?: Erro
       client: new MemoryObjects(),
       applier: { apply: async ({ kind }: { kind: string }) => void writes.push(kind) },
     },
+    provider: {},
     tell: async () => {
       // As long as a write takes.
       await new Promise(setImmediate);

@@ -87,6 +87,7 @@ function operation(of: Shoot = placed): Operation {
   return {
     shoot: of,
     state: {},
+    provider: {},
     values: { namespace: NS, shoot: { name: 'demo', namespace: 'default' } },
     deps: { garden: server, gardenApplier: applier, gardenID: 'ours', now: () => new Date('2026-11-22T00:00:00Z') },
     seed: { name: 'local', client: server, applier, namespaces: cache, secrets: cache },

@@ -147,6 +147,35 @@ describe('a kubeconfig out of a Secret', () => {
     );
   });
 
+  it('is refused, and at once, where its aliases would unfold to gigabytes', () => {
+    const levels = Array.from({ length: 8 }, (_, level) => {
+      const of = level === 0 ? 'x' : `*b${level - 1}`;
+      return `a${level}: &b${level} [${Array(9).fill(of).join(', ')}]`;
+    });
+    const yaml = `${levels.join('\n')}\nclusters: [{name: c, cluster: {server: *b7}}]\ncurrent-context: x\n`;
+    expect(() => parseUntrustedKubeconfig(yaml)).toThrow(/^the kubeconfig is not a kubeconfig: .*maxAliases/);
+  });
+
+  it('changes no prototype, and text that YAML 1.1 took for something else stays text', () => {
+    const said = (more: string) => `__proto__: {polluted: yes}
+clusters: [{name: on, cluster: {server: "https://host:6443"${more}}}]
+users: [{name: off, user: {token: 2026-01-01}}]
+contexts: [{name: no, context: {cluster: on, user: off}}]
+current-context: no
+`;
+    const expected = { server: 'https://host:6443', token: '2026-01-01', insecureSkipTlsVerify: undefined };
+    expect(parseUntrustedKubeconfig(said(''))).toMatchObject(expected);
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+    const hidden = said(', __proto__: {insecure-skip-tls-verify: true}');
+    expect(() => parseUntrustedKubeconfig(hidden)).toThrow(/cluster "on" of context "no" has __proto__/);
+  });
+
+  it('is not shown in the error, since keys stand in it', () => {
+    const broken = `users: [{name: u, user: {token: very-secret}}]\nclusters: [\n`;
+    expect(() => parseUntrustedKubeconfig(broken)).toThrow(/^the kubeconfig is not a kubeconfig: [^\n]*$/);
+    expect(() => parseUntrustedKubeconfig(broken)).not.toThrow(/very-secret/);
+  });
+
   it('is refused as well for what its present context does not use', () => {
     const users = [
       { name: 'u', user: {} },

@@ -29,6 +29,7 @@ import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { IN_SEED, untilServes } from '../until-serves.ts';
 import { volumeTasks } from '../volume-tasks.ts';
 import { reserveAddresses } from './addresses.ts';
+import { encryptionTask, encryptionWanted, takeUpRotation } from './encryption-task.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
 import { etcdSizeAwake } from './hibernation-tasks.ts';
 
@@ -67,7 +68,11 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Issuing certificates',
       after: ['services'],
       expectedMs: 100,
-      run: (signal) => issueCertificates(op, { ...pkiParameters(op.values), ...certificatesOfAddons(op) }, signal),
+      run: async (signal) => {
+        const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op) };
+        await issueCertificates(op, parameters, signal, (pki) => encryptionWanted(op, pki));
+        await takeUpRotation(op, signal);
+      },
     },
     {
       id: 'etcd',
@@ -187,6 +192,7 @@ export function reconcileTasks(op: Operation): Task[] {
         });
       },
     },
+    encryptionTask(op),
   ];
 }
 

@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+
+/** A key of Secrets in etcd. Without `secret` (base64, 32 bytes) it stands for none: Secrets as they are. */
+export interface EncryptionKey {
+  readonly name: string;
+  readonly secret?: string;
+}
+
+/** A key that nothing is written with any more. */
+export interface EarlierKey extends EncryptionKey {
+  /** RFC 3339: when the last Secret was written anew. Absent: some may need it still. */
+  readonly retiredAt?: string;
+}
+
+/** The keys of one cluster, kept where its authorities' keys are kept. */
+export interface EncryptionRecord {
+  /** What API servers write with. */
+  readonly write: EncryptionKey;
+  /** What they are to write with next, once all of them can read it. */
+  readonly next?: EncryptionKey;
+  /** What they read besides, newest first. */
+  readonly read: readonly EarlierKey[];
+  /** Secrets are to be written anew, since the key to write with is a new one. */
+  readonly rewrite?: true;
+}
+
+/** Stands for Secrets that were written before there was a key. */
+const PLAIN: EncryptionKey = { name: 'plain' };
+const KEY_BYTES = 32;
+
+/** A key that no other has the name of. @param random bytes, as many as asked for */
+export const newEncryptionKey = (now: Date, random: (size: number) => Buffer = randomBytes): EncryptionKey => ({
+  name: `key-${Math.floor(+now / 1000)}-${random(3).toString('hex')}`,
+  secret: random(KEY_BYTES).toString('base64'),
+});
+
+/** Of a cluster that has no Secrets yet. */
+export const encryptedFromTheStart = (key: EncryptionKey): EncryptionRecord => ({ write: key, read: [] });
+
+/** Of a cluster whose Secrets are in etcd as they are: they stay readable. */
+export const notYetEncrypted = (key: EncryptionKey): EncryptionRecord => ({ write: PLAIN, next: key, read: [] });
+
+/** Begins to bring in a new key. While another is on its way in, that one goes on. */
+export const withNext = (record: EncryptionRecord, key: EncryptionKey): EncryptionRecord =>
+  record.next || record.rewrite ? record : { ...record, next: key };
+
+/** What remains to be done: API servers write with `next`; Secrets are written anew; what nothing needs any more is dropped. */
+export type EncryptionStep = 'promote' | 'rewrite' | 'drop';
+
+/**
+ * The next step, pure; undefined: nothing is to be done. Each is to be done once every API server has the configuration of this record:
+ * one that writes with a key which another cannot read yet would have that one fail.
+ * @param keptMs how long backups are kept that need the keys of their time; 0: there are none
+ */
+export function nextEncryptionStep(record: EncryptionRecord, now: Date, keptMs: number): EncryptionStep | undefined {
+  if (record.next) return 'promote';
+  if (record.rewrite) return 'rewrite';
+  return record.read.some((key) => isOver(key, now, keptMs)) ? 'drop' : undefined;
+}
+
+/** The record once a step is done. Secrets were written anew before 'rewrite' and before 'drop': a backup may have brought old ones back. */
+export function afterEncryptionStep(
+  record: EncryptionRecord,
+  step: EncryptionStep,
+  now: Date,
+  keptMs: number,
+): EncryptionRecord {
+  const { write, next, read } = record;
+  switch (step) {
+    case 'promote':
+      return { write: next ?? write, read: [write, ...read], rewrite: true };
+    case 'rewrite': {
+      const retiredAt = now.toISOString();
+      return afterEncryptionStep({ write, read: read.map((key) => ({ retiredAt, ...key })) }, 'drop', now, keptMs);
+    }
+    case 'drop':
+      return { write, read: read.filter((key) => !isOver(key, now, keptMs)) };
+  }
+}
+
+const isOver = ({ retiredAt }: EarlierKey, now: Date, keptMs: number): boolean =>
+  retiredAt !== undefined && +now >= Date.parse(retiredAt) + keptMs;
+
+/**
+ * The EncryptionConfiguration of an API server. secretbox: authenticated, without a limit of writes for each key as AES-GCM has one, and
+ * without a process of a key management service that an API server would wait for.
+ */
+export function encryptionConfiguration({ write, next, read }: EncryptionRecord): string {
+  const all = [write, ...(next ? [next] : []), ...read];
+  const keys = all.flatMap(({ name, secret }) => (secret === undefined ? [] : [{ name, secret }]));
+  const providers = [{ secretbox: { keys } }, ...(keys.length < all.length ? [{ identity: {} }] : [])];
+  return JSON.stringify({
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'EncryptionConfiguration',
+    resources: [{ resources: ['secrets'], providers: write.secret === undefined ? providers.reverse() : providers }],
+  });
+}
+
+/**
+ * The record in a text; undefined: there is none.
+ * @throws where it cannot be understood: a new key in its place would make Secrets unreadable for ever
+ */
+export function parseEncryptionRecord(text: string | undefined, where: string): EncryptionRecord | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const record = JSON.parse(text) as Partial<EncryptionRecord> | null;
+    if (record?.write?.name && Array.isArray(record.read)) return record as EncryptionRecord;
+  } catch {
+    // Said below.
+  }
+  throw new Error(
+    `${where} cannot be understood: bring its text back, or no Secret of the cluster can be read any more`,
+  );
+}

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import {
+  afterEncryptionStep,
+  type EncryptionRecord,
+  type EncryptionStep,
+  encryptedFromTheStart,
+  encryptionConfiguration,
+  newEncryptionKey,
+  nextEncryptionStep,
+  notYetEncrypted,
+  parseEncryptionRecord,
+  withNext,
+} from '../../../operator/pki/secrets-encryption.ts';
+
+const now = new Date('2026-01-01T00:00:00Z');
+const DAY_MS = 24 * 3600_000;
+const key = (name: string) => ({ name, secret: Buffer.alloc(32, name).toString('base64') });
+
+interface Providers {
+  secretbox?: { keys: { name: string }[] };
+  identity?: object;
+}
+/** Names of the keys of a configuration, `plain` for none; the first is written with. */
+function keysOf(record: EncryptionRecord): string[] {
+  const { resources } = JSON.parse(encryptionConfiguration(record)) as {
+    resources: { resources: string[]; providers: Providers[] }[];
+  };
+  expect(resources.map((one) => one.resources)).toEqual([['secrets']]);
+  return resources[0]!.providers.flatMap(({ secretbox }) => secretbox?.keys.map(({ name }) => name) ?? ['plain']);
+}
+
+/** All steps from a record on, and what API servers are told before and after each. */
+function walk(record: EncryptionRecord, keptMs: number, at = now): { steps: EncryptionStep[]; told: string[][] } {
+  const steps: EncryptionStep[] = [];
+  const told = [keysOf(record)];
+  for (let step = nextEncryptionStep(record, at, keptMs); step; step = nextEncryptionStep(record, at, keptMs)) {
+    steps.push(step);
+    record = afterEncryptionStep(record, step, at, keptMs);
+    told.push(keysOf(record));
+  }
+  return { steps, told };
+}
+
+describe('the keys of Secrets', () => {
+  it('are one from the start, and nothing else is read', () =>
+    expect(walk(encryptedFromTheStart(key('a')), 0)).toEqual({ steps: [], told: [['a']] }));
+
+  it('come to a cluster that had none, by way of API servers that can read both', () =>
+    expect(walk(notYetEncrypted(key('a')), 0)).toEqual({
+      steps: ['promote', 'rewrite'],
+      told: [['plain', 'a'], ['a', 'plain'], ['a']],
+    }));
+
+  it('are exchanged one for another', () =>
+    expect(walk(withNext(encryptedFromTheStart(key('a')), key('b')), 0)).toEqual({
+      steps: ['promote', 'rewrite'],
+      told: [['a', 'b'], ['b', 'a'], ['b']],
+    }));
+
+  it('stay readable as long as there are backups of their time, and go then', () => {
+    let record = withNext(encryptedFromTheStart(key('a')), key('b'));
+    for (const step of ['promote', 'rewrite'] as const) record = afterEncryptionStep(record, step, now, DAY_MS);
+    expect(keysOf(record)).toEqual(['b', 'a']);
+    expect(nextEncryptionStep(record, new Date(+now + DAY_MS - 1), DAY_MS)).toBeUndefined();
+    expect(walk(record, DAY_MS, new Date(+now + DAY_MS))).toEqual({ steps: ['drop'], told: [['b', 'a'], ['b']] });
+    // Nobody takes backups any more.
+    expect(walk(record, 0).steps).toEqual(['drop']);
+  });
+
+  it('are never such that an API server meets what it cannot read, while it is the next one’s turn', () => {
+    for (const from of [notYetEncrypted(key('a')), withNext(encryptedFromTheStart(key('a')), key('b'))]) {
+      const { told } = walk(from, 0);
+      told.slice(1).forEach((after, index) => {
+        const before = told[index]!;
+        expect(before).toContain(after[0]);
+        // All was written anew before the last one went.
+        if (index < told.length - 2) expect(after).toContain(before[0]);
+      });
+    }
+  });
+
+  it('are not changed again while one is on its way in', () => {
+    const changing = withNext(encryptedFromTheStart(key('a')), key('b'));
+    expect(withNext(changing, key('c'))).toBe(changing);
+    const rewriting = afterEncryptionStep(changing, 'promote', now, 0);
+    expect(withNext(rewriting, key('c'))).toBe(rewriting);
+  });
+
+  it('are of 32 bytes, and no two are equal', () => {
+    const [one, other] = [newEncryptionKey(now), newEncryptionKey(now)];
+    expect(Buffer.from(one.secret!, 'base64')).toHaveLength(32);
+    expect([one.name, one.secret]).not.toEqual([other.name, other.secret]);
+    expect(one.name).not.toBe(other.name);
+  });
+
+  it('are never made anew over some that cannot be understood', () => {
+    for (const text of ['', '{', 'null', '{"write":{}}'])
+      expect(() => parseEncryptionRecord(text, 'pki')).toThrow('pki cannot be understood');
+    expect(parseEncryptionRecord(undefined, 'pki')).toBeUndefined();
+  });
+});
