@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { presigned } from '../../../../providers/aws/sigv4.ts';
 import type { Account, CloudName } from '../model.ts';
 import { azureWeb } from './azure.ts';
 import { googleWeb } from './google.ts';
+import { presigned } from './signature.ts';
 
 /** From when it was signed a token of EKS is good for so long (kubernetes-sigs/aws-iam-authenticator, pkg/token/token.go). */
 const LIFE_MS = 15 * 60_000;
