@@ -48,7 +48,14 @@ function isEksToken(token: string, cluster: string, account: Account, now: numbe
     { accessKeyID: account.key, secretAccessKey: account.secret },
     { service: 'sts', region, now: signedAt, expiresSeconds: Number(url.searchParams.get('X-Amz-Expires')) },
   );
-  return isEqual(again, text);
+  return isEqual(inOrder(again), inOrder(text));
+}
+
+/** Parameters may come in any order: it is not what is signed. */
+function inOrder(text: string): string {
+  const url = new URL(text);
+  url.searchParams.sort();
+  return url.href;
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
