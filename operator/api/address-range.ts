@@ -92,7 +92,8 @@ const familyOf = (address: string): 4 | 6 | undefined => (({ 4: 4, 6: 6 }) as co
 const numberIn = (address: ipaddr.IPv4 | ipaddr.IPv6): bigint =>
   BigInt(`0x${Buffer.from(address.toByteArray()).toString('hex')}`);
 
-function addressText(value: bigint, family: 4 | 6): string {
+/** The address of that number. */
+export function addressText(value: bigint, family: 4 | 6): string {
   const bytes = Buffer.from(value.toString(16).padStart(family === 4 ? 8 : 32, '0'), 'hex');
   const address = ipaddr.fromByteArray([...bytes]);
   return address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address.toString();

@@ -5,6 +5,8 @@ export const NO_CONTROL_PLANE = 'NoControlPlane';
 
 /** Condition of a cluster that is to sleep, True once it does; and the reason of what else is so because of it. */
 export const HIBERNATED = 'Hibernated';
+/** Condition of a seed and of a cluster: whether its network enforces NetworkPolicies. */
+export const NETWORK_POLICIES_ENFORCED = 'NetworkPoliciesEnforced';
 /** Condition of a cluster for which addons are asked: whether they serve. Ready does not wait for them. */
 export const ADDONS_READY = 'AddonsReady';
 

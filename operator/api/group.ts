@@ -80,6 +80,8 @@ export const ROLES = {
   /** A machine that runs the control plane of its own cluster. */
   controlPlaneMachine: 'controlplane-machine',
   system: 'system',
+  /** Namespace in which it is tried whether a seed's network enforces NetworkPolicies. */
+  networkTrial: 'network-trial',
   /** Secret with what the operator remembers of a managed cluster. */
   cloudRecord: 'cloud-record',
   /** Secret with what was decided for the pools of a cluster. */

@@ -179,6 +179,10 @@ export const seedStatus = z
       256,
       'UID of the namespace kube-system of the cluster that the seed was first seen to be. With a kubeconfig of another cluster nothing is done.',
     ).optional(),
+    networkTriedAt: text(
+      64,
+      'RFC 3339: when it was last tried whether the network of the seed enforces NetworkPolicies.',
+    ).optional(),
     clientCertificateExpirationTimestamp: text(64, 'When the access to the seed ends.').optional(),
   })
   .describe('How the seed is.');

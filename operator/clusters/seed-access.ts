@@ -6,6 +6,7 @@ import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
+import type { NetworkPolicy } from '../kube/network-policy.ts';
 import { type PodDialer, podDialer } from '../kube/pod-tunnel.ts';
 import {
   CONFIGMAPS,
@@ -13,6 +14,7 @@ import {
   type Deployment,
   type KubeObject,
   NAMESPACES,
+  NETWORKPOLICIES,
   PODS,
   type Pod,
   SECRETS,
@@ -49,6 +51,7 @@ export class SeedAccess {
   readonly secrets: Informer<Secret>;
   readonly configMaps: Informer<KubeObject>;
   readonly namespaces: Informer<KubeObject>;
+  readonly networkPolicies: Informer<NetworkPolicy>;
   /** The way to pods of a seed that is another cluster. */
   readonly dialPod: PodDialer | undefined;
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
@@ -80,6 +83,7 @@ export class SeedAccess {
     this.secrets = new Informer<Secret>(client, SECRETS, options);
     this.configMaps = new Informer(client, CONFIGMAPS, options);
     this.namespaces = new Informer(client, NAMESPACES, options);
+    this.networkPolicies = new Informer<NetworkPolicy>(client, NETWORKPOLICIES, options);
     this.#byKind = new Map<string, Informer<any>>([
       ['Pod', this.pods],
       ['Deployment', this.deployments],
@@ -88,6 +92,7 @@ export class SeedAccess {
       ['Secret', this.secrets],
       ['ConfigMap', this.configMaps],
       ['Namespace', this.namespaces],
+      ['NetworkPolicy', this.networkPolicies],
     ]);
     this.applier = new Applier(client, (object) => knownBy(this.#byKind.get(object.kind), object));
     for (const informer of this.#byKind.values()) {

@@ -76,7 +76,7 @@ export class EtcdClient {
     this.#endpoints = endpoints;
     const { ca, cert, key } = credentials;
     const connect = dial ? through(dial, { ca, cert, key }) : { ca, cert, key, timeout: TIMEOUT_MS };
-    // Its few calls give up after seconds; over HTTP/2 undici does that in a way that Node can loop on (providers/http1.ts).
+    // Its few calls give up after seconds; over HTTP/2 undici does that in a way that Node can loop on (providers/cloud-http.ts).
     this.#agent = new Agent({ connect, connections: 1, allowH2: false });
   }
 

@@ -16,6 +16,7 @@ import { IMAGES, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
 import { ImagesOnDemand } from './images-on-demand.ts';
 import { networkNames } from './network.ts';
+import { NetworkPolicyEnforcer } from './network-policies/enforcer.ts';
 import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { NodePorts } from './node-ports.ts';
 import { rootlessNamespaces, SEED_PROXY } from './rootless-namespaces.ts';
@@ -41,6 +42,7 @@ export class LocalSeed {
   readonly #garden: GardenOfSeed;
   #relay: Relay | undefined;
   #egress: Egress | undefined;
+  #policies: NetworkPolicyEnforcer | undefined;
   #volumes: LocalVolumes | undefined;
   #nodePorts: NodePorts | undefined;
   #namespaces: SeedNamespaces | undefined;
@@ -122,6 +124,11 @@ export class LocalSeed {
       memory: directory.path('seed', 'images.json'),
     });
     const [, client] = await Promise.all([importer.import(pause), served]);
+    // Without root policies are not enforced, which the Seed says.
+    if (!state.rootless) {
+      this.#policies = new NetworkPolicyEnforcer(client, { ranges, enter, programs: dirname(files.iptables), log });
+      this.#policies.start();
+    }
     // A node that was Ready before a crash still says so: only the status of a kubelet that runs counts.
     const since = Date.now();
     const [isSame] = await Promise.all([supervisor.start(kubelet(context)), supervisor.start(kubeProxy(context))]);
@@ -204,6 +211,7 @@ export class LocalSeed {
     this.#relay?.close();
     await this.#nodePorts?.stop().catch(() => {});
     await this.#egress?.close();
+    await this.#policies?.stop().catch(() => {});
     await this.#volumes?.stop().catch(() => {});
     await this.#onDemand?.stop().catch(() => {});
   }

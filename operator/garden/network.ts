@@ -57,6 +57,8 @@ const SETTINGS: Record<string, string> = {
   'net/ipv4/icmp_ratelimit': '0',
   // Service traffic between pods on one bridge must pass kube-proxy's rules.
   'net/bridge/bridge-nf-call-iptables': '1',
+  // Pods have addresses of IPv6 that nobody gave them: by those they would pass NetworkPolicies.
+  'net/bridge/bridge-nf-call-ip6tables': '1',
 };
 
 /** Whether both the namespace and the link to it are there. */

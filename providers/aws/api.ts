@@ -143,7 +143,7 @@ async function answerTo(aws: Connection, { service, action, method, path, header
   const host = global?.host ?? hostOf(service, region);
   const url = asSigned(new URL(path, aws.endpoint?.(service, region) ?? `https://${host}`));
   const sent = aws.key
-    ? signed({ method, url, headers, body }, aws.key, { service, region, now: aws.now() })
+    ? await signed({ method, url, headers, body }, aws.key, { service, region, now: aws.now() })
     : { ...headers };
   try {
     // What redirects is not AWS: nothing is followed.

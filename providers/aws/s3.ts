@@ -276,7 +276,7 @@ async function stream(
   const answer = await transfer({
     method,
     url,
-    headers: signed({ method, url, headers, body: '', payloadHash: payload.sha256 }, s3.key, scope),
+    headers: await signed({ method, url, headers, body: '' }, s3.key, scope),
     ...(method === 'PUT' && { content: payload }),
     what: `AWS for ${action}`,
     signal: s3.signal,

@@ -15,105 +15,110 @@ export interface Scope {
   now: Date;
 }
 
-/** A request to be signed. Header names in lower case; `host` is taken from the URL. */
+/** A request to be signed. Header names in lower case; `host` is taken from the URL. A body that is not held here: x-amz-content-sha256 has its hash. */
 export interface Signable {
   method: string;
   url: URL;
   headers: Readonly<Record<string, string>>;
   body: string;
-  /** SHA-256 (hexadecimal) of a body that is not held here. Absent: that of `body`. */
-  payloadHash?: string;
 }
 
-const ALGORITHM = 'AWS4-HMAC-SHA256';
-
-/** `request`'s headers and those that authenticate it. Source: AWS Signature Version 4, IAM user guide, "Create a signed AWS API request". */
-export function signed(request: Signable, key: AccessKey, scope: Scope): Record<string, string> {
-  const headers: Record<string, string> = {
-    ...request.headers,
-    host: request.url.host,
-    'x-amz-date': stampOf(scope.now),
-    ...(key.sessionToken && { 'x-amz-security-token': key.sessionToken }),
-  };
-  const { names, signature } = sign({ ...request, headers }, request.payloadHash ?? sha256(request.body), key, scope);
-  const credential = `${key.accessKeyID}/${scopeText(scope)}`;
-  return {
-    ...headers,
-    authorization: `${ALGORITHM} Credential=${credential}, SignedHeaders=${names}, Signature=${signature}`,
-  };
+/** `request`'s headers and those that authenticate it, by AWS' own signer (Signature Version 4). */
+export async function signed(request: Signable, key: AccessKey, scope: Scope): Promise<Record<string, string>> {
+  const signer = await signerFor(key, scope);
+  return (await signer.sign(asked(request), { signingDate: scope.now })).headers;
 }
 
 /** The URL of a request without a body, with what authenticates it as parameters: whoever has it may send it, with these headers. */
-export function presigned(
+export async function presigned(
   request: Omit<Signable, 'body'>,
   key: AccessKey,
-  scope: Scope & { expiresSeconds: number; payloadHash?: string },
-): string {
+  scope: Scope & { expiresSeconds: number },
+): Promise<string> {
+  const signer = await signerFor(key, scope);
+  const { now: signingDate, expiresSeconds: expiresIn } = scope;
+  // Headers of this name would become parameters, and EKS wants to see one.
+  const unhoistableHeaders = new Set(Object.keys(request.headers));
+  const { query = {} } = await signer.presign(asked({ ...request, body: '' }), {
+    signingDate,
+    expiresIn,
+    unhoistableHeaders,
+  });
   const url = new URL(request.url);
-  const headers = { ...request.headers, host: url.host };
-  const parameters = {
-    'X-Amz-Algorithm': ALGORITHM,
-    'X-Amz-Credential': `${key.accessKeyID}/${scopeText(scope)}`,
-    'X-Amz-Date': stampOf(scope.now),
-    'X-Amz-Expires': String(scope.expiresSeconds),
-    ...(key.sessionToken && { 'X-Amz-Security-Token': key.sessionToken }),
-    'X-Amz-SignedHeaders': Object.keys(headers).sort().join(';'),
-  };
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  const { signature } = sign({ ...request, url, headers, body: '' }, scope.payloadHash ?? sha256(''), key, scope);
-  return `${url.origin}${url.pathname}?${canonicalQuery(url)}&X-Amz-Signature=${signature}`;
+  url.search = queryOf(Object.entries(query as Record<string, string>));
+  return url.href;
 }
-
-function sign(request: Signable, payloadHash: string, key: AccessKey, scope: Scope) {
-  const sorted = Object.entries(request.headers)
-    .map(([name, value]) => [name.toLowerCase(), value.trim().replace(/ +/g, ' ')] as const)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  const names = sorted.map(([name]) => name).join(';');
-  const canonical = [
-    request.method,
-    canonicalPath(request.url, scope.service),
-    canonicalQuery(request.url),
-    ...sorted.map(([name, value]) => `${name}:${value}`),
-    '',
-    names,
-    payloadHash,
-  ].join('\n');
-  const text = [ALGORITHM, stampOf(scope.now), scopeText(scope), sha256(canonical)].join('\n');
-  const parts = [stampOf(scope.now).slice(0, 8), scope.region, scope.service, 'aws4_request'];
-  const signingKey = parts.reduce<string | Buffer>((last, part) => hmac(last, part), `AWS4${key.secretAccessKey}`);
-  return { names, signature: hmac(signingKey, text).toString('hex') };
-}
-
-/** S3 takes the path as it is sent, all others encode it once more (IAM user guide, "Create a canonical request"). */
-const canonicalPath = ({ pathname }: URL, service: string): string =>
-  service === 's3' ? pathname : pathname.split('/').map(encoded).join('/');
 
 /** The URL as it is signed: URLSearchParams writes a space as `+`, which AWS would read as a plus. */
 export function asSigned(url: URL): URL {
   const same = new URL(url);
-  same.search = canonicalQuery(url);
+  same.search = queryOf([...url.searchParams]);
   return same;
 }
 
 /** A key of S3 as a path: everything is encoded but what stands between its parts. */
 export const pathOfKey = (key: string): string => key.split('/').map(encoded).join('/');
 
-const canonicalQuery = (url: URL): string =>
-  [...url.searchParams]
-    .map(([name, value]) => [encoded(name), encoded(value)] as const)
-    .sort(([a, x], [b, y]) => (a < b || (a === b && x < y) ? -1 : 1))
+/** Loaded when AWS is first asked: most operators never do (figures in docs/decisions/0041). */
+async function signerFor(key: AccessKey, { service, region }: Scope) {
+  const { SignatureV4 } = await import('@smithy/signature-v4');
+  const { accessKeyID: accessKeyId, secretAccessKey, sessionToken } = key;
+  return new SignatureV4({
+    service,
+    region,
+    credentials: { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) },
+    sha256: Sha256,
+    // S3 takes the path as it is sent, all others encode it once more (IAM user guide, "Create a canonical request").
+    uriEscapePath: service !== 's3',
+    applyChecksum: false,
+  });
+}
+
+/** Node's own hash, as the signer takes one. */
+class Sha256 {
+  readonly #hash;
+
+  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
+    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret));
+  }
+
+  update(data: string | ArrayBuffer | ArrayBufferView): void {
+    this.#hash.update(bytesOf(data));
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest();
+  }
+
+  reset(): void {
+    throw new Error('a hash is used once');
+  }
+}
+
+const bytesOf = (data: string | ArrayBuffer | ArrayBufferView): Uint8Array => {
+  if (typeof data === 'string') return Buffer.from(data);
+  return data instanceof ArrayBuffer
+    ? new Uint8Array(data)
+    : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+};
+
+const asked = ({ method, url, headers, body }: Signable) => ({
+  method,
+  protocol: url.protocol,
+  hostname: url.hostname,
+  path: url.pathname,
+  query: Object.fromEntries(url.searchParams),
+  headers: { ...headers, host: url.host },
+  body,
+});
+
+const queryOf = (parameters: readonly (readonly [string, string])[]): string =>
+  parameters
+    .map((pair) => pair.map(encoded))
+    .sort(([a = '', x = ''], [b = '', y = '']) => (a < b || (a === b && x < y) ? -1 : 1))
     .map((pair) => pair.join('='))
     .join('&');
-
-const scopeText = ({ now, region, service }: Scope): string =>
-  `${stampOf(now).slice(0, 8)}/${region}/${service}/aws4_request`;
-
-/** 20150830T123600Z */
-const stampOf = (date: Date): string => date.toISOString().replace(/[-:]|\.\d{3}/g, '');
 
 /** RFC 3986: also what encodeURIComponent leaves alone. */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();

@@ -13,15 +13,15 @@ const PREFIX = 'k8s-aws-v1.';
 const EXPIRES_SECONDS = 60;
 
 /** A bearer token for EKS' API server, without any command line tool or request. */
-export function eksToken(
+export async function eksToken(
   clusterName: string,
   region: string,
   key: AccessKey,
   now: Date,
-): { token: string; expiresAt: string } {
+): Promise<{ token: string; expiresAt: string }> {
   const url = new URL(`https://${hostOf('sts', region)}/?Action=GetCallerIdentity&Version=2011-06-15`);
   const request = { method: 'GET', url, headers: { 'x-k8s-aws-id': clusterName } };
-  const text = presigned(request, key, { service: 'sts', region, now, expiresSeconds: EXPIRES_SECONDS });
+  const text = await presigned(request, key, { service: 'sts', region, now, expiresSeconds: EXPIRES_SECONDS });
   return {
     token: PREFIX + Buffer.from(text).toString('base64url'),
     expiresAt: new Date(now.getTime() + LIFE_MS).toISOString(),
@@ -29,13 +29,13 @@ export function eksToken(
 }
 
 /** A kubeconfig with such a token in it. */
-export function eksKubeconfig(
+export async function eksKubeconfig(
   cluster: ManagedClusterOutputs,
   region: string,
   key: AccessKey,
   now: Date,
-): CloudKubeconfig {
-  const { token, expiresAt } = eksToken(cluster.name, region, key, now);
+): Promise<CloudKubeconfig> {
+  const { token, expiresAt } = await eksToken(cluster.name, region, key, now);
   const { name, endpoint: server, certificateAuthority: ca } = cluster;
   return { kubeconfig: kubeconfig({ server, ca, token, name, user: 'coppice' }), expiresAt };
 }

@@ -4,7 +4,16 @@ import { beforeAll, expect, it } from 'vitest';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import { readStatus } from '../../operator/garden/status.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
-import { clusterClient, e2e, garden, gardenClient, makeCluster, type Name, untilReady } from '../kit/garden.ts';
+import {
+  clusterClient,
+  e2e,
+  garden,
+  gardenClient,
+  makeCluster,
+  type Name,
+  networkTried,
+  untilReady,
+} from '../kit/garden.ts';
 import { beyondHeartbeats, eventsSince, quiet, SETTLING_MS } from '../kit/idle.ts';
 import { difference, givenPriorityBy, operatorMetrics, sumOf, writes, writesOfOperator } from '../kit/metrics.ts';
 
@@ -18,6 +27,7 @@ e2e('an idle garden with a Ready cluster', () => {
   beforeAll(async () => {
     cluster = await makeCluster({ dataPlaneNodes: 1 });
     await untilReady(cluster);
+    await networkTried();
     inside = await clusterClient(cluster);
     await Promise.all([quiet(inside), quiet(gardenClient())]);
   });

@@ -1,7 +1,11 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { API_VERSION } from '../../operator/api/group.ts';
+import { API_VERSION, LABELS, ROLES } from '../../operator/api/group.ts';
 import { COMPONENTS } from '../../operator/api/names.ts';
-import { NAMESPACES, NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
+import type { NetworkPolicy } from '../../operator/kube/network-policy.ts';
+import { NAMESPACES, NETWORKPOLICIES, NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
 import {
   clusterClient,
   coppice,
@@ -13,6 +17,7 @@ import {
   kubectl,
   makeCluster,
   type Name,
+  networkTried,
   ok,
   PATIENCE_MS,
   seedNamespace,
@@ -93,6 +98,49 @@ e2e('clusters side by side', () => {
     // An address that both clusters may have belongs to one's own pods.
     const own = await get(files[1], alone[0], alone[0]?.status?.podIP);
     expect(ok(own)).toContain(`hostname=${alone[0]?.metadata.name}`);
+  });
+
+  it('reach of each other in the seed nothing but API servers, because a policy forbids it', async () => {
+    const [pods, others] = await Promise.all(twins.map((twin) => seedPods(twin)));
+    const garden = gardenClient();
+    const addressOf = (list: Pod[] | undefined, app: string) =>
+      list!.find(({ metadata }) => metadata.labels?.app === app)!.status!.podIP!;
+    const machinesOf = (list: Pod[] | undefined) =>
+      list!.filter(({ metadata }) => metadata.labels?.[LABELS.role] === ROLES.machine);
+    const [machine, second] = machinesOf(pods);
+    const folder = await mkdtemp(join(tmpdir(), 'coppice-isolation-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const kubeconfig = join(folder, 'garden.yaml');
+    await writeFile(kubeconfig, ok(await coppice(['kubeconfig', '--garden'])), { mode: 0o600 });
+    /** Whether the first machine of the first twin gets a connection. */
+    const reaches = async (address: string, port: number) => {
+      const { namespace, name: pod } = machine!.metadata;
+      const dial = ['timeout', '20', 'bash', '-c', `exec 3<>/dev/tcp/${address}/${port}`];
+      return (await kubectl(['exec', '-n', namespace!, pod, '--', ...dial], { kubeconfig })).code === 0;
+    };
+    const { etcd, apiServer, scheduler } = COMPONENTS;
+    const [stranger] = machinesOf(others);
+    expect(await reaches(addressOf(pods, apiServer), 6443)).toBe(true);
+    expect(await reaches(second!.status!.podIP!, 10250)).toBe(true);
+    expect(await reaches(addressOf(others, apiServer), 6443)).toBe(true);
+    expect(await reaches(addressOf(others, etcd), 2379)).toBe(false);
+    expect(await reaches(addressOf(pods, etcd), 2379)).toBe(false);
+    expect(await reaches(addressOf(others, scheduler), 10259)).toBe(false);
+    expect(await reaches(stranger!.status!.podIP!, 10250)).toBe(false);
+
+    // The Seed says so, and nobody takes it away for long.
+    expect((await networkTried()).status).toBe('True');
+    const namespace = machine!.metadata.namespace!;
+    const policies = await follow<NetworkPolicy>(garden, NETWORKPOLICIES, { namespace });
+    const [before] = policies.list();
+    await garden.delete(NETWORKPOLICIES, before!.metadata.name, namespace);
+    await policies.waitFor(
+      () =>
+        policies
+          .list()
+          .some(({ metadata }) => metadata.name === before!.metadata.name && metadata.uid !== before!.metadata.uid),
+      { timeoutMs: PATIENCE_MS, what: 'a policy that somebody deleted to be there again' },
+    );
   });
 
   it('have no API server that runs outside of its own network', async () => {

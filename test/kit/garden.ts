@@ -4,10 +4,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, inject } from 'vitest';
-import { isTrue } from '../../operator/api/conditions.ts';
+import { findCondition, isTrue, NETWORK_POLICIES_ENFORCED } from '../../operator/api/conditions.ts';
 import { API_VERSION } from '../../operator/api/group.ts';
-import type { ObjectMeta } from '../../operator/api/meta.ts';
+import type { Condition, ObjectMeta } from '../../operator/api/meta.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../operator/api/names.ts';
+import type { Seed } from '../../operator/api/seed.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
@@ -25,6 +26,7 @@ import {
   type Pod,
   type Resource,
   SECRETS,
+  SEEDS,
   type Secret,
   SHOOTS,
   WORKERCLUSTERS,
@@ -295,6 +297,17 @@ export const clusterClient = async (cluster: Name): Promise<KubeClient> => clien
 
 /** Where a cluster's control plane and machines run in the seed. */
 export const seedNamespace = ({ name, namespace }: Name): string => technicalID(namespace, name);
+
+/** What the garden's seed says of its network, once that was tried: a new garden does so by itself, and writes what it needs for it. */
+export async function networkTried(): Promise<Condition> {
+  const seeds = await follow<Seed>(gardenClient(), SEEDS);
+  const said = () => findCondition(seeds.list()[0]?.status?.conditions, NETWORK_POLICIES_ENFORCED);
+  await seeds.waitFor(() => said() !== undefined && said()!.reason !== 'NotTried', {
+    timeoutMs: PATIENCE_MS,
+    what: 'the seed to say whether its network enforces NetworkPolicies',
+  });
+  return said()!;
+}
 
 /** Pods of a cluster in the seed: control plane and machines. */
 export const seedPods = async (cluster: Name): Promise<Pod[]> =>

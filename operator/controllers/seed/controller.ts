@@ -1,4 +1,4 @@
-import { findCondition } from '../../api/conditions.ts';
+import { findCondition, NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Condition } from '../../api/meta.ts';
 import type { Seed, SeedStatus } from '../../api/seed.ts';
@@ -12,6 +12,7 @@ import type { SeedBuckets } from '../backup/seed-bucket.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
+import type { NetworkLook, NetworkTrials } from './network-trials.ts';
 
 export interface SeedDependencies {
   readonly garden: KubeClient;
@@ -19,6 +20,7 @@ export interface SeedDependencies {
   readonly shoots: Informer<Shoot>;
   readonly registry: SeedRegistry;
   readonly seedBuckets: Pick<SeedBuckets, 'look'>;
+  readonly networkTrials: Pick<NetworkTrials, 'look'>;
   now(): Date;
 }
 
@@ -52,6 +54,7 @@ export async function reconcileSeed(
   let identity: string | undefined;
   let failure: unknown;
   let version: string | undefined;
+  let network: NetworkLook | undefined;
   try {
     const access = await deps.registry.open(seed, signal);
     identity = await identityOf(access.client, signal);
@@ -59,6 +62,7 @@ export async function reconcileSeed(
     if (identity !== access.identity) await deps.registry.close(name);
     refuseOther(seed, identity);
     version = (await access.client.serverVersion()).gitVersion.replace(/^v/, '');
+    if (!deleting) network = deps.networkTrials.look(seed, access.client, signal);
   } catch (error) {
     failure = error;
   }
@@ -79,10 +83,13 @@ export async function reconcileSeed(
   const inUse = deleting
     ? say('Deleting', true, 'InUse', `deletion waits for the shoots that the seed hosts: ${named}`)
     : undefined;
+  // What was tried stays true while the seed does not answer.
+  const enforced = network?.condition ?? findCondition(seed.status?.conditions, NETWORK_POLICIES_ENFORCED);
   const tell = (bucket: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[]) => {
     const status: SeedStatus = {
       ...seed.status,
-      conditions: withConditions(seed.status?.conditions, [condition, inUse, ...bucket], deps.now()),
+      conditions: withConditions(seed.status?.conditions, [condition, enforced, inUse, ...bucket], deps.now()),
+      ...(network?.triedAt && { networkTriedAt: network.triedAt }),
       ...(version && { kubernetesVersion: version }),
       ...(ready && identity && { clusterIdentity: identity }),
       observedGeneration: seed.metadata.generation,
@@ -95,5 +102,6 @@ export async function reconcileSeed(
   const bucket = await deps.seedBuckets.look(seed, signal);
   await tell(bucket?.conditions ?? []);
   if (!ready) throw failure;
-  return { requeueAfterMs: Math.min(LOOK_AGAIN_MS, bucket?.requeueAfterMs ?? LOOK_AGAIN_MS) };
+  const next = [LOOK_AGAIN_MS, bucket?.requeueAfterMs, network?.requeueAfterMs].filter((ms) => ms !== undefined);
+  return { requeueAfterMs: Math.min(...next) };
 }

@@ -5,6 +5,7 @@ import { failuresOf } from '../failure.ts';
 import { isHeld } from '../finalizer.ts';
 import { onlyFinalizersChanged } from '../status-writer.ts';
 import { reconcileSeed, type SeedDependencies } from './controller.ts';
+import { NetworkTrials } from './network-trials.ts';
 import { clusterOfSeed, seedHolds } from './seed-holds.ts';
 
 /** The controller of seeds, wired. */
@@ -22,7 +23,9 @@ const USERS_MS = 100;
 export function wireSeeds(core: Core, others: Pick<SeedDependencies, 'seedBuckets'>): Seeds {
   const { queues, shoots, seeds } = core;
   const queue = core.queue('seed', { maxDelayMs: RETRY_MS });
-  const deps: SeedDependencies = { ...core, ...others };
+  const { gardenID, log } = core;
+  const networkTrials = new NetworkTrials({ gardenID, log, now: core.now, news: (name) => queue.add(name) });
+  const deps: SeedDependencies = { ...core, ...others, networkTrials };
   seeds.onChange((event) => {
     const seed = event.object;
     queue.add(keyOf(seed));

@@ -9,6 +9,7 @@ import { issue, issuedBy, needsRenewal } from '../../pki/certificates.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/bootstrap-token.ts';
 import { KUBEADM_JOINERS } from '../../shoot/kubeadm-certs.ts';
 import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../../shoot/kubeconfigs.ts';
+import type { Surroundings } from '../../shoot/network-policies.ts';
 import { keyPair } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress, machinesURL } from '../../shoot/values.ts';
@@ -95,12 +96,30 @@ export function reaching(
   return clusterNetwork ? { ...values, clusterNetwork } : values;
 }
 
+const imageMirrorOf = ({ spec }: Seed): string | undefined =>
+  (spec.provider.providerConfig as { imageMirror?: string } | undefined)?.imageMirror;
+
+/** What is around a control plane in its seed. Pure. */
+export function surroundings(
+  seed: Seed,
+  { privilegedInSeed }: Pick<Provider, 'privilegedInSeed'>,
+  vni: number,
+): Surroundings {
+  const imageMirror = imageMirrorOf(seed);
+  return {
+    networks: seed.spec.networks,
+    ...(imageMirror && { imageMirror }),
+    vni,
+    hasMachines: privilegedInSeed === true,
+  };
+}
+
 /** What the provider is told. Without certificates (a shoot that is only half made) it is enough to take things away. */
 export function providerContext(op: Operation, profile: CloudProfile, seedObject: Seed): ProviderContext {
   const { seed, shoot, state, values, vni, deps } = op;
   const { name, namespace = '', uid = '' } = shoot.metadata;
   const hasKeys = Object.keys(op.pki).length > 0;
-  const mirror = (seedObject.spec.provider.providerConfig as { imageMirror?: string } | undefined)?.imageMirror;
+  const mirror = imageMirrorOf(seedObject);
   return {
     seed: seed.client,
     ...(state.connection && { shoot: state.connection.client }),

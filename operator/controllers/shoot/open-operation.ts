@@ -6,10 +6,11 @@ import type { Seed } from '../../api/seed.ts';
 import { isToSleep, type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { decoded } from '../../kube/resources.ts';
+import { networkPolicies } from '../../shoot/network-policies.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
-import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
+import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext, surroundings } from './context.ts';
 import { isLeaving } from './deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import { wantsMending } from './drift/drift.ts';
@@ -53,6 +54,7 @@ export async function openOperation(
   const version = versionOf(shoot, profile, { asIs: deleting || sleeps, keeps: strategy.keepsVersion }, deps.now());
   const vni = allocateVNI(id, seed.namespaces, vnis);
   vnis.set(id, vni);
+  const values = strategy.reaching(controlPlaneValues(shoot, profile, placed, version), placed, provider, vni);
   const op: Operation = {
     deps,
     shoot,
@@ -67,9 +69,10 @@ export async function openOperation(
     mend: wantsMending(provider, shoot, state),
     left: new Map(),
     vni,
+    networkPolicies: recorded ? [] : networkPolicies(values, surroundings(placed, provider, vni)),
     names: strategy.names(shoot, placed, provider.name),
     signal,
-    values: strategy.reaching(controlPlaneValues(shoot, profile, placed, version), placed, provider, vni),
+    values,
     pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
     context: () => providerContext(op, profile, placed),
     tell: (until) => {

@@ -12,6 +12,7 @@ import type { Seed } from '../../api/seed.ts';
 import type { Shoot, ShootStatus } from '../../api/shoot.ts';
 import type { SeedAccess } from '../../clusters/seed-access.ts';
 import type { Task } from '../../flow/graph.ts';
+import type { NetworkPolicy } from '../../kube/network-policy.ts';
 import type { PKIData } from '../../shoot/pki.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import type { ShootDependencies } from './dependencies.ts';
@@ -47,6 +48,8 @@ export interface Operation {
   /** What became of that where the control plane is on machines in a cloud, by part; grows while the graph runs. */
   readonly left: Map<ControlPlanePart, Left>;
   readonly vni: number;
+  /** Who may connect to whom in the shoot's namespace of the seed. */
+  readonly networkPolicies: readonly NetworkPolicy[];
   /** Names of the API server that we keep records for. */
   readonly names: readonly WantedName[];
   /** Aborted when the operation is no longer wanted. */

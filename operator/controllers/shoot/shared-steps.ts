@@ -20,7 +20,7 @@ export const namespaceTask = (op: Operation): Task => ({
   run: (signal) => makeNamespace(op, signal),
 });
 
-/** The shoot's namespace in the seed. */
+/** The shoot's namespace in the seed, and who may connect to whom in it: nothing runs there before. */
 async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> {
   // Written down before there is anything: the operator that takes the shoot away may be another one, and must know where to look.
   if (!op.shoot.status?.seedName) await op.tell(signal);
@@ -37,6 +37,7 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
   };
   await op.seed.applier.apply(object, signal);
   op.namespaceIsNew = found === undefined;
+  await Promise.all(op.networkPolicies.map((policy) => op.seed.applier.apply(policy, signal)));
 }
 
 /**

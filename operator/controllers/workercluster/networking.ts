@@ -1,4 +1,5 @@
 import type { Problem } from '../../../providers/contract.ts';
+import { NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
@@ -88,5 +89,5 @@ export function policiesCondition(mode: Mode | undefined): Said | undefined {
   if (mode !== 'Hosted' && mode !== 'SelfManaged') return undefined;
   const message =
     'NetworkPolicies are kept and have no effect: each pod reaches all pods of the cluster. Install a network plugin that enforces them, or do not rely on them';
-  return say('NetworkPoliciesEnforced', false, 'NoEnforcement', message);
+  return say(NETWORK_POLICIES_ENFORCED, false, 'NoEnforcement', message);
 }

@@ -56,11 +56,11 @@ describe('who may enter', () => {
     const ground = await awsGround(aws, 'guarded', 62);
     await aws.create(T.cluster, 'cluster', ground.cluster);
     const { key, secret, principal } = fake.cloud.account('aws');
-    const lets = (name: string, at = new Date(), secretAccessKey = secret) => {
-      const { token } = eksToken(name, REGIONS.aws, { accessKeyID: key, secretAccessKey }, at);
+    const lets = async (name: string, at = new Date(), secretAccessKey = secret) => {
+      const { token } = await eksToken(name, REGIONS.aws, { accessKeyID: key, secretAccessKey }, at);
       return fake.cloud.isAdministrator(fake.cloud.resource(T.cluster, 'guarded'), token);
     };
-    expect(lets('guarded')).toBe(false);
+    expect(await lets('guarded')).toBe(false);
     const entry = { clusterName: 'guarded', principalArn: principal };
     await aws.create('aws:eks/accessEntry:AccessEntry', 'admin', entry);
     await aws.create('aws:eks/accessPolicyAssociation:AccessPolicyAssociation', 'admin', {
@@ -68,12 +68,12 @@ describe('who may enter', () => {
       policyArn: 'arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy',
       accessScope: { type: 'cluster' },
     });
-    expect(lets('guarded')).toBe(true);
-    expect(lets('other')).toBe(false);
-    expect(lets('guarded', new Date(Date.now() - 16 * 60_000))).toBe(false);
-    expect(lets('guarded', new Date(), 'a guess')).toBe(false);
+    expect(await lets('guarded')).toBe(true);
+    expect(await lets('other')).toBe(false);
+    expect(await lets('guarded', new Date(Date.now() - 16 * 60_000))).toBe(false);
+    expect(await lets('guarded', new Date(), 'a guess')).toBe(false);
     fake.cloud.faults.set({ revoked: [key] });
-    expect(lets('guarded')).toBe(false);
+    expect(await lets('guarded')).toBe(false);
     fake.cloud.faults.clear();
   });
 });

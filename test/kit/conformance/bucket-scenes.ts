@@ -131,10 +131,12 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
 export async function fakeBucketScene(name: keyof typeof FACES): Promise<BucketScene> {
   const face = FACES[name];
   const cloud = await fakeCloud();
-  const buckets = face.open(await cloud.web());
+  const web = await cloud.web();
+  const buckets = face.open(web);
   const stored = bucketStore(openStore(cloud.dir), face.cloud);
   return {
     buckets,
+    ...(name === 'aws' && { endpoint: web.aws('s3', face.region)! }),
     context: (bucket, number = 1) => contextFor(bucket, name, face.region, cloud.account(face.cloud, number)),
     writes: () =>
       cloud.requests().filter(({ type }) => /Put|Delete|Create|^(?:PUT|POST|PATCH|DELETE) /.test(type)).length,

@@ -8,6 +8,8 @@ import type { BackupBucket, BackupBuckets, BackupContent, BackupContext } from '
 /** Where a provider makes buckets, as the conformance suite needs it. */
 export interface BucketScene {
   buckets: BackupBuckets;
+  /** Where the cloud's own client finds it. Absent: it has none here. */
+  endpoint?: string;
   /** Context of the bucket; the same account each time, unless another `number` is given. */
   context(bucket: BackupBucket, number?: number): BackupContext;
   /** How often something was asked that changes something. Absent: nobody counts it. */

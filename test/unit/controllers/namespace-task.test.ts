@@ -18,6 +18,7 @@ async function written(status: { seedName?: string } | undefined, refusal?: Erro
       applier: { apply: async ({ kind }: { kind: string }) => void writes.push(kind) },
     },
     provider: {},
+    networkPolicies: [{ kind: 'NetworkPolicy' }],
     tell: async () => {
       // As long as a write takes.
       await new Promise(setImmediate);
@@ -32,8 +33,8 @@ async function written(status: { seedName?: string } | undefined, refusal?: Erro
 }
 
 it('writes down which seed it is before anything is made in it', async () => {
-  expect(await written(undefined)).toEqual(['status', 'Namespace']);
-  expect(await written({ seedName: 'local' })).toEqual(['Namespace']);
+  expect(await written(undefined)).toEqual(['status', 'Namespace', 'NetworkPolicy']);
+  expect(await written({ seedName: 'local' })).toEqual(['Namespace', 'NetworkPolicy']);
 });
 
 it('makes nothing in a seed that could not be written down', async () => {

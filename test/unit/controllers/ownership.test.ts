@@ -92,6 +92,7 @@ function operation(of: Shoot = placed): Operation {
     deps: { garden: server, gardenApplier: applier, gardenID: 'ours', now: () => new Date('2026-11-22T00:00:00Z') },
     seed: { name: 'local', client: server, applier, namespaces: cache, secrets: cache },
     vni: 7,
+    networkPolicies: [],
     tell: async () => {},
   } as unknown as Operation;
 }

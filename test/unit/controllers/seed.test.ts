@@ -10,6 +10,8 @@ const hosted = {
   status: { seedName: 'far' },
 } as unknown as Shoot;
 
+const networkTried = { type: 'NetworkPoliciesEnforced', status: 'True', reason: 'Enforced', message: 'tried' };
+
 /** A garden with one seed, and the cluster that the seed's kubeconfig leads to. */
 function garden(shoots: Shoot[], seedStatus?: Seed['status']) {
   let uid = 'one';
@@ -41,6 +43,9 @@ function garden(shoots: Shoot[], seedStatus?: Seed['status']) {
       close: async (name: string) => void closed.push(name),
     },
     seedBuckets: { look: async () => undefined },
+    networkTrials: {
+      look: () => ({ condition: networkTried, triedAt: '2026-11-22T00:00:00Z', requeueAfterMs: 60_000 }),
+    },
     now: () => new Date('2026-11-22T00:00:00Z'),
   } as never;
   return {
@@ -88,4 +93,15 @@ it('which cluster a seed is, is written down at first contact; another one behin
   expect(condition('Ready')).toMatchObject({ status: 'False', codes: ['ERR_CONFIGURATION_PROBLEM'] });
   expect(condition('Ready')?.message).toContain('leads to another cluster (UID of kube-system two, not one)');
   expect([seed().status?.clusterIdentity, closed]).toEqual(['one', ['far']]);
+});
+
+it('a seed says whether its network enforces NetworkPolicies, also while it does not answer', async () => {
+  const { look, seed, condition, exchange } = garden([]);
+  const { requeueAfterMs } = await look();
+  expect(condition('NetworkPoliciesEnforced')).toMatchObject({ status: 'True' });
+  expect([seed().status?.networkTriedAt, requeueAfterMs]).toEqual(['2026-11-22T00:00:00Z', 60_000]);
+  exchange();
+  await expect(look()).rejects.toThrow();
+  expect(condition('Ready')?.status).toBe('False');
+  expect(condition('NetworkPoliciesEnforced')).toMatchObject({ status: 'True' });
 });

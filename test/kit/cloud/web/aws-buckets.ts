@@ -4,6 +4,8 @@ import type { Store } from '../store.ts';
 import { bucketStore, md5Of, type StoredBucket } from './bucket-store.ts';
 import { type Asked, Refused, type Said } from './server.ts';
 
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+
 const xml = (body: string): Said => ({ body, headers: { 'content-type': 'application/xml' } });
 
 /** `/bucket/key`; permissions are named as S3's. */
@@ -19,7 +21,7 @@ export function s3Action({ method, url }: Asked): string {
 export function s3(asked: Asked, { caller }: Pick<Scene, 'caller'>, region: string, store: Store): Said {
   const { method, url, headers, bytes } = asked;
   const [, name = '', ...rest] = url.pathname.split('/');
-  const key = rest.join('/');
+  const key = decodeURIComponent(rest.join('/'));
   const query = url.searchParams;
   const buckets = bucketStore(store, 'aws');
   if (createHash('sha256').update(bytes).digest('hex') !== headers['x-amz-content-sha256'])
@@ -63,13 +65,15 @@ export function s3(asked: Asked, { caller }: Pick<Scene, 'caller'>, region: stri
     }
     if (query.has('versions')) {
       const versions = bucket.objects.map(
-        (one) => `<Version><Key>${one.key}</Key><VersionId>${one.version}</VersionId></Version>`,
+        (one) => `<Version><Key>${escaped(one.key)}</Key><VersionId>${one.version}</VersionId></Version>`,
       );
       return xml(`<ListVersionsResult>${versions.join('')}</ListVersionsResult>`);
     }
     if (query.has('list-type')) {
       const { objects, next } = buckets.page(bucket, query.get('prefix') ?? '', query.get('continuation-token'));
-      const contents = objects.map((one) => `<Contents><Key>${one.key}</Key><Size>${one.size}</Size></Contents>`);
+      const contents = objects.map(
+        (one) => `<Contents><Key>${escaped(one.key)}</Key><Size>${one.size}</Size></Contents>`,
+      );
       const more = next === undefined ? '' : `<NextContinuationToken>${next}</NextContinuationToken>`;
       return xml(`<ListBucketResult>${contents.join('')}${more}</ListBucketResult>`);
     }

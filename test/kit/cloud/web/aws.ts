@@ -1,4 +1,3 @@
-import { signed } from '../../../../providers/aws/sigv4.ts';
 import { aws as model } from '../aws/model.ts';
 import type { Account, CloudResource, Properties, Scene } from '../model.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
@@ -9,6 +8,7 @@ import { RefusedBatch, route53, route53Action, saidOfBatch } from './aws-dns.ts'
 import { describeMachines, scaleGroups } from './aws-machines.ts';
 import { scaleNodeGroups, toldByEKS } from './aws-node-groups.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
+import { signed } from './signature.ts';
 
 /** What a signature says: whose key, when, where and for which service. */
 function signatureOf({ headers }: Asked) {

@@ -66,12 +66,39 @@ function federated(assertion: string, account: Account | undefined, store: Store
   return { status: 401, body: { error: 'invalid_client', error_description: description } };
 }
 
+/** What of a request for a token is not as the OAuth 2.0 client credentials flow of Entra ID has it. Texts: Entra ID's reference of errors. */
+function wrongRequest(fields: Record<string, string>): string | undefined {
+  if (fields.grant_type !== 'client_credentials')
+    return `AADSTS70003: The app requested an unsupported grant type '${fields.grant_type}'.`;
+  // Others may be asked for, too, which come with every token.
+  if (!fields.scope?.split(' ').some((scope) => scope.endsWith('/.default')))
+    return `AADSTS1002012: The provided value for scope ${fields.scope} is not valid. Client credential flows must have a scope value with /.default suffixed to the resource identifier.`;
+  const type = fields.client_assertion_type;
+  if (fields.client_assertion !== undefined && type !== 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
+    return 'AADSTS900144: The request body must contain the following parameter: client_assertion_type.';
+  return undefined;
+}
+
+/** What clients of Entra ID ask before their first token (OpenID Connect Discovery 1.0). */
+const aboutTenant = (authority: string) => ({
+  issuer: `${authority}/v2.0`,
+  authorization_endpoint: `${authority}/oauth2/v2.0/authorize`,
+  token_endpoint: `${authority}/oauth2/v2.0/token`,
+  jwks_uri: `${authority}/discovery/v2.0/keys`,
+});
+
 /** Entra ID and Azure Resource Manager, as far as Coppice asks them. */
 export const azureWeb: Web = {
   model,
   open(asked, accounts, store): Said | undefined {
-    if (!asked.url.pathname.endsWith('/oauth2/v2.0/token')) return undefined;
-    const { client_id: key, client_secret: secret, client_assertion: assertion } = fieldsOf(asked);
+    const { pathname } = asked.url;
+    const tenant = /^(.*)\/v2\.0\/\.well-known\/openid-configuration$/.exec(pathname)?.[1];
+    if (tenant !== undefined) return { body: aboutTenant(`https://login.microsoftonline.com${tenant}`) };
+    if (!pathname.endsWith('/oauth2/v2.0/token')) return undefined;
+    const fields = fieldsOf(asked);
+    const wrong = wrongRequest(fields);
+    if (wrong) return { status: 400, body: { error: 'invalid_request', error_description: wrong } };
+    const { client_id: key, client_secret: secret, client_assertion: assertion } = fields;
     const account = accounts.find((one) => one.key === key && (assertion !== undefined || one.secret === secret));
     if (assertion !== undefined) return federated(assertion, account, store);
     if (account) return tokenFor(account);

@@ -1,3 +1,4 @@
+import { createPublicKey, verify } from 'node:crypto';
 import { kindOf } from '../gcp/kinds.ts';
 import { gcp as model } from '../gcp/model.ts';
 import { type Account, type CloudResource, isMade, type Properties, type Scene } from '../model.ts';
@@ -52,13 +53,51 @@ const tokenFor = (key: string): Said => ({
   body: { token_type: 'Bearer', expires_in: 3599, access_token: `${PREFIX}${key}` },
 });
 
-/** Whose assertion it is; its signature is looked at by those who know the key. */
-function issuerOf(assertion: string | undefined): string | undefined {
-  try {
-    return JSON.parse(Buffer.from(assertion!.split('.')[1]!, 'base64url').toString()).iss;
-  } catch {
-    return undefined;
-  }
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
+const SUBJECT_TOKENS = ['urn:ietf:params:oauth:token-type:jwt', 'urn:ietf:params:oauth:token-type:id_token'];
+/** Longest life of an assertion, seconds. */
+const LONGEST = 3600;
+
+/** Google's token for an assertion that a key of the service account has signed (developers.google.com/identity/protocols/oauth2/service-account). */
+function tokenByKey({ grant_type: grant, assertion = '' }: Record<string, string>, accounts: readonly Account[]): Said {
+  const refused = (error: string, description: string): Said => ({
+    status: 400,
+    body: { error, error_description: description },
+  });
+  if (grant !== JWT_BEARER) return refused('unsupported_grant_type', `Invalid grant_type: ${grant}`);
+  const [header = '', claims = '', signature = ''] = assertion.split('.');
+  const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>;
+  const { iss, aud, scope, iat, exp } = read(claims) as Record<string, string> & { iat: number; exp: number };
+  const account = accounts.find(({ principal }) => principal === iss);
+  const isSigned =
+    account !== undefined &&
+    read(header).alg === 'RS256' &&
+    verify(
+      'RSA-SHA256',
+      Buffer.from(`${header}.${claims}`),
+      createPublicKey(account.secret),
+      Buffer.from(signature, 'base64url'),
+    );
+  if (!isSigned) return refused('invalid_grant', 'Invalid JWT Signature.');
+  const now = Date.now() / 1000;
+  if (iat > now || exp < now || exp - iat > LONGEST)
+    return refused(
+      'invalid_grant',
+      'Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe.',
+    );
+  if (aud !== 'https://oauth2.googleapis.com/token')
+    return refused('invalid_grant', 'Invalid JWT: Failed audience check.');
+  if (!scope) return refused('invalid_scope', 'Empty or missing scope not allowed.');
+  return tokenFor(account.key);
+}
+
+/** A request for an exchange: as a form (RFC 8693) or as JSON (REST reference of sts v1 `token`). */
+function exchangeOf(asked: Asked): Record<string, string> {
+  if (String(asked.headers['content-type']).startsWith('application/json')) return JSON.parse(asked.body);
+  const camel = (name: string) => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(fieldsOf(asked)).map(([name, value]) => [camel(name), value]));
 }
 
 /** A federated token says whose token it was given for: which service account takes it, IAM says later. */
@@ -80,6 +119,9 @@ function federatedToken(asked: Record<string, string>, accounts: readonly Accoun
       'invalid_request',
       'Invalid value for "audience". This value should be the full resource name of the Identity Provider.',
     );
+  if (asked.grantType !== TOKEN_EXCHANGE) return refused('unsupported_grant_type', 'Invalid grant type.');
+  if (asked.requestedTokenType !== ACCESS_TOKEN || !SUBJECT_TOKENS.includes(asked.subjectTokenType ?? ''))
+    return refused('invalid_request', 'Invalid value for "requested_token_type" or "subject_token_type".');
   const token = asked.subjectToken ?? '';
   const judged = accounts.map((account) => judgeToken(store, account, token));
   const { distrust, claims } = judged.find((one) => one.distrust === undefined || one.distrust === 'subject') ??
@@ -117,14 +159,11 @@ export const googleWeb: Web = {
   model,
   open(asked, accounts, store): Said | undefined {
     const { pathname } = asked.url;
-    if (pathname === '/v1/token') return federatedToken(JSON.parse(asked.body), accounts, store);
+    if (pathname === '/v1/token') return federatedToken(exchangeOf(asked), accounts, store);
     const email = /^\/v1\/projects\/-\/serviceAccounts\/([^/:]+):generateAccessToken$/.exec(pathname)?.[1];
     if (email !== undefined) return impersonated(asked, decodeURIComponent(email), accounts, store);
     if (pathname !== '/token') return undefined;
-    const issuer = issuerOf(fieldsOf(asked).assertion);
-    const account = accounts.find(({ principal }) => principal === issuer);
-    if (account) return tokenFor(account.key);
-    return { status: 400, body: { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' } };
+    return tokenByKey(fieldsOf(asked), accounts);
   },
   caller: ({ headers }, accounts) => accounts.find(({ key }) => headers.authorization === `Bearer ${PREFIX}${key}`),
   about: ({ method, url }) => ({

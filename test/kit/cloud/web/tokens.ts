@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { presigned } from '../../../../providers/aws/sigv4.ts';
 import type { Account, CloudName } from '../model.ts';
 import { azureWeb } from './azure.ts';
 import { googleWeb } from './google.ts';
+import { presigned } from './signature.ts';
 
 /** From when it was signed a token of EKS is good for so long (kubernetes-sigs/aws-iam-authenticator, pkg/token/token.go). */
 const LIFE_MS = 15 * 60_000;
@@ -48,7 +48,14 @@ function isEksToken(token: string, cluster: string, account: Account, now: numbe
     { accessKeyID: account.key, secretAccessKey: account.secret },
     { service: 'sts', region, now: signedAt, expiresSeconds: Number(url.searchParams.get('X-Amz-Expires')) },
   );
-  return isEqual(again, text);
+  return isEqual(inOrder(again), inOrder(text));
+}
+
+/** Parameters may come in any order: it is not what is signed. */
+function inOrder(text: string): string {
+  const url = new URL(text);
+  url.searchParams.sort();
+  return url.href;
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

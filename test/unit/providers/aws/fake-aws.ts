@@ -2,8 +2,9 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'no
 import type { AddressInfo } from 'node:net';
 import { silent } from '../../../../operator/kube/log.ts';
 import type { Connection } from '../../../../providers/aws/api.ts';
-import { type AccessKey, signed } from '../../../../providers/aws/sigv4.ts';
+import type { AccessKey } from '../../../../providers/aws/sigv4.ts';
 import type { CloudContext } from '../../../../providers/cloud.ts';
+import { signed } from '../../../kit/cloud/web/signature.ts';
 import { owner } from './fixtures.ts';
 
 /** A request as it came in. */

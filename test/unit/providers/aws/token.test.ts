@@ -29,20 +29,20 @@ describe('an identity token', () => {
 });
 
 describe('EKS token', () => {
-  it('is a presigned question who asks, bound to one cluster, good for 14 minutes', () => {
-    const { token, expiresAt } = eksToken('one', 'eu-central-1', key, now);
+  it('is a presigned question who asks, bound to one cluster, good for 14 minutes', async () => {
+    const { token, expiresAt } = await eksToken('one', 'eu-central-1', key, now);
     expect(token).toMatch(/^k8s-aws-v1\.[A-Za-z0-9_-]+$/);
     expect(expiresAt).toBe('2015-08-30T12:50:00.000Z');
     const url = urlOf(token);
     expect(url.host).toBe('sts.eu-central-1.amazonaws.com');
     expect(url.searchParams.get('Action')).toBe('GetCallerIdentity');
     expect(url.searchParams.get('X-Amz-SignedHeaders')).toBe('host;x-k8s-aws-id');
-    const other = urlOf(eksToken('two', 'eu-central-1', key, now).token);
+    const other = urlOf((await eksToken('two', 'eu-central-1', key, now)).token);
     expect(other.searchParams.get('X-Amz-Signature')).not.toBe(url.searchParams.get('X-Amz-Signature'));
   });
 
-  it('asks the STS of its partition', () => {
-    expect(urlOf(eksToken('one', 'cn-north-1', key, now).token).host).toBe('sts.cn-north-1.amazonaws.com.cn');
+  it('asks the STS of its partition', async () => {
+    expect(urlOf((await eksToken('one', 'cn-north-1', key, now)).token).host).toBe('sts.cn-north-1.amazonaws.com.cn');
   });
 
   it.each([
@@ -52,18 +52,18 @@ describe('EKS token', () => {
     ['us-isof-south-1', 'sts.us-isof-south-1.csp.hci.ic.gov'],
     ['eusc-de-east-1', 'sts.eusc-de-east-1.amazonaws.eu'],
     ['us-gov-west-1', 'sts.us-gov-west-1.amazonaws.com'],
-  ])('asks the STS of %s at %s', (region, host) => {
-    expect(urlOf(eksToken('one', region, key, now).token).host).toBe(host);
+  ])('asks the STS of %s at %s', async (region, host) => {
+    expect(urlOf((await eksToken('one', region, key, now)).token).host).toBe(host);
   });
 
-  it.each(FORGED)('is made for no host that %j would make', (region) => {
-    expect(() => eksToken('one', region, key, now)).toThrow("part of a host's name");
+  it.each(FORGED)('is made for no host that %j would make', async (region) => {
+    await expect(eksToken('one', region, key, now)).rejects.toThrow("part of a host's name");
   });
 
-  it('comes in a kubeconfig that needs no command line tool', () => {
+  it('comes in a kubeconfig that needs no command line tool', async () => {
     const cluster = { name: 'one', endpoint: 'https://one.eks.example', certificateAuthority: 'CA\n', version: '1.36' };
-    const { kubeconfig, expiresAt } = eksKubeconfig(cluster, 'eu-central-1', key, now);
-    const { token } = eksToken('one', 'eu-central-1', key, now);
+    const { kubeconfig, expiresAt } = await eksKubeconfig(cluster, 'eu-central-1', key, now);
+    const { token } = await eksToken('one', 'eu-central-1', key, now);
     expect(expiresAt).toBe('2015-08-30T12:50:00.000Z');
     expect(load(kubeconfig)).toMatchObject({
       clusters: [{ cluster: { server: 'https://one.eks.example', 'certificate-authority-data': 'Q0EK' } }],

@@ -1,0 +1,115 @@
+import { findCondition, NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
+import type { Seed } from '../../api/seed.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Log } from '../../kube/log.ts';
+import { type Said, say } from '../conditions.ts';
+import { type TrialResult, tryNetworkPolicies } from './network-trial.ts';
+
+/** The first clusters of a new seed go before. */
+const FIRST_MS = 30_000;
+/** A network is exchanged seldom, and a trial costs two pods. */
+const RENEW_MS = 24 * 3600_000;
+/** One that could not be tried. */
+const AGAIN_MS = 3600_000;
+
+/** What is known of a seed's network, and when to look again. */
+export interface NetworkLook {
+  readonly condition: Said;
+  /** RFC 3339: when that was tried. */
+  readonly triedAt?: string;
+  readonly requeueAfterMs: number;
+}
+
+interface Options {
+  readonly gardenID: string;
+  readonly log: Log;
+  readonly now: () => Date;
+  /** Is told of a seed about which there is news. */
+  readonly news: (seed: string) => void;
+  readonly attempt?: typeof tryNetworkPolicies;
+}
+
+/** Whether networks of seeds enforce NetworkPolicies, found out by trying: a while after first contact, then once a day. */
+export class NetworkTrials {
+  readonly #options: Options;
+  readonly #seen = new Map<string, { since: number; isTrying: boolean; news?: { result: TrialResult; at: string } }>();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Says what is known, and begins a trial where one is due. It is not waited for. */
+  look(seed: Seed, client: KubeClient, signal: AbortSignal): NetworkLook {
+    const now = +this.#options.now();
+    const { name, uid } = seed.metadata;
+    const key = `${name}/${uid}`;
+    const seen = this.#seen.get(key) ?? { since: now, isTrying: false };
+    this.#seen.set(key, seen);
+    const triedAt = seen.news?.at ?? seed.status?.networkTriedAt;
+    const before = findCondition(seed.status?.conditions, NETWORK_POLICIES_ENFORCED);
+    const condition = seen.news ? conditionOf(seen.news.result) : (before ?? NOT_TRIED);
+    const dueAt = dueTime(triedAt, condition, seen.since);
+    if (now >= dueAt && !seen.isTrying) {
+      seen.isTrying = true;
+      void this.#try(name, key, client, signal);
+    }
+    return {
+      condition,
+      ...(triedAt && { triedAt }),
+      requeueAfterMs: seen.isTrying ? RENEW_MS : Math.max(1_000, dueAt - now),
+    };
+  }
+
+  async #try(name: string, key: string, client: KubeClient, signal: AbortSignal): Promise<void> {
+    const { attempt = tryNetworkPolicies, gardenID, now, news, log } = this.#options;
+    const seen = this.#seen.get(key)!;
+    try {
+      const result = await attempt({ client, gardenID, signal });
+      seen.news = { result, at: now().toISOString() };
+      log.info({ seed: name, ...result }, 'it was tried whether the network of a seed enforces NetworkPolicies');
+      news(name);
+    } catch {
+      // Aborted: the operator ends.
+    } finally {
+      seen.isTrying = false;
+    }
+  }
+}
+
+/** When to try, in ms. @param since when the seed was first seen here */
+export function dueTime(triedAt: string | undefined, { status }: Pick<Said, 'status'>, since: number): number {
+  if (triedAt === undefined) return since + FIRST_MS;
+  return Date.parse(triedAt) + (status === 'Unknown' ? AGAIN_MS : RENEW_MS);
+}
+
+const NOT_TRIED = say(
+  NETWORK_POLICIES_ENFORCED,
+  'Unknown',
+  'NotTried',
+  'nobody has tried yet whether the network of the seed enforces NetworkPolicies; the operator does so half a minute after it first reaches a seed',
+);
+
+/** What a trial's result is called on the Seed. Pure. */
+export function conditionOf(result: TrialResult): Said {
+  const type = NETWORK_POLICIES_ENFORCED;
+  if (result.enforced === 'Unknown')
+    return say(
+      type,
+      'Unknown',
+      'CouldNotTry',
+      `the operator could not try whether the network of the seed enforces NetworkPolicies: ${result.because}. It tries again in an hour`,
+    );
+  return result.enforced
+    ? say(
+        type,
+        true,
+        'Enforced',
+        'a pod that a NetworkPolicy kept from another one did not reach it: control planes of different clusters are apart',
+      )
+    : say(
+        type,
+        false,
+        'NotEnforced',
+        'a pod reached another one although a NetworkPolicy forbade it: pods of all clusters in this seed reach each other. Install a network plugin that enforces NetworkPolicies',
+      );
+}

@@ -1,0 +1,157 @@
+import { join } from 'node:path';
+import { errorText } from '../../api/errors.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { InTurn } from '../../kube/in-turn.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Log } from '../../kube/log.ts';
+import type { NetworkPolicy } from '../../kube/network-policy.ts';
+import { type KubeObject, NAMESPACES, NETWORKPOLICIES, PODS, type Pod } from '../../kube/resources.ts';
+import { run } from '../command.ts';
+import { POD_BRIDGE } from '../network.ts';
+import type { Ranges } from '../ranges.ts';
+import { chainsShown, ENTRY, networkPolicyChains, restoreInput } from './rules.ts';
+
+/** Changes that come together are acted on together. */
+const GATHER_MS = 20;
+/** How often it is looked whether others have put rules before ours. */
+const LOOK_MS = 30_000;
+const AGAIN_MS = 1_000;
+
+interface Place {
+  readonly ranges: Pick<Ranges, 'pods' | 'nodes'>;
+  /** The words before a command that is to run in the seed's network. */
+  readonly enter: readonly string[];
+  /** Folder of iptables and its kin. */
+  readonly programs: string;
+  readonly log: Log;
+}
+
+/** Of a pod only what rules are made from. */
+const slim = (pod: Pod): Pod =>
+  ({
+    apiVersion: pod.apiVersion,
+    kind: pod.kind,
+    metadata: {
+      name: pod.metadata.name,
+      namespace: pod.metadata.namespace,
+      uid: pod.metadata.uid,
+      resourceVersion: pod.metadata.resourceVersion,
+      labels: pod.metadata.labels,
+    },
+    spec: {
+      hostNetwork: pod.spec.hostNetwork,
+      containers: pod.spec.containers.map(({ name, ...more }) => ({
+        name,
+        ports: (more as { ports?: object[] }).ports,
+      })),
+    },
+    status: { podIP: pod.status?.podIP, phase: pod.status?.phase },
+  }) as Pod;
+
+/**
+ * Enforces NetworkPolicies among the pods of the embedded seed, by rules of iptables in its network namespace. The rules stay when this
+ * process ends. It is our own: see decision 36.
+ */
+export class NetworkPolicyEnforcer {
+  readonly #place: Place;
+  readonly #pods: Informer<Pod>;
+  readonly #namespaces: Informer<KubeObject>;
+  readonly #policies: Informer<NetworkPolicy>;
+  readonly #inTurn = new InTurn();
+  /** What the kernel has; undefined: not known. */
+  #held: ReadonlyMap<string, readonly string[] | undefined> | undefined;
+  #gathering: NodeJS.Timeout | undefined;
+  #looking: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  #problem = '';
+
+  constructor(client: KubeClient, place: Place) {
+    this.#place = place;
+    const { log } = place;
+    this.#pods = new Informer(client, PODS, { log, transform: slim });
+    this.#namespaces = new Informer(client, NAMESPACES, { log });
+    this.#policies = new Informer(client, NETWORKPOLICIES, { log });
+    for (const informer of this.#informers) informer.onAnyChange(() => this.#soon(GATHER_MS));
+  }
+
+  get #informers(): Informer<any>[] {
+    return [this.#pods, this.#namespaces, this.#policies];
+  }
+
+  start(): void {
+    for (const informer of this.#informers) informer.start();
+    this.#looking = setInterval(() => void this.#inTurn.run(() => this.#guarded(() => this.#lead())), LOOK_MS).unref();
+  }
+
+  async stop(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#gathering);
+    clearInterval(this.#looking);
+    await Promise.all(this.#informers.map((informer) => informer.stop()));
+    await this.#inTurn.run(async () => {});
+  }
+
+  #soon(afterMs: number): void {
+    if (this.#isClosed || this.#gathering) return;
+    this.#gathering = setTimeout(() => {
+      this.#gathering = undefined;
+      void this.#inTurn.run(() => this.#guarded(() => this.#hold()));
+    }, afterMs).unref();
+  }
+
+  async #guarded(work: () => Promise<void>): Promise<void> {
+    if (this.#isClosed) return;
+    try {
+      await work();
+      this.#problem = '';
+    } catch (error) {
+      if (this.#isClosed) return;
+      this.#held = undefined;
+      const problem = errorText(error);
+      if (problem !== this.#problem)
+        this.#place.log.warn({ problem }, 'NetworkPolicies cannot be enforced, tried again');
+      this.#problem = problem;
+      this.#soon(AGAIN_MS);
+    }
+  }
+
+  /** Makes the kernel's rules what the API server's objects ask for. */
+  async #hold(): Promise<void> {
+    // Half of what there is would let through what policies refuse, or refuse what they let through.
+    if (!this.#informers.every(({ synced }) => synced)) return;
+    const isFirst = this.#held === undefined;
+    this.#held ??= new Map(chainsShown(await this.#iptables('-S')).map((name) => [name, undefined]));
+    const wanted = networkPolicyChains(
+      { pods: this.#pods.list(), namespaces: this.#namespaces.list(), policies: this.#policies.list() },
+      this.#place.ranges,
+    );
+    const input = restoreInput(this.#held, wanted);
+    if (input !== undefined) await this.#run('iptables-restore', ['-w', '--noflush'], input);
+    this.#held = wanted;
+    if (isFirst) await this.#lead();
+  }
+
+  /** Has packets come to our chains before any other rule: the last to ask is not the one who lets pass. */
+  async #lead(): Promise<void> {
+    if (this.#held === undefined) return;
+    // What a pod sends to its node itself goes by INPUT.
+    for (const [chain, ...words] of [['FORWARD'], ['INPUT', '-i', POD_BRIDGE]] as const) {
+      const rule = [...words, '-j', ENTRY].join(' ');
+      const rules = (await this.#iptables('-S', chain)).split('\n').filter((line) => line.startsWith('-A'));
+      if (rules[0] === `-A ${chain} ${rule}`) continue;
+      if (rules.includes(`-A ${chain} ${rule}`)) await this.#iptables('-D', chain, ...words, '-j', ENTRY);
+      await this.#iptables('-I', chain, ...words, '-j', ENTRY);
+    }
+    // The seed's network is IPv4, and every interface has an address of IPv6 by itself, at which policies would be passed by.
+    await this.#run('ip6tables', ['-w', '-P', 'FORWARD', 'DROP']);
+  }
+
+  #iptables(...words: string[]): Promise<string> {
+    return this.#run('iptables', ['-w', ...words]);
+  }
+
+  #run(program: string, words: string[], input = ''): Promise<string> {
+    const { enter, programs } = this.#place;
+    return run([...enter, join(programs, program), ...words], { input });
+  }
+}

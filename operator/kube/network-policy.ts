@@ -1,0 +1,36 @@
+import type { KubeObject } from './resources.ts';
+import type { LabelSelector } from './selector.ts';
+
+export interface NetworkPolicyPort {
+  /** Default TCP. */
+  protocol?: string;
+  /** Absent: every port. A name is that of a port of the pod that is called. */
+  port?: number | string;
+  endPort?: number;
+}
+
+export interface NetworkPolicyPeer {
+  podSelector?: LabelSelector;
+  namespaceSelector?: LabelSelector;
+  ipBlock?: { cidr: string; except?: string[] };
+}
+
+export interface IngressRule {
+  from?: NetworkPolicyPeer[];
+  ports?: NetworkPolicyPort[];
+}
+
+export interface EgressRule {
+  to?: NetworkPolicyPeer[];
+  ports?: NetworkPolicyPort[];
+}
+
+/** networking.k8s.io/v1 */
+export interface NetworkPolicy extends KubeObject {
+  spec: {
+    podSelector?: LabelSelector;
+    policyTypes?: ('Ingress' | 'Egress')[];
+    ingress?: IngressRule[];
+    egress?: EgressRule[];
+  };
+}

@@ -1,0 +1,144 @@
+import { LABELS, ROLES } from '../api/group.ts';
+import { COMPONENTS } from '../api/names.ts';
+import type { SeedSpec } from '../api/seed.ts';
+import type { IngressRule, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from '../kube/network-policy.ts';
+import type { LabelSelector } from '../kube/selector.ts';
+import {
+  API_SERVER_PORT,
+  type ControlPlane,
+  controlPlaneLabels,
+  ETCD_CLIENT_PORT,
+  ETCD_PEER_PORT,
+  KONNECTIVITY_PORT,
+} from './values.ts';
+
+/** What is around a control plane in its seed. */
+export interface Surroundings {
+  readonly networks: Pick<SeedSpec['networks'], 'pods' | 'services' | 'nodes'>;
+  /** URL of the registry mirror that machines ask. */
+  readonly imageMirror?: string;
+  /** The shoot's VXLAN network identifier. */
+  readonly vni: number;
+  /** Whether the shoot's machines are pods of the seed. */
+  readonly hasMachines: boolean;
+}
+
+/** Names of the policies in a shoot's namespace. */
+export const POLICIES = { controlPlane: 'control-plane', machines: 'machines' } as const;
+
+const MACHINE_ROLES = [ROLES.machine, ROLES.controlPlaneMachine];
+/** Machines and API servers of a local cluster send frames of the cluster's network to each other. */
+const VXLAN_PORT = 4789;
+/** Clouds tell a machine's secrets to whoever asks from it; multicast groups are those of other clusters. */
+const NOT_THE_WORLD = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.0/24', '224.0.0.0/4'];
+const DNS_PORT = 53;
+
+const app = (...names: string[]): LabelSelector => ({
+  matchExpressions: [{ key: 'app', operator: 'In', values: names }],
+});
+const machines: LabelSelector = { matchExpressions: [{ key: LABELS.role, operator: 'In', values: MACHINE_ROLES }] };
+const others: LabelSelector = { matchExpressions: [{ key: LABELS.role, operator: 'NotIn', values: MACHINE_ROLES }] };
+const sameNamespace: NetworkPolicyPeer = { podSelector: {} };
+const tcp = (...ports: number[]): NetworkPolicyPort[] => ports.map((port) => ({ protocol: 'TCP', port }));
+const udp = (port: number): NetworkPolicyPort => ({ protocol: 'UDP', port });
+
+/** The operator, as a process of a node or as a pod of the chart in a namespace that is no shoot's. */
+const operator = ({ networks }: Surroundings): NetworkPolicyPeer[] => [
+  {
+    namespaceSelector: { matchExpressions: [{ key: LABELS.shoot, operator: 'DoesNotExist' }] },
+    podSelector: { matchLabels: { 'app.kubernetes.io/name': 'coppice' } },
+  },
+  ...(networks.nodes ? [{ ipBlock: { cidr: networks.nodes } }] : []),
+];
+
+/**
+ * Who may connect to whom in a shoot's namespace: what these policies do not name is refused. One for all pods but machines, and one for
+ * machines where they are pods of the seed. Pure.
+ */
+export function networkPolicies(
+  values: Pick<ControlPlane, 'namespace' | 'shoot' | 'machinesOutside'>,
+  around: Surroundings,
+): NetworkPolicy[] {
+  return around.hasMachines
+    ? [controlPlanePolicy(values, around), machinesPolicy(values, around)]
+    : [controlPlanePolicy(values, around)];
+}
+
+type Values = Parameters<typeof networkPolicies>[0];
+
+function controlPlanePolicy(values: Values, around: Surroundings): NetworkPolicy {
+  return policy(values, POLICIES.controlPlane, {
+    // New pods of another kind are in here without being named.
+    podSelector: others,
+    policyTypes: ['Ingress', 'Egress'],
+    ingress: [
+      // Ports divide the components: nobody but an API server listens here, and its clients prove who they are.
+      { ports: tcp(API_SERVER_PORT, ...(values.machinesOutside ? [KONNECTIVITY_PORT] : [])) },
+      {
+        from: [{ podSelector: app(COMPONENTS.apiServer, COMPONENTS.etcd) }, ...operator(around)],
+        ports: tcp(ETCD_CLIENT_PORT),
+      },
+      { from: [{ podSelector: app(COMPONENTS.etcd) }], ports: tcp(ETCD_PEER_PORT) },
+      ...(around.hasMachines ? [{ from: [{ podSelector: machines }], ports: [udp(VXLAN_PORT)] }] : []),
+    ],
+    egress: [{ to: [sameNamespace] }, ...clusterNetwork(around)],
+  });
+}
+
+function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
+  const { networks, imageMirror } = around;
+  const mirrorPort = imageMirror ? Number(new URL(imageMirror).port) || 80 : undefined;
+  const runsControlPlane: IngressRule[] = [
+    // Of a machine that runs the control plane.
+    { ports: tcp(API_SERVER_PORT) },
+    { from: operator(around), ports: tcp(ETCD_CLIENT_PORT) },
+  ];
+  return policy(values, POLICIES.machines, {
+    podSelector: machines,
+    policyTypes: ['Ingress', 'Egress'],
+    ingress: [{ from: [sameNamespace] }, ...runsControlPlane],
+    egress: [
+      { to: [sameNamespace] },
+      ...clusterNetwork(around),
+      // What pods of the cluster reach outside of the seed, and nothing in it.
+      {
+        to: [
+          {
+            ipBlock: {
+              cidr: '0.0.0.0/0',
+              except: [networks.pods, networks.services, ...(networks.nodes ? [networks.nodes] : []), ...NOT_THE_WORLD],
+            },
+          },
+        ],
+      },
+      // API servers of other clusters, as from anywhere: their own policies say who else may be called there.
+      { to: [{ ipBlock: { cidr: networks.pods } }], ports: tcp(API_SERVER_PORT) },
+      ...(networks.nodes
+        ? [
+            {
+              to: [{ ipBlock: { cidr: networks.nodes } }],
+              ports: [udp(DNS_PORT), ...tcp(DNS_PORT, ...(mirrorPort ? [mirrorPort] : []))],
+            },
+          ]
+        : []),
+    ],
+  });
+}
+
+/** Machines find each other by a multicast group, which is of this cluster alone. */
+const clusterNetwork = ({ hasMachines, vni }: Surroundings): NonNullable<NetworkPolicy['spec']['egress']> =>
+  hasMachines
+    ? [
+        {
+          to: [{ ipBlock: { cidr: `239.${vni >> 16}.${(vni >> 8) & 255}.${vni & 255}/32` } }],
+          ports: [udp(VXLAN_PORT)],
+        },
+      ]
+    : [];
+
+const policy = (values: Values, name: string, spec: NetworkPolicy['spec']): NetworkPolicy => ({
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name, namespace: values.namespace, labels: controlPlaneLabels(values) },
+  spec,
+});

@@ -1,0 +1,75 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { TrialResult } from '../../../operator/controllers/seed/network-trial.ts';
+import { NetworkTrials } from '../../../operator/controllers/seed/network-trials.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** A seed, as it is looked at; what is found out stands in its status from then on. */
+function seedWith(results: TrialResult[]) {
+  let now = Date.parse('2026-11-22T00:00:00Z');
+  let tried = 0;
+  const news: string[] = [];
+  let seed = { metadata: { name: 'far', uid: 'u' }, spec: {}, status: {} } as unknown as Seed;
+  const trials = () =>
+    new NetworkTrials({
+      gardenID: 'ours',
+      log: { info: () => {} } as never,
+      now: () => new Date(now),
+      news: (name) => news.push(name),
+      attempt: async () => results[tried++]!,
+    });
+  let operator = trials();
+  const look = async (afterMs = 0) => {
+    now += afterMs;
+    const found = operator.look(seed, {} as KubeClient, new AbortController().signal);
+    const condition = { ...found.condition, lastTransitionTime: '' };
+    seed = { ...seed, status: { ...seed.status, conditions: [condition], networkTriedAt: found.triedAt } } as Seed;
+    await setImmediate();
+    return found;
+  };
+  return { look, news, tried: () => tried, startAnew: () => (operator = trials()) };
+}
+
+it('says nothing of a network before it was tried, and tries half a minute after it was first seen', async () => {
+  const { look, news, tried } = seedWith([{ enforced: true }]);
+  const first = await look();
+  expect([first.condition.status, first.condition.reason, first.requeueAfterMs]).toEqual([
+    'Unknown',
+    'NotTried',
+    30_000,
+  ]);
+  await look(20_000);
+  expect(tried()).toBe(0);
+  await look(10_000);
+  expect([tried(), news]).toEqual([1, ['far']]);
+  expect((await look()).condition).toMatchObject({ status: 'True', reason: 'Enforced' });
+});
+
+it('tries again once a day, whichever operator it is by then', async () => {
+  const { look, tried, startAnew } = seedWith([{ enforced: true }, { enforced: false }]);
+  await look();
+  await look(MINUTE);
+  await look(HOUR);
+  startAnew();
+  await look(HOUR);
+  const before = await look(MINUTE);
+  expect([tried(), before.condition.status]).toEqual([1, 'True']);
+  await look(23 * HOUR);
+  const after = await look();
+  expect([tried(), after.condition.status, after.condition.reason]).toEqual([2, 'False', 'NotEnforced']);
+});
+
+it('says why it could not be tried, guesses nothing, and tries again in an hour', async () => {
+  const { look, tried } = seedWith([{ enforced: 'Unknown', because: 'no image' }, { enforced: true }]);
+  await look();
+  await look(MINUTE);
+  const { condition } = await look();
+  expect(condition).toMatchObject({ status: 'Unknown', reason: 'CouldNotTry' });
+  expect(condition.message).toContain('no image');
+  await look(HOUR);
+  expect([tried(), (await look()).condition.status]).toEqual([2, 'True']);
+});
