@@ -30,7 +30,8 @@ export interface OpenBucket {
 export async function openBucket(source: BucketSource, seed: Seed, signal: AbortSignal): Promise<OpenBucket> {
   const { backup } = seed.spec;
   const { name, uid = '' } = seed.metadata;
-  if (!backup) throw configurationProblem(`Seed ${name} has no spec.backup`, 'Say there where backups go.');
+  if (!backup)
+    throw configurationProblem(`Seed ${name} has no spec.backup`, 'Set it, to say where backups are stored.');
   const profile = profileFor(await source.profiles(), backup.provider);
   const provider = profile && source.provider(profile, backup.credentialsRef !== undefined);
   if (!profile || !provider)

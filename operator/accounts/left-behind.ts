@@ -23,7 +23,7 @@ export const leftBehind = (
   left: readonly Orphan[] | string,
 ): string =>
   typeof left === 'string'
-    ? `${what}: what is left in account ${account} bears tag ${OWNER_TAG}=${uid}, but cannot be shown here: ${left}`
+    ? `${what}: what is left in account ${account} has tag ${OWNER_TAG}=${uid}, but cannot be shown here: ${left}`
     : // What to do comes first: an Event has room for a few ids only.
       `${what}: ${left.length} resources are left in account ${account}; "coppice sweep" lists them, "coppice sweep --yes" removes them: ${named(left)}`;
 

@@ -39,7 +39,7 @@ export async function stateBackend(
 async function ownDirectory(directory: string | undefined, profile: CloudProfile): Promise<string> {
   if (directory === undefined) {
     throw configurationProblem(
-      `CloudProfile ${profile.metadata.name} names no stateBackend, and this operator has no directory that outlives it`,
+      `CloudProfile ${profile.metadata.name} names no stateBackend, and this operator has no persistent directory`,
       'Set spec.stateBackend.url of the profile, for example to s3://bucket, or give the operator a volume and COPPICE_DATA.',
     );
   }

@@ -33,6 +33,6 @@ export const actedOnRecord = (acted: ActedFields): ActedFields => ({ ...acted, d
 /** Whether a condition tells that the operator which wrote it kept the field of this path and did not act on it. */
 export function saysKept(conditions: readonly Condition[] | undefined, type: string, path: string): boolean {
   const { message = '' } = findCondition(conditions, type) ?? {};
-  const kept = /kept but not acted on yet: (.*)$/.exec(message)?.[1]?.split(', ') ?? [];
+  const kept = /these fields are stored without effect yet: (.*)$/.exec(message)?.[1]?.split(', ') ?? [];
   return kept.some((one) => path === one || path.startsWith(`${one}.`));
 }

@@ -122,7 +122,7 @@ export const ANNOTATIONS = {
   approveLeave: `${GROUP}/approve-leave`,
   /** `"true"` on a Membership that leaves: when its time is over the cluster is withdrawn whatever still runs on it. */
   forceLeave: `${GROUP}/force-leave`,
-  /** On an attached WorkerCluster: the UID of kube-system of the cluster that its kubeconfig leads to now, which it may become. */
+  /** On an attached WorkerCluster: the UID of kube-system of the cluster that its kubeconfig points to now, which it may become. */
   approveCluster: `${GROUP}/approve-cluster`,
   /** `"true"` on an attached WorkerCluster: whoever made the cluster takes it down, with all that is in it. */
   destroyed: `${GROUP}/destroyed`,

@@ -285,7 +285,7 @@ export const workerClusterStatus = z
     endpoint: text(2048, 'URL of the API server.').optional(),
     clusterIdentity: text(
       256,
-      'Of an attached cluster: UID of its namespace kube-system, as it was first seen. A kubeconfig that leads to another cluster is not used before somebody approves it.',
+      'Of an attached cluster: UID of its namespace kube-system, as it was first seen. A kubeconfig that points to another cluster is not used before somebody approves it.',
     ).optional(),
     shootRef: z
       .object({

@@ -28,7 +28,7 @@ export interface PoolWish {
   readonly count: number;
 }
 
-/** What there is to be had now. */
+/** What there is to be bought now. */
 export interface Market {
   /** Whether the part of this name could not be filled when it was tried last. */
   isShort(part: string): boolean;

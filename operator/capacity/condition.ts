@@ -57,7 +57,7 @@ export function capacityCondition(
   if (lacking.length > 0) {
     const what = lacking.map(({ pool, lacking: nodes }) => `pool ${pool} lacks ${nodes} nodes`).join(', ');
     const other = 'Allow more in machineTypes, zones or fallback, or wait';
-    return said('False', 'Depleted', `Nothing that the cluster may have is left: ${what}. ${other}`);
+    return said('False', 'Depleted', `Nothing is left that the cluster may use: ${what}. ${other}`);
   }
   if (instead.length > 0) return said('True', 'Alternative', `Asked for instead: ${instead.join(', ')}`);
   const isHere = ({ profile, region }: Try) => profile === place.profile && region === place.region;

@@ -68,7 +68,7 @@ export async function kubeconfigMayBeWritten(
   const live = known ?? (await garden.getOrUndefined<Secret>(SECRETS, name, owner.namespace, { signal }));
   if (!live || isKubeconfigOf(live, owner) || isEarlier(live, owner)) return;
   throw notYetConfigured(
-    `Secret ${owner.namespace}/${name} was not made for this cluster, whose kubeconfig is to be there`,
+    `Secret ${owner.namespace}/${name} was not made for this cluster, whose kubeconfig belongs there`,
     'Delete the Secret or give it another name; or give the cluster another name.',
   );
 }

@@ -141,7 +141,7 @@ export function refuseOther({ metadata, status }: Seed, identity: string): void 
   const pinned = status?.clusterIdentity;
   if (pinned === undefined || pinned === identity) return;
   throw configurationProblem(
-    `the kubeconfig of Seed ${metadata.name} leads to another cluster (UID of kube-system ${identity}, not ${pinned}): nothing is made or deleted there`,
+    `the kubeconfig of Seed ${metadata.name} points to another cluster (UID of kube-system ${identity}, not ${pinned}): nothing is made or deleted there`,
     'Put back a kubeconfig of the right cluster; for another cluster, make another Seed.',
   );
 }

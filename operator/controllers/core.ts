@@ -70,7 +70,7 @@ export interface Core extends Required<Omit<CoreOptions, 'dialPod'>> {
   /** See gardenIdentity. */
   readonly gardenID: string;
   /** Writes an Event about an object. */
-  readonly record: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+  readonly recordEvent: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
 
   /** With index BY_NAMESPACE, as have shoots and quotas. */
   readonly clusters: Informer<WorkerCluster>;
@@ -154,7 +154,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     attachable,
     clusterAPI,
     gardenID: await gardenIdentity(garden, signal),
-    record: (object, type, reason, message) => recorder.record(object, type, reason, message),
+    recordEvent: (object, type, reason, message) => recorder.record(object, type, reason, message),
     clusters,
     shoots,
     seeds,

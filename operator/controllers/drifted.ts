@@ -8,7 +8,7 @@ const SHOWN = 10;
 
 /** Condition Drifted of what others were found to have changed. @param toMend what to do about it, a sentence. Pure. */
 export function drifted(changes: readonly Change[], toMend: string): ReturnType<typeof say> {
-  if (changes.length === 0) return say(DRIFTED, false, 'AsApplied', 'the cloud is as it was made');
+  if (changes.length === 0) return say(DRIFTED, false, 'AsApplied', 'nobody else has changed it in the cloud');
   const named = changes
     .slice(0, SHOWN)
     .map(({ operation, resource, properties }) =>

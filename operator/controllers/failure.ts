@@ -43,7 +43,7 @@ export async function tellFailure<T extends KubeObject>(
   const before: readonly Condition[] = newest?.status?.conditions ?? [];
   const text = errorText(error);
   if (before.some(({ message }) => withoutNumbers(message ?? '').includes(withoutNumbers(text)))) return;
-  const message = `the operator could not work on this ${object.kind}: ${text}. It tries again by itself`;
+  const message = `the operator failed to reconcile this ${object.kind}: ${text}. It tries again by itself`;
   const codes = [codeOf(error)];
   const failed = say(RECONCILED, false, 'ReconcileFailed', message, codes);
   // What an earlier run saw stays said; where none ever came so far, nobody else says that it is not Ready.

@@ -8,7 +8,7 @@ import type { DepletedOffers } from '../capacity/depleted-offers.ts';
 import type { Informer } from '../kube/informer.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 
-type Record = (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+type RecordEvent = (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
 
 interface AskedPool {
   readonly name: string;
@@ -19,7 +19,7 @@ interface AskedPool {
 
 /** What was asked of a place that had no machines left for it. */
 export interface Refused {
-  readonly record: Record;
+  readonly recordEvent: RecordEvent;
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
   /** In the region of the cluster. */
@@ -33,7 +33,7 @@ export interface Refused {
  */
 export function noteShortages(
   capacity: DepletedOffers,
-  { record, cluster, profile, pools }: Refused,
+  { recordEvent, cluster, profile, pools }: Refused,
   { shortages, message }: Pick<CoppiceError, 'shortages' | 'message'>,
 ): boolean {
   const { defaults, regions } = profile.spec;
@@ -55,7 +55,12 @@ export function noteShortages(
     isNews = true;
     const where = told.zones.length > 0 ? told.zones.join(', ') : region;
     const what = `${pool.spot ? 'spot ' : ''}${pool.machineType} in ${where} is sold out`;
-    record(cluster, 'Warning', 'CapacityDepleted', `pool ${name}: ${what} (ERR_INFRA_RESOURCES_DEPLETED): ${message}`);
+    recordEvent(
+      cluster,
+      'Warning',
+      'CapacityDepleted',
+      `pool ${name}: ${what} (ERR_INFRA_RESOURCES_DEPLETED): ${message}`,
+    );
   }
   return isNews;
 }
@@ -66,7 +71,7 @@ export function shootIsShort(
     readonly clusters: Pick<Informer<WorkerCluster>, 'get'>;
     readonly profiles: Pick<Informer<CloudProfile>, 'get'>;
     readonly capacity: DepletedOffers;
-    readonly record: Record;
+    readonly recordEvent: RecordEvent;
   },
   shoot: Shoot,
   error: CoppiceError,
@@ -82,5 +87,5 @@ export function shootIsShort(
     zones,
     spot: spot.has(labels?.[LABELS.alternativeOf] ?? name),
   }));
-  noteShortages(deps.capacity, { record: deps.record, cluster, profile, pools }, error);
+  noteShortages(deps.capacity, { recordEvent: deps.recordEvent, cluster, profile, pools }, error);
 }

@@ -35,7 +35,8 @@ export function resolveVersion(asked: string | undefined, profile: CloudProfile,
 /** Why a running cluster cannot go from one version to another, or undefined when it can. */
 export function upgradeProblem(from: string, to: string): string | undefined {
   const [a, b] = [parseVersion(from), parseVersion(to)];
-  if (compareVersions(to, from) < 0) return `version ${to} is older than ${from}, which runs: there is no way back`;
+  if (compareVersions(to, from) < 0)
+    return `version ${to} is older than ${from}, which runs: Kubernetes cannot be downgraded`;
   if (a[0] !== b[0] || b[1] - a[1] > 1)
     return `version ${to} skips a minor version after ${from}: go one minor at a time`;
   return undefined;

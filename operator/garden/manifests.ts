@@ -1,11 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
 import { nthAddress } from '../api/address-range.ts';
 import { API_VERSION } from '../api/group.ts';
 import { installManifests } from '../api/install.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { isNotFound, KubeApiError } from '../kube/errors.ts';
+import { isNotFound, isTransient, KubeApiError } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
 import { podSecurityLabels } from '../kube/pod-security.ts';
 import { CRDS, type KubeObject, NODES, type Node } from '../kube/resources.ts';
@@ -68,14 +69,16 @@ export async function shippedProfiles(): Promise<KubeObject[]> {
   return texts.flatMap((text) => loadAll(text) as KubeObject[]).filter(Boolean);
 }
 
-const CRD_PATIENCE_MS = 15_000;
+const CRD_PATIENCE_MS = 60_000;
+const APPLY_PATIENCE_MS = 60_000;
+const APPLY_AGAIN_MS = 100;
 
 /** Applies CRDs, those among the objects too, rights and policies, then what is of the new kinds: profiles and the other objects. */
 export async function applyManifests(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
   const isCrd = ({ kind }: KubeObject) => kind === 'CustomResourceDefinition';
   const install = [...installManifests(), ...objects.filter(isCrd)];
   const kinds = install.filter(isCrd);
-  await Promise.all(install.map((object) => client.apply(object, { signal })));
+  await Promise.all(install.map((object) => applyPatiently(client, object, signal)));
   await whenEstablished(
     client,
     kinds.map(({ metadata }) => metadata.name),
@@ -83,7 +86,8 @@ export async function applyManifests(client: KubeClient, objects: KubeObject[], 
   );
   const profiles = await shippedProfiles();
   const isFirst = ({ kind }: KubeObject) => kind === 'Namespace';
-  await Promise.all([storageClass(), ...objects.filter(isFirst)].map((object) => client.apply(object, { signal })));
+  const first = [storageClass(), ...objects.filter(isFirst)];
+  await Promise.all(first.map((object) => applyPatiently(client, object, signal)));
   const rest = [...profiles, ...objects.filter((object) => !isFirst(object) && !isCrd(object))];
   await Promise.all(rest.map((object) => applyPatiently(client, object, signal)));
 }
@@ -108,20 +112,28 @@ async function whenEstablished(client: KubeClient, names: string[], signal?: Abo
   }
 }
 
-/** An established kind may for a moment still not be served. */
-async function applyPatiently(client: KubeClient, object: KubeObject, signal?: AbortSignal): Promise<void> {
-  const deadline = performance.now() + CRD_PATIENCE_MS;
+/**
+ * An established kind may for a moment still not be served, and the etcd of a busy machine may answer late: a garden that gives up then
+ * has to be started again by its owner. Tried for a minute.
+ */
+export async function applyPatiently(
+  client: Pick<KubeClient, 'apply'>,
+  object: KubeObject,
+  signal?: AbortSignal,
+): Promise<void> {
+  const deadline = performance.now() + APPLY_PATIENCE_MS;
   for (;;) {
     try {
       await client.apply(object, { signal });
       return;
     } catch (error) {
-      if (!isNotFound(error) || performance.now() > deadline) {
+      signal?.throwIfAborted();
+      if (!(isNotFound(error) || isTransient(error)) || performance.now() > deadline) {
         const reason = error instanceof KubeApiError ? error.message : String(error);
         throw new Error(`${object.kind} ${object.metadata.name} cannot be applied: ${reason}`, { cause: error });
       }
     }
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await delay(APPLY_AGAIN_MS, undefined, { signal });
   }
 }
 

@@ -194,7 +194,9 @@ function candidatesOf({ scenario }: Simulation, { policy, record }: BurstMind, n
     const profile = scenario.profiles.get(profileNameOf(cluster));
     const rest = record.rests[name];
     const rests =
-      rest && Date.parse(rest.until) > now ? `it rests until ${rest.until}, because of ${rest.why}` : undefined;
+      rest && Date.parse(rest.until) > now
+        ? `it is in back-off until ${rest.until}, because of ${rest.why}`
+        : undefined;
     const has = record.purchases.filter((one) => one.candidate === name).length;
     return {
       name,

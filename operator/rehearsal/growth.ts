@@ -63,7 +63,9 @@ function poolsOf(
     const price = entry?.assumedHourly === undefined ? offer.price : (offer.price ?? parseMoney(entry.assumedHourly));
     const rest = record.rests[restOf({ cluster: key, pool: name })];
     const rests =
-      rest && Date.parse(rest.until) > simulation.epoch + simulation.now ? `it rests until ${rest.until}` : undefined;
+      rest && Date.parse(rest.until) > simulation.epoch + simulation.now
+        ? `it is in back-off until ${rest.until}`
+        : undefined;
     const unpriced = entry && price === undefined ? `a node of pool ${name} has no price in ${currency}` : undefined;
     return [
       {

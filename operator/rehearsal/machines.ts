@@ -74,7 +74,7 @@ function isShort(
   refusal: Refusal,
 ) {
   const pools = [{ name, machineType, zones, spot }];
-  const told = { record: () => {}, cluster: cluster.object!, profile: cluster.profile!, pools };
+  const told = { recordEvent: () => {}, cluster: cluster.object!, profile: cluster.profile!, pools };
   const error = { shortages: [{ pool: name }], message: refusal.message };
   // The same again is no news: to plan for it would be to ask again in the same moment, for ever.
   if (noteShortages(simulation.capacity, told, error)) simulation.toPlan.add(cluster);

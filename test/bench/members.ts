@@ -117,7 +117,7 @@ export class MembersBench {
       provider: () => undefined,
       openClusters,
       now: () => new Date(),
-      record: (object, type, reason, message) => recorder.record(object, type, reason, message),
+      recordEvent: (object, type, reason, message) => recorder.record(object, type, reason, message),
     };
     const wired = wireHubs(core);
     const nodes = new Informer<Node>(member.client, NODES);

@@ -239,7 +239,7 @@ e2e('the operator as a pod, by the chart', () => {
     });
     await untilThere(blue, (found) => isTrue(found?.status?.conditions, 'InfrastructureReady'), 'to be made');
     await client.delete(WORKERCLUSTERS, blue.name, blue.namespace);
-    await untilThere(blue, (found) => !found, 'to be taken down');
+    await untilThere(blue, (found) => !found, 'to be deleted');
     expect(await leader()).toBe(pod);
 
     // All of it ran in this pod: the operator, worker, engine and plugin.

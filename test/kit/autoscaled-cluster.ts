@@ -201,7 +201,7 @@ export class AutoscaledCluster {
         decide: (decision: Parameters<DecidedSizes['decide']>[0]) => write(() => sizes.decide(decision)),
         forget: (...args: Parameters<DecidedSizes['forget']>) => sizes.forget(...args),
       },
-      record: (_: object, type: string, reason: string, message: string) =>
+      recordEvent: (_: object, type: string, reason: string, message: string) =>
         void this.events.push(`${type} ${reason}: ${message}`),
       tell: () => {},
     } as unknown as AutoscalingDependencies;

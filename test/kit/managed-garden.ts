@@ -276,14 +276,14 @@ export class ManagedOperator {
       keepsAwake: () => [],
       now: () => garden.now(),
       provider: () => this.#provider,
-      record: this.#record,
+      recordEvent: this.#record,
     } satisfies Record<
       keyof Omit<WorkerClusterDependencies, 'gardenApplier'>,
       unknown
     > as unknown as WorkerClusterDependencies;
   }
 
-  readonly #record: ManagedDependencies['record'] = (_object, type, reason, message) =>
+  readonly #record: ManagedDependencies['recordEvent'] = (_object, type, reason, message) =>
     void this.garden.events.push(`${type} ${reason}: ${message}`);
 
   #deps(): ManagedDependencies {
@@ -322,7 +322,7 @@ export class ManagedOperator {
       depleted: (wish, error) => {
         const { cluster, desired, profile = memoryProfile } = wish;
         const pools = desired?.pools ?? [];
-        noteShortages(this.capacity, { record, cluster, profile, pools }, error);
+        noteShortages(this.capacity, { recordEvent: record, cluster, profile, pools }, error);
       },
       clearRequest: (cluster) =>
         alive(() => {
@@ -333,7 +333,7 @@ export class ManagedOperator {
           });
           this.look(keyOf(cluster));
         }),
-      record,
+      recordEvent: record,
     };
   }
 }

@@ -76,7 +76,7 @@ export async function roll(scene: RollingShoot, signal = new AbortController().s
     values: { namespace: 'shoot--team--one' },
     deps: {
       now: () => scene.now(),
-      record(_: unknown, __: string, reason: string, text: string) {
+      recordEvent(_: unknown, __: string, reason: string, text: string) {
         events.push(`${reason}: ${text}`);
         scene.onEvent?.();
       },

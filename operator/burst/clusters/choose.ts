@@ -184,9 +184,10 @@ function judged(
   const { currency } = limits;
   const show = (amount: Micros) => `${formatMoney(amount > 0n ? amount : 0n)} ${currency}`;
   const known = { candidate, taken, price };
-  if (left.clusters <= 0) return { ...known, whyNot: `the policy has its ${limits.maximumClusters} clusters` };
+  if (left.clusters <= 0)
+    return { ...known, whyNot: `the policy has reached its maximum of ${limits.maximumClusters} clusters` };
   if ((left.byCandidate.get(name) ?? 0) <= 0)
-    return { ...known, whyNot: candidate.noMore ?? 'there are as many of it as it allows' };
+    return { ...known, whyNot: candidate.noMore ?? 'it has reached its own maximum' };
   if (price.most > left.hourly)
     return {
       ...known,

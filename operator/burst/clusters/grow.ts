@@ -145,7 +145,7 @@ function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGro
   const taken = totalOf(grown);
   if (taken > 0) return `nodes that may be added there take ${taken} of ${total} replicas`;
   if (entry.pools.length === 0) return 'no pool that it names can grow';
-  if (entry.left <= 0) return 'as many nodes were added as it allows';
+  if (entry.left <= 0) return 'it has added as many nodes as it allows';
   const problem = entry.pools.find((pool) => pool.problem !== undefined)?.problem;
   const open = entry.pools.filter((pool) => pool.problem === undefined && pool.more > 0);
   if (open.length === 0) return problem ?? 'its pools are at their maximum';

@@ -9,7 +9,7 @@ export interface PoolNow {
   readonly count: number;
   /** Nodes that there are. */
   readonly present: number;
-  /** No more of them are to be had now. */
+  /** No more of them are to be bought now. */
   readonly isSoldOut: boolean;
 }
 

@@ -55,7 +55,7 @@ class Planning {
         this.#say(work, 'Suspended', 'the policy is suspended: nothing is bought');
       else if (due > this.#now) {
         this.#times.push(due);
-        const wait = `it waits since ${text(since)}; it is served when it still does at ${text(due)}`;
+        const wait = `it has waited since ${text(since)}; it is served when it still does at ${text(due)}`;
         this.#say(work, 'Stabilising', wait);
       } else waits.push(work);
     }

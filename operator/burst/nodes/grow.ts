@@ -35,7 +35,7 @@ export interface GrowView {
 export const WAITS = {
   NotJudged: 'whether they fit is not known',
   Incurable: 'no new node would take them',
-  NoOffer: 'the pools that would take them have nothing to be had now',
+  NoOffer: 'the pools that would take them have nothing to be bought now',
   AtMaximum: 'the pools that would take them are at their maximum',
   OverQuota: 'a quota stands against it',
   SystemOnly: 'they serve other pods of the cluster, and there are none',

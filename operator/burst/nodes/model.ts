@@ -14,7 +14,7 @@ export interface PoolView {
   readonly decidedAt?: number;
   /** What its next node would be, and costs an hour. Absent: nothing is to be had, see `soldOut`. */
   readonly offer?: { readonly template: NodeTemplate; readonly price: number };
-  /** Why nothing is to be had now: for people. */
+  /** Why nothing is to be bought now: for people. */
   readonly soldOut?: string;
 }
 

@@ -20,7 +20,7 @@ export interface IdentityView {
 export function judgeIdentity(view: IdentityView): Refusal | undefined {
   const { seen, pinned, approved, platform, holder, annotation } = view;
   if (platform !== undefined) {
-    const message = `the kubeconfig leads to ${platform}, which only administrators attach`;
+    const message = `the kubeconfig points to ${platform}, which only administrators attach`;
     return { reason: 'PlatformCluster', message, code: 'ERR_CONFIGURATION_PROBLEM' };
   }
   if (holder) {
@@ -31,7 +31,7 @@ export function judgeIdentity(view: IdentityView): Refusal | undefined {
   if (pinned === undefined || pinned === seen || approved === seen) return undefined;
   return {
     reason: 'OtherCluster',
-    message: `the kubeconfig leads to another cluster (UID of kube-system ${seen}, not ${pinned}): nothing is done to it. Put back the kubeconfig, or annotate ${annotation}=${seen}`,
+    message: `the kubeconfig points to another cluster (UID of kube-system ${seen}, not ${pinned}): nothing is done to it. Put back the kubeconfig, or annotate ${annotation}=${seen}`,
     code: 'ERR_CONFIGURATION_PROBLEM',
   };
 }

@@ -19,7 +19,7 @@ import { type ObserveDependencies, observe, type Seen } from './observe.ts';
 /** What the autoscaler works with. */
 export interface AutoscalingDependencies extends ObserveDependencies {
   readonly sizes: Pick<DecidedSizes, 'decide' | 'forget'>;
-  readonly record: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+  readonly recordEvent: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
   /** Has the WorkerCluster of this key looked at: there is something new to say of it. */
   tell(key: string): void;
 }
@@ -135,7 +135,7 @@ export class Autoscaler {
     ]);
     for (const [name, why] of stay) {
       await quietly(endEmptying(open.client, nodes.get(name)!, signal));
-      this.#deps.record(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
+      this.#deps.recordEvent(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
     }
   }
 
@@ -162,7 +162,7 @@ export class Autoscaler {
       const node = nodes.get(name)!;
       if (Number.isNaN(emptiedSince(node))) {
         await quietly(beginEmptying(open.client, node, this.#deps.now(), signal));
-        this.#deps.record(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
+        this.#deps.recordEvent(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
       }
       const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
       if (left.length > 0)
@@ -190,7 +190,7 @@ export class Autoscaler {
       }
       memory.giveUp(name, `it could not be emptied: ${blocked}`, +this.#deps.now());
       await quietly(endEmptying(open.client, node, signal));
-      this.#deps.record(
+      this.#deps.recordEvent(
         cluster,
         'Warning',
         'NodeStays',
@@ -234,7 +234,7 @@ export class Autoscaler {
       if (count === pool.count) continue;
       const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
       const message = `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`;
-      this.#deps.record(seen.cluster, 'Normal', reason, message);
+      this.#deps.recordEvent(seen.cluster, 'Normal', reason, message);
     }
   }
 
@@ -243,7 +243,7 @@ export class Autoscaler {
     const before = this.#told.get(key);
     this.#told.set(key, condition);
     if (condition.status === 'False' && before?.message !== condition.message)
-      this.#deps.record(cluster, 'Warning', condition.reason ?? '', condition.message ?? '');
+      this.#deps.recordEvent(cluster, 'Warning', condition.reason ?? '', condition.message ?? '');
     this.#deps.tell(key);
   }
 }

@@ -23,7 +23,7 @@ export interface BackupDependencies {
   readonly registry: Pick<SeedRegistry, 'get'>;
   readonly spool: Spool;
   readonly log: Log;
-  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
   /** Something new is known of a shoot's backups: its status is to say so. */
   told(shootKey: string): void;
 }
@@ -149,7 +149,7 @@ export class BackupController {
     } catch (error) {
       signal.throwIfAborted();
       const what = `backups of the cluster stay in the bucket of seed ${seed.metadata.name}, under ${prefixOf(shoot)}`;
-      deps.record(shoot, 'Warning', 'BackupsLeft', `${what}: ${errorText(error)}`);
+      deps.recordEvent(shoot, 'Warning', 'BackupsLeft', `${what}: ${errorText(error)}`);
       deps.log.warn({ shoot: key, err: error }, what);
     }
   }

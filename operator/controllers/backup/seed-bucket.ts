@@ -95,4 +95,4 @@ export class SeedBuckets {
 }
 
 const changed = (bucket: string, differences: readonly string[]): string =>
-  `others have changed ${bucket}: ${differences.join('; ')}. Put it right, or take away its tag coppice-backup-settings: then all of it is set again within the hour`;
+  `others have changed ${bucket}: ${differences.join('; ')}. Change it back, or remove its tag coppice-backup-settings: then the operator sets all of it within the hour`;

@@ -43,7 +43,9 @@ export async function candidatesOf(
     const offer = offerFor(deps, hub, policy, candidate);
     const rest = record.rests[name];
     const rests =
-      rest && Date.parse(rest.until) > now ? `it rests until ${rest.until}, because of ${rest.why}` : undefined;
+      rest && Date.parse(rest.until) > now
+        ? `it is in back-off until ${rest.until}, because of ${rest.why}`
+        : undefined;
     const refusal =
       typeof offer === 'string'
         ? offer

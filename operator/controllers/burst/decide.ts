@@ -210,7 +210,7 @@ export function withPlan(deps: BurstDependencies, scene: DecisionScene, plan: Cl
 export function tellDecisions(deps: BurstDependencies, policy: BurstPolicy, fresh: readonly BurstDecision[]): void {
   for (const { action, source, cluster, why, dryRun } of fresh) {
     const text = [dryRun && 'dry run', cluster && `WorkerCluster ${cluster}`, source, why].filter(Boolean).join(': ');
-    deps.record(policy, TYPES[action], REASONS[action], text);
+    deps.recordEvent(policy, TYPES[action], REASONS[action], text);
     deps.metrics
       .counter('coppice_burst_decisions_total', 'Decisions of BurstPolicies by action.', ['action'])
       .inc({ action });

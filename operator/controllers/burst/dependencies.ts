@@ -46,7 +46,7 @@ export interface BurstDependencies extends ClaimantDependencies {
    */
   placedWork(hub: Hub, member: string, signal: AbortSignal): Promise<readonly PlacedWork[] | string | undefined>;
   now(): Date;
-  record: Core['record'];
+  recordEvent: Core['recordEvent'];
 }
 
 /** The records of all policies, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */

@@ -141,7 +141,7 @@ async function movableIn(
     );
   } catch (error) {
     signal.throwIfAborted();
-    return { stays: `nobody can tell what runs there: ${errorText(error)}` };
+    return { stays: `the operator cannot find out what runs there: ${errorText(error)}` };
   }
 }
 

@@ -39,7 +39,7 @@ export async function growPools(
     await deps.sizes.decide({ key: growth.cluster, uid: growth.uid, pool, size }, signal);
     const more = growth.to - pool.count;
     const message = `pool ${growth.pool} is to have ${growth.to} nodes, ${more} more: BurstPolicy ${name} has work without a place`;
-    deps.record(cluster, 'Normal', 'PoolGrows', message);
+    deps.recordEvent(cluster, 'Normal', 'PoolGrows', message);
   }
 }
 

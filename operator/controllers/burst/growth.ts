@@ -121,7 +121,9 @@ function poolsOf(
 
 function restsUntil({ rests }: BurstRecord, name: string, now: number): string | undefined {
   const rest = rests[name];
-  return rest && Date.parse(rest.until) > now ? `it rests until ${rest.until}, because ${rest.why}` : undefined;
+  return rest && Date.parse(rest.until) > now
+    ? `it is in back-off until ${rest.until}, because ${rest.why}`
+    : undefined;
 }
 
 /** What one more node costs in an hour; a sentence: why nobody knows. */

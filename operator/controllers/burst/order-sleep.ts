@@ -33,6 +33,6 @@ export async function orderSleep(
       : undefined;
     await deps.sizes.orderSleep(keyOf(cluster), uid, order, signal);
     const text = order ? `${by} puts it to sleep: ${why}` : `${by} wakes it for ${purchase.sources[0] ?? 'work'}`;
-    deps.record(cluster, 'Normal', order ? 'PutToSleep' : 'Woken', text);
+    deps.recordEvent(cluster, 'Normal', order ? 'PutToSleep' : 'Woken', text);
   }
 }

@@ -176,7 +176,7 @@ function dependenciesOf(
     metrics: new Registry(),
     claims: ({ metadata }) => !byUid.get(metadata.uid ?? '')?.spec.dryRun,
     now: () => new Date(),
-    record: () => {},
+    recordEvent: () => {},
     async demandOf({ metadata: { name }, spec, status }, stop) {
       const type = hubType(spec.type);
       if (!type?.demand) return undefined;
@@ -268,5 +268,5 @@ async function clientOf(
   // A tenant writes it: where the operator has not been by it we do not go from an administrator's machine.
   if (status?.mode !== 'Attached' || status.endpoint === client.server) return client;
   await client.close();
-  throw new Error(`its kubeconfig leads to ${client.server}, where the operator was not yet`);
+  throw new Error(`its kubeconfig points to ${client.server}, to which the operator has not connected yet`);
 }

@@ -192,12 +192,12 @@ export async function orderAwake(
     if (cluster && !wake.ended && known === 'none') {
       const why = `work of ${wake.sources[0] ?? 'its hub'} has no place`;
       await deps.sizes.orderSleep(wake.cluster, wake.uid, { asleep: false, by, why, at: wake.at }, signal);
-      deps.record(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
+      deps.recordEvent(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
     }
     if (!wake.ended) continue;
     if (cluster && isOurs) {
       await deps.sizes.orderSleep(wake.cluster, wake.uid, undefined, signal);
-      deps.record(cluster, 'Normal', 'LetSleep', `${by} lets it sleep again as its spec says`);
+      deps.recordEvent(cluster, 'Normal', 'LetSleep', `${by} lets it sleep again as its spec says`);
     }
     next = slept(next, wake, now);
   }

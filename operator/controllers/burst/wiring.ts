@@ -37,7 +37,7 @@ export type BurstCore = Pick<
   | 'sizes'
   | 'capacity'
   | 'now'
-  | 'record'
+  | 'recordEvent'
   | 'queue'
 >;
 

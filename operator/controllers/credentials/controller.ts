@@ -222,7 +222,7 @@ export function unactedQuotas({
 }: Pick<CredentialsBinding, 'quotas' | 'metadata'>): ReturnType<typeof say> | undefined {
   if (quotas.length === 0) return undefined;
   const names = quotas.map(({ name, namespace = metadata.namespace }) => `${namespace}/${name}`).join(', ');
-  const what = `kept but not acted on: quotas (${names}); a Quota limits the project whose namespace it is in`;
+  const what = `stored without effect: quotas (${names}); a Quota limits the project whose namespace it is in`;
   return say('AllFieldsActedOn', false, 'KeptOnly', what);
 }
 

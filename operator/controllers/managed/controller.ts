@@ -162,9 +162,9 @@ export class ManagedController {
       await STEPS[step]({ deps, ...on, signal, progress });
       state.failures.delete(step);
       if (visible) {
-        const description = type === 'Delete' ? 'the cluster is gone' : 'the cloud is as described';
+        const description = type === 'Delete' ? 'the cluster is gone' : 'the cloud matches the spec';
         this.#say(state, { type, state: 'Succeeded', progress: 100, description });
-        deps.record(wish.cluster, 'Normal', type === 'Create' ? 'Created' : `${type}d`, description);
+        deps.recordEvent(wish.cluster, 'Normal', type === 'Create' ? 'Created' : `${type}d`, description);
       }
     } catch (error) {
       shutdown.throwIfAborted();
@@ -192,7 +192,7 @@ export class ManagedController {
     if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') deps.depleted(wish, error);
     deps.log.warn({ cluster: key, step, err: error, retryAt: failure.retryAt }, 'step failed');
     if (before?.error.description !== description)
-      deps.record(wish.cluster, 'Warning', situation.deleting ? 'DeleteFailed' : 'ReconcileFailed', description);
+      deps.recordEvent(wish.cluster, 'Warning', situation.deleting ? 'DeleteFailed' : 'ReconcileFailed', description);
     const pending = situation.deleting || situation.applied !== situation.wish;
     if (!OPERATIONS.includes(step) || (step === 'check' && !pending)) return;
     const progress = state.operation?.type === type ? state.operation.progress : 0;

@@ -62,5 +62,5 @@ export interface ManagedDependencies {
   changed(key: string, inside?: 'inside'): void;
   /** Takes the annotation off a cluster by which somebody asked for an operation. */
   clearRequest(cluster: WorkerCluster, signal: AbortSignal): Promise<void>;
-  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }

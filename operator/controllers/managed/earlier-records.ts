@@ -18,7 +18,7 @@ import { adoptionOf, clusterIn, ownerOf } from './wish.ts';
 /** Records lay in the namespace of their cluster, in `<cluster>-cloud`: there a tenant can write one as well. */
 const SUFFIX = '-cloud';
 
-export interface EarlierRecordsDependencies extends Pick<ManagedDependencies, 'garden' | 'records' | 'record'> {
+export interface EarlierRecordsDependencies extends Pick<ManagedDependencies, 'garden' | 'records' | 'recordEvent'> {
   readonly client: Pick<KubeClient, 'list' | 'delete'>;
   /** Where records lie now. */
   readonly namespace: string;
@@ -39,9 +39,9 @@ export async function moveEarlierRecords(deps: EarlierRecordsDependencies, signa
     if (!isReceipt(secret, { labels, type: RECORD_TYPE }) || !name.endsWith(SUFFIX)) continue;
     const found = earlierRecord(deps, `${namespace}/${name.slice(0, -SUFFIX.length)}`, receiptIn(secret));
     if (typeof found === 'string') {
-      const message = `this record of a managed cluster is not believed: ${found}; nothing is done by it. If it is not yours, delete it`;
+      const message = `this record of a managed cluster was rejected: ${found}; nothing is done by it. If it is not yours, delete it`;
       deps.log.warn({ secret: `${namespace}/${name}` }, message);
-      deps.record(secret, 'Warning', 'RecordNotBelieved', message);
+      deps.recordEvent(secret, 'Warning', 'RecordNotBelieved', message);
       continue;
     }
     // A record that is in its place already is newer.

@@ -43,7 +43,7 @@ const HEARD_MS = 10_000;
 /** What the controller of managed clusters works with, on a real garden. */
 export function gardenDependencies(
   side: GardenSide,
-  notify: Pick<ManagedDependencies, 'enqueue' | 'changed' | 'record' | 'depleted'>,
+  notify: Pick<ManagedDependencies, 'enqueue' | 'changed' | 'recordEvent' | 'depleted'>,
 ): ManagedDependencies {
   const { garden, log, records, kubeconfigs } = side;
   const keyAt = (key: string): string => {

@@ -11,7 +11,7 @@ import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedRecord } from './record.ts';
 
 export interface LeftOverDependencies
-  extends Pick<ManagedDependencies, 'garden' | 'log' | 'now' | 'records' | 'stateBackend' | 'record'> {
+  extends Pick<ManagedDependencies, 'garden' | 'log' | 'now' | 'records' | 'stateBackend' | 'recordEvent'> {
   profile(name: string): CloudProfile | undefined;
   clouds(profile: CloudProfile): ManagedClusters | undefined;
   credentialsIn(use: CredentialsUse, signal: AbortSignal): Promise<Credentials>;
@@ -47,7 +47,7 @@ export async function reportLeftOver(
   }
   const message = leftBehind(what, record.account, record.owner, left ?? why);
   deps.log.warn({ cluster: key, left: left?.length }, message);
-  deps.record(regarding(key, record), 'Warning', 'LeftBehind', message);
+  deps.recordEvent(regarding(key, record), 'Warning', 'LeftBehind', message);
   return { requeueAfterMs: AGAIN_MS };
 }
 

@@ -59,7 +59,7 @@ async function remove(op: Operation): Promise<void> {
   await deps.records.save(afterRemoval(record, left, there));
   if (left.refused) throw left.refused;
   const names = nodes.map(({ name }) => name).join(', ');
-  deps.record(wish.cluster, 'Normal', 'NodesRemoved', `pool ${pool}: removed ${names}; ${left.size} nodes stay`);
+  deps.recordEvent(wish.cluster, 'Normal', 'NodesRemoved', `pool ${pool}: removed ${names}; ${left.size} nodes stay`);
 }
 
 async function apply(op: Operation): Promise<void> {
@@ -84,7 +84,7 @@ async function apply(op: Operation): Promise<void> {
   // Before something of others is touched for the first time, too: it is told what that will be.
   if (before?.applied || cluster.adopt) {
     record.planned = await clouds.preview(ctx, cluster);
-    deps.record(wish.cluster, 'Normal', 'Planned', changesText(record.planned));
+    deps.recordEvent(wish.cluster, 'Normal', 'Planned', changesText(record.planned));
     await deps.records.save(record, op.signal);
   }
   const outputs = await clouds.apply(ctx, cluster);
@@ -106,7 +106,7 @@ async function look(op: Operation): Promise<void> {
   const { clouds } = cloudsOf(op);
   const drift = await clouds.drift(await contextOf(op), record!.cluster);
   if (drift.length > 0 && JSON.stringify(drift) !== JSON.stringify(record!.drift))
-    deps.record(wish.cluster, 'Warning', 'Drifted', `changed by others; to mend it: ${changesText(drift)}`);
+    deps.recordEvent(wish.cluster, 'Warning', 'Drifted', `changed by others; to mend it: ${changesText(drift)}`);
   await deps.records.save({ ...record!, drift, lookedAt: rfc3339(deps.now()) });
 }
 

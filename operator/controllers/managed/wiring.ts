@@ -25,7 +25,7 @@ export function wireManaged(
   core: Core,
   { accounts, onChange, onAccepted }: Pick<Credentials, 'accounts' | 'onChange' | 'onAccepted'>,
 ): Managed {
-  const { garden, gardenID, log, clusters, profiles, record } = core;
+  const { garden, gardenID, log, clusters, profiles, recordEvent } = core;
   const { namespace } = core.state;
   const queue = core.queue('managed', { perNamespace: OPERATIONS_OF_NAMESPACE });
   const told = core.queues.clusters;
@@ -37,9 +37,10 @@ export function wireManaged(
     {
       enqueue: (key) => queue.add(key),
       changed: (key, inside) => (inside ? told.addAfter(key, INSIDE_CHANGES_MS) : told.add(key)),
-      record,
+      recordEvent,
       depleted({ cluster, profile, desired }, error) {
-        if (profile) noteShortages(core.capacity, { record, cluster, profile, pools: desired?.pools ?? [] }, error);
+        if (profile)
+          noteShortages(core.capacity, { recordEvent, cluster, profile, pools: desired?.pools ?? [] }, error);
       },
     },
   );
@@ -76,7 +77,7 @@ export function wireManaged(
           client: garden,
           namespace,
           log,
-          record,
+          recordEvent,
           records: deps.records,
           cluster: (key) => clusters.get(key),
           profile: (name) => profiles.get(name),

@@ -124,7 +124,7 @@ export class HubAudit {
         const identity = await identityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
         const pinned = cluster.status?.clusterIdentity;
         if (pinned && pinned !== identity)
-          throw new Error(`its kubeconfig leads to another cluster (UID of kube-system ${identity}, not ${pinned})`);
+          throw new Error(`its kubeconfig points to another cluster (UID of kube-system ${identity}, not ${pinned})`);
         found.push({ on: 'member', where, identity, client });
       } catch (error) {
         signal.throwIfAborted();
@@ -147,7 +147,7 @@ export class HubAudit {
     this.#clients.push(client);
     // A tenant writes it: where the operator has not been by it we do not go from an administrator's machine.
     if (status?.mode === 'Attached' && status.endpoint !== client.server)
-      throw new Error(`its kubeconfig leads to ${client.server}, where the operator was not yet`);
+      throw new Error(`its kubeconfig points to ${client.server}, to which the operator has not connected yet`);
     return client;
   }
 

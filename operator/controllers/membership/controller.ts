@@ -93,7 +93,7 @@ export class MembershipController {
     const problem = !hub
       ? `Hub ${hubName} does not exist`
       : hubReady?.status !== 'True'
-        ? `Hub ${hubName} cannot take clusters now: ${hubReady?.message ?? 'it was not looked at yet'}`
+        ? `clusters cannot join Hub ${hubName} now: ${hubReady?.message ?? 'the operator has not checked it yet'}`
         : undefined;
     // Its connection is not open yet after a start of the operator: nothing has changed for all that is known.
     if (isIn && !open && !isSilent(cluster)) return {};
@@ -102,7 +102,7 @@ export class MembershipController {
     if (problem || !open || (notUsable && !isIn)) {
       const conditions = [
         ...carried(membership),
-        say('HubUsable', !problem, problem ? 'NotUsable' : 'Usable', problem ?? `Hub ${hubName} takes clusters`),
+        say('HubUsable', !problem, problem ? 'NotUsable' : 'Usable', problem ?? `clusters can join Hub ${hubName}`),
       ];
       await tell(
         deps,
@@ -182,7 +182,7 @@ export class MembershipController {
     const fresh = newlyDone(membership, conditions);
     if (fresh !== '' && !wasIn) {
       const text = joined ? `the cluster has joined Hub ${hubName} as ${record.member.name}: ${fresh}` : fresh;
-      deps.record(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
+      deps.recordEvent(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
     }
     const newest = await tell(deps, membership, told, signal, record);
     const { isDue, next } = renewalOf(record, deps.now());

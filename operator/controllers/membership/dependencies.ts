@@ -27,7 +27,7 @@ export interface MembershipDependencies {
   readonly connections: HubConnections;
   readonly records: Receipts<MembershipRecord>;
   now(): Date;
-  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
 /** Index of memberships by the name of their hub. */

@@ -124,7 +124,7 @@ const onlyVersion = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => 
 function refuseOther(name: string, connection: HubConnection, pinned: string | undefined): HubConnection {
   if (pinned === undefined || pinned === connection.identity) return connection;
   throw configurationProblem(
-    `the kubeconfig of Hub ${name} leads to another cluster (UID of kube-system ${connection.identity}, not ${pinned}): nothing is made or deleted there`,
+    `the kubeconfig of Hub ${name} points to another cluster (UID of kube-system ${connection.identity}, not ${pinned}): nothing is made or deleted there`,
     'Put back a kubeconfig of the right hub; for another one, make another Hub.',
   );
 }

@@ -164,7 +164,7 @@ async function end({ garden }: MembershipDependencies, { metadata }: Membership,
 function inUse({ spec }: Hub, memberships: readonly Membership[]) {
   const names = named(memberships);
   return spec.orphan
-    ? say('Deleting', true, 'Orphaning', `it lets go of ${names}`)
+    ? say('Deleting', true, 'Orphaning', `it releases ${names}`)
     : say(
         'Deleting',
         true,

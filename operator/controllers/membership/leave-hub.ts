@@ -29,17 +29,20 @@ export async function leaveHub(
   const letGo = async (reason: string, text: string): Promise<Next> => {
     await deps.records.remove(key, signal);
     await hold(deps, MEMBERSHIPS, deps.memberships, membership, false, { signal });
-    deps.record(membership, 'Normal', reason, text);
+    deps.recordEvent(membership, 'Normal', reason, text);
     return {};
   };
   if (!record) return letGo('Left', `nothing of the cluster was in Hub ${hubName}`);
   if (hub?.metadata.deletionTimestamp && hub.spec.orphan)
-    return letGo('Orphaned', `Hub ${hubName} is deleted and lets go: what was made in it and in the cluster stays`);
+    return letGo(
+      'Orphaned',
+      `Hub ${hubName} is deleted with spec.orphan: what was made in it and in the cluster stays`,
+    );
   const spec = hub?.spec ?? record.hub.spec;
   const type = hubType(spec.type);
   const overdue = deps.now() >= drainEnds(membership, spec);
   const mayForce = overdue && isForced(membership, spec);
-  const force = (text: string) => deps.record(membership, 'Warning', 'Forced', text);
+  const force = (text: string) => deps.recordEvent(membership, 'Warning', 'Forced', text);
   let outcome: LeaveOutcome;
   let isInside = false;
   try {
@@ -72,7 +75,7 @@ export async function leaveHub(
   }
   const { verdict, gone, waiting, ends = [] } = outcome;
   if (ends.length > 0 && verdict.withdraw)
-    deps.record(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
+    deps.recordEvent(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
   if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
     force(`withdrawn from Hub ${hubName} although ${verdict.forced}`);
   if (gone && !isInside && !clusterGoes(cluster) && record.places.some(({ on }) => on === 'member'))

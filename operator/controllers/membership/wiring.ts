@@ -26,7 +26,7 @@ export type HubsCore = Pick<
   | 'provider'
   | 'openClusters'
   | 'now'
-  | 'record'
+  | 'recordEvent'
   | 'queue'
   | 'queues'
 >;

@@ -13,10 +13,10 @@ export function quotaStatus(quota: Quota, claimants: readonly Claimant[], now: D
   const unacted = unactedQuotaFields(quota);
   const kept =
     unacted.length > 0
-      ? say('AllFieldsActedOn', false, 'KeptOnly', `kept but not acted on: ${unacted.join(', ')}`)
+      ? say('AllFieldsActedOn', false, 'KeptOnly', `stored without effect: ${unacted.join(', ')}`)
       : undefined;
   if (!isForProject(quota)) {
-    const message = `a quota for ${quota.spec.scope?.kind} is kept but not acted on: it limits nothing. Leave scope out, or use kind Project`;
+    const message = `a quota for ${quota.spec.scope?.kind} is stored without effect: it limits nothing. Leave scope out, or use kind Project`;
     const ready = say('Ready', false, 'ScopeNotActedOn', message, ['ERR_CONFIGURATION_PROBLEM']);
     return { conditions: withConditions(before, [ready, kept], now), ...observed };
   }

@@ -64,7 +64,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
     },
     {
       id: 'namespace',
-      title: 'Closing the namespace in the seed',
+      title: 'Deleting the namespace in the seed',
       after: ['disconnect'],
       expectedMs: 20,
       run: (signal) => closeNamespace(op, signal),

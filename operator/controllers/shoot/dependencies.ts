@@ -57,7 +57,7 @@ export interface ShootDependencies extends ShootAccounts {
   readonly driftTurns: FairQueue;
   /** Has the shoot reconciled once more. */
   again(shoot: Shoot): void;
-  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
   /** Says that a place has no machines left for pools of a shoot. */
   depleted(shoot: Shoot, error: CoppiceError): void;
   /** Called for every change of a node, pod or certificate request inside of a shoot. */

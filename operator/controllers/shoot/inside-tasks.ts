@@ -54,7 +54,7 @@ export const accessTasks = (op: Operation, after = 'api-server-serves'): Task[] 
     },
     {
       id: 'access-again',
-      title: 'Looking whether access is granted',
+      title: 'Checking that the kubeconfig of the administrator works',
       after: ['access'],
       skip: !served,
       expectedMs: 100,

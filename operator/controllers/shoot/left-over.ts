@@ -27,7 +27,7 @@ export async function closeLeftOver(
       if (metadata.deletionTimestamp || metadata.annotations?.[GARDEN_ANNOTATION] !== gardenID) continue;
       // A cache may be behind, and a shoot of the same name may have come.
       if (await garden.getOrUndefined(SHOOTS, name, namespace, { signal })) return;
-      log.warn({ shoot: key, seed: seed.name, namespace: metadata.name }, 'the shoot has gone: closing what it left');
+      log.warn({ shoot: key, seed: seed.name, namespace: metadata.name }, 'the shoot is gone: removing what it left');
       try {
         const preconditions = { ...(metadata.uid && { uid: metadata.uid }) };
         await seed.client.delete(NAMESPACES, metadata.name, undefined, { preconditions, signal });
@@ -46,7 +46,7 @@ export async function closeLeftOver(
 export async function tellLeftBehind(
   deps: Pick<
     ShootDependencies,
-    'account' | 'garden' | 'gardenID' | 'log' | 'namesAccount' | 'profiles' | 'provider' | 'record'
+    'account' | 'garden' | 'gardenID' | 'log' | 'namesAccount' | 'profiles' | 'provider' | 'recordEvent'
   >,
   shoot: Shoot,
   signal: AbortSignal,
@@ -70,5 +70,5 @@ export async function tellLeftBehind(
   if (left.length === 0) return;
   const message = leftBehind(`Shoot ${keyOf(shoot)} was deleted by force`, account, { uid }, left);
   deps.log.warn({ shoot: keyOf(shoot) }, message);
-  deps.record(shoot, 'Warning', 'LeftBehind', message);
+  deps.recordEvent(shoot, 'Warning', 'LeftBehind', message);
 }

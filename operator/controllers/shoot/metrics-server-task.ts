@@ -26,7 +26,7 @@ export const certificatesOfAddons = ({ shoot }: Operation): Pick<PKIParameters, 
  */
 export const metricsServerTask = (op: Operation): Task => ({
   id: 'metrics-server',
-  title: 'Looking after metrics-server',
+  title: 'Applying metrics-server',
   after: ['access', 'system-ready'],
   expectedMs: 20,
   run: (signal) => (isWanted(op) ? applyIt(op, signal) : takeAway(op, signal)),

@@ -51,7 +51,7 @@ export async function runReconcile(
   lookForDrift(op);
   if (op.mend) await noteMended(op);
   const told = await tellStatus(op, signal);
-  if (!upToDate) deps.record(shoot, 'Normal', DONE[type].reason, state.operation?.description ?? '');
+  if (!upToDate) deps.recordEvent(shoot, 'Normal', DONE[type].reason, state.operation?.description ?? '');
   return { requeueAfterMs: nextLookMs(op, told) };
 }
 
@@ -60,7 +60,7 @@ type OperationType = 'Create' | 'Reconcile' | 'Hibernate' | 'Wake';
 /** Reason of the Event when an operation has ended well, and what it says. */
 const DONE: Record<OperationType, { reason: string; text: string }> = {
   Create: { reason: 'Created', text: 'the cluster was made' },
-  Reconcile: { reason: 'Reconciled', text: 'the cluster is as it should be' },
+  Reconcile: { reason: 'Reconciled', text: 'the cluster matches its spec' },
   Hibernate: { reason: 'Hibernated', text: 'the cluster sleeps' },
   Wake: { reason: 'Woken', text: 'the cluster has woken' },
 };

@@ -36,6 +36,6 @@ export function seedFor(deps: ShootDependencies, shoot: Shoot, chosen: Map<strin
   const seed = deps.seeds.get(result.seed);
   if (!seed) throw notYetConfigured(`Seed ${result.seed} has just gone`);
   chosen.set(key, result.seed);
-  deps.record(shoot, 'Normal', 'Scheduled', `placed on seed ${result.seed}: ${result.why}`);
+  deps.recordEvent(shoot, 'Normal', 'Scheduled', `placed on seed ${result.seed}: ${result.why}`);
   return seed;
 }

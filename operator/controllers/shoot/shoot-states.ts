@@ -21,7 +21,7 @@ export class ShootStates {
   shootChanged(key: string, shoot: Shoot | undefined): void {
     const state = this.#states.get(key);
     if (!state?.abort || (shoot && state.target === targetOf(shoot))) return;
-    state.abort.abort(new Error(shoot ? 'the shoot was changed' : 'the shoot has gone'));
+    state.abort.abort(new Error(shoot ? 'the shoot was changed' : 'the shoot is gone'));
   }
 
   /** To be called on every change of what belongs to a shoot: a running operation that waits is no reason to say what is not true any more. */

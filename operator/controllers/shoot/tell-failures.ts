@@ -35,7 +35,7 @@ export async function tellFailures(
     const codes = error instanceof CoppiceError ? [error.code] : [];
     const same = before?.description === description;
     state.errors.set(taskID, same ? before : { taskID, description, codes, lastUpdateTime: rfc3339(now) });
-    if (!same) deps.record(shoot, 'Warning', leaving ? 'DeleteFailed' : 'ReconcileFailed', description);
+    if (!same) deps.recordEvent(shoot, 'Warning', leaving ? 'DeleteFailed' : 'ReconcileFailed', description);
     deps.log.warn(
       { shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, task: taskID, err: error },
       'task failed',

@@ -18,7 +18,7 @@ export interface AttachedClusterDependencies {
   /** What holds a cluster: see judgeDeletion. */
   readonly holds: HoldsOf;
   now(): Date;
-  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
 /** Observe, plan, act for a WorkerCluster of mode Attached. @returns when to look again; undefined: when something changes */
@@ -49,5 +49,5 @@ function tell(deps: AttachedClusterDependencies, cluster: WorkerCluster, { statu
   const serves = findCondition(status.conditions, 'APIServerAvailable');
   const known = findCondition(cluster.status?.conditions, 'APIServerAvailable');
   if (!serves || (serves.status === known?.status && serves.reason === known.reason)) return;
-  deps.record(cluster, serves.status === 'True' ? 'Normal' : 'Warning', serves.reason ?? '', serves.message ?? '');
+  deps.recordEvent(cluster, serves.status === 'True' ? 'Normal' : 'Warning', serves.reason ?? '', serves.message ?? '');
 }

@@ -73,9 +73,9 @@ function planEnd(view: AttachedView, now: Date): AttachedPlan {
   const gate = judgeDeletion(holds, false, now);
   const looked = conditionsOf(view);
   const waiting = gate.open
-    ? say('Deleting', true, 'InProgress', 'the cluster is let go; it stays as it is')
+    ? say('Deleting', true, 'InProgress', 'Coppice no longer watches the cluster, which stays as it is')
     : say('Deleting', true, HELD, gate.message);
-  const ready = say('Ready', false, 'Deleting', 'the cluster is being let go');
+  const ready = say('Ready', false, 'Deleting', 'Coppice is disconnecting from the cluster');
   return {
     ...(gate.open && isHeld(cluster) && { release: true }),
     ...(gate.until && { next: gate.until }),
@@ -96,7 +96,7 @@ function conditionsOf({ cluster, facts }: AttachedView): Said[] {
     const { reason, message, code } = refusal;
     return [
       say('APIServerAvailable', false, reason, message, [code]),
-      say('EveryNodeReady', 'Unknown', 'NotObserved', 'to be seen once the cluster can be used'),
+      say('EveryNodeReady', 'Unknown', 'NotObserved', 'unknown until the cluster can be reached'),
     ];
   }
   const serves = say('APIServerAvailable', true, 'Answers', `${server} answers, and is the cluster that it was`);
@@ -118,7 +118,7 @@ function readyOf({ facts, cluster }: AttachedView, looked: readonly Said[]): Sai
   const serves = looked.find(({ type }) => type === 'APIServerAvailable');
   if (!facts) {
     const before = withoutTime(findCondition(cluster.status?.conditions, 'Ready'));
-    return before ?? say('Ready', false, 'Pending', 'waiting for its turn');
+    return before ?? say('Ready', false, 'Pending', 'queued: the operator is at work on other clusters');
   }
   if (serves?.status !== 'True') return { ...serves!, type: 'Ready' };
   return say('Ready', true, 'ClusterReady', 'the API server of the cluster answers');

@@ -124,7 +124,7 @@ export async function reconcileWorkerCluster(
       // Whether all is Ready was said of the Shoot as it was: of what is asked for now it is not true yet.
       ({ status } = planWorkerCluster({ ...view, shoot: object }, deps.now()));
     }
-    if (changed && !shoot) deps.record(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
+    if (changed && !shoot) deps.recordEvent(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
   }
   if (plan.managed) {
     const newest = atPlace(deps.clusters.get(key) ?? written, place);
@@ -146,7 +146,7 @@ export async function reconcileWorkerCluster(
   );
   const known = cluster.status?.conditions?.find((condition) => condition.type === 'SpecAccepted');
   if (refused && refused.message !== known?.message)
-    deps.record(cluster, 'Warning', refused.reason ?? 'ConfigurationProblem', refused.message ?? '');
+    deps.recordEvent(cluster, 'Warning', refused.reason ?? 'ConfigurationProblem', refused.message ?? '');
   const made = deps.shoots.get(key);
   if (!refused && !cluster.status && made && isUntouched(made, deps.now())) return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(deps.garden, deps.clusters, cluster, status, signal);
@@ -172,7 +172,7 @@ function tellOfEnd(deps: WorkerClusterDependencies, cluster: WorkerCluster, stat
   const said = findCondition(status.conditions, EXPIRING);
   const known = findCondition(cluster.status?.conditions, EXPIRING);
   if (said && said.message !== known?.message)
-    deps.record(cluster, 'Warning', said.reason ?? EXPIRING, said.message ?? '');
+    deps.recordEvent(cluster, 'Warning', said.reason ?? EXPIRING, said.message ?? '');
 }
 
 /** Nobody is asked what others have unless a range of the cluster may be theirs too. */

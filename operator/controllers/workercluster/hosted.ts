@@ -82,7 +82,7 @@ export const hosted: ModeStrategy = {
     if (!shoot) return { gone: true, begun: true, waiting: say('Deleting', true, 'Gone', 'nothing is left') };
     const said = findCondition(shoot.status?.conditions, 'Deleting');
     const message =
-      said?.message ?? `waiting for Shoot ${shoot.metadata.namespace}/${shoot.metadata.name} to be taken down`;
+      said?.message ?? `waiting for Shoot ${shoot.metadata.namespace}/${shoot.metadata.name} to be deleted`;
     return {
       gone: false,
       begun: shoot.metadata.deletionTimestamp !== undefined && said?.reason !== HELD,
@@ -111,12 +111,7 @@ function hibernated({ cluster, shoot, asleep, keptAwake, maySleep, ordered }: Si
   }
   return wakes
     ? say(HIBERNATED, false, WAKING, `its control plane is started, then its nodes come${byOrder}`)
-    : say(
-        HIBERNATED,
-        false,
-        'Awake',
-        `${keepsEnabled(cluster) ? NOT_ACTED_ON : 'the nodes are as the spec says'}${byOrder}`,
-      );
+    : say(HIBERNATED, false, 'Awake', `${keepsEnabled(cluster) ? NOT_ACTED_ON : 'the nodes match the spec'}${byOrder}`);
 }
 
 /** What is wrong about credentials where machines are in an account of the tenant. */
@@ -210,5 +205,7 @@ function shootFor(cluster: WorkerCluster, spec: ShootSpec, labels: Record<string
 
 function readyMessage({ shoot }: WorkerClusterView): string {
   if (!shoot) return 'the Shoot is being made';
-  return findCondition(shoot.status?.conditions, 'Ready')?.message ?? 'waiting for the Shoot to be taken up';
+  return (
+    findCondition(shoot.status?.conditions, 'Ready')?.message ?? 'waiting for the operator to begin with the Shoot'
+  );
 }

@@ -94,7 +94,7 @@ export const managed: ModeStrategy = {
     const stuck = facts && facts.errors.length > 0;
     const message = stuck
       ? facts.errors.map((error) => error.description).join('; ')
-      : (facts?.operation?.description ?? 'waiting for the cloud to take the cluster down');
+      : (facts?.operation?.description ?? 'waiting for the cloud to delete the cluster');
     const begun = facts?.operation?.type === 'Delete';
     return { gone: false, begun, waiting: say('Deleting', true, stuck ? 'Stuck' : 'InProgress', message, codes) };
   },
@@ -111,7 +111,7 @@ function asBefore({ cluster: { status, metadata } }: SizedView): Observed {
     ready:
       begun && ready && (current || ready.status === 'False')
         ? ready
-        : say('Ready', false, 'Pending', 'waiting for its turn'),
+        : say('Ready', false, 'Pending', 'queued: the operator is at work on other clusters'),
     conditions: CONDITIONS.map(before),
     errors: (status?.lastErrors ?? []).filter((error) => !error.taskID?.startsWith('spec.')),
     usable: false,
@@ -126,14 +126,26 @@ function asBefore({ cluster: { status, metadata } }: SizedView): Observed {
 }
 
 function infrastructure({ exists, settled, errors, operation, outputs }: ManagedFacts): Said {
-  if (settled) return say('InfrastructureReady', true, 'Applied', 'the cloud was made to be as described');
+  if (settled) return say('InfrastructureReady', true, 'Applied', 'the cloud was changed to match the spec');
   const codes = [...new Set(errors.flatMap((error) => error.codes ?? []))];
   const failed = errors.length > 0 ? errors.map((error) => error.description).join('; ') : undefined;
   // Until something may be there: by this the operator knows after a loss of its records that there is nothing to take away.
-  if (!exists) return say('InfrastructureReady', false, 'Pending', failed ?? 'waiting for its turn', codes);
+  if (!exists)
+    return say(
+      'InfrastructureReady',
+      false,
+      'Pending',
+      failed ?? 'queued: the operator is at work on other clusters',
+      codes,
+    );
   if (failed) return say('InfrastructureReady', false, 'Failed', failed, codes);
   const doing = outputs ? 'Updating' : 'Creating';
-  return say('InfrastructureReady', false, doing, operation?.description ?? 'waiting for its turn');
+  return say(
+    'InfrastructureReady',
+    false,
+    doing,
+    operation?.description ?? 'queued: the operator is at work on other clusters',
+  );
 }
 
 const apiServer = ({ access }: ManagedFacts): Said =>
@@ -143,13 +155,13 @@ const apiServer = ({ access }: ManagedFacts): Said =>
 
 function everyNode(view: SizedView, { inside, access }: ManagedFacts): Said {
   if (!inside)
-    return say('EveryNodeReady', access ? 'Unknown' : false, 'NotObserved', 'to be seen once the API server answers');
+    return say('EveryNodeReady', access ? 'Unknown' : false, 'NotObserved', 'unknown until the API server answers');
   const { current, ready } = countNodes(view, inside.nodes);
   const { least, most } = wantedNodes(view, current);
-  if (most === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'no nodes are asked for');
+  if (most === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'the spec asks for no nodes');
   if (current < least) return say('EveryNodeReady', false, 'ScalingOut', `${ready} of ${least} nodes are Ready`);
   if (current > most)
-    return say('EveryNodeReady', false, 'ScalingIn', `${current - most} of ${current} nodes are being taken away`);
+    return say('EveryNodeReady', false, 'ScalingIn', `${current - most} of ${current} nodes are being removed`);
   return ready === current
     ? say('EveryNodeReady', true, 'AllReady', `all ${current} nodes are Ready`)
     : say('EveryNodeReady', false, 'NotReady', `${ready} of ${current} nodes are Ready`);
@@ -188,7 +200,7 @@ function hibernated(view: SizedView): Said | undefined {
   if (!cluster.spec.hibernation && !ordered) return undefined;
   const byOrder = toldBy(ordered);
   if (view.keptAwake) return say('Hibernated', false, 'FallingAsleep', `${view.keptAwake.message}${byOrder}`);
-  if (!asleep) return say('Hibernated', false, 'Awake', `the nodes are as the spec says${byOrder}`);
+  if (!asleep) return say('Hibernated', false, 'Awake', `the nodes match the spec${byOrder}`);
   const fee = profile?.spec.controlPlaneFee;
   const cost = fee ? `costs ${fee.hourly} ${fee.currency} an hour all the same` : 'costs what it costs all the same';
   const left = (facts?.inside?.nodes.length ?? 0) - foreignNodes(view);
@@ -210,7 +222,7 @@ function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts
       'Adopted',
       false,
       'Pending',
-      planned ? `to take over ${adopt.id}: ${planned}` : `${adopt.id} is looked at`,
+      planned ? `to take over ${adopt.id}: ${planned}` : `${adopt.id} is being inspected`,
     );
   const then = adopt.deletionPolicy === 'Delete' ? 'is deleted with this object' : 'stays when this object is deleted';
   return say('Adopted', true, 'TakenOver', `${adopt.id} is taken over; it ${then}`);

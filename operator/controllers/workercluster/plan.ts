@@ -197,7 +197,9 @@ function statusOf(
             'SpecAccepted',
             true,
             'Accepted',
-            unacted.length > 0 ? `accepted; kept but not acted on yet: ${unacted.join(', ')}` : 'the spec can be had',
+            unacted.length > 0
+              ? `the spec was accepted; these fields are stored without effect yet: ${unacted.join(', ')}`
+              : 'the spec is valid and was accepted',
           ),
       ...observed.conditions,
       simulated ? simulatedNote(provider, view.profile) : undefined,

@@ -214,7 +214,7 @@ describe('a kubeconfig that a tenant wrote', () => {
       'does not reach the garden',
       () => garden.kubeconfig,
       'PlatformCluster',
-      /leads to the garden, which only administrators attach$/,
+      /points to the garden, which only administrators attach$/,
     ],
     [
       'shows who somebody is',

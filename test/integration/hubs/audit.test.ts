@@ -103,16 +103,16 @@ describe('a cluster that leaves a hub elsewhere', () => {
     expect(await audit()).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it('does not follow the kubeconfig of an attached cluster to where the operator was not yet', async () => {
+  it('does not follow the kubeconfig of an attached cluster to to which the operator has not connected yet', async () => {
     const say = (status: object) =>
       scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
     await say({ mode: 'Attached', endpoint: 'https://demo.example.com' });
     const refused = await audit();
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain(`not looked at: cluster shop/demo: its kubeconfig leads to ${scene.member.url}`);
+    expect(refused.stderr).toContain(`not looked at: cluster shop/demo: its kubeconfig points to ${scene.member.url}`);
     await say({ endpoint: scene.member.url, clusterIdentity: 'another' });
     expect((await audit()).stderr).toContain(
-      'not looked at: cluster shop/demo: its kubeconfig leads to another cluster',
+      'not looked at: cluster shop/demo: its kubeconfig points to another cluster',
     );
     await say({ mode: null, endpoint: null, clusterIdentity: null });
   });

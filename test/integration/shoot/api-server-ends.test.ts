@@ -6,7 +6,7 @@ import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { controlPlane } from '../../unit/shoot/values.ts';
 
 /** It needs little more than one. Who waits for an etcd that has ended, or for a watch to end, is there for a minute. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 50_000;
 
 let api: TestApiserver;
 beforeAll(async () => {

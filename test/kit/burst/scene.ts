@@ -209,7 +209,7 @@ export class BurstScene {
       },
       placedWork: async (_hub: unknown, member: string) => this.placedBy?.(member),
       now: () => new Date(this.now),
-      record: (_object: unknown, _type: string, reason: string, message: string) =>
+      recordEvent: (_object: unknown, _type: string, reason: string, message: string) =>
         this.events.push(`${reason} ${message}`),
     } as unknown as BurstDependencies;
   }

@@ -195,7 +195,7 @@ export class HubScene {
       provider: () => undefined,
       openClusters: this.#openClusters,
       now: () => this.now(),
-      record: (object, _type, reason, message) => this.events.push(`${object.kind} ${reason}: ${message}`),
+      recordEvent: (object, _type, reason, message) => this.events.push(`${object.kind} ${reason}: ${message}`),
     };
     const hubs = wireHubs(core);
     const parts = [hubs, this.beside(core, hubs)];

@@ -60,7 +60,7 @@ describe('the controller of backups', () => {
       },
       spool: new Spool(undefined),
       log: silent,
-      record: (_object: unknown, _type: string, reason: string) => events.push(reason),
+      recordEvent: (_object: unknown, _type: string, reason: string) => events.push(reason),
       told: (key: string) => told.push(key),
     } as unknown as BackupDependencies);
   });

@@ -42,7 +42,7 @@ describe('the bucket of a seed', () => {
       {
         type: 'BackupBucketsDrifted',
         status: 'True',
-        message: expect.stringMatching(/versions are not kept.*take away its tag/),
+        message: expect.stringMatching(/versions are not kept.*remove its tag/),
       },
     ]);
     buckets.changed = configurationProblem('GetBucketPolicy is refused');

@@ -408,8 +408,12 @@ describe('work without a place', () => {
       },
       /costs 1 USD, more than is left of the budget of the month of 5 USD/,
     ],
-    ['the maximum', { limits: limits({ maximumClusters: 1 }), clusters: [own('a')] }, /the policy has its 1 clusters/],
-    ['the maximum of a candidate', { candidates: [candidate('aws', 1, { left: 0 })] }, /as many of it as it allows/],
+    [
+      'the maximum',
+      { limits: limits({ maximumClusters: 1 }), clusters: [own('a')] },
+      /has reached its maximum of 1 clusters/,
+    ],
+    ['the maximum of a candidate', { candidates: [candidate('aws', 1, { left: 0 })] }, /has reached its own maximum/],
     [
       'a candidate that cannot be made',
       { candidates: [candidate('aws', 1, { problem: 'it rests' })] },

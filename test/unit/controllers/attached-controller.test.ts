@@ -179,7 +179,7 @@ describe('a kubeconfig that a tenant wrote', () => {
       'does not reach the garden',
       () => garden.kubeconfig,
       'PlatformCluster',
-      /leads to the garden, which only administrators/,
+      /points to the garden, which only administrators/,
     ],
     ['leads to whom somebody vouches for', () => config({}), 'NotReachable', /certificate/],
   ])('%s', async (_, text, reason, message) => {

@@ -155,7 +155,7 @@ describe('the cluster behind a kubeconfig', () => {
     ],
     ['is when somebody approves that', { pinned: 'old', approved: 'new' }, undefined, /./],
     ['is not when somebody approved a third one', { pinned: 'old', approved: 'third' }, 'OtherCluster', /./],
-    ['is not when it is the platform', { platform: 'the garden' }, 'PlatformCluster', /leads to the garden/],
+    ['is not when it is the platform', { platform: 'the garden' }, 'PlatformCluster', /points to the garden/],
     [
       'is not the platform by approval',
       { pinned: 'old', approved: 'new', platform: 'Seed a' },

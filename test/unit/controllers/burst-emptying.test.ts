@@ -158,7 +158,7 @@ describe('a bought cluster with little work', () => {
             throw new Error('refused');
           },
         }),
-      'nobody can tell what runs there: refused',
+      'the operator cannot find out what runs there: refused',
     ],
     ['somebody runs what the hub has not placed', () => Object.assign(scene, { placedBy: () => [] }), 'pod shop/web-1'],
     [

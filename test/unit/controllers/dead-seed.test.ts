@@ -56,7 +56,7 @@ it('a seed that does not answer, with 300 shoots, leaves workers for the shoots 
     now: () => new Date('2026-11-22T12:00:00Z'),
     provider: () => providerNamed('simulated'),
     namesAccount: () => false,
-    record: () => {},
+    recordEvent: () => {},
   } as unknown as ShootDependencies;
   const shootController = new ShootController(deps);
   const queue = new WorkQueue();

@@ -107,7 +107,7 @@ describe('a cluster that somebody holds is not taken apart', () => {
       expect(wishSignature(wish(freed))).not.toBe(wishSignature(wish(held)));
     });
 
-    it('a cluster that sleeps stays asleep: no nodes are asked for', () => {
+    it('a cluster that sleeps stays asleep: the spec asks for no nodes', () => {
       const schedules = [{ start: '0 8 * * *', end: '0 20 * * *' }];
       const asleep = dying({ ...cluster.spec, hibernation: { enabled: true, schedules } }, { mode: 'Managed' });
       const held = planned({ cluster: asleep, holds: [hold] });

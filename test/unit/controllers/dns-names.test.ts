@@ -147,7 +147,7 @@ describe('what became of a name', () => {
     expect(problem!.message).toContain('api.x.org: no. The credentials are known but may not do this');
     expect(recordsCondition([right], shoot())).toMatchObject({
       status: 'True',
-      message: 'api.x.org leads to 192.0.2.1',
+      message: 'api.x.org points to 192.0.2.1',
     });
     expect(recordsCondition([], shoot())).toBeUndefined();
   });

@@ -45,7 +45,7 @@ function scene(more: Partial<ProviderDNS> = {}, dnsTurns = new FairQueue(DNS_LOO
         dns,
         ctx: { signal, account: { id: 'a' } } as DNSContext,
       }),
-      record: (_object: unknown, type: string, reason: string, message: string) =>
+      recordEvent: (_object: unknown, type: string, reason: string, message: string) =>
         events.push(`${type} ${reason} ${message}`),
     },
   } as unknown as Operation;

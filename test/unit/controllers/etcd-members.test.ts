@@ -42,7 +42,7 @@ class Scene {
       state: newShootState(),
       deps: {
         now: () => NOW,
-        record: (_: object, type: string, reason: string) => this.did.push(`${type} ${reason}`),
+        recordEvent: (_: object, type: string, reason: string) => this.did.push(`${type} ${reason}`),
       },
       seed: {
         applier: {

@@ -44,7 +44,7 @@ function gardenWith(spec: object) {
     capacity: new DepletedOffers(() => now),
     now: () => now,
     provider: () => undefined,
-    record: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`),
+    recordEvent: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`),
   } as unknown as WorkerClusterDependencies;
   return {
     events,

@@ -63,7 +63,7 @@ describe('a reconcile that throws', () => {
         status: 'False',
         reason: 'ReconcileFailed',
         message:
-          'the operator could not work on this WorkerCluster: range.split is not a function. It tries again by itself',
+          'the operator failed to reconcile this WorkerCluster: range.split is not a function. It tries again by itself',
         codes: ['ERR_RETRYABLE_CONFIGURATION_PROBLEM'],
       });
     }

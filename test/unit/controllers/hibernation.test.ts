@@ -226,7 +226,9 @@ it('a shoot goes on running that ran under an operator which did not act on the 
   const spec = { hibernation: { enabled: true } };
   const status = (...unacted: string[]) => ({
     ...operation('Reconcile', 'Succeeded'),
-    conditions: [{ type: 'AllFieldsActedOn', message: `kept but not acted on yet: ${unacted.join(', ')}` }],
+    conditions: [
+      { type: 'AllFieldsActedOn', message: `these fields are stored without effect yet: ${unacted.join(', ')}` },
+    ],
   });
   const old = shootWith(spec, status('hibernation', 'maintenance'));
   expect(isToSleep(old)).toBe(false);

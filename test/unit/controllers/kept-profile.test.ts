@@ -76,7 +76,7 @@ function garden() {
     capacity: new DepletedOffers(() => NOW),
     now: () => NOW,
     provider: () => providerNamed('simulated'),
-    record: () => {},
+    recordEvent: () => {},
     holds: () => [],
   } as unknown as WorkerClusterDependencies;
   const signal = new AbortController().signal;

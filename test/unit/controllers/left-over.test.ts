@@ -65,7 +65,8 @@ describe('what a shoot with machines in a cloud left there, which was deleted by
       profiles: { get: (name: string) => ({ metadata: { name }, spec: { type: 'memory', machineTypes: [] } }) },
       provider: () => ({ inCloud, managed: { tagged: async () => tagged() } }),
       account: async () => ({ account: { id: 'account-1' }, now: () => new Date(0) }),
-      record: (_: unknown, _type: string, reason: string, message: string) => void events.push(`${reason} ${message}`),
+      recordEvent: (_: unknown, _type: string, reason: string, message: string) =>
+        void events.push(`${reason} ${message}`),
     } as unknown as Parameters<typeof tellLeftBehind>[0];
     await tellLeftBehind(deps, shoot, new AbortController().signal);
     return events;
@@ -81,7 +82,7 @@ describe('what a shoot with machines in a cloud left there, which was deleted by
       throw new Error('the key is not known');
     };
     expect(await told(refuse)).toEqual([
-      'LeftBehind Shoot shop/a was deleted by force: what is left in account account-1 bears tag coppice-uid=u1, but cannot be shown here: the key is not known',
+      'LeftBehind Shoot shop/a was deleted by force: what is left in account account-1 has tag coppice-uid=u1, but cannot be shown here: the key is not known',
     ]);
   });
   it.each<[string, Parameters<typeof told>]>([

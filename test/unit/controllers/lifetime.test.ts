@@ -125,13 +125,17 @@ describe('hibernation', () => {
 
   it('that an earlier operator did not act on puts no running cluster to sleep; who writes it anew is heard', () => {
     // As operators of commit d22f180 tell of hosted clusters.
-    const message = 'accepted; kept but not acted on yet: hibernation, maintenance';
+    const message = 'the spec was accepted; these fields are stored without effect yet: hibernation, maintenance';
     const conditions = [{ type: 'SpecAccepted', status: 'True', message }];
     const spec = { hibernation: { enabled: true, schedules } };
     const first = sleepOf(cluster(spec, { conditions }), at('21T10:00:00'));
     expect([first.asleep, first.next]).toEqual([false, at('21T20:00:00')]);
     const told = [
-      { type: 'SpecAccepted', status: 'True', message: 'accepted; kept but not acted on yet: maintenance' },
+      {
+        type: 'SpecAccepted',
+        status: 'True',
+        message: 'the spec was accepted; these fields are stored without effect yet: maintenance',
+      },
     ];
     const status = { conditions: told, hibernation: first.status };
     expect(sleepOf(cluster(spec, status), at('21T19:00:00')).asleep).toBe(false);

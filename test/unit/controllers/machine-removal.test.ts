@@ -27,7 +27,7 @@ function scene() {
     context: () => ({}),
     shoot: {},
     state: { draining: new Map(), connection: { nodes: { get: () => undefined } } },
-    deps: { record: () => {} },
+    deps: { recordEvent: () => {} },
   } as unknown as Operation;
   return { op, gone, removed };
 }
@@ -69,7 +69,7 @@ it('notices a pod that ends before its eviction is answered', async () => {
   Object.assign(op, {
     notice: () => {},
     shoot: { spec: { provider: {} } },
-    deps: { record: () => {}, now: () => new Date(0) },
+    deps: { recordEvent: () => {}, now: () => new Date(0) },
   });
   Object.assign(op.state.connection!, {
     nodes: { get: () => node },

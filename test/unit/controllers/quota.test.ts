@@ -105,7 +105,7 @@ class Project {
       capacity: this.capacity,
       now: () => NOW,
       provider: () => ({ name: 'fake', simulated: false, validate: () => [] }) as unknown as Provider,
-      record: () => {},
+      recordEvent: () => {},
       judge: (key: string) => this.queue.add(key),
       garden: {
         apply: (object: WorkerCluster | Quota) =>
@@ -395,7 +395,7 @@ describe('status of a quota', () => {
   it('says what it does not act on, and what it cannot count', () => {
     const gardener = quota({ cpu: '200', 'storage.standard': '8000Gi' }, { clusterLifetimeDays: 14 });
     expect(findCondition(quotaStatus(gardener, [], NOW).conditions, 'AllFieldsActedOn')?.message).toBe(
-      'kept but not acted on: metrics["storage.standard"], clusterLifetimeDays',
+      'stored without effect: metrics["storage.standard"], clusterLifetimeDays',
     );
     const unknown = quotaStatus(quota({ 'cost.hourly': 1 }), [claimant('c', size('here', 'Hosted', 'free*1'))], NOW);
     expect(findCondition(unknown.conditions, 'EverythingCounted')?.message).toContain('shop/c: pool p0');

@@ -45,7 +45,7 @@ function placing(seeds: Seed[], shoots: Shoot[]) {
     shoots: { list: () => shoots },
     provider: () => undefined,
     namesAccount: () => false,
-    record: (object: Shoot, _: unknown, reason: string) => void events.push(`${keyOf(object)} ${reason}`),
+    recordEvent: (object: Shoot, _: unknown, reason: string) => void events.push(`${keyOf(object)} ${reason}`),
   } as unknown as ShootDependencies;
   const chosen = new Map<string, string>();
   return { events, chosen, place: (one: Shoot) => seedFor(deps, one, chosen)?.metadata.name };

@@ -68,7 +68,7 @@ it('opens no seed that is another cluster than it was: nothing of it is looked a
   const { registry, show, watches } = slowGarden();
   show();
   await expect(registry.open(pinned('two'), new AbortController().signal)).rejects.toThrow(
-    'the kubeconfig of Seed local leads to another cluster (UID of kube-system one, not two): nothing is made or deleted there',
+    'the kubeconfig of Seed local points to another cluster (UID of kube-system one, not two): nothing is made or deleted there',
   );
   expect([registry.get('local'), watches()]).toEqual([undefined, 0]);
   expect((await registry.open(pinned('one'), new AbortController().signal)).name).toBe('local');

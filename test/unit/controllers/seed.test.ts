@@ -91,7 +91,7 @@ it('which cluster a seed is, is written down at first contact; another one behin
   exchange();
   await expect(look()).rejects.toThrow('another cluster');
   expect(condition('Ready')).toMatchObject({ status: 'False', codes: ['ERR_CONFIGURATION_PROBLEM'] });
-  expect(condition('Ready')?.message).toContain('leads to another cluster (UID of kube-system two, not one)');
+  expect(condition('Ready')?.message).toContain('points to another cluster (UID of kube-system two, not one)');
   expect([seed().status?.clusterIdentity, closed]).toEqual(['one', ['far']]);
 });
 

@@ -49,7 +49,7 @@ function scene({ uid = 'u', turns = new FairQueue(DRIFT_LOOKS) } = {}) {
       driftTurns: turns,
       shoots: { get: () => shoot, absorb: () => {} },
       garden: { mergePatch },
-      record: (_object: unknown, type: string, reason: string, message: string) =>
+      recordEvent: (_object: unknown, type: string, reason: string, message: string) =>
         events.push(`${type} ${reason} ${message}`),
     },
   } as unknown as Operation;

@@ -92,6 +92,6 @@ describe('nodes without a machine', () => {
     const { conditions } = runningStatus(facts, { healthy, desired: 1, ready: 1, resource: undefined }, new Date(0));
     const of = (type: string) => findCondition(conditions, type);
     expect({ every: of('EveryNodeReady')?.status, ready: of('Ready')?.status }).toEqual(expected);
-    if (nodes.length > 2) expect(of('Ready')?.message).toContain('without a machine are being taken away: c');
+    if (nodes.length > 2) expect(of('Ready')?.message).toContain('without a machine are being removed: c');
   });
 });

@@ -332,7 +332,7 @@ describe('modes', () => {
         pools: [],
         adopt: { id: 'theirs', deletionPolicy: 'Release' },
       });
-      expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+      expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
     });
 
     it('adds what is asked for', () => {
@@ -378,7 +378,7 @@ describe('modes', () => {
       const { managed: wish, status } = asked({ gpu: 2 });
       expect(wish?.desired?.pools).toMatchObject([{ machineType: 'g-4', gpu: 4 }]);
       expect(status.admitted?.pools).toMatchObject([{ machineType: 'g-4' }]);
-      expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+      expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
     });
 
     it.each([
@@ -432,7 +432,7 @@ describe('modes', () => {
       expect(said(plan, 'Hibernated')).toMatchObject({ status: 'True' });
       expect(said(plan, 'Hibernated')?.message).toContain('costs 0.10 USD an hour all the same');
       expect(said(plan, 'Ready')?.status).toBe('True');
-      expect(said(plan, 'SpecAccepted')?.message).toBe('the spec can be had');
+      expect(said(plan, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
     });
 
     it('waits for hubs that move work away first, until their time is over', () => {
@@ -483,12 +483,12 @@ describe('modes', () => {
         // By it hubs know, and schedules.
         expect(status.hibernation).toMatchObject({ asleep: true, enabled: true });
         expect(status.admitted?.pools).toMatchObject([{ count: 3 }]);
-        expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+        expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
       });
 
       it('goes on running where an operator before this one did not act on it, and says how to have it sleep', () => {
         // As operators of commit d22f180 tell of it.
-        const message = 'accepted; kept but not acted on yet: hibernation';
+        const message = 'the spec was accepted; these fields are stored without effect yet: hibernation';
         const old = { conditions: [{ type: 'SpecAccepted', status: 'True', reason: 'Accepted', message }] };
         const first = asked({ enabled: true }, made, { status: old });
         const second = asked({ enabled: true }, made, { status: first.status });
@@ -501,7 +501,9 @@ describe('modes', () => {
           });
         }
         const off = asked({ enabled: false }, made, { status: second.status });
-        expect(findCondition(off.status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+        expect(findCondition(off.status.conditions, 'SpecAccepted')?.message).toBe(
+          'the spec is valid and was accepted',
+        );
         const on = asked({ enabled: true }, made, { status: off.status });
         expect(on.shoot?.spec.hibernation).toEqual({ enabled: true });
       });
@@ -595,7 +597,7 @@ describe('modes', () => {
       networking: { nodes: '10.250.0.0/16' },
       provider: { workers: [{ name: 'a', minimum: 2, providerConfig: { spot: true } }] },
     });
-    expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+    expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
   });
 
   it('Hosted in a cloud hands on what is to become of changes of others, and says what the Shoot says of them', () => {
@@ -608,7 +610,7 @@ describe('modes', () => {
     const plan = planWorkerCluster({ ...view, provider: inCloud, cluster: wc, shoot }, NOW);
     expect(plan.shoot?.spec.drift).toEqual({ policy: 'Mend' });
     expect(findCondition(plan.status.conditions, 'Drifted')).toMatchObject(told);
-    expect(findCondition(plan.status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+    expect(findCondition(plan.status.conditions, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
   });
 
   it('what runs hosted is not moved into a cloud when the default of its profile, or its provider, changes', () => {

@@ -67,7 +67,8 @@ async function start(): Promise<ManagedRecord | undefined> {
         save: (record) => receipts.save(clusterOfRecord(record), record),
         remove: async () => {},
       },
-      record: (object, _type, reason, message) => void events.push(`${object.metadata.name} ${reason}: ${message}`),
+      recordEvent: (object, _type, reason, message) =>
+        void events.push(`${object.metadata.name} ${reason}: ${message}`),
       cluster: (key) => clusters.get(key),
       profile: (name): CloudProfile | undefined => (name === 'memory' ? memoryProfile : undefined),
     },
@@ -139,7 +140,7 @@ describe('what a record says of a cluster that was deleted by force', () => {
       now: () => new Date(0),
       stateBackend: async () => ({ url: 'file:///state', env: {} }),
       records: { get: () => undefined, save: async () => {}, remove: async () => {} },
-      record: (_: object, _type: string, _reason: string, message: string) => void events.push(message),
+      recordEvent: (_: object, _type: string, _reason: string, message: string) => void events.push(message),
       profile: () => memoryProfile,
       clouds: () => ({ tagged: async (ctx: unknown) => void shown.push(ctx) }) as never,
       credentialsIn: async (use: { namespace: string }) => {

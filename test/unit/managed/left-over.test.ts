@@ -27,7 +27,7 @@ const deps = (): LeftOverDependencies => ({
   now: () => NOW,
   stateBackend: async () => ({ url: 'file:///state', env: {} }),
   records: { get: () => record, save: async () => {}, remove: async (key) => void removed.push(key) },
-  record: (object, _type, reason, message) => void events.push(`${object.metadata.name} ${reason}: ${message}`),
+  recordEvent: (object, _type, reason, message) => void events.push(`${object.metadata.name} ${reason}: ${message}`),
   profile: (name) => (name === 'memory' ? memoryProfile : undefined),
   clouds: () => cloud.managed(),
   credentialsIn: async (use) => ({ use, values: { accessKey }, version: '1' }),
@@ -62,7 +62,7 @@ describe('what a cluster that was deleted by force left', () => {
   it('is told by its tag where it cannot be listed', async () => {
     accessKey = 'revoked';
     expect(await reportLeftOver(deps(), 'shop/one', record, signal)).toBeDefined();
-    expect(events[0]).toContain(`bears tag ${OWNER_TAGS.uid}=u1, but cannot be shown here: the cloud does not know`);
+    expect(events[0]).toContain(`has tag ${OWNER_TAGS.uid}=u1, but cannot be shown here: the cloud does not know`);
     expect(removed).toEqual([]);
   });
 });

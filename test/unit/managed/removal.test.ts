@@ -314,7 +314,7 @@ function autoscalerOf(key: string): Autoscaler {
       },
       forget: async () => {},
     },
-    record: (_: object, type: string, reason: string, message: string) =>
+    recordEvent: (_: object, type: string, reason: string, message: string) =>
       void garden.events.push(`${type} ${reason}: ${message}`),
     tell: () => {},
   } as unknown as AutoscalingDependencies;

@@ -103,11 +103,11 @@ export function recordsCondition(
     return say(DNS_RECORDS_READY, false, 'RecordsNotReady', message, codes);
   }
   if (outcomes.every(({ target }) => target !== undefined)) {
-    const message = outcomes.map(({ host, target }) => `${host} leads to ${target}`).join('; ');
+    const message = outcomes.map(({ host, target }) => `${host} points to ${target}`).join('; ');
     return say(DNS_RECORDS_READY, true, 'RecordsReady', message);
   }
   // Not looked at yet since the operator started: the last word stands.
   const { lastTransitionTime: _, ...before } = findCondition(shoot.status?.conditions, DNS_RECORDS_READY) ?? {};
   if ('type' in before) return before;
-  return say(DNS_RECORDS_READY, 'Unknown', 'InProgress', 'the records are being looked at');
+  return say(DNS_RECORDS_READY, 'Unknown', 'InProgress', 'the DNS records are being checked');
 }

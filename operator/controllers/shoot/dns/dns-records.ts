@@ -77,7 +77,7 @@ export async function beginRecords(op: Operation): Promise<void> {
 
 /** Ends a look that is under way. */
 export async function endRecords(state: ShootState): Promise<void> {
-  state.dns?.abort.abort(new Error('the records are wanted otherwise by now'));
+  state.dns?.abort.abort(new Error('the wanted DNS records have changed meanwhile'));
   await state.dns?.running;
 }
 
@@ -102,7 +102,7 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
     const before = state.outcomes.find((one) => one.host === host)?.problem;
     const said = before?.quiet ? undefined : before?.message;
     if (!problem || problem.quiet || problem.message === said) continue;
-    deps.record(shoot, 'Warning', 'DNSRecordNotReady', problem.message);
+    deps.recordEvent(shoot, 'Warning', 'DNSRecordNotReady', problem.message);
     deps.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host }, problem.message);
   }
   const failed = outcomes.some(({ problem }) => problem);
@@ -170,7 +170,7 @@ export async function removeRecords(op: Operation, ending: AbortSignal): Promise
       }
       const message = `the record of ${name.host} may be left behind: ${errorText(error)}`;
       outcomes.push({ host: name.host, domain: name.domain, ready: false, problem: { message, codes } });
-      deps.record(shoot, 'Warning', 'DNSRecordLeftBehind', message);
+      deps.recordEvent(shoot, 'Warning', 'DNSRecordLeftBehind', message);
       deps.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host: name.host }, message);
     }
   }

@@ -85,8 +85,13 @@ export async function noteMended({ left, shoot, signal, state, deps }: Operation
     : parts.flatMap(({ changes }) => changes);
   if (state.drift) Object.assign(state.drift, { found, left: about });
   if (about === undefined)
-    deps.record(shoot, 'Normal', 'Mended', 'what was made in the cloud was compared with it, and is as it was made');
-  else deps.record(shoot, 'Warning', 'NotMended', found?.length ? (drifted(found, about).message ?? '') : about);
+    deps.recordEvent(
+      shoot,
+      'Normal',
+      'Mended',
+      'what was made in the cloud was compared with it, and nobody else has changed it',
+    );
+  else deps.recordEvent(shoot, 'Warning', 'NotMended', found?.length ? (drifted(found, about).message ?? '') : about);
   const { annotations, name, namespace } = shoot.metadata;
   if (annotations?.[ANNOTATIONS.operation] !== 'reconcile') return;
   const taken = { metadata: { annotations: { [ANNOTATIONS.operation]: null } } };
@@ -145,7 +150,7 @@ async function inTurn<Result>(
 function tell({ shoot, deps }: Operation, message: string): void {
   const now = deps.shoots.get(keyOf(shoot)) ?? shoot;
   if (findCondition(now.status?.conditions, DRIFTED)?.message === message) return;
-  deps.record(shoot, 'Warning', DRIFTED, message);
+  deps.recordEvent(shoot, 'Warning', DRIFTED, message);
 }
 
 const sooner = (moment: Date, ms: number): Date => new Date(Math.min(+moment, ms));

@@ -59,7 +59,7 @@ async function encryptSecrets(op: Operation, signal: AbortSignal): Promise<void>
     await store(op, done, signal);
     for (const object of kubeAPIServer(op.values, op.pki)) await op.seed.applier.apply(object, signal);
     if (step === 'rewrite')
-      deps.record(
+      deps.recordEvent(
         shoot,
         'Normal',
         'SecretsEncrypted',

@@ -167,7 +167,7 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
       return;
     }
     case 'add-learner':
-      op.deps.record(op.shoot, 'Normal', 'EtcdMemberJoins', `etcd member ${action.ordinal} joins`);
+      op.deps.recordEvent(op.shoot, 'Normal', 'EtcdMemberJoins', `etcd member ${action.ordinal} joins`);
       await note(action.volumes);
       await client.addLearner(action.peerURL);
       // One that lost its volume runs already, was told to join nobody, and would hear late that it may.
@@ -179,13 +179,13 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
       return client.transferLeadership(action.from, action.to);
     case 'remove-member':
       if (action.lost)
-        op.deps.record(
+        op.deps.recordEvent(
           op.shoot,
           'Warning',
           'EtcdVolumeLost',
           `the volume of etcd member ${action.ordinal} is lost: the member is removed from etcd, and joins as a new one`,
         );
-      else op.deps.record(op.shoot, 'Normal', 'EtcdMemberLeaves', `etcd member ${action.ordinal} leaves`);
+      else op.deps.recordEvent(op.shoot, 'Normal', 'EtcdMemberLeaves', `etcd member ${action.ordinal} leaves`);
       return client.remove(action.id);
     case 'delete-volume':
       await seed.client.delete(PVCS, etcdClaimName(action.ordinal), ns, { signal });

@@ -65,6 +65,6 @@ function serving({ shoot, usable, isServing }: HibernationFacts): Said {
   if (usable) return say(type, usable.ok, usable.ok ? 'AdminCanWrite' : 'NotReachable', usable.message);
   // Nobody has asked it since the operator started.
   const last = findCondition(shoot.status?.conditions, type);
-  if (!last) return say(type, 'Unknown', 'NotObserved', 'the API server is asked');
+  if (!last) return say(type, 'Unknown', 'NotObserved', 'the operator waits for the API server to answer');
   return { type, status: last.status, reason: last.reason, message: last.message };
 }

@@ -42,7 +42,7 @@ export function hibernationTasks(op: Operation): Task[] {
     },
     {
       id: 'dns-records',
-      title: 'Naming the API server',
+      title: 'Making the Services of the API server',
       after: ['services'],
       skip: op.names.length === 0 && !op.state.dns,
       expectedMs: 1,
@@ -64,7 +64,7 @@ export function hibernationTasks(op: Operation): Task[] {
     })),
     {
       id: 'machines-left',
-      title: 'Looking for machines that are left',
+      title: 'Checking for machines that remain',
       after: ['roll'],
       skip: isUp,
       expectedMs: 20,

@@ -55,7 +55,7 @@ export function reconcileTasks(op: Operation): Task[] {
     },
     {
       id: 'dns-records',
-      title: 'Naming the API server',
+      title: 'Making the Services of the API server',
       after: ['services'],
       // Names that are wanted no longer are forgotten once.
       skip: op.names.length === 0 && !op.state.dns,
@@ -134,7 +134,7 @@ export function reconcileTasks(op: Operation): Task[] {
     kubeconfigTask(op),
     {
       id: 'etcd-members',
-      title: 'Bringing etcd to its size',
+      title: 'Scaling etcd',
       after: ['api-server-serves'],
       expectedMs: 50,
       timeoutMs: 10 * MINUTE,
@@ -143,7 +143,7 @@ export function reconcileTasks(op: Operation): Task[] {
     systemComponentsTask(op, () => [kubernetesEndpoints(op.values)]),
     {
       id: 'provider-components',
-      title: 'Starting what the provider needs',
+      title: 'Starting the components of the provider',
       after: ['api-server-serves'],
       skip: !provider.controlPlaneExtras,
       expectedMs: 50,

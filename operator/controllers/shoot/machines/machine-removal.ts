@@ -69,7 +69,7 @@ export async function takeAway(
         plan.remaining,
       );
       for (const machine of plan.victims) state.draining.delete(machine.nodeName);
-      deps.record(
+      deps.recordEvent(
         op.shoot,
         'Normal',
         reason,

@@ -99,7 +99,7 @@ export function recordedDeletionTasks(op: Operation): Task[] {
     },
     {
       id: 'namespace',
-      title: 'Closing the namespace in the seed',
+      title: 'Deleting the namespace in the seed',
       expectedMs: 20,
       run: (signal) => closeNamespace(op, signal),
     },

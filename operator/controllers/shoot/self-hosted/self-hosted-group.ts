@@ -72,7 +72,7 @@ export async function reconcileControlPlaneGroup(
         tell: (machines) => join.prepare(machines),
         end: (machines) => group.end(op.context(), pool.name, machines),
         removeNode: (name) => inside(op).deleteNode(name),
-        say: (reason, message) => op.deps.record(op.shoot, 'Normal', reason, message),
+        say: (reason, message) => op.deps.recordEvent(op.shoot, 'Normal', reason, message),
         sleep,
       },
       signal,

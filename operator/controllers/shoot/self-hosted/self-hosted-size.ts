@@ -164,7 +164,7 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
 }
 
 function askFor(op: Operation, own: SeedMachines, machines: number): Promise<void> {
-  op.deps.record(op.shoot, 'Normal', 'ControlPlaneResized', `the control plane gets ${machines} machines`);
+  op.deps.recordEvent(op.shoot, 'Normal', 'ControlPlaneResized', `the control plane gets ${machines} machines`);
   return applyControlPlaneMachines(op, own, machines);
 }
 
@@ -185,7 +185,7 @@ async function act(
     case 'transfer-leadership':
       return client.transferLeadership(action.from, action.to);
     case 'remove-member':
-      op.deps.record(op.shoot, 'Normal', 'EtcdMemberLeaves', `${name(action.ordinal)} leaves etcd`);
+      op.deps.recordEvent(op.shoot, 'Normal', 'EtcdMemberLeaves', `${name(action.ordinal)} leaves etcd`);
       await client.remove(action.id);
       return action.thenAskFor === undefined ? undefined : askFor(op, own, action.thenAskFor);
     case 'remove-node':
@@ -205,7 +205,7 @@ async function act(
       return machines.close(op.context(), pool.name, action.ordinal);
     case 'replace':
       if (seen.machines.some((machine) => machine.name === name(action.ordinal) && machine.phase !== 'Terminating'))
-        op.deps.record(
+        op.deps.recordEvent(
           op.shoot,
           'Normal',
           'ControlPlaneMachineReplaced',

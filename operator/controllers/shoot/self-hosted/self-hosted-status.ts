@@ -43,7 +43,7 @@ export function statusOnMachines(facts: SelfHostedFacts, now: Date): ShootStatus
   ];
   const ready = ofEach.filter((what) => what.length === 0).length;
   const healthy = !inside
-    ? say('ControlPlaneHealthy', false, 'NotReady', 'to be seen once the API server answers')
+    ? say('ControlPlaneHealthy', false, 'NotReady', 'unknown until the API server answers')
     : missing.length === 0
       ? say('ControlPlaneHealthy', true, 'AllReady', 'etcd, API server, controller manager and scheduler are ready')
       : say('ControlPlaneHealthy', false, 'NotReady', `not ready: ${missing.join(', ')}`);

@@ -53,7 +53,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
     },
     {
       id: 'initialised',
-      title: 'Noting that the cluster has begun',
+      title: 'Recording that the cluster was initialised',
       after: ['api-server-serves'],
       expectedMs: 30,
       // Written before anybody is given a way in, and never taken back: from here on there may be something that must not be lost, and no
@@ -72,7 +72,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
     ]),
     {
       id: 'control-plane-size',
-      title: 'Bringing the control plane to its size',
+      title: 'Scaling the control plane',
       after: ['system-components'],
       ...tasks.size,
       run: (signal) => reconcileSize(op, infrastructure, signal),

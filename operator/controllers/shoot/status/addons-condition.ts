@@ -24,7 +24,7 @@ export function addonsCondition(
   const not = (reason: string, message: string) => say(ADDONS_READY, false, reason, message);
   if (facts.nothingRuns) return not('Simulated', 'metrics-server is not run: nodes are simulated and run no pods');
   if (desired === 0) return not('NoNodes', 'metrics-server is run once there are nodes');
-  if (!facts.inside) return say(ADDONS_READY, 'Unknown', 'NotObserved', 'to be seen once the API server answers');
+  if (!facts.inside) return say(ADDONS_READY, 'Unknown', 'NotObserved', 'unknown until the API server answers');
   const { foreign, refused, served } = facts.metricsServer ?? {};
   if (foreign !== undefined)
     return not(

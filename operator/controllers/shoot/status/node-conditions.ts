@@ -17,21 +17,21 @@ export function nodesCondition(
   if (!facts.inside) {
     // Without a connection to the API server the last word stands, as Unknown: a seed's hiccup is no failure of nodes.
     return desired === 0
-      ? say('EveryNodeReady', true, 'NoNodes', 'no nodes are asked for')
+      ? say('EveryNodeReady', true, 'NoNodes', 'the spec asks for no nodes')
       : say(
           'EveryNodeReady',
           facts.usable ? 'Unknown' : false,
           'NotObserved',
-          'nodes can be seen once the API server answers',
+          'nodes are unknown until the API server answers',
         );
   }
-  if (desired === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'no nodes are asked for');
+  if (desired === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'the spec asks for no nodes');
   if (ready === desired && current === desired)
     return say('EveryNodeReady', true, 'AllReady', `all ${desired} nodes are Ready`);
   if (rolling && ready >= desired)
     return say('EveryNodeReady', true, 'AllReady', `all ${desired} nodes are Ready, while machines are replaced`);
   if (current > desired && !rolling)
-    return say('EveryNodeReady', false, 'ScalingIn', `${current - desired} of ${current} nodes are being taken away`);
+    return say('EveryNodeReady', false, 'ScalingIn', `${current - desired} of ${current} nodes are being removed`);
   return say(
     'EveryNodeReady',
     false,
@@ -48,7 +48,7 @@ export function systemCondition(facts: RunningFacts, desired: number) {
       'SystemComponentsHealthy',
       facts.usable ? 'Unknown' : false,
       'NotObserved',
-      'to be seen once the API server answers',
+      'unknown until the API server answers',
     );
   if (facts.systemRefused)
     return say(

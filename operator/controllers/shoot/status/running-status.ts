@@ -53,12 +53,7 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const strays = inside ? strayNodes(shoot, inside.nodes, inside.machines) : [];
   const everyNode = named(
     counted.status === 'True' && strays.length > 0
-      ? say(
-          'EveryNodeReady',
-          false,
-          NODES_LEAVING,
-          `nodes without a machine are being taken away: ${strays.join(', ')}`,
-        )
+      ? say('EveryNodeReady', false, NODES_LEAVING, `nodes without a machine are being removed: ${strays.join(', ')}`)
       : counted,
     problems.filter(({ machine }) => machine),
   );

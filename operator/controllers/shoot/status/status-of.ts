@@ -28,7 +28,12 @@ export function statusOf(
       [
         ...conditions,
         unacted.length > 0
-          ? say('AllFieldsActedOn', false, 'KeptOnly', `kept but not acted on yet: ${unacted.join(', ')}`)
+          ? say(
+              'AllFieldsActedOn',
+              false,
+              'KeptOnly',
+              `these fields are stored without effect yet: ${unacted.join(', ')}`,
+            )
           : undefined,
       ],
       now,
