@@ -142,7 +142,6 @@ function etcdStatefulSet(values: ControlPlane, pki: PKIData): KubeObject {
           { name: 'peer', containerPort: ETCD_PEER_PORT },
           { name: 'metrics', containerPort: METRICS_PORT },
         ],
-        requests: { cpu: '20m', memory: '50Mi' },
         probes: {
           // /livez, because a learner never answers the linearizable read of /readyz.
           startupProbe: httpProbe('/livez', 'metrics', { period: 1, failures: 600 }),

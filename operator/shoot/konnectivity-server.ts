@@ -79,7 +79,6 @@ export function konnectivityServer(values: ControlPlane): Sidecar[] {
         { name: 'konnectivity', containerPort: KONNECTIVITY_PORT },
         { name: 'tunnel-health', containerPort: HEALTH_PORT },
       ],
-      requests: { cpu: '5m', memory: '20Mi' },
       // Its /readyz would ask for an agent, and agents come only to an API server that is ready.
       probes: { livenessProbe: httpProbe('/healthz', 'tunnel-health', { period: 10, failures: 6 }) },
       mountPath: CONFIG,

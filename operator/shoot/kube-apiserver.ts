@@ -41,7 +41,6 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
         image: kubernetesImage('kube-apiserver', values.version),
         args: [...apiServerArguments(values), ...network.arguments, ...encryption.arguments],
         ports: [{ name: 'https', containerPort: API_SERVER_PORT }],
-        requests: { cpu: '50m', memory: '230Mi' },
         probes: {
           startupProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 1, failures: 300 }),
           readinessProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 5, failures: 2 }),

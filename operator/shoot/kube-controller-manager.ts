@@ -29,7 +29,6 @@ export const kubeControllerManager = (values: ControlPlane, pki: PKIData): KubeO
     port: PORT,
     ready: '/healthz',
     live: '/healthz',
-    requests: { cpu: '20m', memory: '70Mi' },
   });
 
 /** The command line of the controller manager. */

@@ -18,7 +18,6 @@ export const kubeScheduler = (values: ControlPlane, pki: PKIData): KubeObject[] 
     port: PORT,
     ready: '/readyz',
     live: '/livez',
-    requests: { cpu: '10m', memory: '50Mi' },
   });
 
 /** The command line of the scheduler. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { asNobody, NOBODY, UNPRIVILEGED } from '../kube/pod-security.ts';
+import { resourcesOf } from './control-plane-resources.ts';
 import { type ControlPlane, controlPlaneLabels } from './values.ts';
 
 /** What every container of the control plane is told. */
@@ -11,7 +12,6 @@ interface Container {
   args: string[];
   env?: { name: string; value?: string; valueFrom?: unknown }[];
   ports: { name: string; containerPort: number }[];
-  requests: { cpu: string; memory: string };
   probes: { startupProbe?: unknown; readinessProbe?: unknown; livenessProbe?: unknown };
   /** Where the Secret of its name is mounted. */
   mountPath: string;
@@ -46,6 +46,7 @@ export const selectorLabels = (component: string): Record<string, string> => ({ 
 /** The pod template of a component. */
 export function podTemplate(values: ControlPlane, component: Component): unknown {
   const { sidecars = [] } = component;
+  const { nodes = 0 } = values;
   return {
     metadata: {
       labels: { ...controlPlaneLabels(values), ...selectorLabels(component.name) },
@@ -65,8 +66,8 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
       containers: [
         ...(component.first ?? []),
         // Upstream's images have other entry points, or none: the executable is where they all keep it.
-        containerOf(component, `/usr/local/bin/${component.executable ?? component.name}`, 'config'),
-        ...sidecars.map((sidecar) => containerOf(sidecar, sidecar.command, sidecar.name)),
+        containerOf(nodes, component, `/usr/local/bin/${component.executable ?? component.name}`, 'config'),
+        ...sidecars.map((sidecar) => containerOf(nodes, sidecar, sidecar.command, sidecar.name)),
       ],
       volumes: [
         secretVolume('config', component.name),
@@ -96,19 +97,22 @@ export const apart = (matchLabels: Record<string, string>): unknown => ({
   },
 });
 
-const containerOf = (container: Container, command: string, config: string): unknown => ({
-  name: container.name,
-  image: container.image,
-  imagePullPolicy: 'IfNotPresent',
-  command: [command],
-  args: container.args,
-  ...(container.env && { env: container.env }),
-  ports: container.ports,
-  resources: { requests: container.requests },
-  securityContext: UNPRIVILEGED,
-  ...container.probes,
-  volumeMounts: [{ name: config, mountPath: container.mountPath, readOnly: true }, ...(container.mounts ?? [])],
-});
+const containerOf = (nodes: number, container: Container, command: string, config: string): unknown => {
+  const { resources, env } = resourcesOf(container.name, nodes);
+  return {
+    name: container.name,
+    image: container.image,
+    imagePullPolicy: 'IfNotPresent',
+    command: [command],
+    args: container.args,
+    env: [...(container.env ?? []), ...env],
+    ports: container.ports,
+    resources,
+    securityContext: UNPRIVILEGED,
+    ...container.probes,
+    volumeMounts: [{ name: config, mountPath: container.mountPath, readOnly: true }, ...(container.mounts ?? [])],
+  };
+};
 
 /** 0440 and not 0400: the files belong to root, and are read through fsGroup. */
 const secretVolume = (name: string, secretName: string): unknown => ({

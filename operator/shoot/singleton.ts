@@ -14,7 +14,6 @@ export interface Singleton {
   /** Paths of the health endpoints. */
   ready: string;
   live: string;
-  requests: { cpu: string; memory: string };
 }
 
 /** A second one takes over within seconds; a third would add nothing but memory. */
@@ -22,7 +21,7 @@ export const singletonReplicas = (values: ControlPlane): number => Math.min(valu
 
 /** Its Secret and its Deployment. */
 export function singleton(values: ControlPlane, component: Singleton): KubeObject[] {
-  const { name, args, files, mountPath, port, ready, live, requests } = component;
+  const { name, args, files, mountPath, port, ready, live } = component;
   const replicas = singletonReplicas(values);
   const probe = (path: string, period: number, failures: number) =>
     httpProbe(path, 'https', { scheme: 'HTTPS', period, failures });
@@ -36,7 +35,6 @@ export function singleton(values: ControlPlane, component: Singleton): KubeObjec
         args,
         env: [{ name: 'GOGC', value: '50' }],
         ports: [{ name: 'https', containerPort: port }],
-        requests,
         probes: {
           startupProbe: probe(ready, 1, 300),
           readinessProbe: probe(ready, 10, 3),

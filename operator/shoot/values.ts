@@ -18,6 +18,8 @@ export interface ControlPlane {
   version: string;
   /** Members of the control plane: kube-apiserver replicas, and etcd members once they have joined. */
   replicas: number;
+  /** Nodes that the cluster may have; absent: few. */
+  nodes?: number;
   networks: { pods: string; services: string };
   /** ClusterIPs in the seed: of kube-apiserver, and of each etcd member by its ordinal. */
   addresses: { apiServer: string; etcd: string[] };

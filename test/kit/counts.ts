@@ -39,6 +39,8 @@ export function readReport(file: string): Report {
 
 /** Puts the text into the file at once: whoever reads it, also after a kill in the middle, has all of the old text or of the new one. */
 export function replaceFile(file: string, text: string): void {
-  writeFileSync(`${file}.draft`, text);
-  renameSync(`${file}.draft`, file);
+  // Another run in the same folder has a draft of its own.
+  const draft = `${file}.${process.pid}.draft`;
+  writeFileSync(draft, text);
+  renameSync(draft, file);
 }

@@ -66,6 +66,7 @@ export function controlPlaneValues(
     namespace: technicalID(namespace, name),
     version,
     replicas: members,
+    nodes: mostNodes(shoot),
     networks: {
       pods: shoot.spec.networking?.pods ?? profile?.spec.defaults?.pods ?? DEFAULT_RANGES.pods,
       services: shoot.spec.networking?.services ?? profile?.spec.defaults?.services ?? DEFAULT_RANGES.services,
@@ -82,6 +83,10 @@ export function controlPlaneValues(
     ...(names.length > 0 && { hostNames: names }),
   };
 }
+
+/** How many nodes the shoot asks for, or may have by itself. */
+const mostNodes = ({ spec }: Shoot): number =>
+  (spec.provider.workers ?? []).reduce((sum, { maximum, minimum }) => sum + Math.max(minimum, maximum ?? 0), 0);
 
 /** The values of a hosted control plane, and how API servers and machines come to each other. */
 export function reaching(
