@@ -109,10 +109,12 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await say({ mode: 'Attached', endpoint: 'https://demo.example.com' });
     const refused = await audit();
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain(`not looked at: cluster shop/demo: its kubeconfig points to ${scene.member.url}`);
+    expect(refused.stderr).toContain(
+      `could not check: cluster shop/demo: its kubeconfig points to ${scene.member.url}`,
+    );
     await say({ endpoint: scene.member.url, clusterIdentity: 'another' });
     expect((await audit()).stderr).toContain(
-      'not looked at: cluster shop/demo: its kubeconfig points to another cluster',
+      'could not check: cluster shop/demo: its kubeconfig points to another cluster',
     );
     await say({ mode: null, endpoint: null, clusterIdentity: null });
   });
@@ -122,7 +124,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await gone();
     const away = await audit();
     expect(away.code).toBe(1);
-    expect(away.stderr).toContain('not looked at: Hub test');
+    expect(away.stderr).toContain('could not check: Hub test');
 
     await hub.start();
     const [profile] = (await hub.client.list(CLUSTERPROFILES)).items;
