@@ -72,7 +72,8 @@ function controlPlanePolicy(values: Values, around: Surroundings): NetworkPolicy
     podSelector: others,
     policyTypes: ['Ingress', 'Egress'],
     ingress: [
-      // Ports divide the components: nobody but an API server listens here, and its clients prove who they are.
+      // Ports divide the components: nobody but an API server listens here, and its clients prove who they are. No source is named: what
+      // comes by a load balancer may have an address of a node in the range of pods, and some plugins match no node by ranges.
       { ports: tcp(API_SERVER_PORT, ...(values.machinesOutside ? [KONNECTIVITY_PORT] : [])) },
       {
         from: [{ podSelector: app(COMPONENTS.apiServer, COMPONENTS.etcd) }, ...operator(around)],
@@ -111,8 +112,7 @@ function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
           },
         ],
       },
-      // API servers of other clusters, as from anywhere: their own policies say who else may be called there.
-      { to: [{ ipBlock: { cidr: networks.pods } }], ports: tcp(API_SERVER_PORT) },
+      { to: apiServersOfTenant(values), ports: tcp(API_SERVER_PORT) },
       ...(networks.nodes
         ? [
             {
@@ -124,6 +124,13 @@ function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
     ],
   });
 }
+
+/** Of all clusters in one namespace of the garden: a hub in one of them calls its members by these. */
+const apiServersOfTenant = ({ shoot }: Values): NetworkPolicyPeer[] =>
+  [app(COMPONENTS.apiServer), { matchLabels: { [LABELS.role]: ROLES.controlPlaneMachine } }].map((podSelector) => ({
+    namespaceSelector: { matchLabels: { [LABELS.shootNamespace]: shoot.namespace } },
+    podSelector,
+  }));
 
 /** Machines find each other by a multicast group, which is of this cluster alone. */
 const clusterNetwork = ({ hasMachines, vni }: Surroundings): NonNullable<NetworkPolicy['spec']['egress']> =>

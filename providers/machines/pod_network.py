@@ -11,6 +11,8 @@ import urllib.request
 
 DEVICE = 'pods'
 CREDENTIALS = '/var/lib/kubelet/pki/kubelet-client-current.pem'
+# A watch ends by itself before that long a silence: whoever is silent for longer is gone, behind whatever proxy that said nothing.
+WATCH_S, SILENCE_S = 50, 60
 env = os.environ
 
 
@@ -73,34 +75,40 @@ def follow(nodes):
     batch('ip', lines)
 
 
-def watch():
+def get(query=''):
+    # The kubelet renews its certificate.
     context = ssl.create_default_context(cafile='/etc/coppice/ca.crt')
     context.load_cert_chain(CREDENTIALS)
-    url = env['API_SERVER'] + '/api/v1/nodes'
+    return urllib.request.urlopen(env['API_SERVER'] + '/api/v1/nodes' + query, context=context, timeout=SILENCE_S)
 
-    def get(query=''):
-        return urllib.request.urlopen(url + query, context=context, timeout=330)
 
+def watch():
     with get() as answer:
         listed = json.load(answer)
     nodes = {node['metadata']['name']: node for node in listed['items']}
-    follow(nodes)
     version = listed['metadata']['resourceVersion']
-    with get(f'?watch=1&timeoutSeconds=300&resourceVersion={version}') as answer:
-        for line in answer:
-            event = json.loads(line)
-            node = event['object']
-            if event['type'] == 'ERROR':
-                return
-            if event['type'] == 'DELETED':
-                nodes.pop(node['metadata']['name'], None)
-            else:
-                before = nodes.get(node['metadata']['name'])
-                nodes[node['metadata']['name']] = node
-                if before and before['spec'].get('podCIDR') == node['spec'].get('podCIDR') \
-                        and address_of(before) == address_of(node):
+    while True:
+        # Each time, for what others took away.
+        follow(nodes)
+        with get(f'?watch=1&allowWatchBookmarks=1&timeoutSeconds={WATCH_S}&resourceVersion={version}') as answer:
+            for line in answer:
+                event = json.loads(line)
+                node = event['object']
+                if event['type'] == 'ERROR':
+                    return
+                version = node['metadata']['resourceVersion']
+                if event['type'] == 'BOOKMARK':
                     continue
-            follow(nodes)
+                if event['type'] == 'DELETED':
+                    nodes.pop(node['metadata']['name'], None)
+                else:
+                    before = nodes.get(node['metadata']['name'])
+                    nodes[node['metadata']['name']] = node
+                    if before and before['spec'].get('podCIDR') == node['spec'].get('podCIDR') \
+                            and address_of(before) == address_of(node):
+                        continue
+                follow(nodes)
+        time.sleep(1)
 
 
 if __name__ == '__main__':

@@ -98,6 +98,23 @@ describe('the records of a cluster', () => {
     expect([most, scenes.filter(({ op }) => readyNames(op).length === 1).length]).toEqual([DNS_LOOKS.perGroup, 20]);
   });
 
+  it("of a namespace's only cluster are looked at after the first of another's ten", async () => {
+    const turns = new FairQueue({ total: 1, perGroup: 1 });
+    const looked: (string | undefined)[] = [];
+    const scenes = Array.from({ length: 11 }, (_, i) => {
+      const zoneOf = async (_ctx: unknown, host: string) => {
+        looked.push(host);
+        return ZONE;
+      };
+      const one = scene({ zoneOf }, turns);
+      one.op.shoot.metadata.namespace = i < 10 ? 'big' : 'small';
+      one.op.names[0]!.host = `api.${i}.x.org`;
+      return one;
+    });
+    await Promise.all(scenes.map(({ look }) => look()));
+    expect([looked.indexOf('api.10.x.org'), looked.length]).toEqual([1, 11]);
+  });
+
   it('are looked at once an hour, and have the cluster looked at when that is done', async () => {
     const { op, asked, again, look, pass } = scene();
     await look();

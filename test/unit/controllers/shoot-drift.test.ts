@@ -25,13 +25,13 @@ const WALL: Change = {
 };
 
 /** An operation on a cluster in a cloud of which it is told what others changed. */
-function scene({ uid = 'u', turns = new FairQueue(DRIFT_LOOKS) } = {}) {
+function scene({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LOOKS) } = {}) {
   let now = new Date('2026-01-01T00:00:00Z');
   const events: string[] = [];
   const again = vi.fn();
   const drift = vi.fn<(ctx: ProviderContext) => Promise<Change[] | undefined>>(async () => []);
   const shoot = {
-    metadata: { name: uid, namespace: 'shop', uid } as Shoot['metadata'],
+    metadata: { name: uid, namespace, uid } as Shoot['metadata'],
     spec: { provider: {} } as ShootSpec,
     status: { conditions: [] as Condition[] },
   };
@@ -183,7 +183,7 @@ describe('what others changed in the account of a cluster', () => {
     expect(await look()).toMatchObject({ status: 'False' });
   });
 
-  it('is looked for in one account at a time, of however many clusters', async () => {
+  it('is looked for in one cluster at a time, of however many', async () => {
     const turns = new FairQueue(DRIFT_LOOKS);
     let [going, most] = [0, 0];
     const scenes = Array.from({ length: 10 }, (_, i) => scene({ uid: `u${i}`, turns }));
@@ -196,6 +196,22 @@ describe('what others changed in the account of a cluster', () => {
       });
     const said = await Promise.all(scenes.map(({ later }) => later()));
     expect([most, said.every((one) => one?.status === 'False')]).toEqual([1, true]);
+  });
+
+  it("is looked for in a namespace's only cluster after the first of another's ten", async () => {
+    const turns = new FairQueue(DRIFT_LOOKS);
+    const looked: string[] = [];
+    const scenes = Array.from({ length: 11 }, (_, i) => {
+      const namespace = i < 10 ? 'big' : 'small';
+      const one = scene({ uid: `u${i}`, namespace, turns });
+      one.drift.mockImplementation(async () => {
+        looked.push(namespace);
+        return [];
+      });
+      return one;
+    });
+    await Promise.all(scenes.map(({ later }) => later()));
+    expect([looked.indexOf('small'), looked.length]).toEqual([1, 11]);
   });
 });
 

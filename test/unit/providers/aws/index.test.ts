@@ -40,6 +40,8 @@ describe('EKS', () => {
     const [, upper] = requests[1]!;
     expect(upper.program).toEqual({ provider: 'aws', layer: 'cluster' });
     expect(upper.inputs).toEqual({ ...cluster, owner, network });
+    // Namespaces take turns by it.
+    expect(requests.map(([, { tenant }]) => tenant)).toEqual([owner.namespace, owner.namespace]);
   });
 
   it('goes in the opposite order, whether or not all of it was made', async () => {
