@@ -155,7 +155,9 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await scene.until('it to be said', () => waiting().includes('was not made for this membership'));
 
     const cleaned = await audit('--clean');
-    expect(cleaned.stderr).toContain('Removing from Hub test what the membership of cluster shop/demo in Hub test left behind');
+    expect(cleaned.stderr).toContain(
+      'Removing from Hub test what the membership of cluster shop/demo in Hub test left behind',
+    );
     // Nobody knows whose the one is that says no garden.
     expect(cleaned.code).toBe(1);
     const { name, namespace } = scene.membership()!.metadata;
