@@ -249,8 +249,8 @@ export interface ControlPlaneGroup {
   end(ctx: ProviderContext, pool: string, names: readonly string[]): Promise<void>;
 }
 
-/** What is on record of a cluster at a moment. */
-export interface Recorded {
+/** The machines of a cluster without a control plane at a moment. */
+export interface MachinesSeen {
   /** Machines of the control plane: ready once it would serve. */
   controlPlane: Machine[];
   machines: Machine[];
@@ -261,28 +261,28 @@ export interface Recorded {
 }
 
 /**
- * Clusters that exist on record only: nothing runs, and one object in the shoot's namespace says what machines there are. It is read
- * and applied by the caller as it reads and applies its own.
+ * Clusters that exist as objects only, without a control plane: nothing runs. A ConfigMap in the shoot's namespace lists their machines. The
+ * caller reads and applies it.
  */
-export interface RecordedClusters {
+export interface ClustersWithoutControlPlane {
   /** Whether clusters of the profile are of this kind. Pure. */
   includes(profile: CloudProfile): boolean;
 
   /** Name of the ConfigMap. */
-  readonly recordName: string;
+  readonly configMapName: string;
 
   /**
-   * The record once missing machines are asked for and those too many are gone; equal input gives an equal record.
+   * The ConfigMap with missing machines added and surplus ones removed; equal input gives an equal ConfigMap.
    * `refusal`: why machines are missing still.
    */
   update(
     ctx: ProviderContext,
     wanted: { members: number; pools: readonly Pool[] },
-    record: KubeObject | undefined,
-  ): { record: KubeObject; refusal?: Error };
+    configMap: KubeObject | undefined,
+  ): { configMap: KubeObject; refusal?: Error };
 
-  /** What a record says now. Pure but for the clock. */
-  read(ctx: ProviderContext, pools: readonly Pool[], record: KubeObject | undefined): Recorded;
+  /** What the ConfigMap says now. Pure but for the clock. */
+  read(ctx: ProviderContext, pools: readonly Pool[], configMap: KubeObject | undefined): MachinesSeen;
 }
 
 /**
@@ -358,7 +358,7 @@ export interface Provider {
   readonly controlPlaneGroup?: ControlPlaneGroup;
 
   /** Clusters without control planes, for scale tests. */
-  readonly recorded?: RecordedClusters;
+  readonly withoutControlPlane?: ClustersWithoutControlPlane;
 
   /** What of this cannot be had, all of it at once; empty when all can. Pure: no request is made, nothing is thrown. */
   validate(wanted: Wanted, profile: CloudProfile): Problem[];

@@ -10,8 +10,8 @@ export interface ActedFields {
 export interface MadeOf {
   /** Its machines are in an account of a cloud. */
   readonly inCloud?: boolean | undefined;
-  /** It is on record only: nothing of it runs (see RecordedClusters of the providers). */
-  readonly onRecord?: boolean | undefined;
+  /** It exists as objects only, without a control plane: nothing of it runs (see ClustersWithoutControlPlane of the providers). */
+  readonly lacksControlPlane?: boolean | undefined;
 }
 
 /** Paths of everything in `value` that `acted` does not name, in the order written; lists by index. */
@@ -27,8 +27,8 @@ export function unacted(value: unknown, acted: ActedFields, path = ''): string[]
   });
 }
 
-/** Those of what is on record only: it has no address that a name could lead to, and runs no addon. */
-export const actedOnRecord = (acted: ActedFields): ActedFields => ({ ...acted, dns: {}, addons: {} });
+/** Those of a cluster that exists as objects only: it has no address that a name could lead to, and runs no addon. */
+export const actedWithoutControlPlane = (acted: ActedFields): ActedFields => ({ ...acted, dns: {}, addons: {} });
 
 /** Whether a condition tells that the operator which wrote it kept the field of this path and did not act on it. */
 export function saysKept(conditions: readonly Condition[] | undefined, type: string, path: string): boolean {

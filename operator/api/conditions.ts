@@ -1,6 +1,6 @@
 import type { Condition } from './meta.ts';
 
-/** Condition of a cluster that is on record only: nothing answers behind its kubeconfig. */
+/** Condition of a cluster that exists as objects only, without a control plane: nothing answers behind its kubeconfig. */
 export const NO_CONTROL_PLANE = 'NoControlPlane';
 
 /** Condition of a cluster that is to sleep, True once it does; and the reason of what else is so because of it. */

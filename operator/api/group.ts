@@ -83,19 +83,19 @@ export const ROLES = {
   /** Namespace in which it is tried whether a seed's network enforces NetworkPolicies. */
   networkTrial: 'network-trial',
   /** Secret with what the operator remembers of a managed cluster. */
-  cloudRecord: 'cloud-record',
+  cloudReceipt: 'cloud-record',
   /** Secret with what was decided for the pools of a cluster. */
   decidedSizes: 'decided-sizes',
   /** Secret with what clusters of a mesh were given. */
-  meshRecord: 'mesh-record',
+  meshReceipt: 'mesh-record',
   /** Secret with credentials of a cloud that something uses. */
   credentials: 'credentials',
   /** Secret with what was made for a membership, in the hub and in the cluster. */
-  membershipRecord: 'membership-record',
+  membershipReceipt: 'membership-record',
   /** Secret with what a BurstPolicy has bought. */
-  burstRecord: 'burst-record',
+  burstReceipt: 'burst-record',
   /** Secret with which cluster an attached one was first seen to be. */
-  attachedRecord: 'attached-record',
+  attachedReceipt: 'attached-record',
 } as const;
 
 /** Annotation keys that people or Coppice set. */

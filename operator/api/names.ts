@@ -30,9 +30,9 @@ export function technicalID(namespace: string, name: string): string {
 
 /**
  * Secret in the operator's namespace with what it remembers of a managed cluster (`namespace/name`). The whole hash: whoever could find
- * another name for it would have that cluster's record.
+ * another name for it would have that cluster's receipt.
  */
-export const managedRecordName = (key: string): string =>
+export const managedReceiptName = (key: string): string =>
   `managed-cluster-${createHash('sha256').update(key).digest('hex')}`;
 
 /** Secret in the operator's namespace with what was decided for the pools of a cluster (`namespace/name`): the whole hash, as above. */
@@ -40,7 +40,7 @@ export const decidedSizesName = (key: string): string =>
   `decided-sizes-${createHash('sha256').update(key).digest('hex')}`;
 
 /** Secret in the operator's namespace with what the clusters of a mesh were given. */
-export const meshRecordName = (mesh: string): string => `mesh-${mesh}`;
+export const meshReceiptName = (mesh: string): string => `mesh-${mesh}`;
 
 /** Secret in the garden with the kubeconfig of a cluster, under key KUBECONFIG_KEY (Cluster API's convention). */
 export const kubeconfigSecretName = (cluster: string): string => `${cluster}-kubeconfig`;
@@ -96,15 +96,16 @@ export const backupPrefix = (technical: string, uid: string): string => `${techn
 /** Membership of a cluster in a hub. Neither name has a dot, so that it can be read back in one way only. */
 export const membershipName = (cluster: string, hub: string): string => `${cluster}.${hub}`;
 
-/** Secret in the operator's namespace with what was made for a membership (`namespace/name`). The whole hash: as for managedRecordName. */
-export const membershipRecordName = (key: string): string =>
+/** Secret in the operator's namespace with what was made for a membership (`namespace/name`). The whole hash: as for managedReceiptName. */
+export const membershipReceiptName = (key: string): string =>
   `membership-${createHash('sha256').update(key).digest('hex')}`;
 
-/** Secret in the operator's namespace with which cluster an attached one (`namespace/name`) is. The whole hash: as for managedRecordName. */
-export const attachedRecordName = (key: string): string => `attached-${createHash('sha256').update(key).digest('hex')}`;
+/** Secret in the operator's namespace with which cluster an attached one (`namespace/name`) is. The whole hash: as for managedReceiptName. */
+export const attachedReceiptName = (key: string): string =>
+  `attached-${createHash('sha256').update(key).digest('hex')}`;
 
-/** Secret in the operator's namespace with what a BurstPolicy (`namespace/name`) has bought. The whole hash: as for managedRecordName. */
-export const burstRecordName = (key: string): string => `burst-${createHash('sha256').update(key).digest('hex')}`;
+/** Secret in the operator's namespace with what a BurstPolicy (`namespace/name`) has bought. The whole hash: as for managedReceiptName. */
+export const burstReceiptName = (key: string): string => `burst-${createHash('sha256').update(key).digest('hex')}`;
 
 /**
  * WorkerCluster that is purchase number `purchase` of a BurstPolicy. Of the policy's UID too: a policy of the same name that comes after

@@ -34,7 +34,7 @@ export interface NormalPool {
 
 /**
  * Who said how many nodes a pool should have: `person` by spec.dataPlaneNodes; `floor`: the same, which is the least where Coppice decides;
- * `decider` by a size on record; `kept`: whether anything was decided is unknown, so the pool keeps what it has; `minimum`: nobody, so it is
+ * `decider` by a stored size; `kept`: whether anything was decided is unknown, so the pool keeps what it has; `minimum`: nobody, so it is
  * the pool's minimum, above which a cloud's autoscaler may go.
  */
 export type SizedBy = 'person' | 'floor' | 'decider' | 'kept' | 'minimum';

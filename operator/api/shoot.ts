@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ActedFields, actedOnRecord, type MadeOf, saysKept, unacted } from './acted.ts';
+import { type ActedFields, actedWithoutControlPlane, type MadeOf, saysKept, unacted } from './acted.ts';
 import { ACTED_ADDONS, shootAddonsSchema } from './addons.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import { driftSchema, hibernationSchema, maintenanceSchema, versionSchema } from './maintenance.ts';
@@ -420,12 +420,12 @@ const ACTED_IN_CLOUD: ActedFields = {
  * Paths of what the spec of a Shoot says and the operator does not act on yet, for example `maintenance` or
  * `provider.workers[0].volume`. A maximum above the minimum asks for an autoscaler, so it counts as one.
  */
-export function unactedFields(spec: ShootSpec, { inCloud, onRecord }: MadeOf = {}): string[] {
+export function unactedFields(spec: ShootSpec, { inCloud, lacksControlPlane }: MadeOf = {}): string[] {
   const autoscaled = (spec.provider.workers ?? []).flatMap((pool, index) =>
     pool.maximum > pool.minimum ? [`provider.workers[${index}].maximum`] : [],
   );
   const acted = inCloud ? ACTED_IN_CLOUD : ACTED;
-  if (onRecord) return [...unacted(spec, actedOnRecord(acted)), ...autoscaled];
+  if (lacksControlPlane) return [...unacted(spec, actedWithoutControlPlane(acted)), ...autoscaled];
   // A control plane on machines of the cluster would go with its nodes, and nothing could wake it.
   const all: ActedFields = controlPlaneWorker(spec) ? acted : { ...acted, hibernation: { enabled: true } };
   return [...unacted(spec, all), ...autoscaled];

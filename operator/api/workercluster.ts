@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ActedFields, actedOnRecord, type MadeOf, unacted } from './acted.ts';
+import { type ActedFields, actedWithoutControlPlane, type MadeOf, unacted } from './acted.ts';
 import { ACTED_ADDONS, addonsSchema } from './addons.ts';
 import { clusterSizeSchema, costSchema, DECIMAL } from './cost.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
@@ -432,9 +432,9 @@ const ACTED_MANAGED: ActedFields = {
 export function unactedClusterFields(
   spec: WorkerClusterSpec,
   mode: WorkerClusterSpec['mode'] = 'Hosted',
-  { inCloud, onRecord }: MadeOf = {},
+  { inCloud, lacksControlPlane }: MadeOf = {},
 ): string[] {
   const acted = mode === 'Managed' ? ACTED_MANAGED : inCloud ? ACTED_IN_CLOUD : ACTED;
-  if (onRecord) return unacted(spec, actedOnRecord(acted));
+  if (lacksControlPlane) return unacted(spec, actedWithoutControlPlane(acted));
   return unacted(spec, mode === 'Hosted' ? { ...acted, hibernation: true } : acted);
 }

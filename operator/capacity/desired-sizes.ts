@@ -89,7 +89,7 @@ export const DECIDES: readonly Decides[] = [
   },
   {
     who: 'decider',
-    says: 'With `autoscale: Coppice`, a size is on record: the pool has that, within its minimum and maximum. The record cannot be read: it keeps what it has.',
+    says: 'With `autoscale: Coppice`, a size is stored: the pool has that, within its minimum and maximum. The receipt cannot be read: it keeps what it has.',
     because: 'A size that is unknown for a moment must not drain nodes that were decided.',
     decide(pool, { decided = 'none', has }) {
       if (decided === 'none' || !isCoppices(pool)) return undefined;

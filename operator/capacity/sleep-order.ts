@@ -8,7 +8,7 @@ export interface SleepOrder {
   readonly at: string;
 }
 
-/** What is on record of a cluster. `unknown`: it cannot be read now, and what was so goes on. */
+/** What is stored of a cluster. `unknown`: it cannot be read now, and what was so goes on. */
 export type KnownSleepOrder = SleepOrder | 'none' | 'unknown';
 
 /** Whether it says something about sleep. */

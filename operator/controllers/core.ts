@@ -97,7 +97,7 @@ export interface Core extends Required<Omit<CoreOptions, 'dialPod'>> {
   readonly gardenApplier: Applier;
   readonly registry: SeedRegistry;
   readonly openClusters: OpenClusters;
-  /** What was decided for pools of clusters, on record. */
+  /** What was decided for pools of clusters, as it is stored. */
   readonly sizes: DecidedSizes;
   /** The same, of one cluster. */
   decided(cluster: WorkerCluster): Decided;

@@ -14,12 +14,12 @@ interface Kept {
   /** Of the WorkerCluster: a new one of the same name inherits nothing. */
   uid: string;
   pools: Record<string, DecidedSize>;
-  /** Absent: its spec alone says when it sleeps, as in records from before this was done. */
+  /** Absent: its spec alone says when it sleeps, as in receipts from before this was done. */
   sleep?: SleepOrder;
 }
 
 const TYPE = `${GROUP}/${ROLES.decidedSizes}`;
-/** Selects the records by what nobody can change: with a label that was taken off, a size would be the minimum. */
+/** Selects the receipts by what nobody can change: with a label that was taken off, a size would be the minimum. */
 export const DECIDED_SELECTOR = `type=${TYPE}`;
 /** A cache that has not heard of a write by then is broken, and says so itself. */
 const HEARD_MS = 10_000;
@@ -36,7 +36,7 @@ export interface Decision {
 }
 
 /**
- * The sizes that were decided for pools, where only the operator writes: a record for each cluster that has any. It outlives the operator,
+ * The sizes that were decided for pools, where only the operator writes: a receipt for each cluster that has any. It outlives the operator,
  * so a restart takes no node away.
  */
 export class DecidedSizes {
@@ -53,7 +53,7 @@ export class DecidedSizes {
     this.#receipts = new Receipts<Kept>(client, this.#placeOf, { cache });
   }
 
-  /** What is on record for the cluster with this UID. `unknown`: nobody can tell now; then each pool keeps what it has. */
+  /** What is stored for the cluster with this UID. `unknown`: nobody can tell now; then each pool keeps what it has. */
   get(key: string, uid: string): Decided {
     if (!this.#cache.synced) return 'unknown';
     const place = this.#placeOf(key);
@@ -68,17 +68,17 @@ export class DecidedSizes {
     return decided;
   }
 
-  /** Whether anything lies where the record of this cluster would be. */
+  /** Whether anything lies where the receipt of this cluster would be. */
   has(key: string): boolean {
     const { namespace, name } = this.#placeOf(key);
     return this.#cache.get(`${namespace}/${name}`) !== undefined;
   }
 
   /**
-   * Writes down what a pool should have, within its minimum and maximum; nothing when that is on record already. Resolves when everybody
+   * Writes down what a pool should have, within its minimum and maximum; nothing when that is stored already. Resolves when everybody
    * here sees it, so nothing is made before.
    * @returns the size that holds now; undefined: a person fixed the size of this pool, and nothing was written.
-   * @throws CoppiceError when the record cannot be read: it may say something about other pools
+   * @throws CoppiceError when the receipt cannot be read: it may say something about other pools
    */
   async decide({ key, uid, pool, size }: Decision, signal?: AbortSignal): Promise<DecidedSize | undefined> {
     if (pool.sizedBy === 'person') return undefined;
@@ -88,13 +88,13 @@ export class DecidedSizes {
     await this.#receipts.save(key, { ...others, pools: { ...pools, [pool.name]: decided } }, signal);
     await this.#cache.waitFor(() => isSame(this.get(key, uid), pool.name, decided), {
       timeoutMs: HEARD_MS,
-      what: `the size of pool ${pool.name} of ${key} to be on record`,
+      what: `the size of pool ${pool.name} of ${key} to be stored`,
       ...(signal && { signal }),
     });
     return decided;
   }
 
-  /** Forgets what was decided for pools that nobody is to decide for any more. Does nothing where no other is on record. */
+  /** Forgets what was decided for pools that nobody is to decide for any more. Does nothing where no other is stored. */
   async forget(key: string, uid: string, isKeptPool: (pool: string) => boolean, signal?: AbortSignal): Promise<void> {
     const known = this.get(key, uid);
     if (typeof known === 'string' || [...known.keys()].every(isKeptPool)) return;
@@ -113,8 +113,8 @@ export class DecidedSizes {
   }
 
   /**
-   * Writes down that a cluster is to sleep, or to be awake, or that its spec alone says so (undefined); nothing when that is on record already.
-   * Resolves when everybody here sees it. Throws CoppiceError when the record cannot be read: it may say something about pools.
+   * Writes down that a cluster is to sleep, or to be awake, or that its spec alone says so (undefined); nothing when that is stored already.
+   * Resolves when everybody here sees it. Throws CoppiceError when the receipt cannot be read: it may say something about pools.
    */
   async orderSleep(key: string, uid: string, order: SleepOrder | undefined, signal?: AbortSignal): Promise<void> {
     const isDone = () => isDeepStrictEqual(this.sleepOrder(key, uid), order ?? 'none');
@@ -124,7 +124,7 @@ export class DecidedSizes {
     await this.#receipts.save(key, { ...others, ...(order && { sleep: order }) }, signal);
     await this.#cache.waitFor(isDone, {
       timeoutMs: HEARD_MS,
-      what: `the sleep of ${key} to be on record`,
+      what: `the sleep of ${key} to be stored`,
       ...(signal && { signal }),
     });
   }
@@ -140,13 +140,13 @@ export class DecidedSizes {
     return before;
   }
 
-  /** To be called when nothing is left of the cluster; does nothing where there is no record. */
+  /** To be called when nothing is left of the cluster; does nothing where there is no receipt. */
   async remove(key: string, signal?: AbortSignal): Promise<void> {
     if (this.has(key)) await this.#receipts.remove(key, signal);
   }
 }
 
-/** `namespace/name` of the cluster that a record says it is of; undefined when its name is not computed from that. */
+/** `namespace/name` of the cluster that a receipt says it is of; undefined when its name is not computed from that. */
 export function clusterOfDecided({ metadata: { name, labels } }: Secret): string | undefined {
   const key = `${labels?.[LABELS.workerClusterNamespace]}/${labels?.[LABELS.workerCluster]}`;
   return decidedSizesName(key) === name ? key : undefined;
@@ -172,7 +172,7 @@ function placeOf(operatorNamespace: string, key: string): ReceiptPlace {
   };
 }
 
-/** Whether it says something about sizes: half of a record would make the other pools shrink to their minimums. */
+/** Whether it says something about sizes: half of a receipt would make the other pools shrink to their minimums. */
 const isKept = (kept: Kept | undefined): kept is Kept =>
   typeof kept?.uid === 'string' &&
   typeof kept.pools === 'object' &&

@@ -7,7 +7,7 @@ import { isMissing, readJson } from './files.ts';
 import { restoreHostLimits } from './host-limits.ts';
 import { FIXED_FOLDERS, removeFolders, tearDownMounts } from './mounts.ts';
 import { gardenNamespaces, networkNames, removeEmptyNamespaceFolder, tearDownNetwork } from './network.ts';
-import { endGroup, type ProcessRecord, runsStill } from './processes.ts';
+import { endGroup, type PidFileContent, runsStill } from './processes.ts';
 import type { StateDirectory } from './state.ts';
 
 const GRACE_MS = 2_000;
@@ -15,25 +15,25 @@ const DAEMON_GRACE_MS = 30_000;
 
 const DAEMON = 'daemon-';
 
-/** Where a daemon is recorded before it can say anything itself: a file of its own, since two may be started at once. */
-export const daemonRecord = (directory: StateDirectory): string =>
+/** Where a daemon has its pid file before it can say anything itself: a file of its own, since two may be started at once. */
+export const daemonPidFile = (directory: StateDirectory): string =>
   directory.pidFile(`${DAEMON}${randomBytes(4).toString('hex')}`);
 
 /** Forgets this very process, which ends. */
 export async function forgetDaemon(directory: StateDirectory): Promise<void> {
-  for (const file of await recordFiles(directory)) {
-    const record = basename(file).startsWith(DAEMON) ? await readJson<ProcessRecord>(file) : undefined;
-    if (record?.pid === process.pid) await rm(file, { force: true });
+  for (const file of await pidFiles(directory)) {
+    const content = basename(file).startsWith(DAEMON) ? await readJson<PidFileContent>(file) : undefined;
+    if (content?.pid === process.pid) await rm(file, { force: true });
   }
 }
 
-/** Whether anything of the garden runs that was recorded here. */
+/** Whether anything of the garden runs that has a pid file here. */
 export async function runsSomething(directory: StateDirectory): Promise<boolean> {
-  const files = await recordFiles(directory);
+  const files = await pidFiles(directory);
   return (await Promise.all(files.map((file) => runsStill(file)))).includes(true);
 }
 
-async function recordFiles(directory: StateDirectory): Promise<string[]> {
+async function pidFiles(directory: StateDirectory): Promise<string[]> {
   const folder = dirname(directory.pidFile('any'));
   const names = await readdir(folder).catch(() => [] as string[]);
   return names.filter((name) => name.endsWith('.json')).map((name) => join(folder, name));
@@ -41,23 +41,23 @@ async function recordFiles(directory: StateDirectory): Promise<string[]> {
 
 /** Ends processes that were started here and not ended, known by their pid files: daemons first, who would start the others again. */
 export async function endLeftOvers(directory: StateDirectory): Promise<void> {
-  await endRecorded(directory, (name) => name.startsWith(DAEMON), DAEMON_GRACE_MS);
-  await endRecorded(directory, (name) => !name.startsWith(DAEMON), GRACE_MS);
+  await endPidFiles(directory, (name) => name.startsWith(DAEMON), DAEMON_GRACE_MS);
+  await endPidFiles(directory, (name) => !name.startsWith(DAEMON), GRACE_MS);
 }
 
-async function endRecorded(
+async function endPidFiles(
   directory: StateDirectory,
   isMeant: (name: string) => boolean,
   graceMs: number,
 ): Promise<void> {
-  const files = await recordFiles(directory);
+  const files = await pidFiles(directory);
   await Promise.all(
     files
       .filter((file) => isMeant(basename(file)))
       .map(async (file) => {
-        const record = await readJson<ProcessRecord>(file);
-        if (record?.pid === process.pid) return;
-        if (record) await endGroup(record, graceMs);
+        const content = await readJson<PidFileContent>(file);
+        if (content?.pid === process.pid) return;
+        if (content) await endGroup(content, graceMs);
         await rm(file, { force: true });
       }),
   );

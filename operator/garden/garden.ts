@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { selfContainedKubeconfig } from '../kube/kubeconfig.ts';
 import type { User } from './certificates.ts';
-import { daemonRecord, endLeftOvers, removeEverything, runsSomething, takeDownSeed } from './cleanup.ts';
+import { daemonPidFile, endLeftOvers, removeEverything, runsSomething, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
 import { diskRoom } from './disk-room.ts';
 import { type EgressPolicy, type EgressStatus, egressLine, writePolicy } from './egress/policy.ts';
@@ -27,7 +27,7 @@ const YOUNG_GENERATION = '--max-semi-space-size=1';
 /** Filled by bin/setup. */
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/coppice', import.meta.url));
 const POLL_MS = 60;
-const RECORD_POLL_MS = 3;
+const PID_FILE_POLL_MS = 3;
 /** How soon it is seen here that somebody else has ended the garden. */
 const END_POLL_MS = 500;
 const STOP_PATIENCE_MS = 45_000;
@@ -196,13 +196,13 @@ export class Garden {
         (entry): entry is [string, string] => PASSED.test(entry[0]) && entry[1] !== undefined,
       ),
     );
-    const record = daemonRecord(this.directory);
+    const pidFile = daemonPidFile(this.directory);
     const child = startDetached(
       {
         command: [process.execPath, YOUNG_GENERATION, DAEMON],
         env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, COPPICE_HOME: this.directory.home },
       },
-      { logFile: this.directory.logFile('daemon'), record: { file: record, digest: 'daemon' } },
+      { logFile: this.directory.logFile('daemon'), pidFile: { file: pidFile, digest: 'daemon' } },
     );
     let failure: string | undefined;
     child.once('error', (error) => {
@@ -216,7 +216,7 @@ export class Garden {
     child.unref();
     // Until then nobody who stops the garden would know of it.
     const isOver = () => failure !== undefined || child.exitCode !== null || child.signalCode !== null;
-    while (!existsSync(record) && !isOver()) await Promise.race([sleep(RECORD_POLL_MS), ended]);
+    while (!existsSync(pidFile) && !isOver()) await Promise.race([sleep(PID_FILE_POLL_MS), ended]);
     return () => failure;
   }
 

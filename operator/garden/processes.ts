@@ -6,7 +6,7 @@ import { readJson, readText } from './files.ts';
 import { BEGUN_BY_PS, bootID, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** What is kept on disk of a started process. */
-export interface ProcessRecord extends ProcessIdentity {
+export interface PidFileContent extends ProcessIdentity {
   /** Tells whether a process that was left over is the one wanted now. */
   digest: string;
 }
@@ -26,22 +26,22 @@ export async function digestOf(what: Command): Promise<string> {
   return createHash('sha256').update(all).digest('hex').slice(0, 16);
 }
 
-/** Exit code of a process that was not begun, because it could not be recorded. */
-export const NOT_RECORDED = 73;
+/** Exit code of a process that was not begun, because its pid file could not be written. */
+export const NO_PID_FILE = 73;
 
 /**
- * A process records itself, under the number that it keeps, and only then becomes the program: one that runs without a record would be
- * found by nobody, and a record is never written when the disk is full. Who starts it may die in between: then it does not go on
+ * A process writes its own pid file, with the number that it keeps, and only then becomes the program: one that runs without a pid file would be
+ * found by nobody, and a pid file is never written when the disk is full. Who starts it may die in between: then it does not go on
  * either, or two of a kind could come to run.
  */
-const RECORD_THEN_RUN = `
+const WRITE_PID_FILE_THEN_RUN = `
 boot=$1 parent=$2 digest=$3 cgroup=$4 draft=$0.$$
 shift 4
 fields() { actual=$2 started=\${20}; }
 if [ -n "$boot" ]; then
   read -r stat </proc/$$/stat
   fields \${stat##*) }
-  [ "$actual" = "$parent" ] || exit ${NOT_RECORDED}
+  [ "$actual" = "$parent" ] || exit ${NO_PID_FILE}
   started=$boot/$started
 else
   words() { started=$*; }
@@ -50,32 +50,32 @@ fi
 if [ -n "$cgroup" ]; then echo $$ >"$cgroup" || exit 1; fi
 printf '{"pid":%s,"started":"%s","digest":"%s"}' $$ "$started" "$digest" >"$draft" && mv -f "$draft" "$0" || {
   rm -f "$draft"
-  exit ${NOT_RECORDED}
+  exit ${NO_PID_FILE}
 }
 exec "$@"
 `;
 
-/** Where a process is recorded, and as what. */
-export interface Recording {
+/** The pid file of a process, and the digest of what it runs. */
+export interface PidFileWanted {
   file: string;
   digest: string;
 }
 
 /**
  * Starts a process that lives on when this one dies: own session and process group, output appended to a file. It ends with
- * NOT_RECORDED where its record cannot be written. `procsFile` is the cgroup it starts in. Throws when there is no log to write to.
+ * NO_PID_FILE where its pid file cannot be written. `procsFile` is the cgroup it starts in. Throws when there is no log to write to.
  * @param boot as of identityOf()
  */
 export function startDetached(
   what: Command,
-  options: { logFile: string; record: Recording; procsFile?: string | undefined },
+  options: { logFile: string; pidFile: PidFileWanted; procsFile?: string | undefined },
   boot = bootID(),
 ): ChildProcess {
-  const { file, digest } = options.record;
+  const { file, digest } = options.pidFile;
   const output = openSync(options.logFile, 'a', 0o600);
   try {
     const how = [file, boot, String(process.pid), digest, options.procsFile ?? ''];
-    return spawn('/bin/sh', ['-c', RECORD_THEN_RUN, ...how, ...what.command], {
+    return spawn('/bin/sh', ['-c', WRITE_PID_FILE_THEN_RUN, ...how, ...what.command], {
       detached: true,
       cwd: '/',
       env: what.env ?? {},
@@ -86,10 +86,10 @@ export function startDetached(
   }
 }
 
-/** Whether the process runs that a file records. */
+/** Whether the process of a pid file runs. */
 export async function runsStill(file: string): Promise<boolean> {
-  const record = await readJson<ProcessRecord>(file);
-  return record !== undefined && isAlive(record);
+  const content = await readJson<PidFileContent>(file);
+  return content !== undefined && isAlive(content);
 }
 
 /** Sends a signal to the whole process group of that very process. False when it is gone. */

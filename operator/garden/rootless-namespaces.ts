@@ -8,7 +8,7 @@ import type { GardenOfSeed } from './garden-of-seed.ts';
 import { mountScript, ownFolders } from './mounts.ts';
 import { rootlessNetworkScript } from './network.ts';
 import { SYSTEM_PATH } from './node.ts';
-import type { ProcessRecord } from './processes.ts';
+import type { PidFileContent } from './processes.ts';
 import { type SeedNamespaces, seedFolders } from './seed-namespaces.ts';
 import type { StateDirectory } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
@@ -108,7 +108,7 @@ export async function rootlessNamespaces(
 
 /** Whether the namespaces are there with all that is mounted in them. */
 async function isFurnished(directory: StateDirectory): Promise<boolean> {
-  const record = await readJson<ProcessRecord>(directory.pidFile(HOLDER));
+  const record = await readJson<PidFileContent>(directory.pidFile(HOLDER));
   if (!record) return false;
   const children = await readFile(`/proc/${record.pid}/task/${record.pid}/children`, 'utf8');
   const [child] = children.split(' ');

@@ -3,13 +3,13 @@ import type { KubeClient } from '../kube/client.ts';
 import { rewriteSecrets } from '../kube/rewrite-secrets.ts';
 import {
   afterEncryptionStep,
-  type EncryptionRecord,
+  type EncryptionState,
   encryptedFromTheStart,
   encryptionConfiguration,
   newEncryptionKey,
   nextEncryptionStep,
   notYetEncrypted,
-  parseEncryptionRecord,
+  parseEncryptionState,
   withNext,
 } from '../pki/secrets-encryption.ts';
 import { readText, writeIfChanged } from './files.ts';
@@ -25,14 +25,14 @@ const ROTATION_MS = 90 * 24 * 3600_000;
 /** Nobody has backups of a garden's etcd by us. */
 const KEPT_MS = 0;
 
-const readRecord = async (directory: StateDirectory): Promise<EncryptionRecord | undefined> =>
-  parseEncryptionRecord(await readText(directory.pki(RECORD)), directory.pki(RECORD));
+const readRecord = async (directory: StateDirectory): Promise<EncryptionState | undefined> =>
+  parseEncryptionState(await readText(directory.pki(RECORD)), directory.pki(RECORD));
 
 /** Keys first to safety: nothing may be written with a key that is nowhere else. */
-const keep = (directory: StateDirectory, record: EncryptionRecord): Promise<boolean> =>
+const keep = (directory: StateDirectory, record: EncryptionState): Promise<boolean> =>
   writeIfChanged(directory.pki(RECORD), JSON.stringify(record));
 
-const tell = (directory: StateDirectory, record: EncryptionRecord): Promise<boolean> =>
+const tell = (directory: StateDirectory, record: EncryptionState): Promise<boolean> =>
   writeIfChanged(directory.pki(ENCRYPTION_CONFIGURATION), encryptionConfiguration(record));
 
 /**
@@ -48,9 +48,9 @@ export async function ensureSecretsEncryption(directory: StateDirectory, now: Da
 
 /** The keys of a garden as they should be, pure but for new keys. There is one API server, so a new key needs not be known before it is used. */
 export function planGardenEncryption(
-  record: EncryptionRecord | undefined,
+  record: EncryptionState | undefined,
   { isNew, now }: { isNew: boolean; now: Date },
-): EncryptionRecord {
+): EncryptionState {
   if (!record && isNew) return encryptedFromTheStart(newEncryptionKey(now));
   let planned = record ?? notYetEncrypted(newEncryptionKey(now));
   if (record && +now - bornAt(record.write.name) > ROTATION_MS) planned = withNext(planned, newEncryptionKey(now));

@@ -9,8 +9,8 @@ import {
   type Command,
   digestOf,
   endGroup,
-  NOT_RECORDED,
-  type ProcessRecord,
+  NO_PID_FILE,
+  type PidFileContent,
   startDetached,
   whenGone,
 } from './processes.ts';
@@ -113,8 +113,8 @@ export class Supervisor {
     const file = this.#options.directory.pidFile(name);
     await this.stop(name);
     this.#processes.delete(name);
-    const record = await readJson<ProcessRecord>(file);
-    if (record) await endGroup(record, 5_000);
+    const content = await readJson<PidFileContent>(file);
+    if (content) await endGroup(content, 5_000);
     await rm(file, { force: true });
     this.#options.onChange?.();
   }
@@ -132,7 +132,7 @@ class Supervised {
   readonly spec: ProcessSpec;
   readonly #options: SupervisorOptions;
   readonly #stopping = new AbortController();
-  #record: ProcessRecord | undefined;
+  #running: PidFileContent | undefined;
   #state: ProcessState = 'stopped';
   #restarts = 0;
   #lastExit: string | undefined;
@@ -145,7 +145,7 @@ class Supervised {
 
   status(): ProcessStatus {
     const { name } = this.spec;
-    const pid = this.#state === 'waiting' ? undefined : this.#record?.pid;
+    const pid = this.#state === 'waiting' ? undefined : this.#running?.pid;
     return {
       name,
       state: this.#state,
@@ -165,17 +165,17 @@ class Supervised {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    if (this.#record) await endGroup(this.#record, this.spec.graceMs ?? 5_000);
+    if (this.#running) await endGroup(this.#running, this.spec.graceMs ?? 5_000);
     await this.#loop;
     await rm(this.#pidFile, { force: true });
-    this.#record = undefined;
+    this.#running = undefined;
     this.#enter('stopped');
   }
 
   /** Whether it runs on files that say something else by now. */
   async isStale(): Promise<boolean> {
     return (
-      this.#state === 'running' && this.#record !== undefined && this.#record.digest !== (await digestOf(this.spec))
+      this.#state === 'running' && this.#running !== undefined && this.#running.digest !== (await digestOf(this.spec))
     );
   }
 
@@ -189,14 +189,14 @@ class Supervised {
   }
 
   /** What an earlier daemon started: taken over when it is what we want, ended when not. */
-  async #leftOver(): Promise<ProcessRecord | undefined> {
-    const record = await readJson<ProcessRecord>(this.#pidFile);
-    if (!record || !(await isAlive(record))) return undefined;
-    if (record.digest === (await digestOf(this.spec))) {
-      this.#options.log.info({ process: this.spec.name, pid: record.pid }, 'already running, and adopted');
-      return record;
+  async #leftOver(): Promise<PidFileContent | undefined> {
+    const content = await readJson<PidFileContent>(this.#pidFile);
+    if (!content || !(await isAlive(content))) return undefined;
+    if (content.digest === (await digestOf(this.spec))) {
+      this.#options.log.info({ process: this.spec.name, pid: content.pid }, 'already running, and adopted');
+      return content;
     }
-    await endGroup(record, this.spec.graceMs ?? 5_000);
+    await endGroup(content, this.spec.graceMs ?? 5_000);
     return undefined;
   }
 
@@ -241,7 +241,7 @@ class Supervised {
   async #runOnce(): Promise<string> {
     const { directory, procsFile, log } = this.#options;
     const { name } = this.spec;
-    this.#record = undefined;
+    this.#running = undefined;
     this.#enter('starting');
     if (this.#restarts > 0)
       this.#whenReady().then(
@@ -250,37 +250,37 @@ class Supervised {
       );
     const logFile = directory.logFile(name);
     await mkdir(dirname(logFile), { recursive: true, mode: 0o700 });
-    const record = { file: this.#pidFile, digest: await digestOf(this.spec) };
-    const child = startDetached(this.spec, { logFile, procsFile, record });
-    let isRecorded = true;
+    const pidFile = { file: this.#pidFile, digest: await digestOf(this.spec) };
+    const child = startDetached(this.spec, { logFile, procsFile, pidFile });
+    let hasPidFile = true;
     const ended = new Promise<string>((resolve) => {
       child.once('error', (error) => resolve(error.message));
       child.once('exit', (code, signal) => {
-        isRecorded = code !== NOT_RECORDED;
+        hasPidFile = code !== NO_PID_FILE;
         resolve(signal ? `ended by ${signal}` : `exit code ${code}`);
       });
     });
     const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
     if (identity) {
-      this.#record = { ...identity, digest: record.digest };
+      this.#running = { ...identity, digest: pidFile.digest };
       // Asked to stop between the start and here: nobody else knows of it yet.
       if (this.#stopping.signal.aborted) await endGroup(identity, this.spec.graceMs ?? 5_000);
       else this.#options.onChange?.();
     }
     const how = await ended;
-    if (!isRecorded) return `cannot be recorded in ${record.file}: check that its disk has room`;
+    if (!hasPidFile) return `cannot be recorded in ${pidFile.file}: check that its disk has room`;
     const said = await lastError(logFile).catch(() => '');
     return said ? `${how}: ${said}` : how;
   }
 
   /** Resolves to how a process ended that an earlier daemon has started, once it has. */
-  async #watch(record: ProcessRecord): Promise<string> {
-    this.#record = record;
+  async #watch(content: PidFileContent): Promise<string> {
+    this.#running = content;
     this.#enter('running');
     const { signal } = this.#stopping;
-    while (await isAlive(record)) {
+    while (await isAlive(content)) {
       await sleep(ADOPTED_POLL_MS, undefined, { signal }).catch(() => {});
-      if (signal.aborted) await whenGone(record, (this.spec.graceMs ?? 5_000) + 5_000);
+      if (signal.aborted) await whenGone(content, (this.spec.graceMs ?? 5_000) + 5_000);
     }
     return 'ended';
   }
@@ -291,7 +291,7 @@ class Supervised {
     const deadline = performance.now() + readyTimeoutMs;
     const before = this.#restarts;
     // It may serve before it is known here which process it is: nobody could end it then.
-    while (!this.#record || (ready && !(await ready().catch(() => false)))) {
+    while (!this.#running || (ready && !(await ready().catch(() => false)))) {
       if (signal.aborted) return;
       if (performance.now() > deadline || this.#restarts - before >= HOPELESS) {
         const why = this.#lastExit ?? (await lastError(this.#options.directory.logFile(name)));

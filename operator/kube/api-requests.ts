@@ -13,7 +13,7 @@ import { inTime, lingering, parseBody } from './whole-answer.ts';
 export interface KubeClientOptions extends Connection {
   userAgent?: string;
   /** Called once for each request that got an answer or failed (status 0); for metrics and for tests that count. */
-  onRequest?: (request: RequestRecord) => void;
+  onRequest?: (request: RequestSeen) => void;
   liveness?: Liveness;
   /** See TransportOptions. */
   reachMs?: number;
@@ -23,7 +23,7 @@ export interface KubeClientOptions extends Connection {
   admit?: Admit;
 }
 
-export interface RequestRecord {
+export interface RequestSeen {
   method: string;
   path: string;
   status: number;

@@ -93,7 +93,7 @@ export class Receipts<Kept extends object> {
     const kept = this.#of(live, place);
     if (live && !kept && isReceipt(live, place))
       throw configurationProblem(
-        `the record in Secret ${place.namespace}/${place.name} cannot be read`,
+        `the receipt in Secret ${place.namespace}/${place.name} cannot be read`,
         'Bring it back from a backup; or delete it, and what it tells of is looked for by its tags.',
       );
     return kept;
@@ -105,7 +105,7 @@ export class Receipts<Kept extends object> {
     const known = this.#cache?.get(`${place.namespace}/${place.name}`) ?? (await this.#live(place, signal));
     if (known && !isReceipt(known, place))
       throw configurationProblem(
-        `Secret ${place.namespace}/${place.name} stands where a record is to be written, and is none`,
+        `Secret ${place.namespace}/${place.name} stands where a receipt is to be written, and is none`,
         'Look whose it is, and delete it.',
       );
     const secret = receiptSecret(place, kept, this.#marks(kept));

@@ -24,14 +24,14 @@ export interface MeshEntry {
 type Freed = Pick<MeshEntry, 'id' | RangeKind>;
 
 /** All that is given in one mesh. */
-export interface MeshRecord {
+export interface MeshReceipt {
   /** By `namespace/name` of the WorkerCluster. */
   readonly clusters: Readonly<Record<string, MeshEntry>>;
   /** The one that was freed first comes first. */
   readonly freed: readonly Freed[];
 }
 
-export const NO_CLUSTERS: MeshRecord = { clusters: {}, freed: [] };
+export const NO_CLUSTERS: MeshReceipt = { clusters: {}, freed: [] };
 
 /** What a new cluster asks of its mesh. */
 export interface MeshRequest {
@@ -66,7 +66,7 @@ export interface Refusal {
 }
 
 export type Allocated =
-  | { readonly record: MeshRecord; readonly entry: MeshEntry; readonly refused?: undefined }
+  | { readonly receipt: MeshReceipt; readonly entry: MeshEntry; readonly refused?: undefined }
   | { readonly refused: Refusal };
 
 /** So many are remembered as freed: those before are as good as new. */
@@ -80,10 +80,10 @@ export const keyOfCluster = ({ namespace, name }: MeshRequest['cluster']): strin
  * Gives a cluster its id and its ranges: the lowest that are free, and what was freed only when nothing else is left, the longest freed
  * first, since peers may still have routes to where a cluster was. The same again for one that has them. Pure.
  */
-export function allocate(before: MeshRecord, request: MeshRequest, taken: Taken): Allocated {
+export function allocate(before: MeshReceipt, request: MeshRequest, taken: Taken): Allocated {
   const key = keyOfCluster(request.cluster);
   const known = before.clusters[key];
-  if (known?.uid === request.cluster.uid) return { record: before, entry: known };
+  if (known?.uid === request.cluster.uid) return { receipt: before, entry: known };
   const { clusters, freed } = release(before, [key]);
   const others = Object.entries(clusters);
   const refuse = (field: string, message: string): Allocated => ({ refused: { field, message } });
@@ -129,19 +129,19 @@ export function allocate(before: MeshRecord, request: MeshRequest, taken: Taken)
     ...ranges,
     given: request.wants,
   };
-  return { entry, record: { clusters: { ...clusters, [key]: entry }, freed } };
+  return { entry, receipt: { clusters: { ...clusters, [key]: entry }, freed } };
 }
 
-/** The record without these clusters; the same object where it has none of them. Pure. */
-export function release(record: MeshRecord, keys: readonly string[]): MeshRecord {
-  const gone = keys.filter((key) => record.clusters[key]);
-  if (gone.length === 0) return record;
-  const left = Object.entries(record.clusters).filter(([key]) => !gone.includes(key));
+/** The receipt without these clusters; the same object where it has none of them. Pure. */
+export function release(receipt: MeshReceipt, keys: readonly string[]): MeshReceipt {
+  const gone = keys.filter((key) => receipt.clusters[key]);
+  if (gone.length === 0) return receipt;
+  const left = Object.entries(receipt.clusters).filter(([key]) => !gone.includes(key));
   const freed = gone.map((key): Freed => {
-    const { id, given, ...entry } = record.clusters[key]!;
+    const { id, given, ...entry } = receipt.clusters[key]!;
     return { id, ...Object.fromEntries(given.map((kind) => [kind, entry[kind]])) };
   });
-  return { clusters: Object.fromEntries(left), freed: [...record.freed, ...freed].slice(-MOST_FREED) };
+  return { clusters: Object.fromEntries(left), freed: [...receipt.freed, ...freed].slice(-MOST_FREED) };
 }
 
 /** All ranges of these, whatever they are of. */

@@ -1,6 +1,6 @@
 import { configurationProblem } from '../api/errors.ts';
 import { GROUP, LABELS, ROLES } from '../api/group.ts';
-import { meshRecordName } from '../api/names.ts';
+import { meshReceiptName } from '../api/names.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { KubeApiError } from '../kube/errors.ts';
 import { InTurn } from '../kube/in-turn.ts';
@@ -12,7 +12,7 @@ import {
   allocate,
   keyOfCluster,
   type MeshEntry,
-  type MeshRecord,
+  type MeshReceipt,
   type MeshRequest,
   NO_CLUSTERS,
   rangesIn,
@@ -21,9 +21,9 @@ import {
   type Taken,
 } from './allocate.ts';
 
-const TYPE = `${GROUP}/${ROLES.meshRecord}`;
-/** Selects the records by what nobody can change. */
-export const MESH_RECORDS = `type=${TYPE}`;
+const TYPE = `${GROUP}/${ROLES.meshReceipt}`;
+/** Selects the receipts by what nobody can change. */
+export const MESH_RECEIPTS = `type=${TYPE}`;
 /** Another operator that writes as often as this one is one too many. */
 const MOST_TRIES = 5;
 /** A cache that has not heard of a write by then is broken, and says so itself. */
@@ -34,16 +34,16 @@ type Client = Pick<KubeClient, 'getOrUndefined' | 'create' | 'apply'>;
 
 /** Who in the garden is there, and what it has: asked when a range is given, not before. */
 export interface Surroundings {
-  /** What is in use outside of the mesh; `isKnown`: by `namespace/name`, whether some mesh has the cluster on record. */
+  /** What is in use outside of the mesh; `isKnown`: by `namespace/name`, whether some mesh has a place for the cluster. */
   taken(mesh: string, isKnown: (key: string) => boolean): Promise<Taken>;
   /** Whether something is left of the cluster with this UID. */
   isThere(key: string, uid: string): boolean;
 }
 
-/** Something to be done with the record of a mesh. */
+/** Something to be done with the receipt of a mesh. */
 interface Step {
-  /** Called again with the record as it is then, when somebody else has written it meanwhile. */
-  change(before: MeshRecord, taken: Taken): MeshRecord;
+  /** Called again with the receipt as it is then, when somebody else has written it meanwhile. */
+  change(before: MeshReceipt, taken: Taken): MeshReceipt;
   /** Whether what was done is in the cache. */
   isSeen(): boolean;
 }
@@ -55,7 +55,7 @@ export interface KnownEntry {
 }
 
 /**
- * What clusters were given in their meshes: one record a mesh, where only the operator writes. It is written at the version that was read, so
+ * What clusters were given in their meshes: one receipt a mesh, where only the operator writes. It is written at the version that was read, so
  * that two operators never give one range twice, and before anything is made with it.
  */
 export class Meshes {
@@ -66,9 +66,9 @@ export class Meshes {
   readonly #turns = new InTurn();
   /** What is done with the next write of a mesh, by its name. */
   readonly #waiting = new Map<string, { readonly steps: Step[]; readonly done: Promise<void> }>();
-  readonly #read = new WeakMap<Secret, MeshRecord>();
+  readonly #read = new WeakMap<Secret, MeshReceipt>();
 
-  /** @param cache of Secrets selected by MESH_RECORDS in the operator's namespace */
+  /** @param cache of Secrets selected by MESH_RECEIPTS in the operator's namespace */
   constructor(client: Client, operatorNamespace: string, cache: Cache, surroundings: Surroundings) {
     this.#client = client;
     this.#namespace = operatorNamespace;
@@ -78,7 +78,7 @@ export class Meshes {
 
   /** What the cluster was given; undefined: it is in no mesh. */
   entry(key: string, uid: string): KnownEntry | undefined {
-    for (const [mesh, { clusters }] of this.#records()) {
+    for (const [mesh, { clusters }] of this.#receipts()) {
       const entry = clusters[key];
       if (entry?.uid === uid) return { mesh, entry };
     }
@@ -89,24 +89,24 @@ export class Meshes {
   overlapping(key: string, ranges: readonly string[]): string[] {
     const meets = (entry: MeshEntry) =>
       rangesIn([entry]).some((theirs) => ranges.some((own) => rangesOverlap(own, theirs)));
-    return this.#records()
+    return this.#receipts()
       .flatMap(([, { clusters }]) => Object.entries(clusters))
       .flatMap(([other, entry]) => (other !== key && meets(entry) ? [other] : []))
       .sort();
   }
 
   /**
-   * Gives a cluster what it asks for, or what it has. What is asked while the record is written waits for the next write, all of it together:
+   * Gives a cluster what it asks for, or what it has. What is asked while the receipt is written waits for the next write, all of it together:
    * a hundred new clusters are a few writes.
-   * @throws CoppiceError when the record cannot be read: who has what is not known then
+   * @throws CoppiceError when the receipt cannot be read: who has what is not known then
    */
   async allocate(request: MeshRequest): Promise<Allocated> {
     const { mesh, cluster } = request;
     let result: Allocated | undefined;
     await this.#together(mesh, {
-      change(record, taken) {
-        result = allocate(record, request, taken);
-        return result.refused ? record : result.record;
+      change(receipt, taken) {
+        result = allocate(receipt, request, taken);
+        return result.refused ? receipt : result.receipt;
       },
       isSeen: () => result?.refused !== undefined || this.entry(keyOfCluster(cluster), cluster.uid) !== undefined,
     });
@@ -117,7 +117,7 @@ export class Meshes {
   async release(key: string): Promise<void> {
     for (const mesh of this.#meshesOf(key))
       await this.#together(mesh, {
-        change: (record) => release(record, [key]),
+        change: (receipt) => release(receipt, [key]),
         isSeen: () => !this.#meshesOf(key).includes(mesh),
       });
   }
@@ -139,10 +139,10 @@ export class Meshes {
 
   async #take(mesh: string, steps: readonly Step[]): Promise<void> {
     const taken = await this.#surroundings.taken(mesh, (key) => this.#meshesOf(key).length > 0);
-    await this.#change(mesh, (record) => {
-      const gone = Object.entries(record.clusters).filter(([key, { uid }]) => !this.#surroundings.isThere(key, uid));
+    await this.#change(mesh, (receipt) => {
+      const gone = Object.entries(receipt.clusters).filter(([key, { uid }]) => !this.#surroundings.isThere(key, uid));
       const left = release(
-        record,
+        receipt,
         gone.map(([key]) => key),
       );
       return steps.reduce((before, step) => step.change(before, taken), left);
@@ -154,14 +154,14 @@ export class Meshes {
   }
 
   #meshesOf(key: string): string[] {
-    return this.#records().flatMap(([mesh, { clusters }]) => (clusters[key] ? [mesh] : []));
+    return this.#receipts().flatMap(([mesh, { clusters }]) => (clusters[key] ? [mesh] : []));
   }
 
-  async #change(mesh: string, change: (before: MeshRecord) => MeshRecord): Promise<void> {
+  async #change(mesh: string, change: (before: MeshReceipt) => MeshReceipt): Promise<void> {
     const place = placeOf(this.#namespace, mesh);
     for (let tried = 1; ; tried++) {
       const live = await this.#client.getOrUndefined<Secret>(SECRETS, place.name, place.namespace);
-      const before = live ? recordOf(live, place) : NO_CLUSTERS;
+      const before = live ? receiptOf(live, place) : NO_CLUSTERS;
       const after = change(before);
       if (after === before) return;
       const secret = receiptSecret(place, after);
@@ -179,13 +179,13 @@ export class Meshes {
     }
   }
 
-  #records(): (readonly [string, MeshRecord])[] {
+  #receipts(): (readonly [string, MeshReceipt])[] {
     return this.#cache.list().flatMap((secret) => {
-      const mesh = secret.metadata.name.slice(meshRecordName('').length);
+      const mesh = secret.metadata.name.slice(meshReceiptName('').length);
       const place = placeOf(this.#namespace, mesh);
       if (place.name !== secret.metadata.name || !isReceipt(secret, place)) return [];
-      const known = this.#read.get(secret) ?? receiptIn<MeshRecord>(secret);
-      if (!isRecord(known)) return [];
+      const known = this.#read.get(secret) ?? receiptIn<MeshReceipt>(secret);
+      if (!isMeshReceipt(known)) return [];
       this.#read.set(secret, known);
       return [[mesh, known] as const];
     });
@@ -193,26 +193,26 @@ export class Meshes {
 }
 
 const placeOf = (operatorNamespace: string, mesh: string): ReceiptPlace => ({
-  name: meshRecordName(mesh),
+  name: meshReceiptName(mesh),
   namespace: operatorNamespace,
-  labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.meshRecord, [LABELS.mesh]: mesh },
+  labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.meshReceipt, [LABELS.mesh]: mesh },
   type: TYPE,
 });
 
-function recordOf(secret: Secret, place: ReceiptPlace): MeshRecord {
-  const record = isReceipt(secret, place) ? receiptIn<MeshRecord>(secret) : undefined;
-  if (isRecord(record)) return record;
+function receiptOf(secret: Secret, place: ReceiptPlace): MeshReceipt {
+  const receipt = isReceipt(secret, place) ? receiptIn<MeshReceipt>(secret) : undefined;
+  if (isMeshReceipt(receipt)) return receipt;
   throw configurationProblem(
     `Secret ${place.namespace}/${place.name} does not say what clusters of the mesh were given`,
     'Bring it back from a backup; or delete it: the ranges of clusters that run are then seen at their Shoots.',
   );
 }
 
-/** Whether all of it can be read: half of a record would have ranges given twice. */
-const isRecord = (record: MeshRecord | undefined): record is MeshRecord =>
-  typeof record?.clusters === 'object' &&
-  record.clusters !== null &&
-  Array.isArray(record.freed) &&
-  Object.values(record.clusters).every(
+/** Whether all of it can be read: half of a receipt would have ranges given twice. */
+const isMeshReceipt = (receipt: MeshReceipt | undefined): receipt is MeshReceipt =>
+  typeof receipt?.clusters === 'object' &&
+  receipt.clusters !== null &&
+  Array.isArray(receipt.freed) &&
+  Object.values(receipt.clusters).every(
     (entry) => typeof entry?.uid === 'string' && Number.isSafeInteger(entry.id) && Array.isArray(entry.given),
   );

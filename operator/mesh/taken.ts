@@ -18,7 +18,7 @@ export interface Occupants {
 /**
  * What a new cluster of a mesh must not be given beside what the mesh knows of: ranges of seeds, of nodes, and of all clusters that are in
  * no mesh, though they all have the same. Clusters of another mesh count only there. Pure.
- * @param isKnown whether a mesh has the cluster on record, by `namespace/name`
+ * @param isKnown whether a mesh has a place for the cluster, by `namespace/name`
  */
 export function takenIn(
   { clusters, shoots, seeds, profile }: Occupants,
@@ -36,7 +36,7 @@ export function takenIn(
     const { [LABELS.mesh]: its, [LABELS.clusterID]: id } = shoot.metadata.labels ?? {};
     ranges.add(shoot.spec.networking?.nodes);
     if (isKnown(key) || (its !== undefined && its !== mesh)) continue;
-    // The record of the mesh was lost.
+    // The receipt of the mesh was lost.
     if (its === mesh && Number.isSafeInteger(Number(id))) ids.push(Number(id));
     const { pods, services } = shoot.spec.networking ?? {};
     const defaults = profile(shootProfileName(shoot.spec))?.spec.defaults;

@@ -7,7 +7,7 @@ import { KubeApiError } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import { type KubeObject, SECRETS, SERVICECIDRS, type Secret } from '../kube/resources.ts';
-import { MESH_RECORDS, Meshes } from './meshes.ts';
+import { MESH_RECEIPTS, Meshes } from './meshes.ts';
 import { takenIn } from './taken.ts';
 
 interface Caches {
@@ -24,7 +24,7 @@ export function openMeshes(
   log: Log,
   { clusters, shoots, seeds, profiles }: Caches,
 ): { meshes: Meshes; meshSecrets: Informer<Secret> } {
-  const meshSecrets = new Informer<Secret>(garden, SECRETS, { log, fieldSelector: MESH_RECORDS, namespace });
+  const meshSecrets = new Informer<Secret>(garden, SECRETS, { log, fieldSelector: MESH_RECEIPTS, namespace });
   const meshes = new Meshes(garden, namespace, meshSecrets, {
     async taken(mesh, isKnown) {
       const occupants = {

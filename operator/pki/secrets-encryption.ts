@@ -13,7 +13,7 @@ export interface EarlierKey extends EncryptionKey {
 }
 
 /** The keys of one cluster, kept where its authorities' keys are kept. */
-export interface EncryptionRecord {
+export interface EncryptionState {
   /** What API servers write with. */
   readonly write: EncryptionKey;
   /** What they are to write with next, once all of them can read it. */
@@ -35,13 +35,13 @@ export const newEncryptionKey = (now: Date, random: (size: number) => Buffer = r
 });
 
 /** Of a cluster that has no Secrets yet. */
-export const encryptedFromTheStart = (key: EncryptionKey): EncryptionRecord => ({ write: key, read: [] });
+export const encryptedFromTheStart = (key: EncryptionKey): EncryptionState => ({ write: key, read: [] });
 
 /** Of a cluster whose Secrets are in etcd as they are: they stay readable. */
-export const notYetEncrypted = (key: EncryptionKey): EncryptionRecord => ({ write: PLAIN, next: key, read: [] });
+export const notYetEncrypted = (key: EncryptionKey): EncryptionState => ({ write: PLAIN, next: key, read: [] });
 
 /** Begins to bring in a new key. While another is on its way in, that one goes on. */
-export const withNext = (record: EncryptionRecord, key: EncryptionKey): EncryptionRecord =>
+export const withNext = (record: EncryptionState, key: EncryptionKey): EncryptionState =>
   record.next || record.rewrite ? record : { ...record, next: key };
 
 /** What remains to be done: API servers write with `next`; Secrets are written anew; what nothing needs any more is dropped. */
@@ -52,7 +52,7 @@ export type EncryptionStep = 'promote' | 'rewrite' | 'drop';
  * one that writes with a key which another cannot read yet would have that one fail.
  * @param keptMs how long backups are kept that need the keys of their time; 0: there are none
  */
-export function nextEncryptionStep(record: EncryptionRecord, now: Date, keptMs: number): EncryptionStep | undefined {
+export function nextEncryptionStep(record: EncryptionState, now: Date, keptMs: number): EncryptionStep | undefined {
   if (record.next) return 'promote';
   if (record.rewrite) return 'rewrite';
   return record.read.some((key) => isOver(key, now, keptMs)) ? 'drop' : undefined;
@@ -60,11 +60,11 @@ export function nextEncryptionStep(record: EncryptionRecord, now: Date, keptMs: 
 
 /** The record once a step is done. Secrets were written anew before 'rewrite' and before 'drop': a backup may have brought old ones back. */
 export function afterEncryptionStep(
-  record: EncryptionRecord,
+  record: EncryptionState,
   step: EncryptionStep,
   now: Date,
   keptMs: number,
-): EncryptionRecord {
+): EncryptionState {
   const { write, next, read } = record;
   switch (step) {
     case 'promote':
@@ -85,7 +85,7 @@ const isOver = ({ retiredAt }: EarlierKey, now: Date, keptMs: number): boolean =
  * The EncryptionConfiguration of an API server. secretbox: authenticated, without a limit of writes for each key as AES-GCM has one, and
  * without a process of a key management service that an API server would wait for.
  */
-export function encryptionConfiguration({ write, next, read }: EncryptionRecord): string {
+export function encryptionConfiguration({ write, next, read }: EncryptionState): string {
   const all = [write, ...(next ? [next] : []), ...read];
   const keys = all.flatMap(({ name, secret }) => (secret === undefined ? [] : [{ name, secret }]));
   const providers = [{ secretbox: { keys } }, ...(keys.length < all.length ? [{ identity: {} }] : [])];
@@ -100,11 +100,11 @@ export function encryptionConfiguration({ write, next, read }: EncryptionRecord)
  * The record in a text; undefined: there is none.
  * @throws where it cannot be understood: a new key in its place would make Secrets unreadable for ever
  */
-export function parseEncryptionRecord(text: string | undefined, where: string): EncryptionRecord | undefined {
+export function parseEncryptionState(text: string | undefined, where: string): EncryptionState | undefined {
   if (text === undefined) return undefined;
   try {
-    const record = JSON.parse(text) as Partial<EncryptionRecord> | null;
-    if (record?.write?.name && Array.isArray(record.read)) return record as EncryptionRecord;
+    const record = JSON.parse(text) as Partial<EncryptionState> | null;
+    if (record?.write?.name && Array.isArray(record.read)) return record as EncryptionState;
   } catch {
     // Said below.
   }

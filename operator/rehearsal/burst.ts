@@ -1,18 +1,18 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { profileNameOf } from '../api/workercluster.ts';
-import { grownHourly } from '../burst/clusters/growth-record.ts';
+import { grownHourly } from '../burst/clusters/growth-receipt.ts';
 import type { CandidateView, ClustersPlan, OwnCluster, Supply } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
 import { planClusters } from '../burst/clusters/plan.ts';
 import {
   billingOfPurchase,
-  emptyRecord,
+  emptyReceipt,
   givenBack,
   type KeptPurchase,
   measuredStartupMs,
   ordered as purchased,
   spentUntil,
-} from '../burst/clusters/record.ts';
+} from '../burst/clusters/receipt.ts';
 import { startupMs } from '../capacity/startup-times.ts';
 import { withFacts } from '../controllers/burst/facts.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
@@ -38,8 +38,8 @@ const WAITING_MS = 60_000;
 export function newMind(policy: BurstPolicy): BurstMind {
   const { name, namespace = '', uid = `${namespace}/${name}` } = policy.metadata;
   const known = { ...policy, metadata: { ...policy.metadata, uid } };
-  const record = emptyRecord({ namespace, name, uid });
-  return { policy: known, memory: new BurstMemory(), record, seen: -1, lookedAt: -LOOK_MS, refusals: new Map() };
+  const receipt = emptyReceipt({ namespace, name, uid });
+  return { policy: known, memory: new BurstMemory(), receipt, seen: -1, lookedAt: -LOOK_MS, refusals: new Map() };
 }
 
 /** Has the operator look at its policy as soon as it would: when something has changed, at the next of its looks at the hub. */
@@ -64,15 +64,15 @@ function look(simulation: Simulation, mind: BurstMind): void {
   mind.lookedAt = simulation.now;
   const now = simulation.epoch + simulation.now;
   const waiting = workOf(simulation.work!, memory, policy.spec.hub, now);
-  mind.record = withFacts(mind.record, seenAll(simulation, mind, now), waiting, now);
+  mind.receipt = withFacts(mind.receipt, seenAll(simulation, mind, now), waiting, now);
   noteGrowths(simulation, mind);
-  const { record } = mind;
+  const { receipt } = mind;
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   const own = {
     limits: limitsOf(policy.spec),
     clusters: seenAll(simulation, mind, now).map((one) => one.own),
-    lastOut: time(record.lastOut),
-    lastIn: time(record.lastIn),
+    lastOut: time(receipt.lastOut),
+    lastIn: time(receipt.lastIn),
   };
   const emptying = emptyingOf(simulation, mind, own, (cluster) => supplyIn(simulation, mind, cluster), now);
   const plan = planClusters(
@@ -83,20 +83,20 @@ function look(simulation: Simulation, mind: BurstMind): void {
       supply: waiting.length > 0 || emptying.movable ? supplyOf(simulation, mind) : [],
       candidates: candidatesOf(simulation, mind, now),
       growth: waiting.length > 0 ? growthOf(simulation, mind) : [],
-      grownHourly: grownHourly(record),
+      grownHourly: grownHourly(receipt),
       peaks: peaksOf(policy.spec, now),
-      spent: spentUntil(record, now),
+      spent: spentUntil(receipt, now),
     },
     now,
   );
   for (const growth of plan.growths) growPool(simulation, mind, growth);
   for (const purchase of plan.purchases) {
-    mind.record = purchased(mind.record, purchase, now);
-    buy(simulation, mind, mind.record.purchases.at(-1)!, purchase.why);
+    mind.receipt = purchased(mind.receipt, purchase, now);
+    buy(simulation, mind, mind.receipt.purchases.at(-1)!, purchase.why);
   }
   moveWork(simulation, mind, plan, (name) => keyOf(policy, name), now);
   for (const { name, why, isFailure } of plan.removals) {
-    mind.record = givenBack(mind.record, { name, why, isFailure }, now);
+    mind.receipt = givenBack(mind.receipt, { name, why, isFailure }, now);
     giveBack(simulation, keyOf(policy, name), isFailure ? why : 'it has no work any more');
   }
   noteRefusals(simulation, mind, plan);
@@ -141,7 +141,7 @@ function giveBack(simulation: Simulation, key: string, why: string): void {
 }
 
 const seenAll = (simulation: Simulation, mind: BurstMind, now: number): Seen[] =>
-  mind.record.purchases.map((purchase) => seenOf(simulation, mind, purchase, now));
+  mind.receipt.purchases.map((purchase) => seenOf(simulation, mind, purchase, now));
 
 /** What the operator sees of a purchase. A cluster is in the hub as soon as its control plane serves. */
 function seenOf(simulation: Simulation, { policy, memory }: BurstMind, purchase: KeptPurchase, now: number): Seen {
@@ -186,25 +186,25 @@ function seenOf(simulation: Simulation, { policy, memory }: BurstMind, purchase:
   return { purchase, cluster, own, hasJoined: isJoined, isIdle };
 }
 
-function candidatesOf({ scenario }: Simulation, { policy, record }: BurstMind, now: number): CandidateView[] {
+function candidatesOf({ scenario }: Simulation, { policy, receipt }: BurstMind, now: number): CandidateView[] {
   const { candidates, maximumClusters, budget } = policy.spec;
   return candidates.map((candidate) => {
     const { name, priority = 0, assumedHourly } = candidate;
     const cluster = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
     const profile = scenario.profiles.get(profileNameOf(cluster));
-    const rest = record.rests[name];
+    const rest = receipt.rests[name];
     const rests =
       rest && Date.parse(rest.until) > now
         ? `it is in back-off until ${rest.until}, because of ${rest.why}`
         : undefined;
-    const has = record.purchases.filter((one) => one.candidate === name).length;
+    const has = receipt.purchases.filter((one) => one.candidate === name).length;
     return {
       name,
       priority,
       left: (candidate.maximumClusters ?? maximumClusters) - has,
       offer: profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly })),
       problem: profile ? rests : `there is no CloudProfile ${profileNameOf(cluster)}`,
-      startupMs: measuredStartupMs(record, name) ?? (profile && startupMs(profile, cluster.spec.mode, 'cluster')),
+      startupMs: measuredStartupMs(receipt, name) ?? (profile && startupMs(profile, cluster.spec.mode, 'cluster')),
     };
   });
 }
@@ -216,10 +216,10 @@ function supplyOf(simulation: Simulation, mind: BurstMind): Supply[] {
     .map((cluster) => supplyIn(simulation, mind, cluster));
 }
 
-function supplyIn(simulation: Simulation, { record }: BurstMind, cluster: ClusterState): Supply {
+function supplyIn(simulation: Simulation, { receipt }: BurstMind, cluster: ClusterState): Supply {
   const now = simulation.epoch + simulation.now;
   const { key, object, profile } = cluster;
-  const purchase = record.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));
+  const purchase = receipt.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));
   const joinedAt = purchase?.joinedAt === undefined ? undefined : Date.parse(purchase.joinedAt);
   const isComing = purchase !== undefined && !(joinedAt !== undefined && joinedAt + SETTLE_MS <= now);
   return {

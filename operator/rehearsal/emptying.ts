@@ -1,5 +1,5 @@
 import { underused } from '../burst/clusters/consolidate.ts';
-import { kept as keptOn, emptying as written } from '../burst/clusters/emptying-record.ts';
+import { kept as keptOn, emptying as written } from '../burst/clusters/emptying-receipt.ts';
 import type { ClustersPlan, ClustersView, Movable, OwnCluster, Supply } from '../burst/clusters/model.ts';
 import { emptiesUnderused, hasLittleWork } from '../controllers/burst/own-clusters.ts';
 import type { BurstMind } from './mind.ts';
@@ -18,12 +18,12 @@ export function isUnderused(
 /** What a plan needs to know to empty clusters. The hub moves work at once. */
 export function emptyingOf(
   { work, clusters }: Simulation,
-  { record }: BurstMind,
+  { receipt }: BurstMind,
   view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   supplyOf: (cluster: ClusterState) => Supply,
   now: number,
 ): Pick<ClustersView, 'movable' | 'emptying'> {
-  const begun = record.purchases.filter(({ emptyingSince, leaving }) => emptyingSince !== undefined && !leaving);
+  const begun = receipt.purchases.filter(({ emptyingSince, leaving }) => emptyingSince !== undefined && !leaving);
   const { due } = underused(view, now);
   if (due.length + begun.length === 0) return {};
   const byName = new Map([...clusters.values()].map((cluster) => [cluster.manifest.metadata.name, cluster]));
@@ -47,13 +47,13 @@ export function moveWork(
   now: number,
 ): void {
   for (const one of kept) {
-    mind.record = keptOn(mind.record, one, now);
+    mind.receipt = keptOn(mind.receipt, one, now);
     const cluster = simulation.clusters.get(keyOf(one.name))!;
     simulation.work!.reopen(cluster.key);
     tell(simulation, cluster, 'kept', one.why);
   }
   for (const one of emptyings) {
-    mind.record = written(mind.record, one, now);
+    mind.receipt = written(mind.receipt, one, now);
     const cluster = simulation.clusters.get(keyOf(one.name))!;
     tell(simulation, cluster, 'emptied', one.why);
     simulation.work!.moveAway(cluster.key, simulation.now);

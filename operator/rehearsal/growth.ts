@@ -1,10 +1,10 @@
 import { LABELS } from '../api/group.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import { MAX_NODES } from '../api/worker-pool.ts';
-import { grew, type PoolNow, restOf, withGrowthFacts } from '../burst/clusters/growth-record.ts';
+import { grew, type PoolNow, restOf, withGrowthFacts } from '../burst/clusters/growth-receipt.ts';
 import type { GrowingPool, Growth, GrowthView } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
-import type { KeptGrowth } from '../burst/clusters/record.ts';
+import type { KeptGrowth } from '../burst/clusters/receipt.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
 import { isCoppicesPool } from '../controllers/autoscaling/observe.ts';
 import { billingOf } from '../cost/billing.ts';
@@ -25,9 +25,9 @@ export function growingPools({ object, manifest, profile, decided }: ClusterStat
 
 /** Pools that the policy may have grow: of its own clusters, and of those that it names. */
 export function growthOf(simulation: Simulation, mind: BurstMind): GrowthView[] {
-  const { policy, record } = mind;
+  const { policy, receipt } = mind;
   const leaving = new Set(
-    record.purchases.flatMap(({ name, leaving: goes, emptyingSince }) => (goes || emptyingSince ? [name] : [])),
+    receipt.purchases.flatMap(({ name, leaving: goes, emptyingSince }) => (goes || emptyingSince ? [name] : [])),
   );
   const members = [...simulation.clusters.values()].filter(
     ({ object, serves }) => serves && object && !object.metadata.deletionTimestamp,
@@ -36,7 +36,7 @@ export function growthOf(simulation: Simulation, mind: BurstMind): GrowthView[] 
     members.filter(which).flatMap((cluster) => poolsOf(simulation, mind, cluster, entry));
   const mine = pools(({ candidate, manifest }) => candidate !== undefined && !leaving.has(manifest.metadata.name));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
-    const added = (record.growths ?? []).filter((one) => one.entry === entry.name);
+    const added = (receipt.growths ?? []).filter((one) => one.entry === entry.name);
     const isNamed = ({ manifest: { metadata } }: ClusterState) =>
       metadata.labels?.[LABELS.burst] === undefined && matchesLabels(metadata.labels ?? {}, entry.clusterSelector);
     const left = entry.maximumNodes - added.reduce((sum, { nodes }) => sum + nodes, 0);
@@ -47,7 +47,7 @@ export function growthOf(simulation: Simulation, mind: BurstMind): GrowthView[] 
 
 function poolsOf(
   simulation: Simulation,
-  { policy, record }: BurstMind,
+  { policy, receipt }: BurstMind,
   cluster: ClusterState,
   entry?: Entry,
 ): GrowingPool[] {
@@ -61,7 +61,7 @@ function poolsOf(
     const offer = offered.find((one) => one.name === name);
     if (!offer || (entry?.pools && !entry.pools.includes(name))) return [];
     const price = entry?.assumedHourly === undefined ? offer.price : (offer.price ?? parseMoney(entry.assumedHourly));
-    const rest = record.rests[restOf({ cluster: key, pool: name })];
+    const rest = receipt.rests[restOf({ cluster: key, pool: name })];
     const rests =
       rest && Date.parse(rest.until) > simulation.epoch + simulation.now
         ? `it is in back-off until ${rest.until}`
@@ -91,7 +91,7 @@ export function growPool(simulation: Simulation, mind: BurstMind, growth: Growth
   const pool = cluster && growingPools(cluster).find(({ name }) => name === growth.pool);
   if (!cluster?.object || !pool) return;
   const uid = cluster.object.metadata.uid ?? '';
-  mind.record = grew(mind.record, growth, uid, pool.count, simulation.epoch + simulation.now);
+  mind.receipt = grew(mind.receipt, growth, uid, pool.count, simulation.epoch + simulation.now);
   const by = `BurstPolicy ${mind.policy.metadata.name}`;
   const at = dateOf(simulation).toISOString();
   cluster.decided.set(growth.pool, { count: pool.count + growth.nodes, by, why: growth.why, at });
@@ -100,8 +100,8 @@ export function growPool(simulation: Simulation, mind: BurstMind, growth: Growth
 
 /** What is seen of nodes that were added to pools. */
 export function noteGrowths(simulation: Simulation, mind: BurstMind): void {
-  mind.record = withGrowthFacts(
-    mind.record,
+  mind.receipt = withGrowthFacts(
+    mind.receipt,
     (growth) => poolNow(simulation, growth),
     simulation.epoch + simulation.now,
   );

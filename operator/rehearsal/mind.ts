@@ -1,12 +1,12 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
-import type { BurstRecord } from '../burst/clusters/record.ts';
+import type { BurstReceipt } from '../burst/clusters/receipt.ts';
 import type { BurstMemory } from '../controllers/burst/memory.ts';
 
 /** What the operator knows of a policy that is rehearsed. */
 export interface BurstMind {
   readonly policy: BurstPolicy;
   readonly memory: BurstMemory;
-  record: BurstRecord;
+  receipt: BurstReceipt;
   /** The version of the work that was seen last. */
   seen: number;
   lookedAt: number;

@@ -1,10 +1,10 @@
 import {
-  type EncryptionRecord,
+  type EncryptionState,
   encryptedFromTheStart,
   encryptionConfiguration,
   newEncryptionKey,
   notYetEncrypted,
-  parseEncryptionRecord,
+  parseEncryptionState,
   withNext,
 } from '../pki/secrets-encryption.ts';
 import { PKI_SECRET, type PKIData } from './pki.ts';
@@ -14,11 +14,11 @@ const RECORD = 'secrets-encryption.json';
 const FILE = 'encryption.json';
 
 /** The keys of the shoot's Secrets; undefined: they are not encrypted. @throws where what is there cannot be understood */
-export const encryptionOf = (pki: PKIData): EncryptionRecord | undefined =>
-  parseEncryptionRecord(pki[RECORD], `${RECORD} of Secret ${PKI_SECRET}`);
+export const encryptionOf = (pki: PKIData): EncryptionState | undefined =>
+  parseEncryptionState(pki[RECORD], `${RECORD} of Secret ${PKI_SECRET}`);
 
 /** The shoot's keys with this record of how Secrets are encrypted. */
-export const withEncryption = (pki: PKIData, record: EncryptionRecord): PKIData => ({
+export const withEncryption = (pki: PKIData, record: EncryptionState): PKIData => ({
   ...pki,
   [RECORD]: JSON.stringify(record),
 });

@@ -18,10 +18,10 @@ export async function accountOf(ctx: ProviderContext): Promise<CloudContext> {
 export async function sameAccount(
   managed: Pick<ManagedClusters, 'checkAccount'>,
   account: CloudContext,
-  record: { account: string } | undefined,
+  receipt: { account: string } | undefined,
 ): Promise<string> {
   const { id } = await managed.checkAccount(account);
-  if (record && record.account !== id) throw otherAccount(record.account, id);
+  if (receipt && receipt.account !== id) throw otherAccount(receipt.account, id);
   return id;
 }
 

@@ -8,7 +8,7 @@ import { controlPlaneUserData } from './control-plane-data.ts';
 import { harmsNoControlPlane } from './drift.ts';
 import { KnownMachines } from './known.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
-import { CONTROL_PLANE_RECORD_NAME, type ControlPlaneRecord } from './record.ts';
+import { CONTROL_PLANE_RECEIPT_NAME, type ControlPlaneReceipt } from './receipt.ts';
 import { hashOf, isAlive, networkFor, networkOf } from './wanted.ts';
 
 /** Of API servers on machines, and of their load balancer. */
@@ -22,7 +22,7 @@ const DISK_GIB = 32;
 export interface OwnControlPlane {
   group: ControlPlaneGroup;
   /** undefined: the control plane is not on machines in this cloud. */
-  record(ctx: ProviderContext): Promise<ControlPlaneRecord | undefined>;
+  receipt(ctx: ProviderContext): Promise<ControlPlaneReceipt | undefined>;
   /** What differs in the cloud, in the network too; undefined: it cannot be told while something is being made. */
   drift(ctx: ProviderContext, account: CloudContext): Promise<Change[] | undefined>;
   /** Takes machines and endpoint away; nothing to be taken is fine. */
@@ -39,7 +39,7 @@ export function controlPlaneGroup(
   otherZones: (ctx: ProviderContext) => Promise<string[] | undefined>,
 ): OwnControlPlane {
   const layers = controlPlaneLayers(runner, cloud.layers);
-  const known = new KnownMachines<ControlPlaneRecord>(cloud, CONTROL_PLANE_RECORD_NAME);
+  const known = new KnownMachines<ControlPlaneReceipt>(cloud, CONTROL_PLANE_RECEIPT_NAME);
 
   async function look(ctx: ProviderContext, pool: string): Promise<CloudMachine[]> {
     const machines = await known.look(ctx, await accountOf(ctx), [pool]);
@@ -62,10 +62,10 @@ export function controlPlaneGroup(
     );
   }
 
-  const isReached = (one: ControlPlaneRecord): boolean =>
+  const isReached = (one: ControlPlaneReceipt): boolean =>
     one.reached === hashOf([managed.version, networkOf(one.wanted)]);
   /** Whether the group is as it was last asked for, by this very version of the programs. */
-  const isMade = (one: ControlPlaneRecord): boolean =>
+  const isMade = (one: ControlPlaneReceipt): boolean =>
     one.applied !== undefined &&
     !one.isStale &&
     one.applied === hashOf([managed.version, one.wanted, one.endpoint]) &&
@@ -73,14 +73,14 @@ export function controlPlaneGroup(
 
   const group: ControlPlaneGroup = {
     async endpoint(ctx, pool) {
-      const record = await known.record(ctx);
-      const zones = [pool.zones, record?.wanted.zones ?? [], (await otherZones(ctx)) ?? []];
-      const wanted: WantedControlPlane = { ...record?.wanted, ...networkFor(ctx, zones), port: PORT };
+      const receipt = await known.receipt(ctx);
+      const zones = [pool.zones, receipt?.wanted.zones ?? [], (await otherZones(ctx)) ?? []];
+      const wanted: WantedControlPlane = { ...receipt?.wanted, ...networkFor(ctx, zones), port: PORT };
       const hash = hashOf([managed.version, networkOf(wanted)]);
-      if (record?.endpoint && record.reached === hash) return placeOf(record.endpoint);
+      if (receipt?.endpoint && receipt.reached === hash) return placeOf(receipt.endpoint);
       const account = await accountOf(ctx);
-      const { reached: _, ...before } = record ?? {};
-      const begun: ControlPlaneRecord = { ...before, account: await sameAccount(managed, account, record), wanted };
+      const { reached: _, ...before } = receipt ?? {};
+      const begun: ControlPlaneReceipt = { ...before, account: await sameAccount(managed, account, receipt), wanted };
       const missing = (await cloud.controlPlane?.missing(account)) ?? [];
       if (missing.length > 0)
         throw new CoppiceError(
@@ -94,20 +94,20 @@ export function controlPlaneGroup(
     },
 
     async observe(ctx, pool) {
-      const record = await known.record(ctx);
-      const asked = record?.wanted.pool?.desired ?? 0;
+      const receipt = await known.receipt(ctx);
+      const asked = receipt?.wanted.pool?.desired ?? 0;
       if (asked === 0) return { asked, machines: [] };
       const seen = await look(ctx, pool);
       // Credentials of another account show none, and nothing is lost.
-      if (seen.length === 0) await sameAccount(managed, await accountOf(ctx), record);
+      if (seen.length === 0) await sameAccount(managed, await accountOf(ctx), receipt);
       const isShort = seen.filter(isAlive).length < asked;
       const failure = isShort ? await cloud.failure?.(await accountOf(ctx), pool) : undefined;
       return { asked, machines: seen.map(machineOf), ...(failure !== undefined && { failure }) };
     },
 
     async list(ctx, pool) {
-      const record = await known.record(ctx);
-      if (!record?.wanted.pool) return [];
+      const receipt = await known.receipt(ctx);
+      if (!receipt?.wanted.pool) return [];
       try {
         const account = await accountOf(ctx);
         if (!known.isFresh(ctx, account.now())) await look(ctx, pool);
@@ -118,30 +118,30 @@ export function controlPlaneGroup(
     },
 
     async reconcile(ctx, pool, bootstrap) {
-      const record = await known.record(ctx);
-      if (!record?.endpoint) throw new Error('the control plane has no endpoint yet');
+      const receipt = await known.receipt(ctx);
+      if (!receipt?.endpoint) throw new Error('the control plane has no endpoint yet');
       const account = await accountOf(ctx);
-      const { endpoint } = record;
+      const { endpoint } = receipt;
       const like = async (count: number) => {
-        const wantedOf = await wantedPool(cloud, ctx, account, { ...pool, count }, bootstrap, record);
-        const wanted = { ...record.wanted, pool: wantedOf };
+        const wantedOf = await wantedPool(cloud, ctx, account, { ...pool, count }, bootstrap, receipt);
+        const wanted = { ...receipt.wanted, pool: wantedOf };
         return { wanted, hash: hashOf([managed.version, wanted, endpoint]) };
       };
-      const isApplied = ({ hash }: { hash: string }) => record.applied === hash && !record.isStale;
+      const isApplied = ({ hash }: { hash: string }) => receipt.applied === hash && !receipt.isStale;
       const now = account.now();
       const asked = await like(pool.count);
       // Once a cluster has begun, what is missing may hold its state, and a list may be late: then only who is told to ends any.
-      const isSettled = 'join' in bootstrap.first || now.getTime() - Date.parse(record.appliedAt ?? '') < MISSING_MS;
+      const isSettled = 'join' in bootstrap.first || now.getTime() - Date.parse(receipt.appliedAt ?? '') < MISSING_MS;
       if (isApplied(asked) && isSettled) return;
-      const seen = known.isFresh(ctx, now) && !record.isStale ? known.seen(ctx) : await look(ctx, pool.name);
+      const seen = known.isFresh(ctx, now) && !receipt.isStale ? known.seen(ctx) : await look(ctx, pool.name);
       const alive = seen.filter(isAlive).length;
       // A group that is made smaller by number chooses itself who goes.
       const { wanted, hash } = alive > pool.count ? await like(alive) : asked;
-      const isMissing = record.applied !== undefined && alive < pool.count && !isSettled;
+      const isMissing = receipt.applied !== undefined && alive < pool.count && !isSettled;
       if (isApplied({ hash }) && !isMissing) return;
-      const { applied: _, isStale: __, ending = [], ...rest } = record;
-      const isStale = record.isStale || isMissing;
-      const begun: ControlPlaneRecord = { ...rest, account: await sameAccount(managed, account, record), wanted };
+      const { applied: _, isStale: __, ending = [], ...rest } = receipt;
+      const isStale = receipt.isStale || isMissing;
+      const begun: ControlPlaneReceipt = { ...rest, account: await sameAccount(managed, account, receipt), wanted };
       await known.save(ctx, { ...begun, isStale, ending });
       if (isStale) await forget(account, pool.name, ending, seen);
       await layers.machines({ ...account, refresh: isStale }, wanted, endpoint);
@@ -149,21 +149,21 @@ export function controlPlaneGroup(
     },
 
     async mend(ctx, pool, part) {
-      const record = await known.record(ctx);
-      const { pool: wanted } = record?.wanted ?? {};
-      if (!record?.endpoint || !wanted || wanted.holdsKeys || !isReached(record)) return undefined;
+      const receipt = await known.receipt(ctx);
+      const { pool: wanted } = receipt?.wanted ?? {};
+      if (!receipt?.endpoint || !wanted || wanted.holdsKeys || !isReached(receipt)) return undefined;
       const account = await accountOf(ctx);
-      await sameAccount(managed, account, record);
+      await sameAccount(managed, account, receipt);
       // A run says how many there are to be: only while that is how many there are it can end none.
-      const seen = part === 'machines' && isMade(record) ? await look(ctx, pool) : [];
+      const seen = part === 'machines' && isMade(receipt) ? await look(ctx, pool) : [];
       const fits = part === 'endpoint' || (seen.every(isAlive) && seen.length === wanted.desired);
       const touchesGroup = (planned: readonly Change[]): boolean =>
         planned.some(({ resource }) => resource.startsWith(`${cloud.group.type} `));
       const remade = cloud.controlPlane?.remade ?? [];
       const left = await layers.mend(
         account,
-        { ...record.wanted, pool: wanted },
-        record.endpoint,
+        { ...receipt.wanted, pool: wanted },
+        receipt.endpoint,
         part,
         // At Google the way to the API server is in the group's layer: it is mended even while machines come and go.
         (planned) => harmsNoControlPlane(planned, cloud.group, remade) && (fits || !touchesGroup(planned)),
@@ -172,13 +172,13 @@ export function controlPlaneGroup(
     },
 
     async end(ctx, pool, names) {
-      const record = await known.record(ctx);
-      if (!record?.wanted.pool) return;
+      const receipt = await known.receipt(ctx);
+      if (!receipt?.wanted.pool) return;
       const seen = await look(ctx, pool);
       const staying = seen.filter((machine) => isAlive(machine) && !names.includes(machine.name)).length;
-      const wanted = { ...record.wanted, pool: { ...record.wanted.pool, desired: staying, maximum: staying } };
-      const { applied: _, ...rest } = record;
-      const ending = [...new Set([...(record.ending ?? []), ...names])].sort();
+      const wanted = { ...receipt.wanted, pool: { ...receipt.wanted.pool, desired: staying, maximum: staying } };
+      const { applied: _, ...rest } = receipt;
+      const ending = [...new Set([...(receipt.ending ?? []), ...names])].sort();
       // Written first: a machine too many is seen and ended again, one too few would be waited for in vain.
       await known.save(ctx, { ...rest, wanted, isStale: true, ending });
       const account = await accountOf(ctx);
@@ -196,29 +196,29 @@ export function controlPlaneGroup(
 
   return {
     group,
-    record: (ctx) => known.record(ctx),
+    receipt: (ctx) => known.receipt(ctx),
 
     async drift(ctx, account) {
-      const record = await known.record(ctx);
-      if (!record?.endpoint || !record.wanted.pool || !isMade(record)) return undefined;
-      await sameAccount(managed, account, record);
-      const { pool } = record.wanted;
-      const found = await layers.drift(account, { ...record.wanted, pool }, record.endpoint);
-      const now = await known.record(ctx);
-      return now && isMade(now) && now.applied === record.applied ? found : undefined;
+      const receipt = await known.receipt(ctx);
+      if (!receipt?.endpoint || !receipt.wanted.pool || !isMade(receipt)) return undefined;
+      await sameAccount(managed, account, receipt);
+      const { pool } = receipt.wanted;
+      const found = await layers.drift(account, { ...receipt.wanted, pool }, receipt.endpoint);
+      const now = await known.receipt(ctx);
+      return now && isMade(now) && now.applied === receipt.applied ? found : undefined;
     },
 
     async destroy(ctx, account) {
-      const record = await known.record(ctx);
-      if (record) await layers.destroy(account, record.wanted);
+      const receipt = await known.receipt(ctx);
+      if (receipt) await layers.destroy(account, receipt.wanted);
     },
 
     async deleteAll(ctx) {
-      const record = await known.record(ctx);
-      if (record) {
+      const receipt = await known.receipt(ctx);
+      if (receipt) {
         const account = await accountOf(ctx);
-        await layers.destroy(account, record.wanted);
-        await layers.destroyNetwork(account, record.wanted);
+        await layers.destroy(account, receipt.wanted);
+        await layers.destroyNetwork(account, receipt.wanted);
       }
       await known.forget(ctx);
     },
@@ -235,7 +235,7 @@ async function wantedPool(
   account: CloudContext,
   pool: Pool,
   bootstrap: ControlPlaneGroupBootstrap,
-  record: ControlPlaneRecord,
+  receipt: ControlPlaneReceipt,
 ): Promise<ControlPlanePool> {
   if (pool.spot)
     throw new CoppiceError(
@@ -244,7 +244,7 @@ async function wantedPool(
     );
   const type = ctx.profile.spec.machineTypes.find(({ name }) => name === pool.machineType);
   const architecture = type?.architecture === 'arm64' ? 'arm64' : 'amd64';
-  const before = record.wanted.pool;
+  const before = receipt.wanted.pool;
   // The newest image of today is another next month: the pool keeps what it began with.
   const kept = before?.architecture === architecture ? before : undefined;
   const { image, rootDevice } = kept ?? (await cloud.image(account, architecture));

@@ -4,7 +4,7 @@ import type { MachineCloud } from './machine-cloud.ts';
 /**
  * The changes that others made: without the sizes of groups of which we ended machines by the cloud's own API, of which no stack knows
  * until the group is made anew. Tokens and versions of templates come by runs, so that stacks know of them. Pure.
- * @param shrunk as MachinesRecord has it
+ * @param shrunk as MachinesReceipt has it
  */
 export function withoutOwn(
   changes: readonly Change[],

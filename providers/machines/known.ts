@@ -2,14 +2,14 @@ import { InTurn } from '../../operator/kube/in-turn.ts';
 import type { CloudContext } from '../cloud.ts';
 import type { ProviderContext } from '../contract.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
-import { type MachinesRecord, machineReceipts, RECORD_NAME } from './record.ts';
+import { type MachinesReceipt, machineReceipts, RECEIPT_NAME } from './receipt.ts';
 
 /** Status follows the nodes of a cluster twice a second; a cloud is not asked so often. */
 const FRESH_MS = 10_000;
 
 /** What is kept in memory of one shoot's machines. All of it can be lost. */
 interface Known<Kept> {
-  record?: Kept | undefined;
+  receipt?: Kept | undefined;
   isRead: boolean;
   /** Beginnings and ends of writes so far. */
   writes: number;
@@ -20,15 +20,15 @@ interface Known<Kept> {
   removing: InTurn;
 }
 
-/** The records of shoots and their machines as they were last seen, by shoot. */
-export class KnownMachines<Kept extends object = MachinesRecord> {
+/** The receipts of shoots and their machines as they were last seen, by shoot. */
+export class KnownMachines<Kept extends object = MachinesReceipt> {
   readonly #cloud: MachineCloud;
-  readonly #recordName: string;
+  readonly #receiptName: string;
   readonly #known = new Map<string, Known<Kept>>();
 
-  constructor(cloud: MachineCloud, recordName = RECORD_NAME) {
+  constructor(cloud: MachineCloud, receiptName = RECEIPT_NAME) {
     this.#cloud = cloud;
-    this.#recordName = recordName;
+    this.#receiptName = receiptName;
   }
 
   #of({ uid }: ProviderContext): Known<Kept> {
@@ -43,32 +43,32 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
   }
 
   /** undefined: nothing was ever made for the shoot. */
-  async record(ctx: ProviderContext): Promise<Kept | undefined> {
+  async receipt(ctx: ProviderContext): Promise<Kept | undefined> {
     const known = this.#of(ctx);
     while (!known.isRead) {
       const { writes } = known;
-      const record = await machineReceipts<Kept>(ctx).read(this.#recordName);
+      const receipt = await machineReceipts<Kept>(ctx).read(this.#receiptName);
       // Who tells of machines reads beside who makes them: what was there before a write must not pass for what is there after it.
-      if (known.writes === writes) Object.assign(known, { record, isRead: true });
+      if (known.writes === writes) Object.assign(known, { receipt, isRead: true });
     }
-    return known.record;
+    return known.receipt;
   }
 
-  async save(ctx: ProviderContext, record: Kept): Promise<void> {
+  async save(ctx: ProviderContext, receipt: Kept): Promise<void> {
     const known = this.#of(ctx);
-    // Whatever happens to the write: from here on it is not known what the record says.
+    // Whatever happens to the write: from here on it is not known what the receipt says.
     const forgetRead = () => Object.assign(known, { isRead: false, writes: known.writes + 1 });
     forgetRead();
     try {
-      await machineReceipts<Kept>(ctx).save(this.#recordName, record);
+      await machineReceipts<Kept>(ctx).save(this.#receiptName, receipt);
     } finally {
       forgetRead();
     }
-    Object.assign(known, { record, isRead: true });
+    Object.assign(known, { receipt, isRead: true });
   }
 
   async forget(ctx: ProviderContext): Promise<void> {
-    await machineReceipts(ctx).remove(this.#recordName);
+    await machineReceipts(ctx).remove(this.#receiptName);
     this.#known.delete(ctx.uid);
   }
 
@@ -90,7 +90,7 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
     return machines;
   }
 
-  /** One after the other for a shoot: pools that lose machines at the same time write one record. */
+  /** One after the other for a shoot: pools that lose machines at the same time write one receipt. */
   removeInTurn<T>(ctx: ProviderContext, remove: () => Promise<T>): Promise<T> {
     return this.#of(ctx).removing.run(remove);
   }

@@ -12,7 +12,7 @@ import { controlPlaneGroup } from './control-plane-group.ts';
 import { withoutOwn } from './drift.ts';
 import { KnownMachines } from './known.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
-import type { MachinesRecord } from './record.ts';
+import type { MachinesReceipt } from './receipt.ts';
 import { aliveIn, hashOf, isAlive, isOutdated, networkOf, wantedMachines } from './wanted.ts';
 
 /** A machine that is not a node by then never will be: its token has expired (operator/controllers/shoot/machines/bootstrap-tokens.ts). */
@@ -34,7 +34,7 @@ export function machineProvider(
     managed,
     cloud,
     runner,
-    async (ctx) => (await known.record(ctx))?.wanted.zones,
+    async (ctx) => (await known.receipt(ctx))?.wanted.zones,
   );
 
   /** Makes the groups be as wanted, unless that is how they were last made. @param refresh what is compared with the cloud first */
@@ -44,22 +44,22 @@ export function machineProvider(
     wanted: WantedMachines,
     refresh: 'nothing' | 'groups' | 'all' = 'nothing',
   ): Promise<void> {
-    const record = await known.record(ctx);
+    const receipt = await known.receipt(ctx);
     // Of two versions of a program each may make something else of equal inputs.
     const [hash, network] = [hashOf([managed.version, wanted]), hashOf([managed.version, networkOf(wanted)])];
-    if (record?.applied === hash && refresh === 'nothing') return;
-    const id = await sameAccount(managed, account, record);
-    const begun: MachinesRecord = { ...record, account: id, wanted };
+    if (receipt?.applied === hash && refresh === 'nothing') return;
+    const id = await sameAccount(managed, account, receipt);
+    const begun: MachinesReceipt = { ...receipt, account: id, wanted };
     delete begun.applied;
     await known.save(ctx, begun);
-    const below = refresh === 'all' ? 'mended' : record?.network === network ? 'kept' : 'made';
+    const below = refresh === 'all' ? 'mended' : receipt?.network === network ? 'kept' : 'made';
     await layers.apply({ ...account, refresh: refresh !== 'nothing' }, wanted, below);
     const { shrunk: _, ...made } = begun;
     await known.save(ctx, { ...made, applied: hash, network });
   }
 
   /** Whether all that is wanted was made, by this very version of the programs: what another one declares is nobody's change. */
-  const isSettled = ({ applied, network, wanted }: MachinesRecord): boolean =>
+  const isSettled = ({ applied, network, wanted }: MachinesReceipt): boolean =>
     applied === hashOf([managed.version, wanted]) && network === hashOf([managed.version, networkOf(wanted)]);
 
   /** Ends machines. That their group is smaller from then on is remembered before it is. */
@@ -70,25 +70,25 @@ export function machineProvider(
     machines: readonly CloudMachine[],
   ): Promise<void> {
     if (machines.length === 0) return;
-    const record = await known.record(ctx);
-    if (record && !record.shrunk?.includes(pool)) {
-      await known.save(ctx, { ...record, shrunk: [...(record.shrunk ?? []), pool] });
+    const receipt = await known.receipt(ctx);
+    if (receipt && !receipt.shrunk?.includes(pool)) {
+      await known.save(ctx, { ...receipt, shrunk: [...(receipt.shrunk ?? []), pool] });
     }
     await known.remove(ctx, account, pool, machines);
   }
 
   /** Machines of before hashes came are what was asked for when they came: nothing else is known of them. */
   async function noteUnmarked(ctx: ProviderContext, { pools }: WantedMachines, now: Date): Promise<void> {
-    const record = await known.record(ctx);
-    const unmarked: NonNullable<MachinesRecord['unmarked']> = {};
+    const receipt = await known.receipt(ctx);
+    const unmarked: NonNullable<MachinesReceipt['unmarked']> = {};
     for (const { name: pool, hash } of pools) {
-      const before = record?.wanted.pools.find((one) => one.name === pool);
+      const before = receipt?.wanted.pools.find((one) => one.name === pool);
       if (before && before.hash === undefined && hash !== undefined) {
         unmarked[pool] = { hash, madeBefore: now.toISOString() };
       }
     }
     if (Object.keys(unmarked).length === 0) return;
-    await known.save(ctx, { ...record!, unmarked: { ...record!.unmarked, ...unmarked } });
+    await known.save(ctx, { ...receipt!, unmarked: { ...receipt!.unmarked, ...unmarked } });
   }
 
   /** Says why a cloud does not give as many machines as are wanted; it goes on trying by itself. */
@@ -127,23 +127,23 @@ export function machineProvider(
     ],
 
     async reconcilePools(ctx, pools) {
-      const record = await known.record(ctx);
-      if (!record && pools.every(({ count }) => count === 0)) return;
+      const receipt = await known.receipt(ctx);
+      if (!receipt && pools.every(({ count }) => count === 0)) return;
       const account = await accountOf(ctx);
-      const names = [...new Set([...pools, ...(record?.wanted.pools ?? [])].map((pool) => pool.name))];
+      const names = [...new Set([...pools, ...(receipt?.wanted.pools ?? [])].map((pool) => pool.name))];
       const nodes = ctx.shoot ? await nodesOf(ctx.shoot) : [];
-      const machines = record ? await known.look(ctx, account, names) : [];
+      const machines = receipt ? await known.look(ctx, account, names) : [];
       const lost = ctx.shoot ? neverJoined(machines, nodes, account.now()) : [];
       for (const pool of names) {
         const those = lost.filter((machine) => machine.pool === pool);
         await end(ctx, account, pool, those);
       }
       const left = machines.filter((machine) => !lost.includes(machine));
-      const controlPlane = await ownControlPlane.record(ctx);
-      const wanted = await wantedMachines(cloud, ctx, account, pools, left, record, controlPlane);
+      const controlPlane = await ownControlPlane.receipt(ctx);
+      const wanted = await wantedMachines(cloud, ctx, account, pools, left, receipt, controlPlane);
       await noteUnmarked(ctx, wanted, account.now());
       // What was ended is missing in groups that are said to be as they were: only a look at the cloud tells.
-      const shrunk = (await known.record(ctx))?.shrunk ?? [];
+      const shrunk = (await known.receipt(ctx))?.shrunk ?? [];
       const isSmaller = wanted.pools.some(
         ({ name: pool, desired = 0 }) => shrunk.includes(pool) && aliveIn(left, pool).length < desired,
       );
@@ -159,26 +159,26 @@ export function machineProvider(
     },
 
     async listMachines(ctx) {
-      const record = await known.record(ctx);
-      if (!record) return [];
+      const receipt = await known.receipt(ctx);
+      if (!receipt) return [];
       try {
         const account = await accountOf(ctx);
         if (!known.isFresh(ctx, account.now())) {
           await known.look(
             ctx,
             account,
-            record.wanted.pools.map((pool) => pool.name),
+            receipt.wanted.pools.map((pool) => pool.name),
           );
         }
       } catch (error) {
         // Who only wants to know must not fail with who acts, or nobody would read why that one failed.
         ctx.log.warn({ err: error, shoot: ctx.shootName }, 'machines could not be listed: they are told as last seen');
       }
-      const hashes = new Map(record.wanted.pools.map((pool) => [pool.name, pool.hash]));
+      const hashes = new Map(receipt.wanted.pools.map((pool) => [pool.name, pool.hash]));
       return known.seen(ctx).map((machine) => ({
         ...machine,
         ready: machine.phase === 'Running',
-        ...(isOutdated(machine, hashes.get(machine.pool), record.unmarked?.[machine.pool]) && { outdated: true }),
+        ...(isOutdated(machine, hashes.get(machine.pool), receipt.unmarked?.[machine.pool]) && { outdated: true }),
       }));
     },
 
@@ -191,31 +191,31 @@ export function machineProvider(
       }),
 
     async deletePool(ctx, pool) {
-      const record = await known.record(ctx);
-      if (!record?.wanted.pools.some((one) => one.name === pool)) return;
-      const pools = record.wanted.pools.filter((one) => one.name !== pool);
-      await apply(ctx, await accountOf(ctx), { ...record.wanted, pools });
+      const receipt = await known.receipt(ctx);
+      if (!receipt?.wanted.pools.some((one) => one.name === pool)) return;
+      const pools = receipt.wanted.pools.filter((one) => one.name !== pool);
+      await apply(ctx, await accountOf(ctx), { ...receipt.wanted, pools });
     },
 
     async drift(ctx) {
-      const [record, controlPlane] = [await known.record(ctx), await ownControlPlane.record(ctx)];
-      if ((!record && !controlPlane) || (record && !isSettled(record))) return undefined;
+      const [receipt, controlPlane] = [await known.receipt(ctx), await ownControlPlane.receipt(ctx)];
+      if ((!receipt && !controlPlane) || (receipt && !isSettled(receipt))) return undefined;
       const account = await accountOf(ctx);
       const beside = controlPlane ? await ownControlPlane.drift(ctx, account) : [];
-      if (!record || !beside) return beside;
-      await sameAccount(managed, account, record);
-      const found = await layers.drift(account, record.wanted, !controlPlane);
-      const now = await known.record(ctx);
-      if (!found || now?.applied !== record.applied) return undefined;
-      return [...beside, ...withoutOwn(found, cloud.group, [...(record.shrunk ?? []), ...(now?.shrunk ?? [])])];
+      if (!receipt || !beside) return beside;
+      await sameAccount(managed, account, receipt);
+      const found = await layers.drift(account, receipt.wanted, !controlPlane);
+      const now = await known.receipt(ctx);
+      if (!found || now?.applied !== receipt.applied) return undefined;
+      return [...beside, ...withoutOwn(found, cloud.group, [...(receipt.shrunk ?? []), ...(now?.shrunk ?? [])])];
     },
 
     async deleteAll(ctx) {
-      const record = await known.record(ctx);
+      const receipt = await known.receipt(ctx);
       // Written before anything was made: whoever has none has nothing in a cloud, and may have no credentials either.
-      if (record) {
+      if (receipt) {
         const account = await accountOf(ctx);
-        await layers.destroy(account, record.wanted, () => ownControlPlane.destroy(ctx, account));
+        await layers.destroy(account, receipt.wanted, () => ownControlPlane.destroy(ctx, account));
       }
       await ownControlPlane.deleteAll(ctx);
       await known.forget(ctx);
@@ -230,7 +230,7 @@ export function machineProvider(
     nodes: readonly Node[],
   ): Promise<void> {
     const shoot = ctx.shoot!;
-    const record = (await known.record(ctx))!;
+    const receipt = (await known.receipt(ctx))!;
     const marks: Record<string, Marks> = {};
     for (const pool of pools) {
       const own: Marks = { labels: nodeLabels(ctx, pool), taints: pool.taints };
@@ -239,7 +239,7 @@ export function machineProvider(
         const machine = machines.find(({ nodeName }) => nodeName === node.metadata.name);
         if (machine) {
           const labels = { ...own.labels, ...(machine.zone !== undefined && { [ZONE_LABEL]: machine.zone }) };
-          await followPool(shoot, [node], { ...own, labels }, record.marks?.[pool.name] ?? own);
+          await followPool(shoot, [node], { ...own, labels }, receipt.marks?.[pool.name] ?? own);
         } else if (!conditionIsTrue(node, 'Ready')) {
           ctx.log.info({ node: node.metadata.name, pool: pool.name }, 'node of a machine that is gone is removed');
           // Where machines keep their names, another one may have joined as this node since it was looked at.
@@ -248,7 +248,7 @@ export function machineProvider(
         }
       }
     }
-    if (hashOf(marks) !== hashOf(record.marks ?? {})) await known.save(ctx, { ...record, marks });
+    if (hashOf(marks) !== hashOf(receipt.marks ?? {})) await known.save(ctx, { ...receipt, marks });
   }
 }
 

@@ -4,7 +4,7 @@ import type { CloudContext, MachinePool } from '../cloud.ts';
 import { type Pool, type ProviderContext, sizeWhileRolling } from '../contract.ts';
 import type { WantedMachines } from '../pulumi/layers.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
-import type { ControlPlaneRecord, MachinesRecord, Unmarked } from './record.ts';
+import type { ControlPlaneReceipt, MachinesReceipt, Unmarked } from './receipt.ts';
 import { userData } from './user-data.ts';
 
 /** Range of machines' addresses where nobody names one, as in Gardener's examples. */
@@ -52,10 +52,10 @@ export async function wantedMachines(
   account: CloudContext,
   pools: readonly Pool[],
   machines: readonly CloudMachine[],
-  record: Pick<MachinesRecord, 'wanted' | 'unmarked'> | undefined,
-  controlPlane?: ControlPlaneRecord,
+  receipt: Pick<MachinesReceipt, 'wanted' | 'unmarked'> | undefined,
+  controlPlane?: ControlPlaneReceipt,
 ): Promise<WantedMachines> {
-  const before = record?.wanted;
+  const before = receipt?.wanted;
   const made = new Map(before?.pools.map((pool) => [pool.name, pool]));
   const described = await Promise.all(
     pools.map((pool) =>
@@ -64,7 +64,7 @@ export async function wantedMachines(
         pool,
         aliveIn(machines, pool.name),
         made.get(pool.name),
-        record?.unmarked?.[pool.name],
+        receipt?.unmarked?.[pool.name],
       ),
     ),
   );

@@ -3,14 +3,14 @@ import type { Change } from '../cloud.ts';
 import { adopt, ensureState, openState } from './adoption.ts';
 import type { RecentPlans } from './recent-plans.ts';
 import type { ApplyRequest, ApplyResult } from './request.ts';
-import type { RunRecord } from './run-events.ts';
+import type { RunReport } from './run-events.ts';
 import { RunFailure, type StackSession } from './stack-session.ts';
 import { hasSecret, isInCloud, outputsOf, resourcesOf, type StackState } from './stack-state.ts';
 
 /** What of an operation's errors its caller sees. */
 const unwrapped = (error: unknown): unknown => (error instanceof RunFailure ? error.failure : error);
 
-const changesOf = (record: RunRecord): Change[] => [...record.changes.values()];
+const changesOf = (record: RunReport): Change[] => [...record.changes.values()];
 
 const cloudResources = (state: StackState): number => resourcesOf(state).filter(isInCloud).length;
 
@@ -81,14 +81,14 @@ export async function apply(
 }
 
 /** Whether running the program would change neither the cloud nor its outputs. */
-const isUpToDate = (plan: RunRecord, state: StackState): boolean =>
+const isUpToDate = (plan: RunReport, state: StackState): boolean =>
   !plan.isChanging && isDeepStrictEqual(plan.outputs, outputsOf(state));
 
 /** A failed create may have succeeded all the same (its answer lost), or may fail because an earlier one did: adopts these, once. */
 async function upAdopting(
   session: StackSession,
   options: { refresh?: boolean | undefined; total: number },
-): Promise<RunRecord> {
+): Promise<RunReport> {
   try {
     return await session.run('up', options);
   } catch (error) {
@@ -125,7 +125,7 @@ export async function destroy(session: StackSession): Promise<void> {
 }
 
 async function adoptForDestruction(session: StackSession, state: StackState): Promise<StackState> {
-  let plan: RunRecord;
+  let plan: RunReport;
   try {
     plan = await session.run('preview');
   } catch (error) {

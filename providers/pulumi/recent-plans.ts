@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { stackNameOf } from './project.ts';
 import type { StackRequest } from './request.ts';
-import type { RunRecord } from './run-events.ts';
+import type { RunReport } from './run-events.ts';
 import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
 
 /** How long a plan is as good as one made now, ms: what a program looks up in the cloud may change meanwhile. */
@@ -10,7 +10,7 @@ const FRESH_MS = 2 * 60_000;
 interface Plan {
   /** Of all that the plan rests on, but for what the program looks up. */
   digest: string;
-  record: RunRecord;
+  record: RunReport;
   madeAt: number;
 }
 
@@ -32,7 +32,7 @@ export class RecentPlans {
     this.#now = now;
   }
 
-  keep(request: StackRequest, state: StackState, record: RunRecord): void {
+  keep(request: StackRequest, state: StackState, record: RunReport): void {
     // Most plans are shown and then not applied: they must not pile up over a fleet.
     for (const [stack, { madeAt }] of this.#plans) if (this.#now() - madeAt > FRESH_MS) this.#plans.delete(stack);
     const digest = digestOf(request, state);
@@ -40,7 +40,7 @@ export class RecentPlans {
   }
 
   /** The plan of exactly this, once; undefined when there is none. */
-  take(request: StackRequest, state: StackState): RunRecord | undefined {
+  take(request: StackRequest, state: StackState): RunReport | undefined {
     const stack = stackNameOf(request.stack);
     const plan = this.#plans.get(stack);
     this.#plans.delete(stack);

@@ -23,7 +23,7 @@ export interface Step {
 }
 
 /** What is known of a run so far. */
-export interface RunRecord {
+export interface RunReport {
   /** By URN: a replacement is several steps on one. */
   changes: Map<string, Change>;
   underWay: Map<string, Step>;
@@ -37,7 +37,7 @@ export interface RunRecord {
   isChanging: boolean;
 }
 
-export const newRecord = (): RunRecord => ({
+export const newReport = (): RunReport => ({
   changes: new Map(),
   underWay: new Map(),
   done: new Set(),
@@ -107,7 +107,7 @@ function stepOf({ op, urn, type, new: after, old, diffs, detailedDiff }: StepEve
 }
 
 /** Adds an event to what is known of a run. */
-export function note(record: RunRecord, event: RunEvent): void {
+export function note(record: RunReport, event: RunEvent): void {
   if (event.kind === 'error') {
     record.errors.push({ text: event.text, ...(event.urn && { urn: event.urn }) });
     return;
@@ -152,7 +152,7 @@ function noteChange(changes: Map<string, Change>, { operation, resource, propert
 export const label = ({ type, urn }: { type: string; urn: string }): string => `${type} ${nameOf(urn)}`;
 
 /** Pure: how far a run is. `total` is how many resources there are in all, as far as that is known. */
-export function progressOf(record: RunRecord, total: number | undefined): CloudProgress | undefined {
+export function progressOf(record: RunReport, total: number | undefined): CloudProgress | undefined {
   const doing = [...record.underWay.values()].filter(
     ({ operation, resource }) => DOING[operation] !== undefined && isInCloud(resource),
   );

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { Log } from '../../operator/kube/log.ts';
 import type { CloudProgress } from '../cloud.ts';
 import { errorsIn, failureOf, telling } from './diagnostics.ts';
-import { forgetEngines, isDeadEngine } from './engine-records.ts';
+import { forgetEngines, isDeadEngine } from './engines-started.ts';
 import { firstLivingHolder, holdersIn, lockedBy } from './locks.ts';
 import type { StackRequest } from './request.ts';
-import { newRecord, note, progressOf, type RunEvent, type RunRecord } from './run-events.ts';
+import { newReport, note, progressOf, type RunEvent, type RunReport } from './run-events.ts';
 import { packState, type StackState, unpackState } from './stack-state.ts';
 import { TaskFailure } from './worker-process.ts';
 import type { RunCommand, StackPlace, Task } from './worker-protocol.ts';
@@ -29,11 +29,11 @@ export interface SessionOptions {
 
 /** A run that failed, with what it had told before. */
 export class RunFailure extends Error {
-  readonly record: RunRecord;
+  readonly record: RunReport;
   /** For the caller of the operation. */
   readonly failure: Error;
 
-  constructor(record: RunRecord, failure: Error) {
+  constructor(record: RunReport, failure: Error) {
     super(failure.message);
     this.record = record;
     this.failure = failure;
@@ -124,9 +124,9 @@ export class StackSession {
   async run(
     command: RunCommand,
     { refresh, targets, total }: { refresh?: boolean | undefined; targets?: string[]; total?: number } = {},
-  ): Promise<RunRecord> {
+  ): Promise<RunReport> {
     const { program, inputs, onProgress } = this.request;
-    const record = newRecord();
+    const record = newReport();
     let last = '';
     const tell = (progress: CloudProgress | undefined) => {
       if (!progress || progress.description === last) return;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PulumiCommand } from '@pulumi/pulumi/automation/index.js';
-import { ENGINES_FILE } from './engine-records.ts';
+import { ENGINES_FILE } from './engines-started.ts';
 import { identityOf } from './processes.ts';
 import type { Failed, StackPlace } from './worker-protocol.ts';
 

@@ -14,8 +14,8 @@ import { simulatedZones } from './dns.ts';
 import { growPool } from './growth.ts';
 import { kwokObjects } from './kwok.ts';
 import { followMarks, isLost, machineOf, simulatedNode } from './node.ts';
-import { recordedClusters } from './recorded.ts';
 import { simulationProblem } from './settings.ts';
+import { clustersWithoutControlPlane } from './without-control-plane.ts';
 
 /**
  * Nodes that only look like nodes, on a real control plane: takes any profile. A machine is its Node object; kwok, beside
@@ -31,7 +31,7 @@ export function simulatedProvider(now: () => number): Provider {
     clusterNetwork: () => 'none',
     needsBootstrapToken: false,
     backups: directoryBuckets('simulated'),
-    recorded: recordedClusters(accounts, now),
+    withoutControlPlane: clustersWithoutControlPlane(accounts, now),
     dns: recordsIn(simulatedZones),
 
     validate(wanted, profile) {

@@ -1,7 +1,7 @@
 import { isTrue } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
 import type { Membership } from '../../operator/api/membership.ts';
-import { MEMBERSHIP_RECORDS } from '../../operator/controllers/membership/record.ts';
+import { MEMBERSHIP_RECEIPTS } from '../../operator/controllers/membership/receipt.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import { Informer } from '../../operator/kube/informer.ts';
@@ -20,7 +20,7 @@ export class HubWatch {
       new Informer(client, HUBS),
       new Informer(client, CLUSTERPROFILES),
       new Informer(client, SECRETS, { labelSelector: LABELS.membership }),
-      new Informer(client, SECRETS, { labelSelector: MEMBERSHIP_RECORDS }),
+      new Informer(client, SECRETS, { labelSelector: MEMBERSHIP_RECEIPTS }),
       new Informer(client, EVENTS, { fieldSelector: 'involvedObject.kind=Membership' }),
     ];
     for (const informer of this.informers) informer.onChange(() => this.#writes++);

@@ -4,12 +4,12 @@ import type { Hub } from '../../operator/api/hub.ts';
 import type { Membership } from '../../operator/api/membership.ts';
 import { OpenClusters } from '../../operator/clusters/open-clusters.ts';
 import { gardenIdentity } from '../../operator/controllers/garden-identity.ts';
-import { MEMBERSHIP_RECORDS } from '../../operator/controllers/membership/record.ts';
+import { MEMBERSHIP_RECEIPTS } from '../../operator/controllers/membership/receipt.ts';
 import { type HubsCore, wireHubs } from '../../operator/controllers/membership/wiring.ts';
 import { CLUSTER_INVENTORY, INVENTORY } from '../../operator/garden/inventory.ts';
 import { applyManifests } from '../../operator/garden/manifests.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
-import type { KubeClientOptions, RequestOptions, RequestRecord } from '../../operator/kube/api-requests.ts';
+import type { KubeClientOptions, RequestOptions, RequestSeen } from '../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import { runController } from '../../operator/kube/controller.ts';
 import { EventRecorder } from '../../operator/kube/events.ts';
@@ -98,7 +98,7 @@ export class MembersBench {
     const writes = { garden: 0, member: 0 };
     const counting =
       (side: keyof typeof writes) =>
-      ({ method }: RequestRecord) => {
+      ({ method }: RequestSeen) => {
         if (method !== 'GET' && method !== 'WATCH') writes[side]++;
       };
     const client = new KubeClient({ ...parseUntrustedKubeconfig(garden.kubeconfig), onRequest: counting('garden') });
@@ -182,12 +182,12 @@ export class MembersBench {
       const leave = used();
       this.#cpu.add('for the leaves', column, leave.cpu);
       this.#writes.add('for each leave', column, (leave.garden + leave.member) / count);
-      const [profiles, records] = await Promise.all([
+      const [profiles, receipts] = await Promise.all([
         admin.list(CLUSTERPROFILES),
-        admin.list(SECRETS, { labelSelector: MEMBERSHIP_RECORDS }),
+        admin.list(SECRETS, { labelSelector: MEMBERSHIP_RECEIPTS }),
       ]);
-      if (profiles.items.length + records.items.length > 0)
-        throw new Error(`${profiles.items.length} ClusterProfiles and ${records.items.length} records are left`);
+      if (profiles.items.length + receipts.items.length > 0)
+        throw new Error(`${profiles.items.length} ClusterProfiles and ${receipts.items.length} receipts are left`);
     } finally {
       await Promise.all(running.map((controller) => controller.stop(0)));
       await wired.close?.();

@@ -5,7 +5,7 @@ import { LABELS } from '../../operator/api/group.ts';
 import type { Membership } from '../../operator/api/membership.ts';
 import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { MEMBERSHIP_RECORDS } from '../../operator/controllers/membership/record.ts';
+import { MEMBERSHIP_RECEIPTS } from '../../operator/controllers/membership/receipt.ts';
 import { Cgroups, cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
 import { run } from '../../operator/garden/command.ts';
 import { networkNames } from '../../operator/garden/network.ts';
@@ -93,8 +93,8 @@ async function expectGone(cluster: Name): Promise<void> {
   for (const resource of [CLUSTERPROFILES, SECRETS])
     expect(await client.getOrUndefined(resource, memberName(namespace, name, 63), namespace)).toBeUndefined();
   const ofCluster = `${LABELS.workerCluster}=${name},${LABELS.workerClusterNamespace}=${namespace}`;
-  const records = await client.list(SECRETS, { labelSelector: `${MEMBERSHIP_RECORDS},${ofCluster}` });
-  expect(records.items).toEqual([]);
+  const receipts = await client.list(SECRETS, { labelSelector: `${MEMBERSHIP_RECEIPTS},${ofCluster}` });
+  expect(receipts.items).toEqual([]);
 }
 
 e2e('deletion', () => {

@@ -121,7 +121,7 @@ export class AutoscaledCluster {
     return this.#autoscaler.condition(KEY, 'u1');
   }
 
-  /** What is on record of the sizes of pools. */
+  /** What is stored of the sizes of pools. */
   decided() {
     return this.#sizes.get(KEY, 'u1');
   }

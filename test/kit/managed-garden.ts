@@ -10,7 +10,7 @@ import type { Decided } from '../../operator/capacity/desired-sizes.ts';
 import type { ConnectionListener, KubeconfigConnection } from '../../operator/clusters/kubeconfig-cluster.ts';
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
 import type { ManagedDependencies, StoredKubeconfig } from '../../operator/controllers/managed/dependencies.ts';
-import { bounded, clusterOfRecord, type ManagedRecord } from '../../operator/controllers/managed/record.ts';
+import { bounded, clusterOfReceipt, type ManagedReceipt } from '../../operator/controllers/managed/receipt.ts';
 import { leavingIn } from '../../operator/controllers/managed/removal.ts';
 import { noteShortages } from '../../operator/controllers/shortages.ts';
 import {
@@ -60,7 +60,7 @@ export class ManagedGarden {
   readonly clock = new FakeClock();
   readonly clusters = new Map<string, WorkerCluster>();
   /** As JSON: what is written is not what is held. */
-  readonly records = new Map<string, string>();
+  readonly receipts = new Map<string, string>();
   readonly kubeconfigs = new Map<string, StoredKubeconfig>();
   readonly secrets = new Map<string, Secret>();
   readonly bindings = new Map<string, CredentialsBinding>();
@@ -154,9 +154,9 @@ export class ManagedGarden {
     this.clusters.set(key, { ...cluster, metadata });
   }
 
-  record(key: string): ManagedRecord | undefined {
-    const text = this.records.get(key);
-    return text === undefined ? undefined : (JSON.parse(text) as ManagedRecord);
+  receipt(key: string): ManagedReceipt | undefined {
+    const text = this.receipts.get(key);
+    return text === undefined ? undefined : (JSON.parse(text) as ManagedReceipt);
   }
 
   condition(key: string, type: string) {
@@ -276,21 +276,21 @@ export class ManagedOperator {
       keepsAwake: () => [],
       now: () => garden.now(),
       provider: () => this.#provider,
-      recordEvent: this.#record,
+      recordEvent: this.#receipt,
     } satisfies Record<
       keyof Omit<WorkerClusterDependencies, 'gardenApplier'>,
       unknown
     > as unknown as WorkerClusterDependencies;
   }
 
-  readonly #record: ManagedDependencies['recordEvent'] = (_object, type, reason, message) =>
+  readonly #receipt: ManagedDependencies['recordEvent'] = (_object, type, reason, message) =>
     void this.garden.events.push(`${type} ${reason}: ${message}`);
 
   #deps(): ManagedDependencies {
     const { garden } = this;
     const alive = <T>(act: () => T): Promise<T> => this.#alive(act);
     const checks = new AccountChecks();
-    const record = this.#record;
+    const receipt = this.#receipt;
     return {
       garden: 'garden-uid',
       log: silent,
@@ -305,11 +305,11 @@ export class ManagedOperator {
       checkAccount: (wish, ctx, version) => checks.check(wish.clouds!, ctx, version),
       stateBackend: async () => ({ url: garden.stateURL, passphrase: 'p', env: {} }),
       leaving: () => leavingIn(garden.decided),
-      records: {
-        get: (key) => garden.record(key),
-        save: (record) =>
-          alive(() => void garden.records.set(clusterOfRecord(record), JSON.stringify(bounded(record)))),
-        remove: (key) => alive(() => void garden.records.delete(key)),
+      receipts: {
+        get: (key) => garden.receipt(key),
+        save: (receipt) =>
+          alive(() => void garden.receipts.set(clusterOfReceipt(receipt), JSON.stringify(bounded(receipt)))),
+        remove: (key) => alive(() => void garden.receipts.delete(key)),
       },
       kubeconfigs: {
         get: (key) => garden.kubeconfigs.get(key),
@@ -322,7 +322,7 @@ export class ManagedOperator {
       depleted: (wish, error) => {
         const { cluster, desired, profile = memoryProfile } = wish;
         const pools = desired?.pools ?? [];
-        noteShortages(this.capacity, { recordEvent: record, cluster, profile, pools }, error);
+        noteShortages(this.capacity, { recordEvent: receipt, cluster, profile, pools }, error);
       },
       clearRequest: (cluster) =>
         alive(() => {
@@ -333,7 +333,7 @@ export class ManagedOperator {
           });
           this.look(keyOf(cluster));
         }),
-      recordEvent: record,
+      recordEvent: receipt,
     };
   }
 }

@@ -102,7 +102,7 @@ async function gather(
     picture.shoot = object as Shoot;
   }
   const { shoot } = picture;
-  // On record only: there is nothing else to look at, and nobody to ask.
+  // Objects only: there is nothing else to look at, and nobody to ask.
   if (shoot === undefined || lacksControlPlane(shoot)) return picture;
 
   const peek = AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]);

@@ -20,12 +20,12 @@ import type { Seed } from '../../api/seed.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
 import {
-  clusterOfRecord,
-  type ManagedRecord,
+  clusterOfReceipt,
+  type ManagedReceipt,
+  managedReceiptIn,
   managedReceipts,
-  RECORD_SELECTOR,
-  recordIn,
-} from '../../controllers/managed/record.ts';
+  RECEIPT_SELECTOR,
+} from '../../controllers/managed/receipt.ts';
 import {
   type FoundOrphan,
   findOrphans,
@@ -61,7 +61,7 @@ interface Picture {
   bindings: CredentialsBinding[];
   clusters: WorkerCluster[];
   seeds: Seed[];
-  records: ManagedRecord[];
+  records: ManagedReceipt[];
 }
 
 /** `coppice sweep [--provider P] [--region R] [--yes]`. */
@@ -144,14 +144,14 @@ async function look(client: KubeClient, namespace: string, signal: AbortSignal):
     client.list<WorkerCluster>(WORKERCLUSTERS, { signal }),
     client.list<Seed>(SEEDS, { signal }),
     // Not those of tenants' namespaces: what lies there anybody may have written.
-    client.list<Secret>(SECRETS, { labelSelector: RECORD_SELECTOR, namespace, signal }),
+    client.list<Secret>(SECRETS, { labelSelector: RECEIPT_SELECTOR, namespace, signal }),
   ]);
   return {
     profiles: profiles.items,
     bindings: bindings.items,
     clusters: clusters.items,
     seeds: seeds.items,
-    records: secrets.items.flatMap((secret) => recordIn(secret) ?? []),
+    records: secrets.items.flatMap((secret) => managedReceiptIn(secret) ?? []),
   };
 }
 
@@ -261,7 +261,7 @@ async function forget(
   for (const record of records) {
     const { uid } = record.owner;
     if (!swept.has(uid) || clusters.some(({ metadata }) => metadata.uid === uid)) continue;
-    await receipts.remove(clusterOfRecord(record), signal);
+    await receipts.remove(clusterOfReceipt(record), signal);
   }
 }
 

@@ -193,7 +193,7 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
 function partsOf(picture: ClusterPicture, options: DescribeOptions): TreeNode[] {
   const nodes: TreeNode[] = [];
   const { controlPlane, machines, shoot } = picture;
-  if (shoot && lacksControlPlane(shoot)) return poolsOnRecord(shoot);
+  if (shoot && lacksControlPlane(shoot)) return poolsWithoutControlPlane(shoot);
   if (controlPlane.length > 0) {
     nodes.push({
       cells: ['ControlPlane', '', readyMark(allReady(controlPlane.map((part) => part.ready >= part.desired)))],
@@ -240,8 +240,8 @@ function controlPlaneOnMachines(picture: ClusterPicture, pool: string, options: 
   return { cells: ['ControlPlane', ...cells.slice(1)], ...(children && { children }) };
 }
 
-/** Of a cluster that is on record only its status is all there is. */
-const poolsOnRecord = ({ status }: Shoot): TreeNode[] =>
+/** Of a cluster that exists as objects only, without a control plane its status is all there is. */
+const poolsWithoutControlPlane = ({ status }: Shoot): TreeNode[] =>
   (status?.workers ?? []).map(({ name, ready, desired }) => ({
     cells: [`Pool/${name} (objects only)`, `${ready}/${desired}`, readyMark(ready >= desired ? 'True' : 'False')],
   }));

@@ -7,13 +7,13 @@ import { keyOf } from '../../kube/resources.ts';
 import type { AttachedDependencies } from './dependencies.ts';
 import type { Refusal } from './facts.ts';
 import { judgeIdentity } from './judge-identity.ts';
-import type { AttachedRecord } from './record.ts';
+import type { AttachedReceipt } from './receipt.ts';
 
 /** Which object has which cluster: each cluster is in the garden once. */
 export class Claims {
   readonly #deps: Pick<
     AttachedDependencies,
-    'namespace' | 'clusters' | 'openClusters' | 'records' | 'allRecords' | 'platform'
+    'namespace' | 'clusters' | 'openClusters' | 'receipts' | 'allReceipts' | 'platform'
   >;
   /** Clusters that are being written down, by UID of their kube-system: two that are opened in the same moment must not both have it. */
   readonly #underway = new Map<string, string>();
@@ -32,7 +32,7 @@ export class Claims {
     const deps = this.#deps;
     const key = keyOf(cluster);
     const { name, namespace = '', uid = '', annotations } = cluster.metadata;
-    const pinned = this.recordOf(key, uid)?.identity;
+    const pinned = this.receiptOf(key, uid)?.identity;
     const made = await this.#madeHere(client, identity, key, signal);
     // From here on nothing is waited for before the claim stands: another object may be opened in the same moment.
     const holder = this.#holderOf(identity, key) ?? made;
@@ -47,7 +47,7 @@ export class Claims {
     if (refusal || pinned === identity) return refusal;
     this.#underway.set(identity, key);
     try {
-      await deps.records.save(key, { cluster: { namespace, name, uid }, identity }, signal);
+      await deps.receipts.save(key, { cluster: { namespace, name, uid }, identity }, signal);
     } finally {
       this.#underway.delete(identity);
     }
@@ -58,11 +58,11 @@ export class Claims {
     const { clusters } = this.#deps;
     const claimed = this.#underway.get(identity);
     if (claimed !== undefined && claimed !== key) return claimed;
-    const record = this.#deps.allRecords().find(({ identity: known, cluster: { namespace, name, uid } }) => {
+    const receipt = this.#deps.allReceipts().find(({ identity: known, cluster: { namespace, name, uid } }) => {
       const other = `${namespace}/${name}`;
       return known === identity && other !== key && clusters.get(other)?.metadata.uid === uid;
     });
-    return record && `${record.cluster.namespace}/${record.cluster.name}`;
+    return receipt && `${receipt.cluster.namespace}/${receipt.cluster.name}`;
   }
 
   /** Whether a cluster of this garden, which was not attached, is the same: only those are asked that have its address or its authority. */
@@ -78,8 +78,8 @@ export class Claims {
   }
 
   /** What is written down of the object with this UID. */
-  recordOf(key: string, uid: string): AttachedRecord | undefined {
-    const record = this.#deps.records.get(key);
-    return record?.cluster.uid === uid ? record : undefined;
+  receiptOf(key: string, uid: string): AttachedReceipt | undefined {
+    const receipt = this.#deps.receipts.get(key);
+    return receipt?.cluster.uid === uid ? receipt : undefined;
   }
 }

@@ -56,12 +56,12 @@ export class AttachedController {
   facts(key: string, uid: string | undefined): AttachedFacts | undefined {
     const state = this.#states.get(key);
     if (!state?.seen || state.released || state.uid !== uid) return undefined;
-    const record = this.#claims.recordOf(key, state.uid);
+    const receipt = this.#claims.receiptOf(key, state.uid);
     const { connection } = state;
     return {
       generation: state.generation,
       refusal: state.refusal ?? (connection ? undefined : LINE_ENDED),
-      ...(record && { identity: record.identity }),
+      ...(receipt && { identity: receipt.identity }),
       ...(connection && { version: connection.version, server: connection.server }),
       ...(connection && { inside: { nodes: connection.nodes.list(), pods: connection.pods.list() } }),
     };
@@ -72,7 +72,7 @@ export class AttachedController {
     const state = this.#stateOf(key, uid);
     state.released = true;
     await this.#close(state);
-    await this.#deps.records.remove(key, signal);
+    await this.#deps.receipts.remove(key, signal);
     this.#freed();
   }
 
@@ -84,9 +84,9 @@ export class AttachedController {
       return undefined;
     }
     const { uid = '' } = cluster.metadata;
-    const earlier = deps.records.get(key);
+    const earlier = deps.receipts.get(key);
     // Of an object that was deleted by force.
-    if (earlier && earlier.cluster.uid !== uid) await deps.records.remove(key, signal);
+    if (earlier && earlier.cluster.uid !== uid) await deps.receipts.remove(key, signal);
     const state = this.#stateOf(key, uid);
     // Finalizer first: without it a deletion would not wait for the hubs.
     if (state.released || !isHeld(cluster)) return undefined;
@@ -258,7 +258,7 @@ export class AttachedController {
     const state = this.#states.get(key);
     this.#states.delete(key);
     if (state) await this.#close(state);
-    if (this.#deps.records.get(key)) await this.#deps.records.remove(key, signal);
+    if (this.#deps.receipts.get(key)) await this.#deps.receipts.remove(key, signal);
     this.#freed();
   }
 

@@ -5,7 +5,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { Receipts } from '../../kube/receipt.ts';
-import type { AttachedRecord } from './record.ts';
+import type { AttachedReceipt } from './receipt.ts';
 
 /** What the controller of attached clusters works with. */
 export interface AttachedDependencies {
@@ -15,9 +15,9 @@ export interface AttachedDependencies {
   readonly log: Log;
   readonly clusters: Pick<Informer<WorkerCluster>, 'get' | 'list'>;
   readonly openClusters: OpenClusters;
-  readonly records: Receipts<AttachedRecord>;
-  /** All records that there are. */
-  allRecords(): readonly AttachedRecord[];
+  readonly receipts: Receipts<AttachedReceipt>;
+  /** All receipts that there are. */
+  allReceipts(): readonly AttachedReceipt[];
   /** Clusters of the platform: where they are, and which they are (UID of kube-system -> in words). */
   platform(): { readonly servers: readonly string[]; readonly identities: ReadonlyMap<string, string> };
   /** Internal networks that tenants may attach clusters of. */

@@ -5,7 +5,7 @@ import type { Core, Part } from '../core.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { wireClusterAPI } from './cluster-api.ts';
 import { AttachedController } from './controller.ts';
-import { ATTACHED_RECORDS, attachedRecordIn, attachedRecords, clusterOfRecord } from './record.ts';
+import { ATTACHED_RECEIPTS, attachedReceiptIn, attachedReceipts, clusterOfReceipt } from './receipt.ts';
 
 /** The controller of attached clusters, wired. */
 export interface Attached extends Part {
@@ -23,16 +23,16 @@ export function wireAttached(core: Core): Attached {
   const { namespace } = core.state;
   const queue = core.queue('attached');
   const told = core.queues.clusters;
-  const secrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: ATTACHED_RECORDS, namespace });
-  const allRecords = () => secrets.list().flatMap((secret) => attachedRecordIn(secret) ?? []);
+  const secrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: ATTACHED_RECEIPTS, namespace });
+  const allReceipts = () => secrets.list().flatMap((secret) => attachedReceiptIn(secret) ?? []);
   const attached = new AttachedController({
     garden,
     namespace,
     log,
     clusters,
     openClusters: core.openClusters,
-    records: attachedRecords(garden, namespace, secrets),
-    allRecords,
+    receipts: attachedReceipts(garden, namespace, secrets),
+    allReceipts,
     platform() {
       const seeds = registry.all();
       return {
@@ -57,8 +57,8 @@ export function wireAttached(core: Core): Attached {
     caches: [secrets],
     async prepare(signal) {
       await clusterAPI.prepare?.(signal);
-      // Of clusters that were deleted by force while no operator ran, only the record tells.
-      for (const record of allRecords()) queue.add(clusterOfRecord(record));
+      // Of clusters that were deleted by force while no operator ran, only the receipt tells.
+      for (const receipt of allReceipts()) queue.add(clusterOfReceipt(receipt));
     },
     controllers: [
       {

@@ -5,7 +5,7 @@ import type { DecidedSize } from '../../capacity/desired-sizes.ts';
 /** What speaks for another size of a pool. */
 export interface Grounds {
   readonly pool: Pick<DesiredPool, 'name' | 'count' | 'sizedBy'>;
-  /** What is on record; undefined: nothing. */
+  /** What is stored; undefined: nothing. */
   readonly known: DecidedSize | undefined;
   /** What is to be bought, or not to be asked for any more. */
   readonly grown: SizeChange | undefined;
@@ -13,13 +13,13 @@ export interface Grounds {
   readonly replaced?: number | undefined;
   /** Names of nodes that are empty and go. */
   readonly gone: readonly string[];
-  /** Names of nodes that are on record as leaving, and are there still. */
+  /** Names of nodes that are stored as leaving, and are there still. */
   readonly leaving: readonly string[];
-  /** Names of nodes that are on record as leaving, and that nobody takes away any more. */
+  /** Names of nodes that are stored as leaving, and that nobody takes away any more. */
   readonly spared: readonly string[];
 }
 
-/** What is to be on record of a pool, but for when it was decided. */
+/** What is to be stored of a pool, but for when it was decided. */
 export interface PoolDecision {
   readonly size: Omit<DecidedSize, 'at'>;
   /** Names of nodes that were to leave and may stay, since the pool grows. */

@@ -10,7 +10,7 @@ import type { DecidedSize } from '../../capacity/desired-sizes.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 import type { ClusterMemory } from './memory.ts';
 
-/** Which nodes of pools are on their way out by what is on record. */
+/** Which nodes of pools are on their way out by what is stored. */
 export interface Leaving {
   /** Nodes that are to go, by pool. */
   readonly leaving: ReadonlyMap<string, readonly string[]>;
@@ -51,7 +51,7 @@ export function byNode(pods: readonly Pod[]): Map<string, Pod[]> {
 }
 
 /**
- * Which nodes are on their way out by what is on record. Where the pool has been made larger since, or others were taken in their place,
+ * Which nodes are on their way out by what is stored. Where the pool has been made larger since, or others were taken in their place,
  * nobody takes them away: they are spared.
  */
 export function whoLeaves(
@@ -69,8 +69,8 @@ export function whoLeaves(
     leaving.set(name, named.slice(0, Math.max(0, there.length - count)));
   }
   const going = new Set([...leaving.values()].flat());
-  const onRecord = new Set([...decided.values()].flatMap((size) => size.leaving ?? []));
-  const spared = [...onRecord].filter(
+  const stored = new Set([...decided.values()].flatMap((size) => size.leaving ?? []));
+  const spared = [...stored].filter(
     (name) => !going.has(name) && nodes.get(name)?.metadata.annotations?.[ANNOTATIONS.emptiedSince],
   );
   return { leaving, spared };
@@ -136,7 +136,7 @@ interface NodesSeen extends Pick<Leaving, 'leaving'> {
   readonly now: number;
 }
 
-/** Nodes of pools that are Coppice's to size, without those that leave by what is on record; and why each stays. Pure but for `memory`. */
+/** Nodes of pools that are Coppice's to size, without those that leave by what is stored; and why each stays. Pure but for `memory`. */
 export function nodeViews(
   own: readonly DesiredPool[],
   views: readonly PoolView[],

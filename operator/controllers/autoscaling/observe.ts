@@ -100,7 +100,7 @@ export function observe(
   if (!cluster || !profile || !open || !isOpenToDecisions(cluster)) return undefined;
   const decided = deps.decided(cluster);
   if (decided === 'unknown') return undefined;
-  const onRecord: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;
+  const stored: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;
   const pools = desiredSizes({ cluster, profile, decided });
   const own = pools.filter(isCoppices);
   const shoot = deps.shoots.get(key);
@@ -121,7 +121,7 @@ export function observe(
   const podsOn = byNode(pods);
   memory.keepOnly(new Set(nodes.keys()), new Set(pods.map(({ metadata }) => metadata.uid ?? '')));
   const ofPool = byPool(nodes.values());
-  const { leaving, spared } = whoLeaves(own, onRecord, ofPool, nodes);
+  const { leaving, spared } = whoLeaves(own, stored, ofPool, nodes);
   const offers = {
     cluster,
     profile,
@@ -132,7 +132,7 @@ export function observe(
   };
   const poolViews = own.map((pool): PoolView => {
     const there = (ofPool.get(pool.name) ?? []).filter(isThere);
-    const at = onRecord.get(pool.name)?.at;
+    const at = stored.get(pool.name)?.at;
     return {
       name: pool.name,
       count: pool.count,
@@ -163,12 +163,12 @@ export function observe(
   const others = pools.reduce((sum, pool) => sum + (isCoppices(pool) ? 0 : pool.count), 0);
   const waits = new Map((cluster.spec.pools ?? []).map(({ name, scaleInAfter }) => [name, scaleInAfter]));
   const sizedAs = (sizes: ReadonlyMap<string, number>) =>
-    desiredSizes({ cluster, profile, decided: withCounts(onRecord, sizes) });
+    desiredSizes({ cluster, profile, decided: withCounts(stored, sizes) });
   return {
     cluster,
     open,
     pools: own,
-    decided: onRecord,
+    decided: stored,
     ignored,
     nodes,
     podsOn,
@@ -183,7 +183,7 @@ export function observe(
         .map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS)
         .filter((at) => at > +now),
     ],
-    replaced: facts?.removing === undefined ? replacedIn(own, onRecord, parts, nodes) : new Map(),
+    replaced: facts?.removing === undefined ? replacedIn(own, stored, parts, nodes) : new Map(),
     isManaged,
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
@@ -265,7 +265,7 @@ function replacedIn(
   );
 }
 
-/** Sizes as if these were on record. */
+/** Sizes as if these were stored. */
 const withCounts = (decided: ReadonlyMap<string, DecidedSize>, sizes: ReadonlyMap<string, number>) =>
   new Map<string, DecidedSize>([
     ...decided,

@@ -168,7 +168,7 @@ export class BackupController {
     // After a start: whoever works on the shoot opens its seed.
     if (!access) return { requeueAfterMs: SEED_OPENS_MS };
     const etcd = { access, seed, technicalID: technicalID(shoot.metadata.namespace ?? '', shoot.metadata.name) };
-    // Being made, in somebody's hands, on machines of its own, or on record only: its next change leads here again.
+    // Being made, in somebody's hands, on machines of its own, or without a control plane: its next change leads here again.
     if (isBeingMade(shoot) || isIgnored(shoot) || !hasEtcd(etcd)) return {};
     const known = this.#knownOf(shoot) ?? {
       prefix: prefixOf(shoot),

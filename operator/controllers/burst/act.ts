@@ -3,25 +3,25 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
 import { LABELS } from '../../api/group.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { type BurstRecord, decided, gone, type KeptPurchase, rested } from '../../burst/clusters/record.ts';
+import { type BurstReceipt, decided, gone, type KeptPurchase, rested } from '../../burst/clusters/receipt.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import { isOf, manifestOf } from './own-clusters.ts';
 
 /**
- * Makes what is on record and was not made yet. Somebody else's cluster of the same name is never touched: it is made, and not applied.
- * @returns the record without what cannot be made
+ * Makes what is stored and was not made yet. Somebody else's cluster of the same name is never touched: it is made, and not applied.
+ * @returns the receipt without what cannot be made
  */
 export async function makeClusters(
   deps: BurstDependencies,
   policy: BurstPolicy,
-  record: BurstRecord,
+  receipt: BurstReceipt,
   now: number,
   signal: AbortSignal,
-): Promise<BurstRecord> {
-  let next = record;
-  for (const purchase of record.purchases) {
+): Promise<BurstReceipt> {
+  let next = receipt;
+  for (const purchase of receipt.purchases) {
     if (purchase.uid !== undefined || purchase.leaving) continue;
     const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate);
     const problem = candidate
@@ -72,10 +72,10 @@ async function make(
 export async function openClusters(
   deps: BurstDependencies,
   policy: BurstPolicy,
-  record: BurstRecord,
+  receipt: BurstReceipt,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const purchase of record.purchases) {
+  for (const purchase of receipt.purchases) {
     if (purchase.warm || purchase.leaving) continue;
     const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     if (!cluster?.metadata.labels?.[LABELS.burstWarm] || !isOf(cluster, policy, purchase)) continue;
@@ -87,7 +87,7 @@ export async function openClusters(
 
 /** What giving back has come to. */
 export interface Ended {
-  /** Names of what is on record and still there. */
+  /** Names of what is stored and still there. */
   readonly left: readonly string[];
   /** Why one of them cannot be deleted, a sentence; undefined: each can be. */
   readonly problem: string | undefined;
@@ -97,12 +97,12 @@ export interface Ended {
 export async function endClusters(
   deps: BurstDependencies,
   policy: BurstPolicy,
-  record: BurstRecord,
+  receipt: BurstReceipt,
   signal: AbortSignal,
 ): Promise<Ended> {
   const left: string[] = [];
   let problem: string | undefined;
-  for (const purchase of record.purchases) {
+  for (const purchase of receipt.purchases) {
     if (!purchase.leaving) continue;
     const { namespace } = policy.metadata;
     const { name } = purchase;

@@ -7,7 +7,7 @@ import { burstClusterName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
-import { type BurstRecord, measuredStartupMs } from '../../burst/clusters/record.ts';
+import { type BurstReceipt, measuredStartupMs } from '../../burst/clusters/receipt.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
 import { admit, type Claimant } from '../../cost/admission.ts';
 import { KubeApiError } from '../../kube/errors.ts';
@@ -32,16 +32,16 @@ export async function candidatesOf(
   memory: BurstMemory,
   hub: Hub,
   policy: BurstPolicy,
-  record: BurstRecord,
+  receipt: BurstReceipt,
   now: number,
   signal: AbortSignal,
 ): Promise<Considered[]> {
   const found: Considered[] = [];
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
-    const has = record.purchases.filter((one) => one.candidate === name).length;
+    const has = receipt.purchases.filter((one) => one.candidate === name).length;
     const offer = offerFor(deps, hub, policy, candidate);
-    const rest = record.rests[name];
+    const rest = receipt.rests[name];
     const rests =
       rest && Date.parse(rest.until) > now
         ? `it is in back-off until ${rest.until}, because of ${rest.why}`
@@ -63,7 +63,7 @@ export async function candidatesOf(
       ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
       cannotSleep: whyAwake(deps, candidate),
       revision: revisionOf(candidate),
-      startupMs: measuredStartupMs(record, name) ?? statedStartupMs(deps, candidate),
+      startupMs: measuredStartupMs(receipt, name) ?? statedStartupMs(deps, candidate),
     });
   }
   return found;

@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { isTrue } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
-import { type BurstRecord, emptyRecord } from '../../burst/clusters/record.ts';
+import { type BurstReceipt, emptyReceipt } from '../../burst/clusters/receipt.ts';
 import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { tellFailure } from '../failure.ts';
@@ -37,7 +37,7 @@ export async function reconcileBurst(
   const turns: Turn[] = [];
   for (const policy of policies) {
     try {
-      turns.push({ policy, record: await recordOf(deps, policy, signal) });
+      turns.push({ policy, receipt: await receiptOf(deps, policy, signal) });
     } catch (error) {
       if (signal.aborted || isTransient(error)) throw error;
       await tellFailure(deps, deps.policies, policy, error);
@@ -49,7 +49,7 @@ export async function reconcileBurst(
       left = await new PolicyLook(deps, memory, turn, turns, signal).run(look, left);
     } catch (error) {
       if (signal.aborted) throw error;
-      // What it has bought is on its record, and room for the others. What it would have bought for is left to its next look.
+      // What it has bought is in its receipt, and room for the others. What it would have bought for is left to its next look.
       const isConflict = error instanceof KubeApiError && error.isConflict;
       if (!isConflict && !isTransient(error)) await tellFailure(deps, deps.policies, turn.policy, error);
       left = [];
@@ -87,13 +87,13 @@ async function lookAt(deps: BurstDependencies, memory: BurstMemory, name: string
   }
 }
 
-async function recordOf(
-  { records }: BurstDependencies,
+async function receiptOf(
+  { receipts }: BurstDependencies,
   policy: BurstPolicy,
   signal: AbortSignal,
-): Promise<BurstRecord> {
+): Promise<BurstReceipt> {
   const { name, namespace = '', uid = '' } = policy.metadata;
-  const kept = await records.read(keyOf(policy), signal);
+  const kept = await receipts.read(keyOf(policy), signal);
   // Of a policy of the same name that is gone: its clusters went with it.
-  return kept?.policy.uid === uid ? kept : emptyRecord({ namespace, name, uid });
+  return kept?.policy.uid === uid ? kept : emptyReceipt({ namespace, name, uid });
 }

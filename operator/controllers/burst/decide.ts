@@ -1,12 +1,12 @@
 import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { emptying, kept } from '../../burst/clusters/emptying-record.ts';
-import { grew, grownHourly, nameOf } from '../../burst/clusters/growth-record.ts';
+import { emptying, kept } from '../../burst/clusters/emptying-receipt.ts';
+import { grew, grownHourly, nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { ClustersPlan, GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
 import {
-  type BurstRecord,
+  type BurstReceipt,
   decided,
   givenBack,
   measuredWakingMs,
@@ -14,9 +14,9 @@ import {
   ordered,
   spentUntil,
   told,
-} from '../../burst/clusters/record.ts';
-import { isToSleep, putToSleep, woken } from '../../burst/clusters/sleep-record.ts';
-import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-record.ts';
+} from '../../burst/clusters/receipt.ts';
+import { isToSleep, putToSleep, woken } from '../../burst/clusters/sleep-receipt.ts';
+import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-receipt.ts';
 import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
@@ -42,7 +42,7 @@ export async function planFor(
   candidates: Considered[],
   signal: AbortSignal,
 ): Promise<ClustersPlan> {
-  const { hub, policy, record, memory, turn, turns, growths, now } = scene;
+  const { hub, policy, receipt, memory, turn, turns, growths, now } = scene;
   const bought = boughtBy(deps, memory, turns, now);
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   let growth = waiting.length > 0 ? growthOf(deps, scene) : [];
@@ -50,8 +50,8 @@ export async function planFor(
   const own = {
     limits: limitsOf(policy.spec),
     clusters: seen.map((one) => one.own),
-    lastOut: time(record.lastOut),
-    lastIn: time(record.lastIn),
+    lastOut: time(receipt.lastOut),
+    lastIn: time(receipt.lastIn),
   };
   const emptying = await emptyingOf(deps, scene, seen, own, signal);
   const view = {
@@ -59,11 +59,11 @@ export async function planFor(
     ...emptying,
     waiting,
     supply: waiting.length > 0 || emptying.movable ? supplyOf(deps, hub, bought, growths, now) : [],
-    grownHourly: grownHourly(record) + wokenHourly(record),
+    grownHourly: grownHourly(receipt) + wokenHourly(receipt),
     warm: [...warmOf(deps, scene, seen), ...(waiting.length > 0 ? sleepersOf(deps, scene) : [])],
-    woken: wokenBy(deps, memory, policy, record, now),
+    woken: wokenBy(deps, memory, policy, receipt, now),
     peaks: peaksOf(policy.spec, now),
-    spent: spentUntil(record, now),
+    spent: spentUntil(receipt, now),
   };
   for (;;) {
     const plan = planClusters({ ...view, candidates, growth }, now);
@@ -104,14 +104,14 @@ const warmOf = (deps: BurstDependencies, { hub, turn, now }: DecisionScene, seen
     if (!cluster || !isWarm || own.phase === 'Leaving') return [];
     const { name, candidate, sleeps } = purchase;
     if (!sleeps) return [{ name, candidate, supply: supplyIn(deps, hub, cluster) }];
-    const rest = turn.record.rests[candidate];
+    const rest = turn.receipt.rests[candidate];
     if (!isToSleep(purchase) || (rest && Date.parse(rest.until) > now)) return [];
     const waking = {
       hourly: parseMoney(purchase.awake ?? purchase.most),
       most: parseMoney(purchase.most),
       counted: own.hourly,
       billing: own.billing,
-      startupMs: measuredWakingMs(turn.record, candidate),
+      startupMs: measuredWakingMs(turn.receipt, candidate),
     };
     return [{ name, candidate, supply: supplyAwake(deps, hub, cluster), waking }];
   });
@@ -143,30 +143,30 @@ function withinQuota(
   return undefined;
 }
 
-/** The record with what the plan decides, before anything of it is done. */
-export function withPlan(deps: BurstDependencies, scene: DecisionScene, plan: ClustersPlan): BurstRecord {
+/** The receipt with what the plan decides, before anything of it is done. */
+export function withPlan(deps: BurstDependencies, scene: DecisionScene, plan: ClustersPlan): BurstReceipt {
   const { policy, growths, now } = scene;
   const { dryRun } = policy.spec;
   const at = rfc3339(new Date(now));
-  const only = (record: BurstRecord, decision: Omit<BurstDecision, 'at'>) =>
-    decided(record, { at, ...decision, dryRun: true });
-  let { record } = scene;
+  const only = (receipt: BurstReceipt, decision: Omit<BurstDecision, 'at'>) =>
+    decided(receipt, { at, ...decision, dryRun: true });
+  let { receipt } = scene;
   for (const growth of plan.growths) {
     const { cluster: key, pool, entry, why, each, nodes } = growth;
     const cluster = deps.clusters.get(key);
     const seen = cluster && poolsSeen(deps, cluster, growths, now)?.find((one) => one.pool.name === pool);
     if (!cluster || !seen) continue;
     const hourly = formatMoney(each * BigInt(nodes));
-    record = dryRun
-      ? only(record, { action: 'Grow', cluster: nameOf(key), ...(entry && { candidate: entry }), why, hourly })
-      : grew(record, growth, cluster.metadata.uid ?? '', seen.count, now);
+    receipt = dryRun
+      ? only(receipt, { action: 'Grow', cluster: nameOf(key), ...(entry && { candidate: entry }), why, hourly })
+      : grew(receipt, growth, cluster.metadata.uid ?? '', seen.count, now);
   }
   for (const purchase of plan.purchases) {
     const { candidate, why, alternatives, price } = purchase;
     const hourly = formatMoney(price.hourly);
-    record = dryRun
-      ? only(record, { action: 'Buy', candidate, why, hourly, alternatives: told(alternatives) })
-      : ordered(record, purchase, now);
+    receipt = dryRun
+      ? only(receipt, { action: 'Buy', candidate, why, hourly, alternatives: told(alternatives) })
+      : ordered(receipt, purchase, now);
   }
   for (const opening of plan.openings) {
     const { name: cluster, candidate, why, waking, alternatives = [] } = opening;
@@ -174,28 +174,28 @@ export function withPlan(deps: BurstDependencies, scene: DecisionScene, plan: Cl
     const others =
       opening.entry === undefined ? undefined : deps.clusters.get(`${policy.metadata.namespace}/${cluster}`);
     if (dryRun)
-      record = only(record, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) });
+      receipt = only(receipt, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) });
     else if (others && waking)
-      record = wakes(record, opening, waking, { cluster: keyOf(others), uid: others.metadata.uid ?? '' }, now);
-    else if (opening.entry === undefined) record = (waking ? woken : opened)(record, opening, now);
+      receipt = wakes(receipt, opening, waking, { cluster: keyOf(others), uid: others.metadata.uid ?? '' }, now);
+    else if (opening.entry === undefined) receipt = (waking ? woken : opened)(receipt, opening, now);
   }
   for (const one of plan.emptyings) {
     const { name: cluster, why } = one;
-    const hourly = record.purchases.find(({ name }) => name === cluster)?.rate;
+    const hourly = receipt.purchases.find(({ name }) => name === cluster)?.rate;
     const saved = hourly !== undefined && { hourly };
-    record = dryRun ? only(record, { action: 'Empty', cluster, why, ...saved }) : emptying(record, one, now);
+    receipt = dryRun ? only(receipt, { action: 'Empty', cluster, why, ...saved }) : emptying(receipt, one, now);
   }
   // Also in a dry run: what was begun before it is not left half done.
-  for (const one of plan.kept) record = kept(record, one, now);
+  for (const one of plan.kept) receipt = kept(receipt, one, now);
   for (const removal of plan.removals) {
     const { name: cluster, why, toSleep, isOthers } = removal;
-    record = dryRun
-      ? only(record, { action: toSleep ? 'Sleep' : 'Remove', cluster, why })
-      : (isOthers ? letSleep : toSleep ? putToSleep : givenBack)(record, removal, now);
+    receipt = dryRun
+      ? only(receipt, { action: toSleep ? 'Sleep' : 'Remove', cluster, why })
+      : (isOthers ? letSleep : toSleep ? putToSleep : givenBack)(receipt, removal, now);
   }
   for (const { source, state, message, alternatives } of plan.verdicts)
     if (state === 'Refused')
-      record = decided(record, {
+      receipt = decided(receipt, {
         at,
         action: 'Refuse',
         source,
@@ -203,7 +203,7 @@ export function withPlan(deps: BurstDependencies, scene: DecisionScene, plan: Cl
         alternatives: told(alternatives ?? []),
         ...(dryRun && { dryRun }),
       });
-  return record;
+  return receipt;
 }
 
 /** Has Events and metrics tell of decisions. */

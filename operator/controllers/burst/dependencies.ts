@@ -2,9 +2,9 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { GROUP, LABELS, ROLES } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import { burstRecordName } from '../../api/names.ts';
+import { burstReceiptName } from '../../api/names.ts';
 import type { Quota } from '../../api/quota.ts';
-import type { BurstRecord } from '../../burst/clusters/record.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { Demand, PlacedWork } from '../../hubs/contract.ts';
@@ -31,7 +31,7 @@ export interface BurstDependencies extends ClaimantDependencies {
   readonly capacity: Pick<DepletedOffers, 'known'>;
   readonly decided: NonNullable<ClaimantDependencies['decided']>;
   readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
-  readonly records: Receipts<BurstRecord>;
+  readonly receipts: Receipts<BurstReceipt>;
   readonly metrics: Registry;
   /** What a hub has no place for. undefined: hubs of its type do not tell. Throws where it does not answer. */
   demandOf(hub: Hub, signal: AbortSignal): Promise<readonly Demand[] | undefined>;
@@ -49,15 +49,15 @@ export interface BurstDependencies extends ClaimantDependencies {
   recordEvent: Core['recordEvent'];
 }
 
-/** The records of all policies, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
-export const burstRecords = (garden: ReceiptClient, operatorNamespace: string): Receipts<BurstRecord> =>
-  new Receipts<BurstRecord>(
+/** The receipts of all policies, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
+export const burstReceipts = (garden: ReceiptClient, operatorNamespace: string): Receipts<BurstReceipt> =>
+  new Receipts<BurstReceipt>(
     garden,
     (key) => ({
-      name: burstRecordName(key),
+      name: burstReceiptName(key),
       namespace: operatorNamespace,
-      labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.burstRecord },
-      type: `${GROUP}/${ROLES.burstRecord}`,
+      labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.burstReceipt },
+      type: `${GROUP}/${ROLES.burstReceipt}`,
     }),
     { marks: ({ policy }) => ({ [LABELS.burstPolicy]: policy.name }) },
   );

@@ -8,8 +8,8 @@ import { membershipName } from '../../api/names.ts';
 import { underused } from '../../burst/clusters/consolidate.ts';
 import type { ClustersView, EmptyingCluster, Movable, OwnCluster } from '../../burst/clusters/model.ts';
 import { movableWork } from '../../burst/clusters/movable.ts';
-import type { BurstRecord } from '../../burst/clusters/record.ts';
-import { isToSleep } from '../../burst/clusters/sleep-record.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
+import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import { type KubeObject, keyOf, PDBS, PVCS, SERVICES, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
 import { drainTimeoutMs } from '../membership/drain-time.ts';
@@ -68,7 +68,7 @@ function whyUnsettled(deps: BurstDependencies, { hub, turn, turns, isQuiet }: Em
   const busy = turns.find(
     (other) =>
       other !== turn &&
-      other.record.purchases.some(
+      other.receipt.purchases.some(
         (one) => one.leaving || one.emptyingSince !== undefined || !(one.joinedAt ?? one.warmAt),
       ),
   );
@@ -152,10 +152,10 @@ async function movableIn(
 export async function markEmptying(
   deps: BurstDependencies,
   policy: BurstPolicy,
-  record: BurstRecord,
+  receipt: BurstReceipt,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const purchase of record.purchases) {
+  for (const purchase of receipt.purchases) {
     if (purchase.leaving) continue;
     const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     if (!cluster || cluster.metadata.deletionTimestamp || !isOf(cluster, policy, purchase)) continue;

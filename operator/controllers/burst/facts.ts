@@ -1,6 +1,6 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import {
-  type BurstRecord,
+  type BurstReceipt,
   changed,
   costs,
   gone,
@@ -8,22 +8,22 @@ import {
   rested,
   startedUp,
   useful,
-} from '../../burst/clusters/record.ts';
-import { isWaking, wokeUp } from '../../burst/clusters/sleep-record.ts';
+} from '../../burst/clusters/receipt.ts';
+import { isWaking, wokeUp } from '../../burst/clusters/sleep-receipt.ts';
 import type { Seen } from './own-clusters.ts';
 import type { HubWork } from './supply.ts';
 
 /** A hub has placed on a cluster that joined what it was bought for by then, or never will. */
 const PLACED_MS = 5 * 60_000;
 
-/** The record with what is seen of its clusters: that they are there, have joined, cost something else by now, or are gone. Pure. */
+/** The receipt with what is seen of its clusters: that they are there, have joined, cost something else by now, or are gone. Pure. */
 export function withFacts(
-  record: BurstRecord,
+  receipt: BurstReceipt,
   seen: readonly Seen[],
   work: readonly HubWork[],
   now: number,
-): BurstRecord {
-  let next = record;
+): BurstReceipt {
+  let next = receipt;
   for (const { purchase, cluster, hasJoined, isIdle, isWarm } of seen) {
     const { name, candidate, uid, joinedAt, warmAt, worked, useless } = purchase;
     if (!cluster) {
@@ -72,5 +72,5 @@ export function withFacts(
 const isComing = ({ joinedAt, leaving }: KeptPurchase, now: number): boolean =>
   !leaving && (joinedAt === undefined || Date.parse(joinedAt) + PLACED_MS > now);
 
-const others = ({ purchases }: BurstRecord, { number }: KeptPurchase): readonly KeptPurchase[] =>
+const others = ({ purchases }: BurstReceipt, { number }: KeptPurchase): readonly KeptPurchase[] =>
   purchases.filter((one) => one.number !== number);

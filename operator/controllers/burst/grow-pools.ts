@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import { isToOrder, type PoolNow } from '../../burst/clusters/growth-record.ts';
-import type { BurstRecord, KeptGrowth } from '../../burst/clusters/record.ts';
+import { isToOrder, type PoolNow } from '../../burst/clusters/growth-receipt.ts';
+import type { BurstReceipt, KeptGrowth } from '../../burst/clusters/receipt.ts';
 import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { byPool, isThere } from '../autoscaling/nodes-seen.ts';
@@ -9,13 +9,13 @@ import type { BurstDependencies } from './dependencies.ts';
 import { poolsSeen } from './pools.ts';
 
 /**
- * Has pools be as large as it is on record, as their autoscaler would: what it knows about nodes on their way out is kept. Does nothing where
+ * Has pools be as large as the receipts say, as their autoscaler would: what it knows about nodes on their way out is kept. Does nothing where
  * it was done.
  */
 export async function growPools(
   deps: BurstDependencies,
   policy: BurstPolicy,
-  { growths = [] }: BurstRecord,
+  { growths = [] }: BurstReceipt,
   now: number,
   signal: AbortSignal,
 ): Promise<void> {

@@ -4,10 +4,10 @@ import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import { restOf } from '../../burst/clusters/growth-record.ts';
+import { restOf } from '../../burst/clusters/growth-receipt.ts';
 import type { GrowingPool, Growth, GrowthView, HubMember } from '../../burst/clusters/model.ts';
 import { regionOf } from '../../burst/clusters/offer.ts';
-import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/clusters/record.ts';
+import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/receipt.ts';
 import { type DecidedSize, desiredSizes } from '../../capacity/desired-sizes.ts';
 import { admit } from '../../cost/admission.ts';
 import { billingOf } from '../../cost/billing.ts';
@@ -30,7 +30,7 @@ import { memberOf } from './supply.ts';
 export interface GrowthScene {
   readonly hub: Hub;
   readonly policy: BurstPolicy;
-  readonly record: BurstRecord;
+  readonly receipt: BurstReceipt;
   /** What all policies of the hub have written down to be added. */
   readonly growths: readonly KeptGrowth[];
   readonly now: number;
@@ -40,10 +40,10 @@ type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
 
 /** Pools that a policy may have grow: of its own clusters, and of those in its namespace that it names. */
 export function growthOf(deps: BurstDependencies, scene: GrowthScene): GrowthView[] {
-  const { hub, policy, record } = scene;
+  const { hub, policy, receipt } = scene;
   const { namespace = '' } = policy.metadata;
   const own = new Set(
-    record.purchases.flatMap((one) =>
+    receipt.purchases.flatMap((one) =>
       one.uid === undefined || one.leaving || one.emptyingSince || isOfNoUse(one) ? [] : [one.uid],
     ),
   );
@@ -60,7 +60,7 @@ export function growthOf(deps: BurstDependencies, scene: GrowthScene): GrowthVie
       .flatMap(({ cluster, member }) => poolsOf(deps, scene, cluster, member, entry));
   const mine = pools(({ metadata }) => own.has(metadata.uid ?? ''));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
-    const added = (record.growths ?? []).filter((one) => one.entry === entry.name);
+    const added = (receipt.growths ?? []).filter((one) => one.entry === entry.name);
     return {
       name: entry.name,
       left: entry.maximumNodes - added.reduce((sum, { nodes }) => sum + nodes, 0),
@@ -77,7 +77,7 @@ export function growthOf(deps: BurstDependencies, scene: GrowthScene): GrowthVie
 
 function poolsOf(
   deps: BurstDependencies,
-  { hub, record, growths, policy, now }: GrowthScene,
+  { hub, receipt, growths, policy, now }: GrowthScene,
   cluster: WorkerCluster,
   member: HubMember,
   entry: Entry | undefined,
@@ -108,7 +108,7 @@ function poolsOf(
           billing: { machines: billingOf(profile, 'machines'), controlPlane: undefined, fee: 0n },
         }),
         problem:
-          restsUntil(record, restOf({ cluster: key, pool: name }), now) ??
+          restsUntil(receipt, restOf({ cluster: key, pool: name }), now) ??
           (one.isLate ? 'nodes that its pool was to have did not come' : undefined) ??
           (entry && isManaged(deps, cluster) && !one.removesNodes
             ? 'the cloud chooses itself which of its nodes go, so what is added would stay'
@@ -119,7 +119,7 @@ function poolsOf(
   });
 }
 
-function restsUntil({ rests }: BurstRecord, name: string, now: number): string | undefined {
+function restsUntil({ rests }: BurstReceipt, name: string, now: number): string | undefined {
   const rest = rests[name];
   return rest && Date.parse(rest.until) > now
     ? `it is in back-off until ${rest.until}, because ${rest.why}`

@@ -1,6 +1,6 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import type { BurstRecord } from '../../burst/clusters/record.ts';
-import { isToSleep } from '../../burst/clusters/sleep-record.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
+import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import type { SleepOrder } from '../../capacity/sleep-order.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { BurstDependencies } from './dependencies.ts';
@@ -16,11 +16,11 @@ export const orderedBy = ({ metadata: { name, namespace } }: BurstPolicy): strin
 export async function orderSleep(
   deps: BurstDependencies,
   policy: BurstPolicy,
-  record: BurstRecord,
+  receipt: BurstReceipt,
   signal: AbortSignal,
 ): Promise<void> {
   const by = orderedBy(policy);
-  for (const purchase of record.purchases) {
+  for (const purchase of receipt.purchases) {
     const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     if (!cluster || purchase.leaving || !isOf(cluster, policy, purchase)) continue;
     const { uid = '' } = cluster.metadata;

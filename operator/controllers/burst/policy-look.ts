@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
-import { withGrowthFacts } from '../../burst/clusters/growth-record.ts';
-import { type BurstRecord, givenBack, monthOf } from '../../burst/clusters/record.ts';
+import { withGrowthFacts } from '../../burst/clusters/growth-receipt.ts';
+import { type BurstReceipt, givenBack, monthOf } from '../../burst/clusters/receipt.ts';
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -56,7 +56,7 @@ export class PolicyLook {
   readonly #turns: readonly Turn[];
   readonly #signal: AbortSignal;
   readonly #policy: BurstPolicy;
-  readonly #before: BurstRecord;
+  readonly #before: BurstReceipt;
   readonly #now: number;
 
   constructor(deps: BurstDependencies, memory: BurstMemory, turn: Turn, turns: readonly Turn[], signal: AbortSignal) {
@@ -66,7 +66,7 @@ export class PolicyLook {
     this.#turns = turns;
     this.#signal = signal;
     this.#policy = turn.policy;
-    this.#before = turn.record;
+    this.#before = turn.receipt;
     this.#now = deps.now().getTime();
   }
 
@@ -78,13 +78,13 @@ export class PolicyLook {
     }
     await hold(this.#deps, BURSTPOLICIES, this.#deps.policies, this.#policy, true, { signal: this.#signal });
     const waiting = 'work' in look ? look.work : [];
-    const seen = withFacts(this.#turn.record, this.#seen(), waiting, this.#now);
+    const seen = withFacts(this.#turn.receipt, this.#seen(), waiting, this.#now);
     const known = withWoken(this.#deps, this.#memory, this.#policy, seen, waiting, this.#now);
-    this.#turn.record = withGrowthFacts(known, (growth) => grownNow(this.#deps, growth, this.#now), this.#now);
+    this.#turn.receipt = withGrowthFacts(known, (growth) => grownNow(this.#deps, growth, this.#now), this.#now);
     const refused = 'problem' in look ? look : (this.#notAllowed(look.hub) ?? this.#hasNothingToDo(look));
     if (refused || 'problem' in look) {
       await this.#save();
-      await endClusters(this.#deps, this.#policy, this.#turn.record, this.#signal);
+      await endClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
       await this.#tell({ ready: { status: false, reason: refused!.reason, message: refused!.problem } });
       return work;
     }
@@ -117,14 +117,14 @@ export class PolicyLook {
       this.#memory,
       hub,
       this.#policy,
-      this.#turn.record,
+      this.#turn.receipt,
       this.#now,
       this.#signal,
     );
     const scene = {
       hub,
       policy: this.#policy,
-      record: this.#turn.record,
+      receipt: this.#turn.receipt,
       growths: growthsOf(this.#turns),
       now: this.#now,
       memory: this.#memory,
@@ -142,20 +142,20 @@ export class PolicyLook {
         message: `nothing is bought for it: ${problem}`,
       }));
     const plan = { ...planned, verdicts: [...planned.verdicts, ...refused] };
-    this.#turn.record = withPlan(this.#deps, scene, plan);
+    this.#turn.receipt = withPlan(this.#deps, scene, plan);
     this.#turn.next = plan.next;
     await this.#save();
-    await markEmptying(this.#deps, this.#policy, this.#turn.record, this.#signal);
+    await markEmptying(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
     if (!dryRun) {
-      await growPools(this.#deps, this.#policy, this.#turn.record, this.#now, this.#signal);
-      await openClusters(this.#deps, this.#policy, this.#turn.record, this.#signal);
-      await orderSleep(this.#deps, this.#policy, this.#turn.record, this.#signal);
-      const { record } = this.#turn;
-      this.#turn.record = await orderAwake(this.#deps, this.#policy, record, this.#now, this.#signal);
-      this.#turn.record = await makeClusters(this.#deps, this.#policy, this.#turn.record, this.#now, this.#signal);
+      await growPools(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
+      await openClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+      await orderSleep(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+      const { receipt } = this.#turn;
+      this.#turn.receipt = await orderAwake(this.#deps, this.#policy, receipt, this.#now, this.#signal);
+      this.#turn.receipt = await makeClusters(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await this.#save();
     }
-    const { problem } = await endClusters(this.#deps, this.#policy, this.#turn.record, this.#signal);
+    const { problem } = await endClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
     const ready = problem
       ? { status: false, reason: 'CannotGiveBack', message: problem }
       : suspend
@@ -174,40 +174,40 @@ export class PolicyLook {
     if (dryRun && !this.#deps.claims?.(this.#policy)) return work;
     if (dryRun) {
       const policy = { ...this.#policy, spec: { ...this.#policy.spec, dryRun: false } };
-      this.#turn.record = withPlan(this.#deps, { ...scene, policy }, plan);
+      this.#turn.receipt = withPlan(this.#deps, { ...scene, policy }, plan);
     }
     return [...others, ...mine.filter((one) => isLeft.has(one))];
   }
 
-  /** Writes the record down if it says something new, and has Events tell of decisions. */
+  /** Writes the receipt down if it says something new, and has Events tell of decisions. */
   async #save(): Promise<void> {
-    const { record } = this.#turn;
-    if (record === this.#saved) return;
-    await this.#deps.records.save(keyOf(this.#policy), record, this.#signal);
+    const { receipt } = this.#turn;
+    if (receipt === this.#saved) return;
+    await this.#deps.receipts.save(keyOf(this.#policy), receipt, this.#signal);
     const known = new Set(this.#saved.decisions.map((one) => JSON.stringify(one)));
-    const fresh = record.decisions.filter((one) => !known.has(JSON.stringify(one)));
-    this.#savedRecord = record;
+    const fresh = receipt.decisions.filter((one) => !known.has(JSON.stringify(one)));
+    this.#savedReceipt = receipt;
     tellDecisions(this.#deps, this.#policy, fresh.reverse());
   }
 
-  #savedRecord: BurstRecord | undefined;
-  get #saved(): BurstRecord {
-    return this.#savedRecord ?? this.#before;
+  #savedReceipt: BurstReceipt | undefined;
+  get #saved(): BurstReceipt {
+    return this.#savedReceipt ?? this.#before;
   }
 
   async #tell(outcome: Pick<Outcome, 'ready'> & Partial<Outcome>): Promise<void> {
-    const { record } = this.#turn;
-    const isNews = record !== this.#before || this.#policy.status?.spend?.month !== monthOf(this.#now);
+    const { receipt } = this.#turn;
+    const isNews = receipt !== this.#before || this.#policy.status?.spend?.month !== monthOf(this.#now);
     const whole = {
       candidates: [],
       waiting: [],
       verdicts: [],
       stays: new Map(),
       ...outcome,
-      record,
+      receipt,
       isNews,
       seen: this.#seen(),
-      woken: wokenBy(this.#deps, this.#memory, this.#policy, record, this.#now),
+      woken: wokenBy(this.#deps, this.#memory, this.#policy, receipt, this.#now),
     };
     const status = statusOf(this.#policy, whole, this.#deps.now());
     const { policies, garden } = this.#deps;
@@ -219,20 +219,20 @@ export class PolicyLook {
     const { finalizers = [] } = this.#policy.metadata;
     // Kubernetes takes the policy from its clusters now, as whoever deletes it has asked.
     if (finalizers.includes('orphan')) return;
-    let { record } = this.#turn;
-    record = withFacts(record, this.#seen(), [], this.#now);
-    for (const { name, leaving } of record.purchases)
-      if (!leaving) record = givenBack(record, { name, why: 'the policy is deleted', isFailure: false }, this.#now);
-    this.#turn.record = letAllSleep(record, this.#now);
+    let { receipt } = this.#turn;
+    receipt = withFacts(receipt, this.#seen(), [], this.#now);
+    for (const { name, leaving } of receipt.purchases)
+      if (!leaving) receipt = givenBack(receipt, { name, why: 'the policy is deleted', isFailure: false }, this.#now);
+    this.#turn.receipt = letAllSleep(receipt, this.#now);
     await this.#save();
-    record = await orderAwake(this.#deps, this.#policy, this.#turn.record, this.#now, this.#signal);
-    const { left, problem } = await endClusters(this.#deps, this.#policy, record, this.#signal);
+    receipt = await orderAwake(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
+    const { left, problem } = await endClusters(this.#deps, this.#policy, receipt, this.#signal);
     if (left.length > 0) {
       const message = problem ?? `its clusters leave first: ${left.slice(0, 5).join(', ')}`;
       await this.#tell({ ready: { status: false, reason: 'Deleting', message }, deleting: message });
       return;
     }
-    await this.#deps.records.remove(keyOf(this.#policy), this.#signal);
+    await this.#deps.receipts.remove(keyOf(this.#policy), this.#signal);
     await hold(this.#deps, BURSTPOLICIES, this.#deps.policies, this.#policy, false, { signal: this.#signal });
   }
 }

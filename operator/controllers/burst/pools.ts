@@ -1,9 +1,9 @@
 import { hasAccount } from '../../accounts/has-account.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import { isComing } from '../../burst/clusters/growth-record.ts';
+import { isComing } from '../../burst/clusters/growth-receipt.ts';
 import type { PlannedNodes } from '../../burst/clusters/model.ts';
-import type { KeptGrowth } from '../../burst/clusters/record.ts';
+import type { KeptGrowth } from '../../burst/clusters/receipt.ts';
 import { daemonsOn } from '../../burst/fit/daemons.ts';
 import type { FitPod, NodeTemplate } from '../../burst/fit/model.ts';
 import { nodeOf } from '../../burst/fit/node.ts';
@@ -21,7 +21,7 @@ export interface PoolSeen {
   readonly pool: DesiredPool;
   /** Nodes that take pods. */
   readonly ready: number;
-  /** Nodes that it should have by what is on record, also by what policies have written down and not ordered yet. */
+  /** Nodes that it should have by what is stored, also by what policies have written down and not ordered yet. */
   readonly count: number;
   readonly decidedAt: number | undefined;
   /** What a new node has for work; undefined: none is to be had, see `soldOut`. */
@@ -103,7 +103,7 @@ export const ordered = (pools: readonly PoolSeen[]): PlannedNodes[] =>
     template && !late && count > ready ? [{ template, count: count - ready }] : [],
   );
 
-/** What is on record, with what was written down to be added and is not on record yet. */
+/** What is stored, with what was written down to be added and is not stored yet. */
 function withGrowths(decided: Exclude<Decided, 'unknown'>, growths: readonly KeptGrowth[]): Decided {
   if (growths.length === 0) return decided;
   const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);

@@ -38,7 +38,7 @@ import { clusterOf } from '../membership/holds.ts';
 import { HubConnections } from '../membership/hub-connections.ts';
 import { readerOf } from '../membership/two-sides.ts';
 import { reconcileBurst } from './controller.ts';
-import { type BurstDependencies, burstRecords } from './dependencies.ts';
+import { type BurstDependencies, burstReceipts } from './dependencies.ts';
 import { BurstMemory } from './memory.ts';
 import { idleKey, underusedKey } from './own-clusters.ts';
 import { ToldByHubs } from './told.ts';
@@ -57,7 +57,7 @@ export interface Previewed {
  * What the policies of a garden would decide now, if what waits had waited long enough: decided by the operator's own controller, of which
  * nothing is written. Those of a hub come in turn, as with the operator: none has what an older one would serve, asked for or not. Throws as
  * KubeClient does.
- * @param namespace the operator's, where kubeconfigs of hubs and the records of policies are
+ * @param namespace the operator's, where kubeconfigs of hubs and the receipts of policies are
  * @param isAsked of which policies it is to be said
  */
 export async function previewBurst(
@@ -86,7 +86,7 @@ export async function previewBurst(
     ends.push(() => connections.closeAll());
     const told = new Map<string, BurstPolicy>();
     const deps = dependenciesOf(garden, namespace, provider, informers, beside, opened, connections, told);
-    const memory = await memoryOf(beside, deps.records, signal);
+    const memory = await memoryOf(beside, deps.receipts, signal);
     for (const hub of hubs) await reconcileBurst(deps, memory, hub, signal);
     return { policies: asked.map((policy) => told.get(policy.metadata.uid ?? '') ?? policy), gaps };
   } finally {
@@ -108,12 +108,12 @@ type Caches = ReturnType<typeof cachesOf>;
 /** Since when clusters are without work the operator knows, and tells in the status. */
 async function memoryOf(
   policies: readonly BurstPolicy[],
-  records: BurstDependencies['records'],
+  receipts: BurstDependencies['receipts'],
   signal: AbortSignal,
 ): Promise<BurstMemory> {
   const memory = new BurstMemory();
   for (const policy of policies) {
-    const { purchases = [] } = (await records.read(keyOf(policy), signal)) ?? {};
+    const { purchases = [] } = (await receipts.read(keyOf(policy), signal)) ?? {};
     for (const { name, number } of purchases) {
       const { idleSince } = policy.status?.clusters?.find((one) => one.name === name) ?? {};
       // Since when they have little work nobody tells: long enough, as what waits has waited long enough.
@@ -148,11 +148,11 @@ function dependenciesOf(
     const policy = byUid.get(object.metadata.uid ?? '');
     if (policy) told.set(object.metadata.uid ?? '', { ...policy, status: object.status as BurstPolicy['status'] });
   });
-  const records = burstRecords(readOnly, namespace);
+  const receipts = burstReceipts(readOnly, namespace);
   const sizes = new DecidedSizes(readOnly, namespace, caches.decidedSecrets);
-  const read = records.read.bind(records);
+  const read = receipts.read.bind(receipts);
   // What was decided before is not told again: all decisions are those of this look.
-  records.read = async (key, stop) => {
+  receipts.read = async (key, stop) => {
     const kept = await read(key, stop);
     return kept && { ...kept, decisions: [] };
   };
@@ -172,7 +172,7 @@ function dependenciesOf(
     capacity: new DepletedOffers(() => new Date()),
     sizes,
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
-    records,
+    receipts,
     metrics: new Registry(),
     claims: ({ metadata }) => !byUid.get(metadata.uid ?? '')?.spec.dryRun,
     now: () => new Date(),

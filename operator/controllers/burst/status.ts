@@ -6,18 +6,18 @@ import {
   SHOWN_DEMAND,
 } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
-import { nameOf } from '../../burst/clusters/growth-record.ts';
+import { nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { CandidateView, OwnCluster, WokenCluster, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
 import {
-  type BurstRecord,
+  type BurstReceipt,
   hourlyOf,
   type KeptPurchase,
   measuredWakingMs,
   monthOf,
   spentUntil,
-} from '../../burst/clusters/record.ts';
-import { isToSleep } from '../../burst/clusters/sleep-record.ts';
+} from '../../burst/clusters/receipt.ts';
+import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { Seen } from './own-clusters.ts';
@@ -27,8 +27,8 @@ import type { HubWork } from './supply.ts';
 /** What one look at a policy has come to. */
 export interface Outcome {
   readonly ready: { readonly status: boolean; readonly reason: string; readonly message: string };
-  readonly record: BurstRecord;
-  /** The record has changed in this look: sums are told anew. */
+  readonly receipt: BurstReceipt;
+  /** The receipt has changed in this look: sums are told anew. */
   readonly isNews: boolean;
   readonly seen: readonly Seen[];
   /** Clusters of others that it has woken. Absent: none. */
@@ -62,9 +62,9 @@ const BY_WEIGHT: readonly WorkState[] = [
 
 /** What is told of a policy. It says nothing new while nothing happens: sums are told with the time that they are of. Pure. */
 export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): BurstPolicyStatus {
-  const { record, seen, candidates, waiting, verdicts, stays, ready, deleting } = outcome;
+  const { receipt, seen, candidates, waiting, verdicts, stays, ready, deleting } = outcome;
   const { budget } = policy.spec;
-  const clusters = record.purchases.map((purchase) => {
+  const clusters = receipt.purchases.map((purchase) => {
     const own = seen.find((one) => one.purchase.name === purchase.name)?.own;
     return {
       name: purchase.name,
@@ -100,9 +100,9 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     clusters,
     clusterCount: clusters.length,
     ...(peaks.length > 0 && { peaks }),
-    ...(record.growths?.length && { nodes: nodesOf(record) }),
-    ...(record.wakes?.length && { woken: wokenOf(outcome) }),
-    hourly: formatMoney(hourlyOf(record)),
+    ...(receipt.growths?.length && { nodes: nodesOf(receipt) }),
+    ...(receipt.wakes?.length && { woken: wokenOf(outcome) }),
+    hourly: formatMoney(hourlyOf(receipt)),
     demand: [...waiting]
       .sort((a, b) => a.since - b.since)
       .slice(0, SHOWN_DEMAND)
@@ -123,18 +123,18 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
         name: one.name,
         ...(price !== undefined && typeof price !== 'string' && { hourly: formatMoney(price.hourly) }),
         ...(one.startupMs !== undefined && { startupSeconds: Math.round(one.startupMs / 1000) }),
-        ...wakingSeconds(record, one.name),
+        ...wakingSeconds(receipt, one.name),
         ...((one.problem ?? (typeof price === 'string' ? price : undefined)) && {
           problem: (one.problem ?? String(price)).slice(0, 2000),
         }),
       };
     }),
-    decisions: record.decisions.slice(0, KEPT_DECISIONS),
+    decisions: receipt.decisions.slice(0, KEPT_DECISIONS),
     ...(before?.spend && { spend: before.spend }),
   };
   const month = monthOf(now.getTime());
   if (before?.spend?.month === month && !outcome.isNews) return next;
-  const amount = formatMoney(spentUntil(record, now.getTime()));
+  const amount = formatMoney(spentUntil(receipt, now.getTime()));
   return { ...next, spend: { month, amount, currency: budget.currency, asOf: rfc3339(now) } };
 }
 
@@ -146,7 +146,7 @@ function phaseOf(purchase: KeptPurchase, own: OwnCluster | undefined): BurstPhas
   return own?.phase === 'Joined' && warm ? 'Warm' : (own?.phase ?? 'Ordered');
 }
 
-const wokenOf = ({ record: { wakes = [] }, woken = [] }: Outcome): BurstPolicyStatus['woken'] =>
+const wokenOf = ({ receipt: { wakes = [] }, woken = [] }: Outcome): BurstPolicyStatus['woken'] =>
   wakes.slice(-MOST_GROWTHS).map(({ cluster, entry, at, rate, joinedAt, ended }) => {
     const { idleSince } = woken.find(({ key }) => key === cluster) ?? {};
     return {
@@ -159,12 +159,12 @@ const wokenOf = ({ record: { wakes = [] }, woken = [] }: Outcome): BurstPolicySt
     };
   });
 
-function wakingSeconds(record: BurstRecord, candidate: string): { wakingSeconds?: number } {
-  const ms = measuredWakingMs(record, candidate);
+function wakingSeconds(receipt: BurstReceipt, candidate: string): { wakingSeconds?: number } {
+  const ms = measuredWakingMs(receipt, candidate);
   return ms === undefined ? {} : { wakingSeconds: Math.round(ms / 1000) };
 }
 
-const nodesOf = ({ growths = [] }: BurstRecord) =>
+const nodesOf = ({ growths = [] }: BurstReceipt) =>
   growths.slice(-MOST_GROWTHS).map(({ cluster, pool, nodes, at, rate }) => ({
     cluster: nameOf(cluster),
     pool,

@@ -4,7 +4,7 @@ import type { Hub } from '../../api/hub.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { HubMember, PlannedNodes, Supply, WaitingWork } from '../../burst/clusters/model.ts';
 import { nodesOf } from '../../burst/clusters/offer.ts';
-import type { KeptGrowth } from '../../burst/clusters/record.ts';
+import type { KeptGrowth } from '../../burst/clusters/receipt.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';

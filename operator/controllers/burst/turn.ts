@@ -1,5 +1,5 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/clusters/record.ts';
+import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/receipt.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf, type Seen, seenOf } from './own-clusters.ts';
@@ -10,14 +10,14 @@ import { clusterOf } from './wake-others.ts';
 export interface Turn {
   readonly policy: BurstPolicy;
   /** As it is by now. */
-  record: BurstRecord;
+  receipt: BurstReceipt;
   /** When something changes by the clock alone, milliseconds since the epoch. */
   next?: number | undefined;
 }
 
 /** What there is now of what a policy has bought. */
-export const seenIn = (deps: BurstDependencies, memory: BurstMemory, { policy, record }: Turn, now: number): Seen[] =>
-  record.purchases.map((purchase) => seenOf(deps, memory, policy, purchase, now));
+export const seenIn = (deps: BurstDependencies, memory: BurstMemory, { policy, receipt }: Turn, now: number): Seen[] =>
+  receipt.purchases.map((purchase) => seenOf(deps, memory, policy, purchase, now));
 
 /** What these policies have bought, or woken, and not given back. */
 export const boughtBy = (
@@ -26,8 +26,8 @@ export const boughtBy = (
   turns: readonly Turn[],
   now: number,
 ): Bought[] => [
-  ...turns.flatMap(({ record }) =>
-    (record.wakes ?? []).flatMap((wake): Bought[] => {
+  ...turns.flatMap(({ receipt }) =>
+    (receipt.wakes ?? []).flatMap((wake): Bought[] => {
       const { cluster: key, joinedAt, ended } = wake;
       const cluster = clusterOf(deps, wake);
       return cluster && !ended ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }] : [];
@@ -50,4 +50,4 @@ export const boughtBy = (
 
 /** What these policies have written down to be added to pools. */
 export const growthsOf = (turns: readonly Turn[]): KeptGrowth[] =>
-  turns.flatMap(({ record, policy }) => (policy.metadata.deletionTimestamp ? [] : (record.growths ?? [])));
+  turns.flatMap(({ receipt, policy }) => (policy.metadata.deletionTimestamp ? [] : (receipt.growths ?? [])));

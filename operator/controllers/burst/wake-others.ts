@@ -4,11 +4,11 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import { nameOf } from '../../burst/clusters/growth-record.ts';
+import { nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
 import type { WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
 import { offerOf } from '../../burst/clusters/offer.ts';
-import type { BurstRecord } from '../../burst/clusters/record.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import {
   letSleep,
   measuredWakeMs,
@@ -16,7 +16,7 @@ import {
   type WakeNow,
   withWakeFacts,
   wokenCluster,
-} from '../../burst/clusters/wake-record.ts';
+} from '../../burst/clusters/wake-receipt.ts';
 import { priceOf } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
 import { keyOf } from '../../kube/resources.ts';
@@ -37,21 +37,21 @@ const MOST_WOKEN = 100;
 /** Clusters of others that sleep, by their own spec, and that the policy may wake. */
 export function sleepersOf(
   deps: BurstDependencies,
-  { hub, policy, record, now }: { hub: Hub; policy: BurstPolicy; record: BurstRecord; now: number },
+  { hub, policy, receipt, now }: { hub: Hub; policy: BurstPolicy; receipt: BurstReceipt; now: number },
 ): WarmCluster[] {
   const { wake = [] } = policy.spec;
   const { namespace = '' } = policy.metadata;
-  if (wake.length === 0 || (record.wakes ?? []).length >= MOST_WOKEN) return [];
-  const known = new Set((record.wakes ?? []).map(({ cluster }) => cluster));
+  if (wake.length === 0 || (receipt.wakes ?? []).length >= MOST_WOKEN) return [];
+  const known = new Set((receipt.wakes ?? []).map(({ cluster }) => cluster));
   return deps.clusters.byIndex(BY_NAMESPACE, namespace).flatMap((cluster): WarmCluster[] => {
     const key = keyOf(cluster);
     const entry = wake.find(({ clusterSelector }) => matchesLabels(cluster.metadata.labels ?? {}, clusterSelector));
-    const rest = record.rests[key];
+    const rest = receipt.rests[key];
     if (!entry || known.has(key) || !sleepsBySpec(deps, hub, cluster)) return [];
     if (rest && Date.parse(rest.until) > now) return [];
     const waking = wakingOf(deps, hub, policy, entry, cluster);
     if (!waking) return [];
-    const startupMs = measuredWakeMs(record, entry.name);
+    const startupMs = measuredWakeMs(receipt, entry.name);
     const { name } = cluster.metadata;
     const supply = supplyAwake(deps, hub, cluster);
     return [{ name, candidate: entry.name, entry: entry.name, supply, waking: { ...waking, startupMs } }];
@@ -106,16 +106,16 @@ function wakingOf(deps: BurstDependencies, hub: Hub, policy: BurstPolicy, entry:
   };
 }
 
-/** The record with what is seen of clusters of others that the policy has woken. */
+/** The receipt with what is seen of clusters of others that the policy has woken. */
 export function withWoken(
   deps: BurstDependencies,
   memory: BurstMemory,
   policy: BurstPolicy,
-  record: BurstRecord,
+  receipt: BurstReceipt,
   work: readonly HubWork[],
   now: number,
-): BurstRecord {
-  return withWakeFacts(record, (wake) => wakeNow(deps, memory, policy, wake, work, now), now);
+): BurstReceipt {
+  return withWakeFacts(receipt, (wake) => wakeNow(deps, memory, policy, wake, work, now), now);
 }
 
 function wakeNow(
@@ -150,7 +150,7 @@ export function wokenBy(
   deps: BurstDependencies,
   memory: BurstMemory,
   policy: BurstPolicy,
-  { wakes = [] }: BurstRecord,
+  { wakes = [] }: BurstReceipt,
   now: number,
 ): WokenCluster[] {
   return wakes.flatMap((wake): WokenCluster[] => {
@@ -172,19 +172,19 @@ export function clusterOf(deps: BurstDependencies, { cluster: key, uid }: KeptWa
 }
 
 /**
- * Has clusters of others be awake that are on record, and takes the order back of those of which the policy has let go. Does nothing where it was
- * done. @returns the record without those that were let go of
+ * Has clusters of others be awake that are stored, and takes the order back of those of which the policy has let go. Does nothing where it was
+ * done. @returns the receipt without those that were let go of
  */
 export async function orderAwake(
   deps: BurstDependencies,
   policy: BurstPolicy,
-  record: BurstRecord,
+  receipt: BurstReceipt,
   now: number,
   signal: AbortSignal,
-): Promise<BurstRecord> {
+): Promise<BurstReceipt> {
   const by = orderedBy(policy);
-  let next = record;
-  for (const wake of record.wakes ?? []) {
+  let next = receipt;
+  for (const wake of receipt.wakes ?? []) {
     const cluster = clusterOf(deps, wake);
     const known = cluster ? deps.sizes.sleepOrder(wake.cluster, wake.uid) : 'none';
     if (known === 'unknown') continue;
@@ -205,10 +205,10 @@ export async function orderAwake(
 }
 
 /** All that it has woken may sleep again. */
-export function letAllSleep(record: BurstRecord, now: number): BurstRecord {
-  return (record.wakes ?? []).reduce(
+export function letAllSleep(receipt: BurstReceipt, now: number): BurstReceipt {
+  return (receipt.wakes ?? []).reduce(
     (next, { cluster }) =>
       letSleep(next, { name: nameOf(cluster), why: 'the policy is deleted', isFailure: false }, now),
-    record,
+    receipt,
   );
 }

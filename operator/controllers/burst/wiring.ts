@@ -13,7 +13,7 @@ import type { Quotas } from '../quota/wiring.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { reconcileBurst } from './controller.ts';
 import { DemandWatches } from './demand-watches.ts';
-import { type BurstDependencies, burstRecords } from './dependencies.ts';
+import { type BurstDependencies, burstReceipts } from './dependencies.ts';
 import { BurstMemory } from './memory.ts';
 import { ToldByHubs } from './told.ts';
 
@@ -65,7 +65,7 @@ export function wireBurst(
     policies,
     hubs: hubs.hubs,
     memberships: hubs.memberships,
-    records: burstRecords(garden, core.state.namespace),
+    receipts: burstReceipts(garden, core.state.namespace),
     async demandOf({ metadata: { name }, spec, status }, signal) {
       const type = hubType(spec.type);
       if (!type?.demand) return undefined;

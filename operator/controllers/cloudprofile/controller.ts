@@ -9,7 +9,7 @@ import { CLOUDPROFILES, keyOf } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { machineTypesOf } from '../kept-profile.ts';
-import { isOnRecord } from '../on-record.ts';
+import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { writeStatus } from '../status-writer.ts';
 
 export interface CloudProfileDependencies {
@@ -79,8 +79,8 @@ export async function reconcileCloudProfile(
               'Simulated',
               true,
               'NoCloudCredentials',
-              isOnRecord(profile, provider)
-                ? 'SIMULATED: clusters of this profile get NO control planes and no nodes: they are on record only, for scale tests'
+              lacksControlPlane(profile, provider)
+                ? 'SIMULATED: clusters of this profile get NO control planes and no nodes: they exist as objects only, without a control plane, for scale tests'
                 : 'SIMULATED: clusters of this profile that name no credentials get real control planes and nodes that only look like nodes',
             )
           : undefined,

@@ -46,7 +46,7 @@ export async function openAccess(op: Operation): Promise<void> {
     const stored = await freshKubeconfig(op);
     state.connection ??= await connect(op, stored.kubeconfig);
     if (!(await state.connection.ready(signal)))
-      throw dependencyNotReady(`${op.record!.outputs!.endpoint} does not answer`);
+      throw dependencyNotReady(`${op.receipt!.outputs!.endpoint} does not answer`);
     state.access = { ok: true, message: WORKS };
     const now = +deps.now();
     const renewAt = stored.renewAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(stored.renewAt);
@@ -58,8 +58,8 @@ export async function openAccess(op: Operation): Promise<void> {
 }
 
 async function freshKubeconfig(op: Operation): Promise<StoredKubeconfig> {
-  const { deps, key, state, wish, record, signal } = op;
-  const outputs = record!.outputs!;
+  const { deps, key, state, wish, receipt, signal } = op;
+  const outputs = receipt!.outputs!;
   const stored = deps.kubeconfigs.get(key);
   // What failed twice, though it has not ended, may have been taken from us: we begin anew while we can.
   const distrusted = (state.failures.get('access')?.count ?? 0) >= 2 && !(op.credentials instanceof Error);
@@ -72,7 +72,7 @@ async function freshKubeconfig(op: Operation): Promise<StoredKubeconfig> {
   }
   if (!next) {
     // A token of the account would go where somebody else says that the API server is.
-    if (record!.unconfirmed)
+    if (receipt!.unconfirmed)
       throw dependencyNotReady(`the cloud has yet to say that the API server is at ${outputs.endpoint}`);
     const first = await cloudsOf(op).clouds.kubeconfig(await contextOf(op), outputs);
     if (verdict === 'cannot') await disconnect(op);
@@ -117,10 +117,10 @@ async function connect(op: Operation, kubeconfig: string): Promise<KubeconfigCon
 }
 
 /** Said at once, also while another step takes minutes; the step `access` does what can be done about it. */
-function connectionChanged({ deps, key, state, record }: Operation, answers: boolean): void {
+function connectionChanged({ deps, key, state, receipt }: Operation, answers: boolean): void {
   state.access = answers
     ? { ok: true, message: WORKS }
-    : { ok: false, message: `${record?.outputs?.endpoint ?? 'the API server'} does not answer` };
+    : { ok: false, message: `${receipt?.outputs?.endpoint ?? 'the API server'} does not answer` };
   state.accessDueAt = deps.now();
   if (answers) state.failures.delete('access');
   deps.enqueue(key);

@@ -12,7 +12,7 @@ import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
 import { factsOf } from './facts-of.ts';
 import type { Operation } from './operation.ts';
-import type { ManagedRecord } from './record.ts';
+import type { ManagedReceipt } from './receipt.ts';
 import { dueRemoval, heldBack } from './removal.ts';
 import { operationType, settleFailures, situationOf } from './situation.ts';
 import { failureOf, type ManagedState, newState } from './state.ts';
@@ -69,12 +69,12 @@ export class ManagedController {
   /** What is known of the cluster with this UID; undefined: nothing was ever begun. */
   facts(key: string, uid: string | undefined): ManagedFacts | undefined {
     const state = this.#states.get(key);
-    const record = this.#deps.records.get(key);
+    const receipt = this.#deps.receipts.get(key);
     const own = state?.wish.cluster.metadata.uid === uid ? state : undefined;
     return factsOf(
       own,
       // That of an earlier cluster of the name, deleted by force, says nothing about this one.
-      record?.owner.uid === uid ? record : undefined,
+      receipt?.owner.uid === uid ? receipt : undefined,
       own && this.#heldBack(key, own.wish),
     );
   }
@@ -85,7 +85,7 @@ export class ManagedController {
     this.#states.delete(key);
     state?.running?.abort.abort(new Error('the cluster is no more'));
     await state?.connection?.close();
-    return this.#deps.records.get(key) !== undefined;
+    return this.#deps.receipts.get(key) !== undefined;
   }
 
   async stop(): Promise<void> {
@@ -106,15 +106,15 @@ export class ManagedController {
       // Finalizer first: without it a deletion would leave behind what is made now.
       if (!isHeld(asked.cluster)) return undefined;
       await this.#acceptRequest(state, shutdown);
-      const record = this.#record(key, asked.cluster);
+      const receipt = this.#receipt(key, asked.cluster);
       const credentials = await this.#credentials(asked, shutdown);
       // Something else was wished meanwhile: nothing runs yet that could be stopped, so nothing must be begun.
       if (state.signature !== signature || this.#states.get(key) !== state) continue;
       const now = this.#deps.now();
       const leaving = this.#deps.leaving(asked.cluster);
-      const removal = dueRemoval(asked, record, leaving, state.connection?.answers ? state.connection : undefined);
-      const wish = heldBack(asked, record, leaving);
-      const situation = situationOf(state, wish, record, credentials, removal);
+      const removal = dueRemoval(asked, receipt, leaving, state.connection?.answers ? state.connection : undefined);
+      const wish = heldBack(asked, receipt, leaving);
+      const situation = situationOf(state, wish, receipt, credentials, removal);
       if (settleFailures(state, situation)) this.#deps.changed(key);
       const step = decide(situation, now);
       if (step.do === 'wait') {
@@ -127,14 +127,14 @@ export class ManagedController {
         return undefined;
       }
       const going = removal === 'waits' ? undefined : removal;
-      await this.#perform(step.do, situation, { key, state, wish, record, credentials, removal: going }, shutdown);
+      await this.#perform(step.do, situation, { key, state, wish, receipt, credentials, removal: going }, shutdown);
     }
   }
 
   async #perform(
     step: StepName,
     situation: Situation,
-    on: Pick<Operation, 'key' | 'state' | 'wish' | 'record' | 'credentials' | 'removal'>,
+    on: Pick<Operation, 'key' | 'state' | 'wish' | 'receipt' | 'credentials' | 'removal'>,
     shutdown: AbortSignal,
   ): Promise<void> {
     const { key, state, wish } = on;
@@ -145,7 +145,7 @@ export class ManagedController {
     const type = operationType(situation);
     const visible = step === 'apply' || step === 'destroy';
     // A run that only has the cloud say again what an earlier operator has written: until it ends, the cluster is said to be as it was.
-    const confirming = step === 'apply' && on.record?.unconfirmed === true && situation.applied === situation.wish;
+    const confirming = step === 'apply' && on.receipt?.unconfirmed === true && situation.applied === situation.wish;
     const pace = new Pacer(deps.clock, PROGRESS_INTERVAL_MS, () => deps.changed(key));
     // That it begins is told below.
     pace.told();
@@ -226,12 +226,12 @@ export class ManagedController {
   }
 
   #heldBack(key: string, wish: ManagedWish): ManagedWish {
-    return heldBack(wish, this.#record(key, wish.cluster), this.#deps.leaving(wish.cluster));
+    return heldBack(wish, this.#receipt(key, wish.cluster), this.#deps.leaving(wish.cluster));
   }
 
-  #record(key: string, cluster: WorkerCluster): ManagedRecord | undefined {
-    const record = this.#deps.records.get(key);
-    return record?.owner.uid === cluster.metadata.uid ? record : undefined;
+  #receipt(key: string, cluster: WorkerCluster): ManagedReceipt | undefined {
+    const receipt = this.#deps.receipts.get(key);
+    return receipt?.owner.uid === cluster.metadata.uid ? receipt : undefined;
   }
 
   async #credentials({ cluster, profile }: ManagedWish, signal: AbortSignal): Promise<Credentials | Error> {

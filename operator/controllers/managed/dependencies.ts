@@ -8,7 +8,7 @@ import type { Clock } from '../../kube/clock.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { ManagedWish } from './facts.ts';
-import type { ManagedRecord } from './record.ts';
+import type { ManagedReceipt } from './receipt.ts';
 import type { LeavingNames } from './removal.ts';
 
 /** A kubeconfig as it is stored for people, with when it ends and when it is replaced. */
@@ -36,9 +36,9 @@ export interface ManagedDependencies {
   /** Nodes that are to leave the pools of a cluster, by what was decided. */
   leaving(cluster: WorkerCluster): LeavingNames;
 
-  readonly records: {
-    get(key: string): ManagedRecord | undefined;
-    save(record: ManagedRecord, signal?: AbortSignal): Promise<void>;
+  readonly receipts: {
+    get(key: string): ManagedReceipt | undefined;
+    save(receipt: ManagedReceipt, signal?: AbortSignal): Promise<void>;
     remove(key: string, signal?: AbortSignal): Promise<void>;
   };
   readonly kubeconfigs: {

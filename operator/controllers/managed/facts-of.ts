@@ -1,7 +1,7 @@
 import type { Condition, LastError } from '../../api/meta.ts';
 import { say } from '../conditions.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
-import type { ManagedRecord } from './record.ts';
+import type { ManagedReceipt } from './receipt.ts';
 import type { ManagedState } from './state.ts';
 import { changesText } from './steps.ts';
 import { wasBegun, wishHash } from './wish.ts';
@@ -12,7 +12,7 @@ const OF_CREDENTIALS = ['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED'];
 /** What is known of a cluster: what is remembered, else what was written down. Pure. @param wish as it may be applied now */
 export function factsOf(
   state: ManagedState | undefined,
-  own: ManagedRecord | undefined,
+  own: ManagedReceipt | undefined,
   wish: ManagedWish | undefined = state?.wish,
 ): ManagedFacts | undefined {
   if (!state && !own) return undefined;

@@ -20,16 +20,16 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
 import { keyOf, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
 import type { ManagedDependencies, StoredKubeconfig } from './dependencies.ts';
-import { assertOwnNames, bounded, clusterOfRecord, type ManagedRecord } from './record.ts';
+import { assertOwnNames, bounded, clusterOfReceipt, type ManagedReceipt } from './receipt.ts';
 import { leavingIn } from './removal.ts';
 
 /** What of the garden the controller of managed clusters sees and writes. */
 export interface GardenSide extends AccountsSide {
   /** Secrets with kubeconfigs of clusters. */
   readonly kubeconfigs: Informer<Secret>;
-  readonly records: Receipts<ManagedRecord>;
+  readonly receipts: Receipts<ManagedReceipt>;
   /** The Secrets that these are in. */
-  readonly recordSecrets: Pick<Informer<Secret>, 'list'>;
+  readonly receiptSecrets: Pick<Informer<Secret>, 'list'>;
   readonly checks: AccountChecks;
   /** What was decided for the pools of a cluster. */
   decided(cluster: WorkerCluster): Decided;
@@ -45,7 +45,7 @@ export function gardenDependencies(
   side: GardenSide,
   notify: Pick<ManagedDependencies, 'enqueue' | 'changed' | 'recordEvent' | 'depleted'>,
 ): ManagedDependencies {
-  const { garden, log, records, kubeconfigs } = side;
+  const { garden, log, receipts, kubeconfigs } = side;
   const keyAt = (key: string): string => {
     const [namespace = '', cluster = ''] = key.split('/');
     return `${namespace}/${kubeconfigSecretName(cluster)}`;
@@ -65,14 +65,14 @@ export function gardenDependencies(
     checkAccount: (wish, ctx, version) => side.checks.check(wish.clouds!, ctx, version),
     stateBackend: (profile: CloudProfile, signal) => stateBackend(side.state, profile, signal),
     leaving: (cluster) => leavingIn(side.decided(cluster)),
-    records: {
-      get: (key) => records.get(key),
-      async save(record, signal) {
-        const key = clusterOfRecord(record);
-        if (!records.get(key)) assertOwnNames(record, side.recordSecrets.list());
-        await records.save(key, bounded(record), signal);
+    receipts: {
+      get: (key) => receipts.get(key),
+      async save(receipt, signal) {
+        const key = clusterOfReceipt(receipt);
+        if (!receipts.get(key)) assertOwnNames(receipt, side.receiptSecrets.list());
+        await receipts.save(key, bounded(receipt), signal);
       },
-      remove: (key, signal) => records.remove(key, signal),
+      remove: (key, signal) => receipts.remove(key, signal),
     },
     kubeconfigs: {
       get: (key) => storedKubeconfig(kubeconfigs.get(keyAt(key))),

@@ -8,10 +8,10 @@ import { API_VERSION } from '../../api/group.ts';
 import { checkedRegion } from '../../api/region.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { ManagedDependencies } from './dependencies.ts';
-import type { ManagedRecord } from './record.ts';
+import type { ManagedReceipt } from './receipt.ts';
 
 export interface LeftOverDependencies
-  extends Pick<ManagedDependencies, 'garden' | 'log' | 'now' | 'records' | 'stateBackend' | 'recordEvent'> {
+  extends Pick<ManagedDependencies, 'garden' | 'log' | 'now' | 'receipts' | 'stateBackend' | 'recordEvent'> {
   profile(name: string): CloudProfile | undefined;
   clouds(profile: CloudProfile): ManagedClusters | undefined;
   credentialsIn(use: CredentialsUse, signal: AbortSignal): Promise<Credentials>;
@@ -23,31 +23,31 @@ const AGAIN_MS = 6 * 3600_000;
 /**
  * A cluster was deleted by force (its finalizer was taken off): says what is left of it in the cloud, and goes on saying so
  * until nothing is. It removes nothing: nobody said that it may.
- * @param record what is remembered of the cluster, which is no more
+ * @param receipt what is remembered of the cluster, which is no more
  */
 export async function reportLeftOver(
   deps: LeftOverDependencies,
   key: string,
-  record: ManagedRecord,
+  receipt: ManagedReceipt,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const what = `WorkerCluster ${key} was deleted by force`;
   let left: Orphan[] | undefined;
   let why = 'the provider cannot list it';
   try {
-    left = await leftOf(deps, key, record, signal);
+    left = await leftOf(deps, key, receipt, signal);
   } catch (error) {
     signal.throwIfAborted();
     why = errorText(error);
   }
   if (left?.length === 0) {
-    await deps.records.remove(key, signal);
+    await deps.receipts.remove(key, signal);
     deps.log.info({ cluster: key }, `${what}: nothing is left in the cloud`);
     return undefined;
   }
-  const message = leftBehind(what, record.account, record.owner, left ?? why);
+  const message = leftBehind(what, receipt.account, receipt.owner, left ?? why);
   deps.log.warn({ cluster: key, left: left?.length }, message);
-  deps.recordEvent(regarding(key, record), 'Warning', 'LeftBehind', message);
+  deps.recordEvent(regarding(key, receipt), 'Warning', 'LeftBehind', message);
   return { requeueAfterMs: AGAIN_MS };
 }
 
@@ -55,29 +55,29 @@ export async function reportLeftOver(
 async function leftOf(
   deps: LeftOverDependencies,
   key: string,
-  record: ManagedRecord,
+  receipt: ManagedReceipt,
   signal: AbortSignal,
 ): Promise<Orphan[] | undefined> {
   const [namespace = ''] = key.split('/');
-  const profile = deps.profile(record.profile);
+  const profile = deps.profile(receipt.profile);
   const clouds = profile && deps.clouds(profile);
   if (!profile || !clouds?.tagged) return undefined;
   // Never those of another namespace, whatever is written down: its tenant did not lend them.
-  const credentials = await deps.credentialsIn({ ...record.credentials, namespace }, signal);
+  const credentials = await deps.credentialsIn({ ...receipt.credentials, namespace }, signal);
   const ctx: Omit<CloudContext, 'owner'> = {
-    account: { id: record.account, credentials: credentials.values },
-    region: checkedRegion(record.cluster.region),
+    account: { id: receipt.account, credentials: credentials.values },
+    region: checkedRegion(receipt.cluster.region),
     profile,
     state: await deps.stateBackend(profile, signal),
     log: deps.log,
     signal,
     now: () => deps.now(),
   };
-  return orphansOf({ garden: deps.garden, uid: record.owner.uid }, clouds, ctx);
+  return orphansOf({ garden: deps.garden, uid: receipt.owner.uid }, clouds, ctx);
 }
 
 /** The cluster itself is gone: what is said is about what it was. */
-function regarding(key: string, { owner }: ManagedRecord): KubeObject {
+function regarding(key: string, { owner }: ManagedReceipt): KubeObject {
   const [namespace = '', name = ''] = key.split('/');
   return { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace, uid: owner.uid } };
 }

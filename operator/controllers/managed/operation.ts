@@ -5,7 +5,7 @@ import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
 import { checkedRegion } from '../../api/region.ts';
 import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedWish } from './facts.ts';
-import type { ManagedRecord, Removing } from './record.ts';
+import type { ManagedReceipt, Removing } from './receipt.ts';
 import type { ManagedState } from './state.ts';
 import { ownerOf, unknownCluster } from './wish.ts';
 
@@ -16,7 +16,7 @@ export interface Operation {
   readonly state: ManagedState;
   /** As it was when the step was begun. */
   readonly wish: ManagedWish;
-  readonly record: ManagedRecord | undefined;
+  readonly receipt: ManagedReceipt | undefined;
   /** Nodes that are to be removed. */
   readonly removal: Removing | undefined;
   /** Or why there are none. */
@@ -42,17 +42,17 @@ export function cloudsOf({ wish: { clouds, profile, cluster } }: Pick<Operation,
 
 /** What every call to the cloud is told. */
 export async function contextOf(op: Operation): Promise<CloudContext> {
-  const { deps, wish, record, state, credentials, signal } = op;
+  const { deps, wish, receipt, state, credentials, signal } = op;
   if (credentials instanceof Error) throw credentials;
   const { profile } = cloudsOf(op);
   const { use } = credentials;
   return {
     owner: ownerOf(wish.cluster, deps.garden),
     account: {
-      id: state.accepted?.account ?? record?.account ?? accountKeyOf(use),
+      id: state.accepted?.account ?? receipt?.account ?? accountKeyOf(use),
       credentials: credentials.values,
     },
-    region: checkedRegion((record?.cluster ?? wish.desired ?? unknownCluster(wish)).region),
+    region: checkedRegion((receipt?.cluster ?? wish.desired ?? unknownCluster(wish)).region),
     profile,
     state: await deps.stateBackend(profile, signal),
     log: deps.log,

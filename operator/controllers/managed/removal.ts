@@ -5,12 +5,12 @@ import type { Decided } from '../../capacity/desired-sizes.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
 import { EMPTY } from '../empty-mark.ts';
 import type { ManagedWish } from './facts.ts';
-import type { ManagedRecord, Removing } from './record.ts';
+import type { ManagedReceipt, Removing } from './receipt.ts';
 
 /** Names of nodes that are to leave by what was decided, by pools of the spec. */
 export type LeavingNames = ReadonlyMap<string, readonly string[]>;
 
-/** The same of what is on record; where that cannot be read, pools keep their sizes. */
+/** The same of what is stored; where that cannot be read, pools keep their sizes. */
 export const leavingIn = (decided: Decided): LeavingNames =>
   new Map(typeof decided === 'string' ? [] : [...decided].map(([pool, { leaving = [] }]) => [pool, leaving]));
 
@@ -22,11 +22,11 @@ export type Inside = { readonly nodes: readonly Node[]; readonly pods: readonly 
  * cloud would choose by itself who goes. Once they are gone, the size that the cloud was left with is applied first: the state of the stack
  * says the former one, and a pool that was to have that again would not grow.
  */
-export function heldBack(wish: ManagedWish, record: ManagedRecord | undefined, leaving: LeavingNames): ManagedWish {
+export function heldBack(wish: ManagedWish, receipt: ManagedReceipt | undefined, leaving: LeavingNames): ManagedWish {
   const { desired, clouds } = wish;
-  if (!desired || !record || !clouds?.removeNodes || desired.asleep) return wish;
+  if (!desired || !receipt || !clouds?.removeNodes || desired.asleep) return wish;
   const pools = desired.pools.map((pool) => {
-    const size = record.left?.[pool.name]?.size ?? sizeUntilGone(pool, record, leaving);
+    const size = receipt.left?.[pool.name]?.size ?? sizeUntilGone(pool, receipt, leaving);
     return size === pool.desired || size === undefined
       ? pool
       : { ...pool, desired: size, maximum: Math.max(size, pool.maximum) };
@@ -50,15 +50,15 @@ export function placed(cluster: ManagedCluster, before: ManagedCluster | undefin
 /** The nodes that the cloud is to be asked for next. `waits`: some are to go, and cannot yet. Pure. */
 export function dueRemoval(
   { desired, clouds }: ManagedWish,
-  record: ManagedRecord | undefined,
+  receipt: ManagedReceipt | undefined,
   leaving: LeavingNames,
   inside: Inside,
 ): Removing | 'waits' | undefined {
-  if (record?.removing) return record.removing;
-  if (!desired || desired.asleep || !clouds?.removeNodes || !record?.outputs || !record.applied) return undefined;
+  if (receipt?.removing) return receipt.removing;
+  if (!desired || desired.asleep || !clouds?.removeNodes || !receipt?.outputs || !receipt.applied) return undefined;
   let waits = false;
   for (const pool of desired.pools) {
-    const before = asked(record.cluster, pool.name);
+    const before = asked(receipt.cluster, pool.name);
     const names = namesOf(pool, leaving);
     const tooMany = (before?.desired ?? 0) - (pool.desired ?? 0);
     if (!before || tooMany <= 0 || names.length === 0) continue;
@@ -67,7 +67,7 @@ export function dueRemoval(
     if (!inside || before.minimum > pool.desired!) continue;
     const nodes = inside.nodes
       .filter(({ metadata: { name, labels } }) => labels?.[LABELS.pool] === pool.name && names.includes(name))
-      .filter((node) => !record.removed?.includes(node.metadata.uid ?? '') && isEmpty(node, inside.pods))
+      .filter((node) => !receipt.removed?.includes(node.metadata.uid ?? '') && isEmpty(node, inside.pods))
       .slice(0, tooMany)
       .flatMap(cloudNode);
     if (nodes.length > 0) return { pool: pool.name, nodes };
@@ -75,26 +75,26 @@ export function dueRemoval(
   return waits ? 'waits' : undefined;
 }
 
-/** A record once the cloud has said what it is left with. Pure. @param there UIDs of nodes that are there still */
+/** A receipt once the cloud has said what it is left with. Pure. @param there UIDs of nodes that are there still */
 export function afterRemoval(
-  { removing, ...record }: ManagedRecord,
+  { removing, ...receipt }: ManagedReceipt,
   left: PoolLeft,
   there: ReadonlySet<string>,
-): ManagedRecord {
+): ManagedReceipt {
   const { pool, nodes } = removing!;
   const { size, inZones } = left;
-  const isSmaller = size !== asked(record.cluster, pool)?.desired;
+  const isSmaller = size !== asked(receipt.cluster, pool)?.desired;
   const told = left.refused ? [] : nodes.map(({ uid }) => uid);
   return {
-    ...record,
+    ...receipt,
     cluster: {
-      ...record.cluster,
-      pools: record.cluster.pools.map((one) =>
+      ...receipt.cluster,
+      pools: receipt.cluster.pools.map((one) =>
         one.name === pool && isSmaller ? { ...one, desired: size, ...(inZones && { inZones }) } : one,
       ),
     },
-    ...(isSmaller && { left: { ...record.left, [pool]: { size } } }),
-    removed: [...(record.removed ?? []).filter((uid) => there.has(uid)), ...told],
+    ...(isSmaller && { left: { ...receipt.left, [pool]: { size } } }),
+    removed: [...(receipt.removed ?? []).filter((uid) => there.has(uid)), ...told],
   };
 }
 
@@ -107,8 +107,8 @@ const asked = (cluster: ManagedCluster | undefined, name: string): CloudPool | u
 const namesOf = ({ name, labels }: CloudPool, leaving: LeavingNames): readonly string[] =>
   leaving.get(labels[LABELS.alternativeOf] ?? name) ?? [];
 
-function sizeUntilGone(pool: CloudPool, record: ManagedRecord, leaving: LeavingNames): number | undefined {
-  const before = asked(record.cluster, pool.name)?.desired;
+function sizeUntilGone(pool: CloudPool, receipt: ManagedReceipt, leaving: LeavingNames): number | undefined {
+  const before = asked(receipt.cluster, pool.name)?.desired;
   if (pool.desired === undefined || before === undefined || namesOf(pool, leaving).length === 0) return pool.desired;
   return Math.max(pool.desired, before);
 }

@@ -4,7 +4,7 @@ import type { LastOperation } from '../../api/meta.ts';
 import { spread } from '../spread.ts';
 import type { Situation } from './decide.ts';
 import type { ManagedWish } from './facts.ts';
-import type { ManagedRecord, Removing } from './record.ts';
+import type { ManagedReceipt, Removing } from './receipt.ts';
 import { removalKey } from './removal.ts';
 import type { ManagedState } from './state.ts';
 import { isLeaving, wasBegun, wishHash } from './wish.ts';
@@ -16,7 +16,7 @@ const LOOK_EVERY_MS = 6 * 3600_000;
 export function situationOf(
   state: ManagedState,
   wish: ManagedWish,
-  record: ManagedRecord | undefined,
+  receipt: ManagedReceipt | undefined,
   credentials: Credentials | Error,
   removal: Removing | 'waits' | undefined,
 ): Situation {
@@ -25,22 +25,22 @@ export function situationOf(
   return {
     deleting: isLeaving(wish),
     wish: wishHash(wish),
-    exists: !state.gone && (record !== undefined || wasBegun(cluster)),
-    applied: record?.applied,
-    reachable: record?.outputs !== undefined,
+    exists: !state.gone && (receipt !== undefined || wasBegun(cluster)),
+    applied: receipt?.applied,
+    reachable: receipt?.outputs !== undefined,
     credentials: credentials instanceof Error ? undefined : credentials.version,
     accepted: state.accepted?.credentials,
     // What the cloud has yet to say again is worth a run.
-    forced: state.forced || record?.unconfirmed === true || record?.left !== undefined,
+    forced: state.forced || receipt?.unconfirmed === true || receipt?.left !== undefined,
     drift: {
-      lookedAt: record?.lookedAt === undefined ? undefined : new Date(record.lookedAt),
+      lookedAt: receipt?.lookedAt === undefined ? undefined : new Date(receipt.lookedAt),
       everyMs: spread(every, cluster.metadata.uid ?? ''),
-      found: (record?.drift?.length ?? 0) > 0,
+      found: (receipt?.drift?.length ?? 0) > 0,
       mend: cluster.spec.drift?.policy === 'Mend',
     },
     access: { open: state.connection !== undefined, dueAt: state.accessDueAt },
     ...(removal && {
-      removal: removal === 'waits' ? removal : { of: removalKey(removal), begun: record?.removing !== undefined },
+      removal: removal === 'waits' ? removal : { of: removalKey(removal), begun: receipt?.removing !== undefined },
     }),
     failures: state.failures,
   };

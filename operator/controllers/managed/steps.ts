@@ -7,7 +7,7 @@ import { keyOf } from '../../kube/resources.ts';
 import { openAccess } from './access.ts';
 import type { StepName } from './decide.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
-import type { ManagedRecord } from './record.ts';
+import type { ManagedReceipt } from './receipt.ts';
 import { afterRemoval, placed } from './removal.ts';
 import { adoptionOf, ownerOf, unknownCluster, wishHash } from './wish.ts';
 
@@ -23,7 +23,7 @@ export const STEPS: Readonly<Record<StepName, (op: Operation) => Promise<void>>>
 
 /** Who the credentials are, before anything is made with them. */
 async function check(op: Operation): Promise<void> {
-  const { deps, wish, record, state, credentials } = op;
+  const { deps, wish, receipt, state, credentials } = op;
   if (credentials instanceof Error) throw credentials;
   const ctx = await contextOf(op);
   const account = await deps.checkAccount(wish, ctx, credentials.version).catch((error: unknown) => {
@@ -36,9 +36,9 @@ async function check(op: Operation): Promise<void> {
       `the credentials in ${source} (account ${account.id}) lack ${account.missing.join(', ')}`,
     );
   }
-  if (record && record.account !== account.id) {
+  if (receipt && receipt.account !== account.id) {
     throw configurationProblem(
-      `the credentials in ${source} are of account ${account.id}, but the cluster is in ${record.account}`,
+      `the credentials in ${source} are of account ${account.id}, but the cluster is in ${receipt.account}`,
       'Put credentials of that account there, or make a new cluster.',
     );
   }
@@ -47,27 +47,27 @@ async function check(op: Operation): Promise<void> {
 
 /** Nodes that were drained go, and no others. */
 async function remove(op: Operation): Promise<void> {
-  const { deps, wish, record: before, removal, state } = op;
+  const { deps, wish, receipt: before, removal, state } = op;
   const { clouds } = cloudsOf(op);
   const { pool, nodes } = removal!;
-  const record: ManagedRecord = { ...before!, removing: removal! };
+  const receipt: ManagedReceipt = { ...before!, removing: removal! };
   // Whoever comes after a crash must ask for the same nodes, whatever was decided meanwhile.
-  if (!before!.removing) await deps.records.save(record, op.signal);
-  const left = await clouds.removeNodes!(await contextOf(op), record.outputs!, pool, nodes);
+  if (!before!.removing) await deps.receipts.save(receipt, op.signal);
+  const left = await clouds.removeNodes!(await contextOf(op), receipt.outputs!, pool, nodes);
   const there = new Set(state.connection?.nodes.map(({ metadata }) => metadata.uid ?? ''));
   // Not to be cut short: what has gone must be known.
-  await deps.records.save(afterRemoval(record, left, there));
+  await deps.receipts.save(afterRemoval(receipt, left, there));
   if (left.refused) throw left.refused;
   const names = nodes.map(({ name }) => name).join(', ');
   deps.recordEvent(wish.cluster, 'Normal', 'NodesRemoved', `pool ${pool}: removed ${names}; ${left.size} nodes stay`);
 }
 
 async function apply(op: Operation): Promise<void> {
-  const { deps, wish, record: before, state, credentials } = op;
+  const { deps, wish, receipt: before, state, credentials } = op;
   const { clouds, profile } = cloudsOf(op);
   if (credentials instanceof Error) throw credentials;
   const cluster = placed(wish.desired!, before?.cluster);
-  const record: ManagedRecord = {
+  const receipt: ManagedReceipt = {
     ...before,
     owner: ownerOf(wish.cluster, deps.garden),
     profile: profile.metadata.name,
@@ -76,22 +76,22 @@ async function apply(op: Operation): Promise<void> {
     cluster,
   };
   // Whoever comes after a crash must know that there may be something.
-  await deps.records.save(record, op.signal);
+  await deps.receipts.save(receipt, op.signal);
   deps.changed(op.key);
   const mend = state.forced || wish.cluster.spec.drift?.policy === 'Mend';
   const refresh = before?.applied !== undefined && mend;
-  const ctx = { ...(await contextOf({ ...op, record })), refresh };
+  const ctx = { ...(await contextOf({ ...op, receipt })), refresh };
   // Before something of others is touched for the first time, too: it is told what that will be.
   if (before?.applied || cluster.adopt) {
-    record.planned = await clouds.preview(ctx, cluster);
-    deps.recordEvent(wish.cluster, 'Normal', 'Planned', changesText(record.planned));
-    await deps.records.save(record, op.signal);
+    receipt.planned = await clouds.preview(ctx, cluster);
+    deps.recordEvent(wish.cluster, 'Normal', 'Planned', changesText(receipt.planned));
+    await deps.receipts.save(receipt, op.signal);
   }
   const outputs = await clouds.apply(ctx, cluster);
   state.forced = false;
   // Not to be cut short: what was made must be known.
-  const { unconfirmed: _, left: _applied, ...known } = record;
-  await deps.records.save({
+  const { unconfirmed: _, left: _applied, ...known } = receipt;
+  await deps.receipts.save({
     ...known,
     applied: wishHash(wish)!,
     outputs,
@@ -102,16 +102,16 @@ async function apply(op: Operation): Promise<void> {
 
 /** What was changed by others since. */
 async function look(op: Operation): Promise<void> {
-  const { deps, wish, record } = op;
+  const { deps, wish, receipt } = op;
   const { clouds } = cloudsOf(op);
-  const drift = await clouds.drift(await contextOf(op), record!.cluster);
-  if (drift.length > 0 && JSON.stringify(drift) !== JSON.stringify(record!.drift))
+  const drift = await clouds.drift(await contextOf(op), receipt!.cluster);
+  if (drift.length > 0 && JSON.stringify(drift) !== JSON.stringify(receipt!.drift))
     deps.recordEvent(wish.cluster, 'Warning', 'Drifted', `changed by others; to mend it: ${changesText(drift)}`);
-  await deps.records.save({ ...record!, drift, lookedAt: rfc3339(deps.now()) });
+  await deps.receipts.save({ ...receipt!, drift, lookedAt: rfc3339(deps.now()) });
 }
 
 async function destroy(op: Operation): Promise<void> {
-  const { deps, wish, record, state } = op;
+  const { deps, wish, receipt, state } = op;
   const { clouds } = cloudsOf(op);
   const connection = state.connection;
   state.connection = undefined;
@@ -119,10 +119,10 @@ async function destroy(op: Operation): Promise<void> {
   await connection?.close();
   await deps.kubeconfigs.remove(wish.cluster, op.signal);
   const adopt = adoptionOf(wish.cluster.spec);
-  const known = record?.cluster ?? unknownCluster(wish);
+  const known = receipt?.cluster ?? unknownCluster(wish);
   // What becomes of a cluster that was taken over is what is said now, not what was said when it was last applied.
   await clouds.destroy(await contextOf(op), adopt ? { ...known, adopt } : known);
-  await deps.records.remove(keyOf(wish.cluster));
+  await deps.receipts.remove(keyOf(wish.cluster));
   state.gone = true;
 }
 

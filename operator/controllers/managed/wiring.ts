@@ -6,10 +6,10 @@ import { type Core, OPERATIONS_AT_ONCE, OPERATIONS_OF_NAMESPACE, type Part } fro
 import type { Credentials } from '../credentials/wiring.ts';
 import { noteShortages } from '../shortages.ts';
 import { ManagedController } from './controller.ts';
-import { moveEarlierRecords } from './earlier-records.ts';
+import { moveEarlierReceipts } from './earlier-receipts.ts';
 import { gardenDependencies } from './garden-dependencies.ts';
 import { type LeftOverDependencies, reportLeftOver } from './left-over.ts';
-import { clusterOfRecord, managedReceipts, RECORD_SELECTOR, recordIn } from './record.ts';
+import { clusterOfReceipt, managedReceiptIn, managedReceipts, RECEIPT_SELECTOR } from './receipt.ts';
 
 /** The controller of managed clusters, wired. */
 export interface Managed extends Part {
@@ -30,10 +30,10 @@ export function wireManaged(
   const queue = core.queue('managed', { perNamespace: OPERATIONS_OF_NAMESPACE });
   const told = core.queues.clusters;
   // Only where no tenant writes.
-  const recordSecrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECORD_SELECTOR, namespace });
-  const records = managedReceipts(garden, namespace, recordSecrets);
+  const receiptSecrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECEIPT_SELECTOR, namespace });
+  const receipts = managedReceipts(garden, namespace, receiptSecrets);
   const deps = gardenDependencies(
-    { ...core, ...accounts, records, recordSecrets },
+    { ...core, ...accounts, receipts, receiptSecrets },
     {
       enqueue: (key) => queue.add(key),
       changed: (key, inside) => (inside ? told.addAfter(key, INSIDE_CHANGES_MS) : told.add(key)),
@@ -69,25 +69,25 @@ export function wireManaged(
 
   return {
     managed,
-    caches: [recordSecrets],
+    caches: [receiptSecrets],
     async prepare(signal) {
-      await moveEarlierRecords(
+      await moveEarlierReceipts(
         {
           garden: gardenID,
           client: garden,
           namespace,
           log,
           recordEvent,
-          records: deps.records,
+          receipts: deps.receipts,
           cluster: (key) => clusters.get(key),
           profile: (name) => profiles.get(name),
         },
         signal,
       );
-      // Of clusters that were deleted by force while no operator ran, only the record tells.
-      for (const secret of recordSecrets.list()) {
-        const found = recordIn(secret);
-        if (found) queue.add(clusterOfRecord(found));
+      // Of clusters that were deleted by force while no operator ran, only the receipt tells.
+      for (const secret of receiptSecrets.list()) {
+        const found = managedReceiptIn(secret);
+        if (found) queue.add(clusterOfReceipt(found));
       }
     },
     controllers: [
@@ -98,7 +98,7 @@ export function wireManaged(
         concurrency: OPERATIONS_AT_ONCE,
         timeoutMs: OPERATION_LIMIT_MS,
         async reconcile(key, stop) {
-          const left = clusters.get(key) ? undefined : deps.records.get(key);
+          const left = clusters.get(key) ? undefined : deps.receipts.get(key);
           return left ? reportLeftOver(leftOverDependencies, key, left, stop) : managed.reconcile(key, stop);
         },
       },

@@ -48,7 +48,7 @@ export function ownerOf({ metadata: { name, namespace = '', uid = '' } }: Worker
   return { technicalID: technicalID(namespace, name), uid, name, namespace, garden };
 }
 
-/** Whether the status says that something was begun in the cloud: for when the record is lost. */
+/** Whether the status says that something was begun in the cloud: for when the receipt is lost. */
 export function wasBegun({ status }: WorkerCluster): boolean {
   const infrastructure = findCondition(status?.conditions, 'InfrastructureReady');
   return infrastructure !== undefined && infrastructure.reason !== 'Pending';

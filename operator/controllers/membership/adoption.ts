@@ -1,7 +1,7 @@
 import { configurationProblem } from '../../api/errors.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import type { HubType, Member, Place, Reader, Stranger } from '../../hubs/contract.ts';
-import { type MembershipRecord, samePlace } from './record.ts';
+import { type MembershipReceipt, samePlace } from './receipt.ts';
 import type { TwoSides } from './two-sides.ts';
 
 /**
@@ -11,26 +11,26 @@ import type { TwoSides } from './two-sides.ts';
 export async function strangerOf(
   type: HubType,
   hub: Reader,
-  { member, spec, record }: { member: () => Member; spec: HubSpec; record: MembershipRecord },
+  { member, spec, receipt }: { member: () => Member; spec: HubSpec; receipt: MembershipReceipt },
 ): Promise<Stranger | undefined> {
-  if (!spec.adoption || record.opened) return undefined;
+  if (!spec.adoption || receipt.opened) return undefined;
   return type.stranger?.(hub, member(), spec);
 }
 
 /**
- * The record with what is to be taken over on it, under the name that it has in the hub. Pure. Throws where it cannot be taken over.
+ * The receipt with what is to be taken over on it, under the name that it has in the hub. Pure. Throws where it cannot be taken over.
  */
-export function owning(record: MembershipRecord, { name, places, whyNot }: Stranger): MembershipRecord {
+export function owning(receipt: MembershipReceipt, { name, places, whyNot }: Stranger): MembershipReceipt {
   if (whyNot)
     throw configurationProblem(
       `${whyNot}, so this cluster cannot be taken over in the hub`,
       'Set adoption of the Hub to Observe, or take the cluster out of the hub by hand, and it joins.',
     );
-  const fresh = places.map(withoutUID).filter((place) => !record.places.some((known) => samePlace(known, place)));
+  const fresh = places.map(withoutUID).filter((place) => !receipt.places.some((known) => samePlace(known, place)));
   return {
-    ...record,
-    member: { ...record.member, name },
-    places: [...record.places, ...fresh],
+    ...receipt,
+    member: { ...receipt.member, name },
+    places: [...receipt.places, ...fresh],
     takingOver: places,
   };
 }
@@ -38,10 +38,10 @@ export function owning(record: MembershipRecord, { name, places, whyNot }: Stran
 /** Labels as ours what is to be taken over. Last what stands for the cluster: who dies before that comes here again. */
 export async function takeOver(
   sides: TwoSides,
-  record: MembershipRecord,
+  receipt: MembershipReceipt,
   signal: AbortSignal,
-): Promise<MembershipRecord> {
-  const { takingOver = [], ...rest } = record;
+): Promise<MembershipReceipt> {
+  const { takingOver = [], ...rest } = receipt;
   for (const { uid, ...place } of [...takingOver].reverse()) await sides.takeOver(place, uid, signal);
   return rest;
 }

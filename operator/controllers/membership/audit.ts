@@ -22,7 +22,7 @@ import {
 } from '../../kube/resources.ts';
 import { HubConnections } from './hub-connections.ts';
 import { type GardenKnows, type LeftOver, leftOvers, type Sighting } from './left-overs.ts';
-import { recordsIn } from './record.ts';
+import { receiptsIn } from './receipt.ts';
 
 const ANSWER_MS = 15_000;
 const AT_ONCE = 8;
@@ -52,7 +52,7 @@ export class HubAudit {
   readonly #connections: HubConnections;
   #clients: KubeClient[] = [];
 
-  /** @param namespace the operator's, where kubeconfigs of hubs and the records of memberships are */
+  /** @param namespace the operator's, where kubeconfigs of hubs and the receipts of memberships are */
   constructor(garden: KubeClient, namespace: string) {
     this.#garden = garden;
     this.#namespace = namespace;
@@ -169,13 +169,13 @@ export class HubAudit {
   }
 
   async #knows(garden: string, signal: AbortSignal): Promise<GardenKnows> {
-    const [hubs, memberships, clusters, records] = await Promise.all([
+    const [hubs, memberships, clusters, receipts] = await Promise.all([
       this.#garden.list<Hub>(HUBS, { signal }),
       this.#garden.list<Membership>(MEMBERSHIPS, { signal }),
       this.#garden.list<WorkerCluster>(WORKERCLUSTERS, { signal }),
-      recordsIn(this.#garden, this.#namespace, signal),
+      receiptsIn(this.#garden, this.#namespace, signal),
     ]);
-    return { garden, hubs: hubs.items, memberships: memberships.items, clusters: clusters.items, records };
+    return { garden, hubs: hubs.items, memberships: memberships.items, clusters: clusters.items, receipts };
   }
 }
 

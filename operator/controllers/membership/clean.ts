@@ -12,7 +12,7 @@ import { type Leaving, withdraw } from './leave.ts';
 import { isLive, isOurs, type LeftOver, placeOfLeftOver, whatOf } from './left-overs.ts';
 import { memberOf } from './member.ts';
 import type { OwnerSaid } from './ownership.ts';
-import { type MembershipRecord, samePlace } from './record.ts';
+import { type MembershipReceipt, samePlace } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
 /** Between two looks at what is being deleted. */
@@ -42,7 +42,7 @@ export async function cleanUp(
   const problems: string[] = [];
   const ours = audit.leftOvers.filter(isOurs);
   for (const [where, side] of audit.lookedAt) {
-    const here = ours.filter((one) => one.where === where || isRecordOf(side, one, audit));
+    const here = ours.filter((one) => one.where === where || isReceiptOf(side, one, audit));
     for (const uid of new Set(here.map(({ owner }) => owner.membership))) {
       const left = here.filter(({ owner }) => owner.membership === uid);
       const { owner } = left[0]!;
@@ -58,18 +58,20 @@ export async function cleanUp(
       }
     }
   }
-  // A record is all that is known of what a hub makes by itself: it stays for one that was not looked at.
-  const done = ours.filter((one) => [...audit.lookedAt.values()].some((side) => isRecordOf(side, one, audit)));
+  // A receipt is all that is known of what a hub makes by itself: it stays for one that was not looked at.
+  const done = ours.filter((one) => [...audit.lookedAt.values()].some((side) => isReceiptOf(side, one, audit)));
   if (problems.length === 0)
     for (const { name, namespace } of done) await garden.delete(SECRETS, name, namespace, { signal });
   return problems;
 }
 
-/** Whether it is the record of what was made in this hub. */
-const isRecordOf = ({ on, identity }: LookedAt, { on: kept, owner }: LeftOver, { knows }: Audit): boolean =>
+/** Whether it is the receipt of what was made in this hub. */
+const isReceiptOf = ({ on, identity }: LookedAt, { on: kept, owner }: LeftOver, { knows }: Audit): boolean =>
   on === 'hub' &&
   kept === 'garden' &&
-  knows.records.some(({ record }) => record.membership.uid === owner.membership && record.hub.identity === identity);
+  knows.receipts.some(
+    ({ receipt }) => receipt.membership.uid === owner.membership && receipt.hub.identity === identity,
+  );
 
 type Pass = (force: boolean) => Promise<string | undefined>;
 
@@ -124,16 +126,16 @@ async function asMember(
   signal: AbortSignal,
 ): Promise<Leaving | undefined> {
   const { knows } = audit;
-  const known = knows.records.find(({ record }) => record.membership.uid === owner.membership)?.record;
+  const known = knows.receipts.find(({ receipt }) => receipt.membership.uid === owner.membership)?.receipt;
   const hub = knows.hubs.find(
     ({ metadata, status }) => metadata.name === owner.hub && status?.clusterIdentity === identity,
   );
   const type = hub && hubType(hub.spec.type);
   if (!type || owner.cluster.name === '') return undefined;
-  const record = known ?? recordOf(owner, { name: hub.metadata.name, identity, spec: hub.spec }, type.nameLimit);
+  const receipt = known ?? receiptOf(owner, { name: hub.metadata.name, identity, spec: hub.spec }, type.nameLimit);
   const { spec } = hub;
   const whole = { cluster: undefined, open: undefined, profiles: NONE, closed: 'Leaving' } as const;
-  const member = memberOf(record, hubEndpoint({ client, identity }, spec), whole);
+  const member = memberOf(receipt, hubEndpoint({ client, identity }, spec), whole);
   const seen = await type.observe(readerOf(client, signal), undefined, member, spec);
   for (const { places: wanted } of type.leave(member, spec, seen))
     for (const place of wanted) {
@@ -144,17 +146,17 @@ async function asMember(
   const traces = type.join(member, spec, seen).flatMap((step) => step.traces ?? []);
   const more = [...(known?.places ?? []).filter(({ on }) => on === 'hub'), ...traces];
   const all = [...places, ...more.filter((one) => !places.some((place) => samePlace(place, one)))];
-  return { spec, type, member, seen, goes: true, record: { ...record, places: all } };
+  return { spec, type, member, seen, goes: true, receipt: { ...receipt, places: all } };
 }
 
 const NONE = { get: () => undefined };
 
-/** As much of a record as the labels of an object tell. */
-const recordOf = (
+/** As much of a receipt as the labels of an object tell. */
+const receiptOf = (
   { membership, cluster, identity }: OwnerSaid,
   hub: { name: string; identity: string; spec: HubSpec },
   nameLimit: number,
-): MembershipRecord => ({
+): MembershipReceipt => ({
   membership: { namespace: cluster.namespace, name: '', uid: membership },
   cluster: cluster.name,
   hub,
@@ -163,7 +165,7 @@ const recordOf = (
   credentials: [],
 });
 
-/** Last made first, and what somebody is known by at the end; `withdraw` turns the order of a record around itself. */
+/** Last made first, and what somebody is known by at the end; `withdraw` turns the order of a receipt around itself. */
 const inOrder = (left: readonly LeftOver[]): LeftOver[] =>
   [...left].sort((a, b) => rank(b) - rank(a) || (a.madeAt < b.madeAt ? -1 : a.madeAt > b.madeAt ? 1 : 0));
 

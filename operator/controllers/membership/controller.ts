@@ -15,7 +15,7 @@ import { leaveHub } from './leave-hub.ts';
 import { LOOK_AGAIN_MS, type Next, SLACK_MS } from './look-again.ts';
 import { answers, endpointOf, isAsleep, isEmptied, isSilent, isWarm, whyNotUsable } from './member.ts';
 import { labelsOf } from './member-labels.ts';
-import type { MembershipRecord } from './record.ts';
+import type { MembershipReceipt } from './receipt.ts';
 import { newlyDone, OBSERVED, parkedConditions, stepConditions, type Told, toldOfOthers } from './status.ts';
 import { carried, tell, tellFailure } from './tell.ts';
 
@@ -89,7 +89,7 @@ export class MembershipController {
     const hubReady = findCondition(hub?.status?.conditions, 'Ready');
     const notUsable = whyNotUsable(cluster, open);
     // The first word about a cluster that is still being made would be a write for each, and say nothing that it does not say itself.
-    if (notUsable && !before && !deps.records.get(keyOf(membership))) return {};
+    if (notUsable && !before && !deps.receipts.get(keyOf(membership))) return {};
     const problem = !hub
       ? `Hub ${hubName} does not exist`
       : hubReady?.status !== 'True'
@@ -121,7 +121,7 @@ export class MembershipController {
       sleep: [isAsleep(cluster), isEmptied(cluster), notUsable],
       before,
     };
-    const renewal = renewalOf(deps.records.get(keyOf(membership)), deps.now());
+    const renewal = renewalOf(deps.receipts.get(keyOf(membership)), deps.now());
     const uid = membership.metadata.uid ?? '';
     const settled = this.#settled.get(uid);
     if (isIn && settled && !renewal.isDue && isDeepStrictEqual(settled.rests, rests) && settled.until > +deps.now())
@@ -167,25 +167,26 @@ export class MembershipController {
       await tell(deps, membership, toldOfOthers(outcome.observed), signal);
       return { requeueAfterMs: spread(OBSERVE_AGAIN_MS, uid) };
     }
-    const { verdict, record, isWhole, awake, emptying } = outcome;
+    const { verdict, receipt, isWhole, awake, emptying } = outcome;
     const conditions = [...stepConditions(verdict.done, verdict.at), ...parkedConditions(awake, emptying)];
-    const joined = verdict.at === undefined && record.opened === true;
-    const waitsWarm = scene.warm && record.opened !== true;
+    const joined = verdict.at === undefined && receipt.opened === true;
+    const waitsWarm = scene.warm && receipt.opened !== true;
     if (waitsWarm && verdict.at === undefined) conditions.push(say('Warm', true, 'WaitsWarm', WARM));
     const silent = scene.answers ? '' : notUsable!;
     const told: Told = {
       state:
-        record.parked === 'Asleep' || record.parked === 'Waking' ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',
-      waiting: verdict.at?.waiting ?? awake?.why ?? (record.parked ? PARKED[record.parked] : waitsWarm ? WARM : silent),
+        receipt.parked === 'Asleep' || receipt.parked === 'Waking' ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',
+      waiting:
+        verdict.at?.waiting ?? awake?.why ?? (receipt.parked ? PARKED[receipt.parked] : waitsWarm ? WARM : silent),
       conditions,
     };
     const fresh = newlyDone(membership, conditions);
     if (fresh !== '' && !wasIn) {
-      const text = joined ? `the cluster has joined Hub ${hubName} as ${record.member.name}: ${fresh}` : fresh;
+      const text = joined ? `the cluster has joined Hub ${hubName} as ${receipt.member.name}: ${fresh}` : fresh;
       deps.recordEvent(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
     }
-    const newest = await tell(deps, membership, told, signal, record);
-    const { isDue, next } = renewalOf(record, deps.now());
+    const newest = await tell(deps, membership, told, signal, receipt);
+    const { isDue, next } = renewalOf(receipt, deps.now());
     // It is looked at again when its label goes.
     if (waitsWarm && verdict.at === undefined) return sooner(next, spread(LOOK_THROUGH_MS, uid));
     if (!joined || awake !== undefined || emptying || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
@@ -204,10 +205,10 @@ const shapeOf = (open: ReturnType<MembershipDependencies['openClusters']['get']>
     .sort(),
 });
 
-/** When the first credential of a record is to be replaced. Pure. */
-function renewalOf(record: MembershipRecord | undefined, now: Date): { isDue: boolean; next: Next } {
-  const times = (record?.credentials ?? []).flatMap(({ renewAt }) => (renewAt ? [Date.parse(renewAt)] : []));
-  if (times.length === 0) return { isDue: record === undefined, next: {} };
+/** When the first credential of a receipt is to be replaced. Pure. */
+function renewalOf(receipt: MembershipReceipt | undefined, now: Date): { isDue: boolean; next: Next } {
+  const times = (receipt?.credentials ?? []).flatMap(({ renewAt }) => (renewAt ? [Date.parse(renewAt)] : []));
+  if (times.length === 0) return { isDue: receipt === undefined, next: {} };
   const inMs = Math.min(...times) - +now;
   // One that is due and could not be had waits for a cluster that does not answer.
   const nextMs = inMs <= 0 ? RENEW_AGAIN_MS : Math.min(inMs + SLACK_MS, LONGEST_TIMER_MS);

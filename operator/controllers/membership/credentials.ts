@@ -3,7 +3,7 @@ import { requestToken } from '../../clusters/service-account-token.ts';
 import type { Identity } from '../../hubs/contract.ts';
 import { decoded, SECRETS, SERVICEACCOUNTS, type Secret } from '../../kube/resources.ts';
 import { tokenSecretName } from './identity-objects.ts';
-import type { KeptCredential } from './record.ts';
+import type { KeptCredential } from './receipt.ts';
 import type { TwoSides } from './two-sides.ts';
 
 /** The part of its life after which a token is replaced: the old one works on for the rest, so that nobody is ever without. */

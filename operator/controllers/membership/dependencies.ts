@@ -9,7 +9,7 @@ import type { Receipts } from '../../kube/receipt.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Core } from '../core.ts';
 import type { HubConnections } from './hub-connections.ts';
-import type { MembershipRecord } from './record.ts';
+import type { MembershipReceipt } from './receipt.ts';
 
 /** What the controllers of hubs and of memberships work with. */
 export interface MembershipDependencies {
@@ -25,7 +25,7 @@ export interface MembershipDependencies {
   readonly provider: Core['provider'];
   readonly openClusters: OpenClusters;
   readonly connections: HubConnections;
-  readonly records: Receipts<MembershipRecord>;
+  readonly receipts: Receipts<MembershipReceipt>;
   now(): Date;
   recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }

@@ -11,7 +11,7 @@ import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { HUBS, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
-import { isOnRecord } from '../on-record.ts';
+import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { writeStatus } from '../status-writer.ts';
 import { BY_HUB, type MembershipDependencies } from './dependencies.ts';
 import type { HubConnection } from './hub-connections.ts';
@@ -92,7 +92,7 @@ function hasNoControlPlane({ profiles, provider }: MembershipDependencies, clust
   const profile = profiles.get(profileNameOf(cluster));
   return (
     profile !== undefined &&
-    isOnRecord(profile, provider(profile)) &&
+    lacksControlPlane(profile, provider(profile)) &&
     !isTrue(cluster.status?.conditions, 'APIServerAvailable')
   );
 }

@@ -25,7 +25,7 @@ import {
 import { endpointOf, memberOf } from './member.ts';
 import { madeFor } from './ownership.ts';
 import { placedOn } from './placed.ts';
-import { type MembershipRecord, noting } from './record.ts';
+import { type MembershipReceipt, noting } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
 /** Both ends of a join that can be reached. */
@@ -50,7 +50,7 @@ export interface JoinScene {
 /** How far a join has come. */
 export interface JoinOutcome {
   readonly verdict: JoinVerdict;
-  readonly record: MembershipRecord;
+  readonly receipt: MembershipReceipt;
   /** Whether all credentials could be had that are to be made or replaced. */
   readonly isWhole: boolean;
   /** Somebody else has put the cluster into the hub, and it is to stay theirs: nothing was made. */
@@ -80,81 +80,81 @@ export async function join(deps: MembershipDependencies, scene: JoinScene, signa
   const inside = scene.answers ? open.client : undefined;
   const key = keyOf(membership);
   const spec = scene.hub.spec;
-  let record = await begun(deps, scene, signal);
-  let saved = record;
+  let receipt = await begun(deps, scene, signal);
+  let saved = receipt;
   const sides = new TwoSides(
     { hub: connection.client, member: inside },
-    madeFor(deps.gardenID, membership, record),
+    madeFor(deps.gardenID, membership, receipt),
     () => deps.now(),
   );
   const [hub, reader] = [readerOf(connection.client, signal), inside && readerOf(inside, signal)];
   const save = async () => {
-    if (record !== saved) await deps.records.save(key, record, signal);
-    saved = record;
+    if (receipt !== saved) await deps.receipts.save(key, receipt, signal);
+    saved = receipt;
   };
   const memberAs = (closed: Member['closed']) =>
-    memberOf(record, hubEndpoint(connection, spec), { cluster, open, profiles: deps.profiles, closed });
-  const stranger = await strangerOf(type, hub, { member: () => memberAs('Initializing'), spec, record });
+    memberOf(receipt, hubEndpoint(connection, spec), { cluster, open, profiles: deps.profiles, closed });
+  const stranger = await strangerOf(type, hub, { member: () => memberAs('Initializing'), spec, receipt });
   if (stranger && spec.adoption === 'Observe')
-    return { verdict: { acting: [], done: [] }, record, isWhole: true, observed: stranger };
+    return { verdict: { acting: [], done: [] }, receipt, isWhole: true, observed: stranger };
   if (stranger) {
-    record = owning(record, stranger);
+    receipt = owning(receipt, stranger);
     await save();
   }
-  if (record.takingOver) {
-    record = await takeOver(sides, record, signal);
+  if (receipt.takingOver) {
+    receipt = await takeOver(sides, receipt, signal);
     await save();
   }
-  record = parked(emptied(record, scene.emptying && type.placedWork !== undefined), scene.asleep, deps.now());
+  receipt = parked(emptied(receipt, scene.emptying && type.placedWork !== undefined), scene.asleep, deps.now());
   for (let round = 0; ; round++) {
-    const closed: Member['closed'] = !record.opened ? 'Initializing' : closedBy(record);
+    const closed: Member['closed'] = !receipt.opened ? 'Initializing' : closedBy(receipt);
     const member = memberAs(closed);
     const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
     const seen = await type.observe(hub, reader, member, spec);
     const steps = type.join(member, spec, seen);
     const without = identities.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
     const verdict = judgeJoin(steps, without);
-    if (!verdict.at && !record.opened && !scene.warm) {
-      // Nothing is left to wait for: what is not there yet is made open at once, and both are one write of the record.
-      record = { ...record, opened: true };
+    if (!verdict.at && !receipt.opened && !scene.warm) {
+      // Nothing is left to wait for: what is not there yet is made open at once, and both are one write of the receipt.
+      receipt = { ...receipt, opened: true };
       continue;
     }
     const wanted = [
       ...identities.flatMap(identityObjects),
       ...verdict.acting.flatMap(({ apply = [] }) => apply),
     ].filter(({ on }) => sides.has(on));
-    record = noting(record, wanted, verdict.acting);
+    receipt = noting(receipt, wanted, verdict.acting);
     await save();
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
     const touched = verdict.at ? type.release?.(member, spec, seen) : type.requeue?.(member, spec, seen);
     for (const one of touched ?? []) await sides.touch(one, signal);
-    const lacking = due(identities, record.credentials, deps.now(), (identity) => boundTo(sides, identity));
-    const placed = () => placedOn(deps, { membership, spec, type, record, open }, member, seen);
-    const emptying = record.parked === 'Emptying' ? judgeEmptying(placed()) : undefined;
-    const awake = record.parked === 'FallingAsleep' ? whyAwake(deps, scene, record, member, seen) : undefined;
-    if (record.parked === 'FallingAsleep' && !awake) {
-      record = { ...record, parked: 'Asleep' };
+    const lacking = due(identities, receipt.credentials, deps.now(), (identity) => boundTo(sides, identity));
+    const placed = () => placedOn(deps, { membership, spec, type, receipt, open }, member, seen);
+    const emptying = receipt.parked === 'Emptying' ? judgeEmptying(placed()) : undefined;
+    const awake = receipt.parked === 'FallingAsleep' ? whyAwake(deps, scene, receipt, member, seen) : undefined;
+    if (receipt.parked === 'FallingAsleep' && !awake) {
+      receipt = { ...receipt, parked: 'Asleep' };
       changed = true;
     } else if (awake?.drain || emptying?.reason === 'Draining') {
       const moving = type.drain?.(member, spec, seen).filter(({ on }) => sides.has(on)) ?? [];
       for (const one of moving) changed = (await sides.change(one, signal)) || changed;
     }
     if (lacking.length > 0) {
-      const credentials = await renewed(sides, lacking, record.credentials, deps.now(), signal);
-      if (JSON.stringify(credentials) !== JSON.stringify(record.credentials)) {
-        record = { ...record, credentials };
+      const credentials = await renewed(sides, lacking, receipt.credentials, deps.now(), signal);
+      if (JSON.stringify(credentials) !== JSON.stringify(receipt.credentials)) {
+        receipt = { ...receipt, credentials };
         changed = true;
       }
-    } else if (!verdict.at && record.parked === 'Waking' && scene.usable && !changed) {
-      const { parked: _, ...awake } = record;
-      record = awake;
+    } else if (!verdict.at && receipt.parked === 'Waking' && scene.usable && !changed) {
+      const { parked: _, ...awake } = receipt;
+      receipt = awake;
       changed = true;
     }
     if (!changed || round >= MOST_ROUNDS) {
       // What the next round would have written down with its own.
       await save();
-      return { verdict, record, isWhole: lacking.length === 0, awake, emptying };
+      return { verdict, receipt, isWhole: lacking.length === 0, awake, emptying };
     }
   }
 }
@@ -163,12 +163,12 @@ export async function join(deps: MembershipDependencies, scene: JoinScene, signa
 function whyAwake(
   deps: MembershipDependencies,
   { membership, hub, type, cluster, open }: JoinScene,
-  record: MembershipRecord,
+  receipt: MembershipReceipt,
   member: Member,
   seen: unknown,
 ): KeptAwake | undefined {
   const { spec } = hub;
-  const placed = placedOn(deps, { membership, spec, type, record, open }, member, seen);
+  const placed = placedOn(deps, { membership, spec, type, receipt, open }, member, seen);
   const since = Date.parse(cluster.status?.hibernation?.since ?? '') || 0;
   const ends = new Date(since + drainTimeoutMs(spec));
   const why = judgeSleep({ ...placed, ends }, deps.now());
@@ -176,38 +176,38 @@ function whyAwake(
 }
 
 /**
- * The record of a cluster that falls asleep or wakes; the same object where it does neither. Pure. Who wakes has all tokens replaced before
+ * The receipt of a cluster that falls asleep or wakes; the same object where it does neither. Pure. Who wakes has all tokens replaced before
  * work comes: those from before may have ended, or been seen by somebody while nobody looked.
  */
-export function parked(record: MembershipRecord, asleep: boolean, now: Date): MembershipRecord {
-  const sleeps = record.parked === 'Asleep' || record.parked === 'FallingAsleep';
-  if (!record.opened || asleep === sleeps) return record;
+export function parked(receipt: MembershipReceipt, asleep: boolean, now: Date): MembershipReceipt {
+  const sleeps = receipt.parked === 'Asleep' || receipt.parked === 'FallingAsleep';
+  if (!receipt.opened || asleep === sleeps) return receipt;
   // Since it woke nothing was placed on it.
-  if (asleep) return { ...record, parked: record.parked === 'Waking' ? 'Asleep' : 'FallingAsleep' };
-  const credentials = record.credentials.map((one) => (one.renewAt ? { ...one, renewAt: rfc3339(now) } : one));
-  return { ...record, parked: 'Waking', credentials };
+  if (asleep) return { ...receipt, parked: receipt.parked === 'Waking' ? 'Asleep' : 'FallingAsleep' };
+  const credentials = receipt.credentials.map((one) => (one.renewAt ? { ...one, renewAt: rfc3339(now) } : one));
+  return { ...receipt, parked: 'Waking', credentials };
 }
 
-/** The record of a cluster that is to be emptied, or is not any more; the same object where nothing changes. Pure. */
-export function emptied(record: MembershipRecord, isEmptied: boolean): MembershipRecord {
-  if (isEmptied) return record.opened && !record.parked ? { ...record, parked: 'Emptying' } : record;
-  if (record.parked !== 'Emptying') return record;
-  const { parked: _, ...open } = record;
+/** The receipt of a cluster that is to be emptied, or is not any more; the same object where nothing changes. Pure. */
+export function emptied(receipt: MembershipReceipt, isEmptied: boolean): MembershipReceipt {
+  if (isEmptied) return receipt.opened && !receipt.parked ? { ...receipt, parked: 'Emptying' } : receipt;
+  if (receipt.parked !== 'Emptying') return receipt;
+  const { parked: _, ...open } = receipt;
   return open;
 }
 
-function closedBy({ parked }: MembershipRecord): Member['closed'] {
+function closedBy({ parked }: MembershipReceipt): Member['closed'] {
   return parked === 'Emptying' ? 'Leaving' : parked && 'Asleep';
 }
 
-/** The record that this join goes by: as it was written, or a new one that is not written yet. */
+/** The receipt that this join goes by: as it was written, or a new one that is not written yet. */
 async function begun(
   deps: MembershipDependencies,
   { membership, hub, type, connection, cluster, open, answers }: JoinScene,
   signal: AbortSignal,
-): Promise<MembershipRecord> {
+): Promise<MembershipReceipt> {
   const { namespace = '', name, uid = '' } = membership.metadata;
-  const known = deps.records.get(keyOf(membership)) ?? (await deps.records.read(keyOf(membership), signal));
+  const known = deps.receipts.get(keyOf(membership)) ?? (await deps.receipts.read(keyOf(membership), signal));
   const where = { namespace, name: cluster.metadata.name };
   const id = answers ? await memberIdentity(open, signal) : undefined;
   const ofHub = { name: hub.metadata.name, identity: connection.identity, spec: hub.spec };
@@ -218,7 +218,7 @@ async function begun(
       known.hub.identity !== connection.identity
     )
       throw configurationProblem(
-        `the record of Membership ${namespace}/${name} is of another hub or cluster than it is now`,
+        `the receipt of Membership ${namespace}/${name} is of another hub or cluster than it is now`,
         'Delete the Membership: what was made before is taken away, and a new one is made.',
       );
     const endpoint = endpointOf(hub.spec, where, open);

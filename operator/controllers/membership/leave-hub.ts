@@ -25,20 +25,20 @@ export async function leaveHub(
   const key = keyOf(membership);
   const { hub: hubName } = membership.spec;
   const hub = deps.hubs.get(hubName);
-  const record = await deps.records.read(key, signal);
+  const receipt = await deps.receipts.read(key, signal);
   const letGo = async (reason: string, text: string): Promise<Next> => {
-    await deps.records.remove(key, signal);
+    await deps.receipts.remove(key, signal);
     await hold(deps, MEMBERSHIPS, deps.memberships, membership, false, { signal });
     deps.recordEvent(membership, 'Normal', reason, text);
     return {};
   };
-  if (!record) return letGo('Left', `nothing of the cluster was in Hub ${hubName}`);
+  if (!receipt) return letGo('Left', `nothing of the cluster was in Hub ${hubName}`);
   if (hub?.metadata.deletionTimestamp && hub.spec.orphan)
     return letGo(
       'Orphaned',
       `Hub ${hubName} is deleted with spec.orphan: what was made in it and in the cluster stays`,
     );
-  const spec = hub?.spec ?? record.hub.spec;
+  const spec = hub?.spec ?? receipt.hub.spec;
   const type = hubType(spec.type);
   const overdue = deps.now() >= drainEnds(membership, spec);
   const mayForce = overdue && isForced(membership, spec);
@@ -47,12 +47,12 @@ export async function leaveHub(
   let isInside = false;
   try {
     if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
-    const connection = await deps.connections.open(hubName, spec, record.hub.identity, signal);
+    const connection = await deps.connections.open(hubName, spec, receipt.hub.identity, signal);
     const opened = deps.openClusters.get(clusterOf(membership));
     // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
-    const isOther = opened?.identity !== undefined && opened.identity !== record.member.id;
+    const isOther = opened?.identity !== undefined && opened.identity !== receipt.member.id;
     const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
-    const scene = { membership, spec, type, record, cluster, connection, open };
+    const scene = { membership, spec, type, receipt, cluster, connection, open };
     isInside = open !== undefined;
     try {
       outcome = await leave(deps, scene, signal);
@@ -60,14 +60,14 @@ export async function leaveHub(
       // Which of the two did not answer is not known. If it was the cluster, the hub must not keep what it holds of it.
       if (!isInside || signal.aborted || !mayForce || !isSilence(error)) throw error;
       isInside = false;
-      const written = (await deps.records.read(key, signal)) ?? record;
-      outcome = await leave(deps, { ...scene, record: written, open: undefined }, signal);
+      const written = (await deps.receipts.read(key, signal)) ?? receipt;
+      outcome = await leave(deps, { ...scene, receipt: written, open: undefined }, signal);
     }
   } catch (error) {
     if (signal.aborted) throw error;
     // A hub that is gone for good must not hold a cluster for ever, if somebody says so.
     if (mayForce && isSilence(error)) {
-      force(`Hub ${hubName} does not answer: what it holds of the cluster as ${record.member.name} stays there`);
+      force(`Hub ${hubName} does not answer: what it holds of the cluster as ${receipt.member.name} stays there`);
       return letGo('Left', `the cluster has left Hub ${hubName} by force`);
     }
     await tellFailure(deps, membership, 'Leaving', error, signal);
@@ -78,15 +78,15 @@ export async function leaveHub(
     deps.recordEvent(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
   if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
     force(`withdrawn from Hub ${hubName} although ${verdict.forced}`);
-  if (gone && !isInside && !clusterGoes(cluster) && record.places.some(({ on }) => on === 'member'))
+  if (gone && !isInside && !clusterGoes(cluster) && receipt.places.some(({ on }) => on === 'member'))
     force(`cluster ${clusterOf(membership)} does not answer: what is left in it of Hub ${hubName} stays there`);
-  if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${record.member.name}`);
+  if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${receipt.member.name}`);
   await tell(
     deps,
     membership,
     { state: 'Leaving', waiting, conditions: leaveConditions(verdict, waiting) },
     signal,
-    record,
+    receipt,
   );
   const untilMs = verdict.until ? +verdict.until - +deps.now() + SLACK_MS : LOOK_AGAIN_MS;
   return { requeueAfterMs: Math.max(SLACK_MS, Math.min(LOOK_AGAIN_MS, untilMs)) };

@@ -19,7 +19,7 @@ import { memberOf } from './member.ts';
 import { ownWorkIn } from './own-work.ts';
 import { madeFor } from './ownership.ts';
 import { placedOn } from './placed.ts';
-import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
+import { type MembershipReceipt, noting, placeOf, samePlace } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
 /** What is known of a cluster that leaves a hub. */
@@ -27,7 +27,7 @@ export interface LeaveScene {
   readonly membership: Membership;
   readonly spec: HubSpec;
   readonly type: HubType;
-  readonly record: MembershipRecord;
+  readonly receipt: MembershipReceipt;
   readonly cluster: WorkerCluster | undefined;
   readonly connection: HubConnection;
   /** Absent: it does not answer. */
@@ -55,30 +55,30 @@ export const clusterGoes = (cluster: WorkerCluster | undefined): boolean =>
 export const isForced = ({ metadata }: Membership, { drain }: HubSpec): boolean =>
   drain?.force === true || metadata.annotations?.[ANNOTATIONS.forceLeave] === 'true';
 
-/** Takes a leave as far as it goes now: keeps new work away, drains, withdraws, and sweeps what is on the record. Idempotent. */
+/** Takes a leave as far as it goes now: keeps new work away, drains, withdraws, and sweeps what is in the receipt. Idempotent. */
 export async function leave(
   deps: MembershipDependencies,
   scene: LeaveScene,
   signal: AbortSignal,
 ): Promise<LeaveOutcome> {
   const { membership, spec, type, cluster, connection, open } = scene;
-  let { record } = scene;
+  let { receipt } = scene;
   const sides = new TwoSides(
     { hub: connection.client, member: open?.client },
-    madeFor(deps.gardenID, membership, record),
+    madeFor(deps.gardenID, membership, receipt),
     () => deps.now(),
   );
   const [hub, inside] = [readerOf(connection.client, signal), open && readerOf(open.client, signal)];
   const leaving = () =>
-    memberOf(record, hubEndpoint(connection, spec), { cluster, open, profiles: deps.profiles, closed: 'Leaving' });
+    memberOf(receipt, hubEndpoint(connection, spec), { cluster, open, profiles: deps.profiles, closed: 'Leaving' });
   const member = leaving();
   // What was never opened for work has none on it.
-  const wasOpen = record.opened === true;
+  const wasOpen = receipt.opened === true;
   let seen = await type.observe(hub, inside, member, spec);
   const write = async (wanted: readonly Wanted[], how: 'apply' | 'change') => {
-    const next = noting(record, wanted, []);
-    if (next !== record) await deps.records.save(keyOf(membership), next, signal);
-    record = next;
+    const next = noting(receipt, wanted, []);
+    if (next !== receipt) await deps.receipts.save(keyOf(membership), next, signal);
+    receipt = next;
     let changed = false;
     for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
     if (changed) seen = await type.observe(hub, inside, member, spec);
@@ -88,11 +88,11 @@ export async function leave(
     const known = type
       .identities(member, spec)
       .filter(({ name, on }) => sides.has(on) && member.credentials[name] !== undefined);
-    const ending = due(known, record.credentials, deps.now(), () => undefined);
+    const ending = due(known, receipt.credentials, deps.now(), () => undefined);
     if (ending.length === 0) return;
-    const credentials = await renewed(sides, ending, record.credentials, deps.now(), signal);
-    record = { ...record, credentials };
-    await deps.records.save(keyOf(membership), record, signal);
+    const credentials = await renewed(sides, ending, receipt.credentials, deps.now(), signal);
+    receipt = { ...receipt, credentials };
+    await deps.receipts.save(keyOf(membership), receipt, signal);
     const handing = type.join(leaving(), spec, seen).filter((step) => step.type === 'CredentialsReady');
     await write(
       handing.flatMap(({ apply = [] }) => apply.filter(({ shared }) => !shared)),
@@ -117,7 +117,7 @@ export async function leave(
   if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
   if (!verdict.withdraw) return { verdict, gone: false, waiting: verdict.waiting };
   const force = verdict.overdue && isForced(membership, spec);
-  const whole = { spec, type, record, member, seen, goes: clusterGoes(cluster) };
+  const whole = { spec, type, receipt, member, seen, goes: clusterGoes(cluster) };
   const waiting = await withdraw(sides, whole, force, signal);
   return { verdict, gone: waiting === undefined, waiting: waiting ?? '', ends };
 }
@@ -126,12 +126,12 @@ const isReached = ({ status }: Membership, stage: LeaveStage, by: 'True' | 'Fals
   findCondition(status?.conditions, stage)?.status === by;
 
 function viewOf(deps: MembershipDependencies, scene: LeaveScene, member: Member, seen: unknown): LeaveView {
-  const { membership, spec, type, record } = scene;
+  const { membership, spec, type, receipt } = scene;
   const siblings = deps.memberships
     .byIndex(BY_CLUSTER, clusterOf(membership))
     .filter((one) => one.metadata.deletionTimestamp && one.metadata.uid !== membership.metadata.uid);
   return {
-    ...placedOn(deps, { membership, spec, type, record, open: scene.open }, member, seen),
+    ...placedOn(deps, { membership, spec, type, receipt, open: scene.open }, member, seen),
     allowDelete: spec.drain?.allowDelete === true,
     began: new Date(membership.metadata.deletionTimestamp ?? 0),
     timeoutMs: drainTimeoutMs(spec),
@@ -145,7 +145,7 @@ function viewOf(deps: MembershipDependencies, scene: LeaveScene, member: Member,
 
 /** The place as it was written down, or one that lies in a namespace which was: nothing else is deleted. */
 const toGo = (
-  { places }: MembershipRecord,
+  { places }: MembershipReceipt,
   place: Place | Trace,
 ): (Place & Partial<Pick<Trace, 'labels'>>) | undefined =>
   places.find((one) => samePlace(one, place)) ??
@@ -159,7 +159,7 @@ const toGo = (
 /** Takes away what is left in a namespace, if that was written down and is still the one that it was. */
 async function empty(
   sides: TwoSides,
-  { places }: MembershipRecord,
+  { places }: MembershipReceipt,
   { on, resource, within }: Contents,
   signal: AbortSignal,
 ): Promise<void> {
@@ -171,7 +171,7 @@ async function empty(
 export interface Leaving {
   readonly spec: HubSpec;
   readonly type: HubType;
-  readonly record: MembershipRecord;
+  readonly receipt: MembershipReceipt;
   readonly member: Member;
   /** What the type has observed. */
   readonly seen: unknown;
@@ -179,21 +179,21 @@ export interface Leaving {
   readonly goes: boolean;
 }
 
-/** In the hub's order first, then whatever else is on the record, last made first. @returns what it waits for; undefined: all is gone */
+/** In the hub's order first, then whatever else is in the receipt, last made first. @returns what it waits for; undefined: all is gone */
 export async function withdraw(
   sides: TwoSides,
-  { spec, type, record, member, seen, goes }: Leaving,
+  { spec, type, receipt, member, seen, goes }: Leaving,
   force: boolean,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const remove = async (place: MembershipRecord['places'][number], forced: boolean) => {
+  const remove = async (place: MembershipReceipt['places'][number], forced: boolean) => {
     if (place.on === 'member' && (goes || (force && !sides.has('member')))) return undefined;
     if (!sides.has(place.on))
       return `the cluster does not answer, and ${place.resource.kind} ${place.name} is left in it`;
     return sides.remove(place, forced, signal);
   };
   const kept = type.identities(member, spec).flatMap(identityObjects).map(placeOf);
-  const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
+  const isIdentity = (place: MembershipReceipt['places'][number]) => kept.some((one) => samePlace(one, place));
   for (const { apply = [], sweep = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
     for (const one of apply) if (sides.has(one.on)) await sides.change(one, signal);
@@ -201,22 +201,22 @@ export async function withdraw(
     let waits: string | undefined;
     for (const trace of sweep) waits = (await remove(trace, force)) ?? waits;
     for (const place of places) {
-      const known = toGo(record, place);
+      const known = toGo(receipt, place);
       const left = known && (await remove(known, false));
       if (left === undefined) continue;
       waits ??= left;
       if (!force) continue;
       for (const one of [...forced, place]) {
-        if ('within' in one) await empty(sides, record, one, signal);
+        if ('within' in one) await empty(sides, receipt, one, signal);
         else {
-          const noted = toGo(record, one);
+          const noted = toGo(receipt, one);
           if (noted) await remove(noted, true);
         }
       }
     }
     if (waits !== undefined && !force) return waits;
   }
-  const rest = [...record.places].reverse();
+  const rest = [...receipt.places].reverse();
   // Who may still be working in the other side ends last.
   for (const place of [...rest.filter((one) => !isIdentity(one)), ...rest.filter(isIdentity)]) {
     const left = await remove(place, force);

@@ -5,7 +5,7 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Place, Side } from '../../hubs/contract.ts';
 import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
 import { type OwnerSaid, saidOf } from './ownership.ts';
-import type { MembershipRecord } from './record.ts';
+import type { MembershipReceipt } from './receipt.ts';
 
 /** An object that bears the label of a membership, and where it was seen. */
 export interface Sighting {
@@ -26,7 +26,7 @@ export interface GardenKnows {
   readonly memberships: readonly Membership[];
   readonly clusters: readonly WorkerCluster[];
   /** With their Secrets, as `namespace/name`. */
-  readonly records: readonly { readonly key: string; readonly record: MembershipRecord }[];
+  readonly receipts: readonly { readonly key: string; readonly receipt: MembershipReceipt }[];
 }
 
 /** Why nobody needs an object any more, or why nobody knows that. */
@@ -34,7 +34,7 @@ export type Cause = 'ClusterGone' | 'HubGone' | 'Left' | 'GardenUnknown';
 
 /** Something that a membership which is no more has left. */
 export interface LeftOver {
-  /** 'garden': the record of the membership. */
+  /** 'garden': the receipt of the membership. */
   readonly on: Side | 'garden';
   readonly where: string;
   readonly identity: string;
@@ -51,12 +51,12 @@ export interface LeftOver {
 
 /**
  * Of what bears the label of a membership, that whose membership is no more. Pure. What another garden made is not ours to judge. Of what
- * says no garden, a record tells that it is ours; without one nobody knows, and it is listed as such.
+ * says no garden, a receipt tells that it is ours; without one nobody knows, and it is listed as such.
  */
 export function leftOvers(sightings: readonly Sighting[], knows: GardenKnows): LeftOver[] {
-  const { garden, memberships, records } = knows;
+  const { garden, memberships, receipts } = knows;
   const live = new Set(memberships.map(({ metadata }) => metadata.uid));
-  const onRecord = new Set(records.map(({ record }) => record.membership.uid));
+  const inReceipts = new Set(receipts.map(({ receipt }) => receipt.membership.uid));
   const seen = new Set<string>();
   const found = sightings.flatMap(({ on, where, identity, resource, object }): LeftOver[] => {
     const owner = saidOf(object);
@@ -64,9 +64,9 @@ export function leftOvers(sightings: readonly Sighting[], knows: GardenKnows): L
     if (!owner || live.has(owner.membership) || seen.has(id)) return [];
     if (owner.garden !== undefined && owner.garden !== garden) return [];
     seen.add(id);
-    const isOurs = owner.garden === garden || onRecord.has(owner.membership);
+    const isOurs = owner.garden === garden || inReceipts.has(owner.membership);
     const { namespace, name, creationTimestamp = '', deletionTimestamp, finalizers = [] } = object.metadata;
-    const whose = withRecord(owner, records);
+    const whose = withReceipt(owner, receipts);
     return [
       {
         on,
@@ -82,13 +82,16 @@ export function leftOvers(sightings: readonly Sighting[], knows: GardenKnows): L
       },
     ];
   });
-  return [...found, ...records.filter(({ record }) => !live.has(record.membership.uid)).map((one) => kept(one, knows))];
+  return [
+    ...found,
+    ...receipts.filter(({ receipt }) => !live.has(receipt.membership.uid)).map((one) => kept(one, knows)),
+  ];
 }
 
-/** The record of a membership that is no more: it alone tells of what others made because of it. */
-function kept({ key, record }: GardenKnows['records'][number], knows: GardenKnows): LeftOver {
+/** The receipt of a membership that is no more: it alone tells of what others made because of it. */
+function kept({ key, receipt }: GardenKnows['receipts'][number], knows: GardenKnows): LeftOver {
   const [namespace = '', name = ''] = key.split('/');
-  const owner = ownerOf(record);
+  const owner = ownerOf(receipt);
   const resource: Resource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true };
   return {
     on: 'garden',
@@ -103,18 +106,18 @@ function kept({ key, record }: GardenKnows['records'][number], knows: GardenKnow
   };
 }
 
-const ownerOf = ({ membership, cluster, hub, member }: MembershipRecord): OwnerSaid => ({
+const ownerOf = ({ membership, cluster, hub, member }: MembershipReceipt): OwnerSaid => ({
   membership: membership.uid,
   hub: hub.name,
   cluster: { namespace: membership.namespace, name: cluster, uid: '' },
   identity: member.id,
 });
 
-/** What was written by an older operator says less than its record. */
-function withRecord(owner: OwnerSaid, records: GardenKnows['records']): OwnerSaid {
+/** What was written by an older operator says less than its receipt. */
+function withReceipt(owner: OwnerSaid, receipts: GardenKnows['receipts']): OwnerSaid {
   if (owner.cluster.name !== '') return owner;
-  const known = records.find(({ record }) => record.membership.uid === owner.membership);
-  return known ? { ...ownerOf(known.record), ...(owner.garden && { garden: owner.garden }) } : owner;
+  const known = receipts.find(({ receipt }) => receipt.membership.uid === owner.membership);
+  return known ? { ...ownerOf(known.receipt), ...(owner.garden && { garden: owner.garden }) } : owner;
 }
 
 const causeOf = (owner: OwnerSaid, knows: GardenKnows): Cause => {

@@ -10,7 +10,7 @@ import type { Amounts, Endpoint, Member } from '../../hubs/contract.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { labelsOf, zonesOf } from './member-labels.ts';
 import { planned, plannedSizes } from './planned-capacity.ts';
-import type { KeptCredential, MembershipRecord } from './record.ts';
+import type { KeptCredential, MembershipReceipt } from './receipt.ts';
 
 /** Where the API server of a cluster is, as its hub is to reach it. */
 export function endpointOf(
@@ -114,7 +114,7 @@ export function nodeSizesOf(
 
 /** What the hub's code is told of a cluster. */
 export function memberOf(
-  record: MembershipRecord,
+  receipt: MembershipReceipt,
   hub: Endpoint,
   {
     cluster,
@@ -128,12 +128,12 @@ export function memberOf(
     closed: Member['closed'];
   },
 ): Member {
-  const { hub: ofHub, member, membership } = record;
+  const { hub: ofHub, member, membership } = receipt;
   const profile = cluster && profiles.get(profileNameOf(cluster));
   return {
     name: member.name,
     hubName: ofHub.name,
-    cluster: { namespace: membership.namespace, name: record.cluster },
+    cluster: { namespace: membership.namespace, name: receipt.cluster },
     id: member.id,
     endpoint: member.endpoint,
     hub,
@@ -145,7 +145,7 @@ export function memberOf(
     nodeSizes: cluster ? nodeSizesOf(cluster, open, profile) : [],
     answers: answers(cluster, open),
     ...(closed && { closed }),
-    credentials: Object.fromEntries(record.credentials.map((one) => [one.identity, credentialOf(one)])),
+    credentials: Object.fromEntries(receipt.credentials.map((one) => [one.identity, credentialOf(one)])),
   };
 }
 

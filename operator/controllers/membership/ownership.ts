@@ -1,7 +1,7 @@
 import { LABELS } from '../../api/group.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import type { MembershipRecord } from './record.ts';
+import type { MembershipReceipt } from './receipt.ts';
 
 /** Whose an object in a hub, or in a member of one, is. It stands on the object as labels: who finds it later knows which garden to ask. */
 export interface MadeFor {
@@ -20,7 +20,7 @@ export interface MadeFor {
 export const madeFor = (
   garden: string,
   { metadata }: Membership,
-  { membership, cluster, hub, member }: MembershipRecord,
+  { membership, cluster, hub, member }: MembershipReceipt,
 ): MadeFor => ({
   garden,
   membership: membership.uid,

@@ -8,7 +8,7 @@ import { BY_HUB, type MembershipDependencies } from './dependencies.ts';
 import { clusterOf } from './holds.ts';
 import type { LeaveView } from './judge.ts';
 import { isAsleep, isEmptied, isSilent } from './member.ts';
-import type { MembershipRecord } from './record.ts';
+import type { MembershipReceipt } from './receipt.ts';
 import { whyNoRoom } from './room.ts';
 
 /** Whose work is asked for. */
@@ -16,22 +16,22 @@ interface Emptied {
   readonly membership: Membership;
   readonly spec: HubSpec;
   readonly type: HubType;
-  readonly record: MembershipRecord;
+  readonly receipt: MembershipReceipt;
   readonly open: OpenCluster | undefined;
 }
 
 /** What a hub has placed on a cluster that is to be emptied, and whether it can go elsewhere. Whether there is room is asked before a drain begins. */
 export function placedOn(
   deps: MembershipDependencies,
-  { membership, spec, type, record, open }: Emptied,
+  { membership, spec, type, receipt, open }: Emptied,
   member: Member,
   seen: unknown,
 ): Pick<LeaveView, 'placements' | 'effect' | 'noRoom'> {
-  const placements = record.opened ? type.placements?.(member, seen) : [];
+  const placements = receipt.opened ? type.placements?.(member, seen) : [];
   const effect = type.drains(spec, seen);
   const isDraining = findCondition(membership.status?.conditions, 'Drained') !== undefined;
   const isToMove = effect === 'Moves' && placements !== undefined && placements.length > 0 && !isDraining;
-  const noRoom = isToMove ? whyNoRoomElsewhere(deps, record.hub.name, clusterOf(membership), open) : undefined;
+  const noRoom = isToMove ? whyNoRoomElsewhere(deps, receipt.hub.name, clusterOf(membership), open) : undefined;
   return { placements, effect, noRoom };
 }
 

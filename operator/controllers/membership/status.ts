@@ -4,7 +4,7 @@ import type { Condition } from '../../api/meta.ts';
 import { JOIN_STEPS, type JoinStep, type Stranger } from '../../hubs/contract.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { EmptyingVerdict, KeptAwake, LeaveVerdict } from './judge.ts';
-import type { MembershipRecord } from './record.ts';
+import type { MembershipReceipt } from './receipt.ts';
 
 export type Said = Omit<Condition, 'lastTransitionTime'>;
 
@@ -15,7 +15,7 @@ export interface Told {
   readonly waiting: string;
   readonly conditions: readonly Said[];
   readonly codes?: readonly string[];
-  /** Its name in the hub, where there is no record of it. */
+  /** Its name in the hub, where there is no receipt of it. */
   readonly name?: string;
 }
 
@@ -25,7 +25,7 @@ const LONGEST = 1024;
 export function statusOf(
   { metadata, status: before }: Membership,
   { state, waiting, conditions, codes = [], name }: Told,
-  record: MembershipRecord | undefined,
+  receipt: MembershipReceipt | undefined,
   now: Date,
 ): MembershipStatus {
   const text = waiting.slice(0, LONGEST);
@@ -41,10 +41,10 @@ export function statusOf(
     state,
     since: before?.state === state && before.since ? before.since : rfc3339(now),
     ...(text && { waiting: text }),
-    ...((record || name) && { memberName: name ?? record!.member.name }),
-    ...(record &&
-      record.credentials.length > 0 && {
-        credentials: record.credentials.map(({ identity, side, account, expiresAt }) => ({
+    ...((receipt || name) && { memberName: name ?? receipt!.member.name }),
+    ...(receipt &&
+      receipt.credentials.length > 0 && {
+        credentials: receipt.credentials.map(({ identity, side, account, expiresAt }) => ({
           name: identity,
           side,
           account: `${account.namespace}/${account.name}`,

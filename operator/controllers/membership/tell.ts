@@ -4,7 +4,7 @@ import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { MembershipDependencies } from './dependencies.ts';
-import type { MembershipRecord } from './record.ts';
+import type { MembershipReceipt } from './receipt.ts';
 import { type Said, statusOf, type Told } from './status.ts';
 
 /** Writes what is known of a membership into its status, if that changed. @returns the membership as it is then */
@@ -13,9 +13,9 @@ export async function tell(
   membership: Membership,
   told: Told,
   signal: AbortSignal,
-  record?: MembershipRecord,
+  receipt?: MembershipReceipt,
 ): Promise<Membership> {
-  const known = record ?? deps.records.get(keyOf(membership));
+  const known = receipt ?? deps.receipts.get(keyOf(membership));
   await writeStatus(deps.garden, deps.memberships, membership, statusOf(membership, told, known, deps.now()), signal);
   return deps.memberships.get(keyOf(membership)) ?? membership;
 }

@@ -12,7 +12,7 @@ import { BY_HUB, type MembershipDependencies } from './dependencies.ts';
 import { BY_CLUSTER, clusterOf, membershipHolds, membershipsAwake } from './holds.ts';
 import { HubConnections } from './hub-connections.ts';
 import { reconcileHub } from './hub-controller.ts';
-import { MEMBERSHIP_RECORDS, membershipRecords } from './record.ts';
+import { MEMBERSHIP_RECEIPTS, membershipReceipts } from './receipt.ts';
 
 /** What the controllers of hubs and memberships need of the others. */
 export type HubsCore = Pick<
@@ -66,7 +66,7 @@ export function wireHubs(core: HubsCore): Hubs {
       [BY_UID]: ({ metadata }) => [metadata.uid ?? ''],
     },
   });
-  const secrets = new Informer<Secret>(garden, SECRETS, { log, namespace, labelSelector: MEMBERSHIP_RECORDS });
+  const secrets = new Informer<Secret>(garden, SECRETS, { log, namespace, labelSelector: MEMBERSHIP_RECEIPTS });
   const byUID = (uid: string) => {
     controller.hubChanged(uid);
     for (const one of memberships.byIndex(BY_UID, uid)) queues.memberships.add(keyOf(one));
@@ -76,7 +76,7 @@ export function wireHubs(core: HubsCore): Hubs {
     hubs,
     memberships,
     connections: new HubConnections(garden, namespace, log, byUID),
-    records: membershipRecords(garden, namespace, secrets),
+    receipts: membershipReceipts(garden, namespace, secrets),
   };
   const controller = new MembershipController(deps);
 

@@ -44,9 +44,18 @@ export async function openOperation(
   const seed = await deps.registry.open(placed, signal);
   const { name, namespace = '' } = shoot.metadata;
   const id = technicalID(namespace, name);
-  const recorded = provider.recorded?.includes(profile) ? provider.recorded : undefined;
+  const withoutControlPlane = provider.withoutControlPlane?.includes(profile)
+    ? provider.withoutControlPlane
+    : undefined;
   const controlPlanePool = controlPlanePoolOf(shoot);
-  const strategy = strategyOf({ controlPlanePool, provider, recorded, seed, shoot, values: { namespace: id } });
+  const strategy = strategyOf({
+    controlPlanePool,
+    provider,
+    withoutControlPlane,
+    seed,
+    shoot,
+    values: { namespace: id },
+  });
   const barred = provider.inCloud && !deleting && strategy.servesInSeed ? unreachable(placed) : undefined;
   if (barred) throw barred;
   const sleeps = !deleting && strategy.maySleep && isToSleep(shoot);
@@ -62,14 +71,14 @@ export async function openOperation(
     seed,
     provider,
     strategy,
-    recorded,
+    withoutControlPlane,
     sleeps,
     pools: poolsOfShoot(shoot).map((pool) => (sleeps ? { ...pool, count: 0 } : pool)),
     controlPlanePool,
     mend: wantsMending(provider, shoot, state),
     left: new Map(),
     vni,
-    networkPolicies: recorded ? [] : networkPolicies(values, surroundings(placed, provider, vni)),
+    networkPolicies: withoutControlPlane ? [] : networkPolicies(values, surroundings(placed, provider, vni)),
     names: strategy.names(shoot, placed, provider.name),
     signal,
     values,

@@ -1,11 +1,11 @@
 import type { Change } from '../../../providers/cloud.ts';
 import type {
+  ClustersWithoutControlPlane,
   ControlPlanePart,
   Machine,
   Pool,
   Provider,
   ProviderContext,
-  RecordedClusters,
 } from '../../../providers/contract.ts';
 import type { WantedName } from '../../accounts/dns-account.ts';
 import type { Seed } from '../../api/seed.ts';
@@ -36,7 +36,7 @@ export interface Operation {
   /** Chosen once, before anything is made: see strategyOf. */
   readonly strategy: ShootStrategy;
   /** Present: the profile says that no control planes are run. */
-  readonly recorded: RecordedClusters | undefined;
+  readonly withoutControlPlane: ClustersWithoutControlPlane | undefined;
   /** Whether the shoot is to have neither nodes nor a control plane for a while: see isToSleep. */
   readonly sleeps: boolean;
   /** None has any machines while it sleeps. */

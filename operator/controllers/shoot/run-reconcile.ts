@@ -82,7 +82,7 @@ function nextLookMs(op: Operation, told: ShootStatus | undefined): number {
   const driftAt = state.drift?.running ? undefined : state.drift?.lookAt;
   // Nothing that sleeps shows its certificate to anybody: it is renewed on waking.
   const renewalAt = op.sleeps ? undefined : state.nextRenewal;
-  const sleeps = [renewalAt, state.recordChangesAt, recordsAt, driftAt].flatMap((at) =>
+  const sleeps = [renewalAt, state.machinesChangeAt, recordsAt, driftAt].flatMap((at) =>
     at ? [+at - +deps.now()] : [],
   );
   // Their kubelets outlived their machines: nothing else will happen that would tell us to look.

@@ -61,8 +61,8 @@ export interface ShootState {
   nextRenewal: Date | undefined;
   /** The keys (version of their Secret, and what they depend on) that need nothing until nextRenewal. */
   soundKeys: string | undefined;
-  /** When what is on record changes by itself. */
-  recordChangesAt: Date | undefined;
+  /** When what is stored changes by itself. */
+  machinesChangeAt: Date | undefined;
   /** Size at which etcd's members were last seen to be as wanted. */
   etcdSettled: number | undefined;
   /** The pods that hosted etcd's members were in then: one that is replaced may have come to another volume. */
@@ -101,7 +101,7 @@ export const newShootState = (): ShootState => ({
   metricsServer: {},
   nextRenewal: undefined,
   soundKeys: undefined,
-  recordChangesAt: undefined,
+  machinesChangeAt: undefined,
   etcdSettled: undefined,
   etcdPods: undefined,
   settledGeneration: undefined,

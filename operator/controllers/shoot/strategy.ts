@@ -10,14 +10,14 @@ import { hibernationTasks } from './hosted/hibernation-tasks.ts';
 import { hostedStatus } from './hosted/hosted-status.ts';
 import { reconcileTasks } from './hosted/hosted-tasks.ts';
 import type { Operation, ShootStrategy } from './operation.ts';
-import { recordedStatus } from './recorded/recorded-status.ts';
-import { recordedDeletionTasks, recordedTasks } from './recorded/recorded-tasks.ts';
 import { inCloud } from './self-hosted/in-cloud.ts';
 import { inSeed } from './self-hosted/in-seed.ts';
 import type { ControlPlaneInfrastructure } from './self-hosted/infrastructure.ts';
 import { selfHostedProblem } from './self-hosted/self-hosted.ts';
 import { selfHostedStatus } from './self-hosted/self-hosted-status.ts';
 import { selfHostedTasks } from './self-hosted/self-hosted-tasks.ts';
+import { statusWithoutControlPlane } from './without-control-plane/status.ts';
+import { deletionTasksWithoutControlPlane, tasksWithoutControlPlane } from './without-control-plane/tasks.ts';
 
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
@@ -37,13 +37,13 @@ const hosted: ShootStrategy = {
   machines: (op) => op.provider.listMachines(op.context()),
 };
 
-/** Nothing: the cluster is on record only. */
-const recorded: ShootStrategy = {
+/** Nothing: the cluster exists as objects only, without a control plane. */
+const withoutControlPlane: ShootStrategy = {
   ...hosted,
   maySleep: false,
-  reconcileTasks: recordedTasks,
-  deletionTasks: recordedDeletionTasks,
-  status: recordedStatus,
+  reconcileTasks: tasksWithoutControlPlane,
+  deletionTasks: deletionTasksWithoutControlPlane,
+  status: statusWithoutControlPlane,
 };
 
 /** A control plane on machines of the cluster itself, which are where its other machines are: in the seed, or in a cloud. */
@@ -80,14 +80,14 @@ const infrastructureOf = (
   controlPlaneGroup ? inCloud(pool, controlPlaneGroup) : inSeed(pool, controlPlaneMachines);
 
 /** What decides what stands behind a shoot. */
-type Deciding = Pick<Operation, 'controlPlanePool' | 'provider' | 'recorded' | 'seed' | 'shoot'> & {
+type Deciding = Pick<Operation, 'controlPlanePool' | 'provider' | 'withoutControlPlane' | 'seed' | 'shoot'> & {
   readonly values: Pick<ControlPlane, 'namespace'>;
 };
 
 /** A profile that says something else by now takes no control plane out of our sight: its pods would run for ever. */
 export const strategyOf = (shoot: Deciding): ShootStrategy => {
   if (shoot.controlPlanePool) return selfHosted(infrastructureOf(shoot.controlPlanePool, shoot.provider));
-  return shoot.recorded && !hasControlPlane(shoot) ? recorded : hosted;
+  return shoot.withoutControlPlane && !hasControlPlane(shoot) ? withoutControlPlane : hosted;
 };
 
 function hasControlPlane({ seed, shoot, values }: Deciding): boolean {

@@ -22,7 +22,7 @@ type Schedule = NonNullable<NonNullable<WorkerCluster['spec']['hibernation']>['s
 /**
  * Whether the cluster is to sleep now. An order of the operator holds until it is taken back, whatever schedules say; who changes `enabled` after
  * it has the last word: a person who is there knows more than a policy. Pure.
- * @param given what is on record; `unknown`: what held before goes on
+ * @param given what is stored; `unknown`: what held before goes on
  */
 export function sleepOf(cluster: WorkerCluster, now: Date, given: KnownSleepOrder = 'none'): Sleep {
   const known = cluster.status?.hibernation;

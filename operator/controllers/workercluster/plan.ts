@@ -15,7 +15,7 @@ import { HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
 import type { MeshRequest } from '../../mesh/allocate.ts';
 import { say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
-import { isOnRecord } from '../on-record.ts';
+import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import { accountStatus, quotaProblems } from './account.ts';
 import { capacityOf } from './capacity.ts';
@@ -171,8 +171,11 @@ function statusOf(
   const { mode, region, pools } = resolved;
   const before = cluster.status;
   const simulated = provider?.simulated === true;
-  const onRecord = isOnRecord(view.profile, provider);
-  const fields = unactedClusterFields(cluster.spec, mode, { inCloud: provider?.inCloud, onRecord });
+  const objectsOnly = lacksControlPlane(view.profile, provider);
+  const fields = unactedClusterFields(cluster.spec, mode, {
+    inCloud: provider?.inCloud,
+    lacksControlPlane: objectsOnly,
+  });
   // As long as it is told, the next look knows of it.
   const isKept = view.maySleep && keepsEnabled(cluster);
   const unacted = [...fields, ...(isKept ? ['hibernation.enabled'] : [])];
@@ -204,7 +207,7 @@ function statusOf(
       ...observed.conditions,
       simulated ? simulatedNote(provider, view.profile) : undefined,
       mode === 'Managed' && !refused ? controlPlaneNote(cluster) : undefined,
-      exists && !onRecord ? policiesCondition(mode) : undefined,
+      exists && !objectsOnly ? policiesCondition(mode) : undefined,
     ],
     now,
   );
@@ -241,7 +244,7 @@ function phaseOf(
 }
 
 function simulatedNote(provider: Provider, profile: CloudProfile | undefined) {
-  const what = isOnRecord(profile, provider)
+  const what = lacksControlPlane(profile, provider)
     ? 'there is NO control plane and there are no nodes'
     : 'the control plane is real, the nodes are not';
   return say(

@@ -6,8 +6,8 @@ import { controlPlaneWorker, hasServed, type Shoot } from '../../api/shoot.ts';
 import { madeModeOf, profileNameOf } from '../../api/workercluster.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
 import { judgeHolds } from '../../clusters/deletion-gate.ts';
+import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { wasBegun } from '../managed/wish.ts';
-import { isOnRecord } from '../on-record.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { divided, lastAsked } from './capacity.ts';
 import { sleepOf } from './hibernation.ts';
@@ -21,7 +21,7 @@ export function sized(view: WorkerClusterView, now: Date): SizedView {
   const { cluster, profile, decided, managed, shoot, provider } = view;
   const { asleep, status, order } = sleepOf(cluster, now, view.sleepOrder);
   const mode = modeOf(view);
-  const maySleep = mode === 'Managed' || (mode === 'Hosted' && !isOnRecord(profile, provider));
+  const maySleep = mode === 'Managed' || (mode === 'Hosted' && !lacksControlPlane(profile, provider));
   // What was never there cannot sleep: its add-ons need nodes to come up on.
   const isMade = mode === 'Managed' ? managed?.outputs !== undefined : shoot !== undefined && hasServed(shoot);
   const toSleep = asleep && maySleep && isMade;

@@ -280,11 +280,11 @@ describe('with a size that was decided', () => {
   it('it is told; an operator that starts anew takes nothing away and writes nothing', async () => {
     await make('decided', { pools: [{ ...RANGE[0], autoscale: 'Coppice' }] });
     await filled('decided', 2);
-    const record = sizes();
-    await record.secrets.whenSynced();
+    const receipt = sizes();
+    await receipt.secrets.whenSynced();
     const { uid = '' } = of('decided')!.metadata;
     const pool = { ...RANGE[0]!, sizedBy: 'minimum' as const };
-    await record.sizes.decide({
+    await receipt.sizes.decide({
       key: 'default/decided',
       uid,
       pool,
@@ -313,10 +313,10 @@ describe('with a size that was decided', () => {
 
     await garden.client.delete(WORKERCLUSTERS, 'decided', 'default');
     await until('decided to be gone', () => of('decided') === undefined);
-    await record.secrets.waitFor(() => !record.sizes.has('default/decided'), {
+    await receipt.secrets.waitFor(() => !receipt.sizes.has('default/decided'), {
       timeoutMs: 20_000,
-      what: 'its record to be gone',
+      what: 'its receipt to be gone',
     });
-    await record.secrets.stop();
+    await receipt.secrets.stop();
   });
 });

@@ -444,7 +444,7 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
     await provider.controlPlaneGroup!.endpoint(ctx(), own(1));
     await provider.controlPlaneGroup!.reconcile(ctx(), own(1), begin);
     await provider.reconcilePools!(ctx(), [pool({ name: 'workers', count: 1, zones: zones.slice(0, 1) })]);
-    // The seed is not asked either: the world has no records.
+    // The seed is not asked either: the world has no receipts.
     await rm(join(kept.dir, `state-${name}`), { recursive: true });
     await mkdir(join(kept.dir, `state-${name}`));
 

@@ -8,8 +8,8 @@ import { installManifests } from '../../../operator/api/install.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { CAPI_CLUSTERS } from '../../../operator/controllers/attached/cluster-api.ts';
-import { ATTACHED_RECORDS } from '../../../operator/controllers/attached/record.ts';
-import { MEMBERSHIP_RECORDS } from '../../../operator/controllers/membership/record.ts';
+import { ATTACHED_RECEIPTS } from '../../../operator/controllers/attached/receipt.ts';
+import { MEMBERSHIP_RECEIPTS } from '../../../operator/controllers/membership/receipt.ts';
 import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
@@ -112,7 +112,7 @@ const refused = async (name: string, reason: string, namespace = 'shop') => {
 };
 const isReady = (name: string, namespace = 'shop') =>
   findCondition(clusters.get(`${namespace}/${name}`)?.status?.conditions, 'Ready')?.status === 'True';
-const records = async (labelSelector: string) =>
+const receipts = async (labelSelector: string) =>
   (await garden.client.list(SECRETS, { namespace: 'kube-system', labelSelector })).items.length;
 /** What hubs have put into a cluster. */
 const putInto = async ({ client }: TestApiserver) => {
@@ -250,7 +250,7 @@ describe('a kubeconfig that a tenant wrote', () => {
     expect(await refused('none', 'KubeconfigMissing')).toBe('Secret shop/none does not exist');
     await expect(readFile(marker)).rejects.toThrow('ENOENT');
     expect(await putInto(theirs)).toEqual([]);
-    expect(await records(ATTACHED_RECORDS)).toBe(0);
+    expect(await receipts(ATTACHED_RECEIPTS)).toBe(0);
     for (const { metadata } of clusters.list()) await detach(metadata.name);
   });
 
@@ -381,8 +381,8 @@ describe('a cluster that others made', () => {
     expect(memberships.size).toBe(0);
     expect(await putInto(theirs)).toEqual([]);
     expect(await theirs.client.get(CONFIGMAPS, 'mine', 'default')).toBeDefined();
-    expect(await records(ATTACHED_RECORDS)).toBe(0);
-    expect(await records(MEMBERSHIP_RECORDS)).toBe(0);
+    expect(await receipts(ATTACHED_RECEIPTS)).toBe(0);
+    expect(await receipts(MEMBERSHIP_RECEIPTS)).toBe(0);
     // The Secret is theirs.
     expect(await garden.client.getOrUndefined(SECRETS, 'demo', 'shop')).toBeDefined();
   });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readJson } from '../../../operator/garden/files.ts';
 import { Garden } from '../../../operator/garden/garden.ts';
 import { isAlive, ownIdentity } from '../../../operator/garden/process-identity.ts';
-import type { ProcessRecord } from '../../../operator/garden/processes.ts';
+import type { PidFileContent } from '../../../operator/garden/processes.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { readStatus, StatusFile } from '../../../operator/garden/status.ts';
 import { Supervisor } from '../../../operator/garden/supervisor.ts';
@@ -64,7 +64,7 @@ describe.skipIf(why)(`a disk that is full${why ? ` (a small one cannot be mounte
     // A process that was begun writes its own record before it becomes the program: until then the file tells of the one before.
     const record = await vi.waitUntil(
       async () => {
-        const kept = await readJson<ProcessRecord>(directory.pidFile('a'));
+        const kept = await readJson<PidFileContent>(directory.pidFile('a'));
         return one().state === 'running' && kept?.pid === one().pid && kept;
       },
       { timeout: 60_000 },

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RequestRecord } from '../../../operator/kube/api-requests.ts';
+import type { RequestSeen } from '../../../operator/kube/api-requests.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { type ChangeEvent, Informer, WaitTimeoutError } from '../../../operator/kube/informer.ts';
 import type { Log } from '../../../operator/kube/log.ts';
@@ -81,7 +81,7 @@ describe('following', () => {
 
   it('needs one request for all of it', async () => {
     const namespace = await newNamespace();
-    const requests: RequestRecord[] = [];
+    const requests: RequestSeen[] = [];
     const client = api.connect({ onRequest: (request) => requests.push(request) });
     await api.client.create(configMap(namespace, 'a'));
     const { informer } = await follow(namespace, client);

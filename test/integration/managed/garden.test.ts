@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
 import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
 import { installManifests } from '../../../operator/api/install.ts';
-import { managedRecordName } from '../../../operator/api/names.ts';
+import { managedReceiptName } from '../../../operator/api/names.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
@@ -109,7 +109,7 @@ const get = <T extends KubeObject>(resource: Resource, name: string) =>
   garden.client.getOrUndefined<T>(resource, name, 'shop');
 const condition = async (resource: Resource, name: string, type: string) =>
   (await get<WorkerCluster>(resource, name))?.status?.conditions?.find((known) => known.type === type);
-const recordOf = (key: string) => garden.client.getOrUndefined(SECRETS, managedRecordName(key), 'kube-system');
+const recordOf = (key: string) => garden.client.getOrUndefined(SECRETS, managedReceiptName(key), 'kube-system');
 const isGone = async (resource: Resource, name: string) => (await get(resource, name)) === undefined;
 const node = (name: string): KubeObject => ({
   apiVersion: 'v1',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { type MeshRequest, rangesIn, rangesOverlap } from '../../../operator/mesh/allocate.ts';
-import { MESH_RECORDS, Meshes } from '../../../operator/mesh/meshes.ts';
+import { MESH_RECEIPTS, Meshes } from '../../../operator/mesh/meshes.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 const PATIENCE_MS = 120_000;
@@ -21,7 +21,7 @@ describe('two operators that give out ranges of one mesh', () => {
 
   async function operator(): Promise<Meshes> {
     const { client, namespace } = server;
-    const cache = new Informer<Secret>(client, SECRETS, { fieldSelector: MESH_RECORDS, namespace });
+    const cache = new Informer<Secret>(client, SECRETS, { fieldSelector: MESH_RECEIPTS, namespace });
     cache.start();
     caches.push(cache);
     await cache.whenSynced(AbortSignal.timeout(PATIENCE_MS));

@@ -2,7 +2,7 @@ import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/gr
 import type { Hub } from '../../../operator/api/hub.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
+import type { BurstReceipt } from '../../../operator/burst/clusters/receipt.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { PlacedWork } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
@@ -51,8 +51,8 @@ export class BurstFleet extends BurstScene {
   isStuck = false;
   /** Called when a cluster is to be emptied, with the replicas on it and the room for them elsewhere. */
   onEmptying = (_name: string, _replicas: number, _room: number) => {};
-  /** What was on record before the last look, and what the hub could have placed then, also on nodes that were on their way. */
-  before: { readonly record: BurstRecord | undefined; readonly room: number } = { record: undefined, room: 0 };
+  /** What was stored before the last look, and what the hub could have placed then, also on nodes that were on their way. */
+  before: { readonly receipt: BurstReceipt | undefined; readonly room: number } = { receipt: undefined, room: 0 };
   readonly #born = new Map<string, number>();
   readonly #joined = new Map<string, number>();
   readonly #leaving = new Map<string, number>();
@@ -125,7 +125,7 @@ export class BurstFleet extends BurstScene {
     const waiting = [...this.wanted].filter(([name]) => !this.placed.has(name));
     const each = { cpu: `${this.cpu}m`, memory: '1Gi' };
     this.demands = this.isSilent ? new Error('refused') : waiting.map(([name, count]) => demand(name, count, { each }));
-    this.before = { record: this.record(), room: this.free + this.#coming() };
+    this.before = { receipt: this.receipt(), room: this.free + this.#coming() };
     const known = new Set(this.bought().map(({ metadata }) => metadata.name));
     try {
       await this.look();
@@ -290,7 +290,7 @@ export class BurstFleet extends BurstScene {
   }
 
   #coming(): number {
-    const { purchases = [] } = this.record() ?? {};
+    const { purchases = [] } = this.receipt() ?? {};
     return purchases
       .filter(({ leaving, name }) => {
         const joined = this.#joined.get(name);

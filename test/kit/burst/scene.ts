@@ -2,12 +2,12 @@ import type { BurstPolicy, BurstPolicySpec } from '../../../operator/api/burstpo
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
+import type { BurstReceipt } from '../../../operator/burst/clusters/receipt.ts';
 import type { DecidedSize } from '../../../operator/capacity/desired-sizes.ts';
 import type { DepletedOffer } from '../../../operator/capacity/offers.ts';
 import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
-import { type BurstDependencies, burstRecords } from '../../../operator/controllers/burst/dependencies.ts';
+import { type BurstDependencies, burstReceipts } from '../../../operator/controllers/burst/dependencies.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { Demand, PlacedWork } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
@@ -201,7 +201,7 @@ export class BurstScene {
           return open && { client, nodes: { list: () => open.nodes }, pods: { list: () => open.pods } };
         },
       },
-      records: burstRecords(garden as never, 'kube-system'),
+      receipts: burstReceipts(garden as never, 'kube-system'),
       metrics: new Registry(),
       demandOf: async () => {
         if (this.demands instanceof Error) throw this.demands;
@@ -234,9 +234,9 @@ export class BurstScene {
     return this.objects.find<BurstPolicy>(BURSTPOLICIES, name, 'shop');
   }
 
-  record(): BurstRecord | undefined {
+  receipt(): BurstReceipt | undefined {
     const found = [...this.objects.objects.values()].find(({ type }) => type?.includes('burst-record'));
-    return found && receiptIn<BurstRecord>(found as Secret);
+    return found && receiptIn<BurstReceipt>(found as Secret);
   }
 
   /** A cluster joins its hub, with the nodes that it asks for and so many replicas on them. */

@@ -25,7 +25,7 @@ import {
   shortType,
 } from './model.ts';
 import { openScene } from './scene.ts';
-import { openStore, type RequestRecord } from './store.ts';
+import { openStore, type RequestSeen } from './store.ts';
 import { setTrust, type Trusted } from './trust.ts';
 import { awsWeb } from './web/aws.ts';
 import { launched, lose } from './web/aws-machines.ts';
@@ -43,7 +43,7 @@ export type { Failure, Faults } from './faults.ts';
 export type { LaunchedInstance } from './launched.ts';
 export type { Account, CloudName, CloudResource, Endpoint } from './model.ts';
 export { nodePoolsOf } from './node-pools.ts';
-export type { RequestRecord } from './store.ts';
+export type { RequestSeen } from './store.ts';
 
 const LAUNCHED: Partial<Record<CloudName, typeof launched>> = { aws: launched, gcp: launchedGoogle };
 const NODES = { aws: nodesOfGroup, gcp: nodesOfPool, 'azure-native': nodesOfAgentPool };
@@ -128,7 +128,7 @@ export interface FakeCloud {
   /** Whether the cloud would let the bearer of this token in at the managed cluster's API server, as an administrator. */
   isAdministrator(cluster: CloudResource, token: string): boolean;
   /** Everything that was asked of it, in order. */
-  requests(filter?: { operation?: RequestRecord['operation']; type?: string; name?: string }): RequestRecord[];
+  requests(filter?: { operation?: RequestSeen['operation']; type?: string; name?: string }): RequestSeen[];
   /**
    * The clouds' own APIs on loopback, as far as Coppice asks them, on the same resources: base URLs, in the forms in which our
    * providers take them. Started at the first call.

@@ -7,7 +7,7 @@ import type { Account, CloudName, CloudResource, Operation } from './model.ts';
 const LOCK_POLL_MS = 3;
 
 /** One request to the cloud, as its audit trail has it. */
-export interface RequestRecord {
+export interface RequestSeen {
   /** Unix milliseconds. */
   at: number;
   /** The plugin process. */
@@ -39,8 +39,8 @@ export interface Store {
   listJSON<T>(folder: string): T[];
   writeJSON(value: unknown, ...path: string[]): void;
   /** Notes that a request began; call the result with how it ended. */
-  logRequest(request: Omit<RequestRecord, 'at' | 'pid' | 'outcome'>): (outcome: string) => void;
-  requests(): RequestRecord[];
+  logRequest(request: Omit<RequestSeen, 'at' | 'pid' | 'outcome'>): (outcome: string) => void;
+  requests(): RequestSeen[];
 }
 
 const RESOURCES = 'resources';
@@ -112,10 +112,10 @@ export function openStore(dir: string): Store {
       return (outcome) => append({ id, outcome: outcome.trim().split('\n')[0] });
     },
     requests() {
-      const byId = new Map<string, RequestRecord>();
+      const byId = new Map<string, RequestSeen>();
       for (const line of (readText(join(dir, REQUESTS)) ?? '').split('\n')) {
         if (line === '') continue;
-        const { id, ...fields } = JSON.parse(line) as { id: string } & RequestRecord;
+        const { id, ...fields } = JSON.parse(line) as { id: string } & RequestSeen;
         byId.set(id, { ...byId.get(id), ...fields });
       }
       return [...byId.values()];

@@ -3,7 +3,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import { HubAudit } from '../../../operator/controllers/membership/audit.ts';
 import { cleanUp } from '../../../operator/controllers/membership/clean.ts';
-import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import { MEMBERSHIP_RECEIPTS, type MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import type { HubType, Member } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import {
@@ -37,7 +37,7 @@ export interface HubUnderTest {
   readonly inMember?: readonly Resource[];
   /** Part of the path of what shows the labels of shop/demo in the hub, for example `/secrets/shop--demo`. */
   readonly shows: string;
-  /** Most writes, on both sides and of the record, that a cluster costs which comes and goes: up to three tell what it waits for. Absent: nobody counts. */
+  /** Most writes, on both sides and of the receipt, that a cluster costs which comes and goes: up to three tell what it waits for. Absent: nobody counts. */
   readonly costs?: { readonly join: number; readonly leave: number };
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
@@ -89,8 +89,8 @@ export function keepsMembers(hub: HubUnderTest): void {
       scene.open();
       await scene.until('the cluster to join', () => scene.state() === 'Joined');
     };
-    const records = async () =>
-      (await scene.garden.client.list(SECRETS, { namespace: 'kube-system', labelSelector: MEMBERSHIP_RECORDS })).items;
+    const receipts = async () =>
+      (await scene.garden.client.list(SECRETS, { namespace: 'kube-system', labelSelector: MEMBERSHIP_RECEIPTS })).items;
     const leave = async () => {
       await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
       await scene.until('the membership to be gone', () => scene.memberships.size === 0);
@@ -118,7 +118,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(idle).toEqual([]);
 
       await leave();
-      expect(await records()).toEqual([]);
+      expect(await receipts()).toEqual([]);
       expect(scene.isHeld).toBe(false);
       // What is inside of the cluster goes with it.
       expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
@@ -140,7 +140,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
       await scene.until('the membership to be gone', () => scene.memberships.size === 0);
       expect(await scene.made(kinds)).toEqual([]);
-      expect(await records()).toEqual([]);
+      expect(await receipts()).toEqual([]);
     });
 
     it('puts back what somebody deleted: in the hub at once, in the cluster when it is looked through', async () => {
@@ -164,7 +164,7 @@ export function keepsMembers(hub: HubUnderTest): void {
         await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
         await expect.poll(() => scene.made(kinds), { timeout: PATIENCE_MS }).toEqual(before);
         // A token of the account that was deleted would open nothing any more.
-        await expect.poll(() => dead(scene, records), { timeout: PATIENCE_MS }).toEqual([]);
+        await expect.poll(() => dead(scene, receipts), { timeout: PATIENCE_MS }).toEqual([]);
       } finally {
         scene.now = now;
       }
@@ -187,7 +187,7 @@ export function keepsMembers(hub: HubUnderTest): void {
             ),
           died(scene),
         ]);
-        const written = await records();
+        const written = await receipts();
         const made = await scene.made(kinds);
         if (made.length > 0) {
           const places = JSON.parse(Buffer.from(written[0]!.data.record, 'base64').toString()).places as Place[];
@@ -215,7 +215,7 @@ export function keepsMembers(hub: HubUnderTest): void {
         await scene.stopOperator();
         expect(after).toBeLessThan(40);
       }
-      expect(await records()).toEqual([]);
+      expect(await receipts()).toEqual([]);
       expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
     });
 
@@ -281,7 +281,7 @@ export function keepsMembers(hub: HubUnderTest): void {
         expect(status?.memberName).toBe(name);
         await leave();
         expect(await scene.made(kinds)).toEqual([]);
-        expect(await records()).toEqual([]);
+        expect(await receipts()).toEqual([]);
         const after = await live(first!);
         const kept = ({ metadata, spec }: KubeObject) => [metadata.uid, metadata.labels, metadata.generation, spec];
         expect(kept(after!)).toEqual(kept(before!));
@@ -325,7 +325,7 @@ export function keepsMembers(hub: HubUnderTest): void {
         );
         expect(waiting()).toContain('Hub test at https://');
         expect(await scene.made(kinds)).toEqual([]);
-        expect(await records()).toEqual([]);
+        expect(await receipts()).toEqual([]);
         await scene.makeHub();
         await scene.until('the cluster to join', () => scene.state() === 'Joined');
       } finally {
@@ -362,14 +362,14 @@ export function keepsMembers(hub: HubUnderTest): void {
       await joined();
       await scene.quiet();
       const made = await scene.made({ ...kinds, member: [] });
-      const written = await records();
+      const written = await receipts();
       await scene.stopOperator();
       const { client } = scene.garden;
       const audit = new HubAudit(client, 'kube-system');
       const found = async () => (await audit.look(AbortSignal.timeout(PATIENCE_MS))).leftOvers;
       try {
         expect(await found()).toEqual([]);
-        // Somebody takes the finalizer off, and the record is lost.
+        // Somebody takes the finalizer off, and the receipt is lost.
         const { name, namespace } = scene.membership()!.metadata;
         await client.delete(MEMBERSHIPS, name, namespace);
         await client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { finalizers: null } });
@@ -462,7 +462,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       await scene.garden.client.delete(HUBS, 'test');
       await scene.until('the hub to be gone', () => scene.hubs.size === 0);
       expect(await scene.made(kinds)).toEqual(made);
-      expect(await records()).toEqual([]);
+      expect(await receipts()).toEqual([]);
     });
   });
 }
@@ -486,13 +486,13 @@ async function unsaid({ garden, member }: HubScene, kinds: { hub: readonly Resou
     .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 }
 
-/** Names of the credentials on the records that the cluster does not take. */
-async function dead({ member }: HubScene, records: () => Promise<KubeObject[]>): Promise<string[]> {
+/** Names of the credentials in the receipts that the cluster does not take. */
+async function dead({ member }: HubScene, receipts: () => Promise<KubeObject[]>): Promise<string[]> {
   const names: string[] = [];
-  for (const { data } of await records()) {
+  for (const { data } of await receipts()) {
     const { credentials } = JSON.parse(
       Buffer.from((data as Record<string, string>).record ?? '', 'base64').toString(),
-    ) as Pick<MembershipRecord, 'credentials'>;
+    ) as Pick<MembershipReceipt, 'credentials'>;
     for (const { identity, side, token } of credentials) {
       if (side === 'hub') continue;
       const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };

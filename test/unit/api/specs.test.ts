@@ -118,12 +118,15 @@ describe('what is not acted on', () => {
     }).spec;
     expect(unactedClusterFields(spec)).toEqual(['pools[0].spot']);
     expect(unactedClusterFields(spec, 'SelfManaged').sort()).toEqual(['hibernation', 'pools[0].spot']);
-    expect(unactedClusterFields(spec, 'Hosted', { onRecord: true }).sort()).toEqual(['hibernation', 'pools[0].spot']);
+    expect(unactedClusterFields(spec, 'Hosted', { lacksControlPlane: true }).sort()).toEqual([
+      'hibernation',
+      'pools[0].spot',
+    ]);
     expect(unactedClusterFields(spec, 'Managed')).toEqual([]);
     expect(unactedClusterFields(cluster({ controlPlaneNodes: 3, dataPlaneNodes: 20 }).spec)).toEqual([]);
-    expect(unactedClusterFields(cluster({ dns: { domain: 'x.example' } }).spec, 'Hosted', { onRecord: true })).toEqual([
-      'dns.domain',
-    ]);
+    expect(
+      unactedClusterFields(cluster({ dns: { domain: 'x.example' } }).spec, 'Hosted', { lacksControlPlane: true }),
+    ).toEqual(['dns.domain']);
   });
   test('in a Shoot', () => {
     const spec = shootSpec.parse({

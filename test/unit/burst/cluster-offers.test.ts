@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { WorkerCluster, WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
 import { nodesOf, offerOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
 import {
-  type BurstRecord,
+  type BurstReceipt,
   changed,
   costs,
   decided,
-  emptyRecord,
+  emptyReceipt,
   givenBack,
   gone,
   measuredStartupMs,
@@ -15,7 +15,7 @@ import {
   spentUntil,
   startedUp,
   useful,
-} from '../../../operator/burst/clusters/record.ts';
+} from '../../../operator/burst/clusters/receipt.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { holds } from '../../kit/property.ts';
 import { profile } from '../cost/objects.ts';
@@ -109,20 +109,20 @@ describe('the nodes of a cluster', () => {
   });
 });
 
-describe('the record of a policy', () => {
+describe('the receipt of a policy', () => {
   const START = Date.parse('2026-11-30T22:00:00Z');
   const HOUR = 3_600_000;
-  const buy = (record: BurstRecord, hourly: bigint, now: number) =>
+  const buy = (receipt: BurstReceipt, hourly: bigint, now: number) =>
     ordered(
-      record,
+      receipt,
       { candidate: 'aws', nodes: {}, price: { hourly, most: hourly }, sources: [], why: 'w', alternatives: [] },
       now,
     );
-  const empty = emptyRecord({ namespace: 'shop', name: 'peak', uid: 'uid' });
+  const empty = emptyReceipt({ namespace: 'shop', name: 'peak', uid: 'uid' });
 
   it('keeps what was spent by month, when clusters are gone', () => {
     const one = buy(empty, 1_000_000n, START);
-    const [{ name }] = one.purchases as [BurstRecord['purchases'][number]];
+    const [{ name }] = one.purchases as [BurstReceipt['purchases'][number]];
     const dearer = costs(one, name, '2', START + HOUR);
     const left = gone(dearer, name, START + 4 * HOUR);
     expect(left).toMatchObject({ purchases: [], spent: { '2026-11': '3', '2026-12': '4' } });
@@ -138,34 +138,34 @@ describe('the record of a policy', () => {
       billing: { machines: hour, controlPlane: second, fee: 100_000n },
     };
     const one = ordered(empty, { candidate: 'aws', nodes: {}, price, sources: [], why: 'w', alternatives: [] }, START);
-    const [{ name }] = one.purchases as [BurstRecord['purchases'][number]];
+    const [{ name }] = one.purchases as [BurstReceipt['purchases'][number]];
     const seen = changed(one, name, { uid: 'made' });
     expect(gone(seen, name, START + HOUR / 2).spent).toEqual({ '2026-11': '2.05' });
     expect(gone(seen, name, START + HOUR).spent).toEqual({ '2026-11': '2.1' });
     const machinesFirst = costs(seen, name, '0.1', START + HOUR / 2);
     expect(gone(machinesFirst, name, START + HOUR).spent).toEqual({ '2026-11': '2.1' });
     expect(gone(one, name, START + HOUR / 2).spent).toEqual({ '2026-11': '1.05' });
-    // As a record is kept.
+    // As a receipt is kept.
     expect(gone(JSON.parse(JSON.stringify(seen)), name, START + HOUR / 2).spent).toEqual({ '2026-11': '2.05' });
   });
 
   it('knows how long clusters of a candidate took, by the last ones, and of so many candidates', () => {
-    let record = empty;
-    expect(measuredStartupMs(record, 'aws')).toBeUndefined();
-    for (const seconds of [600, 900, 700]) record = startedUp(record, 'aws', seconds * 1000);
-    expect(measuredStartupMs(record, 'aws')).toBe(700_000);
-    for (let time = 0; time < 9; time++) record = startedUp(record, 'aws', 60_000);
-    expect(record.startups!.aws).toHaveLength(9);
-    expect(measuredStartupMs(record, 'aws')).toBe(60_000);
-    for (let time = 0; time < 50; time++) record = startedUp(record, `c${time}`, 1000);
-    expect(Object.keys(record.startups!)).toHaveLength(16);
-    expect(measuredStartupMs(record, 'c49')).toBe(1000);
+    let receipt = empty;
+    expect(measuredStartupMs(receipt, 'aws')).toBeUndefined();
+    for (const seconds of [600, 900, 700]) receipt = startedUp(receipt, 'aws', seconds * 1000);
+    expect(measuredStartupMs(receipt, 'aws')).toBe(700_000);
+    for (let time = 0; time < 9; time++) receipt = startedUp(receipt, 'aws', 60_000);
+    expect(receipt.startups!.aws).toHaveLength(9);
+    expect(measuredStartupMs(receipt, 'aws')).toBe(60_000);
+    for (let time = 0; time < 50; time++) receipt = startedUp(receipt, `c${time}`, 1000);
+    expect(Object.keys(receipt.startups!)).toHaveLength(16);
+    expect(measuredStartupMs(receipt, 'c49')).toBe(1000);
   });
 
   it('never uses a name twice, and is the same where there is no news', () => {
     const two = buy(buy(empty, 1n, START), 1n, START);
     expect(new Set(two.purchases.map(({ name }) => name)).size).toBe(2);
-    const [{ name }] = two.purchases as [BurstRecord['purchases'][number]];
+    const [{ name }] = two.purchases as [BurstReceipt['purchases'][number]];
     const third = buy(gone(two, name, START), 1n, START);
     expect(third.purchases.map((one) => one.number)).toEqual([2, 3]);
     expect(changed(two, name, { candidate: 'aws' })).toBe(two);
@@ -173,24 +173,24 @@ describe('the record of a policy', () => {
   });
 
   it('has a candidate rest twice as long each time, at most a day, until it is of use', () => {
-    let record = empty;
+    let receipt = empty;
     const lengths: number[] = [];
     for (let time = 0, now = START; time < 11; time++) {
-      record = rested(record, 'aws', { why: 'sold out', at: new Date(now).toISOString() }, now);
-      const until = Date.parse(record.rests.aws!.until);
+      receipt = rested(receipt, 'aws', { why: 'sold out', at: new Date(now).toISOString() }, now);
+      const until = Date.parse(receipt.rests.aws!.until);
       lengths.push((until - now) / 60_000);
       now = until + 1000;
     }
     expect(lengths).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
-    expect(useful(record, 'aws').rests).toEqual({});
+    expect(useful(receipt, 'aws').rests).toEqual({});
   });
 
   it('has a candidate rest once for clusters that were bought together and all failed, whenever each did', () => {
     const three = buy(buy(buy(empty, 1n, START), 1n, START), 1n, START);
-    const fail = (record: BurstRecord, index: number, now: number) =>
-      givenBack(record, { name: three.purchases[index]!.name, why: 'sold out', isFailure: true }, now);
+    const fail = (receipt: BurstReceipt, index: number, now: number) =>
+      givenBack(receipt, { name: three.purchases[index]!.name, why: 'sold out', isFailure: true }, now);
     const at = (minutes: number) => START + minutes * 60_000;
-    const restOf = ({ rests: { aws } }: BurstRecord) => [aws!.failures, (Date.parse(aws!.until) - START) / 60_000];
+    const restOf = ({ rests: { aws } }: BurstReceipt) => [aws!.failures, (Date.parse(aws!.until) - START) / 60_000];
     const both = fail(fail(three, 0, at(2)), 1, at(2));
     expect(restOf(both)).toEqual([1, 7]);
     // It fails still when the last of them does; that is no second time either.
@@ -201,30 +201,30 @@ describe('the record of a policy', () => {
   });
 
   it('keeps the last refusal for each source only, so that purchases stay to be read', () => {
-    let record = buy(empty, 1n, START);
+    let receipt = buy(empty, 1n, START);
     for (let count = 0; count < 50; count++)
-      record = decided(record, { at: 'now', action: 'Refuse', source: 'web', why: `for ${count} replicas` });
-    expect(record.decisions.map(({ why }) => why)).toEqual(['for 49 replicas', 'w']);
-    expect(decided(record, { at: 'later', action: 'Refuse', source: 'web', why: 'for 49 replicas' })).toBe(record);
+      receipt = decided(receipt, { at: 'now', action: 'Refuse', source: 'web', why: `for ${count} replicas` });
+    expect(receipt.decisions.map(({ why }) => why)).toEqual(['for 49 replicas', 'w']);
+    expect(decided(receipt, { at: 'later', action: 'Refuse', source: 'web', why: 'for 49 replicas' })).toBe(receipt);
   });
 
   holds(
     'loses no money, whatever happens when',
     (choose) => {
-      let record = empty;
+      let receipt = empty;
       let now = START;
       let expected = 0;
       for (let step = 0; step < 20; step++) {
         const passed = choose.integer(1, 100 * 3600) * 1000;
-        expected += record.purchases.reduce((sum, { rate }) => sum + Number(parseMoney(rate)) * passed, 0) / HOUR;
+        expected += receipt.purchases.reduce((sum, { rate }) => sum + Number(parseMoney(rate)) * passed, 0) / HOUR;
         now += passed;
-        const some = record.purchases.length > 0 ? choose.pick(record.purchases) : undefined;
-        if (!some || choose.chance(0.4)) record = buy(record, BigInt(choose.integer(0, 5_000_000)), now);
-        else if (choose.chance(0.5)) record = costs(record, some.name, `${choose.integer(0, 9)}.5`, now);
-        else record = gone(record, some.name, now);
+        const some = receipt.purchases.length > 0 ? choose.pick(receipt.purchases) : undefined;
+        if (!some || choose.chance(0.4)) receipt = buy(receipt, BigInt(choose.integer(0, 5_000_000)), now);
+        else if (choose.chance(0.5)) receipt = costs(receipt, some.name, `${choose.integer(0, 9)}.5`, now);
+        else receipt = gone(receipt, some.name, now);
       }
-      for (const { name } of record.purchases) record = gone(record, name, now);
-      const spent = Object.values(record.spent).reduce((sum, amount) => sum + Number(parseMoney(amount)), 0);
+      for (const { name } of receipt.purchases) receipt = gone(receipt, name, now);
+      const spent = Object.values(receipt.spent).reduce((sum, amount) => sum + Number(parseMoney(amount)), 0);
       // A part is rounded down for each piece of time.
       expect(Math.abs(spent - expected)).toBeLessThan(500);
     },

@@ -75,7 +75,7 @@ it.each(Object.entries(DAYS))(
         waiting = fleet.waiting;
       }
     }
-    const { purchases, spent } = fleet.record()!;
+    const { purchases, spent } = fleet.receipt()!;
     expect(purchases).toEqual([]);
     told.push(`spent: ${JSON.stringify(spent)}`);
     await expect(`${told.join('\n')}\n`).toMatchFileSnapshot(`golden/${name.replaceAll(/[^a-z]+/g, '-')}.txt`);

@@ -40,7 +40,7 @@ describe('who decides: the first who says anything', () => {
     ],
     ['person', 'also where that is unknown', { dataPlaneNodes: 4, pools: RANGE }, 'unknown', 7, 4, 'person'],
     ['person', 'of a cluster without pools', { dataPlaneNodes: 4 }, 'unknown', 7, 4, 'person'],
-    ['decider', 'what is on record', { pools: COPPICE }, decided(5), 2, 5, 'decider'],
+    ['decider', 'what is stored', { pools: COPPICE }, decided(5), 2, 5, 'decider'],
     ['decider', 'no less than the minimum', { pools: COPPICE }, decided(0), 2, 1, 'decider'],
     ['decider', 'no more than the maximum', { pools: COPPICE }, decided(50), 2, 8, 'decider'],
     ['decider', 'unknown: what it has', { pools: COPPICE }, 'unknown', 5, 5, 'kept'],
@@ -78,7 +78,7 @@ describe('who decides: the first who says anything', () => {
       'minimum',
     ],
     ['minimum', 'nobody said anything', { pools: RANGE }, 'none', 5, 1, 'minimum'],
-    ['minimum', 'a pool that is not on record', { pools: COPPICE }, new Map(), 5, 1, 'minimum'],
+    ['minimum', 'a pool that is not stored', { pools: COPPICE }, new Map(), 5, 1, 'minimum'],
     ['minimum', 'unknown, of a pool that is new', { pools: COPPICE }, 'unknown', undefined, 1, 'minimum'],
     [
       'minimum',

@@ -104,14 +104,14 @@ describe('describe', () => {
     `);
   });
 
-  it('shows of a cluster on record what is on record, loudly', () => {
+  it('shows a cluster without a control plane loudly', () => {
     const none = condition('NoControlPlane', 'True', 'NotRun', 'NO CONTROL PLANE: nothing answers');
-    const onRecord = { ...READY, conditions: [condition('Ready', 'True', 'OnRecordOnly'), none] };
+    const objectsOnly = { ...READY, conditions: [condition('Ready', 'True', 'OnRecordOnly'), none] };
     const { status } = shoot('demo', 2);
     const workers = [{ name: 'worker', desired: 2, current: 2, ready: 2 }];
     const lines = draw({
-      cluster: cluster('demo', {}, onRecord),
-      shoot: { ...shoot('demo', 2), status: { ...status, conditions: onRecord.conditions, workers } } as Shoot,
+      cluster: cluster('demo', {}, objectsOnly),
+      shoot: { ...shoot('demo', 2), status: { ...status, conditions: objectsOnly.conditions, workers } } as Shoot,
       controlPlane: [],
       machines: [],
       gaps: [],

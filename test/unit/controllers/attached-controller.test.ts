@@ -8,7 +8,11 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { AttachedController } from '../../../operator/controllers/attached/controller.ts';
 import type { AttachedFacts } from '../../../operator/controllers/attached/facts.ts';
-import { ATTACHED_RECORDS, attachedRecordIn, attachedRecords } from '../../../operator/controllers/attached/record.ts';
+import {
+  ATTACHED_RECEIPTS,
+  attachedReceiptIn,
+  attachedReceipts,
+} from '../../../operator/controllers/attached/receipt.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';
@@ -23,7 +27,7 @@ let garden: SmallApiServer;
 let theirs: SmallApiServer;
 let others: SmallApiServer;
 let client: KubeClient;
-let records: Informer<Secret>;
+let receipts: Informer<Secret>;
 let controller: AttachedController;
 let clusters: Map<string, WorkerCluster>;
 let open: OpenClusters;
@@ -34,9 +38,9 @@ beforeEach(async () => {
   const start = (identity: string) => SmallApiServer.start(identity);
   [garden, theirs, others] = await Promise.all([start('garden'), start('theirs'), start('others')]);
   client = KubeClient.fromKubeconfig(garden.kubeconfig);
-  records = new Informer<Secret>(client, SECRETS, { labelSelector: ATTACHED_RECORDS, namespace: OPERATOR });
-  records.start();
-  await records.whenSynced(AbortSignal.timeout(60_000));
+  receipts = new Informer<Secret>(client, SECRETS, { labelSelector: ATTACHED_RECEIPTS, namespace: OPERATOR });
+  receipts.start();
+  await receipts.whenSynced(AbortSignal.timeout(60_000));
   clusters = new Map();
   enqueued = [];
   allowed = ['127.0.0.0/8'];
@@ -44,7 +48,7 @@ beforeEach(async () => {
   theirs.put('/api/v1/nodes/one', { metadata: { name: 'one' }, spec: {}, status: {} } as never);
 });
 afterEach(async () => {
-  await Promise.all([controller.stop(), records.stop()]);
+  await Promise.all([controller.stop(), receipts.stop()]);
   await client.close();
   await Promise.all([garden.stop(), theirs.stop(), others.stop()]);
 });
@@ -58,8 +62,8 @@ function begin(): void {
     log: silent,
     clusters: { get: (key) => clusters.get(key), list: () => [...clusters.values()] },
     openClusters: open,
-    records: attachedRecords(client, OPERATOR, records),
-    allRecords: () => records.list().flatMap((secret) => attachedRecordIn(secret) ?? []),
+    receipts: attachedReceipts(client, OPERATOR, receipts),
+    allReceipts: () => receipts.list().flatMap((secret) => attachedReceiptIn(secret) ?? []),
     platform: () => ({ servers: [], identities: new Map([['garden', 'the garden']]) }),
     allowed: addressList(allowed),
     random: () => 0.5,

@@ -249,7 +249,7 @@ describe('a node that cannot be emptied', () => {
   });
 });
 
-it('a pool that is taken from Coppice in the middle has no node left cordoned, and nothing on record', async () => {
+it('a pool that is taken from Coppice in the middle has no node left cordoned, and nothing stored', async () => {
   const one = new AutoscaledCluster(POOL);
   one.deploy(5, '1');
   await one.pass(2);

@@ -31,7 +31,7 @@ const pod = (name: string, nodeName: string): Pod =>
 const bought = (): WorkerCluster => scene.clusters().find(({ metadata }) => metadata.labels?.[LABELS.burstPolicy])!;
 const inside = () => scene.open.get(`shop/${bought().metadata.name}`)!;
 const isMarked = () => bought().metadata.labels?.[LABELS.burstEmptying] === 'true';
-const actions = () => scene.record()!.decisions.map(({ action }) => action);
+const actions = () => scene.receipt()!.decisions.map(({ action }) => action);
 const shown = () => scene.policy()!.status!.clusters![0]!;
 
 /** What the membership of the bought cluster says. */
@@ -107,7 +107,7 @@ describe('a bought cluster with little work', () => {
     await scene.look(10 * SECOND);
     expect(bought()).toBeUndefined();
     expect(actions()).toEqual(['Remove', 'Empty', 'Buy']);
-    expect(scene.record()!.decisions[0]!.why).toBe('its work was moved to other clusters');
+    expect(scene.receipt()!.decisions[0]!.why).toBe('its work was moved to other clusters');
   });
 
   it('writes nothing while its hub empties it', async () => {
@@ -143,7 +143,7 @@ describe('a bought cluster with little work', () => {
     scene.objects.put(policyNamed('peak', { ...UNDERUSED, dryRun: true }));
     await scene.looks(30 * MINUTE);
     expect(isMarked()).toBe(false);
-    expect(scene.record()!.decisions[0]).toMatchObject({ action: 'Empty', dryRun: true });
+    expect(scene.receipt()!.decisions[0]).toMatchObject({ action: 'Empty', dryRun: true });
     expect(actions()).toEqual(['Empty', 'Buy']);
   });
 
@@ -253,7 +253,7 @@ describe('a bought cluster that is being emptied', () => {
     await happens();
     await scene.look(10 * SECOND);
     expect(isMarked()).toBe(false);
-    expect(scene.record()!.decisions[0]).toMatchObject({ action: 'Keep', why: expect.stringContaining(why) });
+    expect(scene.receipt()!.decisions[0]).toMatchObject({ action: 'Keep', why: expect.stringContaining(why) });
     membershipSays();
     await scene.looks(29 * MINUTE);
     expect(isMarked()).toBe(false);
@@ -276,7 +276,7 @@ describe('a bought cluster that is being emptied', () => {
     scene.open.get('shop/private')!.nodes.length = 1;
     await scene.look(10 * SECOND);
     expect(isMarked()).toBe(false);
-    expect(scene.record()!.decisions[0]!.why).toContain('not enough room elsewhere');
+    expect(scene.receipt()!.decisions[0]!.why).toContain('not enough room elsewhere');
   });
 
   it('takes work again when work waits that has room nowhere else, and nothing is bought for it', async () => {

@@ -92,7 +92,7 @@ describe('a member that the policy names', () => {
     expect(scene.policy()!.status).toMatchObject({ hourly: '0' });
     expect(scene.policy()!.status!.nodes).toBeUndefined();
     // 0.2 an hour for an hour.
-    expect(Number(scene.record()!.spent['2026-11'])).toBeCloseTo(0.2, 1);
+    expect(Number(scene.receipt()!.spent['2026-11'])).toBeCloseTo(0.2, 1);
     const writes = scene.objects.writes.length;
     await scene.looks(10 * MINUTE);
     expect(scene.objects.writes).toHaveLength(writes);
@@ -164,8 +164,8 @@ describe('a member that the policy names', () => {
     shrink(1);
     await scene.looks(2 * MINUTE);
     expect(scene.clusters()).toHaveLength(2);
-    expect(scene.record()!.rests['shop/private/a']).toMatchObject({ failures: 1 });
-    expect(scene.record()!.growths).toEqual([]);
+    expect(scene.receipt()!.rests['shop/private/a']).toMatchObject({ failures: 1 });
+    expect(scene.receipt()!.growths).toEqual([]);
     expect(scene.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Buy', 'Fail', 'Grow']);
   });
 
@@ -175,7 +175,7 @@ describe('a member that the policy names', () => {
     shrink(1);
     await scene.look(10 * SECOND);
     expect(decided()).toBe(3);
-    expect(scene.record()!.growths).toHaveLength(1);
+    expect(scene.receipt()!.growths).toHaveLength(1);
   });
 
   it('is left alone in a dry run', async () => {
@@ -206,7 +206,7 @@ describe('a member that the policy names', () => {
           scene.memory = new BurstMemory();
         });
       expect(decided(), `killed at write ${lives}`).toBe(3);
-      expect(scene.record()!.growths, `killed at write ${lives}`).toHaveLength(1);
+      expect(scene.receipt()!.growths, `killed at write ${lives}`).toHaveLength(1);
       expect(scene.clusters()).toHaveLength(1);
     }
   });

@@ -93,7 +93,7 @@ describe('a policy that may wake clusters of others', () => {
     scene.demands = [];
     await scene.look(5 * SECOND);
     expect(scene.policy()!.status!.woken).toMatchObject([{ phase: 'Joined' }]);
-    expect(scene.record()!.wakings).toEqual({ 'wake/night': [15] });
+    expect(scene.receipt()!.wakings).toEqual({ 'wake/night': [15] });
     const writes = scene.objects.writes.length;
     await scene.looks(60 * MINUTE);
     expect(scene.objects.writes).toHaveLength(writes);
@@ -146,7 +146,7 @@ describe('a policy that may wake clusters of others', () => {
     scene.demands = [WORK];
     await scene.looks(2 * MINUTE);
     expect(scene.orders.get(KEY)).toBe(before);
-    expect(scene.record()?.wakes ?? []).toEqual([]);
+    expect(scene.receipt()?.wakes ?? []).toEqual([]);
   });
 
   it.each<[string, object, string]>([
@@ -162,7 +162,7 @@ describe('a policy that may wake clusters of others', () => {
     await scene.look(10 * SECOND);
     expect(scene.orders.get(KEY)).toBeUndefined();
     expect(decisions()[0]).toMatchObject({ action: 'Sleep', why: expect.stringContaining(word) });
-    expect(scene.record()!.wakes).toEqual([]);
+    expect(scene.receipt()!.wakes).toEqual([]);
   });
 
   it('gives up one that does not wake, lets it rest, and buys another', async () => {
@@ -173,7 +173,7 @@ describe('a policy that may wake clusters of others', () => {
     expect(scene.orders.get(KEY)).toBeUndefined();
     expect(decisions().find(({ action }) => action === 'Fail')).toMatchObject({ cluster: 'own', candidate: 'night' });
     expect(bought()).toHaveLength(1);
-    expect(scene.record()!.rests[KEY]).toMatchObject({ failures: 1 });
+    expect(scene.receipt()!.rests[KEY]).toMatchObject({ failures: 1 });
   });
 
   it('gives up one that gets none of the work that it was woken for', async () => {
@@ -224,7 +224,7 @@ describe('a policy that may wake clusters of others', () => {
       };
       await looks(3 * MINUTE);
       expect(scene.orders.get(KEY), `killed at write ${lives}`).toMatchObject({ asleep: false });
-      expect(scene.record()!.wakes, `killed at write ${lives}`).toHaveLength(1);
+      expect(scene.receipt()!.wakes, `killed at write ${lives}`).toHaveLength(1);
       expect(bought(), `killed at write ${lives}`).toEqual([]);
       const cluster = wake();
       scene.demands = [];
@@ -233,7 +233,7 @@ describe('a policy that may wake clusters of others', () => {
       scene.lives = lives;
       await looks(50 * MINUTE);
       expect(scene.orders.get(KEY), `killed at write ${lives} of its end`).toBeUndefined();
-      expect(scene.record()!.wakes, `killed at write ${lives} of its end`).toEqual([]);
+      expect(scene.receipt()!.wakes, `killed at write ${lives} of its end`).toEqual([]);
     }
   });
 });

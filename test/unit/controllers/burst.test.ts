@@ -152,7 +152,7 @@ describe('a peak', () => {
     expect(scene.policy()!.status).toMatchObject({ clusterCount: 0, hourly: '0' });
     expect(scene.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Remove', 'Buy']);
     // 0.3 an hour for some 50 minutes.
-    expect(Number(scene.record()!.spent['2026-11'])).toBeCloseTo((0.3 * 50.6) / 60, 1);
+    expect(Number(scene.receipt()!.spent['2026-11'])).toBeCloseTo((0.3 * 50.6) / 60, 1);
     expect(Number(scene.policy()!.status!.spend!.amount)).toBeGreaterThan(0.24);
   });
 
@@ -201,8 +201,8 @@ describe('a peak', () => {
       scene.empty(scene.clusters()[0]!);
       await tolerant(30 * MINUTE);
       expect(scene.clusters(), `killed at write ${lives}`).toEqual([]);
-      expect(scene.record()!.purchases).toEqual([]);
-      expect(scene.record()!.next).toBe(2);
+      expect(scene.receipt()!.purchases).toEqual([]);
+      expect(scene.receipt()!.next).toBe(2);
     }
   });
 
@@ -214,7 +214,7 @@ describe('a peak', () => {
     scene.stale = undefined;
     await scene.looks(MINUTE);
     expect(scene.clusters()).toHaveLength(1);
-    expect(scene.record()!.purchases).toHaveLength(1);
+    expect(scene.receipt()!.purchases).toHaveLength(1);
   });
 });
 
@@ -324,7 +324,7 @@ describe('a candidate', () => {
     scene.demands = [demand('ResourceBinding shop/web', 2), demand('ResourceBinding shop/api', 2)];
     await scene.looks(10 * MINUTE);
     expect(scene.clusters()).toHaveLength(1);
-    expect(scene.record()!.next).toBe(2);
+    expect(scene.receipt()!.next).toBe(2);
     expect(scene.policy()!.status!.demand!.map(({ state }) => state)).toEqual(['Refused', 'RoomOrdered']);
     expect(scene.policy()!.status!.decisions![0]!.why).toMatch(/quota "team" allows clusters 1/);
   });
@@ -359,7 +359,7 @@ describe('a candidate', () => {
     expect(scene.clusters()).toHaveLength(1);
     await scene.looks(4 * MINUTE);
     expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
-    expect(scene.record()!.rests.cloud).toMatchObject({ failures: 1 });
+    expect(scene.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
   it('whose cluster has room that the hub places nothing on does not keep work waiting: the next is tried, and it is given back', async () => {
@@ -410,7 +410,7 @@ describe('a candidate', () => {
     await scene.looks(6 * MINUTE);
     expect(scene.clusters()).toEqual([]);
     await scene.looks(MINUTE);
-    expect(scene.record()!.spent).toEqual({ '2026-11': '0.3' });
+    expect(scene.receipt()!.spent).toEqual({ '2026-11': '0.3' });
   });
 
   it('is not blamed while more is on its way for work that its hub places as a whole', async () => {
@@ -422,13 +422,13 @@ describe('a candidate', () => {
     scene.join(first!, 0);
     await scene.looks(10 * MINUTE);
     expect(scene.clusters()).toHaveLength(2);
-    expect(scene.record()!.rests).toEqual({});
+    expect(scene.receipt()!.rests).toEqual({});
     expect(scene.says('DemandMet')).toBe('False RoomOrdered');
     // All is there, and the hub still does not place it.
     scene.join(second!, 0);
     await scene.looks(7 * MINUTE);
     // Both were bought before anybody knew: that is one failure.
-    expect(scene.record()!.rests.cloud).toMatchObject({ failures: 1 });
+    expect(scene.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
   it('of a name that somebody else has is never touched, and another name is taken', async () => {
@@ -517,7 +517,7 @@ describe('policies', () => {
     await scene.looks(MINUTE);
     expect(scene.policy()).toBeUndefined();
     expect(scene.objects.find(SECRETS, 'x', 'kube-system')).toBeUndefined();
-    expect(scene.record()).toBeUndefined();
+    expect(scene.receipt()).toBeUndefined();
   });
 
   it('say which cluster they cannot give back, and give back the others', async () => {
@@ -549,7 +549,7 @@ describe('policies', () => {
     scene.join(cluster!, 0);
     await scene.looks(2 * 60 * MINUTE);
     expect(scene.clusters()).toHaveLength(1);
-    expect(scene.record()!.purchases).toEqual([]);
+    expect(scene.receipt()!.purchases).toEqual([]);
   });
 
   it('that are deleted without their clusters let go of them', async () => {

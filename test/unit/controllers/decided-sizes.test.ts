@@ -97,9 +97,9 @@ function reconcile(sizes: DecidedSizes, shoot: Shoot | undefined, of = cluster()
   };
 }
 
-const recordOf = () => [...server.objects.values()].find(({ kind }) => kind === 'Secret') as Secret | undefined;
+const receiptOf = () => [...server.objects.values()].find(({ kind }) => kind === 'Secret') as Secret | undefined;
 const spoil = (text: string) =>
-  server.put({ ...recordOf()!, data: { record: Buffer.from(text).toString('base64') } } as Secret);
+  server.put({ ...receiptOf()!, data: { record: Buffer.from(text).toString('base64') } } as Secret);
 
 beforeEach(() => {
   server = new MemoryObjects();
@@ -114,7 +114,7 @@ describe('an operator that starts anew takes no node away that was decided', () 
     expect(reconcile(first, before)).toMatchObject({ nodes: 'a 5, b 1', granted: 'a 5, b 1' });
   });
 
-  it('with an empty cache it stays as it is; once the record is found, it is what was decided', () => {
+  it('with an empty cache it stays as it is; once the receipt is found, it is what was decided', () => {
     const sees = { synced: false, server: true };
     const restarted = start(sees);
     const blind = reconcile(restarted, before);
@@ -125,7 +125,7 @@ describe('an operator that starts anew takes no node away that was decided', () 
   });
 
   it.each(['{', '"5"', '{"uid":"u1"}', '{"uid":"u1","pools":{"a":{"count":-1}}}', '{"uid":"u1","pools":{"a":null}}'])(
-    'with a record that says %s it stays as it is, however often it looks',
+    'with a receipt that says %s it stays as it is, however often it looks',
     async (text) => {
       spoil(text);
       const restarted = start();
@@ -140,15 +140,15 @@ describe('an operator that starts anew takes no node away that was decided', () 
     },
   );
 
-  it('with a record whose labels somebody changed it stays as it is', () => {
-    const record = recordOf()!;
-    server.put({ ...record, metadata: { ...record.metadata, labels: {} } });
+  it('with a receipt whose labels somebody changed it stays as it is', () => {
+    const receipt = receiptOf()!;
+    server.put({ ...receipt, metadata: { ...receipt.metadata, labels: {} } });
     expect(reconcile(start(), before).nodes).toBe('a 5, b 1');
-    server.put({ ...record, metadata: { ...record.metadata, labels: { 'multi-cluster.demo.io/role': 'other' } } });
+    server.put({ ...receipt, metadata: { ...receipt.metadata, labels: { 'multi-cluster.demo.io/role': 'other' } } });
     expect(reconcile(start(), before)).toMatchObject({ nodes: 'a 5, b 1', said: { status: 'Unknown' } });
   });
 
-  it('where the record is really gone it is the minimum', () => {
+  it('where the receipt is really gone it is the minimum', () => {
     server.objects.clear();
     expect(reconcile(start(), before)).toMatchObject({ nodes: 'a 1, b 1', said: undefined });
   });
@@ -166,7 +166,7 @@ describe('an operator that starts anew takes no node away that was decided', () 
   });
 });
 
-describe('the record', () => {
+describe('the receipt', () => {
   it('is written once, within what people allow, and for each pool', async () => {
     const sizes = start();
     expect(await decide(sizes, 20)).toMatchObject({ count: 9 });
@@ -175,7 +175,7 @@ describe('the record', () => {
     await decide(sizes, 20);
     expect(server.writes).toHaveLength(length);
     expect(reconcile(start(), undefined).nodes).toBe('a 9, b 1');
-    expect(recordOf()?.metadata).toMatchObject({
+    expect(receiptOf()?.metadata).toMatchObject({
       namespace: OPERATOR,
       name: expect.stringMatching(/^decided-sizes-[0-9a-f]{64}$/),
     });
@@ -193,7 +193,7 @@ describe('the record', () => {
     await decide(start(), 5);
     const gone = start({ synced: true, server: true });
     await gone.remove(KEY);
-    expect(recordOf()).toBeUndefined();
+    expect(receiptOf()).toBeUndefined();
     server.writes.length = 0;
     await gone.remove(KEY);
     expect(server.writes).toEqual([]);
@@ -299,7 +299,7 @@ describe('a managed cluster', () => {
     expect(granted).toEqual([5, 9]);
   });
 
-  it('keeps what it was asked for where the record cannot be read; where nobody knows that, nothing is asked for', async () => {
+  it('keeps what it was asked for where the receipt cannot be read; where nobody knows that, nothing is asked for', async () => {
     await decide(start(), 5);
     const { wish } = asked(start(), facts(undefined));
     const blind = start({ synced: false, server: true });

@@ -148,7 +148,7 @@ describe('a cluster that runs', () => {
     expect(said.shoot).toBeDefined();
   });
 
-  it('is known by its Shoot when the record of its mesh is lost', () => {
+  it('is known by its Shoot when the receipt of its mesh is lost', () => {
     const shot = plan(cluster(), known()).shoot!;
     const again = knownByShoot(shot);
     expect(again).toMatchObject({ mesh: 'default', entry: { id: 7, name: 'shop--one' } });
@@ -169,7 +169,7 @@ it('a cluster that a cloud manages gets an id, and never other ranges than witho
   const one = allocate(NO_CLUSTERS, request!, { ranges: [], ids: [] });
   const second = { ...request!, cluster: { namespace: 'shop', name: 'two', uid: 'uid-two' } };
   // They overlap, as they do today; that is said, and stops nobody.
-  const two = allocate(one.refused ? NO_CLUSTERS : one.record, second, { ranges: [], ids: [] });
+  const two = allocate(one.refused ? NO_CLUSTERS : one.receipt, second, { ranges: [], ids: [] });
   expect([one, two]).toMatchObject([{ entry: { id: 1, ...OLD } }, { entry: { id: 2, ...OLD } }]);
 });
 
@@ -191,22 +191,22 @@ describe('what a mesh gives', () => {
   });
 
   it('is enough for a thousand clusters, by the defaults', () => {
-    let record = NO_CLUSTERS;
+    let receipt = NO_CLUSTERS;
     const request = wanted(cluster(), profile({ name: 'default', highestClusterID: 2000 }));
     for (let index = 0; index < 1000; index++) {
       const one = { ...request, cluster: { namespace: 'shop', name: `c${index}`, uid: `u${index}` } };
-      const result = allocate(record, one, { ranges: ['10.160.0.0/17', '10.161.0.0/16', '10.250.0.0/16'], ids: [] });
+      const result = allocate(receipt, one, { ranges: ['10.160.0.0/17', '10.161.0.0/16', '10.250.0.0/16'], ids: [] });
       if (result.refused) expect.fail(`cluster ${index}: ${result.refused.message}`);
-      record = result.record;
+      receipt = result.receipt;
     }
-    expect(Object.keys(record.clusters)).toHaveLength(1000);
+    expect(Object.keys(receipt.clusters)).toHaveLength(1000);
   });
 
   it('is refused where a person wrote a range of another cluster in the mesh', () => {
     const first = allocate(NO_CLUSTERS, wanted(cluster()), taken);
-    const record = first.refused ? NO_CLUSTERS : first.record;
+    const receipt = first.refused ? NO_CLUSTERS : first.receipt;
     const own = wanted(cluster({ networking: { pods: '100.72.32.0/20' } }, 'two'));
-    expect(allocate(record, own, taken).refused).toMatchObject({
+    expect(allocate(receipt, own, taken).refused).toMatchObject({
       field: 'networking.pods',
       message: expect.stringContaining('WorkerCluster shop/one'),
     });
@@ -216,7 +216,7 @@ describe('what a mesh gives', () => {
     const request = wanted(cluster());
     const first = allocate(NO_CLUSTERS, request, taken);
     if (first.refused) throw new Error(first.refused.message);
-    const freed = release(first.record, ['shop/one']);
+    const freed = release(first.receipt, ['shop/one']);
     const second = allocate(freed, { ...request, cluster: { ...request.cluster, uid: 'another' } }, taken);
     if (second.refused) throw new Error(second.refused.message);
     expect(second.entry.id).toBe(2);

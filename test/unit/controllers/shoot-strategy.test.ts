@@ -7,7 +7,7 @@ import { commonFacts } from '../../../operator/controllers/shoot/status/facts.ts
 import { statusOf } from '../../../operator/controllers/shoot/status/status-of.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
-import type { Machine, Provider, ProviderContext, RecordedClusters } from '../../../providers/contract.ts';
+import type { ClustersWithoutControlPlane, Machine, Provider, ProviderContext } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane } from '../shoot/values.ts';
 
@@ -20,7 +20,7 @@ function operation(
     get: (key: string) => (is && key === `shoot--shop--demo/${wanted}` ? {} : undefined),
   });
   return {
-    recorded: isRecorded ? ({} as RecordedClusters) : undefined,
+    withoutControlPlane: isRecorded ? ({} as ClustersWithoutControlPlane) : undefined,
     values: controlPlane(),
     pools: [pool()],
     names: [],

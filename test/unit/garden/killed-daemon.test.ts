@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readJson, writeAtomic } from '../../../operator/garden/files.ts';
 import { Garden } from '../../../operator/garden/garden.ts';
 import { identityOf, isAlive } from '../../../operator/garden/process-identity.ts';
-import { type ProcessRecord, startDetached } from '../../../operator/garden/processes.ts';
+import { type PidFileContent, startDetached } from '../../../operator/garden/processes.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { Supervisor } from '../../../operator/garden/supervisor.ts';
@@ -119,10 +119,14 @@ it.skipIf(whyNoPs !== undefined)(
   async () => {
     await mkdir(dirname(directory.logFile('a')), { recursive: true });
     const record = { file: directory.pidFile('a'), digest: 'd' };
-    const child = startDetached({ command: ['/bin/sleep', '60'] }, { logFile: directory.logFile('a'), record }, '');
+    const child = startDetached(
+      { command: ['/bin/sleep', '60'] },
+      { logFile: directory.logFile('a'), pidFile: record },
+      '',
+    );
     try {
-      await expect.poll(() => readJson<ProcessRecord>(record.file)).toBeDefined();
-      const written = (await readJson<ProcessRecord>(record.file))!;
+      await expect.poll(() => readJson<PidFileContent>(record.file)).toBeDefined();
+      const written = (await readJson<PidFileContent>(record.file))!;
       expect(written).toEqual({ ...(await identityOf(child.pid!, '')), digest: 'd' });
       expect(await isAlive(written)).toBe(true);
       expect(await isAlive({ ...written, started: 'Thu Jan 1 00:00:00 1970' })).toBe(false);

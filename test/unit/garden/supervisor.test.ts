@@ -7,7 +7,7 @@ import { endLeftOvers } from '../../../operator/garden/cleanup.ts';
 import { readJson, writeAtomic } from '../../../operator/garden/files.ts';
 import { boundLogs, lastError } from '../../../operator/garden/logs.ts';
 import { identityOf, isAlive } from '../../../operator/garden/process-identity.ts';
-import { endGroup, type ProcessRecord } from '../../../operator/garden/processes.ts';
+import { endGroup, type PidFileContent } from '../../../operator/garden/processes.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { backOff, Supervisor } from '../../../operator/garden/supervisor.ts';
 import { silent } from '../../../operator/kube/log.ts';
@@ -113,7 +113,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     const dead = new Supervisor({ directory, log: silent });
     await dead.start({ name: 'a', command: sh('exec /bin/sleep 60') });
     await until(() => exists(directory.pidFile('a')));
-    const left = (await readJson<ProcessRecord>(directory.pidFile('a')))!;
+    const left = (await readJson<PidFileContent>(directory.pidFile('a')))!;
     await supervisor.remove('a');
     expect(await isAlive(left)).toBe(false);
     expect(await exists(directory.pidFile('a'))).toBe(false);
@@ -123,7 +123,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
 
   it('never touches a stranger who got the number of a dead process', async () => {
     const own = (await identityOf(process.pid))!;
-    const stale: ProcessRecord = { pid: process.pid, started: `${own.started}0`, digest: 'x' };
+    const stale: PidFileContent = { pid: process.pid, started: `${own.started}0`, digest: 'x' };
     await writeAtomic(directory.pidFile('a'), JSON.stringify(stale));
     await endGroup(stale, 10);
     expect(await isAlive(own)).toBe(true);
@@ -168,7 +168,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect((await readFile(runs, 'utf8')).trim().split('\n')).toHaveLength(1);
     await mend();
     await until(async () => (await readFile(runs, 'utf8')).trim().split('\n').length === 2);
-    const record = await readJson<ProcessRecord>(directory.pidFile('a'));
+    const record = await readJson<PidFileContent>(directory.pidFile('a'));
     expect(await isAlive(record!)).toBe(true);
     expect(record?.pid).toBe(only().pid);
     expect(await readFile(runs, 'utf8')).toContain(`${record?.pid}\n`);
@@ -192,8 +192,8 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
       import { writeSync } from 'node:fs';
       import { startDetached } from '${processes}';
       for (let i = 0; i < 8; i++) {
-        const record = { file: '${folder}/p' + i + '.json', digest: 'd' };
-        writeSync(1, startDetached({ command: ['/bin/sleep', '60'] }, { logFile: '${directory.logFile('x')}', record }).pid + ' ');
+        const pidFile = { file: '${folder}/p' + i + '.json', digest: 'd' };
+        writeSync(1, startDetached({ command: ['/bin/sleep', '60'] }, { logFile: '${directory.logFile('x')}', pidFile }).pid + ' ');
       }
       process.kill(process.pid, 'SIGKILL');
     `;
@@ -201,7 +201,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     const pids = stdout.trim().split(' ').map(Number);
     expect(pids).toHaveLength(8);
     const recorded = async () =>
-      (await Promise.all(pids.map((_, i) => readJson<ProcessRecord>(directory.pidFile(`p${i}`))))).map(
+      (await Promise.all(pids.map((_, i) => readJson<PidFileContent>(directory.pidFile(`p${i}`))))).map(
         (one) => one?.pid,
       );
     for (const pid of pids)

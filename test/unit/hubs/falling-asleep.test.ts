@@ -4,7 +4,7 @@ import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { MembershipDependencies } from '../../../operator/controllers/membership/dependencies.ts';
 import { type JoinScene, join } from '../../../operator/controllers/membership/join.ts';
-import type { MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { parkedConditions } from '../../../operator/controllers/membership/status.ts';
 import type { HubType } from '../../../operator/hubs/contract.ts';
 
@@ -15,14 +15,14 @@ const META = { namespace: 'shop', uid: 'uid' };
 class Scene {
   drains = 0;
   otherCpu: string;
-  #record = {
+  #receipt = {
     membership: { ...META, name: 'demo-test' },
     hub: { name: 'test', identity: 'hub' },
     member: { name: 'shop--demo', id: 'demo' },
     opened: true,
     places: [],
     credentials: [],
-  } as unknown as MembershipRecord;
+  } as unknown as MembershipReceipt;
   #membership = {
     metadata: { ...META, name: 'demo-test' },
     spec: { hub: 'test', cluster: 'demo' },
@@ -87,7 +87,10 @@ class Scene {
       memberships: { byIndex: () => [ofOther, this.#membership] },
       clusters: { get: (key: string) => byName[key] },
       profiles: { get: () => undefined },
-      records: { get: () => this.#record, save: async (_: string, next: MembershipRecord) => (this.#record = next) },
+      receipts: {
+        get: () => this.#receipt,
+        save: async (_: string, next: MembershipReceipt) => (this.#receipt = next),
+      },
     } as unknown as MembershipDependencies;
     const { awake, emptying } = await join(deps, scene, AbortSignal.timeout(60_000));
     const conditions = parkedConditions(awake, emptying);

@@ -12,7 +12,7 @@ import {
   whoseOf,
 } from '../../../operator/controllers/membership/left-overs.ts';
 import { type MadeFor, ownerLabels, saidOf } from '../../../operator/controllers/membership/ownership.ts';
-import type { MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { type KubeObject, SECRETS } from '../../../operator/kube/resources.ts';
 
 const GARDEN = 'uid-of-garden';
@@ -39,20 +39,20 @@ const seen = (labels: Record<string, string>, more: Partial<Sighting> = {}, meta
 
 const named = <T extends KubeObject>(name: string, uid: string, namespace?: string) =>
   ({ metadata: { name, uid, ...(namespace && { namespace }) } }) as T;
-const record = (membership: string) =>
+const receipt = (membership: string) =>
   ({
     membership: { namespace: 'shop', name: 'demo.production', uid: membership },
     cluster: 'demo',
     hub: { name: 'production', identity: 'uid-of-hub' },
     member: { name: 'shop--demo', id: 'uid-of-kube-system' },
-  }) as MembershipRecord;
+  }) as MembershipReceipt;
 
 const knows = (more: Partial<GardenKnows> = {}): GardenKnows => ({
   garden: GARDEN,
   hubs: [named<Hub>('production', 'uid-of-production')],
   memberships: [],
   clusters: [],
-  records: [],
+  receipts: [],
   ...more,
 });
 const said = (sightings: Sighting[], known: GardenKnows) =>
@@ -116,20 +116,20 @@ describe('what memberships that are no more have left', () => {
       ['Secret argocd/shop--demo of Membership with UID uid-of-membership, of which garden it does not say'],
     ],
     [
-      'what does not say its garden and is on a record of ours, and the record',
+      'what does not say its garden and is on a receipt of ours, and the receipt',
       [seen(old)],
-      { records: [{ key: 'kube-system/membership-1', record: record(OWNER.membership) }] },
+      { receipts: [{ key: 'kube-system/membership-1', receipt: receipt(OWNER.membership) }] },
       [
         'Secret argocd/shop--demo of cluster shop/demo in Hub production; the cluster is gone',
         'Secret kube-system/membership-1 of cluster shop/demo in Hub production; the cluster is gone',
       ],
     ],
     [
-      'no record of a membership that lives',
+      'no receipt of a membership that lives',
       [],
       {
         memberships: [named('demo', OWNER.membership)],
-        records: [{ key: 'kube-system/membership-1', record: record(OWNER.membership) }],
+        receipts: [{ key: 'kube-system/membership-1', receipt: receipt(OWNER.membership) }],
       },
       [],
     ],

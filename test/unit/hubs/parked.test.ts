@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { emptied, parked } from '../../../operator/controllers/membership/join.ts';
-import type { MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 
 const NOW = new Date('2026-11-22T12:00:00Z');
 const account = { namespace: 'kube-system', name: 'a' };
@@ -8,7 +8,7 @@ const credentials = [
   { identity: 'access', side: 'member', account, token: 'a', renewAt: '2026-11-23T00:00:00Z' },
   { identity: 'old', side: 'member', account, token: 'b' },
 ];
-const record = (more: object) => ({ credentials, ...more }) as unknown as MembershipRecord;
+const receipt = (more: object) => ({ credentials, ...more }) as unknown as MembershipReceipt;
 
 it.each<[string, object, boolean, object]>([
   ['what was never open is not parked', {}, true, {}],
@@ -24,14 +24,14 @@ it.each<[string, object, boolean, object]>([
   ['what is awake stays open', { opened: true }, false, { opened: true }],
   ['what wakes is looked at again', { opened: true, parked: 'Waking' }, false, { opened: true, parked: 'Waking' }],
 ])('%s', (_, before, asleep, after) => {
-  expect(parked(record(before), asleep, NOW)).toEqual(record(after));
+  expect(parked(receipt(before), asleep, NOW)).toEqual(receipt(after));
 });
 
 it('has the tokens replaced that can be, of what wakes', () => {
-  const woken = parked(record({ opened: true, parked: 'Asleep' }), false, NOW);
+  const woken = parked(receipt({ opened: true, parked: 'Asleep' }), false, NOW);
   expect(woken.parked).toBe('Waking');
   expect(woken.credentials.map(({ renewAt }) => renewAt)).toEqual(['2026-11-22T12:00:00Z', undefined]);
-  expect(parked(record({ opened: true, parked: 'FallingAsleep' }), false, NOW).parked).toBe('Waking');
+  expect(parked(receipt({ opened: true, parked: 'FallingAsleep' }), false, NOW).parked).toBe('Waking');
 });
 
 it.each<[string, object, boolean, object]>([
@@ -42,10 +42,10 @@ it.each<[string, object, boolean, object]>([
   ['what is to stay is open again', { opened: true, parked: 'Emptying' }, false, { opened: true }],
   ['what sleeps is not opened by that', { opened: true, parked: 'Asleep' }, false, { opened: true, parked: 'Asleep' }],
 ])('%s', (_, before, isEmptied, after) => {
-  expect(emptied(record(before), isEmptied)).toEqual(record(after));
+  expect(emptied(receipt(before), isEmptied)).toEqual(receipt(after));
 });
 
 it('has a cluster that is being emptied fall asleep all the same', () => {
-  expect(parked(record({ opened: true, parked: 'Emptying' }), true, NOW).parked).toBe('FallingAsleep');
-  expect(parked(record({ opened: true, parked: 'Emptying' }), false, NOW).parked).toBe('Emptying');
+  expect(parked(receipt({ opened: true, parked: 'Emptying' }), true, NOW).parked).toBe('FallingAsleep');
+  expect(parked(receipt({ opened: true, parked: 'Emptying' }), false, NOW).parked).toBe('Emptying');
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { HubSpec, HubTypeName } from '../../../operator/api/hub.ts';
 import { owning, strangerOf } from '../../../operator/controllers/membership/adoption.ts';
-import type { MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
@@ -186,7 +186,7 @@ describe('what somebody else made for a cluster', () => {
 });
 
 describe('taking it over', () => {
-  const record: MembershipRecord = {
+  const receipt: MembershipReceipt = {
     membership: { namespace: 'shop', name: 'demo.fleet', uid: 'uid' },
     cluster: 'demo',
     hub: { name: 'fleet', identity: 'hub', spec: { type: 'Karmada' } },
@@ -195,11 +195,11 @@ describe('taking it over', () => {
     credentials: [],
   };
   const hub = reader({ clusters: [cluster(ID)] });
-  const look = (adoption: HubSpec['adoption'], more: Partial<MembershipRecord> = {}) =>
+  const look = (adoption: HubSpec['adoption'], more: Partial<MembershipReceipt> = {}) =>
     strangerOf(hubType('Karmada')!, hub, {
       member: () => member(),
       spec: { type: 'Karmada', ...(adoption && { adoption }) },
-      record: { ...record, ...more },
+      receipt: { ...receipt, ...more },
     });
 
   it('is only for who says so, and not of a cluster that has joined by us', async () => {
@@ -209,14 +209,14 @@ describe('taking it over', () => {
   });
 
   it('is written down first, by UID, and keeps the name that it has there', async () => {
-    const next = owning(record, (await look('Own'))!);
+    const next = owning(receipt, (await look('Own'))!);
     expect(next.member.name).toBe('theirs');
     expect(next.places).toMatchObject([{ on: 'hub', name: 'theirs' }]);
     expect(next.takingOver).toMatchObject([{ name: 'theirs', uid: 'uid-of-theirs' }]);
   });
 
   it('does not begin where it cannot be', () => {
-    expect(() => owning(record, { name: 'theirs', places: [], whyNot: 'Cluster theirs has an agent' })).toThrow(
+    expect(() => owning(receipt, { name: 'theirs', places: [], whyNot: 'Cluster theirs has an agent' })).toThrow(
       'Cluster theirs has an agent, so this cluster cannot be taken over in the hub',
     );
   });

@@ -26,14 +26,14 @@ function start(name = 'one'): ManagedOperator {
 
 const capacity = (key: string) => garden.condition(key, 'CapacityAvailable');
 const pools = (key: string) =>
-  (garden.record(key)?.cluster.pools ?? []).map(
+  (garden.receipt(key)?.cluster.pools ?? []).map(
     ({ machineType, zones, desired }) => `${desired} ${machineType} ${zones.join(' ')}`,
   );
 const applies = () => cloud.calls.filter((call) => call === 'apply').length;
 const isApplied = (key: string) => garden.condition(key, 'InfrastructureReady')?.status === 'True';
 /** Nodes come as the cloud was asked for them. */
 const nodesCome = (key: string) => {
-  garden.nodes = (garden.record(key)?.cluster.pools ?? []).flatMap(({ name, desired = 0 }) =>
+  garden.nodes = (garden.receipt(key)?.cluster.pools ?? []).flatMap(({ name, desired = 0 }) =>
     Array.from({ length: desired }, (_, index) => {
       const node = readyNode(`${name}-${index}`);
       return { ...node, metadata: { ...node.metadata, labels: { [LABELS.pool]: name } } };
@@ -96,7 +96,7 @@ describe('what is sold out', () => {
     await until(() => applies() === 3, 'the alternative');
     await idle();
     expect(pools(key)).toEqual(['2 m here-a here-b', '3 n here-a here-b']);
-    const alternative = garden.record(key)!.cluster.pools.find(({ machineType }) => machineType === 'n')!;
+    const alternative = garden.receipt(key)!.cluster.pools.find(({ machineType }) => machineType === 'n')!;
     expect(alternative.labels).toMatchObject({ [LABELS.pool]: alternative.name, [LABELS.alternativeOf]: 'default' });
     nodesCome(key);
     await lookAt(operator, key);
@@ -175,7 +175,7 @@ describe('another place', () => {
     expect(kinds('account-1')).toEqual([]);
     expect(kinds('account-2')).toEqual(['network', 'cluster', 'pool']);
     expect(cloud.calls.indexOf('destroy')).toBeLessThan(cloud.calls.lastIndexOf('apply'));
-    expect(garden.record(key)).toMatchObject({ profile: 'elsewhere', account: 'account-2' });
+    expect(garden.receipt(key)).toMatchObject({ profile: 'elsewhere', account: 'account-2' });
     expect(capacity(key)).toMatchObject({ status: 'True', reason: 'OtherPlace', codes: CODES });
     expect(capacity(key)?.message).toContain('m in here-a, here-b of memory');
     expect(capacity(key)?.message).toContain('n in here-a, here-b of memory');

@@ -134,7 +134,7 @@ describe('a managed cluster', () => {
     });
     // Said, and deleted before it could be applied; even the record is lost.
     garden.apply('one', { dataPlaneNodes: undefined, adopt: { id: 'theirs', deletionPolicy: 'Delete' } });
-    garden.records.delete(key);
+    garden.receipts.delete(key);
     garden.delete(key);
     operator.look(key);
     await until(() => garden.clusters.get(key) === undefined, 'the cluster to be gone');
@@ -170,7 +170,7 @@ describe('a managed cluster', () => {
     operator.look(key);
     await pause.reached;
     expect(garden.clusters.get(key)?.metadata.finalizers).toHaveLength(1);
-    expect(garden.record(key)).toMatchObject({ account: 'account-1', owner: { uid: 'uid-1', garden: 'garden-uid' } });
+    expect(garden.receipt(key)).toMatchObject({ account: 'account-1', owner: { uid: 'uid-1', garden: 'garden-uid' } });
     pause.resume();
     await ready(key);
   });
@@ -224,7 +224,7 @@ describe('a managed cluster', () => {
     const second = start('two');
     await until(() => garden.events.some((event) => event.includes('locked by one')), 'the second to be refused');
     pause.resume();
-    await until(() => garden.record(key)?.applied, 'the first to be done');
+    await until(() => garden.receipt(key)?.applied, 'the first to be done');
     garden.clock.advance(HOUR / 60);
     second.look(key);
     await ready(key);
@@ -244,7 +244,7 @@ describe('a changed cluster', () => {
     });
     operator.look(key);
     await until(() => cloud.names().includes('pool more'), 'the new pool');
-    expect(garden.record(key)?.planned).toContainEqual({ operation: 'create', resource: 'memory:pool more' });
+    expect(garden.receipt(key)?.planned).toContainEqual({ operation: 'create', resource: 'memory:pool more' });
     expect(garden.events.find((event) => event.includes('Planned'))).toContain('create memory:pool more');
     await ready(key);
     expect(operation(key)).toMatchObject({ type: 'Reconcile', state: 'Succeeded' });
@@ -260,7 +260,7 @@ describe('a changed cluster', () => {
     garden.nodes = [readyNode('a')];
     operator.look(key);
     await ready(key);
-    expect(garden.record(key)?.cluster.pools[0]?.desired).toBe(1);
+    expect(garden.receipt(key)?.cluster.pools[0]?.desired).toBe(1);
     expect(cloud.names()).toEqual(ALL);
     expect(status(key)?.lastErrors).toEqual([]);
   });
@@ -283,7 +283,7 @@ describe('a changed cluster', () => {
     garden.apply('one', { region: 'nowhere' });
     operator.look(key);
     pause.resume();
-    await until(() => garden.record(key)?.applied, 'the first wish');
+    await until(() => garden.receipt(key)?.applied, 'the first wish');
     await until(() => garden.condition(key, 'InfrastructureReady')?.status === 'True', 'status');
     expect(garden.condition(key, 'SpecAccepted')).toMatchObject({
       status: 'False',
@@ -298,7 +298,7 @@ describe('a changed cluster', () => {
     garden.apply('one', {});
     operator.look(key);
     await idle();
-    expect(garden.record(key)?.cluster.kubernetesVersion).toBe('1.35.4');
+    expect(garden.receipt(key)?.cluster.kubernetesVersion).toBe('1.35.4');
   });
 });
 
@@ -424,7 +424,7 @@ describe('credentials', () => {
     await until(() => operation(key)?.state === 'Failed', 'the failure');
     expect(garden.condition(key, 'CredentialsValid')).toMatchObject(unknown);
     expect(cloud.calls).toEqual(['checkAccount']);
-    expect(garden.record(key)).toBeUndefined();
+    expect(garden.receipt(key)).toBeUndefined();
     // It was never made: with credentials like these it can still be taken away.
     garden.delete(key);
     operator.look(key);
@@ -531,7 +531,7 @@ describe('credentials', () => {
     const key = garden.apply('one');
     operator.look(key);
     await until(() => operation(key)?.state === 'Failed', 'the failure');
-    expect(JSON.stringify([status(key), garden.events, [...garden.records.values()]])).not.toContain(
+    expect(JSON.stringify([status(key), garden.events, [...garden.receipts.values()]])).not.toContain(
       'wrong-and-secret',
     );
   });
@@ -615,7 +615,7 @@ describe('deletion', () => {
     pause.resume();
     await until(() => !garden.clusters.has(key), 'it to go');
     expect(cloud.made.size).toBe(0);
-    expect(garden.records.size).toBe(0);
+    expect(garden.receipts.size).toBe(0);
   });
 
   it('comes in the middle of making', async () => {
@@ -655,7 +655,7 @@ describe('deletion', () => {
     first.kill();
     cloud.kill('one');
     // As when somebody deletes the namespace: Secrets go first.
-    garden.records.clear();
+    garden.receipts.clear();
     start('two');
     await until(() => !garden.clusters.has(key), 'it to go');
     expect(cloud.made.size).toBe(0);
@@ -684,10 +684,10 @@ describe('access', () => {
     const first = start('one');
     const key = await made(first);
     await first.stop();
-    // A record of before, which lay where its tenant writes: it names another host.
-    const record = garden.record(key)!;
-    const outputs = { ...record.outputs!, endpoint: 'https://evil.example.org' };
-    garden.records.set(key, JSON.stringify({ ...record, outputs, unconfirmed: true }));
+    // A receipt of before, which lay where its tenant writes: it names another host.
+    const receipt = garden.receipt(key)!;
+    const outputs = { ...receipt.outputs!, endpoint: 'https://evil.example.org' };
+    garden.receipts.set(key, JSON.stringify({ ...receipt, outputs, unconfirmed: true }));
     garden.kubeconfigs.clear();
     cloud.tokensFor.length = 0;
     // Before the cloud can tell it again, it is not to be reached for a while.
@@ -701,8 +701,8 @@ describe('access', () => {
     garden.clock.advance(60_000);
     await until(() => garden.kubeconfigs.has(key), 'a kubeconfig');
     expect(cloud.tokensFor).toEqual([cloud.endpoint]);
-    expect(garden.record(key)).toMatchObject({ outputs: { endpoint: cloud.endpoint } });
-    expect(garden.record(key)).not.toHaveProperty('unconfirmed');
+    expect(garden.receipt(key)).toMatchObject({ outputs: { endpoint: cloud.endpoint } });
+    expect(garden.receipt(key)).not.toHaveProperty('unconfirmed');
   });
 
   it('is by the tokens of the cloud where no identity of our own can be made', async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type LeftOverDependencies, reportLeftOver } from '../../../operator/controllers/managed/left-over.ts';
-import type { ManagedRecord } from '../../../operator/controllers/managed/record.ts';
+import type { ManagedReceipt } from '../../../operator/controllers/managed/receipt.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { OWNER_TAGS } from '../../../providers/tags.ts';
@@ -9,7 +9,7 @@ import { MemoryCloud } from '../../kit/memory-cloud.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const signal = new AbortController().signal;
-const record: ManagedRecord = {
+const receipt: ManagedReceipt = {
   owner: { technicalID: 'shoot--shop--one', uid: 'u1', name: 'one', namespace: 'shop', garden: 'g1' },
   profile: 'memory',
   account: 'account-1',
@@ -26,7 +26,7 @@ const deps = (): LeftOverDependencies => ({
   log: silent,
   now: () => NOW,
   stateBackend: async () => ({ url: 'file:///state', env: {} }),
-  records: { get: () => record, save: async () => {}, remove: async (key) => void removed.push(key) },
+  receipts: { get: () => receipt, save: async () => {}, remove: async (key) => void removed.push(key) },
   recordEvent: (object, _type, reason, message) => void events.push(`${object.metadata.name} ${reason}: ${message}`),
   profile: (name) => (name === 'memory' ? memoryProfile : undefined),
   clouds: () => cloud.managed(),
@@ -46,8 +46,8 @@ describe('what a cluster that was deleted by force left', () => {
     const state = { url: 'file:///state', env: {} };
     await cloud
       .managed()
-      .apply({ ...ctx, state, owner: record.owner, log: silent, signal, now: () => NOW }, record.cluster);
-    expect(await reportLeftOver(deps(), 'shop/one', record, signal)).toMatchObject({ requeueAfterMs: 6 * 3600_000 });
+      .apply({ ...ctx, state, owner: receipt.owner, log: silent, signal, now: () => NOW }, receipt.cluster);
+    expect(await reportLeftOver(deps(), 'shop/one', receipt, signal)).toMatchObject({ requeueAfterMs: 6 * 3600_000 });
     expect(events).toEqual([
       'one LeftBehind: WorkerCluster shop/one was deleted by force: 2 resources are left in account account-1; "coppice sweep" lists them, "coppice sweep --yes" removes them: cluster cluster-2, network network-1',
     ]);
@@ -55,13 +55,13 @@ describe('what a cluster that was deleted by force left', () => {
   });
 
   it('is forgotten when nothing is', async () => {
-    expect(await reportLeftOver(deps(), 'shop/one', record, signal)).toBeUndefined();
+    expect(await reportLeftOver(deps(), 'shop/one', receipt, signal)).toBeUndefined();
     expect([removed, events]).toEqual([['shop/one'], []]);
   });
 
   it('is told by its tag where it cannot be listed', async () => {
     accessKey = 'revoked';
-    expect(await reportLeftOver(deps(), 'shop/one', record, signal)).toBeDefined();
+    expect(await reportLeftOver(deps(), 'shop/one', receipt, signal)).toBeDefined();
     expect(events[0]).toContain(`has tag ${OWNER_TAGS.uid}=u1, but cannot be shown here: the cloud does not know`);
     expect(removed).toEqual([]);
   });

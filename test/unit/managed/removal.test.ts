@@ -69,7 +69,7 @@ function empty(name: string): void {
 }
 
 const isApplied = (key: string) => {
-  const { applied, left, removing } = garden.record(key) ?? {};
+  const { applied, left, removing } = garden.receipt(key) ?? {};
   return applied !== undefined && !left && !removing && garden.condition(key, 'InfrastructureReady')?.status === 'True';
 };
 
@@ -86,7 +86,7 @@ async function made(nodes: number, spec: object = {}): Promise<string> {
 }
 
 describe('named nodes of a managed cluster', () => {
-  it('go after they were drained, exactly they, and what is on record of the cloud is as small as the cloud', async () => {
+  it('go after they were drained, exactly they, and what is stored of the cloud is as small as the cloud', async () => {
     const key = await made(3);
     const [oldest, victim, newest] = names() as [string, string, string];
     empty(victim);
@@ -212,7 +212,7 @@ describe('named nodes of a managed cluster', () => {
 });
 
 describe('a managed pool that is Coppice’s to size', () => {
-  it('is drained of the node that nobody needs, which goes, and no other; and its size on record is smaller', async () => {
+  it('is drained of the node that nobody needs, which goes, and no other; and its stored size is smaller', async () => {
     const key = await made(2);
     const [busy, idleNode] = names() as [string, string];
     const on = (name: string, node: string): Pod => {

@@ -73,7 +73,7 @@ describe('a sweep', () => {
     expect(cloud.made.size).toBe(6);
   });
 
-  it('lists and takes away records of clusters that are no more, and no others', async () => {
+  it('lists and takes away receipts of clusters that are no more, and no others', async () => {
     const zone = { id: 'z', domain: 'x.org', private: false };
     const claim = (name: string, cluster: string, garden = 'g1'): ClaimedName => ({
       zone,
@@ -90,8 +90,8 @@ describe('a sweep', () => {
     } as Partial<ProviderDNS> as ProviderDNS;
     const accounts = [{ ...account('a', 'key-1'), dns }];
     const { found } = await findOrphans(deps, accounts, signal);
-    const records = found.filter(({ type }) => type === 'dns:record');
-    expect(records.map(({ id, region }) => [id, region])).toEqual([['api.lost.x.org', 'global']]);
+    const receipts = found.filter(({ type }) => type === 'dns:record');
+    expect(receipts.map(({ id, region }) => [id, region])).toEqual([['api.lost.x.org', 'global']]);
     expect(await removeOrphans(deps, found, signal)).toEqual([]);
     expect(claims.map(({ name }) => name)).toEqual(['api.kept.x.org', 'a.x.org']);
     expect((await findOrphans(deps, accounts, signal)).found).toEqual([]);

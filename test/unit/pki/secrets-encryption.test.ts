@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import {
   afterEncryptionStep,
-  type EncryptionRecord,
+  type EncryptionState,
   type EncryptionStep,
   encryptedFromTheStart,
   encryptionConfiguration,
   newEncryptionKey,
   nextEncryptionStep,
   notYetEncrypted,
-  parseEncryptionRecord,
+  parseEncryptionState,
   withNext,
 } from '../../../operator/pki/secrets-encryption.ts';
 
@@ -21,7 +21,7 @@ interface Providers {
   identity?: object;
 }
 /** Names of the keys of a configuration, `plain` for none; the first is written with. */
-function keysOf(record: EncryptionRecord): string[] {
+function keysOf(record: EncryptionState): string[] {
   const { resources } = JSON.parse(encryptionConfiguration(record)) as {
     resources: { resources: string[]; providers: Providers[] }[];
   };
@@ -30,7 +30,7 @@ function keysOf(record: EncryptionRecord): string[] {
 }
 
 /** All steps from a record on, and what API servers are told before and after each. */
-function walk(record: EncryptionRecord, keptMs: number, at = now): { steps: EncryptionStep[]; told: string[][] } {
+function walk(record: EncryptionState, keptMs: number, at = now): { steps: EncryptionStep[]; told: string[][] } {
   const steps: EncryptionStep[] = [];
   const told = [keysOf(record)];
   for (let step = nextEncryptionStep(record, at, keptMs); step; step = nextEncryptionStep(record, at, keptMs)) {
@@ -95,7 +95,7 @@ describe('the keys of Secrets', () => {
 
   it('are never made anew over some that cannot be understood', () => {
     for (const text of ['', '{', 'null', '{"write":{}}'])
-      expect(() => parseEncryptionRecord(text, 'pki')).toThrow('pki cannot be understood');
-    expect(parseEncryptionRecord(undefined, 'pki')).toBeUndefined();
+      expect(() => parseEncryptionState(text, 'pki')).toThrow('pki cannot be understood');
+    expect(parseEncryptionState(undefined, 'pki')).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
-import type { KeptPurchase } from '../../../operator/burst/clusters/record.ts';
+import type { KeptPurchase } from '../../../operator/burst/clusters/receipt.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf, type Region } from '../../kit/burst/fleet.ts';
 import { MINUTE, SECOND } from '../../kit/burst/scene.ts';
@@ -88,8 +88,8 @@ class Watched {
   async step(during: number): Promise<void> {
     const { fleet, limits } = this;
     await fleet.step(during);
-    const { record: before, room } = fleet.before;
-    const after = fleet.record();
+    const { receipt: before, room } = fleet.before;
+    const after = fleet.receipt();
     const fresh = (after?.purchases ?? []).filter(({ number }) => number >= (before?.next ?? 1));
     if (fresh.length > 0) this.#checkPurchases(fresh, room);
     for (const { number, leaving } of before?.purchases ?? [])
@@ -110,7 +110,7 @@ class Watched {
 
   #checkPurchases(fresh: readonly KeptPurchase[], room: number): void {
     const { fleet, limits } = this;
-    const { purchases } = fleet.record()!;
+    const { purchases } = fleet.receipt()!;
     expect(fleet.now - this.#lastOut, 'cool-down').toBeGreaterThanOrEqual(COOLDOWN.out);
     this.#lastOut = fleet.now;
     expect(purchases.length, 'maximum').toBeLessThanOrEqual(limits.maximum);
@@ -129,8 +129,8 @@ class Watched {
   /** One that is given back though it has come: it is old enough, and nothing was bought a moment ago. */
   #checkRemoval(purchase: KeptPurchase | undefined): void {
     if (!purchase?.leaving) return;
-    const { record, now } = { record: this.fleet.record()!, now: this.fleet.now };
-    const decision = record.decisions.find(({ cluster, action }) => cluster === purchase.name && action !== 'Buy');
+    const { receipt, now } = { receipt: this.fleet.receipt()!, now: this.fleet.now };
+    const decision = receipt.decisions.find(({ cluster, action }) => cluster === purchase.name && action !== 'Buy');
     if (decision?.action !== 'Remove') return;
     const age = this.#age(purchase);
     expect(age, 'minimum life').toBeGreaterThanOrEqual(MINIMUM_LIFE);
@@ -141,7 +141,7 @@ class Watched {
   /** Work that one more cluster would serve, and nothing forbids that. */
   servable(): string[] {
     const { fleet, limits } = this;
-    const { purchases = [] } = fleet.record() ?? {};
+    const { purchases = [] } = fleet.receipt() ?? {};
     if (purchases.length >= limits.maximum || limits.monthly !== undefined) return [];
     if (limits.quota !== undefined && fleet.clusters().length >= limits.quota) return [];
     const left = limits.hourly - purchases.reduce((sum, { most }) => sum + parseMoney(most), 0n);
@@ -166,9 +166,9 @@ class Watched {
     return this.#cost(purchase, this.#age(purchase));
   }
 
-  /** Millionths that the record says were spent, and those that were. */
+  /** Millionths that the receipt says were spent, and those that were. */
   money(): { said: number; spent: number } {
-    const { spent = {} } = this.fleet.record() ?? {};
+    const { spent = {} } = this.fleet.receipt() ?? {};
     return {
       said: Object.values(spent).reduce((sum, amount) => sum + Number(parseMoney(amount)), 0),
       spent: this.#spent,
@@ -234,7 +234,7 @@ describe('whatever happens to a fleet', () => {
       for (const name of [...fleet.wanted.keys()]) fleet.scale(name, 0);
       await one.pass(3 * HOUR);
       expect(fleet.bought()).toEqual([]);
-      expect(fleet.record()?.purchases ?? []).toEqual([]);
+      expect(fleet.receipt()?.purchases ?? []).toEqual([]);
       const { said, spent } = one.money();
       expect(Math.abs(said - spent), `${said} for ${spent}`).toBeLessThan(1000);
     },
@@ -264,7 +264,7 @@ describe('whatever happens to a fleet', () => {
         fleet.scale(`web-${turn}`, choose.integer(1, 4));
         await fleet.pass(choose.integer(1, 4) * 10 * SECOND);
       }
-      const times = [...new Set(fleet.record()!.purchases.map(({ at }) => Date.parse(at)))];
+      const times = [...new Set(fleet.receipt()!.purchases.map(({ at }) => Date.parse(at)))];
       expect(times.length).toBeGreaterThan(3);
       for (const [index, time] of times.slice(1).entries())
         expect(time - times[index]!).toBeGreaterThanOrEqual(COOLDOWN.out);
@@ -329,10 +329,10 @@ describe('whatever happens to a fleet', () => {
       fleet.isStuck = false;
       fleet.restart();
       await pass(80 * MINUTE);
-      const settled = [fleet.history.length, fleet.record()?.decisions.length];
+      const settled = [fleet.history.length, fleet.receipt()?.decisions.length];
       fleet.objects.writes.length = 0;
       await pass(15 * MINUTE);
-      expect([fleet.history.length, fleet.record()?.decisions.length], 'comes to rest').toEqual(settled);
+      expect([fleet.history.length, fleet.receipt()?.decisions.length], 'comes to rest').toEqual(settled);
       expect(fleet.objects.writes).toEqual([]);
     },
     { runs: 3 },
@@ -363,7 +363,7 @@ describe('whatever happens to a fleet', () => {
       const ends = async (fleet: BurstFleet) => {
         await fleet.pass(HOUR);
         expect(fleet.bought()).toEqual([]);
-        expect(fleet.record()?.purchases ?? []).toEqual([]);
+        expect(fleet.receipt()?.purchases ?? []).toEqual([]);
       };
       const { made, ever, writes } = await peak(Number.POSITIVE_INFINITY);
       for (let lives = 1; lives <= writes; lives++)

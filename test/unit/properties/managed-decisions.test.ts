@@ -14,7 +14,7 @@ const HOUR = 3_600_000;
 /** Of one moment, and of one life until it comes to rest: far more than any way takes. */
 const MOST_STEPS = 20;
 
-/** A cloud with one cluster in it, and an operator that may forget everything but its record. */
+/** A cloud with one cluster in it, and an operator that may forget everything but its receipt. */
 class Simulation {
   now = START;
   wish: string | undefined = 'w0';
@@ -24,7 +24,7 @@ class Simulation {
   readonly good = new Set(['c0']);
   /** What is in the cloud; absent: nothing. */
   made: { wish: string; tampered: boolean } | undefined;
-  record: { applied?: string; reachable?: boolean; lookedAt?: Date; found?: boolean } | undefined;
+  receipt: { applied?: string; reachable?: boolean; lookedAt?: Date; found?: boolean } | undefined;
   accepted: string | undefined;
   forced = false;
   mend = false;
@@ -37,16 +37,16 @@ class Simulation {
     return {
       deleting: this.deleting,
       wish: this.wish,
-      exists: this.record !== undefined,
-      applied: this.record?.applied,
-      reachable: this.record?.reachable === true,
+      exists: this.receipt !== undefined,
+      applied: this.receipt?.applied,
+      reachable: this.receipt?.reachable === true,
       credentials: this.credentials,
       accepted: this.accepted,
       forced: this.forced,
       drift: {
-        lookedAt: this.record?.lookedAt,
+        lookedAt: this.receipt?.lookedAt,
         everyMs: 6 * HOUR,
-        found: this.record?.found === true,
+        found: this.receipt?.found === true,
         mend: this.mend,
       },
       access: { open: this.open, dueAt: this.accessDueAt },
@@ -74,10 +74,10 @@ class Simulation {
     if (step !== 'check' && step !== 'access') expect(this.accepted, `${step} with credentials`).toBe(this.credentials);
     if (step === 'apply' || step === 'look') expect(this.deleting).toBe(false);
     if (step === 'apply') expect(this.wish).toBeDefined();
-    if (step === 'look') expect(this.record?.applied).toBe(this.wish);
+    if (step === 'look') expect(this.receipt?.applied).toBe(this.wish);
     if (step === 'destroy') expect(this.deleting).toBe(true);
     this.taken.push(step);
-    if (step === 'apply') this.record ??= {};
+    if (step === 'apply') this.receipt ??= {};
     const refused = this.credentials === undefined || !this.good.has(this.credentials);
     if (fails || (refused && step !== 'access')) {
       if (fails?.halfway && step === 'apply') this.made ??= { wish: 'half', tampered: false };
@@ -96,18 +96,18 @@ class Simulation {
       this.accessDueAt = new Date(this.now + 5 * 60_000);
     }
     if (step === 'look')
-      this.record = { ...this.record, lookedAt: new Date(this.now), found: this.made?.tampered === true };
+      this.receipt = { ...this.receipt, lookedAt: new Date(this.now), found: this.made?.tampered === true };
     if (step === 'destroy') {
       this.made = undefined;
-      this.record = undefined;
+      this.receipt = undefined;
       this.open = false;
     }
     if (step !== 'apply') return;
-    const sees = (this.forced || this.mend) && this.record?.applied !== undefined;
+    const sees = (this.forced || this.mend) && this.receipt?.applied !== undefined;
     const tampered = this.made?.tampered === true && !sees;
     this.made = { wish: this.wish!, tampered };
-    const looked = sees || !this.record?.lookedAt ? { found: false, lookedAt: new Date(this.now) } : {};
-    this.record = { ...this.record, applied: this.wish!, reachable: true, ...looked };
+    const looked = sees || !this.receipt?.lookedAt ? { found: false, lookedAt: new Date(this.now) } : {};
+    this.receipt = { ...this.receipt, applied: this.wish!, reachable: true, ...looked };
     this.forced = false;
   }
 }
@@ -168,7 +168,7 @@ describe('steps for a managed cluster', () => {
         return;
       }
       expect(simulation.made?.wish).toBe('w9');
-      expect(simulation.record?.applied).toBe('w9');
+      expect(simulation.receipt?.applied).toBe('w9');
       expect(simulation.open).toBe(true);
       // What others changed is found at the next look, and mended only where that is asked for.
       const { mend } = simulation;
@@ -177,7 +177,7 @@ describe('steps for a managed cluster', () => {
         run(simulation);
       }
       if (mend) expect(simulation.made?.tampered).toBe(false);
-      else if (simulation.made?.tampered) expect(simulation.record?.found).toBe(true);
+      else if (simulation.made?.tampered) expect(simulation.receipt?.found).toBe(true);
       const before = simulation.taken.length;
       for (let hours = 0; hours < 24; hours++) {
         simulation.now += HOUR;

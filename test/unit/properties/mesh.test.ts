@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import {
   allocate,
-  type MeshRecord,
+  type MeshReceipt,
   type MeshRequest,
   NO_CLUSTERS,
   rangesIn,
@@ -48,28 +48,28 @@ const takenOf = (choose: Draw): Taken => ({
   ids: [choose.integer(1, 5)],
 });
 
-/** Clusters come and go. `after` sees each thing that was given, with the record before it. */
+/** Clusters come and go. `after` sees each thing that was given, with the receipt before it. */
 function history(
   choose: Draw,
   after: (given: {
-    before: MeshRecord;
+    before: MeshReceipt;
     request: MeshRequest;
     taken: Taken;
     result: ReturnType<typeof allocate>;
   }) => void,
 ) {
-  let record = NO_CLUSTERS;
+  let receipt = NO_CLUSTERS;
   const taken = takenOf(choose);
   for (let step = 0; step < 60; step++) {
-    const keys = Object.keys(record.clusters);
+    const keys = Object.keys(receipt.clusters);
     if (keys.length > 0 && choose.chance(0.4)) {
-      record = release(record, choose.some(keys, 0.3));
+      receipt = release(receipt, choose.some(keys, 0.3));
       continue;
     }
     const request = requestOf(choose, step);
-    const result = allocate(record, request, taken);
-    after({ before: record, request, taken, result });
-    if (!result.refused) record = result.record;
+    const result = allocate(receipt, request, taken);
+    after({ before: receipt, request, taken, result });
+    if (!result.refused) receipt = result.receipt;
   }
 }
 
@@ -80,7 +80,7 @@ describe('clusters of a mesh', () => {
   tried('never have an address, an id or a name in common, nor one of what is taken or reserved', (choose) => {
     history(choose, ({ request, taken, result }) => {
       if (result.refused) return;
-      const entries = Object.entries(result.record.clusters);
+      const entries = Object.entries(result.receipt.clusters);
       const all = entries.flatMap(([key, entry]) => rangesIn([entry]).map((text) => ({ key, range: range(text) })));
       all.forEach((one, index) => {
         for (const other of all.slice(index + 1))
@@ -104,7 +104,7 @@ describe('clusters of a mesh', () => {
   tried('get the same each time that the same is asked', (choose) => {
     history(choose, ({ before, request, taken, result }) => {
       expect(allocate(before, request, taken)).toEqual(result);
-      if (!result.refused) expect(allocate(result.record, request, taken)).toEqual(result);
+      if (!result.refused) expect(allocate(result.receipt, request, taken)).toEqual(result);
     });
   });
 

@@ -5,7 +5,7 @@ import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Pod, SHOOTS } from '../../../kube/resources.ts';
 import { rewriteSecrets } from '../../../kube/rewrite-secrets.ts';
-import { afterEncryptionStep, type EncryptionRecord, nextEncryptionStep } from '../../../pki/secrets-encryption.ts';
+import { afterEncryptionStep, type EncryptionState, nextEncryptionStep } from '../../../pki/secrets-encryption.ts';
 import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
 import type { PKIData } from '../../../shoot/pki.ts';
 import { pkiSecret } from '../../../shoot/pki-secret.ts';
@@ -27,7 +27,7 @@ export function encryptionWanted({ seed, shoot, values, deps }: Operation, pki: 
   return planEncryption(pki, { isNew, rotate: isAsked(shoot), now: deps.now() });
 }
 
-/** Takes the wish for another key off the Shoot: the key is on record now. */
+/** Takes the wish for another key off the Shoot: the key is stored now. */
 export async function takeUpRotation({ shoot, deps }: Operation, signal: AbortSignal): Promise<void> {
   if (!isAsked(shoot)) return;
   const { name, namespace } = shoot.metadata;
@@ -35,7 +35,7 @@ export async function takeUpRotation({ shoot, deps }: Operation, signal: AbortSi
   deps.shoots.absorb(await deps.garden.mergePatch<Shoot>(SHOOTS, name, namespace, taken, { signal }));
 }
 
-/** Brings a new key of Secrets in, and an old one out, a step at a time; each is on record before API servers are told. */
+/** Brings a new key of Secrets in, and an old one out, a step at a time; each is stored before API servers are told. */
 export const encryptionTask = (op: Operation): Task => ({
   id: 'secrets-encryption',
   title: 'Encrypting Secrets',
@@ -68,7 +68,7 @@ async function encryptSecrets(op: Operation, signal: AbortSignal): Promise<void>
   }
 }
 
-const store = (op: Operation, record: EncryptionRecord, signal: AbortSignal): Promise<void> =>
+const store = (op: Operation, record: EncryptionState, signal: AbortSignal): Promise<void> =>
   op.state.secretWrites.run(async () => {
     const pki = withEncryption(op.pki, record);
     const { object } = await op.seed.applier.apply(pkiSecret(op.values, pki), signal);

@@ -49,11 +49,11 @@ it('never takes what was there before a write for what is there after it', async
   const { promise, resolve } = Promise.withResolvers<void>();
   hold(promise);
   // Who tells of machines has begun to read when who makes them writes.
-  const reading = one.record(slow);
+  const reading = one.receipt(slow);
   await one.save(quick, { applied: 'second' });
   resolve();
   expect(await reading).toEqual({ applied: 'second' });
-  expect(await one.record(quick)).toEqual({ applied: 'second' });
+  expect(await one.receipt(quick)).toEqual({ applied: 'second' });
 });
 
 it('reads again when it is not known whether a write has come through', async () => {
@@ -62,7 +62,7 @@ it('reads again when it is not known whether a write has come through', async ()
   await one.save(quick, { applied: 'first' });
   loseAnswers(true);
   const writing = one.save(slow, { applied: 'second' });
-  await one.record(quick);
+  await one.receipt(quick);
   await expect(writing).rejects.toThrow();
-  expect(await one.record(quick)).toEqual({ applied: 'second' });
+  expect(await one.receipt(quick)).toEqual({ applied: 'second' });
 });

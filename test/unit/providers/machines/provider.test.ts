@@ -294,9 +294,9 @@ describe('machines in an account of the tenant', () => {
       await started().reconcilePools!(ctx(), workers(2));
       for (const machine of cloud.machines) delete machine.hash;
       const secret = seed.get<Secret>(RECORD);
-      const record = JSON.parse(Buffer.from(secret.data!.record!, 'base64').toString());
-      for (const one of record.wanted.pools) delete one.hash;
-      seed.put({ ...secret, data: { record: Buffer.from(JSON.stringify(record)).toString('base64') } } as Secret);
+      const receipt = JSON.parse(Buffer.from(secret.data!.record!, 'base64').toString());
+      for (const one of receipt.wanted.pools) delete one.hash;
+      seed.put({ ...secret, data: { record: Buffer.from(JSON.stringify(receipt)).toString('base64') } } as Secret);
       const provider = started();
       cloud.now += HOUR / 2;
       await provider.reconcilePools!(ctx(), workers(4, { maxSurge: 1 }));

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import type { Change } from '../../../../providers/cloud.ts';
 import { apply } from '../../../../providers/pulumi/operations.ts';
 import type { RecentPlans } from '../../../../providers/pulumi/recent-plans.ts';
-import { newRecord } from '../../../../providers/pulumi/run-events.ts';
+import { newReport } from '../../../../providers/pulumi/run-events.ts';
 import type { StackSession } from '../../../../providers/pulumi/stack-session.ts';
 
 it.each([
@@ -12,7 +12,7 @@ it.each([
   'a plan is carried out only where it is allowed (%s), and adopts nothing where it is not',
   async (isAllowed, runs) => {
     const change: Change = { operation: 'create', resource: 'aws:lb/loadBalancer:LoadBalancer endpoint' };
-    const record = { ...newRecord(), changes: new Map([['urn', change]]), isChanging: true };
+    const record = { ...newReport(), changes: new Map([['urn', change]]), isChanging: true };
     const state = { version: 3, deployment: { resources: [{ urn: 'urn:pulumi:a::b::t::n', type: 't' }] } };
     const run = vi.fn(async (_command: string) => record);
     const session = { request: {}, run, readState: async () => state, readAndKeepState: async () => state };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RecentPlans } from '../../../../providers/pulumi/recent-plans.ts';
 import type { StackRequest } from '../../../../providers/pulumi/request.ts';
-import { newRecord } from '../../../../providers/pulumi/run-events.ts';
+import { newReport } from '../../../../providers/pulumi/run-events.ts';
 import type { StackState } from '../../../../providers/pulumi/stack-state.ts';
 
 const request = (more: Partial<StackRequest> = {}): StackRequest => ({
@@ -38,7 +38,7 @@ describe('a plan that was shown', () => {
   const kept = (state = stateOf('a')) => {
     let now = 0;
     const plans = new RecentPlans(() => now);
-    const record = newRecord();
+    const record = newReport();
     plans.keep(request(), state, record);
     return { plans, record, wait: (ms: number) => (now += ms) };
   };

@@ -1,6 +1,6 @@
 import type { EngineEvent } from '@pulumi/pulumi/automation/index.js';
 import { describe, expect, it } from 'vitest';
-import { newRecord, note, progressOf, runEventOf } from '../../../../providers/pulumi/run-events.ts';
+import { newReport, note, progressOf, runEventOf } from '../../../../providers/pulumi/run-events.ts';
 
 const urn = (type: string, name: string) => `urn:pulumi:t.cluster::coppice::${type}::${name}`;
 
@@ -29,7 +29,7 @@ const failed = (...args: Parameters<typeof metadata>) => event({ resOpFailedEven
 const said = (severity: string, message: string) => event({ diagnosticEvent: { severity, message, color: 'never' } });
 
 const recordOf = (...events: EngineEvent[]) => {
-  const record = newRecord();
+  const record = newReport();
   for (const one of events) {
     const told = runEventOf(one);
     if (told) note(record, told);

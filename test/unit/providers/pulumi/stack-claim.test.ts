@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ENGINES_FILE, forgetEngines, isDeadEngine } from '../../../../providers/pulumi/engine-records.ts';
+import { ENGINES_FILE, forgetEngines, isDeadEngine } from '../../../../providers/pulumi/engines-started.ts';
 import { identityOf } from '../../../../providers/pulumi/processes.ts';
 import { claimStack } from '../../../../providers/pulumi/stack-claim.ts';
 

@@ -1,6 +1,6 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import type { Opening, Removal } from './model.ts';
-import { type BurstRecord, changed, costs, decided, type KeptPurchase, told, withTime } from './record.ts';
+import { type BurstReceipt, changed, costs, decided, type KeptPurchase, told, withTime } from './receipt.ts';
 
 /** Whether it is told to sleep: it was ready to take work once, and waits. */
 export const isToSleep = ({ sleeps, warmAt, leaving }: KeptPurchase): boolean =>
@@ -11,13 +11,13 @@ export const isWaking = ({ warm, wokenAt, joinedAt }: KeptPurchase): boolean =>
   !warm && wokenAt !== undefined && joinedAt === undefined;
 
 /** A cluster that sleeps is woken. From now on it counts for what it costs awake: a budget must not be spent twice until its machines are there. */
-export function woken(record: BurstRecord, opening: Opening, now: number): BurstRecord {
+export function woken(receipt: BurstReceipt, opening: Opening, now: number): BurstReceipt {
   const { name, candidate, sources, why, alternatives = [] } = opening;
-  const purchase = record.purchases.find((one) => one.name === name);
-  if (!purchase?.sleeps) return record;
+  const purchase = receipt.purchases.find((one) => one.name === name);
+  if (!purchase?.sleeps) return receipt;
   const at = rfc3339(new Date(now));
   const hourly = purchase.awake ?? purchase.most;
-  const settled = costs(record, name, hourly, now);
+  const settled = costs(receipt, name, hourly, now);
   const purchases = settled.purchases.map((one) => {
     if (one.name !== name) return one;
     const { warm: _, sleeps: __, ...awake } = one;
@@ -36,24 +36,24 @@ export function woken(record: BurstRecord, opening: Opening, now: number): Burst
 }
 
 /** A cluster without work is put to sleep. What it costs from now on is seen from its machines. */
-export function putToSleep(record: BurstRecord, { name, why }: Removal, now: number): BurstRecord {
-  const purchase = record.purchases.find((one) => one.name === name);
-  if (!purchase || purchase.leaving || purchase.warm) return record;
+export function putToSleep(receipt: BurstReceipt, { name, why }: Removal, now: number): BurstReceipt {
+  const purchase = receipt.purchases.find((one) => one.name === name);
+  if (!purchase || purchase.leaving || purchase.warm) return receipt;
   const at = rfc3339(new Date(now));
-  const purchases = record.purchases.map((one): KeptPurchase => {
+  const purchases = receipt.purchases.map((one): KeptPurchase => {
     if (one !== purchase) return one;
     const { joinedAt: _, worked: __, useless: ___, emptyingSince: ____, leftAlone: _____, ...rest } = one;
     return { ...rest, sources: [], warm: true, sleeps: true, warmAt: at, awake: one.rate };
   });
   const { candidate } = purchase;
-  return decided({ ...record, purchases, lastIn: at }, { at, action: 'Sleep', cluster: name, candidate, why });
+  return decided({ ...receipt, purchases, lastIn: at }, { at, action: 'Sleep', cluster: name, candidate, why });
 }
 
 /** A cluster of a candidate is back in its hub, so long after it was woken. */
-export function wokeUp(record: BurstRecord, name: string, now: number): BurstRecord {
-  const purchase = record.purchases.find((one) => one.name === name);
-  if (purchase?.wokenAt === undefined) return record;
+export function wokeUp(receipt: BurstReceipt, name: string, now: number): BurstReceipt {
+  const purchase = receipt.purchases.find((one) => one.name === name);
+  if (purchase?.wokenAt === undefined) return receipt;
   const tookMs = now - Date.parse(purchase.wokenAt);
-  const wakings = withTime(record.wakings, purchase.candidate, tookMs);
-  return changed({ ...record, wakings }, name, { joinedAt: rfc3339(new Date(now)) });
+  const wakings = withTime(receipt.wakings, purchase.candidate, tookMs);
+  return changed({ ...receipt, wakings }, name, { joinedAt: rfc3339(new Date(now)) });
 }

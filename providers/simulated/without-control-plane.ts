@@ -1,27 +1,27 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
 import { machineName } from '../../operator/api/names.ts';
 import type { Node } from '../../operator/kube/resources.ts';
-import type { Machine, Pool, ProviderContext, Recorded, RecordedClusters } from '../contract.ts';
+import type { ClustersWithoutControlPlane, Machine, MachinesSeen, Pool, ProviderContext } from '../contract.ts';
 import { capacityOf } from '../machine-types.ts';
 import type { Accounts } from './accounts.ts';
 import { added, controlPlaneCreation, NO_USAGE } from './cloud-model.ts';
 import { growPool } from './growth.ts';
+import { configMapOf, type KeptMachine, keptMachines, MACHINES_CONFIG_MAP } from './kept-machines.ts';
 import { simulatedNode } from './node.ts';
-import { MACHINES_RECORD, machinesOnRecord, type RecordedMachine, recordOf } from './record.ts';
 import { simulationOf, simulationProblem } from './settings.ts';
 
-type Machines = Map<string, RecordedMachine>;
+type Machines = Map<string, KeptMachine>;
 
 /** Clusters without control planes: `simulation.controlPlane.run: false`. @param now milliseconds since the epoch. */
-export function recordedClusters(accounts: Accounts, now: () => number): RecordedClusters {
+export function clustersWithoutControlPlane(accounts: Accounts, now: () => number): ClustersWithoutControlPlane {
   return {
-    recordName: MACHINES_RECORD,
+    configMapName: MACHINES_CONFIG_MAP,
 
     includes: (profile) => simulationProblem(profile) === undefined && !simulationOf(profile).controlPlane.run,
 
-    update(ctx, { members, pools }, record) {
+    update(ctx, { members, pools }, configMap) {
       const time = now();
-      const before = machinesOnRecord(record);
+      const before = keptMachines(configMap);
       const after: Machines = new Map();
       for (let number = 0; number < members; number++) {
         const name = controlPlaneMachine(number);
@@ -36,22 +36,21 @@ export function recordedClusters(accounts: Accounts, now: () => number): Recorde
         for (const [name, machine] of kept) after.set(name, machine);
       }
       for (const pool of droppedPools(before, pools)) accounts.has(ctx, pool, NO_USAGE);
-      return { record: recordOf(ctx, after), ...(refusals[0] && { refusal: refusals[0] }) };
+      return { configMap: configMapOf(ctx, after), ...(refusals[0] && { refusal: refusals[0] }) };
     },
 
-    read: (ctx, pools, record) => readRecord(ctx, pools, machinesOnRecord(record), now()),
+    read: (ctx, pools, configMap) => machinesSeen(ctx, pools, keptMachines(configMap), now()),
   };
 }
 
 /** A dot is in no name of a pool's machines. */
 const controlPlaneMachine = (number: number): string => `control-plane.${number}`;
 
-const isLost = ({ lostAt }: RecordedMachine, time: number): boolean =>
-  lostAt !== undefined && Date.parse(lostAt) <= time;
-const isUp = ({ readyAt }: RecordedMachine, time: number): boolean => Date.parse(readyAt) <= time;
+const isLost = ({ lostAt }: KeptMachine, time: number): boolean => lostAt !== undefined && Date.parse(lostAt) <= time;
+const isUp = ({ readyAt }: KeptMachine, time: number): boolean => Date.parse(readyAt) <= time;
 
 /** As with real machines, those that are not up go before the others, then the youngest. */
-const firstToStay = (a: RecordedMachine, b: RecordedMachine, time: number): number =>
+const firstToStay = (a: KeptMachine, b: KeptMachine, time: number): number =>
   Number(isUp(b, time)) - Number(isUp(a, time)) ||
   Date.parse(a.createdAt) - Date.parse(b.createdAt) ||
   a.number - b.number;
@@ -63,7 +62,7 @@ const droppedPools = (machines: Machines, pools: readonly Pool[]): Set<string> =
     ),
   );
 
-function newMember(ctx: ProviderContext, number: number, time: number): RecordedMachine {
+function newMember(ctx: ProviderContext, number: number, time: number): KeptMachine {
   const takes = controlPlaneCreation(simulationOf(ctx.profile), clusterOf(ctx), number);
   return { number, createdAt: rfc3339(time), readyAt: rfc3339(time + takes) };
 }
@@ -114,8 +113,8 @@ function grow(
   );
 }
 
-function readRecord(ctx: ProviderContext, pools: readonly Pool[], machines: Machines, time: number): Recorded {
-  const seen: Recorded = { controlPlane: [], machines: [], nodes: [] };
+function machinesSeen(ctx: ProviderContext, pools: readonly Pool[], machines: Machines, time: number): MachinesSeen {
+  const seen: MachinesSeen = { controlPlane: [], machines: [], nodes: [] };
   let next = Number.POSITIVE_INFINITY;
   for (const [name, machine] of machines) {
     for (const change of [machine.readyAt, machine.lostAt]) {
@@ -134,7 +133,7 @@ function readRecord(ctx: ProviderContext, pools: readonly Pool[], machines: Mach
   return Number.isFinite(next) ? { ...seen, changesAt: new Date(next) } : seen;
 }
 
-function machineOf(name: string, machine: RecordedMachine, time: number): Machine {
+function machineOf(name: string, machine: KeptMachine, time: number): Machine {
   const ready = isUp(machine, time) && !isLost(machine, time);
   return {
     name,
@@ -146,7 +145,7 @@ function machineOf(name: string, machine: RecordedMachine, time: number): Machin
   };
 }
 
-function nodeOf(ctx: ProviderContext, pool: Pool, machine: RecordedMachine, ready: boolean): Node {
+function nodeOf(ctx: ProviderContext, pool: Pool, machine: KeptMachine, ready: boolean): Node {
   const { number: index, zone } = machine;
   const node = simulatedNode(ctx, pool, { index, ...(zone !== undefined && { zone }), readyAfterMs: 0 }, 0);
   return {

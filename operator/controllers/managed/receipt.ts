@@ -2,7 +2,7 @@ import type { Change, CloudNode, ManagedCluster, ManagedClusterOutputs, Owner } 
 import type { CredentialsUse } from '../../accounts/credentials.ts';
 import { configurationProblem } from '../../api/errors.ts';
 import { GROUP, LABELS, ROLES } from '../../api/group.ts';
-import { managedRecordName } from '../../api/names.ts';
+import { managedReceiptName } from '../../api/names.ts';
 import { type ReceiptCache, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../../kube/receipt.ts';
 import type { Secret } from '../../kube/resources.ts';
 
@@ -14,9 +14,9 @@ export interface Removing {
 
 /**
  * What the operator remembers of a managed cluster across restarts, in its own namespace. Nothing of it is the truth about the cloud: a
- * lost record costs one more run, which adopts what bears the owner's tags.
+ * lost receipt costs one more run, which adopts what bears the owner's tags.
  */
-export interface ManagedRecord {
+export interface ManagedReceipt {
   owner: Owner;
   /** Name of the CloudProfile. */
   profile: string;
@@ -48,33 +48,33 @@ export interface ManagedRecord {
 /** More than a screen of differences helps nobody, and a Secret holds 1 MiB. */
 const MOST_CHANGES = 100;
 
-export const RECORD_TYPE = `${GROUP}/${ROLES.cloudRecord}`;
-/** Selects the Secrets with records. */
-export const RECORD_SELECTOR = `${LABELS.role}=${ROLES.cloudRecord}`;
+export const RECEIPT_TYPE = `${GROUP}/${ROLES.cloudReceipt}`;
+/** Selects the Secrets with receipts. */
+export const RECEIPT_SELECTOR = `${LABELS.role}=${ROLES.cloudReceipt}`;
 
-/** Where the record of a cluster lies: not in its own namespace, where a tenant could write another one. */
-export function recordPlace(operatorNamespace: string, key: string): ReceiptPlace {
+/** Where the receipt of a cluster lies: not in its own namespace, where a tenant could write another one. */
+export function receiptPlace(operatorNamespace: string, key: string): ReceiptPlace {
   const [namespace = '', name = ''] = key.split('/');
   return {
-    name: managedRecordName(key),
+    name: managedReceiptName(key),
     namespace: operatorNamespace,
     labels: {
       [LABELS.managedBy]: 'coppice',
-      [LABELS.role]: ROLES.cloudRecord,
+      [LABELS.role]: ROLES.cloudReceipt,
       [LABELS.workerCluster]: name,
       [LABELS.workerClusterNamespace]: namespace,
     },
-    type: RECORD_TYPE,
+    type: RECEIPT_TYPE,
   };
 }
 
-/** The records of all managed clusters, by `namespace/name`. They have no owner: each must outlive a cluster that is deleted by force. */
+/** The receipts of all managed clusters, by `namespace/name`. They have no owner: each must outlive a cluster that is deleted by force. */
 export const managedReceipts = (
   garden: ReceiptClient,
   operatorNamespace: string,
   cache?: ReceiptCache,
-): Receipts<ManagedRecord> =>
-  new Receipts<ManagedRecord>(garden, (key) => recordPlace(operatorNamespace, key), {
+): Receipts<ManagedReceipt> =>
+  new Receipts<ManagedReceipt>(garden, (key) => receiptPlace(operatorNamespace, key), {
     ...(cache && { cache }),
     marks: ({ owner }) => ({ [LABELS.workerClusterUID]: owner.uid, [LABELS.technicalID]: owner.technicalID }),
   });
@@ -82,12 +82,12 @@ export const managedReceipts = (
 /**
  * Throws when another cluster has the names in the cloud, and the stacks, that this one would have: of a long name they end with a hash of
  * 32 bits, for which another name can be found.
- * @param secrets all that there are with records
+ * @param secrets all that there are with receipts
  */
-export function assertOwnNames({ owner }: ManagedRecord, secrets: readonly Secret[]): void {
+export function assertOwnNames({ owner }: ManagedReceipt, secrets: readonly Secret[]): void {
   const other = secrets.find(
     ({ metadata: { name, labels } }) =>
-      labels?.[LABELS.technicalID] === owner.technicalID && name !== managedRecordName(clusterOfRecord({ owner })),
+      labels?.[LABELS.technicalID] === owner.technicalID && name !== managedReceiptName(clusterOfReceipt({ owner })),
   );
   if (!other) return;
   const { [LABELS.workerClusterNamespace]: namespace, [LABELS.workerCluster]: name } = other.metadata.labels ?? {};
@@ -97,21 +97,24 @@ export function assertOwnNames({ owner }: ManagedRecord, secrets: readonly Secre
   );
 }
 
-/** `namespace/name` of the cluster that a record is of. */
-export const clusterOfRecord = ({ owner }: Pick<ManagedRecord, 'owner'>): string => `${owner.namespace}/${owner.name}`;
+/** `namespace/name` of the cluster that a receipt is of. */
+export const clusterOfReceipt = ({ owner }: Pick<ManagedReceipt, 'owner'>): string =>
+  `${owner.namespace}/${owner.name}`;
 
-/** A record as it is written: with no more differences than a Secret holds. */
-export const bounded = (record: ManagedRecord): ManagedRecord => ({
-  ...record,
-  ...capped('planned', record.planned),
-  ...capped('drift', record.drift),
+/** A receipt as it is written: with no more differences than a Secret holds. */
+export const bounded = (receipt: ManagedReceipt): ManagedReceipt => ({
+  ...receipt,
+  ...capped('planned', receipt.planned),
+  ...capped('drift', receipt.drift),
 });
 
 const capped = (field: string, changes: Change[] | undefined) =>
   changes ? { [field]: changes.slice(0, MOST_CHANGES) } : {};
 
-/** The record in a Secret of the operator's namespace; undefined when it says nothing, or is of another cluster than its name says. */
-export function recordIn(secret: Secret): ManagedRecord | undefined {
-  const record = receiptIn<ManagedRecord>(secret);
-  return record?.owner?.uid && managedRecordName(clusterOfRecord(record)) === secret.metadata.name ? record : undefined;
+/** The receipt in a Secret of the operator's namespace; undefined when it says nothing, or is of another cluster than its name says. */
+export function managedReceiptIn(secret: Secret): ManagedReceipt | undefined {
+  const receipt = receiptIn<ManagedReceipt>(secret);
+  return receipt?.owner?.uid && managedReceiptName(clusterOfReceipt(receipt)) === secret.metadata.name
+    ? receipt
+    : undefined;
 }

@@ -2,17 +2,17 @@ import { expect, it } from 'vitest';
 import {
   assertOwnNames,
   bounded,
-  clusterOfRecord,
-  type ManagedRecord,
+  clusterOfReceipt,
+  type ManagedReceipt,
+  managedReceiptIn,
   managedReceipts,
-  recordIn,
-} from '../../../operator/controllers/managed/record.ts';
+} from '../../../operator/controllers/managed/receipt.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
 const OPERATOR = 'kube-system';
-const record: ManagedRecord = {
+const receipt: ManagedReceipt = {
   owner: { technicalID: 'shoot--shop--one', uid: 'u1', name: 'one', namespace: 'shop' },
   profile: 'aws',
   account: '1',
@@ -20,44 +20,46 @@ const record: ManagedRecord = {
   cluster: clusterIn('here', undefined),
 };
 
-/** The one Secret that there is after the record was saved. */
+/** The one Secret that there is after the receipt was saved. */
 async function saved(garden = new MemoryObjects()): Promise<Secret> {
-  await managedReceipts(garden, OPERATOR).save('shop/one', record);
+  await managedReceipts(garden, OPERATOR).save('shop/one', receipt);
   return (await garden.list<Secret>(SECRETS)).items[0]!;
 }
 
-it('a record is written where only the operator writes, says whose it is, and outlives its cluster', async () => {
+it('a receipt is written where only the operator writes, says whose it is, and outlives its cluster', async () => {
   const secret = await saved();
   expect(secret.metadata.namespace).toBe(OPERATOR);
   expect(secret.metadata.ownerReferences).toBeUndefined();
   expect(Object.values(secret.metadata.labels!)).toEqual(expect.arrayContaining(['shop', 'one', 'u1']));
-  expect(recordIn(secret)).toEqual(record);
-  expect(clusterOfRecord(record)).toBe('shop/one');
+  expect(managedReceiptIn(secret)).toEqual(receipt);
+  expect(clusterOfReceipt(receipt)).toBe('shop/one');
 });
 
-it('a record under the name of another cluster is none', async () => {
+it('a receipt under the name of another cluster is none', async () => {
   const secret = await saved();
   const moved = { ...secret, metadata: { ...secret.metadata, name: `managed-cluster-${'0'.repeat(64)}` } };
-  expect(recordIn(moved)).toBeUndefined();
+  expect(managedReceiptIn(moved)).toBeUndefined();
 });
 
-it('names of records tell clusters apart by more than 32 bits', async () => {
+it('names of receipts tell clusters apart by more than 32 bits', async () => {
   const secret = await saved();
   expect(secret.metadata.name).toMatch(/-[0-9a-f]{64}$/);
 });
 
 it('a cluster whose long name has the hash of another is refused before it opens what that one made', async () => {
   const there = [await saved()];
-  const other = { ...record, owner: { ...record.owner, uid: 'u2', name: 'another', namespace: 'bank' } };
+  const other = { ...receipt, owner: { ...receipt.owner, uid: 'u2', name: 'another', namespace: 'bank' } };
   expect(() => assertOwnNames(other, there)).toThrow('WorkerCluster shop/one has the name shoot--shop--one');
-  expect(() => assertOwnNames(record, there)).not.toThrow();
+  expect(() => assertOwnNames(receipt, there)).not.toThrow();
 });
 
-it('what cannot be read is no record', async () => {
-  expect(recordIn({ ...(await saved()), data: { record: Buffer.from('{').toString('base64') } })).toBeUndefined();
+it('what cannot be read is no receipt', async () => {
+  expect(
+    managedReceiptIn({ ...(await saved()), data: { record: Buffer.from('{').toString('base64') } }),
+  ).toBeUndefined();
 });
 
 it('keeps no more differences than a Secret holds', () => {
   const many = Array.from({ length: 10_000 }, (_, n) => ({ operation: 'update', resource: `memory:pool ${n}` }));
-  expect(bounded({ ...record, drift: many }).drift).toHaveLength(100);
+  expect(bounded({ ...receipt, drift: many }).drift).toHaveLength(100);
 });

@@ -91,14 +91,14 @@ export interface Rest {
 type Times = Readonly<Record<string, readonly number[]>>;
 
 /** What a policy has bought and spent: its only memory. What its status says is for people. */
-export interface BurstRecord {
+export interface BurstReceipt {
   readonly policy: { readonly namespace: string; readonly name: string; readonly uid: string };
   /** Number of the next purchase: none is ever used twice. */
   readonly next: number;
   readonly purchases: readonly KeptPurchase[];
-  /** Nodes that were added to pools. Absent: none, as in records from before this was done. */
+  /** Nodes that were added to pools. Absent: none, as in receipts from before this was done. */
   readonly growths?: readonly KeptGrowth[];
-  /** Clusters of others that were woken. Absent: none, as in records from before this was done. */
+  /** Clusters of others that were woken. Absent: none, as in receipts from before this was done. */
   readonly wakes?: readonly KeptWake[];
   /** By month (2026-11), as decimals. */
   readonly spent: Readonly<Record<string, string>>;
@@ -122,7 +122,7 @@ const FIRST_REST_MS = 5 * 60_000;
 const LONGEST_REST_MS = 24 * 3_600_000;
 const MOST_WORDS = 500;
 
-export const emptyRecord = (policy: BurstRecord['policy']): BurstRecord => ({
+export const emptyReceipt = (policy: BurstReceipt['policy']): BurstReceipt => ({
   policy,
   next: 1,
   purchases: [],
@@ -135,13 +135,13 @@ export const emptyRecord = (policy: BurstRecord['policy']): BurstRecord => ({
 export const monthOf = (time: number): string => new Date(time).toISOString().slice(0, 7);
 
 /** A purchase is written down. */
-export function ordered(record: BurstRecord, purchase: Purchase, now: number): BurstRecord {
+export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number): BurstReceipt {
   const { candidate, nodes, price, sources, why, alternatives, warm, sleeps, revision } = purchase;
   const at = rfc3339(new Date(now));
-  const { name, uid } = record.policy;
+  const { name, uid } = receipt.policy;
   const kept: KeptPurchase = {
-    number: record.next,
-    name: burstClusterName(name, candidate, uid, record.next),
+    number: receipt.next,
+    name: burstClusterName(name, candidate, uid, receipt.next),
     candidate,
     at,
     sources: sources.slice(0, 20),
@@ -155,9 +155,9 @@ export function ordered(record: BurstRecord, purchase: Purchase, now: number): B
     ...(price.billing && { billing: keptBilling(price.billing) }),
   };
   const bought = {
-    ...record,
-    next: record.next + 1,
-    purchases: [...record.purchases, kept],
+    ...receipt,
+    next: receipt.next + 1,
+    purchases: [...receipt.purchases, kept],
     // What waits warm takes none of the work that waits: that need not wait for it.
     ...(!warm && { lastOut: at }),
   };
@@ -173,26 +173,26 @@ export function ordered(record: BurstRecord, purchase: Purchase, now: number): B
 }
 
 /** A cluster that waited warm takes work from now on. */
-export function opened(record: BurstRecord, { name, candidate, sources, why }: Opening, now: number): BurstRecord {
+export function opened(receipt: BurstReceipt, { name, candidate, sources, why }: Opening, now: number): BurstReceipt {
   const at = rfc3339(new Date(now));
-  const purchases = record.purchases.map((one) => {
+  const purchases = receipt.purchases.map((one) => {
     if (one.name !== name) return one;
     const { warm: _, ...open } = one;
     return { ...open, sources: sources.slice(0, 20) };
   });
-  return decided({ ...record, purchases, lastOut: at }, { at, action: 'Open', cluster: name, candidate, why });
+  return decided({ ...receipt, purchases, lastOut: at }, { at, action: 'Open', cluster: name, candidate, why });
 }
 
 /** A cluster is given back; of one that did not come, its candidate rests. */
 export function givenBack(
-  record: BurstRecord,
+  receipt: BurstReceipt,
   { name, why, isFailure }: { name: string; why: string; isFailure: boolean },
   now: number,
-): BurstRecord {
-  const purchase = record.purchases.find((one) => one.name === name);
-  if (!purchase || purchase.leaving) return record;
+): BurstReceipt {
+  const purchase = receipt.purchases.find((one) => one.name === name);
+  if (!purchase || purchase.leaving) return receipt;
   const at = rfc3339(new Date(now));
-  const leaving = { ...changed(record, name, { leaving: true }), lastIn: at };
+  const leaving = { ...changed(receipt, name, { leaving: true }), lastIn: at };
   const said = decided(leaving, {
     at,
     action: isFailure ? 'Fail' : 'Remove',
@@ -214,58 +214,58 @@ export const restMs = (failures: number, first = FIRST_REST_MS): number =>
  * @param failed why, and when what failed was ordered (RFC 3339)
  */
 export function rested(
-  record: BurstRecord,
+  receipt: BurstReceipt,
   candidate: string,
   failed: { readonly why: string; readonly at: string },
   now: number,
-): BurstRecord {
-  const before = record.rests[candidate];
+): BurstReceipt {
+  const before = receipt.rests[candidate];
   const isKnown = before && Date.parse(failed.at) <= Date.parse(before.until) - restMs(before.failures);
   const failures = (before?.failures ?? 0) + (isKnown ? 0 : 1);
   const rest = { failures, until: rfc3339(new Date(now + restMs(failures))), why: failed.why.slice(0, MOST_WORDS) };
-  return { ...record, rests: { ...record.rests, [candidate]: rest } };
+  return { ...receipt, rests: { ...receipt.rests, [candidate]: rest } };
 }
 
 /** The candidate was of use: it does not rest any more. */
-export function useful(record: BurstRecord, candidate: string): BurstRecord {
-  const { [candidate]: _, ...rests } = record.rests;
-  return candidate in record.rests ? { ...record, rests } : record;
+export function useful(receipt: BurstReceipt, candidate: string): BurstReceipt {
+  const { [candidate]: _, ...rests } = receipt.rests;
+  return candidate in receipt.rests ? { ...receipt, rests } : receipt;
 }
 
 /** With something else said of a purchase; the same object where that is no news. */
-export function changed(record: BurstRecord, name: string, more: Partial<KeptPurchase>): BurstRecord {
-  const purchase = record.purchases.find((one) => one.name === name);
-  if (!purchase) return record;
+export function changed(receipt: BurstReceipt, name: string, more: Partial<KeptPurchase>): BurstReceipt {
+  const purchase = receipt.purchases.find((one) => one.name === name);
+  if (!purchase) return receipt;
   const isNews = Object.entries(more).some(([field, value]) => purchase[field as keyof KeptPurchase] !== value);
-  if (!isNews) return record;
-  return { ...record, purchases: record.purchases.map((one) => (one === purchase ? { ...one, ...more } : one)) };
+  if (!isNews) return receipt;
+  return { ...receipt, purchases: receipt.purchases.map((one) => (one === purchase ? { ...one, ...more } : one)) };
 }
 
 /** From now on it costs so much; what it cost until now is added to what was spent. */
-export function costs(record: BurstRecord, name: string, rate: string, now: number): BurstRecord {
-  const purchase = record.purchases.find((one) => one.name === name);
-  if (!purchase || purchase.rate === rate) return record;
+export function costs(receipt: BurstReceipt, name: string, rate: string, now: number): BurstReceipt {
+  const purchase = receipt.purchases.find((one) => one.name === name);
+  if (!purchase || purchase.rate === rate) return receipt;
   const [before, after] = [parseMoney(purchase.rate), parseMoney(rate)];
-  const spent = spentWith(record.spent, purchase, now);
-  const settled = { ...record, spent: after < before ? withBegunOf(spent, purchase, after, now) : spent };
+  const spent = spentWith(receipt.spent, purchase, now);
+  const settled = { ...receipt, spent: after < before ? withBegunOf(spent, purchase, after, now) : spent };
   return changed(settled, name, { rate, rateSince: rfc3339(new Date(now)) });
 }
 
 /** A cluster is gone. */
-export function gone(record: BurstRecord, name: string, now: number): BurstRecord {
-  const purchase = record.purchases.find((one) => one.name === name);
-  if (!purchase) return record;
+export function gone(receipt: BurstReceipt, name: string, now: number): BurstReceipt {
+  const purchase = receipt.purchases.find((one) => one.name === name);
+  if (!purchase) return receipt;
   return {
-    ...record,
-    purchases: record.purchases.filter((one) => one !== purchase),
-    spent: withBegunOf(spentWith(record.spent, purchase, now), purchase, 0n, now),
+    ...receipt,
+    purchases: receipt.purchases.filter((one) => one !== purchase),
+    spent: withBegunOf(spentWith(receipt.spent, purchase, now), purchase, 0n, now),
   };
 }
 
 /** A cluster of a candidate has joined, so long after it was ordered. */
-export const startedUp = (record: BurstRecord, candidate: string, tookMs: number): BurstRecord => ({
-  ...record,
-  startups: withTime(record.startups, candidate, tookMs),
+export const startedUp = (receipt: BurstReceipt, candidate: string, tookMs: number): BurstReceipt => ({
+  ...receipt,
+  startups: withTime(receipt.startups, candidate, tookMs),
 });
 
 /** With one more time of a candidate. */
@@ -276,11 +276,11 @@ export function withTime(times: Times | undefined, candidate: string, tookMs: nu
 }
 
 /** How long clusters of a candidate took to join: half of the last ones, milliseconds; undefined: none has. */
-export const measuredStartupMs = ({ startups }: BurstRecord, candidate: string): number | undefined =>
+export const measuredStartupMs = ({ startups }: BurstReceipt, candidate: string): number | undefined =>
   middleMs(startups?.[candidate]);
 
 /** The same of those that were woken. */
-export const measuredWakingMs = ({ wakings }: BurstRecord, candidate: string): number | undefined =>
+export const measuredWakingMs = ({ wakings }: BurstReceipt, candidate: string): number | undefined =>
   middleMs(wakings?.[candidate]);
 
 /** Half of these times, milliseconds; undefined: there are none. */
@@ -297,28 +297,28 @@ export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | u
  * A decision is kept. Of refusals only the last one for each source, and none that says the same again: work that changes all the time must
  * not push out what was bought.
  */
-export function decided(record: BurstRecord, decision: BurstDecision): BurstRecord {
+export function decided(receipt: BurstReceipt, decision: BurstDecision): BurstReceipt {
   const { action, source, dryRun } = decision;
   const kept = { ...decision, why: decision.why.slice(0, 2000) };
   // A dry run says the same at each look.
   const same = (one: BurstDecision) =>
     one.action === action && one.source === source && one.dryRun === dryRun && one.cluster === kept.cluster;
-  if (dryRun && record.decisions.some((one) => same(one) && one.why === kept.why)) return record;
-  const before = action === 'Refuse' ? record.decisions.find(same) : undefined;
-  if (before && before.why === kept.why) return record;
-  const others = record.decisions.filter((one) => one !== before);
-  return { ...record, decisions: [kept, ...others].slice(0, KEPT_DECISIONS) };
+  if (dryRun && receipt.decisions.some((one) => same(one) && one.why === kept.why)) return receipt;
+  const before = action === 'Refuse' ? receipt.decisions.find(same) : undefined;
+  if (before && before.why === kept.why) return receipt;
+  const others = receipt.decisions.filter((one) => one !== before);
+  return { ...receipt, decisions: [kept, ...others].slice(0, KEPT_DECISIONS) };
 }
 
 /** What was spent in the month of `now` until then. */
-export const spentUntil = (record: BurstRecord, now: number): Micros =>
-  parseMoney(costing(record).reduce((spent, one) => spentWith(spent, one, now), record.spent)[monthOf(now)] ?? '0');
+export const spentUntil = (receipt: BurstReceipt, now: number): Micros =>
+  parseMoney(costing(receipt).reduce((spent, one) => spentWith(spent, one, now), receipt.spent)[monthOf(now)] ?? '0');
 
 /** What all that it has costs in an hour. */
-export const hourlyOf = (record: BurstRecord): Micros =>
-  costing(record).reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
+export const hourlyOf = (receipt: BurstReceipt): Micros =>
+  costing(receipt).reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
 
-const costing = ({ purchases, growths = [], wakes = [] }: BurstRecord) => [...purchases, ...growths, ...wakes];
+const costing = ({ purchases, growths = [], wakes = [] }: BurstReceipt) => [...purchases, ...growths, ...wakes];
 
 /** Alternatives as they are kept and shown. */
 export const told = (alternatives: readonly Alternative[]) =>

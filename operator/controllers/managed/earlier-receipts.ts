@@ -12,15 +12,15 @@ import type { Log } from '../../kube/log.ts';
 import { isReceipt, receiptIn } from '../../kube/receipt.ts';
 import { SECRETS, type Secret } from '../../kube/resources.ts';
 import type { ManagedDependencies } from './dependencies.ts';
-import { clusterOfRecord, type ManagedRecord, RECORD_SELECTOR, RECORD_TYPE } from './record.ts';
+import { clusterOfReceipt, type ManagedReceipt, RECEIPT_SELECTOR, RECEIPT_TYPE } from './receipt.ts';
 import { adoptionOf, clusterIn, ownerOf } from './wish.ts';
 
-/** Records lay in the namespace of their cluster, in `<cluster>-cloud`: there a tenant can write one as well. */
+/** Receipts lay in the namespace of their cluster, in `<cluster>-cloud`: there a tenant can write one as well. */
 const SUFFIX = '-cloud';
 
-export interface EarlierRecordsDependencies extends Pick<ManagedDependencies, 'garden' | 'records' | 'recordEvent'> {
+export interface EarlierReceiptsDependencies extends Pick<ManagedDependencies, 'garden' | 'receipts' | 'recordEvent'> {
   readonly client: Pick<KubeClient, 'list' | 'delete'>;
-  /** Where records lie now. */
+  /** Where receipts lie now. */
   readonly namespace: string;
   readonly log: Log;
   cluster(key: string): WorkerCluster | undefined;
@@ -28,24 +28,24 @@ export interface EarlierRecordsDependencies extends Pick<ManagedDependencies, 'g
 }
 
 /**
- * Moves records from where they lay into the operator's namespace. To be called before any cluster is worked on; what appears in the old
+ * Moves receipts from where they lay into the operator's namespace. To be called before any cluster is worked on; what appears in the old
  * place later nobody reads. What does not fit its cluster stays there, and is reported.
  */
-export async function moveEarlierRecords(deps: EarlierRecordsDependencies, signal: AbortSignal): Promise<void> {
-  const { items } = await deps.client.list<Secret>(SECRETS, { labelSelector: RECORD_SELECTOR, signal });
+export async function moveEarlierReceipts(deps: EarlierReceiptsDependencies, signal: AbortSignal): Promise<void> {
+  const { items } = await deps.client.list<Secret>(SECRETS, { labelSelector: RECEIPT_SELECTOR, signal });
   for (const secret of items) {
     const { name, namespace = '', uid } = secret.metadata;
-    const labels = { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.cloudRecord };
-    if (!isReceipt(secret, { labels, type: RECORD_TYPE }) || !name.endsWith(SUFFIX)) continue;
-    const found = earlierRecord(deps, `${namespace}/${name.slice(0, -SUFFIX.length)}`, receiptIn(secret));
+    const labels = { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.cloudReceipt };
+    if (!isReceipt(secret, { labels, type: RECEIPT_TYPE }) || !name.endsWith(SUFFIX)) continue;
+    const found = earlierReceipt(deps, `${namespace}/${name.slice(0, -SUFFIX.length)}`, receiptIn(secret));
     if (typeof found === 'string') {
-      const message = `this record of a managed cluster was rejected: ${found}; nothing is done by it. If it is not yours, delete it`;
+      const message = `this receipt of a managed cluster was rejected: ${found}; nothing is done by it. If it is not yours, delete it`;
       deps.log.warn({ secret: `${namespace}/${name}` }, message);
       deps.recordEvent(secret, 'Warning', 'RecordNotBelieved', message);
       continue;
     }
-    // A record that is in its place already is newer.
-    if (!deps.records.get(clusterOfRecord(found))) await deps.records.save(found, signal);
+    // A receipt that is in its place already is newer.
+    if (!deps.receipts.get(clusterOfReceipt(found))) await deps.receipts.save(found, signal);
     await deps.client.delete(SECRETS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
   }
 }
@@ -85,22 +85,22 @@ const written = z.object({
 });
 
 /**
- * What of a record in the old place may be believed; a clause: why nothing of it. Pure. Whose it is follows from where it lies; that it
+ * What of a receipt in the old place may be believed; a clause: why nothing of it. Pure. Whose it is follows from where it lies; that it
  * is of the cluster of that name its UID says, which no tenant chooses; what leads to an endpoint waits for the cloud to say it again.
  * @param key `namespace/name` of the cluster that it lies beside
  */
-export function earlierRecord(
+export function earlierReceipt(
   {
     garden,
     cluster: clusterAt,
     profile: profileAt,
-  }: Pick<EarlierRecordsDependencies, 'garden' | 'cluster' | 'profile'>,
+  }: Pick<EarlierReceiptsDependencies, 'garden' | 'cluster' | 'profile'>,
   key: string,
   content: unknown,
-): ManagedRecord | string {
+): ManagedReceipt | string {
   const [namespace = '', clusterName = ''] = key.split('/');
   const parsed = written.safeParse(content);
-  if (!parsed.success) return 'it is not of the form that records have';
+  if (!parsed.success) return 'it is not of the form that receipts have';
   const { owner, profile: profileName, account, credentials, cluster: asked, planned, ...seen } = parsed.data;
   if (credentials.namespace !== namespace) return `it names credentials of namespace ${credentials.namespace}`;
   const profile = profileAt(profileName);

@@ -1,9 +1,19 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
-import { nameOf } from './growth-record.ts';
+import { nameOf } from './growth-receipt.ts';
 import { billingFrom, type KeptWake, keptBilling } from './kept-wake.ts';
 import type { Opening, Removal, Waking, WokenCluster } from './model.ts';
-import { type BurstRecord, decided, middleMs, rested, spentWith, told, useful, withBegun, withTime } from './record.ts';
+import {
+  type BurstReceipt,
+  decided,
+  middleMs,
+  rested,
+  spentWith,
+  told,
+  useful,
+  withBegun,
+  withTime,
+} from './receipt.ts';
 
 /** What is seen of a cluster now that was woken. */
 export interface WakeNow {
@@ -22,21 +32,21 @@ const PLACED_MS = 5 * 60_000;
 const timesOf = (entry: string): string => `wake/${entry}`;
 
 /** How long clusters of an entry took to be back in their hub: half of the last ones, milliseconds; undefined: none has. */
-export const measuredWakeMs = ({ wakings }: BurstRecord, entry: string): number | undefined =>
+export const measuredWakeMs = ({ wakings }: BurstReceipt, entry: string): number | undefined =>
   middleMs(wakings?.[timesOf(entry)]);
 
 /** What clusters that were woken cost in an hour, as budgets count it. */
-export const wokenHourly = ({ wakes = [] }: BurstRecord): Micros =>
+export const wokenHourly = ({ wakes = [] }: BurstReceipt): Micros =>
   wakes.reduce((sum, { most }) => sum + parseMoney(most), 0n);
 
 /** A cluster of somebody is to be woken. @param cluster `namespace/name` */
 export function wakes(
-  record: BurstRecord,
+  receipt: BurstReceipt,
   { entry = '', sources, why, alternatives = [] }: Opening,
   waking: Waking,
   { cluster, uid }: Pick<KeptWake, 'cluster' | 'uid'>,
   now: number,
-): BurstRecord {
+): BurstReceipt {
   const at = rfc3339(new Date(now));
   const rate = formatMoney(waking.hourly);
   const kept: KeptWake = {
@@ -51,7 +61,7 @@ export function wakes(
     ...(waking.billing && { billing: keptBilling(waking.billing) }),
   };
   return decided(
-    { ...record, wakes: [...(record.wakes ?? []), kept], lastOut: at },
+    { ...receipt, wakes: [...(receipt.wakes ?? []), kept], lastOut: at },
     {
       at,
       action: 'Wake',
@@ -65,40 +75,40 @@ export function wakes(
 }
 
 /** A cluster that was woken may sleep again, as its spec says. One that did not wake, or got no work, rests. */
-export function letSleep(record: BurstRecord, { name, why, isFailure }: Removal, now: number): BurstRecord {
-  const wake = record.wakes?.find((one) => nameOf(one.cluster) === name && !one.ended);
-  if (!wake) return record;
+export function letSleep(receipt: BurstReceipt, { name, why, isFailure }: Removal, now: number): BurstReceipt {
+  const wake = receipt.wakes?.find((one) => nameOf(one.cluster) === name && !one.ended);
+  if (!wake) return receipt;
   const at = rfc3339(new Date(now));
-  const ended = { ...replaced(record, wake, { ended: true }), lastIn: at };
+  const ended = { ...replaced(receipt, wake, { ended: true }), lastIn: at };
   const action = isFailure ? 'Fail' : 'Sleep';
   const said = decided(ended, { at, action, cluster: name, candidate: wake.entry, why, hourly: wake.rate });
   return isFailure ? rested(said, wake.cluster, { why: `${name}: ${why}`, at: wake.at }, now) : said;
 }
 
 /** The order was taken back: what it has cost until now is spent. */
-export function slept(record: BurstRecord, wake: KeptWake, now: number): BurstRecord {
-  const spent = spentWith(record.spent, wake, now);
+export function slept(receipt: BurstReceipt, wake: KeptWake, now: number): BurstReceipt {
+  const spent = spentWith(receipt.spent, wake, now);
   const life = Math.max(0, now - Date.parse(wake.at));
   const billing = wake.billing && billingFrom(wake.billing);
   return {
-    ...record,
-    wakes: (record.wakes ?? []).filter((one) => one !== wake),
+    ...receipt,
+    wakes: (receipt.wakes ?? []).filter((one) => one !== wake),
     spent: withBegun(spent, parseMoney(wake.rate), billing, life, now),
   };
 }
 
 /**
- * The record with what is seen of clusters that were woken: that they are back, have work, or got none; that they are gone, or that their owners
+ * The receipt with what is seen of clusters that were woken: that they are back, have work, or got none; that they are gone, or that their owners
  * have said something else.
  * @param look 'gone': there is no such cluster any more
  */
 export function withWakeFacts(
-  record: BurstRecord,
+  receipt: BurstReceipt,
   look: (wake: KeptWake) => WakeNow | 'gone',
   now: number,
-): BurstRecord {
-  let next = record;
-  for (const { cluster, uid } of record.wakes ?? []) {
+): BurstReceipt {
+  let next = receipt;
+  for (const { cluster, uid } of receipt.wakes ?? []) {
     const known = () => next.wakes?.find((one) => one.cluster === cluster && one.uid === uid);
     const wake = known()!;
     const seen = look(wake);
@@ -144,7 +154,7 @@ export const wokenCluster = (
   hasWork,
 });
 
-const replaced = (record: BurstRecord, wake: KeptWake, more: Partial<KeptWake>): BurstRecord => ({
-  ...record,
-  wakes: (record.wakes ?? []).map((one) => (one === wake ? { ...one, ...more } : one)),
+const replaced = (receipt: BurstReceipt, wake: KeptWake, more: Partial<KeptWake>): BurstReceipt => ({
+  ...receipt,
+  wakes: (receipt.wakes ?? []).map((one) => (one === wake ? { ...one, ...more } : one)),
 });

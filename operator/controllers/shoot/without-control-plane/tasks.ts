@@ -19,22 +19,22 @@ const valuesOf = ({ values }: Operation): ControlPlane => ({
   endpoint: { host: `${values.namespace}.${NO_API_SERVER}`, port: API_SERVER_PORT },
 });
 
-/** Where the API server of a cluster on record would be. */
-export const recordedEndpoint = (op: Operation): string => endpointURL(valuesOf(op));
+/** Where the API server of a cluster without a control plane would be. */
+export const endpointWithoutControlPlane = (op: Operation): string => endpointURL(valuesOf(op));
 
-/** What is on record of the shoot. */
-export const onRecord = (op: Operation) =>
-  op.recorded!.read(
+/** The machines that the ConfigMap of the shoot names, as they are now. */
+export const machinesNow = (op: Operation) =>
+  op.withoutControlPlane!.read(
     op.context(),
     op.pools,
-    op.seed.configMaps.get(`${op.values.namespace}/${op.recorded!.recordName}`),
+    op.seed.configMaps.get(`${op.values.namespace}/${op.withoutControlPlane!.configMapName}`),
   );
 
 /**
  * The task graph for create and reconcile of a cluster without a control plane: the same namespace, keys, kubeconfig and
  * machines through the same controllers, but nothing that runs.
  */
-export function recordedTasks(op: Operation): Task[] {
+export function tasksWithoutControlPlane(op: Operation): Task[] {
   const { seed, state, values, deps } = op;
   return [
     namespaceTask(op),
@@ -58,13 +58,13 @@ export function recordedTasks(op: Operation): Task[] {
       after: ['namespace'],
       expectedMs: 30,
       run: async (signal) => {
-        const { recorded, pools } = op;
-        const before = seed.configMaps.get(`${values.namespace}/${recorded!.recordName}`);
+        const { withoutControlPlane, pools } = op;
+        const before = seed.configMaps.get(`${values.namespace}/${withoutControlPlane!.configMapName}`);
         const wanted = { members: values.replicas, pools };
-        const { record, refusal } = recorded!.update(op.context(), wanted, before);
-        const { object, changed } = await seed.applier.apply(record, signal);
+        const { configMap, refusal } = withoutControlPlane!.update(op.context(), wanted, before);
+        const { object, changed } = await seed.applier.apply(configMap, signal);
         if (changed) seed.configMaps.absorb(object);
-        // Last: what the cloud does give is on record, whatever it refuses.
+        // Last: what the cloud does give is in the ConfigMap, whatever it refuses.
         if (refusal) throw refusal;
       },
     },
@@ -76,8 +76,8 @@ export function recordedTasks(op: Operation): Task[] {
       timeoutMs: 60 * MINUTE,
       run: async (signal) => {
         for (;;) {
-          const { controlPlane, machines, changesAt } = onRecord(op);
-          state.recordChangesAt = changesAt;
+          const { controlPlane, machines, changesAt } = machinesNow(op);
+          state.machinesChangeAt = changesAt;
           const pending = [...controlPlane, ...machines].some(({ phase }) => phase === 'Pending');
           if (!pending || !changesAt) return;
           await sleep(+changesAt - +deps.now(), signal);
@@ -88,8 +88,8 @@ export function recordedTasks(op: Operation): Task[] {
   ];
 }
 
-/** The task graph for deletion, from any half-built state. What is on record goes with the namespace. */
-export function recordedDeletionTasks(op: Operation): Task[] {
+/** The task graph for deletion, from any half-built state. What is stored goes with the namespace. */
+export function deletionTasksWithoutControlPlane(op: Operation): Task[] {
   return [
     {
       id: 'kubeconfig',

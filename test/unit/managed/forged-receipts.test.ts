@@ -2,9 +2,13 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../../operator/api/workercluster.ts';
-import { moveEarlierRecords } from '../../../operator/controllers/managed/earlier-records.ts';
+import { moveEarlierReceipts } from '../../../operator/controllers/managed/earlier-receipts.ts';
 import { reportLeftOver } from '../../../operator/controllers/managed/left-over.ts';
-import { clusterOfRecord, type ManagedRecord, managedReceipts } from '../../../operator/controllers/managed/record.ts';
+import {
+  clusterOfReceipt,
+  type ManagedReceipt,
+  managedReceipts,
+} from '../../../operator/controllers/managed/receipt.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
@@ -23,7 +27,7 @@ const cluster = {
   spec: workerClusterSpec.parse({ cloudProvider: 'memory', credentialsRef: { name: 'cloud' } }),
 } as WorkerCluster;
 /** What commit d22f180 wrote. */
-const honest: ManagedRecord = {
+const honest: ManagedReceipt = {
   owner: { technicalID: 'shoot--shop--one', uid: 'u1', name: 'one', namespace: 'shop', garden: GARDEN },
   profile: 'memory',
   account: 'account-1',
@@ -34,7 +38,7 @@ const honest: ManagedRecord = {
   lookedAt: '2026-11-21T12:00:00Z',
 };
 
-/** A record where they lay once: anybody who may write Secrets of the namespace can write this. */
+/** A receipt where they lay once: anybody who may write Secrets of the namespace can write this. */
 const beside = (content: object, name = 'one-cloud', namespace = 'shop'): Secret => ({
   apiVersion: 'v1',
   kind: 'Secret',
@@ -54,17 +58,17 @@ beforeEach(() => {
 });
 
 /** The operator starts. @returns what it believes of shop/one */
-async function start(): Promise<ManagedRecord | undefined> {
+async function start(): Promise<ManagedReceipt | undefined> {
   const receipts = managedReceipts(garden, OPERATOR);
-  await moveEarlierRecords(
+  await moveEarlierReceipts(
     {
       client: garden,
       garden: GARDEN,
       namespace: OPERATOR,
       log: silent,
-      records: {
+      receipts: {
         get: () => undefined,
-        save: (record) => receipts.save(clusterOfRecord(record), record),
+        save: (receipt) => receipts.save(clusterOfReceipt(receipt), receipt),
         remove: async () => {},
       },
       recordEvent: (object, _type, reason, message) =>
@@ -77,7 +81,7 @@ async function start(): Promise<ManagedRecord | undefined> {
   return receipts.read('shop/one');
 }
 
-describe('a record that an earlier operator left in the namespace of its cluster', () => {
+describe('a receipt that an earlier operator left in the namespace of its cluster', () => {
   it('moves to where only the operator writes, and its endpoint waits for the cloud to say it again', async () => {
     garden.put(beside(honest));
     expect(await start()).toEqual({ ...honest, unconfirmed: true });
@@ -131,7 +135,7 @@ describe('a record that an earlier operator left in the namespace of its cluster
   });
 });
 
-describe('what a record says of a cluster that was deleted by force', () => {
+describe('what a receipt says of a cluster that was deleted by force', () => {
   it('leads to credentials of its own namespace and to regions alone, whatever is written in it', async () => {
     const shown: unknown[] = [];
     const deps = {
@@ -139,7 +143,7 @@ describe('what a record says of a cluster that was deleted by force', () => {
       log: silent,
       now: () => new Date(0),
       stateBackend: async () => ({ url: 'file:///state', env: {} }),
-      records: { get: () => undefined, save: async () => {}, remove: async () => {} },
+      receipts: { get: () => undefined, save: async () => {}, remove: async () => {} },
       recordEvent: (_: object, _type: string, _reason: string, message: string) => void events.push(message),
       profile: () => memoryProfile,
       clouds: () => ({ tagged: async (ctx: unknown) => void shown.push(ctx) }) as never,
@@ -152,7 +156,7 @@ describe('what a record says of a cluster that was deleted by force', () => {
       ...honest,
       credentials: { namespace: 'bank', identity: 'deployer' },
       cluster: { ...honest.cluster, region: `${EVIL}/#` },
-    } as ManagedRecord;
+    } as ManagedReceipt;
     await reportLeftOver(deps, 'shop/one', forged, signal);
     expect(shown).toEqual(['shop']);
     expect(events[0]).toContain("would become part of a host's name");

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import type { KubeObject } from '../../../operator/api/meta.ts';
-import type { Pool, ProviderContext, RecordedClusters } from '../../../providers/contract.ts';
+import type { ClustersWithoutControlPlane, Pool, ProviderContext } from '../../../providers/contract.ts';
 import { simulatedProvider } from '../../../providers/simulated/index.ts';
 import { context, profile as plain, pool } from './fixtures.ts';
 
@@ -15,49 +15,49 @@ const profile = (simulation: object = {}): CloudProfile => ({
   spec: { ...plain.spec, providerConfig: { simulation: { controlPlane: { run: false }, ...simulation } } },
 });
 
-/** A cluster on record, with a clock that the test moves. */
+/** A cluster without a control plane, with a clock that the test moves. */
 function cluster(simulation: object = {}) {
   let time = START;
-  const recorded = simulatedProvider(() => time).recorded as RecordedClusters;
+  const withoutControlPlane = simulatedProvider(() => time).withoutControlPlane as ClustersWithoutControlPlane;
   const ctx: ProviderContext = context({ profile: profile(simulation) });
-  let record: KubeObject | undefined;
+  let configMap: KubeObject | undefined;
   let applied = '';
   return {
-    recorded,
+    withoutControlPlane,
     after: (ms: number) => {
       time += ms;
     },
-    /** As the controller does: asks for the record as it should be, and stores it. */
+    /** As the controller does: asks for the configMap as it should be, and stores it. */
     want(pools: Pool[], members = 1) {
-      const { refusal, ...result } = recorded.update(ctx, { members, pools }, record);
+      const { refusal, ...result } = withoutControlPlane.update(ctx, { members, pools }, configMap);
       // By what is sent, as the applier does.
-      const changed = applied !== JSON.stringify(result.record);
-      applied = JSON.stringify(result.record);
+      const changed = applied !== JSON.stringify(result.configMap);
+      applied = JSON.stringify(result.configMap);
       // The API server keeps the keys of a map in an order of its own.
-      const data = Object.fromEntries(Object.entries(result.record.data as object).reverse());
-      record = changed ? { ...result.record, data } : record;
-      return { changed, refusal, names: Object.keys(result.record.data as object) };
+      const data = Object.fromEntries(Object.entries(result.configMap.data as object).reverse());
+      configMap = changed ? { ...result.configMap, data } : configMap;
+      return { changed, refusal, names: Object.keys(result.configMap.data as object) };
     },
-    seen: (pools: Pool[]) => recorded.read(ctx, pools, record),
+    seen: (pools: Pool[]) => withoutControlPlane.read(ctx, pools, configMap),
     spoil: (name: string) => {
       applied = '';
-      record = { ...record!, data: { ...(record!.data as object), [name]: '{"number":' } };
+      configMap = { ...configMap!, data: { ...(configMap!.data as object), [name]: '{"number":' } };
     },
-    stored: () => record,
+    stored: () => configMap,
   };
 }
 
 const machine = (number: number, name = 'workers') => `shoot--team--one-${name}-${number}`;
 const MEMBER = 'control-plane.0';
 
-describe('clusters on record', () => {
+describe('clusters without a control plane', () => {
   it('are those of profiles that run no control planes', () => {
-    const { recorded } = cluster();
-    expect(recorded.includes(profile())).toBe(true);
-    expect(recorded.includes(plain)).toBe(false);
-    expect(recorded.includes(profile({ controlPlane: { run: true } }))).toBe(false);
+    const { withoutControlPlane } = cluster();
+    expect(withoutControlPlane.includes(profile())).toBe(true);
+    expect(withoutControlPlane.includes(plain)).toBe(false);
+    expect(withoutControlPlane.includes(profile({ controlPlane: { run: true } }))).toBe(false);
     // Settings that cannot be read say nothing: they are refused elsewhere.
-    expect(recorded.includes(profile({ speed: 1 }))).toBe(false);
+    expect(withoutControlPlane.includes(profile({ speed: 1 }))).toBe(false);
   });
 
   const steps: [string, [pools: Pool[], members: number, names: string[]][]][] = [
@@ -157,7 +157,7 @@ describe('clusters on record', () => {
     expect(refusal).toMatchObject({ code: 'ERR_INFRA_QUOTA_EXCEEDED' });
   });
 
-  it('make anew what somebody broke in the record', () => {
+  it('make anew what somebody broke in the configMap', () => {
     const one = cluster();
     one.want([pool({ count: 1 })]);
     one.spoil(machine(0));

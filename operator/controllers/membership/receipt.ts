@@ -1,6 +1,6 @@
 import { GROUP, LABELS, ROLES } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
-import { membershipRecordName } from '../../api/names.ts';
+import { membershipReceiptName } from '../../api/names.ts';
 import type { Credential, Endpoint, Identity, Place, Step, Stranger, Trace, Wanted } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type ReceiptCache, type ReceiptClient, Receipts, receiptIn } from '../../kube/receipt.ts';
@@ -21,7 +21,7 @@ export interface KeptCredential extends Credential {
  * What was made for a membership, on both sides, written down before it is made. It says all that is needed to take it away again, also when
  * the Hub, the cluster or the Membership are gone.
  */
-export interface MembershipRecord {
+export interface MembershipReceipt {
   readonly membership: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly cluster: string;
   readonly hub: { readonly name: string; readonly identity: string; readonly spec: HubSpec };
@@ -40,23 +40,23 @@ export interface MembershipRecord {
   readonly parked?: 'FallingAsleep' | 'Asleep' | 'Waking' | 'Emptying';
 }
 
-export const MEMBERSHIP_RECORD_TYPE = `${GROUP}/${ROLES.membershipRecord}`;
-/** Selects the Secrets with records. */
-export const MEMBERSHIP_RECORDS = `${LABELS.role}=${ROLES.membershipRecord}`;
+export const MEMBERSHIP_RECEIPT_TYPE = `${GROUP}/${ROLES.membershipReceipt}`;
+/** Selects the Secrets with receipts. */
+export const MEMBERSHIP_RECEIPTS = `${LABELS.role}=${ROLES.membershipReceipt}`;
 
-/** The records of all memberships, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
-export const membershipRecords = (
+/** The receipts of all memberships, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
+export const membershipReceipts = (
   garden: ReceiptClient,
   operatorNamespace: string,
   cache: ReceiptCache,
-): Receipts<MembershipRecord> =>
-  new Receipts<MembershipRecord>(
+): Receipts<MembershipReceipt> =>
+  new Receipts<MembershipReceipt>(
     garden,
     (key) => ({
-      name: membershipRecordName(key),
+      name: membershipReceiptName(key),
       namespace: operatorNamespace,
-      labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.membershipRecord },
-      type: MEMBERSHIP_RECORD_TYPE,
+      labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.membershipReceipt },
+      type: MEMBERSHIP_RECEIPT_TYPE,
     }),
     {
       cache,
@@ -67,17 +67,17 @@ export const membershipRecords = (
     },
   );
 
-/** Every record that there is, with the key of its Secret; one that cannot be read is left out. */
-export async function recordsIn(
+/** Every receipt that there is, with the key of its Secret; one that cannot be read is left out. */
+export async function receiptsIn(
   garden: Pick<KubeClient, 'list'>,
   operatorNamespace: string,
   signal: AbortSignal,
-): Promise<{ key: string; record: MembershipRecord }[]> {
-  const options = { namespace: operatorNamespace, labelSelector: MEMBERSHIP_RECORDS, signal };
+): Promise<{ key: string; receipt: MembershipReceipt }[]> {
+  const options = { namespace: operatorNamespace, labelSelector: MEMBERSHIP_RECEIPTS, signal };
   const { items } = await garden.list<Secret>(SECRETS, options);
   return items.flatMap((secret) => {
-    const record = secret.type === MEMBERSHIP_RECORD_TYPE ? receiptIn<MembershipRecord>(secret) : undefined;
-    return record ? [{ key: keyOf(secret), record }] : [];
+    const receipt = secret.type === MEMBERSHIP_RECEIPT_TYPE ? receiptIn<MembershipReceipt>(secret) : undefined;
+    return receipt ? [{ key: keyOf(secret), receipt }] : [];
   });
 }
 
@@ -95,11 +95,15 @@ export const placeOf = ({ on, resource, object }: Wanted): Place => ({
   ...(resource.namespaced && { namespace: object.metadata.namespace ?? '' }),
 });
 
-/** The record with everything in it that these steps are about to make; the same object where that is no news. Pure. */
-export function noting(record: MembershipRecord, wanted: readonly Wanted[], steps: readonly Step[]): MembershipRecord {
+/** The receipt with everything in it that these steps are about to make; the same object where that is no news. Pure. */
+export function noting(
+  receipt: MembershipReceipt,
+  wanted: readonly Wanted[],
+  steps: readonly Step[],
+): MembershipReceipt {
   const made = wanted.filter(({ shared, subresource }) => !shared && !subresource).map(placeOf);
-  const fresh: MembershipRecord['places'][number][] = [];
+  const fresh: MembershipReceipt['places'][number][] = [];
   for (const place of [...made, ...steps.flatMap(({ traces = [] }) => traces)])
-    if (![...record.places, ...fresh].some((known) => samePlace(known, place))) fresh.push(place);
-  return fresh.length > 0 ? { ...record, places: [...record.places, ...fresh] } : record;
+    if (![...receipt.places, ...fresh].some((known) => samePlace(known, place))) fresh.push(place);
+  return fresh.length > 0 ? { ...receipt, places: [...receipt.places, ...fresh] } : receipt;
 }

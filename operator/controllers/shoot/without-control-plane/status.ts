@@ -1,4 +1,4 @@
-import type { Recorded } from '../../../../providers/contract.ts';
+import type { MachinesSeen } from '../../../../providers/contract.ts';
 import { nthAddress } from '../../../api/address-range.ts';
 import { NO_CONTROL_PLANE } from '../../../api/conditions.ts';
 import type { Shoot, ShootStatus } from '../../../api/shoot.ts';
@@ -11,19 +11,19 @@ import type { CommonFacts } from '../status/facts.ts';
 import { commonFacts } from '../status/facts.ts';
 import { nodesCondition } from '../status/node-conditions.ts';
 import { desiredNodes, statusOf } from '../status/status-of.ts';
-import { onRecord, recordedEndpoint } from './recorded-tasks.ts';
+import { endpointWithoutControlPlane, machinesNow } from './tasks.ts';
 
-/** status of a Shoot that is on record only, as the caches show it. */
-export async function recordedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
-  const facts = commonFacts(op, shoot, recordedEndpoint(op));
-  return statusOnRecord(facts, onRecord(op), op.values.networks.pods, now);
+/** status of a Shoot that exists as objects only, without a control plane, as the caches show it. */
+export async function statusWithoutControlPlane(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
+  const facts = commonFacts(op, shoot, endpointWithoutControlPlane(op));
+  return statusOfKept(facts, machinesNow(op), op.values.networks.pods, now);
 }
 
 /**
- * status of a Shoot that is on record only, pure. Ready means: all that is ever made of it is there. Every condition that a person
+ * status of a Shoot that exists as objects only, without a control plane, pure. Ready means: all that is ever made of it is there. Every condition that a person
  * may look at says that nothing answers. @param podRange range of pod addresses, in CIDR notation.
  */
-export function statusOnRecord(facts: CommonFacts, record: Recorded, podRange: string, now: Date): ShootStatus {
+export function statusOfKept(facts: CommonFacts, record: MachinesSeen, podRange: string, now: Date): ShootStatus {
   const { shoot, pools } = facts;
   const members = controlPlaneMembers(shoot.spec);
   const serving = record.controlPlane.filter(({ ready }) => ready).length;
@@ -32,7 +32,7 @@ export function statusOnRecord(facts: CommonFacts, record: Recorded, podRange: s
   const desired = desiredNodes(pools);
   const nodes = nodesCondition({ inside: record, usable: undefined }, desired, machines.length, readyMachines.length);
   const profile = shootProfileName(shoot.spec);
-  const none = `NO CONTROL PLANE: CloudProfile ${profile} says that none is run (simulation.controlPlane.run: false). Nothing answers behind the kubeconfig and no workload can run: keys, kubeconfig and machines are on record only, for scale tests`;
+  const none = `NO CONTROL PLANE: CloudProfile ${profile} says that none is run (simulation.controlPlane.run: false). Nothing answers behind the kubeconfig and no workload can run: keys, kubeconfig and machines exist as objects only, without a control plane, for scale tests`;
   const errors = facts.errors.map(({ description }) => description).join('; ');
   const codes = [...new Set(facts.errors.flatMap((error) => error.codes ?? []))];
   const settled = facts.observedGeneration === shoot.metadata.generation && serving >= members;
@@ -55,7 +55,7 @@ export function statusOnRecord(facts: CommonFacts, record: Recorded, podRange: s
   ];
   const resource = clusterResource(withPodRanges(record.nodes, podRange), []);
   const seen = { controlPlane: { desired: members, ready: serving }, machines, readyMachines, resource };
-  return statusOf({ ...facts, madeOf: { ...facts.madeOf, onRecord: true } }, seen, conditions, now);
+  return statusOf({ ...facts, madeOf: { ...facts.madeOf, lacksControlPlane: true } }, seen, conditions, now);
 }
 
 /** Addresses in the range of a node, as the controller manager hands them out (--node-cidr-mask-size: 24 by default). */

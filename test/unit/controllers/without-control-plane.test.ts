@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import type { LastError } from '../../../operator/api/meta.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { statusOnRecord } from '../../../operator/controllers/shoot/recorded/recorded-status.ts';
 import type { CommonFacts } from '../../../operator/controllers/shoot/status/facts.ts';
+import { statusOfKept } from '../../../operator/controllers/shoot/without-control-plane/status.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
-import type { Machine, MachinePhase, Recorded } from '../../../providers/contract.ts';
+import type { Machine, MachinePhase, MachinesSeen } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';
 
 const NOW = new Date('2026-11-21T00:00:00Z');
@@ -26,7 +26,7 @@ const node = (name: string, status = 'True'): Node => ({
   spec: {},
   status: { allocatable: { cpu: '2', memory: '8Gi' }, conditions: [{ type: 'Ready', status }] },
 });
-const record = (changes: Partial<Recorded> = {}): Recorded => ({
+const record = (changes: Partial<MachinesSeen> = {}): MachinesSeen => ({
   controlPlane: [machine('control-plane.0')],
   machines: [machine('a'), machine('b')],
   nodes: [node('a'), node('b')],
@@ -50,14 +50,14 @@ const facts: CommonFacts = {
   errors: [],
   observedGeneration: 2,
 };
-const status = (changes: Partial<Recorded> = {}, observedGeneration = 2, errors: LastError[] = [], pods = PODS) =>
-  statusOnRecord({ ...facts, errors, observedGeneration }, record(changes), pods, NOW);
+const status = (changes: Partial<MachinesSeen> = {}, observedGeneration = 2, errors: LastError[] = [], pods = PODS) =>
+  statusOfKept({ ...facts, errors, observedGeneration }, record(changes), pods, NOW);
 const ready = (found: ReturnType<typeof status>) => findCondition(found.conditions, 'Ready');
 
-describe('status of a shoot that is on record only', () => {
+describe('status of a shoot that exists as objects only', () => {
   it('says that it keeps a domain only: there is no API server to lead to', () => {
     const named = { ...shoot, spec: { ...shoot.spec, dns: { domain: 'x.example' } } };
-    const { conditions } = statusOnRecord({ ...facts, shoot: named }, record(), PODS, NOW);
+    const { conditions } = statusOfKept({ ...facts, shoot: named }, record(), PODS, NOW);
     expect(findCondition(conditions, 'AllFieldsActedOn')?.message).toContain('dns.domain');
   });
 
@@ -91,7 +91,7 @@ describe('status of a shoot that is on record only', () => {
   });
 
   const error: LastError = { taskID: 'record', description: 'sold out', codes: ['ERR_INFRA_RESOURCES_DEPLETED'] };
-  it.each<[string, Partial<Recorded>, number, LastError[], string, RegExp]>([
+  it.each<[string, Partial<MachinesSeen>, number, LastError[], string, RegExp]>([
     ['while a machine is on its way', { machines: [machine('a'), machine('b', false)] }, 2, [], 'NotReady', /1 of 2/],
     ['while one is missing', { machines: [machine('a')] }, 2, [], 'ScalingOut', /1 of 2/],
     ['while the control plane would not serve yet', { controlPlane: [machine('c', false)] }, 2, [], 'Reconciling', /./],

@@ -11,7 +11,7 @@ import type { WantedMachines } from '../pulumi/layers.ts';
  * the cloud. That it is there says that something may be in the cloud: so it is written before anything is made, and a finalizer
  * keeps it when the namespace goes.
  */
-export interface MachinesRecord {
+export interface MachinesReceipt {
   /** The account that the machines are in: credentials of another one would make others there. */
   account: string;
   /** What the cloud was last asked for, whether or not that has ended. */
@@ -35,10 +35,10 @@ export interface Unmarked {
   madeBefore: string;
 }
 
-export const RECORD_NAME = 'cloud-machines';
+export const RECEIPT_NAME = 'cloud-machines';
 
 /** The same of the machines that run the shoot's control plane. */
-export interface ControlPlaneRecord {
+export interface ControlPlaneReceipt {
   account: string;
   wanted: WantedControlPlane;
   /** Hash of what the endpoint was last made to be like, with the network under it. */
@@ -54,11 +54,11 @@ export interface ControlPlaneRecord {
   appliedAt?: string;
 }
 
-export const CONTROL_PLANE_RECORD_NAME = 'cloud-control-plane';
+export const CONTROL_PLANE_RECEIPT_NAME = 'cloud-control-plane';
 
 type Place = Pick<ProviderContext, 'seed' | 'namespace' | 'shootName' | 'shootNamespace'>;
 
-/** The records of one shoot, by name. */
+/** The receipts of one shoot, by name. */
 export const machineReceipts = <Kept extends object>(ctx: Place): Receipts<Kept> =>
   new Receipts(ctx.seed, (name) => ({
     name,

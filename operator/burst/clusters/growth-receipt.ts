@@ -1,7 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
 import type { Growth } from './model.ts';
-import { type BurstRecord, decided, type KeptGrowth, rested, spentWith, useful } from './record.ts';
+import { type BurstReceipt, decided, type KeptGrowth, rested, spentWith, useful } from './receipt.ts';
 
 /** What is seen of a pool now. */
 export interface PoolNow {
@@ -22,7 +22,7 @@ const ARRIVE_MS = 15 * 60_000;
 export const restOf = ({ cluster, pool }: Pick<KeptGrowth, 'cluster' | 'pool'>): string => `${cluster}/${pool}`;
 
 /** Nodes that are added are written down. @param from what the pool was to have before */
-export function grew(record: BurstRecord, growth: Growth, uid: string, from: number, now: number): BurstRecord {
+export function grew(receipt: BurstReceipt, growth: Growth, uid: string, from: number, now: number): BurstReceipt {
   const { cluster, pool, nodes, entry, sources, why } = growth;
   const at = rfc3339(new Date(now));
   const rate = formatMoney(growth.each * BigInt(nodes));
@@ -40,7 +40,7 @@ export function grew(record: BurstRecord, growth: Growth, uid: string, from: num
     rate,
     rateSince: at,
   };
-  const grown = { ...record, growths: [...(record.growths ?? []), kept], lastOut: at };
+  const grown = { ...receipt, growths: [...(receipt.growths ?? []), kept], lastOut: at };
   return decided(grown, {
     at,
     action: 'Grow',
@@ -54,7 +54,7 @@ export function grew(record: BurstRecord, growth: Growth, uid: string, from: num
 export const nameOf = (cluster: string): string => cluster.slice(cluster.indexOf('/') + 1);
 
 /** What nodes that were added cost in an hour. */
-export const grownHourly = ({ growths = [] }: BurstRecord): Micros =>
+export const grownHourly = ({ growths = [] }: BurstReceipt): Micros =>
   growths.reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
 
 /** Whether these nodes are still to be ordered, or on their way. */
@@ -66,16 +66,16 @@ export const isToOrder = (growth: KeptGrowth, now: number): boolean =>
   !growth.came && !growth.failed && Date.parse(growth.at) + ORDER_MS > now;
 
 /**
- * The record with what is seen of pools that were made larger: that their nodes have come, or did not, or went because nobody needed them.
+ * The receipt with what is seen of pools that were made larger: that their nodes have come, or did not, or went because nobody needed them.
  * @param look 'gone': the pool is no more, or somebody else decides about it; 'unknown': nobody can tell now
  */
 export function withGrowthFacts(
-  record: BurstRecord,
+  receipt: BurstReceipt,
   look: (growth: KeptGrowth) => PoolNow | 'gone' | 'unknown',
   now: number,
-): BurstRecord {
-  let next = record;
-  for (const growth of record.growths ?? []) {
+): BurstReceipt {
+  let next = receipt;
+  for (const growth of receipt.growths ?? []) {
     const seen = look(growth);
     if (seen === 'unknown') continue;
     if (seen === 'gone') {
@@ -98,9 +98,9 @@ export function withGrowthFacts(
   return next;
 }
 
-function failed(record: BurstRecord, growth: KeptGrowth, now: number): BurstRecord {
+function failed(receipt: BurstReceipt, growth: KeptGrowth, now: number): BurstReceipt {
   const why = `nodes that were added to pool ${growth.pool} of ${growth.cluster} did not come`;
-  return decided(rested(record, restOf(growth), { why, at: growth.at }, now), {
+  return decided(rested(receipt, restOf(growth), { why, at: growth.at }, now), {
     at: rfc3339(new Date(now)),
     action: 'Fail',
     cluster: nameOf(growth.cluster),
@@ -111,24 +111,24 @@ function failed(record: BurstRecord, growth: KeptGrowth, now: number): BurstReco
 }
 
 /** With something else said of it, or without it (undefined); what its nodes have cost until now is spent. */
-function replaced(record: BurstRecord, growth: KeptGrowth, more: Partial<KeptGrowth> | undefined, now: number) {
-  const growths = record.growths ?? [];
+function replaced(receipt: BurstReceipt, growth: KeptGrowth, more: Partial<KeptGrowth> | undefined, now: number) {
+  const growths = receipt.growths ?? [];
   if (!more)
     return {
-      ...record,
+      ...receipt,
       growths: growths.filter((one) => one !== growth),
-      spent: spentWith(record.spent, growth, now),
+      spent: spentWith(receipt.spent, growth, now),
     };
   const isFewer = more.nodes !== undefined && more.nodes !== growth.nodes;
   const isNews = isFewer || (more.came && !growth.came) || (more.failed && !growth.failed);
-  if (!isNews) return record;
+  if (!isNews) return receipt;
   const settled = isFewer && {
     rate: formatMoney(parseMoney(growth.each) * BigInt(more.nodes!)),
     rateSince: rfc3339(new Date(now)),
   };
   return {
-    ...record,
+    ...receipt,
     growths: growths.map((one) => (one === growth ? { ...one, ...more, ...settled } : one)),
-    ...(isFewer && { spent: spentWith(record.spent, growth, now) }),
+    ...(isFewer && { spent: spentWith(receipt.spent, growth, now) }),
   };
 }

@@ -2,11 +2,11 @@ import { LABELS, ROLES } from '../../operator/api/group.ts';
 import type { KubeObject } from '../../operator/api/meta.ts';
 import type { ProviderContext } from '../contract.ts';
 
-/** ConfigMap in the shoot's namespace, a key a machine: what there is of a cluster that exists on record only. */
-export const MACHINES_RECORD = 'machines';
+/** ConfigMap in the shoot's namespace, a key a machine: what there is of a cluster that exists as objects only, without a control plane. */
+export const MACHINES_CONFIG_MAP = 'machines';
 
-/** One machine on record. Times are RFC 3339. */
-export interface RecordedMachine {
+/** One machine as the ConfigMap has it. Times are RFC 3339. */
+export interface KeptMachine {
   /** Absent: a machine of the control plane. */
   pool?: string;
   /** Number in its pool. */
@@ -19,9 +19,9 @@ export interface RecordedMachine {
 }
 
 /** Machines by name. A value that somebody broke counts as no machine: it is made anew. */
-export function machinesOnRecord(record: KubeObject | undefined): Map<string, RecordedMachine> {
-  const machines = new Map<string, RecordedMachine>();
-  for (const [name, text] of Object.entries((record?.data ?? {}) as Record<string, string>)) {
+export function keptMachines(configMap: KubeObject | undefined): Map<string, KeptMachine> {
+  const machines = new Map<string, KeptMachine>();
+  for (const [name, text] of Object.entries((configMap?.data ?? {}) as Record<string, string>)) {
     const machine = parsed(text);
     if (machine) machines.set(name, machine);
   }
@@ -29,16 +29,16 @@ export function machinesOnRecord(record: KubeObject | undefined): Map<string, Re
 }
 
 /** The ConfigMap of these machines; equal for equal ones, in whatever order they come. */
-export function recordOf(
+export function configMapOf(
   ctx: Pick<ProviderContext, 'namespace' | 'shootName' | 'shootNamespace'>,
-  machines: ReadonlyMap<string, RecordedMachine>,
+  machines: ReadonlyMap<string, KeptMachine>,
 ): KubeObject {
   const names = [...machines.keys()].sort();
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: {
-      name: MACHINES_RECORD,
+      name: MACHINES_CONFIG_MAP,
       namespace: ctx.namespace,
       labels: {
         [LABELS.managedBy]: 'coppice',
@@ -51,13 +51,13 @@ export function recordOf(
   };
 }
 
-function parsed(text: string): RecordedMachine | undefined {
+function parsed(text: string): KeptMachine | undefined {
   try {
-    const machine = JSON.parse(text) as Partial<RecordedMachine> | null;
+    const machine = JSON.parse(text) as Partial<KeptMachine> | null;
     const isSound =
       Number.isInteger(machine?.number) &&
       [machine?.createdAt, machine?.readyAt].every((time) => Number.isFinite(Date.parse(time ?? '')));
-    return isSound ? (machine as RecordedMachine) : undefined;
+    return isSound ? (machine as KeptMachine) : undefined;
   } catch {
     return undefined;
   }
