@@ -10,51 +10,50 @@ export interface ErrorCodeInfo {
 export const ERROR_CODES = {
   ERR_INFRA_UNAUTHENTICATED: {
     retryable: false,
-    advice: 'The cloud does not accept the credentials: renew them in the Secret that credentialsRef names.',
+    advice: 'The cloud rejects the credentials: renew them in the Secret that credentialsRef names.',
   },
   ERR_INFRA_UNAUTHORIZED: {
     retryable: false,
-    advice: 'The credentials are known but may not do this: grant the missing permission to them.',
+    advice: 'The cloud accepts the credentials but denies this action: grant them the missing permission.',
   },
   ERR_INFRA_QUOTA_EXCEEDED: {
     retryable: false,
     advice:
-      'A quota of the account is used up: raise it, free something, or ask for fewer or smaller nodes; it is tried again within 30 minutes.',
+      'A quota of the account is used up: raise it, free resources, or request fewer or smaller nodes; the operator retries within 30 minutes.',
   },
   ERR_INFRA_RATE_LIMITS_EXCEEDED: {
     retryable: false,
     advice:
-      'The cloud throttles the account: it is tried again by itself; if this lasts, ask for a higher request rate.',
+      'The cloud throttles the account, and the operator retries; if this lasts, request a higher rate limit from the cloud.',
   },
   ERR_INFRA_DEPENDENCIES: {
     retryable: false,
-    advice:
-      'Something in the account stands in the way (a resource in use or missing): remove or repair it; it is tried again by itself.',
+    advice: 'A resource in the account is in use or missing: remove or repair it; the operator retries.',
   },
   ERR_RETRYABLE_INFRA_DEPENDENCIES: {
     retryable: true,
-    advice: 'The infrastructure is not ready yet; it is tried again by itself.',
+    advice: 'The infrastructure is not ready yet; the operator retries.',
   },
   ERR_INFRA_RESOURCES_DEPLETED: {
     retryable: true,
-    advice: 'The place has no such machines left: use another zone, region or machine type, or wait.',
+    advice:
+      'The cloud has no such machines left in this zone or region: choose another zone, region or machine type, or wait.',
   },
   ERR_CLEANUP_CLUSTER_RESOURCES: {
     retryable: true,
-    advice: 'Objects in the cluster cannot be removed: look at their finalizers, webhooks and PodDisruptionBudgets.',
+    advice: 'Objects in the cluster cannot be deleted: check their finalizers, webhooks and PodDisruptionBudgets.',
   },
   ERR_CONFIGURATION_PROBLEM: {
     retryable: false,
-    advice: 'The object asks for something that cannot be: correct its spec.',
+    advice: 'The spec asks for something that is not possible: correct it.',
   },
   ERR_RETRYABLE_CONFIGURATION_PROBLEM: {
     retryable: true,
-    advice:
-      'The configuration is not usable yet (something that it refers to is missing); it is tried again by itself.',
+    advice: 'Something that the configuration refers to does not exist yet: create it; the operator retries.',
   },
   ERR_PROBLEMATIC_WEBHOOK: {
     retryable: false,
-    advice: 'A webhook in the cluster blocks calls that the cluster needs: repair or remove it.',
+    advice: 'A webhook in the cluster blocks requests that the cluster needs: repair or remove it.',
   },
 } as const satisfies Record<string, ErrorCodeInfo>;
 

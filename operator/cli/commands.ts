@@ -10,13 +10,17 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
     value: 'NAMESPACE',
     summary: 'the namespace (default: the context\'s, else "default")',
   },
-  { name: 'kubeconfig', value: 'FILE', summary: 'the API server to talk to (see below for the default)' },
+  { name: 'kubeconfig', value: 'FILE', summary: 'the API server to use (see below for the default)' },
   { name: 'context', value: 'NAME', summary: 'the context of that kubeconfig' },
   { name: 'timeout', value: MINUTE, type: 'duration', summary: 'give up after this long, e.g. 90s or 5m' },
-  { name: 'verbose', short: 'v', summary: 'say more' },
+  { name: 'verbose', short: 'v', summary: 'print more' },
 ];
 
-const DETACH: OptionSpec = { name: 'detach', short: 'd', summary: 'leave everything running and return' };
+const DETACH: OptionSpec = {
+  name: 'detach',
+  short: 'd',
+  summary: 'return, and keep everything running in the background',
+};
 const SEED_KUBECONFIG: OptionSpec = {
   name: 'seed-kubeconfig',
   value: 'FILE',
@@ -28,24 +32,25 @@ const REGISTRIES: readonly OptionSpec[] = [
     name: 'registry',
     value: 'HOST:PORT',
     repeatable: true,
-    summary: 'pods may pull from this registry on this machine, or without TLS; "none" takes all back',
+    summary: 'let pods pull from this registry on this machine, or without TLS; "none" removes all such registries',
   },
   {
     name: 'registry-login',
     value: 'HOST',
     repeatable: true,
-    summary: 'pull from this registry with this machine\'s docker login; "none" takes all back',
+    summary: 'pull from this registry with this machine\'s docker login; "none" removes all such logins',
   },
-  { name: 'image-cache', value: 'SIZE', summary: 'what the cache of pulled images may hold (default: 10Gi)' },
+  { name: 'image-cache', value: 'SIZE', summary: 'the largest size of the cache of pulled images (default: 10Gi)' },
 ];
 /** It holds until it is given again. */
 const EGRESS: readonly OptionSpec[] = [
-  { name: 'no-egress', summary: 'pods reach nothing outside of the garden, from now on' },
+  { name: 'no-egress', summary: 'pods reach nothing outside the garden, until --egress says otherwise' },
   {
     name: 'egress',
     value: 'all|public|none',
     choices: ['all', 'public', 'none'],
-    summary: 'pods reach what this machine reaches (the default), or public addresses alone, or nothing',
+    summary:
+      'what pods reach outside the garden: all that this machine reaches (default), only public addresses, or nothing',
   },
 ];
 const OUTPUT = (...choices: string[]): OptionSpec => ({
@@ -53,7 +58,7 @@ const OUTPUT = (...choices: string[]): OptionSpec => ({
   short: 'o',
   value: choices.join('|'),
   choices,
-  summary: 'the form of the output',
+  summary: 'the output format',
 });
 const FILES: OptionSpec = {
   name: 'filename',
@@ -67,11 +72,11 @@ const FILES: OptionSpec = {
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'start',
-    summary: 'bring up a garden and a first cluster, and show it live until it is Ready',
+    summary: 'start a garden and create a first cluster, and show its progress until it is Ready',
     description:
-      'Sets up the tools, brings up the garden with its seed, makes the cluster of examples/local.yaml unless it exists, and shows it ' +
-      "until it is Ready. Then it stays until Ctrl-C, which stops the garden's processes and keeps its state. " +
-      'The exit code is then 0, or 130 when not all was up yet.',
+      'Installs the tools, starts the garden and its seed, creates the cluster in examples/local.yaml unless it exists, and shows its ' +
+      "progress until it is Ready. It then runs until Ctrl-C, which stops the garden's processes and keeps its state. The exit code is " +
+      'then 0, or 130 if the cluster was not Ready yet.',
     positionals: [],
     options: [
       DETACH,
@@ -86,10 +91,10 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'up',
-    summary: 'bring up the garden (or pick up its state after a reboot)',
+    summary: 'start the garden, with the clusters that it had before',
     description:
-      'Brings up the garden and its seed, and stays until Ctrl-C, which stops its processes and keeps its state. ' +
-      'With --detach it returns as soon as the garden is up.',
+      "Starts the garden and its seed, and runs until Ctrl-C, which stops the garden's processes and keeps its state. With --detach it " +
+      'returns as soon as the garden is up.',
     positionals: [],
     options: [DETACH, SEED_KUBECONFIG, ...REGISTRIES, ...EGRESS],
     examples: [
@@ -102,15 +107,20 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'down',
-    summary: 'take the garden away, with every cluster in it and its state',
+    summary: 'delete the garden, with all its clusters and its state',
     positionals: [],
-    options: [{ name: 'leave-clouds', summary: 'even if clusters are left in a cloud that nobody else knows of' }],
+    options: [
+      {
+        name: 'leave-clouds',
+        summary: 'delete it even if its clusters in a cloud remain there, where nothing manages them any more',
+      },
+    ],
     endsItself: true,
     load: () => import('./commands/down.ts'),
   },
   {
     name: 'stop',
-    summary: 'stop the garden\'s processes and keep its state; "coppice up" goes on from there',
+    summary: 'stop the garden\'s processes and keep its state; "coppice up" starts it again',
     positionals: [],
     options: [],
     endsItself: true,
@@ -118,8 +128,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'status',
-    summary: 'show how the garden, its seeds and its clusters are',
-    description: 'Exit code 0 when the garden runs and all its parts are healthy, else 1.',
+    summary: 'show the state of the garden, its seeds and its clusters',
+    description: 'The exit code is 0 when the garden runs and all its parts are healthy, else 1.',
     positionals: [],
     options: [OUTPUT('json', 'yaml')],
     load: () => import('./commands/status.ts'),
@@ -128,8 +138,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'get',
     summary: 'list clusters and other objects',
     description:
-      'KIND is workerclusters (the default), shoots, seeds, cloudprofiles, credentialsbindings, quotas or all. With -o json or yaml it prints a ' +
-      'Kubernetes List, or the object itself when a NAME is given.',
+      'KIND is workerclusters (the default), shoots, seeds, cloudprofiles, credentialsbindings, quotas or all. With -o json or yaml it ' +
+      'prints a Kubernetes List, or the object itself when you give a NAME.',
     positionals: [
       { name: 'KIND', complete: 'kind' },
       { name: 'NAME', complete: 'name' },
@@ -145,7 +155,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'describe',
-    summary: 'show one cluster as a tree: its parts, how each is, and why',
+    summary: 'show one cluster as a tree: its parts, the state of each, and why',
     positionals: [
       { name: 'KIND', complete: 'kind' },
       { name: 'NAME', complete: 'name' },
@@ -160,7 +170,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'apply',
-    summary: 'make or change objects as a manifest says',
+    summary: 'create or change the objects in a manifest',
     positionals: [],
     options: [FILES, { name: 'dry-run', summary: 'let the API server check it, and change nothing' }],
     examples: ['coppice apply -f examples/demo-worker-cluster.yaml', 'coppice apply -f - < cluster.yaml'],
@@ -172,7 +182,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     positionals: [{ name: 'NAME', required: true, repeatable: true, complete: 'name' }],
     options: [
       { name: 'wait', summary: 'return when it is gone' },
-      { name: 'ignore-not-found', summary: 'a cluster that does not exist is fine' },
+      { name: 'ignore-not-found', summary: 'do not fail when a cluster does not exist' },
     ],
     examples: ['coppice delete demo --wait --timeout 5m'],
     endsItself: true,
@@ -182,22 +192,22 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'scale',
     summary: "change the number of a cluster's nodes",
     positionals: [{ name: 'NAME', required: true, complete: 'name' }],
-    options: [{ name: 'nodes', value: 'N', type: 'integer', summary: 'how many data plane nodes it shall have' }],
+    options: [{ name: 'nodes', value: 'N', type: 'integer', summary: 'the wanted number of data plane nodes' }],
     examples: ['coppice scale demo --nodes 5'],
     load: () => import('./commands/scale.ts'),
   },
   {
     name: 'rehearse',
-    summary: 'play a demand trace against a simulated cloud: what would be made, when, and for how much',
+    summary: 'replay a demand trace against a simulated cloud: what would be created, when, and for how much',
     description:
-      "Runs the WorkerClusters of manifests through the operator's own deciders on a clock of its own, with machines from a " +
-      'simulated cloud (latency, faults and quotas: spec.providerConfig.simulation of the CloudProfile). No garden is needed and ' +
-      'nothing is made. The trace is CSV (time,cluster,event,dataPlaneNodes,pool,minimum,maximum) or JSON lines; ' +
-      'docs/guides/rehearse.md tells all. The same seed gives the same result.',
+      "Runs the operator's own planning code for the WorkerClusters in the manifests, with simulated time and a simulated cloud. " +
+      'Latency, faults and quotas of that cloud come from spec.providerConfig.simulation of the CloudProfile. It needs no garden and ' +
+      'creates nothing. The trace is CSV (time,cluster,event,dataPlaneNodes,pool,minimum,maximum) or JSON lines; see ' +
+      'docs/guides/rehearse.md. The same seed gives the same result.',
     positionals: [],
     options: [
       { ...FILES, summary: 'manifests: WorkerClusters, and CloudProfiles and Quotas if yours differ' },
-      { name: 'trace', value: 'FILE', summary: 'the demand: what each cluster is asked to be, and when' },
+      { name: 'trace', value: 'FILE', summary: 'the demand: the wanted size of each cluster over time' },
       {
         name: 'simulation',
         value: 'FILE',
@@ -206,13 +216,22 @@ export const COMMANDS: readonly CommandSpec[] = [
       {
         name: 'per',
         value: 'N',
-        summary: 'of a curve: the demand that one replica serves; of arrivals: one of N is played',
+        summary: 'for a curve: the demand that one replica serves; for arrivals: replay one of N',
       },
       { name: 'replica', value: 'SIZE', summary: 'what a replica of a curve asks for, such as cpu=900m,memory=2Gi' },
       { name: 'chart', value: 'FILE', summary: 'draw demand, capacity and cost as SVG' },
-      { name: 'until', value: 'TIME', summary: 'when to end, as a duration or a date (default: with the trace)' },
-      { name: 'seed', value: 'N', type: 'integer', summary: 'another run by the same rules' },
-      { name: 'speed', value: 'N', summary: 'how much faster than real time (default: no real time passes)' },
+      {
+        name: 'until',
+        value: 'TIME',
+        summary: 'when to stop, as a duration or a date (default: at the end of the trace)',
+      },
+      {
+        name: 'seed',
+        value: 'N',
+        type: 'integer',
+        summary: 'the seed of the random numbers; the same seed gives the same result',
+      },
+      { name: 'speed', value: 'N', summary: 'how much faster than real time to run (default: as fast as possible)' },
       {
         name: 'timeline',
         value: 'N',
@@ -229,25 +248,25 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'hubs',
-    summary: 'show which cluster is in which hub, since when, and what it waits for',
+    summary: 'show which clusters are members of which hubs, since when, and what they wait for',
     description:
-      'Lists the hubs, and the clusters that are in them, join them or leave them, in all namespaces unless one is given. ' +
-      'With a NAME only that hub. "coppice hubs audit" looks in the garden, in all hubs and in all clusters for what memberships that are ' +
-      'no more have left there; its exit code is 0 when there is nothing, and everything could be looked at. It needs the right to ' +
-      'read the kubeconfigs of hubs and clusters. docs/hubs.md tells how clusters join and leave.',
+      'Lists the hubs, and the clusters that are in them, join them or leave them, in all namespaces unless you give one. With a NAME ' +
+      'it lists only that hub. "coppice hubs audit" searches the garden, all hubs and all clusters for objects that deleted Memberships ' +
+      'left behind. Its exit code is 0 when it could check everything and found nothing. It needs permission to read the kubeconfigs of ' +
+      'hubs and clusters. See docs/hubs.md.',
     positionals: [{ name: 'NAME|audit', complete: ['audit'] }],
-    options: [{ name: 'clean', summary: 'with audit: remove what is found' }, OUTPUT('json', 'yaml')],
+    options: [{ name: 'clean', summary: 'with audit: remove what it finds' }, OUTPUT('json', 'yaml')],
     examples: ['coppice hubs', 'coppice hubs production -n shop', 'coppice hubs audit --clean'],
     load: () => import('./commands/hubs.ts'),
   },
   {
     name: 'burst',
-    summary: 'show which clusters were bought for work without a place, why, and for how much',
+    summary: 'show which clusters were bought for waiting work, why, and for how much',
     description:
-      'Lists the BurstPolicies of a namespace, with what their clusters cost. "coppice burst explain" tells of each, or of the one with ' +
-      'that NAME, what waits, what was decided and when, what else there was to choose, and why not. "coppice burst plan" tells what would ' +
-      'be done now, and its price, if what waits had waited long enough; it does nothing, and needs the right to read the kubeconfigs of ' +
-      'hubs and clusters. docs/burst.md tells how it decides.',
+      'Lists the BurstPolicies of a namespace, with the cost of their clusters. "coppice burst explain" shows for each policy, or only ' +
+      'for NAME, which work waits, what was decided when, and which alternatives were rejected and why. "coppice burst plan" ' +
+      'shows what the operator would do now, and its price, if the waiting work had already waited long enough. It changes nothing, and ' +
+      'needs permission to read the kubeconfigs of hubs and clusters. See docs/burst.md.',
     positionals: [{ name: 'explain|plan', complete: ['explain', 'plan'] }, { name: 'NAME' }],
     options: [{ name: 'all-namespaces', short: 'A', summary: 'in every namespace' }, OUTPUT('json', 'yaml')],
     examples: ['coppice burst -A', 'coppice burst explain peak -n shop', 'coppice burst plan peak -n shop'],
@@ -255,19 +274,19 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'demo',
-    summary: 'play a peak live: a full cluster, a second one that is bought, filled and given back',
+    summary: 'show a burst: a cluster is full, a second one is bought, filled, and deleted after the peak',
     description:
-      '"coppice demo burst" needs an embedded garden ("coppice up") and some minutes. It makes a small private cluster and fills it, has a ' +
-      'BurstPolicy buy a second one for what does not fit, and has it given back after the peak. All machines are local and nothing is billed: ' +
-      'the prices that it tells are what clouds ask for. The exit code is 0 when every step was seen. It takes away all that it made, also ' +
-      'after Ctrl-C. With --karmada the work is in that Karmada, whose own scheduler fills the clusters; it has to reach this machine. ' +
-      'docs/burst.md tells how it decides.',
+      '"coppice demo burst" needs an embedded garden ("coppice up") and takes some minutes. It creates a small private cluster and ' +
+      'fills it. A BurstPolicy then buys a second cluster for the work that does not fit, and deletes it after the peak. All machines ' +
+      'are local and nothing is billed; the prices shown are those of clouds. The exit code is 0 when every step succeeded. The demo ' +
+      'deletes all that it created, also after Ctrl-C. With --karmada the work is in that Karmada, whose own scheduler places it; that ' +
+      'Karmada must be able to reach this machine. See docs/burst.md.',
     positionals: [{ name: 'burst', required: true, complete: ['burst'] }],
     options: [
       {
         name: 'karmada',
         value: 'KUBECONFIG',
-        summary: 'play it in a Karmada: kubeconfig of its API server (--context: which of it)',
+        summary: 'use this Karmada: the kubeconfig of its API server (choose a context with --context)',
       },
     ],
     examples: [
@@ -280,15 +299,15 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'sweep',
-    summary: 'list what is left in clouds that belongs to no cluster any more, and remove it on request',
+    summary: 'list cloud resources of clusters that no longer exist, and remove them on request',
     description:
-      'Looks in every account whose credentials a CredentialsBinding, a cluster, or a cluster that was deleted by force ' +
-      'names, for what bears the tags of this garden but belongs to no WorkerCluster. Needs the right to read those Secrets.',
+      'Searches cloud accounts for resources that have the tags of this garden but belong to no WorkerCluster. It uses the credentials ' +
+      'named by CredentialsBindings, by clusters, and by clusters that were deleted by force. It needs permission to read those Secrets.',
     positionals: [],
     options: [
-      { name: 'provider', value: 'NAME', summary: 'only this CloudProfile, or profiles of this type' },
-      { name: 'region', value: 'REGION', summary: 'only this region (default: all of the profile)' },
-      { name: 'yes', short: 'y', summary: 'remove what is found' },
+      { name: 'provider', value: 'NAME', summary: 'only this CloudProfile, or CloudProfiles of this provider type' },
+      { name: 'region', value: 'REGION', summary: 'only this region (default: all regions of the CloudProfile)' },
+      { name: 'yes', short: 'y', summary: 'remove what it lists' },
       OUTPUT('json', 'yaml'),
     ],
     examples: ['coppice sweep', 'coppice sweep --provider aws --region eu-central-1 --yes'],
@@ -298,14 +317,18 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'backups',
     summary: "list the snapshots of a cluster's etcd, take one now, or download one",
     description:
-      'Looks into the bucket of the seed that hosts the cluster, or hosted it: of a cluster that is deleted snapshots stay for ' +
-      "spec.backup.deletionGracePeriodHours of the Seed. Needs the right to read the bucket's credentials. What is downloaded was seen " +
-      'to be whole, is readable by you alone and never put over another file.',
+      'Lists the bucket of the seed that hosts or hosted the cluster. Snapshots of a deleted cluster stay for ' +
+      'spec.backup.deletionGracePeriodHours of the Seed. A download is verified by its digest, readable only by you, and never ' +
+      "overwrites a file. It needs permission to read the bucket's credentials.",
     positionals: [{ name: 'NAME', required: true, complete: 'name' }],
     options: [
-      { name: 'now', summary: 'have a snapshot taken, and wait for it' },
-      { name: 'download', value: 'FILE', summary: 'put the newest snapshot into this new file' },
-      { name: 'snapshot', value: 'NAME', summary: 'which one to download' },
+      { name: 'now', summary: 'take a snapshot and wait until it is stored' },
+      {
+        name: 'download',
+        value: 'FILE',
+        summary: 'download the newest snapshot into this file, which must not exist yet',
+      },
+      { name: 'snapshot', value: 'NAME', summary: 'download this snapshot instead of the newest' },
       OUTPUT('json', 'yaml'),
     ],
     examples: ['coppice backups demo', 'coppice backups demo --now --download demo.db'],
@@ -313,42 +336,44 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'load',
-    summary: 'give an image of this machine to the clusters of the garden',
+    summary: 'copy an image from this machine into the garden, for all its clusters',
     description:
-      'IMAGE is taken from Docker, Podman or containerd, the first that has it; FILE.tar (.tar.gz, .tar.zst, - for standard input) is what ' +
-      '"docker save", "podman save" or "ctr images export" writes, or an OCI layout. Every node of the garden can pull it from then on, also ' +
-      'nodes that are made later; those that have an older image of the name take it at once. It stays until "coppice down".',
+      'IMAGE comes from Docker, Podman or containerd, whichever has it first. FILE.tar (.tar.gz, .tar.zst, - for standard input) is the ' +
+      'output of "docker save", "podman save" or "ctr images export", or an OCI layout. Every node of the garden can then pull the ' +
+      'image, also nodes created later. Nodes that have an older image of the same name pull it now. The garden keeps the image until ' +
+      '"coppice down".',
     positionals: [{ name: 'IMAGE|FILE.tar', required: true }],
     options: [
-      { name: 'cluster', value: 'NAME', summary: 'have all nodes of this cluster take it at once' },
-      { name: 'as', value: 'IMAGE', summary: 'the name that pods call it by (default: its own)' },
+      { name: 'cluster', value: 'NAME', summary: 'pull it onto all nodes of this cluster now' },
+      { name: 'as', value: 'IMAGE', summary: 'the image name that pods use (default: its own name)' },
     ],
     examples: ['coppice load app:dev', 'coppice load app.tar --cluster demo', 'docker save app:dev | coppice load -'],
     load: () => import('./commands/load.ts'),
   },
   {
     name: 'kubeconfig',
-    summary: 'print a short-lived kubeconfig of a cluster, or that of the garden, or merge it into your own',
+    summary: 'print a short-lived kubeconfig of a cluster or of the garden, or merge it into your own',
     description:
-      'Prints to standard output a kubeconfig that ends after ten minutes, or after --expires-in. Its key is made here and is never sent. With ' +
-      '--exec kubectl renews it by calling coppice. --merge adds such a context to the first file of $KUBECONFIG (else ~/.kube/config) and ' +
-      'changes nothing else in it; --remove takes that context away again, also when the cluster is gone. Of clusters that a cloud manages, ' +
-      'or that are attached, and with --secret, it prints what is in the Secret that programs read. docs/guides/kubeconfigs.md tells who may have which.',
+      'Prints a kubeconfig that expires after ten minutes, or after --expires-in. Its private key is generated here and never sent. ' +
+      'With --exec, kubectl renews the certificate by calling coppice. --merge adds such a context to the first file of $KUBECONFIG ' +
+      '(else ~/.kube/config) and changes nothing else in it; --remove removes that context, even when the cluster no longer exists. ' +
+      'With --secret, and for clusters of mode Managed or Attached, it prints the kubeconfig in the Secret that programs read. See ' +
+      'docs/guides/kubeconfigs.md.',
     positionals: [{ name: 'NAME', complete: 'name' }],
     options: [
-      { name: 'garden', summary: 'the garden itself' },
-      { name: 'viewer', summary: 'one that reads all but Secrets' },
+      { name: 'garden', summary: 'the kubeconfig of the garden' },
+      { name: 'viewer', summary: 'one that may read everything except Secrets' },
       {
         name: 'expires-in',
         value: 'DURATION',
         type: 'duration',
-        summary: 'how long a certificate lasts, 10m to 24h (default: 10m)',
+        summary: 'how long the certificate is valid, 10m to 24h (default: 10m)',
       },
-      { name: 'exec', summary: 'have kubectl renew it by calling coppice' },
-      { name: 'secret', summary: 'what is in the Secret NAME-kubeconfig, for programs' },
+      { name: 'exec', summary: 'let kubectl renew the certificate by calling coppice' },
+      { name: 'secret', summary: 'print the kubeconfig in Secret NAME-kubeconfig, which is for programs' },
       { name: 'credential', summary: 'answer kubectl, which calls coppice for a certificate', hidden: true },
-      { name: 'merge', summary: 'add a context to your own kubeconfig' },
-      { name: 'remove', summary: 'take that context out of your own kubeconfig' },
+      { name: 'merge', summary: 'add it as a context to your own kubeconfig' },
+      { name: 'remove', summary: 'remove that context from your own kubeconfig' },
     ],
     examples: [
       'coppice kubeconfig demo --expires-in 1h > demo.kubeconfig',
@@ -360,7 +385,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'wait',
-    summary: 'wait until a cluster is Ready or Deleted, with a live progress line',
+    summary: 'wait until a cluster is Ready or Deleted, and show its progress',
     positionals: [{ name: 'NAME', required: true, complete: 'name' }],
     options: [
       {
@@ -384,14 +409,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'version',
-    summary: 'print the version of coppice and of the API server it talks to',
+    summary: 'print the versions of coppice and of its API server',
     positionals: [],
-    options: [{ name: 'client', summary: 'only of coppice' }, OUTPUT('json', 'yaml')],
+    options: [{ name: 'client', summary: 'only the version of coppice' }, OUTPUT('json', 'yaml')],
     load: () => import('./commands/version.ts'),
   },
   {
     name: 'help',
-    summary: 'show help, also for one command',
+    summary: 'show help, for all commands or for one',
     positionals: [{ name: 'COMMAND', complete: 'command' }],
     options: [],
     load: async () => (await import('./commands/help.ts')).helpOn(COMMAND_TABLE),

@@ -47,14 +47,14 @@ export async function connect({ options, env }: Pick<Context, 'options' | 'env'>
     }
     if (found.length > 0) return open(found, source.what, options.text('context'), options.text('namespace'));
     if (source.named) {
-      throw new CliError(`there is no kubeconfig ${source.files[0]}`, {
+      throw new CliError(`kubeconfig ${source.files[0]} does not exist`, {
         exitCode: EXIT.notFound,
-        advice: 'name another with --kubeconfig',
+        advice: 'give another with --kubeconfig',
       });
     }
   }
-  throw new CliError('there is no garden here, and no kubeconfig', {
-    advice: 'run "coppice up", or name an API server with --kubeconfig',
+  throw new CliError('there is no garden on this machine, and no kubeconfig', {
+    advice: 'run "coppice up", or choose an API server with --kubeconfig',
   });
 }
 

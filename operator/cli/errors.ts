@@ -4,11 +4,11 @@ export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, timedOut: 4, inte
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 export const EXIT_MEANINGS: readonly (readonly [ExitCode, string])[] = [
-  [EXIT.ok, 'it worked'],
+  [EXIT.ok, 'success'],
   [EXIT.failed, 'the operation failed'],
   [EXIT.usage, 'the command line is wrong'],
-  [EXIT.notFound, 'what was named does not exist'],
-  [EXIT.timedOut, 'it did not happen within --timeout'],
+  [EXIT.notFound, 'the named object does not exist'],
+  [EXIT.timedOut, 'not done within --timeout'],
   [EXIT.interrupted, 'interrupted (Ctrl-C)'],
 ];
 
@@ -97,7 +97,8 @@ export function explain(thrown: unknown): Explained {
     const text = serverText(error);
     if (status === 404) return { message: withAdvice(text, adviceFor(text)), exitCode: EXIT.notFound };
     if (status === 401) {
-      const advice = 'the credentials of this kubeconfig are not accepted; choose another with --kubeconfig';
+      const advice =
+        'the API server does not accept the credentials of this kubeconfig; choose another with --kubeconfig';
       return { message: withAdvice(text, advice), exitCode: EXIT.failed };
     }
     return { message: withAdvice(text, error.advice ?? adviceFor(text)), exitCode: EXIT.failed };
@@ -123,9 +124,9 @@ function serverText(error: ForeignError): string {
 
 function adviceFor(text: string): string | undefined {
   if (/field not declared in schema|unknown field/.test(text))
-    return 'look the name up with "kubectl explain KIND.spec"';
+    return 'find the right name with "kubectl explain KIND.spec"';
   if (!/could not find the requested resource|page not found/i.test(text)) return undefined;
-  return 'this API server does not know that kind; are the definitions of Coppice installed ("coppice up" does that)?';
+  return 'this API server does not have that kind; check that the CRDs of Coppice are installed ("coppice up" installs them)';
 }
 
 function withAdvice(message: string, advice: unknown): string {

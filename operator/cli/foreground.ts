@@ -19,7 +19,7 @@ async function stopGarden(garden: Garden, { terminal }: Context, { again, coppic
   await showProgress(terminal, (onProgress) => garden.stop({ onProgress }));
   const kept = quote(garden.directory.root);
   terminal.note(
-    `Stopped. Its clusters are kept in ${kept}: "${again}" goes on with them, "${coppice} down" takes all away.`,
+    `Stopped. Its clusters are kept in ${kept}; "${again}" starts them again, "${coppice} down" deletes them.`,
   );
 }
 
@@ -32,11 +32,12 @@ export async function stayWithGarden(garden: Garden, context: Context, ways: Way
   const end = await garden.whenEnded(signal);
   if (end === undefined) return stopGarden(garden, context, ways);
   const { again, coppice } = ways;
-  if (end === 'gone') return terminal.note(`The garden was taken away meanwhile; "${again}" makes a new one.`);
+  if (end === 'gone')
+    return terminal.note(`Somebody deleted the garden with "coppice down"; "${again}" creates a new one.`);
   if (end === 'stopped')
-    return terminal.note(`The garden was stopped meanwhile; its clusters are kept: "${again}" goes on with them.`);
-  throw new CliError("the garden's daemon has ended, and nothing keeps the garden up", {
-    advice: `"${again}" does it again, "${coppice} stop" ends what runs`,
+    return terminal.note(`Somebody stopped the garden; its clusters are kept, and "${again}" starts them again.`);
+  throw new CliError("the garden's daemon has exited, and nothing restarts the garden's processes now", {
+    advice: `"${again}" starts the daemon again, "${coppice} stop" stops the remaining processes`,
   });
 }
 
@@ -64,17 +65,18 @@ export async function withGarden(
     return EXIT.ok;
   } catch (error) {
     if (signal.aborted) {
-      if (options.flag('detach')) terminal.note(`The garden goes on in the background; "${coppice} stop" stops it.`);
+      if (options.flag('detach'))
+        terminal.note(`The garden keeps starting in the background; "${coppice} stop" stops it.`);
       else await stopGarden(garden, context, ways);
       return EXIT.interrupted;
     }
     if (deadline?.aborted && error === deadline.reason) {
-      throw new CliError(`the garden is not up after ${formatAge(timeout!)}, and goes on trying in the background`, {
+      throw new CliError(`the garden did not start within ${formatAge(timeout!)}, and keeps trying in the background`, {
         exitCode: EXIT.timedOut,
-        advice: `"${coppice} status" shows how it is, "${coppice} stop" stops it`,
+        advice: `"${coppice} status" shows its state, "${coppice} stop" stops it`,
       });
     }
-    if (isUp) terminal.note(`The garden stays up; "${coppice} stop" stops it.`);
+    if (isUp) terminal.note(`The garden keeps running; "${coppice} stop" stops it.`);
     throw error;
   }
 }

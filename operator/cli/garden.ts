@@ -40,6 +40,6 @@ export function egressOf(options: Options): EgressPolicy | undefined {
   const said = EGRESS_POLICIES.find((policy) => policy === options.text('egress'));
   if (!options.flag('no-egress')) return said;
   if (said !== undefined && said !== 'none')
-    throw new UsageError(`--no-egress and --egress ${said} say different things`, 'give one of them');
+    throw new UsageError(`--no-egress and --egress ${said} contradict each other`, 'give only one of them');
   return 'none';
 }

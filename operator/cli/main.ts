@@ -7,7 +7,7 @@ import { Interruptions } from './interruptions.ts';
 import { type ParsedCommand, parse } from './parse.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
-const STILL_ENDING = 'Still ending what was begun; Ctrl-C once more leaves at once, and "coppice stop" ends the rest.';
+const STILL_ENDING = 'Still stopping; press Ctrl-C again to exit now, and then "coppice stop" to stop the rest.';
 
 /**
  * Runs one command line and returns its exit code. Never throws.

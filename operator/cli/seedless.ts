@@ -28,8 +28,8 @@ export function refuseImpossible({ kind, why }: Hosting, objects: readonly KubeO
   const isImpossible = { all: () => false, simulated: isOfLocalMachines, nothing: isHosted }[kind];
   const first = objects.find((object) => object.kind === WORKER_CLUSTER.resource.kind && isImpossible(object));
   if (first === undefined) return;
-  const what = kind === 'nothing' ? 'host' : 'make the nodes of';
-  throw new CliError(`nothing here can ${what} WorkerCluster ${first.metadata.name}: ${why}`, {
+  const what = kind === 'nothing' ? 'host' : 'create the nodes of';
+  throw new CliError(`this garden cannot ${what} WorkerCluster ${first.metadata.name}: ${why}`, {
     advice: wayToSeed(`${howToCallCoppice(env)} start`),
   });
 }

@@ -63,8 +63,8 @@ export function clusterLogLine(progress: ClusterProgress): string {
 
 function where({ cluster, goal, trouble, state, name }: ClusterProgress): Pick<Progress, 'fraction' | 'message'> {
   if (state === 'done') return { message: goal === 'Ready' ? 'is Ready' : 'is gone' };
-  if (trouble !== undefined) return { message: `cannot see it: ${oneLine(trouble)}` };
-  if (cluster === undefined) return { message: `waiting for ${name} to appear` };
+  if (trouble !== undefined) return { message: `cannot read it: ${oneLine(trouble)}` };
+  if (cluster === undefined) return { message: `waiting for ${name} to be created` };
   const operation = cluster.status?.lastOperation;
   const current = (operation?.type === 'Delete') === (cluster.metadata.deletionTimestamp !== undefined);
   if (operation === undefined || !current || operation.state === 'Succeeded') return { message: activity(cluster) };
@@ -149,7 +149,7 @@ export async function waitForCluster(
       if (goal === 'Deleted' && cluster === undefined) return finish(undefined);
       if (goal === 'Ready') {
         if (cluster === undefined && existed)
-          return fail(new CliError(`WorkerCluster "${name}" was deleted meanwhile`));
+          return fail(new CliError(`WorkerCluster "${name}" was deleted in the meantime`));
         if (cluster === undefined && !options.mayAppear) {
           seen = undefined;
           return fail(notFound(WORKER_CLUSTER, name, namespace));
@@ -182,7 +182,7 @@ function timedOut(
   timeoutMs: number,
 ): CliError {
   const { name, goal } = options;
-  const why = seen?.object === undefined ? (seen?.trouble ?? 'it is not there yet') : activity(seen.object);
+  const why = seen?.object === undefined ? (seen?.trouble ?? 'it does not exist yet') : activity(seen.object);
   const not = goal === 'Ready' ? 'is not Ready' : 'is not gone';
   return new CliError(
     `WorkerCluster "${name}" in namespace ${namespace} ${not} after ${formatAge(timeoutMs)}: ${oneLine(why)}`,

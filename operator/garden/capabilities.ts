@@ -8,15 +8,15 @@ const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'macOS', win
 /** Why no real node can be made on this machine. Undefined when one can. */
 export async function whyNoNodes(): Promise<string | undefined> {
   if (process.platform !== 'linux')
-    return `this is ${SYSTEMS[process.platform] ?? process.platform}, and nodes need Linux`;
-  if (process.getuid?.() !== 0) return 'nodes need root, and this is an ordinary user';
+    return `this machine runs ${SYSTEMS[process.platform] ?? process.platform}, and nodes need Linux`;
+  if (process.getuid?.() !== 0) return 'nodes need root, and coppice runs as an ordinary user';
   if (!(await readLayout())) return 'there are no cgroups mounted at /sys/fs/cgroup';
   try {
     await run(['unshare', '--mount', '--net', '--propagation', 'private', 'mount', '-t', 'tmpfs', 'coppice', '/mnt']);
   } catch (error) {
     // The daemon installs the command first, where it can.
     if (error instanceof CommandError && error.isNotInstalled) return undefined;
-    return `this process may not mount or make namespaces (${(error as Error).message})`;
+    return `this process may not mount file systems or create namespaces (${(error as Error).message})`;
   }
   return undefined;
 }
@@ -35,9 +35,9 @@ export async function whyNoNamespaces(): Promise<string | undefined> {
   } catch (error) {
     for (const [name, off] of SWITCHES) {
       if ((await readText(`/proc/sys/${name}`).catch(() => ''))?.trim() === off)
-        return `no ordinary user may make user namespaces (sysctl ${name.replace('/', '.')}=${off})`;
+        return `ordinary users may not create user namespaces (sysctl ${name.replace('/', '.')}=${off})`;
     }
-    return `no user namespace can be made (${(error as Error).message})`;
+    return `no user namespace can be created (${(error as Error).message})`;
   }
 }
 
@@ -50,7 +50,7 @@ const SWITCHES = [
 
 /** What a person does where `whyNoNodes` has a reason. `command` is what is called again, with another seed. */
 export const wayToSeed = (command: string): string =>
-  `run it as root on Linux, or name another Kubernetes as the seed: ${command} --seed-kubeconfig FILE`;
+  `run it as root on Linux, or use another Kubernetes cluster as the seed: ${command} --seed-kubeconfig FILE`;
 
 /** `why` there can be no local seed at all, or why there can only be a `rootless` one; neither: one with nodes. */
 export interface SeedPossible {
@@ -68,8 +68,8 @@ export async function seedPossible(): Promise<SeedPossible> {
 
 /** The one line that says what a rootless seed lacks. */
 export const simulatedOnly = (why: string): string =>
-  `Control planes are real here, nodes only simulated: ${why}. Pods get no limits, and local machines cannot be made.`;
+  `Control planes are real here, but nodes are simulated: ${why}. Pods get no limits, and local machines are not possible.`;
 
 /** The one line that says what is wrong and the way on. */
 export const noNodesMessage = (why: string): string =>
-  `No local seed hosts control planes: ${why}; ${wayToSeed('coppice up')}`;
+  `This garden has no local seed for control planes: ${why}; ${wayToSeed('coppice up')}`;

@@ -98,7 +98,7 @@ export class Cgroups {
         } catch {}
       }
       if (performance.now() > deadline)
-        throw new Error(`processes ${left.join(', ')} of cgroup ${this.name} cannot be killed`);
+        throw new Error(`processes ${left.join(', ')} of cgroup ${this.name} survive SIGKILL`);
       await sleep(pauseMs);
     }
   }

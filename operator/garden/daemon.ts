@@ -93,7 +93,7 @@ class Daemon {
 
   async run(): Promise<void> {
     this.#status = new StatusFile(this.#directory.statusFile, await ownIdentity(), () => this.#supervisor.status());
-    const stop = () => this.#stopping.abort(new Error('asked to stop'));
+    const stop = () => this.#stopping.abort(new Error('stop requested'));
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
     process.on('SIGHUP', () => {});
@@ -110,7 +110,7 @@ class Daemon {
     } catch (error) {
       if (!this.#stopping.signal.aborted) failure = error;
     }
-    if (failure) this.#log.error({ error: String(failure) }, 'garden cannot be brought up');
+    if (failure) this.#log.error({ error: String(failure) }, 'the garden cannot start');
     for (const timer of timers) clearInterval(timer);
     this.#stopping.abort();
     this.#status.set({ phase: 'stopping' });
@@ -244,19 +244,18 @@ class Daemon {
     if (before) {
       const clash = isJoined ? conflicts(before.ranges, occupied) : [];
       if (clash.length > 0) {
-        this.#say('seed', `the seed's address ranges overlap with ${clash.join(', ')}, which this machine uses now`);
+        this.#say('seed', `the seed's address ranges overlap with ${clash.join(', ')}, which this machine now uses`);
       }
       const ports = await keptPorts(directory, before);
       if (ports !== before.ports)
-        this.#say('garden', 'another program has taken a port of the garden: choosing other ports');
+        this.#say('garden', 'another program uses a port of the garden: choosing other ports');
       const { rootless: _, ...kept } = before;
       const state: GardenState = { ...kept, seed, ports, ...(rootless && { rootless }) };
       await directory.write(state);
       return state;
     }
     const ranges = chooseRanges(directory.id, occupied);
-    if (!ranges)
-      throw new Error('no free address range in 10.160.0.0/11 for the seed: routes of this machine use all of it');
+    if (!ranges) throw new Error('no free address range for the seed: routes of this machine use all of 10.160.0.0/11');
     const state: GardenState = {
       id: directory.id,
       createdAt: new Date().toISOString(),
@@ -283,7 +282,7 @@ class Daemon {
       this.#log.info({ changed: [...changed], restarted }, 'certificates and keys renewed');
       await this.#encryptEarlier();
     } catch (error) {
-      this.#log.error({ error: String(error) }, 'certificates cannot be renewed, tried again in five minutes');
+      this.#log.error({ error: String(error) }, 'certificates cannot be renewed; next try in five minutes');
       setTimeout(() => void this.#renew(), RENEWAL_AGAIN_MS).unref();
     }
   }
@@ -292,11 +291,11 @@ class Daemon {
   async #encryptEarlier(): Promise<void> {
     try {
       const count = await encryptEarlierSecrets(this.#directory, this.#client!, new Date());
-      if (count !== undefined) this.#log.info({ count }, 'Secrets were written to etcd anew, encrypted');
+      if (count !== undefined) this.#log.info({ count }, 'all Secrets in etcd are now encrypted with the current key');
     } catch (error) {
       this.#log.error(
         { error: String(error) },
-        'Secrets cannot be encrypted with the new key, tried again at the next start',
+        'Secrets cannot be encrypted with the new key; next try when the garden starts again',
       );
     }
   }
@@ -326,7 +325,7 @@ class Daemon {
 
   async #startOperator(): Promise<void> {
     if (!existsSync(OPERATOR)) {
-      this.#say('operator', `${OPERATOR} is missing: the garden runs without its operator`, { fraction: 1 });
+      this.#say('operator', `${OPERATOR} is missing: the garden runs without an operator`, { fraction: 1 });
       return;
     }
     await this.#supervisor.start({

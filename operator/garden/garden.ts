@@ -84,7 +84,7 @@ async function needRoom(folder: string): Promise<void> {
   const left = await roomIn(folder);
   if (left >= LEAST_ROOM_MIB) return;
   const what = `the disk of ${folder} has ${left} MiB left, and a garden needs ${LEAST_ROOM_MIB} MiB to start`;
-  throw new Error(`${what}: make room there, then run "coppice up" again`);
+  throw new Error(`${what}; free some space there, then run "coppice up" again`);
 }
 
 interface Options {
@@ -137,7 +137,8 @@ export class Garden {
       const changed = await writeIfChanged(directory.seedKubeconfig, text);
       if (changed) await this.stop();
     }
-    const waits = () => onProgress?.({ stage: 'garden', message: 'waiting for another coppice, which changes it' });
+    const waits = () =>
+      onProgress?.({ stage: 'garden', message: 'waiting for another coppice command, which is changing the garden' });
     const { before, isUp, daemonFailure } = await withLock(directory.changeLock, () => this.#ensureDaemon(), {
       onWait: waits,
       ...(signal && { signal }),
@@ -157,10 +158,10 @@ export class Garden {
         const isAsked = !this.#egress || !status.egress || status.egress.policy === this.#egress;
         const isPatient = performance.now() - startedAt < DAEMON_PATIENCE_MS;
         if (status.phase === 'ready' && (isAsked || !isPatient)) return this.#info(status);
-        if (status.phase === 'failed') throw new Error(status.error ?? `the garden has failed: see ${logFile}`);
+        if (status.phase === 'failed') throw new Error(status.error ?? `the garden failed: see ${logFile}`);
         // One that is `stopping` may be about to say why it has failed.
-        if (status.phase === 'stopped') throw new Error('another coppice has stopped the garden: run this again');
-        if (!status.isAlive) throw new Error(`the garden's daemon has ended: ${await lastError(logFile)} (${logFile})`);
+        if (status.phase === 'stopped') throw new Error('another coppice command stopped the garden: run this again');
+        if (!status.isAlive) throw new Error(`the garden's daemon exited: ${await lastError(logFile)} (${logFile})`);
       } else {
         const failure = daemonFailure?.();
         if (failure) throw new Error(`the garden's daemon does not start: ${failure} (${logFile})`);
@@ -209,7 +210,7 @@ export class Garden {
     });
     child.once('exit', (code, signal) => {
       // One that ends well has found another that runs.
-      if (code !== 0) failure = signal ? `it was ended by ${signal}` : `it has ended with exit code ${code}`;
+      if (code !== 0) failure = signal ? `it was killed by ${signal}` : `it exited with code ${code}`;
     });
     const ended = new Promise((resolve) => child.once('close', resolve).once('error', resolve));
     child.unref();
@@ -249,7 +250,8 @@ export class Garden {
     const phase = !status || !state ? 'absent' : running || status.phase === 'failed' ? status.phase : 'stopped';
     const isUnattended = phase === 'stopped' && (await runsSomething(directory));
     const room = await roomIn(directory.root).catch(() => Number.POSITIVE_INFINITY);
-    const notice = room < 1 ? `the disk of ${directory.root} is full: what is said here may be old` : status?.notice;
+    const notice =
+      room < 1 ? `the disk of ${directory.root} is full, so this status may be out of date` : status?.notice;
     return {
       running,
       phase: isUnattended ? 'unattended' : phase,
@@ -315,7 +317,7 @@ export class Garden {
   /** A user's kubeconfig as YAML. Throws when the garden has never been up. */
   async kubeconfig(user: User = 'admin'): Promise<string> {
     const text = await readText(this.directory.kubeconfigFile(user));
-    if (text === undefined) throw new Error('there is no garden here: bring it up with "coppice up"');
+    if (text === undefined) throw new Error('there is no garden here: start one with "coppice up"');
     return text;
   }
 }

@@ -49,7 +49,8 @@ export class ImagesOnDemand {
 
   start(): void {
     this.#ended = this.#run().catch((error: Error) => {
-      if (!this.#options.signal.aborted) this.#options.log.warn({ error: error.message }, 'no image is made on demand');
+      if (!this.#options.signal.aborted)
+        this.#options.log.warn({ error: error.message }, 'this garden builds no images on demand');
     });
   }
 
@@ -74,7 +75,7 @@ export class ImagesOnDemand {
       if (wanted === undefined || this.#made.has(wanted)) continue;
       this.#making = wanted;
       this.#far = '';
-      say('images', `${wanted.what} is made: a cluster has asked for it`);
+      say('images', `building ${wanted.what}, which a cluster needs`);
       await makeOnDemand(wanted, { toolchain: this.#toolchain, state, signal, say });
       if (signal.aborted) return;
       this.#making = undefined;
@@ -90,7 +91,7 @@ export class ImagesOnDemand {
     if (making === undefined || phase !== 'working' || now - this.#toldAt < TELL_MS) return;
     this.#toldAt = now;
     const minutes = remainingSeconds === undefined ? undefined : Math.max(1, Math.ceil(remainingSeconds / MINUTE_S));
-    const far = `${making.what} is made on this machine${minutes === undefined ? '' : `, about ${minutes} min more`}`;
+    const far = `this machine is building ${making.what}${minutes === undefined ? '' : `, about ${minutes} min left`}`;
     this.#options.say('images', far, { tool, ...(fraction !== undefined && { fraction }) });
     if (far === this.#far) return;
     this.#far = far;

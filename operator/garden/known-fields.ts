@@ -47,4 +47,4 @@ export function refuseLoss(before: readonly string[], known: readonly string[], 
 }
 
 export const openedByNewer = (folder: string): string => `the garden in ${folder} was last opened by a newer Coppice`;
-export const WAY_ON = 'open it with that one, or begin another in a folder that COPPICE_HOME names';
+export const WAY_ON = 'open it with that version, or set COPPICE_HOME to another folder for a new garden';

@@ -73,7 +73,10 @@ export class LocalSeed {
       }
       log.info({}, 'the seed has new namespaces');
     } catch (error) {
-      log.error({ error: String(error) }, 'the seed has new namespaces, and not all that it needs in them');
+      log.error(
+        { error: String(error) },
+        'the seed has new namespaces, and something that it needs in them is missing',
+      );
     }
   }
 
@@ -109,7 +112,7 @@ export class LocalSeed {
       // Machines that start from now on have this one.
       run([...enter, 'ln', '-sfn', dirname(files.containerd), RUNTIME_FOLDER]),
     ]);
-    // Without root nothing of the host's network is touched: pods have no way out.
+    // Without root nothing of the host's network is touched: pods cannot reach anything outside the garden.
     if (!state.rootless)
       this.#egress = new Egress({
         ...this.#garden,
@@ -193,7 +196,7 @@ export class LocalSeed {
       if (Date.now() > deadline) {
         const status = this.#garden.supervisor.status().find(({ name }) => name === 'kubelet');
         throw new Error(
-          `the seed's node is not Ready: ${status?.lastExit ?? ready?.message ?? 'it has not registered'}`,
+          `the seed's node is not Ready: ${status?.lastExit ?? ready?.message ?? 'it has not registered yet'}`,
         );
       }
       await sleep(60, undefined, { signal }).catch(() => {});

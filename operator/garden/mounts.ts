@@ -128,7 +128,7 @@ const KUBELET_DEVICES = `${LIBRARY}/kubelet`;
 /** Lines of a script that makes those folders in a namespace of an ordinary user, without the host's files that hinder. */
 export function ownFolders(stateFolder: string): string[] {
   const folders = [...FIXED_FOLDERS, KUBELET_DEVICES];
-  const inTheWay = `the state directory may not lie in ${LIBRARY}, where this machine lacks ${folders.join(' or ')}`;
+  const inTheWay = `the state directory must not be in ${LIBRARY}, where this machine lacks ${folders.join(' or ')}`;
   return [
     `if ! { ${folders.map((folder) => `[ -d ${folder} ]`).join(' && ')}; }; then`,
     `  case ${quote(`${stateFolder}/`)} in ${LIBRARY}/*) echo ${quote(inTheWay)} >&2; exit 1 ;; esac`,

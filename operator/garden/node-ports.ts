@@ -130,9 +130,12 @@ export class NodePorts {
       // Of the Service as it was seen: it may have another port by now.
       const change = { metadata: { resourceVersion }, spec: { ports } };
       await this.#client.mergePatch(SERVICES, name, namespace, change);
-      this.#log.info({ port, other, service: key }, 'another program has the node port: the Service has another one');
+      this.#log.info({ port, other, service: key }, 'another program uses the node port: the Service gets another one');
     } catch (error) {
-      this.#log.warn({ port, service: key, error: String(error) }, 'the node port cannot be changed, tried again');
+      this.#log.warn(
+        { port, service: key, error: String(error) },
+        'the node port cannot be changed; the garden tries again',
+      );
     }
   }
 }

@@ -29,13 +29,13 @@ export function pulumiEngine(
     const named = env.COPPICE_PULUMI;
     if (named) {
       if (await isExecutable(named)) return named;
-      throw missing(`COPPICE_PULUMI names ${named}, which is no executable file`);
+      throw missing(`COPPICE_PULUMI names ${named}, which is not an executable file`);
     }
     const toolchain = open({ dir: toolsDirectory(env), log, onProgress });
     try {
       return (await toolchain.ensure(['pulumi'])).pulumi;
     } catch (error) {
-      throw missing(`Pulumi's engine cannot be had: ${errorText(error)}`);
+      throw missing(`Pulumi's engine cannot be installed: ${errorText(error)}`);
     } finally {
       await toolchain.close();
     }
@@ -60,7 +60,7 @@ export function pulumiEngine(
 
 /** What happens to a tool, for whoever waits for it; undefined: nothing worth telling. */
 export function doingText({ tool, phase, source, fraction, remainingSeconds }: ProgressEvent): string | undefined {
-  if (phase === 'waiting') return `waiting for another process that gets ${tool}`;
+  if (phase === 'waiting') return `waiting for another process that installs ${tool}`;
   if (phase !== 'working' || (source !== 'archive' && source !== 'build')) return undefined;
   const verb = source === 'build' ? 'building' : 'downloading';
   if (remainingSeconds !== undefined) return `${verb} ${tool}, about ${remainingSeconds} s left`;
@@ -68,7 +68,7 @@ export function doingText({ tool, phase, source, fraction, remainingSeconds }: P
 }
 
 const missing = (message: string) =>
-  notYetConfigured(message, "Put pulumi 3 on the operator's PATH, or name it in COPPICE_PULUMI.");
+  notYetConfigured(message, "Install pulumi 3 on the operator's PATH, or give its path in COPPICE_PULUMI.");
 
 /**
  * Directory for what must outlive the process (the state of clouds, their plugins): COPPICE_DATA, else in Coppice's home.

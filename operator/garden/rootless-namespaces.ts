@@ -72,7 +72,7 @@ export async function rootlessNamespaces(
   onAnew: () => void = () => {},
 ): Promise<SeedNamespaces> {
   if (Buffer.byteLength(directory.seedSocket) > SOCKET_NAME_BYTES)
-    throw new Error(`${directory.root} is too long a path for a socket in it: set COPPICE_HOME to a shorter one`);
+    throw new Error(`${directory.root} is too long a path for a socket: set COPPICE_HOME to a shorter path`);
   const binds = await seedFolders(directory);
   const runFolder = directory.path('ns', 'run');
   const script = [

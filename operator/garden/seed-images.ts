@@ -176,7 +176,7 @@ export async function fillImages(
     ...(hasMachines ? [{ make: () => buildControlPlaneMachineImage(toolchain), here: false }] : []),
   ];
   await makeAll(missing, (tar) => importer.import(tar), { signal, say });
-  if (!signal.aborted) say('images', 'all images are in the seed', { fraction: 1 });
+  if (!signal.aborted) say('images', 'the seed has all its images', { fraction: 1 });
 }
 
 /** Makes what was asked for. Nothing is imported: who needs an image has it of the mirror. */
@@ -207,7 +207,7 @@ async function makeAll(
       } catch (error) {
         if (signal.aborted) return;
         failed.push(image);
-        say('images', `an image is missing, it is tried again: ${(error as Error).message}`);
+        say('images', `an image is missing, and the garden tries again: ${(error as Error).message}`);
       }
     }
     if (failed.length === 0) return;

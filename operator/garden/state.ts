@@ -128,9 +128,7 @@ export class StateDirectory {
     if (typeof version === 'number' && version > FORMAT)
       throw new Error(`${openedByNewer(this.root)} (format ${version}, known up to ${FORMAT}): ${WAY_ON}`);
     if (typeof version === 'number' && version >= 1) return state as GardenState;
-    throw new Error(
-      `${this.stateFile} cannot be understood: bring its text back, or take all away with "coppice down"`,
-    );
+    throw new Error(`${this.stateFile} is damaged: restore it from a backup, or delete the garden with "coppice down"`);
   }
 
   async write(state: GardenState): Promise<void> {

@@ -193,7 +193,7 @@ class Supervised {
     const record = await readJson<ProcessRecord>(this.#pidFile);
     if (!record || !(await isAlive(record))) return undefined;
     if (record.digest === (await digestOf(this.spec))) {
-      this.#options.log.info({ process: this.spec.name, pid: record.pid }, 'taken over as it runs');
+      this.#options.log.info({ process: this.spec.name, pid: record.pid }, 'already running, and adopted');
       return record;
     }
     await endGroup(record, this.spec.graceMs ?? 5_000);
@@ -230,7 +230,7 @@ class Supervised {
       this.#restarts++;
       const waitMs = (this.#options.backOff ?? backOff)(failures);
       const fields = { process: name, how: this.#lastExit, waitMs, restarts: this.#restarts };
-      log.warn(fields, 'process ended, it is started again');
+      log.warn(fields, 'process exited, starting it again');
       this.#enter('waiting');
       await sleep(waitMs, undefined, { signal }).catch(() => {});
     }
@@ -268,7 +268,7 @@ class Supervised {
       else this.#options.onChange?.();
     }
     const how = await ended;
-    if (!isRecorded) return `cannot be recorded in ${record.file}: is there room on its disk?`;
+    if (!isRecorded) return `cannot be recorded in ${record.file}: check that its disk has room`;
     const said = await lastError(logFile).catch(() => '');
     return said ? `${how}: ${said}` : how;
   }
@@ -295,7 +295,7 @@ class Supervised {
       if (signal.aborted) return;
       if (performance.now() > deadline || this.#restarts - before >= HOPELESS) {
         const why = this.#lastExit ?? (await lastError(this.#options.directory.logFile(name)));
-        throw new Error(`${name} does not become ready: ${why}`);
+        throw new Error(`${name} did not become ready: ${why}`);
       }
       await sleep(READY_POLL_MS, undefined, { signal }).catch(() => {});
     }

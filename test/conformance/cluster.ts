@@ -32,7 +32,8 @@ export async function makeCluster(
   for (const archive of archives) await coppice(['load', archive]);
   await coppice(['wait', NAME, '--for', 'Ready']);
   const file = join(folder, 'kubeconfig');
-  await writeFile(file, await coppice(['kubeconfig', NAME]));
+  // Without --secret it ends after ten minutes.
+  await writeFile(file, await coppice(['kubeconfig', NAME, '--secret']));
   await chmod(file, 0o600);
   return file;
 }

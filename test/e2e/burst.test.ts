@@ -87,19 +87,19 @@ e2e('a peak that the private cluster has no room for', () => {
       .map((line) => line.replace(/^\[ *(\d+m)?\d+s\] /, ''));
     expect(lines).toEqual(
       [
-        /^Hub burst-demo and CloudProfile burst-demo are made\. All machines are local and nothing is billed/,
-        /^the private cluster is applied/,
+        /^Hub burst-demo and CloudProfile burst-demo are created\. All machines are local and nothing is billed/,
+        /^created the private cluster/,
         /^it is Ready and has joined Hub burst-demo/,
-        /^Deployment web: 3 replicas of 500m CPU run on it, and it is full/,
-        /^the peak: .* no place for 2 of them/,
+        /^Deployment web: 3 replicas of 500m CPU run on it, and it has no room for more/,
+        /^the peak: .* finds no cluster for 2 of them/,
         /^peak-gcp-\w+ is bought: 2 replicas .* for 0\.086336 USD an hour; not aws for 0\.115: gcp was better/,
         /^it is Ready and has joined/,
-        /^2 replicas run on it, [\d.]+ s after they were asked for; 3 still run on private/,
+        /^2 replicas run on it, [\d.]+ s after they were requested; 3 still run on private/,
         /^the peak is over/,
-        /^peak-gcp-\w+ is given back: it has had no work since/,
-        /^it is gone: no WorkerCluster, no ClusterProfile and no Secret of it is left/,
+        /^peak-gcp-\w+ is being deleted: it has had no work since/,
+        /^it is deleted: no WorkerCluster, no ClusterProfile and no Secret of it is left/,
         /^it would have cost 0\.\d*[1-9]\d* USD/,
-        /^the private cluster has left and is gone; nothing of the demo is left/,
+        /^the private cluster has left the hub and is deleted; nothing of the demo is left/,
       ].map((line) => expect.stringMatching(line)),
     );
     expect([...made.values()]).toEqual([name]);
@@ -109,8 +109,8 @@ e2e('a peak that the private cluster has no room for', () => {
   it('leaves nothing either when it is given up in the middle, and says so in one line', async () => {
     const given = await coppice(['demo', 'burst', '--timeout', '8s'], { timeoutMs: PATIENCE_MS });
     expect(given.code).toBe(4);
-    expect(given.stderr.trim().split('\n').slice(-1)).toEqual(['error: the demo has not ended after 8s']);
-    expect(given.stdout).toContain('the private cluster is applied');
+    expect(given.stderr.trim().split('\n').slice(-1)).toEqual(['error: the demo did not finish within 8s']);
+    expect(given.stdout).toContain('created the private cluster');
     await expectNothingLeft();
   });
 });

@@ -179,7 +179,7 @@ e2e('a garden whose processes are killed', () => {
     }
   });
 
-  it('is taken over as it runs when only its daemon was killed', async () => {
+  it('is already running, and adopted when only its daemon was killed', async () => {
     // Meanwhile all but one go.
     const going = ['makes', 'shrinks', 'waits'];
     for (const name of going) await garden.client.delete(WORKERCLUSTERS, name, 'default');
@@ -254,7 +254,7 @@ e2e('a garden whose processes are killed', () => {
         ok(await garden.coppice(['up', '--detach', '--no-egress']));
         expect((await get(`http://${internet.address}/`)).stderr).toMatch(/unreachable|no route to host/);
         expect((await get('http://www.example.test/')).code).not.toBe(0);
-        expect((await garden.coppice(['status'])).stdout).toContain('Pods reach nothing outside of the garden');
+        expect((await garden.coppice(['status'])).stdout).toContain('Pods reach nothing outside the garden');
       } finally {
         onLoopback.close();
         await client.close();

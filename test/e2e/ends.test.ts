@@ -89,11 +89,11 @@ e2e('a garden of somebody who starts and stops it', () => {
     const pressed = Date.now();
     first.signal('SIGINT');
     expect(await first.code).toBe(130);
-    expect(first.lastLine()).toMatch(/^Stopped\. Its clusters are kept in .*coppice start" goes on with them/);
+    expect(first.lastLine()).toMatch(/^Stopped\. Its clusters are kept in .*coppice start" starts them again/);
     await nothingRuns();
 
     const second = begin();
-    await second.until(/Ctrl-C stops the garden/);
+    await second.until(/Ctrl-C to stop the garden/);
     await garden.connect();
     const { metadata } = await cluster();
     expect(Date.parse(metadata.creationTimestamp!)).toBeLessThan(pressed);

@@ -32,7 +32,7 @@ e2e('a garden whose seed is another cluster', () => {
       metadata: { name: cluster, namespace: 'default' },
       spec: { cloudProvider: 'local', ...spec },
     });
-  const connect = async () => KubeClient.fromKubeconfig(await there('kubeconfig', name));
+  const connect = async () => KubeClient.fromKubeconfig(await there('kubeconfig', name, '--secret'));
 
   beforeAll(async () => {
     home = await makeHome();

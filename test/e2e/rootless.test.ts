@@ -25,7 +25,7 @@ describe.skipIf(whyNot !== undefined)(`a garden of an ordinary user${whyNot ? ` 
 
   it('begins with a cluster that answers, and says what it lacks', async () => {
     const { stdout, stderr } = await ok('start', '--detach', '--timeout', '280s');
-    expect(stderr).toContain('Control planes are real here, nodes only simulated: nodes need root');
+    expect(stderr).toContain('Control planes are real here, but nodes are simulated: nodes need root');
     expect(stdout).toContain('demo');
     const kubeconfig = (await ok('kubeconfig', 'demo')).stdout;
     expect(kubeconfig).toMatch(/server: https:\/\/127\.0\.0\.1:3\d{4}\n/);

@@ -87,7 +87,7 @@ describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('coppice demo b
     async () => {
       const lines: string[] = [];
       expect(await play((line) => lines.push(line))).toBe(0);
-      expect(lines.join('\n')).toMatch(/the peak: Deployment sale is to have 2 replicas, and Karmada says: /);
+      expect(lines.join('\n')).toMatch(/the peak: Deployment sale needs 2 replicas, and Karmada says: /);
       await nothingIsLeft();
     },
     STORY_MS * 2,

@@ -49,7 +49,7 @@ export async function readManifests(files: readonly string[]): Promise<Manifest[
   for (const file of files) {
     for (const [source, text] of await readTexts(file)) found.push(...parseManifests(text, source));
   }
-  if (found.length === 0) throw new CliError(`there is no object in ${files.join(', ')}`);
+  if (found.length === 0) throw new CliError(`${files.join(', ')} contains no Kubernetes object`);
   return found;
 }
 
@@ -66,7 +66,7 @@ export function parseManifests(text: string, source: string): Manifest[] {
     const object = document as KubeObject;
     const where = documents.length === 1 ? source : `${source}, document ${index + 1}`;
     if (typeof object !== 'object' || !object.apiVersion || !object.kind) {
-      throw new CliError(`${where} is no Kubernetes object: it has no apiVersion and kind`);
+      throw new CliError(`${where} is not a Kubernetes object: it has no apiVersion and kind`);
     }
     const items =
       object.kind.endsWith('List') && Array.isArray(object.items) ? (object.items as KubeObject[]) : [object];
@@ -126,7 +126,7 @@ async function resourceFor(client: KubeClient, object: KubeObject, signal: Abort
   });
   const match = known?.resources?.find(({ kind, name }) => kind === object.kind && !name.includes('/'));
   if (match === undefined) {
-    throw new CliError(`this API server knows no kind ${object.kind} in ${object.apiVersion}`, {
+    throw new CliError(`this API server has no kind ${object.kind} in ${object.apiVersion}`, {
       exitCode: EXIT.notFound,
     });
   }

@@ -34,7 +34,7 @@ export async function run(context: Context): Promise<undefined> {
   const name = positionals[0]!;
   const [file, wanted] = [options.text('download'), options.text('snapshot')];
   if (wanted !== undefined && file === undefined)
-    throw new UsageError('--snapshot says what to download', 'add --download FILE');
+    throw new UsageError('--snapshot needs --download', 'add --download FILE');
   const connection = await connect(context);
   const { client, namespace } = connection;
   const shoot = await client.getOrUndefined<Shoot>(SHOOTS, name, namespace, { signal });
@@ -48,7 +48,7 @@ export async function run(context: Context): Promise<undefined> {
   if (!chosen) {
     throw new CliError(`there is no snapshot ${wanted ?? ''} of ${name}`.replace('  ', ' '), {
       exitCode: EXIT.notFound,
-      advice: `"coppice backups ${name}" lists those that there are; --now takes one`,
+      advice: `"coppice backups ${name}" lists all snapshots; --now takes one`,
     });
   }
   await download(context, chosen, file);
@@ -66,22 +66,25 @@ async function bucketsOf(
   const its = shoot ? seeds.filter(({ metadata }) => metadata.name === shoot.status?.seedName) : seeds;
   const keeping = its.filter(({ spec }) => spec.backup);
   if (!shoot && (await client.getOrUndefined(WORKER_CLUSTER.resource, name, namespace, { signal }))) {
-    throw new CliError(`the control plane of ${name} is not hosted by us: there is no etcd to be backed up`, {
-      advice: 'the cloud that runs it has backups of its own',
+    throw new CliError(`Coppice does not host the control plane of ${name}, so it cannot back up its etcd`, {
+      advice: 'use the backups of the cloud that runs it',
     });
   }
   if (shoot && controlPlaneWorker(shoot.spec)) {
-    throw new CliError(`the etcd of ${name} is on machines of its own: no snapshots of it are taken`, {
+    throw new CliError(`the etcd of ${name} runs on its own machines, and Coppice takes no snapshots of it`, {
       advice: 'see docs/guides/self-managed.md',
     });
   }
   if (keeping.length === 0) {
     if (!shoot) throw notFound(SHOOT, name, namespace);
     const seed = shoot.status?.seedName;
-    throw new CliError(seed ? `seed ${seed}, which hosts ${name}, keeps no backups` : `${name} has no seed yet`, {
-      exitCode: EXIT.notFound,
-      ...(seed && { advice: 'say in spec.backup of the Seed where they go: see docs/guides/backups.md' }),
-    });
+    throw new CliError(
+      seed ? `seed ${seed}, which hosts ${name}, has no bucket for backups` : `${name} has no seed yet`,
+      {
+        exitCode: EXIT.notFound,
+        ...(seed && { advice: 'name a bucket in spec.backup of the Seed: see docs/guides/backups.md' }),
+      },
+    );
   }
   const source = await bucketSource(client, env, signal);
   return Promise.all(keeping.map((seed) => openBucket(source, seed, signal)));
@@ -138,7 +141,7 @@ async function trouble(
   signal: AbortSignal,
 ): Promise<{ message: string; codes: string[] } | undefined> {
   const now = await client.getOrUndefined<Shoot>(SHOOTS, metadata.name, metadata.namespace, { signal });
-  if (now?.metadata.uid !== metadata.uid) throw new CliError(`${metadata.name} was deleted meanwhile`);
+  if (now?.metadata.uid !== metadata.uid) throw new CliError(`${metadata.name} was deleted in the meantime`);
   const condition = findCondition(now?.status?.conditions, BACKUP_READY);
   if (condition?.status !== 'False') return undefined;
   return { message: condition.message ?? '', codes: condition.codes ?? [] };
@@ -155,15 +158,15 @@ async function download(
   } catch (error) {
     stream.destroy();
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new CliError(`${file} exists already, and nothing is overwritten`, { advice: 'name another file' });
+      throw new CliError(`${file} exists already, and coppice does not overwrite it`, { advice: 'name another file' });
     }
     // It is ours: half a snapshot is none.
     await rm(file, { force: true });
     throw error;
   }
   terminal.print(
-    `${snapshot.name} is in ${file} (${snapshot.size} bytes, whole by its digest).`,
-    'It holds every Secret of the cluster. docs/guides/backups.md says how to make an etcd of it.',
+    `${snapshot.name} is in ${file} (${snapshot.size} bytes, digest verified).`,
+    'It contains every Secret of the cluster. docs/guides/backups.md describes how to restore an etcd from it.',
   );
 }
 
@@ -180,7 +183,9 @@ async function show({ options, terminal }: Context, found: Found): Promise<undef
     return;
   }
   if (found.length === 0) {
-    terminal.note('No snapshots yet: the first is taken once the cluster is made; --now takes one at once.');
+    terminal.note(
+      'No snapshots yet: the operator takes the first when the cluster has been created; --now takes one now.',
+    );
     return;
   }
   const rows = found.map(({ snapshot }) => [

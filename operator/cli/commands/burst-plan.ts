@@ -30,7 +30,7 @@ export async function plan(context: Context, garden: KubeClient, policies: reado
     return gaps.length > 0 ? EXIT.failed : EXIT.ok;
   }
   for (const [index, policy] of planned.entries()) terminal.print(...(index > 0 ? [''] : []), ...planLines(policy));
-  for (const gap of gaps) terminal.note(`${terminal.notePaint('bad', 'error:')} ${cell(`not looked at: ${gap}`)}`);
+  for (const gap of gaps) terminal.note(`${terminal.notePaint('bad', 'error:')} ${cell(`could not check: ${gap}`)}`);
   terminal.note('Nothing was done.');
   // Work may fit on what could not be looked at.
   return gaps.length > 0 ? EXIT.failed : EXIT.ok;

@@ -14,11 +14,11 @@ export async function run(context: Context): Promise<number | undefined> {
   const [what, name] = positionals;
   if (what !== undefined && what !== 'explain' && what !== 'plan')
     throw new UsageError(
-      `"coppice burst ${what}" is not known: "coppice burst explain [NAME]" tells what was decided and why, "coppice burst plan [NAME]" what would be done now`,
+      `unknown command "coppice burst ${what}"; use "coppice burst explain [NAME]" to see past decisions, or "coppice burst plan [NAME]" to see what would be done now`,
     );
   const { client, namespace } = await connect(context);
   const everywhere = options.flag('all-namespaces');
-  if (name !== undefined && everywhere) throw new UsageError('a NAME and --all-namespaces do not go together');
+  if (name !== undefined && everywhere) throw new UsageError('a NAME and --all-namespaces cannot be used together');
   const format = options.text('output');
   const { items } = await client.list<BurstPolicy>(BURST_POLICY.resource, {
     ...(!everywhere && { namespace }),
@@ -33,7 +33,7 @@ export async function run(context: Context): Promise<number | undefined> {
   }
   if (policies.length === 0) {
     terminal.note(
-      `There are no BurstPolicies${everywhere ? '' : ` in namespace ${namespace}`}: examples/burst/policy.yaml is one. See docs/burst.md.`,
+      `There are no BurstPolicies${everywhere ? '' : ` in namespace ${namespace}`}. For an example, see examples/burst/policy.yaml and docs/burst.md.`,
     );
     return undefined;
   }

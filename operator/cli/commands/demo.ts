@@ -23,8 +23,7 @@ const CLEAN_UP_MS = 8 * 60_000;
 export async function run(context: Context): Promise<undefined> {
   const { options, positionals, terminal, signal, env } = context;
   const [what] = positionals;
-  if (what !== 'burst')
-    throw new UsageError(`"coppice demo ${what}" is not known: "coppice demo burst" is the one that there is`);
+  if (what !== 'burst') throw new UsageError(`unknown demo "${what}"; the only one is "coppice demo burst"`);
   const file = options.text('karmada');
   const { client } = await connectGarden(context);
   const started = Date.now();
@@ -36,16 +35,18 @@ export async function run(context: Context): Promise<undefined> {
   const opened: KarmadaAtHand[] = [];
   try {
     const local = await client.getOrUndefined<CloudProfile>(CLOUDPROFILES, 'local', undefined, { signal: over });
-    if (!local) throw new CliError('there is no CloudProfile local: the demo is played with local clusters');
+    if (!local) throw new CliError('the demo needs CloudProfile local, which does not exist here');
     if ((await leftOfDemo(client, namespace, over)).length > 0) {
-      tell('an earlier demo was interrupted: what it has left is taken away first');
+      tell('an earlier demo was interrupted: removing what it left behind');
       const before = await karmadaLeft(client, namespace, over);
       if (before) opened.push(before);
       await cleanUp(client, namespace, before?.fleet, over).catch((error: Error) => {
         over.throwIfAborted();
         const advice =
           before && `if that Karmada is gone for good: kubectl delete secret -n ${namespace} ${KARMADA_SECRET}`;
-        throw new CliError(`an earlier demo has left something: ${error.message}`, { ...(advice && { advice }) });
+        throw new CliError(`could not remove what an earlier demo left behind: ${error.message}`, {
+          ...(advice && { advice }),
+        });
       });
     }
     const at = file === undefined ? undefined : await karmadaOf(client, file, options.text('context'), namespace, over);
@@ -62,7 +63,7 @@ export async function run(context: Context): Promise<undefined> {
   } catch (error) {
     if (signal.aborted) throw new InterruptedError();
     if (deadline?.aborted)
-      throw new CliError(`the demo has not ended after ${formatAge(timeout!)}`, { exitCode: EXIT.timedOut });
+      throw new CliError(`the demo did not finish within ${formatAge(timeout!)}`, { exitCode: EXIT.timedOut });
     throw error;
   } finally {
     for (const one of opened) await one.close();
@@ -91,7 +92,7 @@ async function play({ terminal }: Context, { client, fleet, sold, local, over, t
     for (const object of [...fleet.objects, ...stage(local, sold, fleet.hub)])
       await client.apply(object, { signal: over });
     tell(
-      `Hub ${DEMO} and CloudProfile ${DEMO} are made. All machines are local and nothing is billed; prices are what clouds ask for in USD an hour: ${prices.join(', ')}`,
+      `Hub ${DEMO} and CloudProfile ${DEMO} are created. All machines are local and nothing is billed; these are prices of clouds, in USD an hour: ${prices.join(', ')}`,
     );
     let story: BurstStory | undefined;
     try {
@@ -105,12 +106,12 @@ async function play({ terminal }: Context, { client, fleet, sold, local, over, t
   } catch (error) {
     failure = error;
   }
-  if (failure) terminal.note('Taking away what the demo has made ...');
+  if (failure) terminal.note('Removing what the demo created ...');
   await end(AbortSignal.timeout(CLEAN_UP_MS)).catch((error: Error) => {
-    throw new CliError(`the demo has left something: ${error.message}`, {
-      advice: '"coppice demo burst" takes it away first',
+    throw new CliError(`could not remove everything that the demo created: ${error.message}`, {
+      advice: 'the next "coppice demo burst" removes it first',
     });
   });
   if (failure) throw failure;
-  tell('the private cluster has left and is gone; nothing of the demo is left');
+  tell('the private cluster has left the hub and is deleted; nothing of the demo is left');
 }

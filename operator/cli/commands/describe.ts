@@ -59,8 +59,7 @@ function target(positionals: readonly string[]): { kind: CliKind; name: string }
   const [word, name] = second !== undefined ? [first, second] : first.includes('/') ? split(first) : [undefined, first];
   if (word === undefined) return { kind: WORKER_CLUSTER, name: name! };
   const kind = kindOf(word);
-  if (kind === undefined)
-    throw new UsageError(`describe does not know the kind "${word}"`, didYouMean(word, kindWords()));
+  if (kind === undefined) throw new UsageError(`describe: unknown kind "${word}"`, didYouMean(word, kindWords()));
   return { kind, name: name! };
 }
 
@@ -160,7 +159,7 @@ async function noting<T>(
   } catch (error) {
     signal.throwIfAborted();
     const late = (error as Error).name === 'TimeoutError';
-    picture.gaps.push(`${what}: ${late ? `no answer in ${PEEK_MS / 1000} s` : explain(error).message}`);
+    picture.gaps.push(`${what}: ${late ? `no answer within ${PEEK_MS / 1000} s` : explain(error).message}`);
     return undefined;
   }
 }
@@ -255,7 +254,7 @@ function fromPod(pod: KubeObject): MachinePicture {
     pool: pod.metadata.labels?.[LABELS.pool] ?? 'unknown',
     ready: 'False',
     reason: deleting ? 'Deleting' : (waiting?.reason ?? scheduled?.reason ?? String(pod.status?.phase ?? 'Pending')),
-    message: waiting?.message ?? scheduled?.message ?? (deleting ? '' : 'the machine has not joined as a node yet'),
+    message: waiting?.message ?? scheduled?.message ?? (deleting ? '' : 'the machine has not registered its node yet'),
     since: pod.metadata.creationTimestamp,
   };
 }
@@ -269,7 +268,7 @@ function fromNode(node: KubeObject, pool: string | undefined): MachinePicture {
     pool: pool ?? node.metadata.labels?.[LABELS.pool] ?? 'unknown',
     ready: ready?.status ?? 'Unknown',
     reason: cordoned ? 'Cordoned' : good ? 'NodeReady' : (ready?.reason ?? 'Unknown'),
-    message: good ? '' : (ready?.message ?? 'the node has not said how it is'),
+    message: good ? '' : (ready?.message ?? 'the node has not reported its state yet'),
     since: ready?.lastTransitionTime ?? node.metadata.creationTimestamp,
   };
 }

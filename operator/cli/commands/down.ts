@@ -15,13 +15,13 @@ export async function run(context: Context): Promise<undefined> {
   const { options, terminal, env, program } = context;
   const left = options.flag('leave-clouds') ? [] : await clustersInClouds(context);
   if (left.length > 0) {
-    throw new CliError(`${left.join(', ')} would be left in the cloud, where they cost money`, {
-      advice: `delete them first ("${program} delete NAME --wait"), or say --leave-clouds`,
+    throw new CliError(`${left.join(', ')} would remain in the cloud and cost money`, {
+      advice: `delete them first ("${program} delete NAME --wait"), or use --leave-clouds`,
     });
   }
   const garden = await openGarden(env);
   await showProgress(terminal, (onProgress) => garden.down({ onProgress }));
-  terminal.print('The garden is gone: its processes, clusters, networks and state.');
+  terminal.print('The garden is deleted: its processes, clusters, networks and state.');
 }
 
 /** What only this garden knows of, and nobody would take away after it. */

@@ -4,7 +4,7 @@ import { UsageError } from '../errors.ts';
 /** `coppice garden run`: the process that supervises the garden; started by `up`, not by people. */
 export async function run({ positionals }: Context): Promise<undefined> {
   if (positionals[0] !== 'run')
-    throw new UsageError(`garden does not know "${positionals[0]}"`, 'it is "coppice garden run"');
+    throw new UsageError(`unknown command "garden ${positionals[0]}"`, 'use "coppice garden run"');
   const { runDaemon } = await import('../../garden/daemon.ts');
   await runDaemon();
 }

@@ -14,9 +14,9 @@ export async function run(context: Context): Promise<number | undefined> {
   const { kinds, name } = target(context.positionals);
   const format = options.text('output');
   const everywhere = options.flag('all-namespaces');
-  if (name !== undefined && everywhere) throw new UsageError('a NAME and --all-namespaces do not go together');
+  if (name !== undefined && everywhere) throw new UsageError('a NAME and --all-namespaces cannot be used together');
   if (name !== undefined && options.text('selector') !== undefined) {
-    throw new UsageError('a NAME and --selector do not go together');
+    throw new UsageError('a NAME and --selector cannot be used together');
   }
 
   const connection = await connect(context);
@@ -65,7 +65,7 @@ export function notFound(kind: CliKind, name: string, namespace: string | undefi
   const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
   return new CliError(`there is no ${kind.resource.kind} "${name}"${where}`, {
     exitCode: EXIT.notFound,
-    advice: `"coppice get ${kind.resource.plural}${namespace === undefined ? '' : ' -A'}" lists what there is`,
+    advice: `"coppice get ${kind.resource.plural}${namespace === undefined ? '' : ' -A'}" lists all that exist`,
   });
 }
 
@@ -85,7 +85,7 @@ function target(positionals: readonly string[]): { kinds: readonly CliKind[]; na
   if (kind === undefined) {
     const hint =
       didYouMean(word, [...kindWords(), 'all']) ?? `for a cluster of that name: coppice get workerclusters ${word}`;
-    throw new UsageError(`get does not know the kind "${word}"`, hint);
+    throw new UsageError(`get: unknown kind "${word}"`, hint);
   }
   return name === undefined ? { kinds: [kind] } : { kinds: [kind], name };
 }
@@ -124,11 +124,11 @@ function show(groups: readonly Group[], { options, terminal }: Context, everywhe
     .filter((object) => object.kind === 'WorkerCluster' && isSimulated(object));
   if (simulated.length > 0) {
     const names = simulated.map((object) => object.metadata.name).join(', ');
-    const text = `SIMULATED: ${names} ${simulated.length === 1 ? 'has' : 'have'} pretended nodes; nothing exists in a cloud.`;
+    const text = `SIMULATED: ${names} ${simulated.length === 1 ? 'has' : 'have'} simulated nodes; nothing exists in a cloud.`;
     terminal.note(terminal.notePaint('loud', text));
     const empty = simulated.filter(lacksControlPlane).map((object) => object.metadata.name);
     if (empty.length > 0) {
-      const none = `NO CONTROL PLANE: nothing answers behind the kubeconfig of ${empty.join(', ')}.`;
+      const none = `NO CONTROL PLANE: no API server answers at the kubeconfig of ${empty.join(', ')}.`;
       terminal.note(terminal.notePaint('loud', none));
     }
   }

@@ -51,7 +51,7 @@ function overview(table: CommandTable, program: string, width: number): string[]
     ...optionLines(table.globals, width),
     '',
     ...wrap(
-      'Without --kubeconfig it talks to the API server of $COPPICE_KUBECONFIG, else of the embedded garden, else of ' +
+      'Without --kubeconfig it uses the API server of $COPPICE_KUBECONFIG, else of the embedded garden, else of ' +
         '$KUBECONFIG or ~/.kube/config.',
       width,
     ),
@@ -62,7 +62,7 @@ function overview(table: CommandTable, program: string, width: number): string[]
       width,
     ),
     '',
-    `"${program} help COMMAND" tells more about one command. It is also a kubectl plugin: kubectl coppice COMMAND.`,
+    `"${program} help COMMAND" shows the help of one command. It is also a kubectl plugin: kubectl coppice COMMAND.`,
   ];
 }
 

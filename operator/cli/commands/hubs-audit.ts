@@ -22,19 +22,22 @@ export async function run(context: Context): Promise<number> {
     const found = await audit.look(signal);
     if (!options.flag('clean')) {
       await show(context, found);
-      for (const gap of found.gaps) note(`not looked at: ${gap}`);
-      if (found.leftOvers.some(isOurs)) terminal.note('Nothing was removed: "coppice hubs audit --clean" does that.');
+      for (const gap of found.gaps) note(`could not check: ${gap}`);
+      if (found.leftOvers.some(isOurs))
+        terminal.note('Nothing was removed; to remove all of this, run "coppice hubs audit --clean".');
       return isClear(found) ? EXIT.ok : EXIT.failed;
     }
     const told = ({ cluster, hub }: LeftOver['owner'], where: string) =>
       terminal.note(
-        cell(`Removing from ${where} what cluster ${cluster.namespace}/${cluster.name} in Hub ${hub} has left ...`),
+        cell(
+          `Removing from ${where} what the membership of cluster ${cluster.namespace}/${cluster.name} in Hub ${hub} left behind ...`,
+        ),
       );
     const how = { told, patienceMs: PATIENCE_MS, now: () => new Date() };
     const problems = await cleanUp(client, found, how, signal);
     const after = await audit.look(signal);
     await show(context, after);
-    for (const gap of after.gaps) note(`not looked at: ${gap}`);
+    for (const gap of after.gaps) note(`could not check: ${gap}`);
     for (const problem of problems) note(`not removed: ${problem}`);
     return isClear(after) ? EXIT.ok : EXIT.failed;
   } finally {
@@ -52,7 +55,9 @@ async function show({ options, terminal }: Context, { leftOvers, gaps, knows }: 
     return;
   }
   if (leftOvers.length === 0) {
-    terminal.note('Nothing is left over: all that bears the label of a membership belongs to one.');
+    terminal.note(
+      'Nothing is left over: every object with the label of a Membership belongs to a Membership that exists.',
+    );
     return;
   }
   // Whole lines, whatever the width: they end in what to do.

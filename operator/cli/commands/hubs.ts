@@ -14,7 +14,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const { options, positionals, terminal, signal } = context;
   const [name] = positionals;
   if (name === 'audit') return (await import('./hubs-audit.ts')).run(context);
-  if (options.flag('clean')) throw new UsageError('--clean belongs to "coppice hubs audit"');
+  if (options.flag('clean')) throw new UsageError('--clean works only with "coppice hubs audit"');
   const { client } = await connect(context);
   const namespace = options.text('namespace');
   const [all, found] = await Promise.all([
@@ -31,7 +31,7 @@ export async function run(context: Context): Promise<number | undefined> {
   }
   if (hubs.length === 0) {
     terminal.note(
-      'There are no hubs: "coppice apply -f examples/hubs/clusterprofile.yaml" makes one. See docs/hubs.md.',
+      'There are no hubs: "coppice apply -f examples/hubs/clusterprofile.yaml" creates one. See docs/hubs.md.',
     );
     return undefined;
   }

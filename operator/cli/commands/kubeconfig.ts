@@ -25,10 +25,13 @@ export async function run(context: Context): Promise<undefined> {
   const [name] = positionals;
   const garden = options.flag('garden');
   if (garden === (name !== undefined)) throw new UsageError('kubeconfig needs the NAME of a cluster, or --garden');
-  if (options.flag('merge') && options.flag('remove')) throw new UsageError('--merge and --remove do not go together');
+  if (options.flag('merge') && options.flag('remove'))
+    throw new UsageError('--merge and --remove cannot be used together');
 
   if (garden && OF_CLUSTERS.some((flag) => options.flag(flag) || options.number(flag) !== undefined))
-    throw new UsageError(`--garden goes with none of ${OF_CLUSTERS.map((flag) => `--${flag}`).join(', ')}`);
+    throw new UsageError(
+      `--garden cannot be used together with any of ${OF_CLUSTERS.map((flag) => `--${flag}`).join(', ')}`,
+    );
   if (options.flag('credential')) {
     const { execCredential } = await import('../kubeconfig/personal.ts');
     terminal.print(await execCredential(context, name!));
@@ -42,14 +45,14 @@ export async function run(context: Context): Promise<undefined> {
     const removed =
       (await readOptional(file)) !== undefined &&
       (await changeKubeconfig(file, (document) => removeContext(document, ours), signal));
-    if (!removed) throw new CliError(`there is no context "${ours}" in ${file}`, { exitCode: EXIT.notFound });
+    if (!removed) throw new CliError(`${file} has no context "${ours}"`, { exitCode: EXIT.notFound });
     terminal.print(`Removed context "${ours}" from ${file}.`);
     return;
   }
 
   const { text, ours } = garden ? await gardenKubeconfig(context) : await clusterKubeconfig(context, name!);
   if (text.includes(NO_API_SERVER)) {
-    const none = `NO CONTROL PLANE: nothing answers behind the kubeconfig of ${name}; the cluster is on record only, for scale tests.`;
+    const none = `NO CONTROL PLANE: no API server answers at the kubeconfig of ${name}; the cluster exists only as objects, for scale tests.`;
     terminal.note(terminal.notePaint('loud', none));
   }
   if (!options.flag('merge')) {
@@ -89,9 +92,9 @@ async function clusterKubeconfig(context: Context, name: string): Promise<{ text
   const none = whyOnlySecret(cluster);
   const asked = ON_REQUEST.filter((flag) => options.flag(flag) || options.number(flag) !== undefined);
   if (asked.length > 0 && (none !== undefined || options.flag('secret'))) {
-    if (none === undefined) throw new UsageError(`--secret and --${asked[0]} do not go together`);
-    throw new CliError(`--${asked[0]} is not to be had of WorkerCluster "${name}": ${none}`, {
-      advice: `without it you get what is in Secret ${kubeconfigSecretName(name)}`,
+    if (none === undefined) throw new UsageError(`--secret and --${asked[0]} cannot be used together`);
+    throw new CliError(`--${asked[0]} is not possible for WorkerCluster "${name}": ${none}`, {
+      advice: `leave it out to get the kubeconfig in Secret ${kubeconfigSecretName(name)}`,
     });
   }
   if (none !== undefined || options.flag('secret'))
@@ -110,9 +113,9 @@ async function clusterKubeconfig(context: Context, name: string): Promise<{ text
 /** Why nobody gives out certificates of the cluster, as a clause; undefined: the operator does. */
 function whyOnlySecret({ spec, status }: WorkerCluster): string | undefined {
   const mode = status?.mode ?? spec.mode;
-  if (mode === 'Managed') return 'the cloud keeps its keys';
-  if (mode === 'Attached') return 'others made it, and keep its keys';
-  return status?.endpoint?.includes(NO_API_SERVER) ? 'it is on record only' : undefined;
+  if (mode === 'Managed') return 'the cloud has the keys of its certificate authority';
+  if (mode === 'Attached') return 'whoever made it has the keys of its certificate authority';
+  return status?.endpoint?.includes(NO_API_SERVER) ? 'it exists only as objects, without an API server' : undefined;
 }
 
 async function storedKubeconfig(
@@ -134,7 +137,7 @@ async function storedKubeconfig(
 const notYet = (name: string): CliError =>
   new CliError(`WorkerCluster "${name}" has no kubeconfig yet`, {
     exitCode: EXIT.notFound,
-    advice: `wait for it with "coppice wait ${name}"`,
+    advice: `wait for it: "coppice wait ${name}"`,
   });
 
 async function namespaceHere({ options, env }: Context): Promise<string> {

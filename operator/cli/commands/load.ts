@@ -21,7 +21,7 @@ export async function run(context: Context): Promise<undefined> {
   if (!state) throw new CliError('there is no garden here', { exitCode: EXIT.notFound, advice: 'run "coppice up"' });
   if (state.seed !== 'local') {
     const advice = 'push the image to a registry that the seed reaches';
-    throw new CliError('this garden has no nodes of its own, so there is nowhere to load images to', { advice });
+    throw new CliError('this garden has no nodes of its own to load images onto', { advice });
   }
   const [{ keepImages }, { fullReference }] = await Promise.all([
     import('../../garden/images/load/keep.ts'),
@@ -60,10 +60,7 @@ function named(name: string | undefined, read: (name: string) => string): string
   try {
     return read(name);
   } catch {
-    throw new UsageError(
-      `"${name}" is neither an archive nor the name of an image`,
-      'write for example app:v1, or app.tar',
-    );
+    throw new UsageError(`"${name}" is neither an archive nor an image name`, 'write for example app:v1, or app.tar');
   }
 }
 
@@ -97,7 +94,7 @@ async function saved(image: string, ref: string, folder: string, { terminal }: C
   const { saveFromEngine } = await import('../../garden/images/load/engines.ts');
   const file = join(folder, 'archive.tar');
   const engine = await saveFromEngine(image, ref, file).catch((error: Error) => {
-    const advice = 'pull or build it first, or name an archive that "docker save" wrote';
+    const advice = 'pull or build it first, or give an archive from "docker save"';
     throw new CliError(error.message, { exitCode: EXIT.notFound, advice, cause: error });
   });
   terminal.note(`${image} comes from ${engine}.`);
@@ -127,7 +124,7 @@ async function refreshNodes(
   try {
     const pods = await machinePods(client, target ?? 'those that have it').catch((error: Error) => {
       if (target) throw error;
-      terminal.note('The garden does not run: its nodes get the image when a pod asks for it.');
+      terminal.note('The garden is not running: its nodes pull the image when a pod needs it.');
       return [];
     });
     const kubeconfig = await readFile(gardenDirectory(env).kubeconfigFile('admin'), 'utf8');
@@ -135,9 +132,9 @@ async function refreshNodes(
     for (const ref of refs) {
       const results = await takeOnNodes(kubeconfig, pods, ref, target !== undefined);
       const taken = results.filter((one) => one.taken).map(({ node }) => node);
-      if (taken.length > 0) terminal.note(`${ref}: taken by ${taken.sort().join(', ')}.`);
+      if (taken.length > 0) terminal.note(`${ref}: pulled by ${taken.sort().join(', ')}.`);
       failed.push(
-        ...results.flatMap(({ node, error }) => (error ? [`node ${node} has not taken ${ref}: ${error}`] : [])),
+        ...results.flatMap(({ node, error }) => (error ? [`node ${node} did not pull ${ref}: ${error}`] : [])),
       );
     }
     if (failed.length > 0) throw new CliError(failed.join('; '), { advice: 'run the command again' });

@@ -43,7 +43,8 @@ export async function run(context: Context): Promise<number | undefined> {
   const example = `${context.program} rehearse -f examples/rehearsal/clusters.yaml --trace examples/rehearsal/demand.csv`;
   if (files.length === 0) throw new UsageError('rehearse needs -f FILE with WorkerClusters', `for example: ${example}`);
   if (trace === undefined) throw new UsageError('rehearse needs --trace FILE', `for example: ${example}`);
-  if (trace === '-') throw new UsageError('a trace is read twice, so it cannot be standard input', 'give it as a file');
+  if (trace === '-')
+    throw new UsageError('the trace is read twice, so it cannot come from standard input', 'give it as a file');
   const seed = notNegative(context, 'seed');
   const speed = speedOf(context);
   const most = notNegative(context, 'timeline') ?? TIMELINE_LINES;
@@ -72,11 +73,11 @@ export async function run(context: Context): Promise<number | undefined> {
   };
   const chart = options.text('chart');
   if (chart !== undefined && !survey.hasWork)
-    throw new UsageError('--chart needs a trace with workloads', 'docs/guides/rehearse.md has one');
+    throw new UsageError('--chart needs a trace with workloads', 'docs/guides/rehearse.md shows one');
   if (scenario.policy && !survey.hasWork)
     throw new UsageError(
       'a BurstPolicy serves workloads, and the trace has none',
-      'docs/guides/rehearse.md tells how to write them',
+      'docs/guides/rehearse.md shows how to write them',
     );
   const epoch = scenario.policy ? EPOCH : Date.now();
   const report = await rehearse(scenario, traceLines(trace, curve), survey, {
@@ -113,8 +114,9 @@ export async function run(context: Context): Promise<number | undefined> {
     );
   }
   if (scenario.ignored.length > 0) terminal.note(`Not rehearsed: ${scenario.ignored.join(', ')}.`);
-  if (report.end === report.start) terminal.note('No time passed: the trace has one moment. --until 1h looks further.');
-  terminal.note(terminal.notePaint('loud', 'SIMULATED: nothing was made, nothing is paid for.'));
+  if (report.end === report.start)
+    terminal.note('No time passed, because the trace has only one point in time. Add --until 1h to see what follows.');
+  terminal.note(terminal.notePaint('loud', 'SIMULATED: nothing was created and nothing is billed.'));
   return undefined;
 }
 

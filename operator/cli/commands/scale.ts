@@ -24,8 +24,8 @@ export async function run(context: Context): Promise<undefined> {
   const old = await client.getOrUndefined(resource, name, namespace, { signal });
   if (old === undefined) throw notFound(WORKER_CLUSTER, name, namespace);
   if (old.spec?.mode === 'Attached')
-    throw new CliError(`WorkerCluster "${name}" is attached: others made it, and say how many nodes it has`, {
-      advice: 'scale it where it was made',
+    throw new CliError(`WorkerCluster "${name}" is attached: Coppice does not manage its nodes`, {
+      advice: 'scale it with the tool that manages it',
     });
   await client.request<Scale>('PATCH', pathOf(resource, namespace, name, 'scale'), {
     query: { fieldManager: CLI_FIELD_MANAGER },
@@ -38,6 +38,6 @@ export async function run(context: Context): Promise<undefined> {
   const isFloor = (old.spec?.pools as { autoscale?: string }[] | undefined)?.some(
     ({ autoscale }) => autoscale === 'Coppice',
   );
-  const floor = isFloor ? ' at least: pools with autoscale Coppice may have more' : '';
+  const floor = isFloor ? ' at least; pools with autoscale: Coppice may have more' : '';
   terminal.print(`WorkerCluster ${name}: nodes ${change}${floor}.`);
 }

@@ -52,7 +52,7 @@ export async function run(context: Context): Promise<number | undefined> {
       const what = `${object.kind} ${object.metadata.name}`;
       if (action === 'kept') {
         const apply = `${coppice} apply -f ${quote(shownPath(example, personsFolder(env)))}`;
-        terminal.note(`${what} exists and is left as it is; "${apply}" sets it to the example.`);
+        terminal.note(`${what} exists and is not changed; "${apply}" changes it to match the example.`);
       } else terminal.note(`${what} ${action}.`);
       if (applied.kind === WORKER_CLUSTER.resource.kind) clusters.push(applied as WorkerCluster);
     }
@@ -61,7 +61,7 @@ export async function run(context: Context): Promise<number | undefined> {
       if (hosting.kind === 'nothing' && !comesWithoutSeed({ spec })) {
         const { name } = metadata;
         terminal.note(
-          `WorkerCluster ${name} is not waited for, as this garden has no seed; "describe ${name}" shows it.`,
+          `WorkerCluster ${name} cannot become Ready, because this garden has no seed; see "describe ${name}".`,
         );
         continue;
       }
@@ -94,10 +94,13 @@ export async function run(context: Context): Promise<number | undefined> {
   if (code !== EXIT.ok) return code;
 
   if (options.flag('detach')) {
-    terminal.note('', `The garden goes on in the background. "${coppice} down" takes all of it away.`);
+    terminal.note(
+      '',
+      `The garden keeps running in the background. To delete it and its clusters, run "${coppice} down".`,
+    );
     return;
   }
-  terminal.note('', 'Ctrl-C stops the garden and keeps its state.');
+  terminal.note('', 'Press Ctrl-C to stop the garden and keep its state.');
   await stayWithGarden(garden, context, ways);
 }
 
@@ -136,7 +139,7 @@ export function nextSteps({ cluster, coppice, kubectl, example }: NextSteps): st
   const context = contextName(namespace, name);
   const steps: [string, string][] = [
     [`${coppice} kubeconfig ${name}${where} --merge`, 'add it to your kubeconfig'],
-    [`${kubectl} --context ${context} get nodes`, 'its nodes'],
+    [`${kubectl} --context ${context} get nodes`, 'list its nodes'],
     [`${kubectl} --context ${context} get pods -A`, 'what runs on it'],
     [`${coppice} describe ${name}${where}`, 'its parts, and how each is'],
     [`${coppice} scale ${name}${where} --nodes ${nodes}`, 'one node more'],

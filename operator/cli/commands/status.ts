@@ -71,7 +71,7 @@ export async function run(context: Context): Promise<number> {
     terminal.print('', ...renderTable(['PART', 'STATE', 'PID', 'RESTARTS', 'MESSAGE'], components, table));
   if (seeds.length > 0) terminal.print('', ...tableOf(SEED, seeds, table));
   if (clusters.length > 0) terminal.print('', ...tableOf(WORKER_CLUSTER, clusters, table));
-  else if (report.apiserver?.ready && trouble === '') terminal.print('', 'There is no cluster yet.');
+  else if (report.apiserver?.ready && trouble === '') terminal.print('', 'There are no clusters yet.');
   if (trouble !== '') terminal.note(`${terminal.notePaint('bad', 'error:')} ${trouble}`);
   return ok ? EXIT.ok : EXIT.failed;
 }
@@ -84,13 +84,13 @@ export function isHealthy(state: ComponentStatus['state']): boolean {
 /** What the garden is, and what pods reach from it. */
 export function headline({ phase, error, notice, apiserver, egress }: GardenStatus, program: string): string[] {
   const says: Record<GardenStatus['phase'], string> = {
-    absent: `There is no garden here; "${program} up" makes one.`,
+    absent: `There is no garden here; "${program} up" creates one.`,
     starting: 'The garden is starting.',
     ready: `The garden is up at ${apiserver?.server}.`,
-    stopping: 'The garden is being stopped.',
-    stopped: `The garden is stopped; "${program} up" goes on from its state.`,
-    failed: `The garden has failed: ${cell(error)}`,
-    unattended: `The garden's daemon was killed and nothing keeps the garden up; "${program} up" does it again, "${program} stop" ends what runs.`,
+    stopping: 'The garden is stopping.',
+    stopped: `The garden is stopped, and its state is kept; "${program} up" starts it again.`,
+    failed: `The garden failed: ${cell(error)}`,
+    unattended: `The garden's daemon was killed, and nothing restarts the garden's processes now; "${program} up" starts the daemon, "${program} stop" stops the processes.`,
   };
   return [says[phase], ...(notice ? [cell(notice)] : []), ...(egress ? [cell(egressLine(egress))] : [])];
 }

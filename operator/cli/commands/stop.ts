@@ -7,9 +7,9 @@ import { showProgress } from '../gardenview.ts';
 export async function run({ terminal, env, program }: Context): Promise<undefined> {
   const garden = await openGarden(env);
   if (!existsSync(garden.directory.root)) {
-    terminal.print(`There is no garden here; "${program} up" makes one.`);
+    terminal.print(`There is no garden here; "${program} up" creates one.`);
     return;
   }
   await showProgress(terminal, (onProgress) => garden.stop({ onProgress }));
-  terminal.print(`The garden is stopped; its state is kept. "${program} up" goes on from there.`);
+  terminal.print(`The garden is stopped, and its state is kept. "${program} up" starts it again.`);
 }

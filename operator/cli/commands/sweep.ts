@@ -92,20 +92,20 @@ export async function run(context: Context): Promise<number | undefined> {
       picture,
       providers,
       wanted,
-      (gap) => note(context, `not looked at: ${gap}`),
+      (gap) => note(context, `could not check: ${gap}`),
       signal,
     );
     if (accounts.length === 0) {
-      throw new CliError('no cluster and no CredentialsBinding names credentials of a cloud to look with', {
+      throw new CliError('neither a cluster nor a CredentialsBinding names credentials of a cloud', {
         exitCode: EXIT.notFound,
-        advice: 'make a CredentialsBinding for the account, in any namespace',
+        advice: 'create a CredentialsBinding for the account, in any namespace',
       });
     }
     const { found, gaps } = await findOrphans(deps, accounts, signal);
     if (!options.flag('yes')) {
       await show(context, found);
-      for (const gap of gaps) note(context, `not looked at: ${gap}`);
-      if (found.length > 0) terminal.note('Nothing was removed: "coppice sweep --yes" does that.');
+      for (const gap of gaps) note(context, `could not check: ${gap}`);
+      if (found.length > 0) terminal.note('Nothing was removed; to remove all of this, run "coppice sweep --yes".');
       return gaps.length > 0 ? EXIT.failed : EXIT.ok;
     }
     const failures = await removeOrphans(deps, found, signal, (owner) =>
@@ -114,7 +114,7 @@ export async function run(context: Context): Promise<number | undefined> {
     const after = await findOrphans(deps, accounts, signal);
     await forget(client, namespace, picture, after.found, found, signal);
     await show(context, after.found);
-    for (const line of [...gaps, ...after.gaps]) note(context, `not looked at: ${line}`);
+    for (const line of [...gaps, ...after.gaps]) note(context, `could not check: ${line}`);
     for (const { line } of failures) note(context, `not removed: ${line}`);
     for (const line of stillThere(after.found, failures)) note(context, `not removed: ${line}`);
     terminal.note(`${found.length - after.found.length} of ${found.length} resources were removed.`);
@@ -272,7 +272,7 @@ async function show({ options, terminal }: Context, found: readonly FoundOrphan[
     return;
   }
   if (found.length === 0) {
-    terminal.note('No orphans: everything that bears our tags belongs to a cluster.');
+    terminal.note('No orphans: every cloud resource with the tags of this garden belongs to a cluster.');
     return;
   }
   const rows = found.map(({ by, region, type, id, owner, ageMs, price }) => [

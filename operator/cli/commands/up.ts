@@ -13,9 +13,11 @@ export async function run(context: Context): Promise<number | undefined> {
   });
   if (code !== EXIT.ok) return code;
   if (options.flag('detach')) {
-    terminal.note(`It goes on in the background. "${program} status" shows it, "${program} down" takes it away.`);
+    terminal.note(
+      `It keeps running in the background. "${program} status" shows its state, "${program} down" deletes it.`,
+    );
     return;
   }
-  terminal.note('Ctrl-C stops it and keeps its state.');
+  terminal.note('Press Ctrl-C to stop it and keep its state.');
   await stayWithGarden(garden, context, ways);
 }

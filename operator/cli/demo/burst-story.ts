@@ -68,7 +68,7 @@ export class BurstStory {
   /** Throws what did not come, in a sentence; the signal's reason when aborted. */
   async play(): Promise<void> {
     await this.#garden.apply(privateCluster, { signal: this.#signal });
-    this.#tell(`the private cluster is applied: WorkerCluster ${CLUSTERS_IN}/${PRIVATE}, one node of 2 CPUs`);
+    this.#tell(`created the private cluster: WorkerCluster ${CLUSTERS_IN}/${PRIVATE}, one node of 2 CPUs`);
     const own = await this.#joined(PRIVATE);
     this.#tell(`it is Ready and has joined Hub ${DEMO}: ${this.#fleet.nameOf(own)}`);
 
@@ -78,7 +78,7 @@ export class BurstStory {
     await this.#running(pods, PRIVATE, FIT);
     const isFull = () => this.#fleet.isFull(own);
     await this.#until(this.#fleet.caches(), isFull, `${this.#fleet.scheduler} to count ${PRIVATE} as full`);
-    this.#tell(`Deployment ${WORK}: ${FIT} replicas of ${REPLICA.cpu} CPU run on it, and it is full`);
+    this.#tell(`Deployment ${WORK}: ${FIT} replicas of ${REPLICA.cpu} CPU run on it, and it has no room for more`);
 
     const since = Date.now();
     await this.#fleet.peak(this.#signal);
@@ -96,12 +96,12 @@ export class BurstStory {
     await this.#running(bought, name, PEAK - FIT);
     const seconds = ((Date.now() - since) / 1000).toFixed(1);
     this.#tell(
-      `${PEAK - FIT} replicas run on it, ${seconds} s after they were asked for; ${FIT} still run on ${PRIVATE}`,
+      `${PEAK - FIT} replicas run on it, ${seconds} s after they were requested; ${FIT} still run on ${PRIVATE}`,
     );
 
     const ebbed = await this.#fleet.ebb(this.#signal);
     await this.#running(bought, name, 0);
-    this.#tell(`the peak is over: ${ebbed}, and no replica is on ${name} any more`);
+    this.#tell(`the peak is over: ${ebbed}, and no replica runs on ${name} any more`);
     await this.#givenBack(name, member);
     await this.#running(pods, PRIVATE, FIT);
   }
@@ -128,9 +128,9 @@ export class BurstStory {
     const remove = await this.#until(
       [this.#policies],
       () => this.#decided('Remove'),
-      () => `BurstPolicy ${POLICY} to give ${name} back; it says: ${this.#says()}`,
+      () => `BurstPolicy ${POLICY} to delete ${name}; it says: ${this.#says()}`,
     );
-    this.#tell(`${name} is given back: ${remove.why}`);
+    this.#tell(`${name} is being deleted: ${remove.why}`);
     const all = [this.#clusters, this.#memberships, this.#policies, ...this.#fleet.caches()];
     const left = () => [
       ...(this.#clusters.get(`${CLUSTERS_IN}/${name}`) ? [`WorkerCluster ${name}`] : []),
@@ -141,11 +141,11 @@ export class BurstStory {
     const spend = await this.#until(
       all,
       () => left().length === 0 && policyOf()?.clusterCount === 0 && policyOf()?.spend,
-      () => `${name} to be gone; there is still ${left().join(', ') || `the policy's account of it`}`,
+      () => `${name} to be deleted; there is still ${left().join(', ') || `the policy's entry of it`}`,
     );
-    this.#tell(`it is gone: no WorkerCluster, ${this.#fleet.kinds} of it is left`);
+    this.#tell(`it is deleted: no WorkerCluster, ${this.#fleet.kinds} of it is left`);
     this.#tell(
-      `it would have cost ${spend.amount} ${spend.currency}, which stays in the account of the policy (${spend.month})`,
+      `it would have cost ${spend.amount} ${spend.currency}, which counts towards the policy's monthly budget (${spend.month})`,
     );
   }
 
@@ -156,7 +156,7 @@ export class BurstStory {
       [this.#memberships, this.#clusters],
       () => seen()?.state === 'Joined' && seen()?.memberName,
       () =>
-        `WorkerCluster ${name} to join Hub ${DEMO}; ${seen()?.waiting ?? cluster()?.status?.lastOperation?.description ?? 'nothing is known of it'}`,
+        `WorkerCluster ${name} to join Hub ${DEMO}; ${seen()?.waiting ?? cluster()?.status?.lastOperation?.description ?? 'its state is not known'}`,
     );
   }
 

@@ -32,7 +32,9 @@ export async function leftOfDemo(garden: KubeClient, namespace: string, signal: 
   const [key, value] = Object.entries(MARK)[0]!;
   const others = there.find(({ metadata }) => metadata.labels?.[key] !== value);
   if (others)
-    throw new CliError(`there is a ${others.kind} ${others.metadata.name} that no demo made: the demo takes that name`);
+    throw new CliError(
+      `there is a ${others.kind} ${others.metadata.name} that no demo created, and the demo needs that name`,
+    );
   return there;
 }
 
@@ -98,7 +100,7 @@ async function untilGone(
     await informer.waitFor(() => left().length === 0, {
       timeoutMs: PATIENCE_MS,
       signal,
-      what: () => `${kind.kind} ${names().join(', ')} of the demo to be gone`,
+      what: () => `${kind.kind} ${names().join(', ')} of the demo to be deleted`,
     });
   } finally {
     await informer.stop();

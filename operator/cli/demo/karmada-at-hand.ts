@@ -34,7 +34,7 @@ export async function karmadaOf(
   const has = (name: string) => document.contexts?.some((one) => one.name === name);
   const chosen = context ?? (has(CONTEXT) ? CONTEXT : document['current-context']);
   if (chosen === undefined || !has(chosen))
-    throw new CliError(`kubeconfig ${file} has no context ${chosen ?? ''}`, { advice: 'name one with --context' });
+    throw new CliError(`kubeconfig ${file} has no context ${chosen ?? ''}`, { advice: 'choose one with --context' });
   let kubeconfig: string;
   try {
     kubeconfig = selfContainedKubeconfig(writeKubeconfig(only(document, chosen)), file);

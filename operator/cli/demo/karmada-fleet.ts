@@ -65,13 +65,13 @@ export class KarmadaFleet implements Fleet {
   async check(signal: AbortSignal): Promise<void> {
     const [problem] = await karmadaHub.validate(readerOf(this.#karmada, signal), this.hub);
     if (problem)
-      throw new CliError(`${this.#karmada.server} is no Karmada: ${problem}`, {
-        advice: 'name its context with --context',
+      throw new CliError(`${this.#karmada.server} is not a Karmada: ${problem}`, {
+        advice: 'choose its context with --context',
       });
     const taken = await this.#karmada.getOrUndefined(NAMESPACES, FLEET, undefined, { signal });
     if (taken && !this.#isOurs(taken))
       throw new CliError(
-        `there is a Namespace ${FLEET} in that Karmada that no demo of this garden made: the demo takes that name`,
+        `there is a Namespace ${FLEET} in that Karmada that no demo of this garden created, and the demo needs that name`,
       );
   }
 
@@ -108,7 +108,7 @@ export class KarmadaFleet implements Fleet {
   refusal(): string | undefined {
     const { conditions = [] } = this.#bindings.get(`${FLEET}/${SALE}-deployment`)?.status ?? {};
     const said = conditions.find(({ type, status }) => type === 'Scheduled' && status === 'False');
-    return said && `Deployment ${SALE} is to have ${PEAK - FIT} replicas, and Karmada says: ${said.message ?? 'no'}`;
+    return said && `Deployment ${SALE} needs ${PEAK - FIT} replicas, and Karmada says: ${said.message ?? 'no'}`;
   }
 
   async ebb(signal: AbortSignal): Promise<string> {
@@ -197,7 +197,7 @@ export class KarmadaFleet implements Fleet {
           `${kind.kind} ${informer
             .list()
             .map(({ metadata }) => metadata.name)
-            .join(', ')} of the demo to be gone from Karmada`,
+            .join(', ')} of the demo to be deleted in Karmada`,
       });
     } finally {
       await informer.stop();

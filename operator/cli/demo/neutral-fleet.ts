@@ -67,12 +67,12 @@ export class NeutralFleet implements Fleet {
   refusal(): string | undefined {
     const { annotations } = this.#decisions.get(`${FLEET}/${WORK}`)?.metadata ?? {};
     const waiting = UNPLACED.exec(annotations?.['multi-cluster.demo.io/unplaced'] ?? '')?.[1];
-    return waiting && `${WORK} is to have ${PEAK} replicas, and the scheduler has no place for ${waiting} of them`;
+    return waiting && `${WORK} needs ${PEAK} replicas, and the scheduler finds no cluster for ${waiting} of them`;
   }
 
   async ebb(signal: AbortSignal): Promise<string> {
     await this.#scale(FIT, signal);
-    return `${WORK} is to have ${FIT} replicas`;
+    return `${WORK} needs only ${FIT} replicas`;
   }
 
   async end(): Promise<void> {

@@ -31,7 +31,7 @@ export function startScheduler(
     last = line;
     said(line);
   });
-  const end = (why: string) => over.abort(new Error(`the example scheduler has ended: ${why}`));
+  const end = (why: string) => over.abort(new Error(`the example scheduler has exited: ${why}`));
   child.once('error', ({ message }) => end(message));
   child.once('exit', (code, signal) => end(last || `exit code ${code ?? signal}`));
   return {

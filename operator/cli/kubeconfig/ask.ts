@@ -64,10 +64,10 @@ export async function askForCertificate(
     if (status?.certificate) return granted(Buffer.from(status.certificate, 'base64').toString(), key);
     if (performance.now() > deadline) {
       throw new CliError(
-        `no operator has answered the request for a kubeconfig of ${name} (CertificateSigningRequest ${named})`,
+        `no operator answered the request for a kubeconfig of ${name} (CertificateSigningRequest ${named})`,
         {
           exitCode: EXIT.timedOut,
-          advice: 'see whether the operator of the garden runs',
+          advice: "check that the garden's operator runs",
         },
       );
     }
@@ -78,11 +78,11 @@ export async function askForCertificate(
 function granted(chain: string, key: string): Granted {
   const [cert, ...others] = chain.match(ONE_CERTIFICATE) ?? [];
   const ca = others.at(-1);
-  if (cert === undefined || ca === undefined) throw new CliError('the operator has answered without an authority');
+  if (cert === undefined || ca === undefined) throw new CliError("the operator's answer has no certificate authority");
   return { cert, key, ca, endsAt: expiry(cert).toISOString() };
 }
 
-function refusalOf(reason: string | undefined, message = 'the request was refused'): CliError {
+function refusalOf(reason: string | undefined, message = 'the operator refused the request'): CliError {
   const exitCode = reason === 'NotFound' || reason === 'NotReady' ? EXIT.notFound : EXIT.failed;
   return new CliError(message, { exitCode });
 }

@@ -101,9 +101,9 @@ async function lock(file: string, signal?: AbortSignal): Promise<() => Promise<v
     }
     if (performance.now() > deadline) {
       throw new CliError(
-        `${file} has been there for ${LOCK_WAIT_MS / 1000} s: another program is changing this kubeconfig`,
+        `${file} has existed for ${LOCK_WAIT_MS / 1000} s: another program is changing this kubeconfig`,
         {
-          advice: `try again, or remove that file when no such program runs`,
+          advice: `try again, or delete that file if no such program runs`,
         },
       );
     }

@@ -15,7 +15,7 @@ export function wantedBy(options: Options, namespace: string, name: string): Wan
   const seconds = Math.round((options.number('expires-in') ?? usual * 1000) / 1000);
   if (seconds < least || seconds > most)
     throw new UsageError(
-      `--expires-in takes ${least / 60}m to ${most / 3600}h: Kubernetes takes no shorter requests, Coppice no longer ones`,
+      `--expires-in takes ${least / 60}m to ${most / 3600}h: Kubernetes accepts nothing shorter, Coppice nothing longer`,
     );
   return { namespace, name, role: options.flag('viewer') ? 'viewer' : 'admin', seconds };
 }
@@ -29,7 +29,7 @@ export async function endingKubeconfig(
 ): Promise<string> {
   const { endsAt, ca, cert, key } = await askForCertificate(client, wanted, signal);
   const { name, role } = wanted;
-  const said = `# ${role} of ${name} until ${endsAt}. With --exec or --merge, kubectl renews it by itself.\n`;
+  const said = `# ${role} of ${name} until ${endsAt}. With --exec or --merge, kubectl renews it automatically.\n`;
   return said + kubeconfig({ server, ca, cert, key, name, user: role });
 }
 
@@ -73,7 +73,7 @@ export async function renewingKubeconfig(
               ...(env.length > 0 && { env }),
               interactiveMode: 'Never',
               provideClusterInfo: false,
-              installHint: 'Install coppice, or make this kubeconfig anew where it is installed.',
+              installHint: 'Install coppice, or create this kubeconfig again where it is installed.',
             },
           },
         },

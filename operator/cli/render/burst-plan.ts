@@ -7,10 +7,10 @@ import { priceText, staysLines } from './burst.ts';
 /** What a policy would do now, and for how much. @param policy with the status that previewBurst has given it */
 export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
   const { currency, hourly } = spec.budget;
-  const head = `BurstPolicy ${metadata.namespace}/${metadata.name}, Hub ${spec.hub}: what would be done now`;
+  const head = `BurstPolicy ${metadata.namespace}/${metadata.name}, Hub ${spec.hub}: what it would do now`;
   if (!isTrue(status?.conditions, 'Ready')) {
     const problem = findCondition(status?.conditions, 'Ready') ?? findCondition(status?.conditions, 'Reconciled');
-    return [head, `  nothing: ${oneLine(problem?.message ?? 'nobody can tell')}`];
+    return [head, `  nothing: ${oneLine(problem?.message ?? 'the reason is not known')}`];
   }
   const decisions = (status?.decisions ?? []).toReversed();
   const waiting = (status?.demand ?? []).map(
@@ -22,22 +22,22 @@ export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
   return [
     head,
     ...(waiting.length > 0 ? waiting : ['  nothing waits']),
-    ...(decisions.length > 0 ? decisions.flatMap((one) => linesOf(one, currency)) : ['  nothing would be done']),
+    ...(decisions.length > 0 ? decisions.flatMap((one) => linesOf(one, currency)) : ['  it would do nothing']),
     ...stays,
-    `  Cost: ${formatMoney(has)} ${currency} an hour now, ${formatMoney(has + bought)} with what would be bought, of ${hourly}`,
+    `  Cost: ${formatMoney(has)} ${currency} an hour now, ${formatMoney(has + bought)} with what it would buy, of at most ${hourly}`,
   ];
 }
 
 const COSTS: ReadonlySet<BurstDecision['action']> = new Set(['Buy', 'Wake', 'Grow']);
 const WORDS: Record<BurstDecision['action'], string> = {
   Buy: 'buy a cluster of',
-  Open: 'have work placed on',
+  Open: 'let the hub place work on',
   Wake: 'wake',
   Grow: 'add nodes to',
-  Empty: 'have the hub empty',
-  Keep: 'have work placed again on',
+  Empty: 'let the hub move all work off',
+  Keep: 'let the hub place work again on',
   Sleep: 'put to sleep',
-  Remove: 'give back',
+  Remove: 'delete',
   Fail: 'give up',
   Refuse: 'buy nothing for',
 };

@@ -30,7 +30,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
   const spent = spentText(policy, now);
   const lines = [
     `BurstPolicy ${metadata.namespace}/${metadata.name}, Hub ${spec.hub}`,
-    ...(said.length > 0 ? said : ['  the operator has not looked at it yet']),
+    ...(said.length > 0 ? said : ['  the operator has not processed it yet']),
     `  Clusters: ${status?.clusterCount ?? 0} of ${spec.maximumClusters}, ${status?.hourly ?? '0'} of ${hourly} ${currency} an hour`,
     `  Spent: ${spent}${monthly === undefined ? '' : ` of ${monthly} ${currency} a month`}`,
   ];
@@ -136,7 +136,7 @@ export const policyRows = (policies: readonly BurstPolicy[], now: number) =>
       `${status?.hourly ?? '0'}/${spec.budget.hourly}`,
       spentText(policy, now),
       { text: said?.reason ?? 'Unknown', tone },
-      cell(said?.message ?? 'the operator has not looked at it yet'),
+      cell(said?.message ?? 'the operator has not processed it yet'),
     ];
   });
 

@@ -94,7 +94,7 @@ function costNodes(cluster: WorkerCluster, { now }: DescribeOptions): TreeNode[]
         '',
         '',
         '',
-        cell(isSimulated(cluster) ? `nothing is paid; at the prices of the profile: ${sentence}` : sentence),
+        cell(isSimulated(cluster) ? `nothing is billed; at the prices of the profile: ${sentence}` : sentence),
       ],
     },
   ];
@@ -243,7 +243,7 @@ function controlPlaneOnMachines(picture: ClusterPicture, pool: string, options: 
 /** Of a cluster that is on record only its status is all there is. */
 const poolsOnRecord = ({ status }: Shoot): TreeNode[] =>
   (status?.workers ?? []).map(({ name, ready, desired }) => ({
-    cells: [`Pool/${name} (on record)`, `${ready}/${desired}`, readyMark(ready >= desired ? 'True' : 'False')],
+    cells: [`Pool/${name} (objects only)`, `${ready}/${desired}`, readyMark(ready >= desired ? 'True' : 'False')],
   }));
 
 /** How many machines each pool should have. */
@@ -264,7 +264,7 @@ function poolNodes(
     const good = own.filter((machine) => machine.ready === 'True').length;
     const desired = wanted.get(name) ?? own.length;
     const state = readyMark(good >= desired ? 'True' : 'False');
-    const waiting = desired > own.length ? `${desired - own.length} not made yet` : '';
+    const waiting = desired > own.length ? `${desired - own.length} not created yet` : '';
     return {
       cells: [`Pool/${name}`, `${good}/${desired}`, state, '', '', waiting],
       children: machineNodes(own, options),

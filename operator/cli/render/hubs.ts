@@ -17,7 +17,7 @@ export function hubRows(hubs: readonly Hub[], now: number): Row[] {
     const ready = findCondition(status?.conditions, 'Ready');
     const tone: Tone = ready?.status === 'True' ? 'good' : ready ? 'bad' : 'busy';
     const problem = [
-      ready?.status === 'True' ? '' : (ready?.message ?? 'the operator has not looked at it yet'),
+      ready?.status === 'True' ? '' : (ready?.message ?? 'the operator has not processed it yet'),
       ...['Deleting', 'LeavesApproved'].map((type) => findCondition(status?.conditions, type)?.message ?? ''),
     ];
     return [
@@ -50,7 +50,7 @@ export function membershipRows(memberships: readonly Membership[], now: number):
       spec.hub,
       { text: state, tone: isStuck ? 'bad' : TONES[state] },
       ageOf(status?.since ?? metadata.creationTimestamp, now),
-      cell(status?.waiting ?? (status ? '' : 'the cluster is not ready to take work yet')),
+      cell(status?.waiting ?? (status ? '' : 'the cluster is not ready for work yet')),
     ];
   });
 }

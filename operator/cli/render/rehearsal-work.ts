@@ -35,7 +35,7 @@ export function renderWaits(work: WorkReport, stabilisationMs: number | undefine
       : [waitRow(`  less pendingFor (${formatAge(stabilisationMs)})`, work.waitedAfterStabilisation)]),
     waitRow("  less the cloud's start-up time", work.waitedBeyondStartup),
   ];
-  const unserved = `Given up before they ran: ${work.cancelled}; waiting at the end: ${work.waiting}.`;
+  const unserved = `Cancelled before they ran: ${work.cancelled}; waiting at the end: ${work.waiting}.`;
   const refused = work.refusals
     .slice(0, SHOWN_REFUSALS)
     .map(({ looks, source, why }): Row => ({ cells: [String(looks), source, why] }));
@@ -131,7 +131,7 @@ function renderPaidFor({ policy, nodesAlone, currency }: Compared, options: Tabl
     paidFor.starting + paidFor.idle + paidFor.spare + paidFor.room + paidFor.work;
   const rows = [
     row('control planes', ({ bought }) => bought.fees),
-    row('machines that start or go', ({ bought: { paidFor } }) => paidFor.starting),
+    row('machines that start or stop', ({ bought: { paidFor } }) => paidFor.starting),
     row('clusters without work', ({ bought: { paidFor } }) => paidFor.idle),
     row('nodes without work, of others', ({ bought: { paidFor } }) => paidFor.spare),
     row('room on nodes with work', ({ bought: { paidFor } }) => paidFor.room),

@@ -113,7 +113,7 @@ export class Egress {
     const told = JSON.stringify([policy, problem]);
     if (told === this.#told) return;
     this.#told = told;
-    if (problem !== undefined) this.#garden.log.warn({ problem }, 'pods have no way out');
+    if (problem !== undefined) this.#garden.log.warn({ problem }, 'pods cannot reach anything outside the garden');
     this.#garden.onStatus({ policy, ...(problem !== undefined && { problem }) });
   }
 
@@ -169,7 +169,7 @@ export class Egress {
         this.#done = '';
         return this.#look();
       });
-    this.#lack = `${TOOL} is being installed, and "coppice status" says what becomes of it`;
+    this.#lack = `${TOOL} is being installed; "coppice status" shows when it is there`;
     return this.#lack;
   }
 

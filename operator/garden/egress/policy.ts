@@ -34,8 +34,8 @@ export async function writePolicy(file: string, policy: EgressPolicy): Promise<v
 
 /** What pods reach, in a line for people. */
 export function egressLine({ policy, problem }: EgressStatus): string {
-  if (problem !== undefined) return `Pods reach nothing outside of the garden: ${problem}`;
+  if (problem !== undefined) return `Pods reach nothing outside the garden: ${problem}`;
   if (policy === 'all') return 'Pods reach what this machine reaches.';
-  if (policy === 'public') return 'Pods reach the internet, and no private network.';
-  return 'Pods reach nothing outside of the garden, as was asked for; "coppice up --egress all" lets them.';
+  if (policy === 'public') return 'Pods reach the internet, but no private network.';
+  return 'Pods reach nothing outside the garden, as configured; "coppice up --egress all" changes that.';
 }

@@ -68,7 +68,7 @@ export const IMAGES: Readonly<Record<ImageName, CatalogEntry>> = catalog;
 /** The image that is this component of Kubernetes at this version. Throws where there is none. */
 export function kubernetesImageName(component: string, version: KubernetesVersion): ImageName {
   const tool = kubernetesTool(component, version);
-  if (!(tool in catalog)) throw new Error(`there is no image of ${tool}`);
+  if (!(tool in catalog)) throw new Error(`${tool} has no image`);
   return tool as ImageName;
 }
 

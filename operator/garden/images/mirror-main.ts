@@ -49,7 +49,7 @@ async function upstream(folder: string): Promise<Upstream> {
     own: words(values.own),
     inUse: async () => (seed ? nodeBlobs(seed) : new Set()),
     others: async () => {
-      if (!kubeconfig) return 'nobody knows who has access to the garden';
+      if (!kubeconfig) return 'it is not known who has access to the garden';
       const { othersIn } = await import('./upstream/others.ts');
       return othersIn(await readFile(kubeconfig, 'utf8'));
     },

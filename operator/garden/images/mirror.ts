@@ -60,7 +60,7 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
         return void response.destroy();
       }
       if (error.status !== undefined) {
-        log.info({ url: request.url, error: error.message }, 'image cannot be had');
+        log.info({ url: request.url, error: error.message }, 'the image cannot be pulled');
         return refuseUpstream(request, response, error.status, error.message);
       }
       log.warn({ url: request.url, error: error.message }, 'mirror request failed');
@@ -105,7 +105,7 @@ async function answer(room: Room, request: IncomingMessage, response: ServerResp
     return;
   }
   const { name, kind, reference } = ROUTE.exec(pathname)?.groups ?? {};
-  if (!name || !reference) return refuse(response, 404, 'NAME_UNKNOWN', `there is nothing at ${pathname}`);
+  if (!name || !reference) return refuse(response, 404, 'NAME_UNKNOWN', `nothing is at ${pathname}`);
   const registry = searchParams.get('ns') ?? undefined;
   const isDigest = DIGEST.test(reference);
   const fromElsewhere = () => elsewhere(room, registry, { repository: name, reference }, request);
@@ -125,7 +125,7 @@ async function answer(room: Room, request: IncomingMessage, response: ServerResp
   if (found && isManifest(found)) return send(request, response, contentOf(found, found.digest, found.mediaType));
   const content = await (await fromElsewhere())?.('manifest');
   if (content) return send(request, response, content);
-  return refuse(response, 404, 'MANIFEST_UNKNOWN', `${name}:${reference} is not here`);
+  return refuse(response, 404, 'MANIFEST_UNKNOWN', `this registry has no ${name}:${reference}`);
 }
 
 /** Whether the image comes without anybody doing more; has it made if that is done on demand. */

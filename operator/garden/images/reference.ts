@@ -25,6 +25,6 @@ export function fullReference(name: string): string {
   const rest = hasRegistry ? name.slice(slash + 1) : name;
   const repository = registry === DOCKER_HUB && !rest.includes('/') ? `library/${rest}` : rest;
   const ref = `${registry}/${repository}${/:[^/]*$/.test(rest) ? '' : ':latest'}`;
-  if (parseReference(ref).repository.split('/').includes('')) throw new Error(`"${name}" names no image`);
+  if (parseReference(ref).repository.split('/').includes('')) throw new Error(`"${name}" is not the name of an image`);
   return ref;
 }

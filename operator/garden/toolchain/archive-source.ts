@@ -61,7 +61,7 @@ export async function fetchArchive(
   const expected = publishedDigest(await checksum.text(), archive.checksum.format, file);
 
   const response = await network.get(archive.url, options.signal);
-  if (!response.body) throw new Error(`${archive.url} answers with nothing`);
+  if (!response.body) throw new Error(`${archive.url} answers with no data`);
   const total = Number(response.headers.get('content-length') ?? 0);
   const hash = createHash('sha256');
   let received = 0;
@@ -78,7 +78,7 @@ export async function fetchArchive(
     signal: options.signal,
   });
   const actual = hash.digest('hex');
-  if (actual !== expected) throw new Error(`${file} has SHA-256 ${actual}, published is ${expected}`);
+  if (actual !== expected) throw new Error(`${file} has SHA-256 ${actual}, but the published one is ${expected}`);
 
   if (archive.member === undefined) {
     await cache.install(name, download);

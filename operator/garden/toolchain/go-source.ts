@@ -64,7 +64,7 @@ function runGo(go: string, module: string, args: string[], { onLine, onErrorLine
     child.on('error', reject);
     child.on('close', (code, killedBy) => {
       if (code === 0) resolve();
-      else reject(new Error(`go ${args[0]} ended with ${killedBy ?? code}: ${last.join(' | ') || 'it said nothing'}`));
+      else reject(new Error(`go ${args[0]} failed with ${killedBy ?? code}: ${last.join(' | ') || 'no output'}`));
     });
   });
 }

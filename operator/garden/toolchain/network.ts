@@ -66,7 +66,7 @@ export class Network {
   async #unresolved(hostname: string): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve(`${hostname} is not resolved within ${DNS_PATIENCE_MS} ms`), DNS_PATIENCE_MS);
+      timer = setTimeout(() => resolve(`${hostname} did not resolve within ${DNS_PATIENCE_MS} ms`), DNS_PATIENCE_MS);
     });
     const answer = this.#resolve(hostname).then(
       () => undefined,

@@ -42,13 +42,13 @@ export async function findOnPath(
     if (!(await isExecutable(file))) continue;
     const missing = await companionsMissing(name, dirname(file));
     if (missing.length > 0) {
-      reasons.push(`${file} lies without ${missing.join(', ')}`);
+      reasons.push(`${missing.join(', ')} is missing beside ${file}`);
       continue;
     }
     if (tool.asks) {
       const version = await versionOf(name, file);
       if (version === undefined || !isFitting(version, tool.oldest ?? tool.version, tool.accepts)) {
-        reasons.push(`${file} is ${version ?? 'of unknown version'}, wanted ${wanted(name)}`);
+        reasons.push(`${file} is ${version ?? 'of unknown version'}, needed is ${wanted(name)}`);
         continue;
       }
     }

@@ -169,7 +169,7 @@ export class Toolchain {
         reasons.push(`${SOURCE_WORDS[source]}: ${reason}`);
         if (reason !== NOT_INSTALLED) this.#emit({ tool: name, phase: 'skipped', source, detail: reason });
         const level = source === 'path' ? 'debug' : 'info';
-        this.#log[level]({ tool: name, source, reason }, 'source does not serve');
+        this.#log[level]({ tool: name, source, reason }, 'this source cannot provide it');
         return undefined;
       }
     };

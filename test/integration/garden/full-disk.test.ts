@@ -76,7 +76,7 @@ describe.skipIf(why)(`a disk that is full${why ? ` (a small one cannot be mounte
 
   it('is what a person is told of who brings a garden up', async () => {
     await expect(Garden.open({ home: join(home, 'another') }).up()).rejects.toThrow(
-      /^the disk of .* has \d+ MiB left, and a garden needs 64 MiB to start: make room there, then run "coppice up" again$/,
+      /^the disk of .* has \d+ MiB left, and a garden needs 64 MiB to start; free some space there, then run "coppice up" again$/,
     );
   });
 });

@@ -187,7 +187,7 @@ describe('what a registry sends', () => {
     });
     await expect(mirror.ask(host, `a/blobs/${digest}`).then(bytes)).rejects.toThrow();
     expect(await statusOf(mirror.ask(host, `a/manifests/${digest}`))).toMatch(
-      /^502 .* sent something else than sha256:/,
+      /^502 .* sent other content than sha256:/,
     );
     expect(await readdir(join(mirror.folder, 'cache', 'drafts'))).toEqual([]);
   });

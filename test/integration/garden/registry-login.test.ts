@@ -53,7 +53,7 @@ describe('a registry that wants a login', () => {
     const response = await ask(mirror);
     expect(response.headers.get('www-authenticate')).toMatch(/^Basic/);
     expect(`${response.status} ${response.statusText}`).toMatch(
-      /^401 .*private\/app does not exist, or wants a login: .*coppice up --registry-login 127.0.0.1:\d+/,
+      /^401 .*private\/app does not exist, or needs a login: .*coppice up --registry-login 127.0.0.1:\d+/,
     );
     expect(tokens.asked.slice(before).filter(Boolean)).toEqual([]);
     // Not even for another one.
@@ -93,7 +93,7 @@ describe('a registry that wants a login', () => {
     expect((await pull(mirror, host, 'private/app', 'v1', own)).blobs).toEqual(secret.blobs);
     expect((await ask(mirror)).status).toBe(401);
     expect(await statusOf(ask(mirror, { headers: { authorization: basic('jane:wrong') } }))).toMatch(
-      /^403 .* refuses the given credentials for private\/app/,
+      /^403 .* rejects the credentials for private\/app/,
     );
     expect(await readdir(join(mirror.folder, 'cache'))).toEqual(['drafts']);
     expect(await readdir(join(mirror.folder, 'cache', 'drafts'))).toEqual([]);

@@ -109,10 +109,12 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await say({ mode: 'Attached', endpoint: 'https://demo.example.com' });
     const refused = await audit();
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain(`not looked at: cluster shop/demo: its kubeconfig points to ${scene.member.url}`);
+    expect(refused.stderr).toContain(
+      `could not check: cluster shop/demo: its kubeconfig points to ${scene.member.url}`,
+    );
     await say({ endpoint: scene.member.url, clusterIdentity: 'another' });
     expect((await audit()).stderr).toContain(
-      'not looked at: cluster shop/demo: its kubeconfig points to another cluster',
+      'could not check: cluster shop/demo: its kubeconfig points to another cluster',
     );
     await say({ mode: null, endpoint: null, clusterIdentity: null });
   });
@@ -122,7 +124,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await gone();
     const away = await audit();
     expect(away.code).toBe(1);
-    expect(away.stderr).toContain('not looked at: Hub test');
+    expect(away.stderr).toContain('could not check: Hub test');
 
     await hub.start();
     const [profile] = (await hub.client.list(CLUSTERPROFILES)).items;
@@ -153,7 +155,9 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await scene.until('it to be said', () => waiting().includes('was not made for this membership'));
 
     const cleaned = await audit('--clean');
-    expect(cleaned.stderr).toContain('Removing from Hub test what cluster shop/demo in Hub test has left');
+    expect(cleaned.stderr).toContain(
+      'Removing from Hub test what the membership of cluster shop/demo in Hub test left behind',
+    );
     // Nobody knows whose the one is that says no garden.
     expect(cleaned.code).toBe(1);
     const { name, namespace } = scene.membership()!.metadata;

@@ -120,7 +120,7 @@ describe('coppice backups', () => {
         objects.seeds = list(seed());
       },
       3,
-      /keeps no backups; say in spec\.backup/,
+      /has no bucket for backups; name a bucket in spec\.backup/,
     ],
     [
       'a cluster that a cloud runs',
@@ -129,7 +129,7 @@ describe('coppice backups', () => {
         objects['workerclusters/blue'] = { metadata: { name: 'blue', namespace: 'default' } };
       },
       1,
-      /not hosted by us/,
+      /does not host the control plane/,
     ],
   ])('says what is wrong with %s', async (_, change, code, message) => {
     change();
@@ -178,7 +178,7 @@ describe('coppice backups', () => {
     objects['shoots/blue'] = { ...shoot, spec: { provider: { workers } } };
     expect(await cli('blue', '--now')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('on machines of its own'),
+      err: expect.stringContaining('on its own machines'),
     });
     expect(patches).toEqual([]);
   });

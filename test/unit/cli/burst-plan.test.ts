@@ -44,20 +44,20 @@ it('tells what waits, what would be bought for it and for how much, and what els
     }),
   );
   expect(lines).toEqual([
-    'BurstPolicy shop/peak, Hub fleet: what would be done now',
+    'BurstPolicy shop/peak, Hub fleet: what it would do now',
     '  PlacementDecision fleet/web waits, 2 replicas: bought for it: gcp',
     '  would buy a cluster of gcp for 0.086336 USD an hour: 2 replicas have no place',
     '      not aws (0.115): gcp was [31m better',
-    '  would give back peak-aws-1: it has had no work',
-    '  Cost: 0.5 USD an hour now, 0.586336 with what would be bought, of 20',
+    '  would delete peak-aws-1: it has had no work',
+    '  Cost: 0.5 USD an hour now, 0.586336 with what it would buy, of at most 20',
   ]);
 });
 
 it('says so where nothing is to be done, and why where nobody can tell', () => {
   expect(planLines(policy({ conditions: said('True', 'it watches') })).slice(1)).toEqual([
     '  nothing waits',
-    '  nothing would be done',
-    '  Cost: 0 USD an hour now, 0 with what would be bought, of 20',
+    '  it would do nothing',
+    '  Cost: 0 USD an hour now, 0 with what it would buy, of at most 20',
   ]);
   expect(planLines(policy({ conditions: said('False', 'there is no Hub fleet') }))[1]).toBe(
     '  nothing: there is no Hub fleet',
@@ -87,8 +87,8 @@ it('tells which cluster would be emptied, where its work goes and what that save
     }),
   );
   expect(lines.slice(2)).toEqual([
-    '  would have the hub empty peak-aws-1 to save 0.5 USD an hour: it has little work: 1 replica of web, for which there is room on shop/private',
+    '  would let the hub move all work off peak-aws-1 to save 0.5 USD an hour: it has little work: 1 replica of web, for which there is room on shop/private',
     '  peak-aws-2 has little work, and stays: pod shop/db-0 keeps data on volumes',
-    '  Cost: 1 USD an hour now, 1 with what would be bought, of 20',
+    '  Cost: 1 USD an hour now, 1 with what it would buy, of at most 20',
   ]);
 });

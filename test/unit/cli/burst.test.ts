@@ -101,6 +101,6 @@ it('lists policies, and says of one that nobody has looked at so', () => {
   expect(renderTable(POLICIES_HEADER, policyRows([policy, fresh], NOW))).toEqual([
     'NAMESPACE   NAME   HUB       CLUSTERS   HOURLY   SPENT                  DEMAND    WHY',
     'shop        peak   karmada   1/3        0.6/20   12.90 USD in 2026-11   Refused   ResourceBinding shop/web: nothing is bought for its 9 replicas',
-    'shop        new    karmada   0/3        0/20     0                      Unknown   the operator has not looked at it yet',
+    'shop        new    karmada   0/3        0/20     0                      Unknown   the operator has not processed it yet',
   ]);
 });

@@ -72,7 +72,7 @@ describe('coppice down', () => {
     const { err, code } = await cli('down');
     expect(code).toBe(1);
     expect(err).toBe(
-      'error: shop/made, shop/half-made would be left in the cloud, where they cost money; delete them first ("coppice delete NAME --wait"), or say --leave-clouds\n',
+      'error: shop/made, shop/half-made would remain in the cloud and cost money; delete them first ("coppice delete NAME --wait"), or use --leave-clouds\n',
     );
   });
 });
@@ -93,7 +93,7 @@ describe('coppice sweep', () => {
   it('says that it has nothing to look with', async () => {
     const { err, code } = await cli('sweep');
     expect(code).toBe(3);
-    expect(err).toContain('no cluster and no CredentialsBinding names credentials');
+    expect(err).toContain('neither a cluster nor a CredentialsBinding names credentials');
   });
 
   it('looks with no credentials of profiles that it was not asked for', async () => {
@@ -108,6 +108,6 @@ describe('coppice sweep', () => {
         credentialsRef: { kind: 'Secret', name: 'keys' },
       },
     ];
-    expect((await cli('sweep --provider gcp')).err).toContain('no cluster and no CredentialsBinding');
+    expect((await cli('sweep --provider gcp')).err).toContain('neither a cluster nor a CredentialsBinding');
   });
 });

@@ -196,7 +196,7 @@ describe('the live view', () => {
       'WorkerCluster new: 62 % Waiting for kube-apiserver (control plane 0/1, nodes 0/2)',
     );
     expect(clusterLogLine({ ...progress, cluster: creating, trouble: 'connect ECONNREFUSED' })).toContain(
-      'cannot see it',
+      'cannot read it',
     );
   });
 });

@@ -59,7 +59,7 @@ it('the demo takes away what an earlier one has left, and nothing that it did no
   expect(await left()).toEqual([]);
   expect(await left(found('Hub'))).toHaveLength(1);
   const theirs = { ...found('Hub'), metadata: { name: 'burst-demo' } };
-  await expect(left(theirs)).rejects.toThrow('there is a Hub burst-demo that no demo made');
+  await expect(left(theirs)).rejects.toThrow('there is a Hub burst-demo that no demo created');
 });
 
 const marksOf = (garden: string) => ({

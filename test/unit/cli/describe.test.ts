@@ -95,7 +95,7 @@ describe('describe', () => {
     });
     expect(lines.slice(3)).toMatchInlineSnapshot(`
       [
-        "  ├─ControlPlane                         1/3        False                           2 not made yet",
+        "  ├─ControlPlane                         1/3        False                           2 not created yet",
         "  │ └─Machine/machines-control-plane-0              True    NodeReady       2m",
         "  └─Workers                              1/2        False",
         "    └─Pool/worker                        1/1        True",
@@ -117,7 +117,7 @@ describe('describe', () => {
       gaps: [],
     });
     expect(lines.filter((line) => /─NO CONTROL PLANE +True +NotRun .*nothing answers$/.test(line))).toHaveLength(2);
-    expect(lines.at(-1)).toMatch(/─Pool\/worker \(on record\) +2\/2 +True$/);
+    expect(lines.at(-1)).toMatch(/─Pool\/worker \(objects only\) +2\/2 +True$/);
   });
 
   it('says which addresses the cluster has, and who it is in its mesh', () => {
@@ -138,7 +138,7 @@ describe('describe', () => {
         gaps: [],
       })[2];
     expect(costs({})).toMatch(/─Cost +1\.1520 USD an hour, about 840\.96 USD a month, 35\.16 USD so far$/);
-    expect(costs({ simulated: true })).toContain('nothing is paid; at the prices of the profile: 1.1520 USD an hour');
+    expect(costs({ simulated: true })).toContain('nothing is billed; at the prices of the profile: 1.1520 USD an hour');
   });
 
   it('shows a quota metric by metric', () => {
@@ -179,7 +179,7 @@ describe('describe', () => {
         "├─NodesReady                           False     Missing         2m      one node is late",
         "└─Shoot/demo (seed local)              True      Created         2m",
         "  ├─Workers                 5/7        False",
-        "  │ └─Pool/worker           5/7        False                             1 not made yet",
+        "  │ └─Pool/worker           5/7        False                             1 not created yet",
         "  │   ├─5 Machines...                  True      NodeReady       2m      see m-0, m-1, m-2, ...",
         "  │   └─Machine/m-9                    False     Pending         2m      no room",
         "  └─not seen                           Unknown                           seed local: no answer in 3 s",
@@ -212,7 +212,7 @@ describe('machines', () => {
     );
     expect(found.map(({ name, pool: of, ready, reason, message }) => [name, of, ready, reason, message])).toEqual([
       ['a', 'worker', 'False', 'KubeletNotReady', 'no network'],
-      ['b', 'worker', 'False', 'Pending', 'the machine has not joined as a node yet'],
+      ['b', 'worker', 'False', 'Pending', 'the machine has not registered its node yet'],
       ['sim-1', 'worker', 'True', 'NodeReady', ''],
     ]);
   });

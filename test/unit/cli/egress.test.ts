@@ -37,7 +37,7 @@ it('is remembered until it is said again', async () => {
 it('"status" says what pods reach, and why they do not reach what they should', () => {
   const garden = { running: true, phase: 'ready' as const, components: [] };
   const lines = headline({ ...garden, egress: { policy: 'all', problem: 'there is no /dev/net/tun' } }, 'coppice');
-  expect(lines).toContain('Pods reach nothing outside of the garden: there is no /dev/net/tun');
+  expect(lines).toContain('Pods reach nothing outside the garden: there is no /dev/net/tun');
   expect(headline({ ...garden, egress: { policy: 'public' } }, 'coppice')).toHaveLength(2);
   expect(headline(garden, 'coppice')).toHaveLength(1);
 });

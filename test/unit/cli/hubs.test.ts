@@ -23,7 +23,7 @@ it('shows which cluster is in which hub, since when, and what it waits for', () 
     'NAMESPACE   NAME    HUB         STATE     SINCE   WAITING',
     'shop        web     inventory   Joined    5m',
     'shop        batch   inventory   Leaving   60s     PlacementDecision shop/a is placed',
-    'shop        new     inventory   Pending   9m      the cluster is not ready to take work yet',
+    'shop        new     inventory   Pending   9m      the cluster is not ready for work yet',
   ]);
 });
 

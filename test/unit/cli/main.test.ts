@@ -50,7 +50,7 @@ describe('coppice', () => {
 
   it.each([
     ['gte', 2, 'error: unknown command "gte"; did you mean "get"?\n'],
-    ['get shots', 2, 'error: get does not know the kind "shots"; did you mean "shoots"?\n'],
+    ['get shots', 2, 'error: get: unknown kind "shots"; did you mean "shoots"?\n'],
     ['get all demo', 2, 'error: "get all" takes no NAME\n'],
     ['scale demo', 2, 'error: scale needs --nodes N; for example: coppice scale demo --nodes 3\n'],
     ['scale demo --nodes -1', 2, 'error: a cluster cannot have -1 nodes; give a number from 0 up\n'],
@@ -59,7 +59,7 @@ describe('coppice', () => {
     [
       'get --kubeconfig /no/such/file',
       3,
-      'error: there is no kubeconfig /no/such/file; name another with --kubeconfig\n',
+      'error: kubeconfig /no/such/file does not exist; give another with --kubeconfig\n',
     ],
     ['apply -f /no/such/file', 3, 'error: there is no file /no/such/file\n'],
     ['describe', 2, 'error: describe needs a NAME; usage: coppice describe [KIND] NAME\n'],
@@ -71,7 +71,7 @@ describe('coppice', () => {
     const { err, code } = await cli('get', { HOME: '/nonexistent', COPPICE_HOME: '/nonexistent' });
     expect([code, err]).toEqual([
       1,
-      'error: there is no garden here, and no kubeconfig; run "coppice up", or name an API server with --kubeconfig\n',
+      'error: there is no garden on this machine, and no kubeconfig; run "coppice up", or choose an API server with --kubeconfig\n',
     ]);
   });
 
@@ -106,7 +106,7 @@ describe('errors', () => {
     const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     expect(explain(new KubeUnreachableError('GET /x', refused)).message).toContain('coppice up');
     expect(explain(new TypeError('fetch failed', { cause: refused })).message).toContain('coppice up');
-    expect(explain(new KubeApiError('GET /x', 404, '404 page not found')).message).toContain('definitions of Coppice');
+    expect(explain(new KubeApiError('GET /x', 404, '404 page not found')).message).toContain('CRDs of Coppice');
   });
 });
 
@@ -181,7 +181,7 @@ describe('manifests', () => {
   });
 
   it.each([
-    ['kind: A', 'f is no Kubernetes object'],
+    ['kind: A', 'f is not a Kubernetes object'],
     ['apiVersion: v1\nkind: A', 'the A has no metadata.name'],
     ['a: [', 'f is not valid YAML'],
   ])('refuses %j', (text, message) => {

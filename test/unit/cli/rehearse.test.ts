@@ -35,7 +35,7 @@ describe('coppice rehearse', () => {
     expect(out).toMatch(/\nCLUSTER +NODE HOURS +PEAK +SERVED +WAIT P50 +WAIT MAX +UNSERVED +COST\nshop +\d/);
     expect(out).toMatch(/\ntotal +\d+\.\d\d +\d+/);
     expect(out).toContain('ERR_INFRA_QUOTA_EXCEEDED');
-    expect(err).toBe('SIMULATED: nothing was made, nothing is paid for.\n');
+    expect(err).toBe('SIMULATED: nothing was created and nothing is billed.\n');
     expect((await coppice(EXAMPLE)).out).toBe(out);
     expect((await coppice([...EXAMPLE, '--seed', '4'])).out).not.toBe(out);
   });
@@ -46,7 +46,7 @@ describe('coppice rehearse', () => {
     const curve = ['--trace', `${burst}/elb.csv`, '--per', '0.02', '--replica', 'cpu=900m,memory=2Gi'];
     const args = ['-f', `${burst}/web.yaml`, ...curve, '--until', '14h', '--timeline', '3'];
     const { out, err, code } = await coppice([...args, '--chart', chart]);
-    expect({ err, code }).toEqual({ err: 'SIMULATED: nothing was made, nothing is paid for.\n', code: 0 });
+    expect({ err, code }).toEqual({ err: 'SIMULATED: nothing was created and nothing is billed.\n', code: 0 });
     expect(out).toMatch(/\ngcp \(\d+ bought\) +\d/);
     expect(out).toMatch(/\nWORK +COUNT +WAIT P50 +P95 +P99 +MAX\nall that ran +\d+/);
     expect(out).toMatch(/WHAT +COST +CONTROL PLANES +OF LEAST +MACHINES +P95 +P95 WAITED +CLUSTERS +NODES +WASTE\n/);
@@ -115,7 +115,9 @@ describe('coppice rehearse', () => {
     expect(out).toContain('2026-11-10T20:00:00Z   one');
     expect(out).toMatch(/\none +6\.00 /);
     const { err } = await coppice(['-f', manifest(), '--trace', dated]);
-    expect(err).toContain('No time passed: the trace has one moment. --until 1h looks further.\n');
+    expect(err).toContain(
+      'No time passed, because the trace has only one point in time. Add --until 1h to see what follows.\n',
+    );
   });
 
   it('takes the real time that --speed asks for, and stops when asked to', async () => {
@@ -132,7 +134,7 @@ describe('coppice rehearse', () => {
   it.each([
     [() => [], 2, 'rehearse needs -f FILE with WorkerClusters; for example: '],
     [() => ['-f', 'a.yaml'], 2, 'rehearse needs --trace FILE; for example: '],
-    [() => ['-f', 'a.yaml', '--trace', '-'], 2, 'a trace is read twice, so it cannot be standard input'],
+    [() => ['-f', 'a.yaml', '--trace', '-'], 2, 'the trace is read twice, so it cannot come from standard input'],
     [() => ['-f', manifest(), '--trace', '/no/such/file'], 3, 'there is no file /no/such/file'],
     [() => ['-f', manifest(), '--trace', '/'], 1, 'cannot read /: '],
     [() => args('0,one,3', '--speed', '0'), 2, '--speed needs a number above 0, but got "0"'],

@@ -125,7 +125,7 @@ describe('coppice start', () => {
     cluster = ready(5);
     const said = await start();
     expect(writes).toEqual([]);
-    expect(said).toMatch(/WorkerCluster demo exists and is left as it is; ".*apply -f .*local\.yaml" sets it/);
+    expect(said).toMatch(/WorkerCluster demo exists and is not changed; ".*apply -f .*local\.yaml" changes it/);
     expect(said).toContain('scale demo --nodes 6');
   });
 
@@ -140,9 +140,9 @@ describe('coppice start without root', () => {
   beforeEach(() => rm(new StateDirectory(home).seedKubeconfig));
   afterEach(() => void vi.resetAllMocks());
 
-  const notRoot = 'nodes need root, and this is an ordinary user';
+  const notRoot = 'nodes need root, and coppice runs as an ordinary user';
   const refusal = (what: string) =>
-    new RegExp(`^error: nothing here can ${what} WorkerCluster demo: ${notRoot}; run it as root .*\\n$`);
+    new RegExp(`^error: this garden cannot ${what} WorkerCluster demo: ${notRoot}; run it as root .*\\n$`);
 
   it('says in one line that nothing hosts clusters, before anything is made or compiled', async () => {
     vi.mocked(seedPossible).mockResolvedValue({ why: notRoot });
@@ -160,7 +160,7 @@ describe('coppice start without root', () => {
     const example = await readFile(projectFile('examples', 'demo-worker-cluster.yaml'), 'utf8');
     await writeFile(file, example.replace('demo-worker-cluster', 'demo'));
     const said = await start('-f', file);
-    expect(said).toContain('WorkerCluster demo is not waited for, as this garden has no seed');
+    expect(said).toContain('WorkerCluster demo cannot become Ready, because this garden has no seed');
   });
 
   it('makes a first cluster with simulated nodes where control planes can be hosted', async () => {
@@ -173,7 +173,7 @@ describe('coppice start without root', () => {
     vi.mocked(seedPossible).mockResolvedValue({ rootless: notRoot });
     const { code, said } = await tryStart('-f', projectFile('examples', 'local.yaml'));
     expect(code).toBe(1);
-    expect(said).toMatch(refusal('make the nodes of'));
+    expect(said).toMatch(refusal('create the nodes of'));
     expect(writes).toEqual([]);
   });
 });
@@ -216,7 +216,7 @@ describe('coppice start in the foreground', () => {
     expect(await code).toBe(130);
     await ended;
     expect(lastLine()).toMatch(
-      /^Stopped\. Its clusters are kept in .*\/garden: "npm start" goes on .* down" takes all away\.$/,
+      /^Stopped\. Its clusters are kept in .*\/garden; "npm start" starts them again, .* down" deletes them\.$/,
     );
     expect(existsSync(new StateDirectory(home).stateFile)).toBe(true);
   });
@@ -224,31 +224,31 @@ describe('coppice start in the foreground', () => {
   it('takes Ctrl-C for a good end when all is up', async () => {
     cluster = ready(2);
     const { ctrlC, code, ended } = await begin();
-    await has('Ctrl-C stops the garden');
+    await has('Ctrl-C to stop the garden');
     ctrlC.abort(new Error('Ctrl-C'));
     expect(await code).toBe(0);
     await ended;
-    expect(lastLine()).toMatch(/coppice start" goes on/);
+    expect(lastLine()).toMatch(/coppice start" starts them again/);
   });
 
   it('ends when somebody else has stopped the garden', async () => {
     cluster = ready(2);
     const { code } = await begin();
-    await has('Ctrl-C stops the garden');
+    await has('Ctrl-C to stop the garden');
     await say('stopped');
     daemon.kill('SIGKILL');
     expect(await code).toBe(0);
-    expect(lastLine()).toContain('The garden was stopped meanwhile');
+    expect(lastLine()).toContain('Somebody stopped the garden');
   });
 
   it('ends with an error when the daemon was killed', async () => {
     cluster = ready(2);
     const { code } = await begin();
-    await has('Ctrl-C stops the garden');
+    await has('Ctrl-C to stop the garden');
     daemon.kill('SIGKILL');
     expect(await code).toBe(1);
     expect(lastLine()).toMatch(
-      /^error: the garden's daemon has ended, .*; ".*coppice start" does it again, ".*coppice stop" ends/,
+      /^error: the garden's daemon has exited, .*; ".*coppice start" starts the daemon again, ".*coppice stop" stops/,
     );
   });
 });

@@ -144,7 +144,7 @@ describe('what became of a name', () => {
   it('is a condition with code and what to do', () => {
     const problem = recordsCondition([failed('ERR_INFRA_UNAUTHORIZED')], shoot());
     expect(problem).toMatchObject({ type: 'DNSRecordsReady', status: 'False', codes: ['ERR_INFRA_UNAUTHORIZED'] });
-    expect(problem!.message).toContain('api.x.org: no. The credentials are known but may not do this');
+    expect(problem!.message).toContain('api.x.org: no. The cloud accepts the credentials but denies this action');
     expect(recordsCondition([right], shoot())).toMatchObject({
       status: 'True',
       message: 'api.x.org points to 192.0.2.1',

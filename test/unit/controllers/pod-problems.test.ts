@@ -28,7 +28,7 @@ const unschedulable = {
     },
   ],
 };
-const FAR = 'Kubernetes 1.35.4 is made on this machine, about 7 min more';
+const FAR = 'this machine is building Kubernetes 1.35.4, about 7 min left';
 const PROGRESS = { annotations: { [ANNOTATIONS.imageProgress]: FAR } };
 const machine = { labels: { [LABELS.role]: ROLES.machine } };
 

@@ -19,7 +19,9 @@ afterEach(async () => {
 
 it('says on macOS in one line what is lacking and the way on, before anything is made', async () => {
   Object.defineProperty(process, 'platform', { value: 'darwin' });
-  expect(await seedPossible()).toEqual({ why: 'this is macOS, and nodes need Linux; user namespaces need Linux' });
+  expect(await seedPossible()).toEqual({
+    why: 'this machine runs macOS, and nodes need Linux; user namespaces need Linux',
+  });
   let said = '';
   const write = (text: string) => {
     said += text;
@@ -27,6 +29,8 @@ it('says on macOS in one line what is lacking and the way on, before anything is
   const terminal = createTerminal({ out: { write }, err: { write }, env: {} });
   const env = { COPPICE_HOME: join(home, '.coppice'), HOME: home };
   expect(await main(['start'], terminal, env, new AbortController().signal)).toBe(1);
-  expect(said).toMatch(/^error: nothing here can host WorkerCluster demo: this is macOS, .*--seed-kubeconfig FILE\n$/);
+  expect(said).toMatch(
+    /^error: this garden cannot host WorkerCluster demo: this machine runs macOS, .*--seed-kubeconfig FILE\n$/,
+  );
   expect(await readdir(home)).toEqual([]);
 });

@@ -83,7 +83,7 @@ it('is told in one line', () => {
   expect(egressLine({ policy: 'all' })).toBe('Pods reach what this machine reaches.');
   expect(egressLine({ policy: 'none' })).toContain('"coppice up --egress all"');
   expect(egressLine({ policy: 'all', problem: 'no slirp4netns' })).toBe(
-    'Pods reach nothing outside of the garden: no slirp4netns',
+    'Pods reach nothing outside the garden: no slirp4netns',
   );
 });
 

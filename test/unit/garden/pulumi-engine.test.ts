@@ -50,7 +50,7 @@ describe("Pulumi's engine, when it is first needed", () => {
     const first = engine();
     made[0]!.done.reject(new Error('no Go here'));
     await expect(first).rejects.toMatchObject({
-      message: expect.stringContaining('cannot be had: no Go here'),
+      message: expect.stringContaining('cannot be installed: no Go here'),
       advice: expect.stringContaining('COPPICE_PULUMI'),
     });
     const second = engine();
@@ -72,7 +72,7 @@ describe("Pulumi's engine, when it is first needed", () => {
   it.each<[Partial<ProgressEvent>, string | undefined]>([
     [{ phase: 'working', source: 'archive', fraction: 0.429 }, 'downloading pulumi, 42 % done'],
     [{ phase: 'working', source: 'build' }, 'building pulumi'],
-    [{ phase: 'waiting', source: 'build' }, 'waiting for another process that gets pulumi'],
+    [{ phase: 'waiting', source: 'build' }, 'waiting for another process that installs pulumi'],
     [{ phase: 'skipped', source: 'archive', detail: 'no network' }, undefined],
     [{ phase: 'ready', source: 'cache' }, undefined],
   ])('%j is told as %s', (event, text) => {

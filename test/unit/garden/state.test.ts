@@ -64,12 +64,12 @@ it('refuses a garden of a newer format in one line, and leaves it as it is', asy
   await directory.make();
   const newer = `{"version":${FORMAT + 1},"surprise":true}`;
   await writeFile(directory.stateFile, newer);
-  const refusal = /was last opened by a newer Coppice .*: open it with that one, or begin another .*COPPICE_HOME/;
+  const refusal = /was last opened by a newer Coppice .*: open it with that version, or set .*COPPICE_HOME/;
   await expect(Garden.open({ home }).up()).rejects.toThrow(refusal);
   await expect(Garden.open({ home }).status()).rejects.toThrow(refusal);
   expect(await readText(directory.stateFile)).toBe(newer);
   await writeFile(directory.stateFile, '{"vers');
-  await expect(directory.read()).rejects.toThrow(/cannot be understood/);
+  await expect(directory.read()).rejects.toThrow(/is damaged/);
 });
 
 it('refuses a garden whose clusters may have fields that would be dropped', () => {

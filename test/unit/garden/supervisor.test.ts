@@ -76,7 +76,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
       command: sh(`[ -e ${file} ] && exec /bin/sleep 60; echo "Error: no such flag"; exit 1`),
       ready: () => exists(file),
     });
-    await expect(start).rejects.toThrow('a does not become ready: exit code 1: Error: no such flag');
+    await expect(start).rejects.toThrow('a did not become ready: exit code 1: Error: no such flag');
     await writeFile(file, '');
     await until(() => only().state === 'running' && only().pid !== undefined);
   });

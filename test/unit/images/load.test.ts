@@ -126,9 +126,9 @@ describe('an archive', () => {
     [
       'holds something else than it says',
       () => ofLayout({ name: 'app:dev', layer: 'a lie', said: 'truth' }),
-      /is something else/,
+      /does not match that digest/,
     ],
-    ['is of nothing', () => archive({ 'hello.txt': 'hello' }), /holds no images/],
+    ['is of nothing', () => archive({ 'hello.txt': 'hello' }), /contains no images/],
     [
       'is no archive',
       async () => {
@@ -136,7 +136,7 @@ describe('an archive', () => {
         await writeFile(file, 'hello'.repeat(1000));
         return file;
       },
-      /no tar archive/,
+      /not a tar archive/,
     ],
     [
       'is cut off',
@@ -145,7 +145,7 @@ describe('an archive', () => {
         await truncate(file, 60_000);
         return file;
       },
-      /cut off/,
+      /the archive is incomplete/,
     ],
   ])('that %s is refused, and nothing of it stays', async (_, make, why) => {
     await expect(keepImages(await make(), loaded)).rejects.toThrow(why);
@@ -205,7 +205,7 @@ describe('an image of this machine', () => {
   it('that nobody has is said to be with none of them, and why', async () => {
     const { run } = machine({ 'docker image': new Error('No such image: app:dev') });
     await expect(saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', run)).rejects.toThrow(
-      'nobody on this machine has app:dev (docker: No such image: app:dev; podman: is not here; containerd: is not here)',
+      'no container engine on this machine has app:dev (docker: No such image: app:dev; podman: is not installed; containerd: is not installed)',
     );
     expect(await readFile('/tmp/a.tar').catch(() => undefined)).toBeUndefined();
   });

@@ -32,7 +32,7 @@ describe('what a person allows the mirror', () => {
   it.each([{ trusted: ['a b'] }, { logins: ['ghcr.io/team'] }, { cache: 'much' }, { cache: '-1' }])(
     'is refused where it is no registry or no size: %j',
     async (words) => {
-      await expect(say(words)).rejects.toThrow(/is no (registry|size)/);
+      await expect(say(words)).rejects.toThrow(/is not a (registry|size)/);
       expect(await said()).toEqual(DEFAULT);
     },
   );

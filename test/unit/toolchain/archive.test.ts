@@ -58,8 +58,8 @@ describe('Network', () => {
       asked++;
       return new Promise(() => {});
     });
-    await expect(network.get('https://silent.invalid/')).rejects.toThrow(/not resolved/);
-    await expect(network.get('https://silent.invalid/')).rejects.toThrow(/not resolved/);
+    await expect(network.get('https://silent.invalid/')).rejects.toThrow(/did not resolve/);
+    await expect(network.get('https://silent.invalid/')).rejects.toThrow(/did not resolve/);
     expect(asked).toBe(1);
     await network.close();
   });

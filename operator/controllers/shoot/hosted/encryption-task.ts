@@ -63,7 +63,7 @@ async function encryptSecrets(op: Operation, signal: AbortSignal): Promise<void>
         shoot,
         'Normal',
         'SecretsEncrypted',
-        `${rewritten} Secrets were written to etcd anew, encrypted with ${done.write.name}`,
+        `${rewritten} all Secrets in etcd are now encrypted with the current key with ${done.write.name}`,
       );
   }
 }

@@ -23,14 +23,14 @@ export async function archiveEntries(handle: FileHandle): Promise<Map<string, Ar
     const header = await readAt(handle, position, BLOCK);
     if (header[0] === 0) break;
     if (header.toString('latin1', 257, 262) !== 'ustar' || count > MOST_ENTRIES)
-      throw new Error('it is no tar archive');
+      throw new Error('it is not a tar archive');
     const type = String.fromCharCode(header[156]!);
     const size = next.size ?? number(header, 124, 12);
     const offset = position + BLOCK;
-    if (!Number.isSafeInteger(size) || offset + size > total) throw new Error('the archive is cut off');
+    if (!Number.isSafeInteger(size) || offset + size > total) throw new Error('the archive is incomplete');
     position = offset + size + padding(size);
     if ('xLK'.includes(type)) {
-      if (size > LONGEST_NAME) throw new Error('it is no archive of images');
+      if (size > LONGEST_NAME) throw new Error('it is not an archive of images');
       const data = await readAt(handle, offset, size);
       if (type === 'x') next = { ...next, ...extended(data) };
       else next = { ...next, [type === 'L' ? 'name' : 'target']: text(data, 0, data.length) };
@@ -56,7 +56,7 @@ export async function archiveEntries(handle: FileHandle): Promise<Map<string, Ar
 /** Reads a piece of a file. Throws where the file is shorter. */
 export async function readAt(handle: FileHandle, position: number, size: number): Promise<Buffer> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(size), 0, size, position);
-  if (bytesRead < size) throw new Error('the archive is cut off');
+  if (bytesRead < size) throw new Error('the archive is incomplete');
   return buffer;
 }
 

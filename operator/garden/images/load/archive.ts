@@ -43,7 +43,8 @@ export async function readArchive(handle: FileHandle): Promise<ArchivedImage[]> 
   // Docker writes both since 25; before, it wrote an index of nothing beside its own.
   if (index?.manifests?.length) return Promise.all(index.manifests.map((one) => ofLayout(archive, one)));
   const list = await json<DockerImage[]>(archive, 'manifest.json');
-  if (!Array.isArray(list) || list.length === 0) throw new Error('it holds no images, of Docker or in an OCI layout');
+  if (!Array.isArray(list) || list.length === 0)
+    throw new Error('it contains no images, neither from Docker nor in an OCI layout');
   return (await Promise.all(list.map((one) => ofDocker(archive, one)))).flat();
 }
 
@@ -60,7 +61,8 @@ async function json<T>({ handle, entries }: Archive, name: string): Promise<T | 
 }
 
 const blobName = (digest: string): string => {
-  if (!DIGEST.test(digest)) throw new Error(`it names a blob by ${JSON.stringify(digest)}, which is no SHA-256`);
+  if (!DIGEST.test(digest))
+    throw new Error(`it refers to a blob as ${JSON.stringify(digest)}, which is not a SHA-256 digest`);
   return `blobs/sha256/${digest.slice('sha256:'.length)}`;
 };
 

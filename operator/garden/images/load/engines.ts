@@ -57,10 +57,10 @@ export async function saveFromEngine(image: string, ref: string, file: string, r
       return name;
     } catch (error) {
       const absent = error instanceof CommandError && error.isNotInstalled;
-      said.push(`${name}: ${absent ? 'is not here' : reason(error as Error)}`);
+      said.push(`${name}: ${absent ? 'is not installed' : reason(error as Error)}`);
     }
   }
-  throw new Error(`nobody on this machine has ${image} (${said.join('; ')})`);
+  throw new Error(`no container engine on this machine has ${image} (${said.join('; ')})`);
 }
 
 const reason = (error: Error): string =>

@@ -25,11 +25,11 @@ export async function keepImages(file: string, folder: string, as?: string): Pro
   try {
     const images = await readArchive(handle);
     if (as !== undefined && images.length > 1)
-      throw new Error(`it has ${images.length} images: one name cannot be theirs`);
+      throw new Error(`it has ${images.length} images, and --as can name only one`);
     const loaded: Loaded[] = [];
     for (const image of images) {
       const ref = as ?? image.ref;
-      if (ref === undefined) throw new Error('it does not say what its image is called: give the name with --as');
+      if (ref === undefined) throw new Error('it does not name its image: give the name with --as');
       await keepOne(handle, image, ref, folder);
       loaded.push({ ref, digest: image.manifest.digest });
     }
@@ -42,7 +42,7 @@ export async function keepImages(file: string, folder: string, as?: string): Pro
 async function keepOne(source: FileHandle, image: ArchivedImage, ref: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const tooLarge = image.blobs.find((blob) => blob.size >= TAR_BYTES);
-  if (tooLarge) throw new Error(`${ref} has a layer of ${tooLarge.size} bytes, and 8 GiB is the most`);
+  if (tooLarge) throw new Error(`${ref} has a layer of ${tooLarge.size} bytes; the largest allowed is 8 GiB`);
   const size = image.blobs.reduce((sum, blob) => sum + blob.size, 0);
   if ((await diskRoom(folder)) - size < KEPT_FREE_BYTES)
     throw new Error(`the disk of ${folder} has no room for ${ref}`);
@@ -93,5 +93,5 @@ async function* checked(content: AsyncIterable<Buffer> | Iterable<Buffer>, diges
     hash.update(chunk);
     yield chunk;
   }
-  if (`sha256:${hash.digest('hex')}` !== digest) throw new Error(`what it has as ${digest} is something else`);
+  if (`sha256:${hash.digest('hex')}` !== digest) throw new Error(`its content of ${digest} does not match that digest`);
 }

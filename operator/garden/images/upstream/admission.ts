@@ -29,8 +29,8 @@ export function admission(own: readonly string[]): (address: string) => void {
     const plain = address.replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '');
     const isOwn = () => Object.values(networkInterfaces()).some((list) => list?.some((one) => one.address === plain));
     if (isIP(plain) !== 0 && !NEVER.has(plain) && !garden.has(plain) && !isOwn()) return;
-    const what = `address ${plain} is this machine's own, and pods may not ask there`;
-    throw new PullError(403, `${what}: where a registry is meant, allow it with "coppice up --registry HOST:PORT"`);
+    const what = `address ${plain} belongs to this machine, and pods may not reach it`;
+    throw new PullError(403, `${what}; if it is a registry, allow it with "coppice up --registry HOST:PORT"`);
   };
 }
 

@@ -110,14 +110,17 @@ export class Download {
     clearTimeout(this.#unread);
     const end = () => {
       if (this.#hasEnded) this.#handle?.close().catch(() => {});
-      else this.#stop.abort(new PullError(503, `nobody waits any more for ${this.#options.name}`));
+      else
+        this.#stop.abort(
+          new PullError(503, `the download of ${this.#options.name} was cancelled, because no request waits for it`),
+        );
     };
     this.#unread = setTimeout(end, this.#limits.unreadMs).unref();
   }
 
   async #run(): Promise<void> {
     const { digest, draft, keep, name } = this.#options;
-    const late = new PullError(504, `${name} took more than two hours: bring it with "coppice load"`);
+    const late = new PullError(504, `${name} took more than two hours to download: use "coppice load" instead`);
     const tooLong = setTimeout(() => this.#stop.abort(late), this.#limits.totalMs).unref();
     try {
       const hash = createHash('sha256');
@@ -135,7 +138,7 @@ export class Download {
         }
       }
       if (`sha256:${hash.digest('hex')}` !== digest)
-        throw new PullError(502, `the registry sent something else than ${digest} of ${name}: it is refused`);
+        throw new PullError(502, `the registry sent other content than ${digest} for ${name}, which was refused`);
       const isKept = await keep(draft, this.#written);
       if (!isKept) await rm(draft, { force: true });
       this.#isWhole = true;
@@ -165,22 +168,22 @@ export class Download {
       hash.update(news);
       this.#written += news.length;
       if (this.#written > Math.min(this.#size ?? this.#limits.bytes, this.#limits.bytes))
-        throw new PullError(502, `${this.#options.name} is longer than was said: it is refused`);
+        throw new PullError(502, `${this.#options.name} is longer than the registry announced, and was refused`);
       if (Math.floor(this.#written / ROOM_STEP) !== step) await this.#needRoom(0);
       this.#tell();
     }
     if (this.#size !== undefined && this.#written < this.#size)
-      throw new PullError(502, `${this.#options.name} broke off`, { isOffline: true });
+      throw new PullError(502, `the download of ${this.#options.name} was interrupted`, { isOffline: true });
   }
 
   async #needRoom(bytes: number): Promise<void> {
     const { draft, name } = this.#options;
     if (bytes > this.#limits.bytes)
-      throw new PullError(502, `${name} is larger than this garden takes: ${bytes} bytes`);
+      throw new PullError(502, `${name} is larger than this garden accepts: ${bytes} bytes`);
     if ((await diskRoom(dirname(draft))) - bytes >= this.#limits.roomBytes) return;
     throw new PullError(
       507,
-      `the disk of this machine has no room for ${name}: make room there, then it is pulled again`,
+      `the disk of this machine has no room for ${name}: free some space, and it is pulled again`,
     );
   }
 

@@ -27,11 +27,11 @@ export function offline(host: string, failure: unknown, hasProxy: boolean): Pull
   const { code = '', message = '', cause } = failure as NetworkFailure;
   if (cause instanceof PullError) return cause;
   if (CERTIFICATE.test(code)) {
-    const text = `this machine does not trust the certificate of ${host} (${code}): add its authority to the system's store, or set SSL_CERT_FILE, and run "coppice up" again`;
+    const text = `this machine does not trust the certificate of ${host} (${code}): add its certificate authority to the system's trust store, or set SSL_CERT_FILE, and run "coppice up" again`;
     return new PullError(502, text, { cause: failure });
   }
   const why = code || message || 'no answer';
   const how = hasProxy ? 'check HTTPS_PROXY and NO_PROXY' : "check the machine's network, or set HTTPS_PROXY";
-  const text = `this machine cannot reach ${host} (${why}): ${how}, or bring the image with "coppice load"`;
+  const text = `this machine cannot reach ${host} (${why}): ${how}, or load the image with "coppice load"`;
   return new PullError(502, text, { isOffline: true, cause: failure });
 }

@@ -36,7 +36,7 @@ export async function othersIn(kubeconfig: string): Promise<string | undefined> 
     ]);
     return otherUser([...roles.items, ...clusterRoles.items]);
   } catch {
-    return 'the garden does not say who has access';
+    return 'the garden does not tell who has access';
   } finally {
     await client.close();
   }

@@ -180,7 +180,7 @@ export class PullThrough implements Upstream {
     const from = /^bytes (\d+)-/.exec(String(said['content-range'] ?? ''))?.[1];
     if (statusCode === 206 && Number(from) !== offset) {
       discard({ body });
-      throw new PullError(502, `${wanted.registry} sends another part of ${digest} than it was asked for`);
+      throw new PullError(502, `${wanted.registry} sends another part of ${digest} than requested`);
     }
     return { length, offset: statusCode === 206 ? offset : 0, body };
   }
@@ -236,7 +236,7 @@ export class PullThrough implements Upstream {
     const body = await bounded(answer.body, MANIFEST_BYTES, name);
     const actual = `sha256:${sha256(body)}`;
     if (digest !== undefined && actual !== digest)
-      throw new PullError(502, `${registry} sent something else than ${digest} of ${repository}: it is refused`);
+      throw new PullError(502, `${registry} sent other content than ${digest} for ${repository}, which was refused`);
     const mediaType = /^[\w.+/-]+/.exec(String(answer.headers['content-type'] ?? ''))?.[0] ?? 'application/json';
     if (terms.keepIn !== undefined) {
       const stored: StoredManifest = { mediaType, body: body.toString('base64') };
@@ -263,7 +263,7 @@ export class PullThrough implements Upstream {
     if (!this.#settings.logins.includes(registry)) return anonymous;
     const others = await this.#lately('others', this.#options.others);
     if (others) {
-      const notice = `this machine's login at ${registry} is not used, because ${others}: give the pod an imagePullSecret`;
+      const notice = `this machine's login at ${registry} is not used, because ${others}; give the pod an imagePullSecret`;
       return { ...anonymous, notice };
     }
     const basic = await this.#lately(registry, () => machineLogin(registry, this.#options.env ?? process.env));

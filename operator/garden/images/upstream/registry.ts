@@ -156,11 +156,11 @@ export class Registries {
       const { location } = answer.headers;
       if (answer.statusCode < 300 || answer.statusCode > 399 || !location) return answer;
       discard(answer);
-      if (hops === REDIRECTS) throw new PullError(502, `${from.host} sends who asks from place to place without end`);
+      if (hops === REDIRECTS) throw new PullError(502, `${from.host} redirects too many times`);
       const next = URL.canParse(String(location), url.href) ? new URL(String(location), url) : undefined;
       const isWorse = next?.protocol === 'http:' && url.protocol === 'https:';
       if (!next || !/^https?:$/.test(next.protocol) || isWorse)
-        throw new PullError(502, `${from.host} sends who asks to an address without encryption, which is not followed`);
+        throw new PullError(502, `${from.host} redirects to an address without TLS, which is not followed`);
       if (next.origin !== url.origin) headers = withoutAuthorization(headers);
       url = next;
     }
@@ -230,7 +230,7 @@ export async function bounded(body: Answer['body'], limit: number, what: string)
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       length += chunk.length;
-      if (length > limit) throw new PullError(502, `${what} is longer than ${limit} bytes, and refused`);
+      if (length > limit) throw new PullError(502, `${what} is longer than ${limit} bytes, and was refused`);
       parts.push(chunk);
     }
   } catch (error) {
@@ -244,13 +244,13 @@ function refused({ registry, repository, access }: Wanted, status: number): Pull
   const name = `${registry}/${repository}`;
   if (status === 401 || status === 403) {
     if (access.basic)
-      return new PullError(403, `${registry} refuses the given credentials for ${repository}: check them and the name`);
-    const login = `"coppice up --registry-login ${registry}" uses this machine's login, an imagePullSecret the pod's own`;
-    return new PullError(401, `${name} does not exist, or wants a login: check the name; ${login}`);
+      return new PullError(403, `${registry} rejects the credentials for ${repository}: check them and the name`);
+    const login = `"coppice up --registry-login ${registry}" uses this machine's login, an imagePullSecret that of the pod`;
+    return new PullError(401, `${name} does not exist, or needs a login: check the name; ${login}`);
   }
   if (status === 404) return new PullError(410, `there is no such image at ${name}: check its name and tag`);
   if (status === 429) {
-    const text = `${registry} lets nobody pull that much: try again later, or log in with "coppice up --registry-login ${registry}"`;
+    const text = `${registry} limits how much may be pulled: try again later, or log in with "coppice up --registry-login ${registry}"`;
     return new PullError(503, text, { isOffline: true });
   }
   const text = `${registry} answers ${status} for ${repository}: try again later`;

@@ -52,7 +52,7 @@ export async function changeSettings(file: string, words: RegistryWords): Promis
 function registries(words: readonly string[]): string[] {
   const named = words.filter((word) => word !== 'none');
   for (const word of named) {
-    if (!HOST.test(word)) throw new Error(`"${word}" is no registry: write HOST or HOST:PORT, for example ghcr.io`);
+    if (!HOST.test(word)) throw new Error(`"${word}" is not a registry: write HOST or HOST:PORT, for example ghcr.io`);
   }
   return [...new Set(named.map((word) => word.toLowerCase()))].sort();
 }
@@ -62,5 +62,5 @@ function size(text: string): number {
     const bytes = parseBytes(text);
     if (bytes >= 0) return bytes;
   } catch {}
-  throw new Error(`"${text}" is no size of a cache: write for example 20Gi`);
+  throw new Error(`"${text}" is not a size for the cache: write for example 20Gi`);
 }
