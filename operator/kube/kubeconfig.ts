@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { dump, load } from 'js-yaml';
+import { dump } from 'js-yaml';
 import { notYetConfigured } from '../api/errors.ts';
 import {
   combineKubeconfigs,
@@ -10,6 +10,7 @@ import {
   personalKubeconfigs,
 } from './kubeconfig-files.ts';
 import type { TlsMaterial } from './transport.ts';
+import { yamlDocument } from './yaml.ts';
 
 /** Where an API server is and how to prove who we are. */
 export interface Connection extends TlsMaterial {
@@ -82,7 +83,7 @@ const UNTRUSTED_ADVICE =
  * @param source for the error: "the kubeconfig of Secret shop/seed"
  */
 export function parseUntrustedKubeconfig(yaml: string, source = 'the kubeconfig', context?: string): Connection {
-  // No aliases: 600 bytes of them unfold to gigabytes as soon as somebody makes text of a value.
+  // No aliases: nobody needs them there.
   const document = parseYaml(yaml, source, { maxAliases: 0 });
   refuseHarm(document, source);
   return connectionOf(document, context);
@@ -203,11 +204,9 @@ function parseYaml(yaml: string, source?: string, limits: { maxAliases?: number 
   const where = source === undefined ? '' : `${source} is `;
   let config: unknown;
   try {
-    config = load(yaml, limits);
+    config = yamlDocument(yaml, limits);
   } catch (error) {
-    // Its first line alone: the others show the text around the place, and keys and tokens with it.
-    const [reason] = (error instanceof Error ? error.message : String(error)).split('\n');
-    throw new Error(`${where}not a kubeconfig: ${reason}`);
+    throw new Error(`${where}not a kubeconfig: ${(error as Error).message}`);
   }
   if (typeof config !== 'object' || config === null || !KUBECONFIG_LISTS.some((list) => list in config)) {
     throw new Error(`${where}not a kubeconfig: it has no clusters`);

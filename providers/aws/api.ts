@@ -11,7 +11,7 @@ export interface Connection {
   region: string;
   /** Absent: the request is not signed, which only STS allows, for tokens of others. */
   key?: AccessKey;
-  /** Base URL of a service; absent or undefined: AWS' own. */
+  /** Base URL of a service, perhaps with a path, without a slash at the end; absent or undefined: AWS' own. */
   endpoint?: (service: Service, region: string) => string | undefined;
   now(): Date;
   signal: AbortSignal;
@@ -141,7 +141,7 @@ async function answerTo(aws: Connection, { service, action, method, path, header
   const global = service === 'iam' || service === 'route53' ? partition[service] : undefined;
   const region = global?.region ?? aws.region;
   const host = global?.host ?? hostOf(service, region);
-  const url = asSigned(new URL(path, aws.endpoint?.(service, region) ?? `https://${host}`));
+  const url = asSigned(new URL(`${aws.endpoint?.(service, region) ?? `https://${host}`}${path}`));
   const sent = aws.key
     ? await signed({ method, url, headers, body }, aws.key, { service, region, now: aws.now() })
     : { ...headers };

@@ -1,5 +1,5 @@
-import { load } from 'js-yaml';
 import { dependencyNotReady } from '../../operator/api/errors.ts';
+import { yamlDocument } from '../../operator/kube/yaml.ts';
 import { kubeconfig as write } from '../../operator/pki/kubeconfig.ts';
 import type { CloudContext, CloudKubeconfig, ManagedClusterOutputs } from '../cloud.ts';
 import { call, type Endpoints } from './arm.ts';
@@ -47,7 +47,7 @@ const decoded = (base64: string): string => Buffer.from(base64, 'base64').toStri
 /** The certificate authority, PEM, of a kubeconfig as AKS gives one: YAML in base64. */
 export function certificateAuthorityOf(encoded: string): string {
   const text = decoded(encoded);
-  const config = (text ? load(text) : undefined) as
+  const config = (text ? yamlDocument(text, { maxAliases: 0 }) : undefined) as
     | { clusters?: { cluster?: { 'certificate-authority-data'?: string } }[] }
     | undefined;
   const data = config?.clusters?.[0]?.cluster?.['certificate-authority-data'];

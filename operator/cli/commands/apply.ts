@@ -1,9 +1,9 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { loadAll } from 'js-yaml';
 import type { KubeObject } from '../../api/meta.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Resource, resourceOf } from '../../kube/resources.ts';
+import { yamlDocuments } from '../../kube/yaml.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, explain, UsageError } from '../errors.ts';
@@ -57,9 +57,9 @@ export async function readManifests(files: readonly string[]): Promise<Manifest[
 export function parseManifests(text: string, source: string): Manifest[] {
   let documents: unknown[];
   try {
-    documents = loadAll(text);
+    documents = yamlDocuments(text);
   } catch (error) {
-    throw new CliError(`${source} is not valid YAML: ${(error as Error).message.split('\n')[0]}`);
+    throw new CliError(`${source} is not valid YAML: ${(error as Error).message}`);
   }
   return documents.flatMap((document, index) => {
     if (document === null || document === undefined) return [];

@@ -1,10 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { load } from 'js-yaml';
 import { burstClusterName } from '../../api/names.ts';
 import { profileManifests } from '../../api/profiles.ts';
 import { limitsOf } from '../../controllers/burst/limits.ts';
+import { yamlDocument } from '../../kube/yaml.ts';
 import { nodesAlone } from '../../rehearsal/baselines.ts';
 import { boundOf } from '../../rehearsal/bound.ts';
 import type { CurveOptions } from '../../rehearsal/curves.ts';
@@ -179,11 +179,11 @@ async function simulationsOf(file: string | undefined): Promise<Record<string, u
   if (file === undefined) return undefined;
   let found: unknown;
   try {
-    found = load(await readFile(file, 'utf8'));
+    found = yamlDocument(await readFile(file, 'utf8'));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new CliError(`there is no file ${file}`, { exitCode: EXIT.notFound });
-    throw new CliError(`cannot read ${file}: ${message.split('\n')[0]}`);
+    throw new CliError(`cannot read ${file}: ${message}`);
   }
   if (typeof found === 'object' && found !== null && !Array.isArray(found)) return found as Record<string, unknown>;
   throw new CliError(`${file} does not say how clouds behave`, {

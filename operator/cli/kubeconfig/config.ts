@@ -1,15 +1,15 @@
-import { dump, load } from 'js-yaml';
+import { dump } from 'js-yaml';
 import { KUBECONFIG_LISTS, type KubeconfigDocument, type NamedEntry } from '../../kube/kubeconfig-files.ts';
+import { yamlDocument } from '../../kube/yaml.ts';
 import { CliError } from '../errors.ts';
 
 /** Reads a kubeconfig; `source` names it in errors. An empty text is an empty kubeconfig. */
 export function parseKubeconfig(text: string, source: string): KubeconfigDocument {
   let value: unknown;
   try {
-    value = text.trim() === '' ? {} : load(text);
+    value = text.trim() === '' ? {} : yamlDocument(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    throw new CliError(`kubeconfig ${source} is not valid YAML: ${reason}`, {
+    throw new CliError(`kubeconfig ${source} is not valid YAML: ${(error as Error).message}`, {
       advice: 'repair it or choose another file',
     });
   }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { dump, load } from 'js-yaml';
+import { dump } from 'js-yaml';
 import type { KubeconfigDocument, NamedEntry } from '../../kube/kubeconfig-files.ts';
+import { yamlDocument } from '../../kube/yaml.ts';
 import { writeKubeconfig } from './config.ts';
 
 /**
@@ -11,7 +12,7 @@ import { writeKubeconfig } from './config.ts';
 export function spliceKubeconfig(original: string, before: KubeconfigDocument, changed: KubeconfigDocument): string {
   try {
     const spliced = splice(original, before, changed);
-    if (spliced !== undefined && isDeepStrictEqual(load(spliced), changed)) return spliced;
+    if (spliced !== undefined && isDeepStrictEqual(yamlDocument(spliced), changed)) return spliced;
   } catch {
     // Not the usual layout: written anew below.
   }

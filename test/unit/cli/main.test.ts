@@ -10,6 +10,7 @@ import { kindOf } from '../../../operator/cli/kinds.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
+import { aliasBomb } from '../../kit/alias-bomb.ts';
 
 async function cli(line: string, env: Record<string, string> = {}, tty = false) {
   let out = '';
@@ -163,6 +164,13 @@ describe('completion', () => {
 });
 
 describe('manifests', () => {
+  it('may have aliases, but not such as unfold to gigabytes', () => {
+    const bomb = aliasBomb('apiVersion: v1\nkind: A\nmetadata: {name: a}');
+    expect(() => parseManifests(bomb, 'f')).toThrow('f is not valid YAML: its aliases unfold to more');
+    const text = 'apiVersion: v1\nkind: A\nmetadata: {name: a, labels: &same {app: a}}\nspec: {selector: *same}\n';
+    expect(parseManifests(text, 'f')[0]!.object.spec).toEqual({ selector: { app: 'a' } });
+  });
+
   it('are documents, and Lists are taken apart', () => {
     const text =
       'apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {name: a}}]\n---\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n';

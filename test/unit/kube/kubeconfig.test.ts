@@ -9,6 +9,7 @@ import {
   selfContainedKubeconfig,
 } from '../../../operator/kube/kubeconfig.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { aliasBomb } from '../../kit/alias-bomb.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'coppice-kubeconfig-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -148,11 +149,7 @@ describe('a kubeconfig out of a Secret', () => {
   });
 
   it('is refused, and at once, where its aliases would unfold to gigabytes', () => {
-    const levels = Array.from({ length: 8 }, (_, level) => {
-      const of = level === 0 ? 'x' : `*b${level - 1}`;
-      return `a${level}: &b${level} [${Array(9).fill(of).join(', ')}]`;
-    });
-    const yaml = `${levels.join('\n')}\nclusters: [{name: c, cluster: {server: *b7}}]\ncurrent-context: x\n`;
+    const yaml = `${aliasBomb()}\nclusters: [{name: c, cluster: {server: *b7}}]\ncurrent-context: x\n`;
     expect(() => parseUntrustedKubeconfig(yaml)).toThrow(/^the kubeconfig is not a kubeconfig: .*maxAliases/);
   });
 

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { get } from '../../../providers/aws/api.ts';
 import { pluginEndpoints as awsPlugin, endpointOf } from '../../../providers/aws/endpoints.ts';
 import { endpointsAt as azureAt, pluginEndpoints as azurePlugin } from '../../../providers/azure/endpoints.ts';
 import { endpointsOf } from '../../../providers/endpoints.ts';
 import { endpointsAt as gcpAt, pluginEndpoints as gcpPlugin } from '../../../providers/gcp/endpoints.ts';
 import { GOOGLE } from '../../../providers/gcp/google-api.ts';
+import { FakeAws } from './aws/fake-aws.ts';
 
 const profile = (providerConfig?: object) =>
   ({ metadata: { name: 'private' }, spec: { ...(providerConfig && { providerConfig }) } }) as unknown as CloudProfile;
@@ -42,6 +44,16 @@ describe('where the services of a cloud are', () => {
       AWS_ENDPOINT_URL_STS: 'https://sts.a',
       AWS_ENDPOINT_URL_RESOURCE_GROUPS_TAGGING_API: 'https://tags.a',
     });
+  });
+
+  it('may be below a path, at AWS, whose requests are signed with it', async () => {
+    const one = { cluster: { name: 'one' } };
+    await using fake = await FakeAws.start(({ action }) =>
+      action === '/gate/eks/clusters/one' ? { body: one } : undefined,
+    );
+    const at = endpointOf(named({ eks: `${fake.endpoint()}/gate/eks/` }));
+    const aws = { ...fake.connection(), endpoint: at };
+    expect(await get(aws, 'eks', 'DescribeCluster', '/clusters/one')).toEqual(one);
   });
 
   it('is the same for the operator and for the plugin, at Google', () => {
