@@ -193,7 +193,7 @@ class Supervised {
     const content = await readJson<PidFileContent>(this.#pidFile);
     if (!content || !(await isAlive(content))) return undefined;
     if (content.digest === (await digestOf(this.spec))) {
-      this.#options.log.info({ process: this.spec.name, pid: content.pid }, 'already running, and adopted');
+      this.#options.log.info({ process: this.spec.name, pid: content.pid }, 'already running: taken over');
       return content;
     }
     await endGroup(content, this.spec.graceMs ?? 5_000);

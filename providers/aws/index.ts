@@ -8,13 +8,13 @@ import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import { leftOverLayers } from '../pulumi/left-over-layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
-import { adoptFrom } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import type { Connection } from './api.ts';
 import { credentialsOf, pluginEnvironment, pluginSettings } from './credentials.ts';
 import { route53 } from './dns.ts';
 import { endpointOf, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
+import { existingFrom } from './existing.ts';
 import { awsMachines } from './machines.ts';
 import { removeNodes } from './remove-nodes.ts';
 import { s3Buckets } from './s3.ts';
@@ -44,8 +44,8 @@ function openCloud(endpoint: Connection['endpoint'] | undefined) {
     provider: 'aws',
     credentials: async (ctx) => pluginEnvironment((await connect(ctx)).key),
     settings: ({ region, profile }) => ({ ...pluginSettings(region), ...pluginEndpoints(profile) }),
-    adopt: (ctx) =>
-      adoptFrom(
+    findExisting: (ctx) =>
+      existingFrom(
         () => connect(ctx),
         ctx.owner,
         () => ctx.now(),

@@ -8,7 +8,6 @@ import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import { leftOverLayers } from '../pulumi/left-over-layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
-import { adoptAt } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import { type Endpoints, PUBLIC_CLOUD } from './arm.ts';
 import { blobBuckets } from './blob-storage.ts';
@@ -17,6 +16,7 @@ import { azureDNS as azureZones } from './dns.ts';
 import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
+import { existingAt } from './existing.ts';
 import { aksKubeconfig } from './kubeconfig.ts';
 import { azureMachines } from './machines.ts';
 import { NODES_SUBNET, virtualNetworkID } from './names.ts';
@@ -35,7 +35,7 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
   provider: 'azure',
   credentials: async (ctx) => pluginCredentials(credentialsOf(ctx.account)),
   settings: (ctx) => ({ ...pluginSettings(credentialsOf(ctx.account)), ...pluginEndpoints(ctx.profile) }),
-  adopt: (ctx) => adoptAt(at(endpoints, ctx), ctx),
+  findExisting: (ctx) => existingAt(at(endpoints, ctx), ctx),
   adopted: { look: (ctx, cluster) => lookAtAdopted(ctx, at(endpoints, ctx), cluster), unseen: unseenCluster },
   classify: ({ text }) => classify(text),
   poolOf: poolOfResource,

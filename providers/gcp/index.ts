@@ -7,7 +7,6 @@ import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import { leftOverLayers } from '../pulumi/left-over-layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
-import { adoptAt } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import { cloudStorageBuckets } from './cloud-storage.ts';
 import { credentialsOf, hasKey, pluginCredentials } from './credentials.ts';
@@ -15,6 +14,7 @@ import { cloudDNS } from './dns.ts';
 import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
+import { existingAt } from './existing.ts';
 import { type Endpoints, GOOGLE } from './google-api.ts';
 import { gkeKubeconfig } from './kubeconfig.ts';
 import { gcpMachines } from './machines.ts';
@@ -43,7 +43,7 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
     GOOGLE_REGION: ctx.region,
     ...pluginEndpoints(ctx.profile),
   }),
-  adopt: (ctx) => adoptAt(at(endpoints, ctx), ctx),
+  findExisting: (ctx) => existingAt(at(endpoints, ctx), ctx),
   adopted: { look: (ctx, cluster) => lookAtAdopted(ctx, at(endpoints, ctx), cluster), unseen: unseenCluster },
   classify: ({ text }) => classify(text),
   poolOf(resource, { pools, zones }) {

@@ -30,7 +30,7 @@ type Open = (ctx: CloudContext, inputs: Record<string, unknown>) => Promise<Stac
 export function adoptedLayer(runner: StackRunner, cloud: AdoptingCloud, open: Open) {
   const request = async (ctx: CloudContext, cluster: AdoptingCluster, found: FoundCluster, leaving = false) => ({
     ...(await open(ctx, { ...cluster, owner: ctx.owner, found: found.facts, leaving })),
-    adoptFirst: true,
+    importFirst: true,
   });
   const look = async (ctx: CloudContext, cluster: AdoptingCluster) =>
     request(ctx, cluster, await cloud.look(ctx, cluster));

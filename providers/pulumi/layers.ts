@@ -15,7 +15,7 @@ import type {
 } from '../cloud.ts';
 import { type AdoptingCloud, type AdoptingCluster, adoptedLayer } from './adopted-layer.ts';
 import type { Layer, ProgramRef } from './program.ts';
-import type { Adopt, Classify, StackRequest } from './request.ts';
+import type { Classify, FindExisting, StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
 import { nameOf } from './stack-state.ts';
 
@@ -26,7 +26,7 @@ export interface LayeredCloud {
   credentials(ctx: CloudContext): Promise<Record<string, string>>;
   /** Further environment of plugins that is no secret. */
   settings(ctx: CloudContext): Record<string, string>;
-  adopt(ctx: CloudContext): Adopt;
+  findExisting(ctx: CloudContext): FindExisting;
   /** Absent: it takes no clusters over. */
   adopted?: AdoptingCloud;
   classify: Classify;
@@ -77,7 +77,7 @@ export async function requestFor(
     credentials: await cloud.credentials(ctx),
     settings: cloud.settings(ctx),
     signal: ctx.signal,
-    adopt: cloud.adopt(ctx),
+    findExisting: cloud.findExisting(ctx),
     classify: cloud.classify,
     ...(ctx.onProgress && { onProgress: ctx.onProgress }),
   };

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Change } from '../cloud.ts';
-import { adopt, ensureState, openState } from './adoption.ts';
+import { ensureState, importExisting, openState } from './importing.ts';
 import type { RecentPlans } from './recent-plans.ts';
 import type { ApplyRequest, ApplyResult } from './request.ts';
 import type { RunReport } from './run-events.ts';
@@ -39,8 +39,8 @@ async function planned(session: StackSession, options: { refresh?: boolean }) {
   // An empty stack is all that this leaves behind where there was none.
   const state = await ensureState(session);
   const plan = await session.run('preview', options);
-  const adopted = session.request.adoptFirst && (await adopt(session, state, plan.planned));
-  return adopted
+  const imported = session.request.importFirst && (await importExisting(session, state, plan.planned));
+  return imported
     ? { state, plan: await session.run('preview', options), isWhole: false }
     : { state, plan, isWhole: true };
 }
@@ -67,12 +67,12 @@ export async function apply(
     if (allows && !allows(changesOf(plan))) {
       return { outputs: await plainOutputs(session, state), changes: [], refused: changesOf(plan) };
     }
-    const adopted = await adopt(session, state, plan.planned);
-    if (!adopted && isUpToDate(plan, state)) {
+    const imported = await importExisting(session, state, plan.planned);
+    if (!imported && isUpToDate(plan, state)) {
       await session.keep(state);
       return { outputs: await plainOutputs(session, state), changes: [] };
     }
-    const record = await upAdopting(session, { refresh, total: plan.done.size });
+    const record = await upImporting(session, { refresh, total: plan.done.size });
     const after = await session.readAndKeepState();
     return { outputs: await plainOutputs(session, after), changes: changesOf(record) };
   } catch (error) {
@@ -84,8 +84,8 @@ export async function apply(
 const isUpToDate = (plan: RunReport, state: StackState): boolean =>
   !plan.isChanging && isDeepStrictEqual(plan.outputs, outputsOf(state));
 
-/** A failed create may have succeeded all the same (its answer lost), or may fail because an earlier one did: adopts these, once. */
-async function upAdopting(
+/** A failed create may have succeeded all the same (its answer lost), or may fail because an earlier one did: imports these, once. */
+async function upImporting(
   session: StackSession,
   options: { refresh?: boolean | undefined; total: number },
 ): Promise<RunReport> {
@@ -95,7 +95,7 @@ async function upAdopting(
     const state = await keepWhatWasMade(session);
     if (!(error instanceof RunFailure) || !state) throw error;
     const failed = error.record.failed.map(({ resource }) => resource);
-    if (!(await adopt(session, state, failed))) throw error;
+    if (!(await importExisting(session, state, failed))) throw error;
   }
   try {
     return await session.run('up', options);
@@ -109,7 +109,7 @@ async function upAdopting(
 export async function destroy(session: StackSession): Promise<void> {
   try {
     const state = await openState(session);
-    const known = await adoptForDestruction(session, state);
+    const known = await importForDestruction(session, state);
     if (cloudResources(known) > 0) {
       try {
         await session.run('destroy', { total: cloudResources(known) });
@@ -124,7 +124,7 @@ export async function destroy(session: StackSession): Promise<void> {
   }
 }
 
-async function adoptForDestruction(session: StackSession, state: StackState): Promise<StackState> {
+async function importForDestruction(session: StackSession, state: StackState): Promise<StackState> {
   let plan: RunReport;
   try {
     plan = await session.run('preview');
@@ -137,7 +137,7 @@ async function adoptForDestruction(session: StackSession, state: StackState): Pr
     );
     return state;
   }
-  return (await adopt(session, state, plan.planned)) ?? state;
+  return (await importExisting(session, state, plan.planned)) ?? state;
 }
 
 /** Outputs, secret ones in the clear: these the engine has to decrypt. */

@@ -19,7 +19,7 @@ export interface WantedResource {
  * the id that Pulumi's import takes for the type, or to undefined when there is none. It must not give what bears other
  * owners' tags. Called before anything is created after a crash or on lost state: what it finds is never made a second time.
  */
-export type Adopt = (resource: WantedResource, signal: AbortSignal) => Promise<FoundResource | undefined>;
+export type FindExisting = (resource: WantedResource, signal: AbortSignal) => Promise<FoundResource | undefined>;
 
 /** A resource that exists. */
 export interface FoundResource {
@@ -64,10 +64,10 @@ export interface StackRequest {
   /** Further environment of the engine and its plugins that is no secret, for example AWS_REGION. */
   settings?: Readonly<Record<string, string>>;
   signal: AbortSignal;
-  adopt: Adopt;
+  findExisting: FindExisting;
   classify?: Classify;
   /** For previews: what exists is taken into the state first, or it would be shown as to be created. */
-  adoptFirst?: boolean;
+  importFirst?: boolean;
   shortOf?: ShortOf;
   onProgress?: (progress: CloudProgress) => void;
 }

@@ -52,7 +52,7 @@ export interface RunnerOptions {
   host?: string;
 }
 
-type Operation<Result> = (session: StackSession) => Promise<Result>;
+type StackWork<Result> = (session: StackSession) => Promise<Result>;
 
 /**
  * Runs Pulumi programs in workers apart from this process: one operation at a time on a stack, bounded by account and region, and in turns
@@ -133,7 +133,7 @@ export class PulumiRunner implements StackRunner {
     return this.#options.graceMs ?? 20 * 60_000;
   }
 
-  #operate<Result>(name: string, request: StackRequest, operation: Operation<Result>): Promise<Result> {
+  #operate<Result>(name: string, request: StackRequest, operation: StackWork<Result>): Promise<Result> {
     const signal = AbortSignal.any([request.signal, this.#closing.signal]);
     const work = this.#inTurn(name, { ...request, signal }, operation);
     this.#underWay.add(work);
@@ -141,7 +141,7 @@ export class PulumiRunner implements StackRunner {
     return work;
   }
 
-  async #inTurn<Result>(name: string, request: StackRequest, operation: Operation<Result>): Promise<Result> {
+  async #inTurn<Result>(name: string, request: StackRequest, operation: StackWork<Result>): Promise<Result> {
     const stack = stackNameOf(request.stack);
     const { account, region, tenant } = request;
     const ticket = { tenant, group: `${account}/${region}`, exclusive: stack };
@@ -165,7 +165,7 @@ export class PulumiRunner implements StackRunner {
     }
   }
 
-  async #inWorker<Result>(request: StackRequest, operation: Operation<Result>): Promise<Result> {
+  async #inWorker<Result>(request: StackRequest, operation: StackWork<Result>): Promise<Result> {
     const {
       home,
       log,

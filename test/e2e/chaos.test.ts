@@ -179,7 +179,7 @@ e2e('a garden whose processes are killed', () => {
     }
   });
 
-  it('is already running, and adopted when only its daemon was killed', async () => {
+  it('is taken over as it runs when only its daemon was killed', async () => {
     // Meanwhile all but one go.
     const going = ['makes', 'shrinks', 'waits'];
     for (const name of going) await garden.client.delete(WORKERCLUSTERS, name, 'default');

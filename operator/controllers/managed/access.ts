@@ -5,7 +5,7 @@ import type { ConnectionListener, KubeconfigConnection } from '../../clusters/ku
 import { KubeApiError } from '../../kube/errors.ts';
 import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import type { StoredKubeconfig } from './dependencies.ts';
-import { cloudsOf, contextOf, type Operation } from './operation.ts';
+import { cloudsOf, contextOf, type ManagedOperation } from './operation.ts';
 
 /** An API server that answers is not asked again for this long: the watches notice earlier when it goes away. */
 const LOOK_AGAIN_MS = 5 * 60_000;
@@ -40,7 +40,7 @@ function serverOf(kubeconfig: string): string | undefined {
  * Keeps a kubeconfig that works in the cluster's Secret, and a connection to the API server open. The cloud's own token is only
  * for first contact, and for when the operator slept longer than ours lived (docs/decisions/0006).
  */
-export async function openAccess(op: Operation): Promise<void> {
+export async function openAccess(op: ManagedOperation): Promise<void> {
   const { deps, state, signal } = op;
   try {
     const stored = await freshKubeconfig(op);
@@ -57,7 +57,7 @@ export async function openAccess(op: Operation): Promise<void> {
   }
 }
 
-async function freshKubeconfig(op: Operation): Promise<StoredKubeconfig> {
+async function freshKubeconfig(op: ManagedOperation): Promise<StoredKubeconfig> {
   const { deps, key, state, wish, receipt, signal } = op;
   const outputs = receipt!.outputs!;
   const stored = deps.kubeconfigs.get(key);
@@ -97,7 +97,7 @@ async function own(connection: KubeconfigConnection, signal: AbortSignal): Promi
   }
 }
 
-async function connect(op: Operation, kubeconfig: string): Promise<KubeconfigConnection> {
+async function connect(op: ManagedOperation, kubeconfig: string): Promise<KubeconfigConnection> {
   const { deps, key, signal } = op;
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
   let connection: KubeconfigConnection | undefined;
@@ -117,7 +117,7 @@ async function connect(op: Operation, kubeconfig: string): Promise<KubeconfigCon
 }
 
 /** Said at once, also while another step takes minutes; the step `access` does what can be done about it. */
-function connectionChanged({ deps, key, state, receipt }: Operation, answers: boolean): void {
+function connectionChanged({ deps, key, state, receipt }: ManagedOperation, answers: boolean): void {
   state.access = answers
     ? { ok: true, message: WORKS }
     : { ok: false, message: `${receipt?.outputs?.endpoint ?? 'the API server'} does not answer` };
@@ -127,7 +127,7 @@ function connectionChanged({ deps, key, state, receipt }: Operation, answers: bo
   deps.changed(key);
 }
 
-async function disconnect({ state }: Operation): Promise<void> {
+async function disconnect({ state }: ManagedOperation): Promise<void> {
   const connection = state.connection;
   state.connection = undefined;
   await connection?.close();

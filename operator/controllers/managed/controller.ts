@@ -11,7 +11,7 @@ import { decide, type Situation, type StepName } from './decide.ts';
 import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
 import { factsOf } from './facts-of.ts';
-import type { Operation } from './operation.ts';
+import type { ManagedOperation } from './operation.ts';
 import type { ManagedReceipt } from './receipt.ts';
 import { dueRemoval, heldBack } from './removal.ts';
 import { operationType, settleFailures, situationOf } from './situation.ts';
@@ -134,7 +134,7 @@ export class ManagedController {
   async #perform(
     step: StepName,
     situation: Situation,
-    on: Pick<Operation, 'key' | 'state' | 'wish' | 'receipt' | 'credentials' | 'removal'>,
+    on: Pick<ManagedOperation, 'key' | 'state' | 'wish' | 'receipt' | 'credentials' | 'removal'>,
     shutdown: AbortSignal,
   ): Promise<void> {
     const { key, state, wish } = on;
@@ -180,7 +180,7 @@ export class ManagedController {
   #failed(
     step: StepName,
     situation: Situation,
-    { key, state, wish }: Pick<Operation, 'key' | 'state' | 'wish'>,
+    { key, state, wish }: Pick<ManagedOperation, 'key' | 'state' | 'wish'>,
     type: LastOperation['type'],
     error: unknown,
   ): void {

@@ -10,7 +10,7 @@ import type { ManagedState } from './state.ts';
 import { ownerOf, unknownCluster } from './wish.ts';
 
 /** One step, with all that it works on. */
-export interface Operation {
+export interface ManagedOperation {
   readonly deps: ManagedDependencies;
   readonly key: string;
   readonly state: ManagedState;
@@ -27,7 +27,7 @@ export interface Operation {
 }
 
 /** The clouds and the profile of a wish; throws when they are gone. */
-export function cloudsOf({ wish: { clouds, profile, cluster } }: Pick<Operation, 'wish'>): {
+export function cloudsOf({ wish: { clouds, profile, cluster } }: Pick<ManagedOperation, 'wish'>): {
   clouds: ManagedClusters;
   profile: CloudProfile;
 } {
@@ -41,7 +41,7 @@ export function cloudsOf({ wish: { clouds, profile, cluster } }: Pick<Operation,
 }
 
 /** What every call to the cloud is told. */
-export async function contextOf(op: Operation): Promise<CloudContext> {
+export async function contextOf(op: ManagedOperation): Promise<CloudContext> {
   const { deps, wish, receipt, state, credentials, signal } = op;
   if (credentials instanceof Error) throw credentials;
   const { profile } = cloudsOf(op);

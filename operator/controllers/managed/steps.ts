@@ -6,13 +6,13 @@ import { CoppiceError, configurationProblem } from '../../api/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { openAccess } from './access.ts';
 import type { StepName } from './decide.ts';
-import { cloudsOf, contextOf, type Operation } from './operation.ts';
+import { cloudsOf, contextOf, type ManagedOperation } from './operation.ts';
 import type { ManagedReceipt } from './receipt.ts';
 import { afterRemoval, placed } from './removal.ts';
 import { adoptionOf, ownerOf, unknownCluster, wishHash } from './wish.ts';
 
 /** Carries steps out. Each begins by looking, so that it can be repeated after a crash at any point. */
-export const STEPS: Readonly<Record<StepName, (op: Operation) => Promise<void>>> = {
+export const STEPS: Readonly<Record<StepName, (op: ManagedOperation) => Promise<void>>> = {
   check,
   remove,
   apply,
@@ -22,7 +22,7 @@ export const STEPS: Readonly<Record<StepName, (op: Operation) => Promise<void>>>
 };
 
 /** Who the credentials are, before anything is made with them. */
-async function check(op: Operation): Promise<void> {
+async function check(op: ManagedOperation): Promise<void> {
   const { deps, wish, receipt, state, credentials } = op;
   if (credentials instanceof Error) throw credentials;
   const ctx = await contextOf(op);
@@ -46,7 +46,7 @@ async function check(op: Operation): Promise<void> {
 }
 
 /** Nodes that were drained go, and no others. */
-async function remove(op: Operation): Promise<void> {
+async function remove(op: ManagedOperation): Promise<void> {
   const { deps, wish, receipt: before, removal, state } = op;
   const { clouds } = cloudsOf(op);
   const { pool, nodes } = removal!;
@@ -62,7 +62,7 @@ async function remove(op: Operation): Promise<void> {
   deps.recordEvent(wish.cluster, 'Normal', 'NodesRemoved', `pool ${pool}: removed ${names}; ${left.size} nodes stay`);
 }
 
-async function apply(op: Operation): Promise<void> {
+async function apply(op: ManagedOperation): Promise<void> {
   const { deps, wish, receipt: before, state, credentials } = op;
   const { clouds, profile } = cloudsOf(op);
   if (credentials instanceof Error) throw credentials;
@@ -101,7 +101,7 @@ async function apply(op: Operation): Promise<void> {
 }
 
 /** What was changed by others since. */
-async function look(op: Operation): Promise<void> {
+async function look(op: ManagedOperation): Promise<void> {
   const { deps, wish, receipt } = op;
   const { clouds } = cloudsOf(op);
   const drift = await clouds.drift(await contextOf(op), receipt!.cluster);
@@ -110,7 +110,7 @@ async function look(op: Operation): Promise<void> {
   await deps.receipts.save({ ...receipt!, drift, lookedAt: rfc3339(deps.now()) });
 }
 
-async function destroy(op: Operation): Promise<void> {
+async function destroy(op: ManagedOperation): Promise<void> {
   const { deps, wish, receipt, state } = op;
   const { clouds } = cloudsOf(op);
   const connection = state.connection;

@@ -93,7 +93,7 @@ describe('after a crash nothing is made twice', { timeout: PATIENCE_MS }, () => 
     rotates(it, { of: KILLED.length, turns: [turn] })(`${who} is killed`, async () => {
       const name = who === 'the operator' ? 'orphaned' : 'all-killed';
       scene.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: 3_000 } } });
-      const { signal: _signal, adopt: _adopt, classify: _classify, ...request } = scene.request(name);
+      const { signal: _signal, findExisting: _find, classify: _classify, ...request } = scene.request(name);
       const operator = fork(fileURLToPath(new URL('./operator.ts', import.meta.url)), { execArgv: [] });
       const home = scene.homeOf(name);
       const order: OperatorOrder = { engine: scene.engine, home, plugins: scene.cloud.pluginFolders.aws, request };

@@ -9,7 +9,7 @@ export interface OperatorOrder {
   home: string;
   /** Folder of the plugin for aws. */
   plugins: string;
-  request: Omit<StackRequest, 'signal' | 'adopt' | 'classify'>;
+  request: Omit<StackRequest, 'signal' | 'findExisting' | 'classify'>;
 }
 
 process.once('message', ({ engine, home, plugins, request }: OperatorOrder) => {
@@ -21,5 +21,5 @@ process.once('message', ({ engine, home, plugins, request }: OperatorOrder) => {
     plugins: { aws: plugins },
     programs: { aws: fileURLToPath(new URL('./programs.ts', import.meta.url)) },
   });
-  void runner.apply({ ...request, signal: new AbortController().signal, adopt: async () => undefined });
+  void runner.apply({ ...request, signal: new AbortController().signal, findExisting: async () => undefined });
 });

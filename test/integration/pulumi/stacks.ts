@@ -90,7 +90,7 @@ export function sceneForFile(): Scene {
         },
         settings: { AWS_REGION: 'eu-central-1' },
         signal: new AbortController().signal,
-        adopt: async (wanted) => partsOf(cloud, name).find(({ part }) => part === wanted.name),
+        findExisting: async (wanted) => partsOf(cloud, name).find(({ part }) => part === wanted.name),
         classify: ({ text }) => classify(text),
         ...more,
       }),

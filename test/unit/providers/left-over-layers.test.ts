@@ -72,7 +72,7 @@ describe('layers that an owner may have left over', () => {
       provider: 'aws',
       credentials: async () => ({}),
       settings: () => ({}),
-      adopt: () => async () => undefined,
+      findExisting: () => async () => undefined,
       unmadeNetwork: () => ({ network: 'none', subnets: [] }),
     };
     const runner: Partial<StackRunner> = {

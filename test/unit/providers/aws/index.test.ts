@@ -98,7 +98,7 @@ describe('EKS', () => {
     );
     const { runner, requests } = recording();
     await aws(runner, fake.endpoint).apply(context(fake), cluster);
-    const [, { adopt, classify, signal }] = requests[0]!;
+    const [, { findExisting, classify, signal }] = requests[0]!;
     expect(classify!({ text: 'api error VpcLimitExceeded: no more' })).toBe('ERR_INFRA_QUOTA_EXCEEDED');
     const wanted = { urn: 'urn', type: 'aws:ec2/vpc:Vpc', name: 'vpc', inputs: {} };
     expect(await adopt(wanted, signal)).toEqual({ id: 'vpc-7' });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { adoptAt } from '../../../../providers/azure/adopt.ts';
 import { clusterOfID, lookAtAdopted } from '../../../../providers/azure/adopted.ts';
 import { driftOf } from '../../../../providers/azure/drift.ts';
+import { existingAt } from '../../../../providers/azure/existing.ts';
 import { ADMINISTRATOR, roleAssignmentName } from '../../../../providers/azure/names.ts';
 import type { AdoptedInputs } from '../../../../providers/azure/programs/adopted.ts';
 import { programs } from '../../../../providers/azure/programs.ts';
@@ -248,7 +248,7 @@ it('is taken into the state where it was found, without what is wanted of it, an
   await using azure = await FakeAzure.start(() => undefined);
   const inputs = { resourceGroupName: 'group-1', resourceName: 'theirs' };
   const wanted = { urn: 'urn', type: CLUSTER, name: 'adopted', inputs: { ...inputs, tags: { ours: 'too' } } };
-  const found = await adoptAt(azure.endpoints, context())(wanted, new AbortController().signal);
+  const found = await existingAt(azure.endpoints, context())(wanted, new AbortController().signal);
   expect(found).toEqual({ id: ID, retain: true, inputs });
 });
 

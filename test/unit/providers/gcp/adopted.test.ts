@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudPool } from '../../../../providers/cloud.ts';
-import { adoptAt } from '../../../../providers/gcp/adopt.ts';
 import { adoptProblems, clusterOfID, lookAtAdopted } from '../../../../providers/gcp/adopted.ts';
 import { driftOf } from '../../../../providers/gcp/drift.ts';
+import { existingAt } from '../../../../providers/gcp/existing.ts';
 import { labelsOf } from '../../../../providers/gcp/labels.ts';
 import type { AdoptedInputs } from '../../../../providers/gcp/programs/adopted.ts';
 import { programs } from '../../../../providers/gcp/programs.ts';
@@ -231,7 +231,7 @@ describe('what exists already', () => {
     await using google = await FakeGoogle.start(({ path }) =>
       path === `/v1/${ZONAL}/nodePools/a-1` ? { body: ours } : undefined,
     );
-    const look = adoptAt(google.endpoints, context());
+    const look = existingAt(google.endpoints, context());
     const at = { location: 'europe-west3-a' };
     expect(await look(wanted(CLUSTER, 'adopted', { name: 'theirs', ...at }), never)).toEqual({
       id: ZONAL,

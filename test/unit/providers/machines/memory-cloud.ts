@@ -9,7 +9,7 @@ export const LAYERS: MachineCloud['layers'] = {
   provider: 'aws',
   credentials: async () => ({}),
   settings: () => ({}),
-  adopt: () => async () => undefined,
+  findExisting: () => async () => undefined,
   classify: () => undefined,
   poolOf: () => undefined,
   unmadeNetwork: () => ({ network: 'unmade', subnets: [] }),

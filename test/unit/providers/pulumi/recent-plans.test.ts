@@ -14,7 +14,7 @@ const request = (more: Partial<StackRequest> = {}): StackRequest => ({
   backend: { url: 'file:///state', passphrase: 'a phrase for tests', env: {} },
   credentials: {},
   signal: new AbortController().signal,
-  adopt: async () => undefined,
+  findExisting: async () => undefined,
   ...more,
 });
 const stateOf = (...names: string[]): StackState => ({

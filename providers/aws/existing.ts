@@ -1,6 +1,6 @@
 import { ADOPTED } from '../adopted-cluster.ts';
 import type { Owner } from '../cloud.ts';
-import type { Adopt, WantedResource } from '../pulumi/request.ts';
+import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { OWNER_TAGS } from '../tags.ts';
 import { awsCodeOf, type Connection, get, json, query } from './api.ts';
 import { clusterName, nameTag, physicalName } from './names.ts';
@@ -267,8 +267,12 @@ const GONE = /NotFound|^NoSuchEntity$/;
 /** A session lasts an hour; a run asks for some dozens of resources, and may have waited for its turn. */
 const REUSE_MS = 30 * 60_000;
 
-/** Looks for resources of the owner that state does not know; see Adopt. */
-export function adoptFrom(connect: () => Promise<Omit<Connection, 'signal'>>, owner: Owner, now: () => Date): Adopt {
+/** Looks for resources of the owner that state does not know; see FindExisting. */
+export function existingFrom(
+  connect: () => Promise<Omit<Connection, 'signal'>>,
+  owner: Owner,
+  now: () => Date,
+): FindExisting {
   let opened: { at: number; connection: ReturnType<typeof connect> } | undefined;
   return async (wanted, signal) => {
     const find = FINDERS[wanted.type];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { adoptFrom, IDEMPOTENT } from '../../../../providers/aws/adopt.ts';
+import { existingFrom, IDEMPOTENT } from '../../../../providers/aws/existing.ts';
 import { NAMING } from '../../../../providers/aws/names.ts';
 import type { WantedResource } from '../../../../providers/pulumi/request.ts';
 import { type Answer, type Asked, FakeAws, now, refusal, refusalOfEC2, xml } from './fake-aws.ts';
@@ -15,7 +15,7 @@ const wanted = (type: string, name: string, inputs: Record<string, unknown> = {}
 });
 
 const look = (fake: FakeAws, resource: WantedResource) =>
-  adoptFrom(
+  existingFrom(
     async () => fake.connection(),
     owner,
     () => now,

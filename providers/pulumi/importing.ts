@@ -61,19 +61,19 @@ async function withoutUnread(session: StackSession, state: StackState): Promise<
  * Of what a run wanted to create: takes into the state what exists already, made by a run whose answer or state was lost.
  * Resolves to the new state, or undefined when nothing was found.
  */
-export async function adopt(
+export async function importExisting(
   session: StackSession,
   state: StackState,
   planned: readonly PlannedResource[],
 ): Promise<StackState | undefined> {
   const found = await lookUp(session, missingFrom(state, planned));
   if (found.size === 0) return undefined;
-  const adopted = await rewrite(session, state, (now) => addFound(now, planned, found, randomUUID));
+  const imported = await rewrite(session, state, (now) => addFound(now, planned, found, randomUUID));
   session.log.warn(
     { stack: session.stackName, found: [...found.keys()] },
-    'resources exist that the state did not know; they are adopted',
+    'resources exist that the state did not know; they are imported',
   );
-  return adopted;
+  return imported;
 }
 
 async function rewrite(
@@ -98,7 +98,7 @@ async function lookUp(
   session: StackSession,
   resources: readonly PlannedResource[],
 ): Promise<Map<string, FoundResource>> {
-  const { adopt: look, signal, onProgress } = session.request;
+  const { findExisting: look, signal, onProgress } = session.request;
   const found = new Map<string, FoundResource>();
   const left = [...resources];
   if (left.length > 0) onProgress?.({ description: 'looking for what exists already', done: 0 });

@@ -1,6 +1,6 @@
 import { ADOPTED } from '../adopted-cluster.ts';
 import type { CloudContext } from '../cloud.ts';
-import type { Adopt, WantedResource } from '../pulumi/request.ts';
+import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { ownerOf } from '../tags.ts';
 import { call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
@@ -94,8 +94,8 @@ export function resourceID(
   return known ? id : undefined;
 }
 
-/** See Adopt: by the id that the names make, if what is there says that it is the owner's. */
-export function adoptAt(endpoints: Endpoints, ctx: CloudContext): Adopt {
+/** See FindExisting: by the id that the names make, if what is there says that it is the owner's. */
+export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExisting {
   // All at once and minutes apart at most: one token serves them.
   let asked: Promise<Token> | undefined;
   return async (resource, signal) => {

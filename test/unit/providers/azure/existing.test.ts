@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { adoptAt, resourceID } from '../../../../providers/azure/adopt.ts';
+import { existingAt, resourceID } from '../../../../providers/azure/existing.ts';
 import { programs } from '../../../../providers/azure/programs.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
 import { type Answer, context, FakeAzure } from './fake-azure.ts';
@@ -17,7 +17,7 @@ const clusterID = `${group}/providers/Microsoft.ContainerService/managedClusters
 
 async function adopted(resource: typeof CLUSTER, answer: Answer | undefined) {
   await using azure = await FakeAzure.start(() => answer);
-  const found = await adoptAt(azure.endpoints, context())(resource, new AbortController().signal);
+  const found = await existingAt(azure.endpoints, context())(resource, new AbortController().signal);
   return { found, paths: azure.asked.slice(1).map(({ path }) => path) };
 }
 
@@ -52,7 +52,7 @@ describe('a resource that state does not know', () => {
 
   it('is looked for with one token for all', async () => {
     await using azure = await FakeAzure.start(() => ({ body: { tags } }));
-    const adopt = adoptAt(azure.endpoints, context());
+    const adopt = existingAt(azure.endpoints, context());
     await Promise.all([CLUSTER, POOL, GRANT].map((resource) => adopt(resource, new AbortController().signal)));
     expect(azure.asked.filter(({ method }) => method === 'POST')).toHaveLength(1);
     expect(azure.asked.filter(({ method }) => method === 'GET')).toHaveLength(3);

@@ -1,6 +1,6 @@
 import { ADOPTED } from '../adopted-cluster.ts';
 import type { CloudContext, Owner } from '../cloud.ts';
-import type { Adopt, WantedResource } from '../pulumi/request.ts';
+import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
 import { findGrant, isGrant } from './grants.ts';
@@ -111,8 +111,8 @@ const isOwner = (said: Partial<Owner> | boolean | undefined, owner: Owner): bool
 
 const textOf = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise);
 
-/** Finds what the owner already has at Google; see Adopt. */
-export function adoptAt(endpoints: Endpoints, ctx: CloudContext): Adopt {
+/** Finds what the owner already has at Google; see FindExisting. */
+export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExisting {
   const { project } = credentialsOf(ctx.account, ctx.profile);
   let token: Promise<Token> | undefined;
   return async (wanted: WantedResource, signal) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { adoptAt } from '../../../../providers/gcp/adopt.ts';
+import { existingAt } from '../../../../providers/gcp/existing.ts';
 import { isGrant } from '../../../../providers/gcp/grants.ts';
 import { descriptionOf, labelsOf } from '../../../../providers/gcp/labels.ts';
 import { clusterName, computeName, keyRingName, serviceAccountName } from '../../../../providers/gcp/names.ts';
@@ -106,7 +106,7 @@ const cases: [
 
 const adoptOne = async (type: string, inputs: Record<string, unknown>, at: string, body: object) => {
   await using google = await FakeGoogle.start(({ path }) => (path === at ? { body } : undefined));
-  return await adoptAt(google.endpoints, context())({ urn: 'urn', type, name: 'logical', inputs }, never);
+  return await existingAt(google.endpoints, context())({ urn: 'urn', type, name: 'logical', inputs }, never);
 };
 
 describe('what the owner already has', () => {
@@ -169,13 +169,13 @@ describe('what the owner already has', () => {
       path === '/token' ? undefined : { status: 503, body: 'down' },
     );
     const [type, inputs] = cases[0]!;
-    const asked = adoptAt(google.endpoints, context())({ urn: 'urn', type, name: 'network', inputs }, never);
+    const asked = existingAt(google.endpoints, context())({ urn: 'urn', type, name: 'network', inputs }, never);
     await expect(asked).rejects.toMatchObject({ code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES' });
   });
 
   it('takes one token for a whole run', async () => {
     await using google = await FakeGoogle.start();
-    const adopt = adoptAt(google.endpoints, context());
+    const adopt = existingAt(google.endpoints, context());
     for (const [type, inputs] of cases) await adopt({ urn: 'urn', type, name: 'logical', inputs }, never);
     expect(google.asked.filter(({ path }) => path === '/token')).toHaveLength(1);
   });
