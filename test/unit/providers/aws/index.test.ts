@@ -101,7 +101,7 @@ describe('EKS', () => {
     const [, { findExisting, classify, signal }] = requests[0]!;
     expect(classify!({ text: 'api error VpcLimitExceeded: no more' })).toBe('ERR_INFRA_QUOTA_EXCEEDED');
     const wanted = { urn: 'urn', type: 'aws:ec2/vpc:Vpc', name: 'vpc', inputs: {} };
-    expect(await adopt(wanted, signal)).toEqual({ id: 'vpc-7' });
+    expect(await findExisting(wanted, signal)).toEqual({ id: 'vpc-7' });
   });
 
   it('is reached with a token of the role, where one is named', async () => {
