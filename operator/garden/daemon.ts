@@ -29,17 +29,17 @@ import { withLock } from './toolchain/lock.ts';
 import type { ProgressEvent } from './toolchain/progress.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
 
-/** Bounds what V8 leaves uncollected while many clusters are made: 80 MiB less with 1000, for a fifth more CPU (docs/benchmarks.md). */
+/** Limits V8's young generation: 80 MiB less memory while 1000 clusters are created, for a fifth more CPU (docs/benchmarks.md). */
 const YOUNG_GENERATION = '--max-semi-space-size=4';
 const OPERATOR = fileURLToPath(new URL('../main.ts', import.meta.url));
 const HOUSEKEEPING_MS = 15_000;
 const RENEWAL_MS = 24 * 3600 * 1000;
-/** Certificates that could not be renewed, for want of room perhaps. */
+/** When to try again after certificates could not be renewed, for example because the disk is full. */
 const RENEWAL_AGAIN_MS = 5 * 60_000;
-/** What must be there before anything of the seed can be made. */
+/** Programs that this machine must have before the seed can start. */
 const HOST_TOOLS = ['ip', 'mount', 'umount', 'unshare', 'nsenter'] as const;
 
-/** Order in which processes end: those that need others first. Pods end between the second and the third line, or with their namespaces. */
+/** Order in which processes stop: a process stops before those that it needs. Pods stop between lines two and three, or with their namespaces. */
 const STOP_ORDER = [
   ['operator', 'kubelet', 'kube-proxy'],
   ['kube-controller-manager', 'kube-scheduler', 'image-mirror', 'egress'],
@@ -50,8 +50,8 @@ const STOP_ORDER = [
 ];
 
 /**
- * The long-running process of an embedded garden: brings everything up, keeps it up, ends it on SIGTERM. Resolves when it
- * has ended; returns at once when another process does it already. The state directory is that of $COPPICE_HOME.
+ * The long-running process of an embedded garden. It starts all other processes, restarts those that exit, and stops them on SIGTERM.
+ * Resolves when all have stopped; at once when another daemon runs already. The state directory is that of $COPPICE_HOME.
  */
 export async function runDaemon(home?: string): Promise<void> {
   const directory = new StateDirectory(home);

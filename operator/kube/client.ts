@@ -19,17 +19,17 @@ const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
 
 /**
- * One API server. All requests share two HTTP/2 connections at most, watches have their own. Objects travel as plain JSON:
- * nothing that this code does not know is lost on the way.
- * Every method throws KubeApiError when the server refuses, KubeUnreachableError when there is no usable answer, and
- * the signal's reason when aborted; a write that was sent is waited for first, for two seconds at most, and what came of it counts.
- * An answer that is larger than the client's limits is cut off: AnswerTooLargeError.
+ * A client of one API server. Requests share at most two HTTP/2 connections; watches have their own. Objects are plain JSON, so fields
+ * that this code does not know are kept.
+ * Every method throws KubeApiError when the server refuses, and KubeUnreachableError when there is no usable answer. When aborted it throws
+ * the signal's reason; a write that was sent already gets two seconds to finish, and its outcome counts instead.
+ * An answer beyond the client's size limits throws AnswerTooLargeError.
  */
 export class KubeClient {
   readonly server: string;
-  /** PEM of who vouches for the server; undefined: whom everybody trusts. */
+  /** PEM of the server's certificate authority; undefined: the public authorities. */
   readonly ca: string | undefined;
-  /** Counted since the start: requests (watches too), writes (dry runs not), bytes of answers. */
+  /** Counts since the start: requests (with watches), writes (without dry runs), bytes of answers. */
   readonly stats: ApiRequests['stats'];
   readonly #requests: ApiRequests;
   readonly #lister: Lister;
@@ -48,8 +48,8 @@ export class KubeClient {
   }
 
   /**
-   * For a kubeconfig out of a Secret or made by this program: everything is in it, and what reads files or runs programs is refused
-   * (parseUntrustedKubeconfig), and little is kept of what its server answers. Connects to nothing yet.
+   * For a kubeconfig from a Secret, or made by this program. It must be self-contained: one that reads files or runs programs is refused
+   * (parseUntrustedKubeconfig). Limits on the size of answers are low. Does not connect yet.
    */
   static fromKubeconfig(
     yaml: string,
@@ -60,7 +60,7 @@ export class KubeClient {
     return new KubeClient({ ...parseUntrustedKubeconfig(yaml, source, context), limits: TENANT_LIMITS, ...options });
   }
 
-  /** For a kubeconfig that belongs to the person who runs this program (parseOwnKubeconfig). Connects to nothing yet. */
+  /** For a kubeconfig that belongs to the person who runs this program (parseOwnKubeconfig). Does not connect yet. */
   static fromOwnKubeconfig(
     yaml: string,
     options: { context?: string | undefined; directory?: string },
@@ -69,13 +69,13 @@ export class KubeClient {
     return new KubeClient({ ...parseOwnKubeconfig(yaml, options), ...more });
   }
 
-  /** The cluster this pod runs in, else the person's kubeconfig (KUBECONFIG, ~/.kube/config). */
+  /** The cluster that this pod runs in, else the user's kubeconfig (KUBECONFIG, ~/.kube/config). */
   static fromEnvironment(context?: string, more: Omit<Partial<KubeClientOptions>, keyof Connection> = {}): KubeClient {
     const connection = (context ? undefined : inClusterConnection()) ?? loadOwnKubeconfig(context);
     return new KubeClient({ ...connection, ...more });
   }
 
-  /** Any request; the answer parsed when it is JSON, else as text. `path` is below the server's URL. */
+  /** Sends any request. Returns the parsed answer when it is JSON, else its text. `path` is relative to the server's URL. */
   async request<T = any>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
     return this.#requests.request(method, path, options);
   }
@@ -89,7 +89,7 @@ export class KubeClient {
     return this.request('GET', pathOf(resource, namespace, name, options.subresource), { signal: options.signal });
   }
 
-  /** undefined when there is none. */
+  /** undefined when the object does not exist. */
   async getOrUndefined<T extends KubeObject = KubeObject>(
     resource: Resource,
     name: string,
@@ -105,8 +105,8 @@ export class KubeClient {
   }
 
   /**
-   * All objects, asked for in pages of 500 of one consistent moment. `transform` makes each smaller as it comes; throws
-   * AnswerTooLargeError where what is left of all is more than this client keeps.
+   * All objects at one resource version, read in pages of 500. `transform` shrinks each object as it arrives. Throws
+   * AnswerTooLargeError when the shrunk objects together exceed this client's limit.
    */
   async list<T extends KubeObject = KubeObject>(
     resource: Resource,
@@ -116,8 +116,8 @@ export class KubeClient {
   }
 
   /**
-   * Hands out all objects of one consistent moment, of which never more than a page is held here. `begin` is called before the first, and
-   * again where it begins anew because the server has forgotten that moment.
+   * Hands out all objects at one resource version, and holds one page of them at most. `begin` is called before the first object, and
+   * again when the list starts over because that version has expired on the server.
    */
   async listPages<T extends KubeObject = KubeObject>(
     resource: Resource,
@@ -127,7 +127,7 @@ export class KubeClient {
     return listPages(this.#lister, resource, options, take);
   }
 
-  /** Makes the object; unknown fields are an error. */
+  /** Creates the object; unknown fields are an error. */
   async create<T extends KubeObject>(object: T, options: WriteOptions = {}): Promise<T> {
     const resource = options.resource ?? resourceOf(object);
     const { subresource } = options;
@@ -146,8 +146,8 @@ export class KubeClient {
   }
 
   /**
-   * Server-side apply: makes or changes the object so that it has these fields, and removes fields that an earlier
-   * apply of ours had and this one has not. Unknown fields are an error.
+   * Server-side apply: creates or changes the object so that it has these fields. Removes fields that an earlier apply of this
+   * field manager set and this one lacks. Unknown fields are an error.
    */
   async apply<T extends KubeObject>(object: T, options: ApplyOptions = {}): Promise<T> {
     const resource = options.resource ?? resourceOf(object);
@@ -176,7 +176,7 @@ export class KubeClient {
     return this.#patch(MERGE_PATCH, pathOf(resource, namespace, name, options.subresource), patch, options);
   }
 
-  /** Does all of the operations (RFC 6902) or none: 422 when one cannot be done, or when a `test` fails. */
+  /** JSON patch (RFC 6902): applies all operations or none. Error 422 when one is not possible, or a `test` fails. */
   async jsonPatch<T extends KubeObject = KubeObject>(
     resource: Resource,
     name: string,
@@ -204,7 +204,7 @@ export class KubeClient {
     });
   }
 
-  /** False when it was gone already. True says the deletion began: finalizers may hold the object. */
+  /** False when the object did not exist. True when the deletion began; finalizers may still hold the object. */
   async delete(resource: Resource, name: string, namespace?: string, options: DeleteOptions = {}): Promise<boolean> {
     const { signal, dryRun, ...rest } = options;
     try {
@@ -231,7 +231,7 @@ export class KubeClient {
     });
   }
 
-  /** Asks for a pod to go in the way that respects PodDisruptionBudgets; does not wait for it to be gone. */
+  /** Evicts a pod, which respects PodDisruptionBudgets. Does not wait until the pod is gone. */
   async evict(pod: Evictable, options: EvictOptions = {}): Promise<Eviction> {
     return evict(this, pod, options);
   }
@@ -252,7 +252,7 @@ export class KubeClient {
     return this.request('GET', '/version');
   }
 
-  /** Whether the API server says it is ready to serve, whatever it says of the checks `apartFrom`; never throws. */
+  /** Whether the API server reports that it is ready, ignoring the checks in `apartFrom`. Never throws. */
   async ready(
     options: { timeoutMs?: number; signal?: AbortSignal | undefined; apartFrom?: readonly string[] } = {},
   ): Promise<boolean> {

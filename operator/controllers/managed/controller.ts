@@ -19,16 +19,16 @@ import { failureOf, type ManagedState, newState } from './state.ts';
 import { STEPS } from './steps.ts';
 import { isLeaving, wishHash, wishSignature } from './wish.ts';
 
-/** Progress is for people: more often than this nobody reads it, and each one is a write. */
+/** Least time between two progress reports: each is a write, and people do not read faster. */
 const PROGRESS_INTERVAL_MS = 5_000;
 const MOST_TURNS = 12;
 const CALM_MS = 10_000;
-/** What a cloud says to credentials that it does not take. */
+/** Error codes with which a cloud rejects credentials. */
 const REFUSALS: readonly string[] = ['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED'];
-/** Steps whose outcome is that of the whole operation; the others say only what they found. */
+/** Steps whose outcome is that of the whole operation; other steps only report what they found. */
 const OPERATIONS: readonly StepName[] = ['check', 'apply', 'destroy'];
 
-/** Makes managed clusters real: one step of one cluster at a time, minutes long, in a queue of its own. */
+/** Reconciles managed clusters: one step at a time for each cluster. A step takes minutes, so this controller has its own queue. */
 export class ManagedController {
   readonly #deps: ManagedDependencies;
   readonly #states = new Map<string, ManagedState>();
@@ -37,7 +37,7 @@ export class ManagedController {
     this.#deps = deps;
   }
 
-  /** Hands a wish over; an operation that runs for another one is stopped. The same wish again is no news. */
+  /** Sets what a cluster should be. Aborts an operation that runs for another wish; does nothing for the same wish. */
   want(key: string, wish: ManagedWish): void {
     const known = this.#states.get(key);
     const isOver = known?.gone && !wish.leave && !wish.cluster.metadata.deletionTimestamp;
@@ -57,7 +57,7 @@ export class ManagedController {
     this.#deps.enqueue(key);
   }
 
-  /** The cloud takes credentials that it refused, though they are the same as before: what failed because of it is tried again. */
+  /** The cloud accepts credentials again that it rejected before: steps that failed because of that are tried again. */
   credentialsAccepted(key: string): void {
     const failures = this.#states.get(key)?.failures;
     if (!failures) return;
@@ -66,20 +66,20 @@ export class ManagedController {
     this.#deps.enqueue(key);
   }
 
-  /** What is known of the cluster with this UID; undefined: nothing was ever begun. */
+  /** What is known about the cluster with this UID; undefined: nothing was ever begun in the cloud. */
   facts(key: string, uid: string | undefined): ManagedFacts | undefined {
     const state = this.#states.get(key);
     const receipt = this.#deps.receipts.get(key);
     const own = state?.wish.cluster.metadata.uid === uid ? state : undefined;
     return factsOf(
       own,
-      // That of an earlier cluster of the name, deleted by force, says nothing about this one.
+      // The receipt of an earlier cluster with this name, which was deleted by force, says nothing about this one.
       receipt?.owner.uid === uid ? receipt : undefined,
       own && this.#heldBack(key, own.wish),
     );
   }
 
-  /** Forgets a cluster that is no more. @returns whether things of it may be left in the cloud. */
+  /** Forgets a deleted cluster. @returns whether resources of it may be left in the cloud. */
   async forget(key: string): Promise<boolean> {
     const state = this.#states.get(key);
     this.#states.delete(key);
@@ -94,21 +94,21 @@ export class ManagedController {
     await Promise.all(connections.map((connection) => connection.close()));
   }
 
-  /** Takes one step after the other until there is none to take. */
+  /** Runs steps until no step is due. */
   async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
     for (let turn = 0; ; turn++) {
-      // A step that succeeds and is due again at once must not become a storm of requests to the cloud.
+      // A step that succeeds and is due again at once must not flood the cloud with requests.
       if (turn > MOST_TURNS) return { requeueAfterMs: CALM_MS };
       const state = this.#states.get(key);
       if (!state) return undefined;
       shutdown.throwIfAborted();
       const { wish: asked, signature } = state;
-      // Finalizer first: without it a deletion would leave behind what is made now.
+      // The finalizer first: without it, a deletion would leave resources behind that are created now.
       if (!isHeld(asked.cluster)) return undefined;
       await this.#acceptRequest(state, shutdown);
       const receipt = this.#receipt(key, asked.cluster);
       const credentials = await this.#credentials(asked, shutdown);
-      // Something else was wished meanwhile: nothing runs yet that could be stopped, so nothing must be begun.
+      // The wish has changed in the meantime. No step runs that could be aborted, so do not begin one.
       if (state.signature !== signature || this.#states.get(key) !== state) continue;
       const now = this.#deps.now();
       const leaving = this.#deps.leaving(asked.cluster);
@@ -144,7 +144,7 @@ export class ManagedController {
     state.running = { step, wish: situation.wish, abort };
     const type = operationType(situation);
     const visible = step === 'apply' || step === 'destroy';
-    // A run that only has the cloud say again what an earlier operator has written: until it ends, the cluster is said to be as it was.
+    // This run only reads from the cloud again what an earlier operator wrote. Until it ends, the status keeps what it said.
     const confirming = step === 'apply' && on.receipt?.unconfirmed === true && situation.applied === situation.wish;
     const pace = new Pacer(deps.clock, PROGRESS_INTERVAL_MS, () => deps.changed(key));
     // That it begins is told below.
@@ -168,7 +168,7 @@ export class ManagedController {
       }
     } catch (error) {
       shutdown.throwIfAborted();
-      // Stopped because something else is wanted now: that is the next turn of the loop.
+      // Aborted because the wish has changed: the next turn of the loop acts on the new one.
       if (!abort.signal.aborted) this.#failed(step, situation, on, type, error);
     } finally {
       pace.stop();
@@ -214,7 +214,7 @@ export class ManagedController {
     if (news || state.running) this.#deps.changed(key);
   }
 
-  /** Somebody asked for an operation by annotation: what failed is tried again, and "reconcile" runs without a change. */
+  /** Somebody set the operation annotation: failed steps are tried again, and "reconcile" runs although nothing changed. */
   async #acceptRequest(state: ManagedState, signal: AbortSignal): Promise<void> {
     const { annotations, resourceVersion } = state.wish.cluster.metadata;
     const asked = annotations?.[ANNOTATIONS.operation];
@@ -245,11 +245,11 @@ export class ManagedController {
   }
 }
 
-/** Whether a running step is for something that nobody wants any more. */
+/** Whether the wish has changed so that the running step is no longer wanted. */
 function isObsolete({ step, wish }: NonNullable<ManagedState['running']>, now: ManagedWish): boolean {
   if (isLeaving(now)) return step !== 'destroy';
   const hash = wishHash(now);
-  // A spec that cannot be had leaves what is there as it was: what was begun is brought to its end.
+  // An impossible spec changes nothing that exists: the step that runs is finished.
   return (step === 'apply' || step === 'look') && hash !== undefined && hash !== wish;
 }
 

@@ -3,26 +3,26 @@ export type StepName = 'check' | 'remove' | 'apply' | 'access' | 'look' | 'destr
 
 /** A step that failed. */
 export interface Failure {
-  /** What it was tried with (see attempt): with anything else it is worth a try at once. */
+  /** With which inputs the step failed (see attempt). With other inputs it is tried at once. */
   readonly of: string;
   /** How often in a row. */
   readonly count: number;
-  /** Absent: trying the same again is hopeless. */
+  /** Absent: with the same inputs it would fail again, so it is not retried. */
   readonly retryAt: Date | undefined;
 }
 
-/** All that the next step rests on. */
+/** All facts on which the next step depends. */
 export interface Situation {
   readonly deleting: boolean;
-  /** Hash of what is wished; absent: what is asked for cannot be had, and what there is stays. */
+  /** Hash of the wish. Absent: the spec asks for something impossible, so what exists stays as it is. */
   readonly wish: string | undefined;
-  /** Whether anything was, or may have been, made. */
+  /** Whether anything was created in the cloud, or may have been. */
   readonly exists: boolean;
-  /** Hash of the wish that the cloud was last made to be like. */
+  /** Hash of the wish that was last applied in the cloud. */
   readonly applied: string | undefined;
   /** Whether the cloud has told where the API server is. */
   readonly reachable: boolean;
-  /** Which credentials there are; absent: none that can be read. */
+  /** The credentials in use; absent: none can be read. */
   readonly credentials: string | undefined;
   /** Which credentials the cloud has last accepted, for the right account. */
   readonly accepted: string | undefined;
@@ -51,7 +51,7 @@ export interface Situation {
 
 export type Step =
   | { readonly do: StepName }
-  /** Nothing is left, or ever was. */
+  /** Nothing is left in the cloud, or ever was there. */
   | { readonly do: 'release' }
   /** Absent `until`: until something changes. */
   | { readonly do: 'wait'; readonly until?: Date };
@@ -68,8 +68,8 @@ export function attempt(step: StepName, { deleting, wish, applied, credentials, 
 const REMOVAL_LOOK_MS = 5_000;
 
 /**
- * The next step. Pure. A step that failed waits for its time while others that do not build on it go on: a cloud that refuses
- * a larger pool is no reason to let a kubeconfig expire.
+ * The next step. Pure. A failed step waits until its retry is due; steps that do not depend on it run meanwhile. A cloud that refuses a
+ * larger pool is no reason to let a kubeconfig expire.
  */
 export function decide(situation: Situation, now: Date): Step {
   const { deleting, wish, exists, credentials, accepted, applied, access, drift, removal } = situation;
@@ -77,7 +77,7 @@ export function decide(situation: Situation, now: Date): Step {
   const accepting = credentials !== undefined && accepted === credentials;
   const due: { step: StepName; at: Date | undefined }[] = [];
   if (deleting) {
-    // Never unchecked: to credentials of another account everything looks gone already.
+    // Always check the credentials first: with those of another account, everything looks deleted already.
     due.push({ step: accepting ? 'destroy' : 'check', at: now });
   } else {
     if (wish !== undefined && !accepting) due.push({ step: 'check', at: now });

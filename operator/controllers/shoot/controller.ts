@@ -18,27 +18,27 @@ import { ShootStates } from './shoot-states.ts';
 import type { ShootState } from './state.ts';
 import { tellFailures } from './tell-failures.ts';
 
-/** What comes before the task graph, among the errors of its tasks. */
+/** The task id of errors that happen before the task graph runs. */
 const PREPARE = 'prepare';
-/** How soon a shoot asks again whose seed keeps as many workers busy as it may. */
+/** After this time a shoot tries again when its seed already occupies all workers that one seed may have. */
 const SHARE_TAKEN_MS = 2_000;
 
-/** What comes of a reconcile: when the shoot is looked at again at the latest; undefined: when something changes. */
+/** When to reconcile the shoot again at the latest. Undefined: when something changes. */
 type Again = { readonly requeueAfterMs: number } | undefined;
 
-/** What a shoot is asked to be: taken apart if somebody deleted it, as soon as nothing holds it. */
+/** Whether to delete the shoot now: somebody asked for it, and nothing holds it any more. */
 interface Verdict {
   readonly deleting: boolean;
   readonly gate: GateVerdict;
 }
 
-/** Makes shoots real: one reconcile runs the task graph of one shoot, and a change of its spec starts it anew. */
+/** Reconciles shoots. One reconcile runs the task graph of one shoot; a change of its spec aborts the run and starts another. */
 export class ShootController {
   readonly #deps: ShootDependencies;
   readonly #seeds: ShootSeeds;
   readonly #states = new ShootStates();
   readonly #vnis = new Map<string, number>();
-  /** uid, by key, of shoots that have gone but that the cache may still show: to take one away a second time is all in vain. */
+  /** UIDs, by key, of shoots whose finalizer was removed. The cache may still show them; they must not be deleted a second time. */
   readonly #released = new Map<string, string | undefined>();
 
   constructor(deps: ShootDependencies) {
@@ -46,12 +46,12 @@ export class ShootController {
     this.#seeds = new ShootSeeds(deps);
   }
 
-  /** Stops a running operation that is for something else: see ShootStates. */
+  /** Aborts a running operation whose goal has changed: see ShootStates. */
   shootChanged(key: string, shoot: Shoot | undefined): void {
     this.#states.shootChanged(key, shoot);
   }
 
-  /** Has a running operation tell what is so now: see ShootStates. */
+  /** Lets a running operation update the status: see ShootStates. */
   partChanged(key: string): void {
     this.#states.partChanged(key);
   }
@@ -67,14 +67,14 @@ export class ShootController {
     return this.#states.run(key, shoot, shutdown, (state, signal) => this.#run(shoot, state, signal));
   }
 
-  /** Decides on kubelets' certificate requests, independently of a running operation. */
+  /** Approves or denies the certificate requests of kubelets, independently of a running operation. */
   async certificates(key: string): Promise<Again> {
     const deps = this.#deps;
     const state = this.#states.get(key);
     if (!deps.shoots.get(key) || !state?.connection || !state.listMachines) return undefined;
     const machines = await state.listMachines();
     const waiting = await decideServingCertificates(state.connection, machines, deps.log, deps.now());
-    // A cloud is not asked for its machines at every turn: the next time it is, the machine may be known.
+    // The list of machines may be older than the new machine: try again when the provider has listed them anew.
     return waiting ? { requeueAfterMs: MACHINE_KNOWN_MS } : undefined;
   }
 
@@ -82,7 +82,7 @@ export class ShootController {
     for (const key of this.#states.keys()) await this.#forget(key);
   }
 
-  /** Holds the shoot and finds its seed, where it waits for a place among those that are worked on. */
+  /** Adds the finalizer and finds the seed. The shoot waits if its seed already occupies all workers that one seed may have. */
   async #run(shoot: Shoot, state: ShootState, signal: AbortSignal): Promise<Again> {
     const deps = this.#deps;
     const asked = shoot.metadata.deletionTimestamp !== undefined;
@@ -108,7 +108,7 @@ export class ShootController {
     }
   }
 
-  /** Observes the shoot in its seed, and runs what it needs: its task graph, or its deletion. */
+  /** Observes the shoot in its seed, then runs its task graph or its deletion. */
   async #inSeed(on: PlacedShoot, { deleting, gate }: Verdict, signal: AbortSignal): Promise<Again> {
     const { shoot, state, placed } = on;
     const deps = this.#deps;
