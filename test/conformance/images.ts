@@ -17,7 +17,8 @@ const SETS = {
     ...['libc-bin', 'mawk', 'netcat-openbsd', 'procps', 'sed', 'usr-is-merged', 'util-linux'],
   ],
   nginx: ['coreutils', 'dash', 'libc-bin', 'nginx', 'usr-is-merged'],
-  // Debian's busybox keeps names such as `data-1` from programs that its shell starts. bash does not.
+  // Debian's busybox keeps names such as `data-1` from programs that its shell starts, and bash does not: tests of these start "sh". One of
+  // messages starts "/bin/sh", and asks for those of busybox.
   busybox: ['bash-static', 'busybox-static'],
 } as const;
 type Base = keyof typeof SETS;
@@ -178,15 +179,15 @@ export async function makeTestImages(toolchain: Toolchain, say: (text: string) =
 const isOneOf = ({ path }: { path: string }, others: readonly { path: string }[]): boolean =>
   others.some((other) => other.path === path);
 
-/** `ls`, `wget` and all else that this busybox can be called. */
+/** `ls`, `wget` and all else that this busybox can be called; and bash, as `sh`, first in the search path. */
 async function addApplets(tree: Tree): Promise<void> {
   const program = tree.files.find(({ path }) => path.endsWith('/bin/busybox'))?.from;
   if (!program) throw new Error('the package of busybox has no program');
   const { stdout } = await exec(program, ['--list']);
   for (const name of stdout.trim().split('\n')) {
-    if (name !== 'busybox')
-      tree.links.push({ path: `/usr/bin/${name}`, target: name === 'sh' ? 'bash-static' : 'busybox' });
+    if (name !== 'busybox') tree.links.push({ path: `/usr/bin/${name}`, target: 'busybox' });
   }
+  tree.links.push({ path: '/usr/local/bin/sh', target: '../../bin/bash-static' });
 }
 
 /** Folder `test/images` of the module that tools of Kubernetes are built from. */
