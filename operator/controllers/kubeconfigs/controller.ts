@@ -22,7 +22,7 @@ import {
 } from './decide.ts';
 
 /** What requests for kubeconfigs are answered with. */
-export interface KubeconfigWorld {
+export interface KubeconfigDependencies {
   readonly garden: Pick<KubeClient, 'request' | 'mergePatch' | 'delete'>;
   /** With index BY_USER. */
   readonly requests: Informer<CertificateSigningRequest>;
@@ -56,50 +56,50 @@ export function keptRequest(csr: CertificateSigningRequest): CertificateSigningR
 
 /** Answers one request; also one that was approved by an operator that ended before it had signed. */
 export async function answerRequest(
-  world: KubeconfigWorld,
+  deps: KubeconfigDependencies,
   name: string,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number } | undefined> {
-  const csr = world.requests.get(name);
+  const csr = deps.requests.get(name);
   const role = csr && roleOf(csr);
   if (!csr || !role) return undefined;
-  if (isAnswered(csr) || +world.now() >= forgetAt(csr)) return forget(world, csr, signal);
-  const recent = world.requests.byIndex(BY_USER, csr.spec.username ?? '').length;
+  if (isAnswered(csr) || +deps.now() >= forgetAt(csr)) return forget(deps, csr, signal);
+  const recent = deps.requests.byIndex(BY_USER, csr.spec.username ?? '').length;
   const asked = readRequest(csr, role, recent);
-  if ('reason' in asked) return refuse(world, csr, asked, signal);
+  if ('reason' in asked) return refuse(deps, csr, asked, signal);
   const key = `${asked.namespace}/${asked.name}`;
-  const shoot = world.shoots.get(key);
-  const view = { cluster: world.clusters.get(key), shoot, allowed: await isAllowed(world, csr, asked, signal) };
+  const shoot = deps.shoots.get(key);
+  const view = { cluster: deps.clusters.get(key), shoot, allowed: await isAllowed(deps, csr, asked, signal) };
   const refusal = refusalOf(asked, view);
-  if (refusal) return refuse(world, csr, refusal, signal);
-  const publicKey = await world.publicKey(Buffer.from(csr.spec.request, 'base64').toString());
+  if (refusal) return refuse(deps, csr, refusal, signal);
+  const publicKey = await deps.publicKey(Buffer.from(csr.spec.request, 'base64').toString());
   if (!publicKey) {
     const message =
       'the request is not signed by its own key, or the key is too weak: use EC P-256, Ed25519 or RSA of 2048 bits';
-    return refuse(world, csr, { reason: 'WrongKey', message }, signal);
+    return refuse(deps, csr, { reason: 'WrongKey', message }, signal);
   }
-  const ca = await world.authority(shoot!, signal);
+  const ca = await deps.authority(shoot!, signal);
   if (!ca) {
     const message = `WorkerCluster ${key} has no keys yet: wait until it has a control plane`;
-    return refuse(world, csr, { reason: 'NotReady', message }, signal);
+    return refuse(deps, csr, { reason: 'NotReady', message }, signal);
   }
   const cert = certify(ca, publicKey, {
     commonName: userInCluster(asked.user),
     organizations: [GROUPS[role]],
     usages: ['client'],
     days: asked.seconds / DAY_S,
-    now: world.now(),
+    now: deps.now(),
   });
   // The last one is the authority of the API server, which the client needs, and which is no secret.
-  await sign(world, csr, `${cert}${ca.cert}`, signal);
+  await sign(deps, csr, `${cert}${ca.cert}`, signal);
   const { user, seconds } = asked;
-  world.log.info({ user, role, cluster: key, seconds, request: name }, 'a kubeconfig was given out');
-  return { requeueAfterMs: Math.max(0, forgetAt(csr) - +world.now()) };
+  deps.log.info({ user, role, cluster: key, seconds, request: name }, 'a kubeconfig was given out');
+  return { requeueAfterMs: Math.max(0, forgetAt(csr) - +deps.now()) };
 }
 
 /** Whether RBAC (or whoever else authorises in the garden) lets them have it. */
 async function isAllowed(
-  { garden }: KubeconfigWorld,
+  { garden }: KubeconfigDependencies,
   { spec: { username: user, groups, uid, extra } }: CertificateSigningRequest,
   { namespace, name, role }: Asked,
   signal: AbortSignal,
@@ -124,7 +124,7 @@ async function isAllowed(
 
 /** Kubernetes has requests approved before they are signed; either write fails where somebody else was there meanwhile. */
 async function sign(
-  world: KubeconfigWorld,
+  deps: KubeconfigDependencies,
   csr: CertificateSigningRequest,
   chain: string,
   signal: AbortSignal,
@@ -132,40 +132,40 @@ async function sign(
   let { resourceVersion } = csr.metadata;
   if (!csr.status?.conditions?.some(({ type }) => type === 'Approved')) {
     const why = { reason: 'MayHaveKubeconfig', message: 'whoever asks may have this kubeconfig' };
-    ({ resourceVersion } = (await tell(world, csr, 'approval', 'Approved', why, signal)).metadata);
+    ({ resourceVersion } = (await tell(deps, csr, 'approval', 'Approved', why, signal)).metadata);
   }
   const certificate = Buffer.from(chain).toString('base64');
   const answer = { metadata: { resourceVersion }, status: { certificate } };
-  await patch(world, csr, 'status', answer, signal);
+  await patch(deps, csr, 'status', answer, signal);
 }
 
 async function refuse(
-  world: KubeconfigWorld,
+  deps: KubeconfigDependencies,
   csr: CertificateSigningRequest,
   refusal: Refusal,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number }> {
   const isApproved = csr.status?.conditions?.some(({ type }) => type === 'Approved');
   // What was approved cannot be denied any more.
-  if (isApproved) await tell(world, csr, 'status', 'Failed', refusal, signal);
-  else await tell(world, csr, 'approval', 'Denied', refusal, signal);
-  world.log.info({ user: csr.spec.username, request: csr.metadata.name, ...refusal }, 'no kubeconfig was given out');
-  return { requeueAfterMs: Math.max(0, forgetAt(csr) - +world.now()) };
+  if (isApproved) await tell(deps, csr, 'status', 'Failed', refusal, signal);
+  else await tell(deps, csr, 'approval', 'Denied', refusal, signal);
+  deps.log.info({ user: csr.spec.username, request: csr.metadata.name, ...refusal }, 'no kubeconfig was given out');
+  return { requeueAfterMs: Math.max(0, forgetAt(csr) - +deps.now()) };
 }
 
 async function tell(
-  world: KubeconfigWorld,
+  deps: KubeconfigDependencies,
   csr: CertificateSigningRequest,
   subresource: 'approval' | 'status',
   type: string,
   { reason, message }: Refusal,
   signal: AbortSignal,
 ): Promise<CertificateSigningRequest> {
-  const now = world.now().toISOString();
+  const now = deps.now().toISOString();
   const said = { type, status: 'True', reason, message, lastUpdateTime: now, lastTransitionTime: now };
   const conditions = [...(csr.status?.conditions ?? []), said];
   return patch(
-    world,
+    deps,
     csr,
     subresource,
     { metadata: { resourceVersion: csr.metadata.resourceVersion }, status: { conditions } },
@@ -174,7 +174,7 @@ async function tell(
 }
 
 async function patch(
-  { garden, requests }: KubeconfigWorld,
+  { garden, requests }: KubeconfigDependencies,
   { metadata: { name } }: CertificateSigningRequest,
   subresource: 'approval' | 'status',
   answer: object,
@@ -190,13 +190,13 @@ async function patch(
 
 /** Requests are input of tenants: none is kept for long. */
 async function forget(
-  world: KubeconfigWorld,
+  deps: KubeconfigDependencies,
   csr: CertificateSigningRequest,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number } | undefined> {
-  const left = forgetAt(csr) - +world.now();
+  const left = forgetAt(csr) - +deps.now();
   if (left > 0) return { requeueAfterMs: left };
   const { name, uid } = csr.metadata;
-  await world.garden.delete(CSRS, name, undefined, { signal, preconditions: { ...(uid && { uid }) } });
+  await deps.garden.delete(CSRS, name, undefined, { signal, preconditions: { ...(uid && { uid }) } });
   return undefined;
 }

@@ -11,7 +11,7 @@ import type { Shoot } from '../../../operator/api/shoot.ts';
 import { askForCertificate, type Wanted } from '../../../operator/cli/kubeconfig/ask.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { answerRequest, type KubeconfigWorld } from '../../../operator/controllers/kubeconfigs/controller.ts';
+import { answerRequest, type KubeconfigDependencies } from '../../../operator/controllers/kubeconfigs/controller.ts';
 import { requestsInformer } from '../../../operator/controllers/kubeconfigs/wiring.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { type Controller, runController } from '../../../operator/kube/controller.ts';
@@ -28,7 +28,7 @@ import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 /** One API server is both the garden and the cluster that people want to come into: it trusts what the operator signs. */
 let api: TestApiserver;
 let controller: Controller;
-let world: KubeconfigWorld;
+let world: KubeconfigDependencies;
 const { signal } = new AbortController();
 const NAMESPACE = 'shop';
 const wanted = (more: Partial<Wanted> = {}): Wanted => ({

@@ -6,7 +6,7 @@ import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import {
   answerRequest,
-  type KubeconfigWorld,
+  type KubeconfigDependencies,
   keptRequest,
 } from '../../../operator/controllers/kubeconfigs/controller.ts';
 import {
@@ -155,7 +155,7 @@ describe('answering', () => {
       now: () => now,
       authority: async () => ca,
       publicKey: requestedKey,
-    } as unknown as KubeconfigWorld;
+    } as unknown as KubeconfigDependencies;
     const answer = () => answerRequest(world, 'one', new AbortController().signal);
     return { answer, reviews, now: () => current };
   }

@@ -28,7 +28,7 @@ export function encryptionWanted({ seed, shoot, values, deps }: Operation, pki: 
 }
 
 /** Takes the wish for another key off the Shoot: the key is stored now. */
-export async function takeUpRotation({ shoot, deps }: Operation, signal: AbortSignal): Promise<void> {
+export async function startRotation({ shoot, deps }: Operation, signal: AbortSignal): Promise<void> {
   if (!isAsked(shoot)) return;
   const { name, namespace } = shoot.metadata;
   const taken = { metadata: { annotations: { [ANNOTATIONS.operation]: null } } };

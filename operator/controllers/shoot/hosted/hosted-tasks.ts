@@ -29,7 +29,7 @@ import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { IN_SEED, untilServes } from '../until-serves.ts';
 import { volumeTasks } from '../volume-tasks.ts';
 import { reserveAddresses } from './addresses.ts';
-import { encryptionTask, encryptionWanted, takeUpRotation } from './encryption-task.ts';
+import { encryptionTask, encryptionWanted, startRotation } from './encryption-task.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
 import { etcdSizeAwake } from './hibernation-tasks.ts';
 
@@ -71,7 +71,7 @@ export function reconcileTasks(op: Operation): Task[] {
       run: async (signal) => {
         const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op) };
         await issueCertificates(op, parameters, signal, (pki) => encryptionWanted(op, pki));
-        await takeUpRotation(op, signal);
+        await startRotation(op, signal);
       },
     },
     {
