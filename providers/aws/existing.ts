@@ -1,5 +1,6 @@
 import { ADOPTED } from '../adopted-cluster.ts';
 import type { Owner } from '../cloud.ts';
+import { beingCreated } from '../pulumi/being-created.ts';
 import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { OWNER_TAGS } from '../tags.ts';
 import { awsCodeOf, type Connection, get, json, query } from './api.ts';
@@ -70,8 +71,12 @@ const inEKS =
     // Of a cluster that was taken over, only the program knows the name.
     const cluster = input(wanted, 'clusterName') || clusterName(owner);
     const url = `/clusters/${encodeURIComponent(cluster)}${path(wanted)}`;
-    const answer = await get<Record<string, { tags?: Tags }>>(aws, 'eks', action, url);
-    return isOf(owner, answer[kind]?.tags ?? {}) ? id(cluster, wanted) : undefined;
+    const answer = await get<Record<string, { tags?: Tags; status?: string }>>(aws, 'eks', action, url);
+    const { tags = {}, status } = answer[kind] ?? {};
+    if (!isOf(owner, tags)) return undefined;
+    // Not so the others: an add-on is being created until there are nodes.
+    if (kind === 'cluster' && status === 'CREATING') throw beingCreated(`EKS cluster ${cluster}`);
+    return id(cluster, wanted);
   };
 
 async function isOwnIn(

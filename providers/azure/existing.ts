@@ -1,5 +1,6 @@
 import { ADOPTED } from '../adopted-cluster.ts';
 import type { CloudContext } from '../cloud.ts';
+import { beingCreated } from '../pulumi/being-created.ts';
 import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { ownerOf } from '../tags.ts';
 import { call, type Endpoints } from './arm.ts';
@@ -20,12 +21,13 @@ interface Finding {
 
 interface Body {
   tags?: Record<string, string>;
-  properties?: { tags?: Record<string, string> };
+  properties?: { tags?: Record<string, string>; provisioningState?: string };
 }
 
 const IN_GROUP = '/subscriptions/{subscription}/resourceGroups/{resourceGroupName}';
 const own = ({ tags }: Body) => tags;
 
+const CLUSTER = 'azure-native:containerservice:ManagedCluster';
 const FINDINGS: Readonly<Record<string, Finding>> = {
   'azure-native:resources:ResourceGroup': { path: IN_GROUP, api: '2024-03-01', tags: own },
   'azure-native:network:PublicIPAddress': {
@@ -68,7 +70,7 @@ const FINDINGS: Readonly<Record<string, Finding>> = {
     api: '2022-04-01',
     tags: () => 'in its name',
   },
-  'azure-native:containerservice:ManagedCluster': {
+  [CLUSTER]: {
     path: `${IN_GROUP}/providers/Microsoft.ContainerService/managedClusters/{resourceName}`,
     api: '2025-09-01',
     tags: own,
@@ -123,6 +125,9 @@ export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExistin
     if (!body) return undefined;
     const tags = finding.tags(body);
     if (tags === 'in its name') return { id };
-    return ownerOf(tags ?? {})?.uid === ctx.owner.uid ? { id } : undefined;
+    if (ownerOf(tags ?? {})?.uid !== ctx.owner.uid) return undefined;
+    if (resource.type === CLUSTER && body.properties?.provisioningState === 'Creating')
+      throw beingCreated(`AKS cluster ${String(resource.inputs.resourceName)}`);
+    return { id };
   };
 }

@@ -1,5 +1,6 @@
 import { ADOPTED } from '../adopted-cluster.ts';
 import type { CloudContext, Owner } from '../cloud.ts';
+import { beingCreated } from '../pulumi/being-created.ts';
 import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
@@ -57,6 +58,7 @@ const global = (kind: string): Lookup => ({
   owner: described,
 });
 
+const CLUSTER = 'gcp:container/cluster:Cluster';
 const LOOKUPS: Readonly<Record<string, Lookup>> = {
   'gcp:compute/network:Network': global('networks'),
   'gcp:compute/firewall:Firewall': global('firewalls'),
@@ -93,7 +95,7 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
     path: ({ project, name }) => `projects/${project}/serviceAccounts/${name}@${project}.iam.gserviceaccount.com`,
     owner: described,
   },
-  'gcp:container/cluster:Cluster': {
+  [CLUSTER]: {
     api: container,
     path: clusterPath,
     owner: ({ resourceLabels }) => labelled(resourceLabels),
@@ -140,6 +142,8 @@ export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExistin
       { absent: true },
     );
     if (!answer || !isOwner(lookup.owner(answer, place), ctx.owner)) return undefined;
+    if (type === CLUSTER && (answer as { status?: string }).status === 'PROVISIONING')
+      throw beingCreated(`GKE cluster ${name}`);
     return { id: lookup.id?.(place) ?? path };
   };
 }

@@ -6,6 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest';
 import { classify } from '../../../providers/aws/errors.ts';
 import type { CloudProgress, StateCopies } from '../../../providers/cloud.ts';
+import { beingCreated } from '../../../providers/pulumi/being-created.ts';
 import type { StackRequest } from '../../../providers/pulumi/request.ts';
 import { PulumiRunner, type RunnerOptions } from '../../../providers/pulumi/runner.ts';
 import { type FakeCloud, fakeCloud } from '../../kit/cloud/index.ts';
@@ -90,7 +91,12 @@ export function sceneForFile(): Scene {
         },
         settings: { AWS_REGION: 'eu-central-1' },
         signal: new AbortController().signal,
-        findExisting: async (wanted) => partsOf(cloud, name).find(({ part }) => part === wanted.name),
+        findExisting: async (wanted) => {
+          const found = partsOf(cloud, name).find(({ part }) => part === wanted.name);
+          // As those of clouds do.
+          if (found?.part === 'cluster' && Date.now() < found.readyAt) throw beingCreated('the cluster');
+          return found;
+        },
         classify: ({ text }) => classify(text),
         ...more,
       }),
@@ -109,11 +115,15 @@ export function sceneForFile(): Scene {
 }
 
 /** Resources of a cluster in the cloud. */
-const partsOf = (cloud: FakeCloud, name: string): { part: string; id: string }[] => {
+const partsOf = (cloud: FakeCloud, name: string): { part: string; id: string; readyAt: number }[] => {
   const all = cloud.resources();
   return all
     .filter((one) => cloud.tags(one).owner === name)
-    .map((one) => ({ part: cloud.tags(one).part ?? one.id, id: one.id }));
+    .map((one) => ({
+      part: cloud.tags(one).part ?? one.id,
+      id: one.id,
+      readyAt: one.generation > 1 ? 0 : one.readyAt,
+    }));
 };
 
 /** Resolves to what `look` finds, once it finds something. */

@@ -285,6 +285,15 @@ describe('a resource that exists already', () => {
     expect(await look(fake, wanted(type, name, inputs))).toEqual({ id });
   });
 
+  it('is waited for while AWS still makes it: a cluster has no address before', async () => {
+    const being = async (status: string) => {
+      await using fake = await FakeAws.start(() => ({ body: { cluster: { tags: ownerTags, status } } }));
+      return await look(fake, wanted('aws:eks/cluster:Cluster', 'cluster'));
+    };
+    await expect(being('CREATING')).rejects.toThrow('is still being created');
+    expect(await being('UPDATING')).toMatchObject({ id: expect.any(String) });
+  });
+
   it.each(BY_NAME)("is left alone when it is an earlier cluster's: %s %s", async (type, name, inputs, answer) => {
     await using fake = await FakeAws.start((asked) => answer(others, asked));
     expect(await look(fake, wanted(type, name, inputs))).toBeUndefined();

@@ -50,6 +50,13 @@ describe('a resource that state does not know', () => {
     expect(await adopted(wanted('azure-native:x:Y', {}), { body: { tags } })).toEqual({ found: undefined, paths: [] });
   });
 
+  it('is waited for while Azure still makes it: a cluster has no address before', async () => {
+    const being = (provisioningState: string) =>
+      adopted(CLUSTER, { body: { tags, properties: { provisioningState } } });
+    await expect(being('Creating')).rejects.toThrow('AKS cluster shoot--shop--one is still being created');
+    expect((await being('Updating')).found).toEqual({ id: clusterID });
+  });
+
   it('is looked for with one token for all', async () => {
     await using azure = await FakeAzure.start(() => ({ body: { tags } }));
     const adopt = existingAt(azure.endpoints, context());

@@ -173,6 +173,13 @@ describe('what the owner already has', () => {
     await expect(asked).rejects.toMatchObject({ code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES' });
   });
 
+  it('is waited for while Google still makes it: a cluster has no address before', async () => {
+    const [type, inputs, path, body] = cases.find(([one]) => one === 'gcp:container/cluster:Cluster')!;
+    const being = (status: string) => adoptOne(type, inputs, path, { ...body(owner), status });
+    await expect(being('PROVISIONING')).rejects.toThrow('is still being created');
+    expect(await being('RECONCILING')).toEqual({ id: cluster });
+  });
+
   it('takes one token for a whole run', async () => {
     await using google = await FakeGoogle.start();
     const adopt = existingAt(google.endpoints, context());
