@@ -10,7 +10,7 @@ import type { StackRequest } from '../../../providers/pulumi/request.ts';
 import type { Failure } from '../../kit/cloud/index.ts';
 import { rotates } from '../../kit/rotation.ts';
 import type { OperatorOrder } from './operator.ts';
-import { copiesInMemory, PATIENCE_MS, sceneForFile, until } from './stacks.ts';
+import { applyPatiently, copiesInMemory, PATIENCE_MS, sceneForFile, until } from './stacks.ts';
 
 const scene = sceneForFile();
 const WHOLE = ['blue', 'cluster', 'network', 'role', 'subnet-a', 'subnet-b'];
@@ -106,12 +106,7 @@ describe('after a crash nothing is made twice', { timeout: PATIENCE_MS }, () => 
 
       const next = scene.runner({ home: name });
       // An engine that comes to its end gracefully has the stack until then.
-      const result = await until(() =>
-        next.apply(scene.request(name)).catch((error: { code?: string }) => {
-          if (error.code !== 'ERR_RETRYABLE_INFRA_DEPENDENCIES') throw error;
-          return undefined;
-        }),
-      );
+      const result = await applyPatiently(next, scene.request(name));
       scene.cloud.faults.clear();
       expect(result.outputs.endpoint).toMatch(/^https:/);
       expect(scene.parts(name)).toEqual(WHOLE);

@@ -151,3 +151,12 @@ export const listening = () => {
   const told: CloudProgress[] = [];
   return { told, onProgress: (progress: CloudProgress) => void told.push(progress) };
 };
+
+/** Applies, as the operator does, until nothing is in the way that goes by itself: another run, or a cluster that is still being created. */
+export const applyPatiently = (runner: PulumiRunner, request: StackRequest): ReturnType<PulumiRunner['apply']> =>
+  until(() =>
+    runner.apply(request).catch((error: { code?: string }) => {
+      if (error.code !== 'ERR_RETRYABLE_INFRA_DEPENDENCIES') throw error;
+      return undefined;
+    }),
+  );
