@@ -47,6 +47,9 @@ const SOFT_LIMIT = 0.9;
  */
 const growth = (nodes: number): number => 2 ** Math.max(0, Math.ceil(Math.log2(nodes / NODES_OF_FIRST_LIMIT)));
 
+/** As the API server writes it: what it wrote differently would be applied anew for ever. */
+const quantity = (mebibytes: number): string => (mebibytes % 1024 === 0 ? `${mebibytes / 1024}Gi` : `${mebibytes}Mi`);
+
 /**
  * Requests and limits of a container, as pods have them, and what Go is told of its limit. etcd's limit does not grow: its quota does not.
  * @param nodes that the cluster may have
@@ -61,7 +64,7 @@ export function resourcesOf(
   const { cpuMillis, memoryMiB, limitMiB } = entry;
   const limit = container === COMPONENTS.etcd ? limitMiB : limitMiB * growth(nodes);
   return {
-    resources: { requests: { cpu: `${cpuMillis}m`, memory: `${memoryMiB}Mi` }, limits: { memory: `${limit}Mi` } },
+    resources: { requests: { cpu: `${cpuMillis}m`, memory: quantity(memoryMiB) }, limits: { memory: quantity(limit) } },
     env: [{ name: 'GOMEMLIMIT', value: `${Math.floor(limit * SOFT_LIMIT)}MiB` }],
   };
 }

@@ -67,7 +67,7 @@ e2e('the name of an API server', () => {
     const { status } = await untilReady(blue);
     const said = await recordsReady(blue, 'True');
     const { hostname, port } = new URL(status!.endpoint!);
-    expect(said.message).toBe(`${host} leads to ${hostname}`);
+    expect(said.message).toBe(`${host} points to ${hostname}`);
     expect(await addressOf(host)).toBe(hostname);
     const garden = (await client.get(NAMESPACES, 'kube-system')).metadata.uid;
     expect((await records())[`_coppice.${host}.TXT`]).toContain(

@@ -32,6 +32,9 @@ describe('what a control plane is given', () => {
   it('has no limit of CPU, and of memory one that is many times what is requested, of which Go knows', async () => {
     for (const { name, env, resources } of await containersOf(outside)) {
       expect(Object.keys(resources.limits), name).toEqual(['memory']);
+      // The API server writes 1024Mi as 1Gi, and the operator would apply it again for ever.
+      for (const { memory } of [resources.limits, resources.requests])
+        expect(Number(/^(\d+)Mi$/.exec(memory!)?.[1] ?? 1) % 1024, name).not.toBe(0);
       const limit = parseBytes(resources.limits.memory!);
       expect(limit, name).toBeGreaterThanOrEqual(4 * parseBytes(resources.requests.memory));
       const soft = env.find((one) => one.name === 'GOMEMLIMIT')!.value;
@@ -44,6 +47,6 @@ describe('what a control plane is given', () => {
       (await containersOf({ ...controlPlane(), nodes })).find(({ name }) => name === 'kube-apiserver')!.resources.limits
         .memory;
     const limits = await Promise.all([0, 1, 200, 201, 400, 401, 5000].map(limit));
-    expect(limits).toEqual(['4096Mi', '4096Mi', '4096Mi', '8192Mi', '8192Mi', '16384Mi', '131072Mi']);
+    expect(limits).toEqual(['4Gi', '4Gi', '4Gi', '8Gi', '8Gi', '16Gi', '128Gi']);
   });
 });
