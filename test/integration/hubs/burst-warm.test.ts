@@ -174,7 +174,9 @@ it('has a cluster with little work emptied by its hub when the others have room,
   await scene.until('the cluster to leave the hub', () => scene.membership('test', name) === undefined);
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(async () => (await policy())?.status?.clusterCount, PATIENCE).toBe(0);
-  expect((await policy())!.status!.decisions!.map(({ action }) => action)).toEqual(['Remove', 'Empty', 'Buy']);
+  // Where the test is slow to place the work in the new cluster, the policy says that it buys no second one.
+  const done = (await policy())!.status!.decisions!.filter(({ action }) => action !== 'Refuse');
+  expect(done.map(({ action }) => action)).toEqual(['Remove', 'Empty', 'Buy']);
 
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
   await client.delete(BURSTPOLICIES, 'peak', 'shop');
