@@ -1,4 +1,5 @@
 import { COMPONENTS } from '../api/names.ts';
+import { formatBytes, formatCpu } from '../api/quantity.ts';
 
 /** What a container of a control plane is given. */
 export interface ContainerResources {
@@ -47,8 +48,7 @@ const SOFT_LIMIT = 0.9;
  */
 const growth = (nodes: number): number => 2 ** Math.max(0, Math.ceil(Math.log2(nodes / NODES_OF_FIRST_LIMIT)));
 
-/** As the API server writes it: what it wrote differently would be applied anew for ever. */
-const quantity = (mebibytes: number): string => (mebibytes % 1024 === 0 ? `${mebibytes / 1024}Gi` : `${mebibytes}Mi`);
+const MIB = 2 ** 20;
 
 /**
  * Requests and limits of a container, as pods have them, and what Go is told of its limit. etcd's limit does not grow: its quota does not.
@@ -63,8 +63,10 @@ export function resourcesOf(
   if (!entry) throw new RangeError(`there are no requests and limits for container ${container}`);
   const { cpuMillis, memoryMiB, limitMiB } = entry;
   const limit = container === COMPONENTS.etcd ? limitMiB : limitMiB * growth(nodes);
+  // As the API server writes them: what it writes differently would be applied anew for ever.
+  const requests = { cpu: formatCpu(cpuMillis), memory: formatBytes(memoryMiB * MIB) };
   return {
-    resources: { requests: { cpu: `${cpuMillis}m`, memory: quantity(memoryMiB) }, limits: { memory: quantity(limit) } },
+    resources: { requests, limits: { memory: formatBytes(limit * MIB) } },
     env: [{ name: 'GOMEMLIMIT', value: `${Math.floor(limit * SOFT_LIMIT)}MiB` }],
   };
 }

@@ -63,7 +63,7 @@ async function encryptSecrets(op: Operation, signal: AbortSignal): Promise<void>
         shoot,
         'Normal',
         'SecretsEncrypted',
-        `${rewritten} all Secrets in etcd are now encrypted with the current key with ${done.write.name}`,
+        `${rewritten} Secrets in etcd are now encrypted with ${done.write.name}`,
       );
   }
 }
