@@ -1,12 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
 import { configurationProblem } from '../api/errors.ts';
-import { GROUP, LABELS, ROLES } from '../api/group.ts';
+import { LABELS, ROLES } from '../api/group.ts';
 import { decidedSizesName } from '../api/names.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import { type Decided, type DecidedSize, within } from '../capacity/desired-sizes.ts';
 import { isSleepOrder, type KnownSleepOrder, type SleepOrder } from '../capacity/sleep-order.ts';
 import type { Informer } from '../kube/informer.ts';
-import { isReceipt, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../kube/receipt.ts';
+import {
+  clusterReceiptPlace,
+  isReceipt,
+  type ReceiptClient,
+  type ReceiptPlace,
+  Receipts,
+  receiptIn,
+  receiptType,
+} from '../kube/receipt.ts';
 import type { Secret } from '../kube/resources.ts';
 
 /** What was decided for one cluster, as it is kept. */
@@ -18,7 +26,7 @@ interface Kept {
   sleep?: SleepOrder;
 }
 
-const TYPE = `${GROUP}/${ROLES.decidedSizes}`;
+const TYPE = receiptType(ROLES.decidedSizes);
 /** Selects the receipts by what nobody can change: with a label that was taken off, a size would be the minimum. */
 export const DECIDED_SELECTOR = `type=${TYPE}`;
 /** A cache that has not heard of a write by then is broken, and says so itself. */
@@ -157,20 +165,8 @@ function isSame(decided: Decided, pool: string, size: DecidedSize): boolean {
   return known !== undefined && isDeepStrictEqual({ ...known }, { ...size });
 }
 
-function placeOf(operatorNamespace: string, key: string): ReceiptPlace {
-  const [namespace = '', name = ''] = key.split('/');
-  return {
-    name: decidedSizesName(key),
-    namespace: operatorNamespace,
-    labels: {
-      [LABELS.managedBy]: 'coppice',
-      [LABELS.role]: ROLES.decidedSizes,
-      [LABELS.workerCluster]: name,
-      [LABELS.workerClusterNamespace]: namespace,
-    },
-    type: TYPE,
-  };
-}
+const placeOf = (operatorNamespace: string, key: string): ReceiptPlace =>
+  clusterReceiptPlace(operatorNamespace, decidedSizesName(key), ROLES.decidedSizes, key);
 
 /** Whether it says something about sizes: half of a receipt would make the other pools shrink to their minimums. */
 const isKept = (kept: Kept | undefined): kept is Kept =>

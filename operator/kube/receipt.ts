@@ -1,4 +1,5 @@
 import { configurationProblem } from '../api/errors.ts';
+import { GROUP, LABELS } from '../api/group.ts';
 import { isApplied } from './applier.ts';
 import type { KubeClient } from './client.ts';
 import { isNotFound } from './errors.ts';
@@ -14,6 +15,35 @@ export interface ReceiptPlace {
   readonly type: string;
   /** Keeps it when its namespace goes. Absent: it goes with it. */
   readonly finalizer?: string;
+}
+
+/** Type of the Secrets with receipts of this role (ROLES): nobody can change it. */
+export const receiptType = (role: string): string => `${GROUP}/${role}`;
+
+/**
+ * The place of a receipt in the operator's namespace.
+ * @param role what it is a receipt of: one of ROLES
+ * @param more labels by which it is known, too
+ */
+export const operatorReceiptPlace = (
+  namespace: string,
+  name: string,
+  role: string,
+  more: Readonly<Record<string, string>> = {},
+): ReceiptPlace => ({
+  name,
+  namespace,
+  labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: role, ...more },
+  type: receiptType(role),
+});
+
+/** The same, of a receipt that bears the labels of its WorkerCluster. @param key `namespace/name` of that */
+export function clusterReceiptPlace(namespace: string, name: string, role: string, key: string): ReceiptPlace {
+  const [ofNamespace = '', cluster = ''] = key.split('/');
+  return operatorReceiptPlace(namespace, name, role, {
+    [LABELS.workerCluster]: cluster,
+    [LABELS.workerClusterNamespace]: ofNamespace,
+  });
 }
 
 const KEY = 'record';

@@ -1,11 +1,18 @@
 import { configurationProblem } from '../api/errors.ts';
-import { GROUP, LABELS, ROLES } from '../api/group.ts';
+import { LABELS, ROLES } from '../api/group.ts';
 import { meshReceiptName } from '../api/names.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { KubeApiError } from '../kube/errors.ts';
 import { InTurn } from '../kube/in-turn.ts';
 import type { Informer } from '../kube/informer.ts';
-import { isReceipt, type ReceiptPlace, receiptIn, receiptSecret } from '../kube/receipt.ts';
+import {
+  isReceipt,
+  operatorReceiptPlace,
+  type ReceiptPlace,
+  receiptIn,
+  receiptSecret,
+  receiptType,
+} from '../kube/receipt.ts';
 import { SECRETS, type Secret } from '../kube/resources.ts';
 import {
   type Allocated,
@@ -21,7 +28,7 @@ import {
   type Taken,
 } from './allocate.ts';
 
-const TYPE = `${GROUP}/${ROLES.meshReceipt}`;
+const TYPE = receiptType(ROLES.meshReceipt);
 /** Selects the receipts by what nobody can change. */
 export const MESH_RECEIPTS = `type=${TYPE}`;
 /** Another operator that writes as often as this one is one too many. */
@@ -192,12 +199,8 @@ export class Meshes {
   }
 }
 
-const placeOf = (operatorNamespace: string, mesh: string): ReceiptPlace => ({
-  name: meshReceiptName(mesh),
-  namespace: operatorNamespace,
-  labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.meshReceipt, [LABELS.mesh]: mesh },
-  type: TYPE,
-});
+const placeOf = (operatorNamespace: string, mesh: string): ReceiptPlace =>
+  operatorReceiptPlace(operatorNamespace, meshReceiptName(mesh), ROLES.meshReceipt, { [LABELS.mesh]: mesh });
 
 function receiptOf(secret: Secret, place: ReceiptPlace): MeshReceipt {
   const receipt = isReceipt(secret, place) ? receiptIn<MeshReceipt>(secret) : undefined;

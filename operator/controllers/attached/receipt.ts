@@ -1,6 +1,13 @@
-import { GROUP, LABELS, ROLES } from '../../api/group.ts';
+import { LABELS, ROLES } from '../../api/group.ts';
 import { attachedReceiptName } from '../../api/names.ts';
-import { type ReceiptCache, type ReceiptClient, Receipts, receiptIn } from '../../kube/receipt.ts';
+import {
+  operatorReceiptPlace,
+  type ReceiptCache,
+  type ReceiptClient,
+  Receipts,
+  receiptIn,
+  receiptType,
+} from '../../kube/receipt.ts';
 import type { Secret } from '../../kube/resources.ts';
 
 /** Which cluster an attached one was first seen to be: a status may be lost with a backup, and this must not. */
@@ -10,7 +17,7 @@ export interface AttachedReceipt {
   readonly identity: string;
 }
 
-const TYPE = `${GROUP}/${ROLES.attachedReceipt}`;
+const TYPE = receiptType(ROLES.attachedReceipt);
 /** Selects the Secrets with receipts. */
 export const ATTACHED_RECEIPTS = `${LABELS.role}=${ROLES.attachedReceipt}`;
 
@@ -22,12 +29,7 @@ export const attachedReceipts = (
 ): Receipts<AttachedReceipt> =>
   new Receipts<AttachedReceipt>(
     garden,
-    (key) => ({
-      name: attachedReceiptName(key),
-      namespace: operatorNamespace,
-      labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.attachedReceipt },
-      type: TYPE,
-    }),
+    (key) => operatorReceiptPlace(operatorNamespace, attachedReceiptName(key), ROLES.attachedReceipt),
     {
       cache,
       marks: ({ cluster }) => ({

@@ -1,5 +1,5 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import { GROUP, LABELS, ROLES } from '../../api/group.ts';
+import { LABELS, ROLES } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { burstReceiptName } from '../../api/names.ts';
@@ -11,7 +11,7 @@ import type { Demand, PlacedWork } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Registry } from '../../kube/metrics.ts';
-import { type ReceiptClient, Receipts } from '../../kube/receipt.ts';
+import { operatorReceiptPlace, type ReceiptClient, Receipts } from '../../kube/receipt.ts';
 import type { Core } from '../core.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import type { ClaimantDependencies } from '../quota/claimants.ts';
@@ -53,11 +53,6 @@ export interface BurstDependencies extends ClaimantDependencies {
 export const burstReceipts = (garden: ReceiptClient, operatorNamespace: string): Receipts<BurstReceipt> =>
   new Receipts<BurstReceipt>(
     garden,
-    (key) => ({
-      name: burstReceiptName(key),
-      namespace: operatorNamespace,
-      labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.burstReceipt },
-      type: `${GROUP}/${ROLES.burstReceipt}`,
-    }),
+    (key) => operatorReceiptPlace(operatorNamespace, burstReceiptName(key), ROLES.burstReceipt),
     { marks: ({ policy }) => ({ [LABELS.burstPolicy]: policy.name }) },
   );

@@ -1,9 +1,17 @@
 import type { Change, CloudNode, ManagedCluster, ManagedClusterOutputs, Owner } from '../../../providers/cloud.ts';
 import type { CredentialsUse } from '../../accounts/credentials.ts';
 import { configurationProblem } from '../../api/errors.ts';
-import { GROUP, LABELS, ROLES } from '../../api/group.ts';
+import { LABELS, ROLES } from '../../api/group.ts';
 import { managedReceiptName } from '../../api/names.ts';
-import { type ReceiptCache, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../../kube/receipt.ts';
+import {
+  clusterReceiptPlace,
+  type ReceiptCache,
+  type ReceiptClient,
+  type ReceiptPlace,
+  Receipts,
+  receiptIn,
+  receiptType,
+} from '../../kube/receipt.ts';
 import type { Secret } from '../../kube/resources.ts';
 
 /** Nodes of one pool of the cloud that are removed. Written down before the cloud is asked: whoever comes after a crash asks for these again. */
@@ -48,25 +56,13 @@ export interface ManagedReceipt {
 /** More than a screen of differences helps nobody, and a Secret holds 1 MiB. */
 const MOST_CHANGES = 100;
 
-export const RECEIPT_TYPE = `${GROUP}/${ROLES.cloudReceipt}`;
+export const RECEIPT_TYPE = receiptType(ROLES.cloudReceipt);
 /** Selects the Secrets with receipts. */
 export const RECEIPT_SELECTOR = `${LABELS.role}=${ROLES.cloudReceipt}`;
 
 /** Where the receipt of a cluster lies: not in its own namespace, where a tenant could write another one. */
-export function receiptPlace(operatorNamespace: string, key: string): ReceiptPlace {
-  const [namespace = '', name = ''] = key.split('/');
-  return {
-    name: managedReceiptName(key),
-    namespace: operatorNamespace,
-    labels: {
-      [LABELS.managedBy]: 'coppice',
-      [LABELS.role]: ROLES.cloudReceipt,
-      [LABELS.workerCluster]: name,
-      [LABELS.workerClusterNamespace]: namespace,
-    },
-    type: RECEIPT_TYPE,
-  };
-}
+export const receiptPlace = (operatorNamespace: string, key: string): ReceiptPlace =>
+  clusterReceiptPlace(operatorNamespace, managedReceiptName(key), ROLES.cloudReceipt, key);
 
 /** The receipts of all managed clusters, by `namespace/name`. They have no owner: each must outlive a cluster that is deleted by force. */
 export const managedReceipts = (

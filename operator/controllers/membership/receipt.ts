@@ -1,9 +1,16 @@
-import { GROUP, LABELS, ROLES } from '../../api/group.ts';
+import { LABELS, ROLES } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { membershipReceiptName } from '../../api/names.ts';
 import type { Credential, Endpoint, Identity, Place, Step, Stranger, Trace, Wanted } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { type ReceiptCache, type ReceiptClient, Receipts, receiptIn } from '../../kube/receipt.ts';
+import {
+  operatorReceiptPlace,
+  type ReceiptCache,
+  type ReceiptClient,
+  Receipts,
+  receiptIn,
+  receiptType,
+} from '../../kube/receipt.ts';
 import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
 
 /** A credential as it is kept: whose it is, and when it is replaced. */
@@ -40,7 +47,7 @@ export interface MembershipReceipt {
   readonly parked?: 'FallingAsleep' | 'Asleep' | 'Waking' | 'Emptying';
 }
 
-export const MEMBERSHIP_RECEIPT_TYPE = `${GROUP}/${ROLES.membershipReceipt}`;
+export const MEMBERSHIP_RECEIPT_TYPE = receiptType(ROLES.membershipReceipt);
 /** Selects the Secrets with receipts. */
 export const MEMBERSHIP_RECEIPTS = `${LABELS.role}=${ROLES.membershipReceipt}`;
 
@@ -52,12 +59,7 @@ export const membershipReceipts = (
 ): Receipts<MembershipReceipt> =>
   new Receipts<MembershipReceipt>(
     garden,
-    (key) => ({
-      name: membershipReceiptName(key),
-      namespace: operatorNamespace,
-      labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.membershipReceipt },
-      type: MEMBERSHIP_RECEIPT_TYPE,
-    }),
+    (key) => operatorReceiptPlace(operatorNamespace, membershipReceiptName(key), ROLES.membershipReceipt),
     {
       cache,
       marks: ({ membership, cluster }) => ({
