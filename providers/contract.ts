@@ -128,8 +128,8 @@ export interface ProviderContext {
 
 /** What the machines of a control plane are told. Files hold the cluster's keys: they are for these machines alone. */
 export interface ControlPlaneBootstrap {
-  /** Certificates and keys of the cluster's authorities, by path below /etc/kubernetes/pki; kubeadm makes the rest from them. */
-  authorities: Record<string, string>;
+  /** Keys of the cluster, with its authorities' certificates, by path below /etc/kubernetes/pki; kubeadm makes the rest from them. */
+  keys: Record<string, string>;
   /** What `kubeadm init` and `kubeadm join` are given, as YAML; `@NODE_NAME@` and `@ADDRESS@` stand for the machine's own. */
   init: string;
   join: string;
@@ -194,11 +194,11 @@ export interface ControlPlaneGroupBootstrap {
   init: string;
   first:
     | {
-        /** Certificates and keys of the cluster's authorities, by path below /etc/kubernetes/pki. */
+        /** Keys of the cluster, with its authorities' certificates, by path below /etc/kubernetes/pki. */
         begin: Record<string, string>;
       }
     | {
-        /** What `kubeadm join` is given, as YAML; it names a key for the authorities' keys, which are in the cluster. */
+        /** What `kubeadm join` is given, as YAML; it names a key for the cluster's keys, which are in the cluster. */
         join: string;
         /** By which the machine finds the cluster, and asks for its certificate; lies at DISCOVERY_FILE. */
         discovery: string;

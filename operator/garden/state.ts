@@ -19,9 +19,9 @@ export interface Ports {
  * The format of a garden's folder, with all that lies in etcd. It goes up when an older Coppice would lose or misread what this one has
  * written there: Coppice opens gardens of its own format and of those before it, and refuses others. Fields that people set have
  * a guard of their own (known-fields.ts). Before 2 a garden did not refuse an older Coppice that knew fewer fields; before 3 its Secrets,
- * and those of its clusters, were not encrypted in etcd.
+ * and those of its hosted clusters, were not encrypted in etcd; before 4 those of clusters whose control plane is on machines were not.
  */
-export const FORMAT = 3;
+export const FORMAT = 4;
 /** What wrote to disk in that format: an older minor version of either does not open it. Another one is another format. */
 export const WRITERS_OF_FORMAT = { etcd: '3.7', kubernetes: '1.36' } as const;
 

@@ -39,7 +39,7 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
       {
         name: COMPONENTS.apiServer,
         image: kubernetesImage('kube-apiserver', values.version),
-        args: [...apiServerArguments(values), ...network.arguments, ...encryption.arguments],
+        args: [...apiServerArguments(values), ...network.arguments, ...asArguments(encryption.flags)],
         ports: [{ name: 'https', containerPort: API_SERVER_PORT }],
         probes: {
           startupProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 1, failures: 300 }),
@@ -115,6 +115,9 @@ export function apiServerArguments(values: ControlPlane, directory = CONFIG): st
     ...(values.machinesOutside ? [egress.argument(directory)] : []),
   ];
 }
+
+const asArguments = (flags: Record<string, string>): string[] =>
+  Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
 
 const withPrefix = (prefix: string, files: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(files).map(([name, text]) => [`${prefix}${name}`, text]));

@@ -2,6 +2,7 @@ import { createCipheriv, createHmac } from 'node:crypto';
 import type { KubeObject } from '../api/meta.ts';
 import { kubeadmAuthorities } from './kubeadm.ts';
 import { keyPair, type PKIData } from './pki.ts';
+import { encryptionParts } from './secrets-encryption.ts';
 
 /** Group of machines that kubeadm lets read what they need to join (kubeadm's own name for it). */
 export const KUBEADM_JOINERS = 'system:bootstrappers:kubeadm:default-node-token';
@@ -15,8 +16,30 @@ export const KUBEADM_CERTS = 'kubeadm-certs';
 export const certificateKeyFor = (pki: PKIData, token: string): string =>
   createHmac('sha256', keyPair(pki, 'ca').key).update(`kubeadm-certs ${token}`).digest('hex');
 
+/** Of the authorities' files, the one that the keys of Secrets come with. */
+const CARRIER = 'sa.key';
+/** The PEM block that they are; control-plane.sh of machines of a cloud looks for it. */
+const BLOCK = 'SECRETS ENCRYPTION CONFIGURATION';
+
 /**
- * What lets machines of a cloud join the control plane: the authorities, encrypted as kubeadm does (AES-256-GCM, the nonce before the
+ * What kubeadm brings to machines that join. It brings the authorities' files and no other, and takes PEM alone; but it writes a file as it
+ * is, and who reads a key of it passes over blocks of other types. So the keys of Secrets are one more block in one of them.
+ */
+function filesToBring(pki: PKIData): Record<string, string> {
+  const authorities = kubeadmAuthorities(pki);
+  const keys = Object.values(encryptionParts(pki, '').files).map((text) => pemBlock(BLOCK, text));
+  return { ...authorities, [CARRIER]: [authorities[CARRIER], ...keys].join('') };
+}
+
+function pemBlock(type: string, text: string): string {
+  const lines = Buffer.from(text)
+    .toString('base64')
+    .match(/.{1,64}/g)!;
+  return [`-----BEGIN ${type}-----`, ...lines, `-----END ${type}-----`, ''].join('\n');
+}
+
+/**
+ * What lets machines of a cloud join the control plane: the authorities and the keys of Secrets, encrypted as kubeadm does (AES-256-GCM, the nonce before the
  * text; cmd/kubeadm/app/phases/copycerts and util/crypto), and the right to read them and to look for a node of one's own name. The
  * nonce is made of key and text, so that equal input gives equal objects.
  */
@@ -27,7 +50,7 @@ export function joinObjects(pki: PKIData, certificateKey: string): KubeObject[] 
     const cipher = createCipheriv('aes-256-gcm', key, nonce);
     return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64');
   };
-  const data = Object.entries(kubeadmAuthorities(pki)).map(([path, text]) => [
+  const data = Object.entries(filesToBring(pki)).map(([path, text]) => [
     path.replaceAll('/', '-'),
     encrypted(path, text),
   ]);

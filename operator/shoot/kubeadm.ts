@@ -4,6 +4,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { nodeMaskSize } from './kube-controller-manager.ts';
 import { keyPair, type PKIData } from './pki.ts';
+import { encryptionParts } from './secrets-encryption.ts';
 import {
   API_SERVER_PORT,
   apiServerURL,
@@ -34,7 +35,7 @@ export const kubeadmYAML = (...documents: readonly object[]): string =>
   documents.map((document) => dump(document, { lineWidth: -1, noRefs: true })).join('---\n');
 
 /** kubeadm's documents for the machine that begins the cluster. Field by field: kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4. */
-export const kubeadmInit = (values: KubeadmValues, place: ControlPlanePlace = 'seed'): object[] => [
+export const kubeadmInit = (values: KubeadmValues, pki: PKIData, place: ControlPlanePlace = 'seed'): object[] => [
   {
     apiVersion: API_VERSION,
     kind: 'InitConfiguration',
@@ -42,7 +43,7 @@ export const kubeadmInit = (values: KubeadmValues, place: ControlPlanePlace = 's
     localAPIEndpoint: { advertiseAddress: ADDRESS, bindPort: API_SERVER_PORT },
     ...(place === 'cloud' && { timeouts: CLOUD_TIMEOUTS }),
   },
-  clusterConfiguration(values, place),
+  clusterConfiguration(values, pki, place),
 ];
 
 /** kubeadm's document for a machine of the seed that joins; what the cluster is, it reads there. */
@@ -95,6 +96,15 @@ export function kubeadmAuthorities(pki: PKIData): Record<string, string> {
   };
 }
 
+/**
+ * All that machines of a control plane have from us below /etc/kubernetes/pki, by path: the authorities, and the keys of Secrets, where
+ * they are encrypted. The API server needs no volume for these: kubeadm has it see that folder.
+ */
+export const kubeadmKeys = (pki: PKIData): Record<string, string> => ({
+  ...kubeadmAuthorities(pki),
+  ...encryptionParts(pki, PKI).files,
+});
+
 /** What whoever joins looks for first; public, and as kubeadm's phase bootstrap-token writes it. */
 export const clusterInfo = (values: Pick<ControlPlane, 'addresses' | 'shoot'>, pki: PKIData): KubeObject => ({
   apiVersion: 'v1',
@@ -120,11 +130,11 @@ export const kubeletAccess = (): KubeObject => ({
 });
 
 /** What kubeadm reads on a machine that joins: what the cluster is, its version above all. As kubeadm's phase upload-config writes it. */
-export const kubeadmConfig = (values: KubeadmValues, place: ControlPlanePlace = 'seed'): KubeObject => ({
+export const kubeadmConfig = (values: KubeadmValues, pki: PKIData, place: ControlPlanePlace = 'seed'): KubeObject => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
   metadata: { name: 'kubeadm-config', namespace: 'kube-system' },
-  data: { ClusterConfiguration: kubeadmYAML(clusterConfiguration(values, place)) },
+  data: { ClusterConfiguration: kubeadmYAML(clusterConfiguration(values, pki, place)) },
 });
 
 const nodeRegistration = () => ({
@@ -135,6 +145,7 @@ const nodeRegistration = () => ({
 
 function clusterConfiguration(
   { addresses, endpoint, networks, shoot, version }: KubeadmValues,
+  pki: PKIData,
   place: ControlPlanePlace,
 ): object {
   const names = ['localhost', ...(endpoint && isIP(endpoint.host) === 0 ? [endpoint.host] : [])];
@@ -155,7 +166,11 @@ function clusterConfiguration(
     networking: { podSubnet: networks.pods, serviceSubnet: networks.services, dnsDomain: CLUSTER_DOMAIN },
     apiServer: {
       certSANs: [...names, ...ips],
-      extraArgs: args({ 'kubelet-certificate-authority': `${PKI}/ca.crt`, profiling: 'false' }),
+      extraArgs: args({
+        'kubelet-certificate-authority': `${PKI}/ca.crt`,
+        profiling: 'false',
+        ...encryptionParts(pki, PKI).flags,
+      }),
     },
     controllerManager: {
       extraArgs: args({

@@ -41,15 +41,22 @@ export function planEncryption(pki: PKIData, { isNew, rotate, now }: EncryptionW
   return wanted === record ? pki : withEncryption(pki, wanted);
 }
 
-/** What API servers have of it: a file, and the flag that names it. */
+/**
+ * The same for a control plane on machines, which take no other key yet: a cluster has one from its beginning, or goes on with Secrets as
+ * they are. A key that only the operator knows of would have machines to come write what those that are there cannot read.
+ */
+export const encryptionForLife = (pki: PKIData, { isNew, now }: Omit<EncryptionWish, 'rotate'>): PKIData =>
+  isNew ? planEncryption(pki, { isNew, rotate: false, now }) : pki;
+
+/** What API servers have of it: a file, and the flag that names it, without its dashes. */
 export function encryptionParts(
   pki: PKIData,
   directory: string,
-): { arguments: string[]; files: Record<string, string> } {
+): { flags: Record<string, string>; files: Record<string, string> } {
   const record = encryptionOf(pki);
-  if (!record) return { arguments: [], files: {} };
+  if (!record) return { flags: {}, files: {} };
   return {
-    arguments: [`--encryption-provider-config=${directory}/${FILE}`],
+    flags: { 'encryption-provider-config': `${directory}/${FILE}` },
     files: { [FILE]: encryptionConfiguration(record) },
   };
 }

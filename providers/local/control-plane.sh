@@ -73,6 +73,9 @@ begin_or_join() {
   for path in ca.crt ca.key etcd/ca.crt etcd/ca.key front-proxy-ca.crt front-proxy-ca.key sa.pub sa.key; do
     (umask 077 && cp "$CONFIG/authorities/${path//\//-}" "/etc/kubernetes/pki/$path") || return 1
   done
+  # The keys of Secrets. A cluster from before Secrets were encrypted has none.
+  path=encryption.json
+  [ ! -e "$CONFIG/authorities/$path" ] || (umask 077 && cp "$CONFIG/authorities/$path" "/etc/kubernetes/pki/$path") || return 1
   kubeadm_configuration
   if [ "$ORDINAL" = 0 ] && { [ -e $STATE/begun ] || [ "$MAY_INITIALISE" = yes ]; }; then
     touch $STATE/begun

@@ -87,7 +87,7 @@ export const controlPlaneMachines: ControlPlaneMachines = {
 /** Files of such a machine, by path below CONFIG_FOLDER. Pure. */
 export const controlPlaneFiles = (
   { files }: MachineFiles,
-  { addresses, authorities, init, join, mayInitialise, noted }: ControlPlaneBootstrap,
+  { addresses, init, join, keys, mayInitialise, noted }: ControlPlaneBootstrap,
   kubeProxy: string,
 ): Record<string, string> => ({
   ...files,
@@ -101,9 +101,7 @@ export const controlPlaneFiles = (
   'kubeadm-init.yaml': init,
   'kubeadm-join.yaml': join,
   // The name of a file is its key, too: no two may end alike.
-  ...Object.fromEntries(
-    Object.entries(authorities).map(([path, text]) => [`authorities/${path.replaceAll('/', '-')}`, text]),
-  ),
+  ...Object.fromEntries(Object.entries(keys).map(([path, text]) => [`authorities/${path.replaceAll('/', '-')}`, text])),
 });
 
 /** The Secret with the files. */

@@ -20,12 +20,23 @@ configuration() {
   [ ! -e "$SECRET/kubeadm-join.yaml" ] || own_words kubeadm-join.yaml >"$RUN/join.yaml"
 }
 
+# kubeadm brings the keys of Secrets as one more block of a PEM file. The API server looks for them elsewhere.
+take_secrets_encryption() {
+  local pki=/etc/kubernetes/pki block='SECRETS ENCRYPTION CONFIGURATION'
+  # A cluster from before Secrets were encrypted has none.
+  grep -q "BEGIN $block" "$pki/sa.key" || return 0
+  (umask 077 && sed -n "/BEGIN $block/,/END $block/p" "$pki/sa.key" | grep -v -e ----- | base64 -d >"$pki/encryption.json") || return 1
+  sed -i "/BEGIN $block/,/END $block/d" "$pki/sa.key"
+}
+
 begin_or_join() {
   configuration
   if [ -e "$SECRET/kubeadm-join.yaml" ]; then
     # A kubelet that has joined before a join broke off is Ready, which kubeadm would take for another machine's.
-    local skipped=preflight
-    [ ! -s /etc/kubernetes/kubelet.conf ] || skipped=preflight,kubelet-start
+    local skipped=preflight,control-plane-prepare/download-certs
+    [ ! -s /etc/kubernetes/kubelet.conf ] || skipped+=,kubelet-start
+    kubeadm join phase control-plane-prepare download-certs --config="$RUN/join.yaml" || return 1
+    take_secrets_encryption || return 1
     kubeadm join --config="$RUN/join.yaml" --skip-phases="$skipped"
   else
     # Add-ons are Coppice's own. Tokens are made when a machine is to join, and last an hour.

@@ -12,6 +12,7 @@ import {
   SHOOTS,
 } from '../../operator/kube/resources.ts';
 import type { Account, FakeCloud } from '../kit/cloud/index.ts';
+import { expectEncrypted, SAID, SECRET_URL, writeForDisk } from '../kit/etcd-disk.ts';
 import {
   clusterClient,
   e2e,
@@ -70,6 +71,23 @@ const resize = async ({ name, namespace }: Name, controlPlaneNodes: number) => {
   ok(await kubectl(['patch', 'workercluster', name, '-n', namespace, '--type=merge', '-p', patch]));
 };
 
+/** There is no kubectl on machines. */
+const READ_HERE = `umask 077; cd "$(mktemp -d)"
+for one in certificate key; do sed -n "s/.*client-$one-data: //p" /etc/kubernetes/admin.conf | base64 -d >$one; done
+curl -sS --cacert /etc/kubernetes/pki/ca.crt --cert certificate --key key https://127.0.0.1:6443${SECRET_URL}`;
+
+/** Expects that a machine has that Secret encrypted on its disk, and that its own API server reads it. */
+async function expectSecretAt(machines: RealMachines, name: string): Promise<void> {
+  const machine = machines.machine(name);
+  await expectEncrypted((command) =>
+    machine.run(command).then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await machine.run(['bash', '-c', READ_HERE])).toContain(SAID);
+}
+
 describeAWS('a cluster whose control plane is on machines of a cloud, and boot', () => {
   let cloud: FakeCloud;
   let account: Account;
@@ -115,6 +133,8 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
       expect(first!.metadata.labels).toHaveProperty('node-role.kubernetes.io/control-plane');
       await machines.machine(nameOf(first!)).run(['test', '-s', '/etc/kubernetes/pki/ca.key']);
       await cluster.apply({ ...mark, data: { said: 'before' } } as never, { fieldManager: 'coppice-e2e' });
+      await writeForDisk(cluster);
+      await expectSecretAt(machines, nameOf(first!));
     },
     BEGIN_MS,
   );
@@ -174,6 +194,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
       const nodes = (await untilNodes(cluster, (all) => all.filter(isOwn).length === 3, 'to have three')).filter(isOwn);
       expect(nodes.every(isReady)).toBe(true);
       expect(await cluster.getOrUndefined(SECRETS, 'kubeadm-certs', 'kube-system')).toBeUndefined();
+      for (const node of nodes) await expectSecretAt(machines, nameOf(node));
     },
     BEGIN_MS,
   );

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { CONTROL_PLANE_WORKER, controlPlaneMachineName } from '../../operator/api/names.ts';
 import { CONFIGMAPS, type ConfigMap, EVENTS, PODS, type Pod } from '../../operator/kube/resources.ts';
+import { SAID, SECRET_URL, writeForDisk } from '../kit/etcd-disk.ts';
 import { changeCluster, deleteCluster, e2e, gardenClient, seedPods, until } from '../kit/garden.ts';
 import { rotates } from '../kit/rotation.ts';
 import {
@@ -22,6 +23,7 @@ import { untilPods } from '../kit/workload.ts';
 
 /** What a control plane on a single machine may be away for. */
 const LONGEST_PAUSE_MS = 5_000;
+const SERVERS = { namespace: 'kube-system', labelSelector: 'component=kube-apiserver' };
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKER, ordinal);
 
@@ -67,6 +69,7 @@ rotates(hasOld ? e2e : e2e.skip, { of: 3, turns: [2] })(`an upgrade of a control
 
     beforeAll(async () => {
       threefold = await whenReady(await begin(3, 0));
+      await writeForDisk(threefold.client);
       return () => threefold.writer.stop();
     }, MAKE_MS);
 
@@ -86,6 +89,12 @@ rotates(hasOld ? e2e : e2e.skip, { of: 3, turns: [2] })(`an upgrade of a control
       expect(await kubelets(threefold)).toEqual(Array(3).fill(`v${NEW}`));
       expect(await images(threefold)).toEqual(Array(9).fill(`v${NEW}`));
       expect(await eventsOf(threefold, 'ControlPlaneMachineReplaced')).toHaveLength(3);
+      const servers = await threefold.client.list<Pod>(PODS, SERVERS);
+      for (const { spec } of servers.items)
+        expect(spec.containers[0]).toMatchObject({
+          command: expect.arrayContaining([expect.stringMatching(/^--encryption-provider-config=/)]),
+        });
+      expect(JSON.stringify(await threefold.client.request('GET', SECRET_URL))).toContain(SAID);
       const config = await threefold.client.get<ConfigMap>(CONFIGMAPS, 'kubeadm-config', 'kube-system');
       expect(config.data?.ClusterConfiguration).toContain(`kubernetesVersion: v${NEW}`);
     });

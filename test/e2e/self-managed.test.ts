@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
+import { ANNOTATIONS } from '../../operator/api/group.ts';
 import { CONTROL_PLANE_WORKER, controlPlaneMachineName } from '../../operator/api/names.ts';
+import type { Shoot } from '../../operator/api/shoot.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   CONFIGMAPS,
@@ -15,7 +17,11 @@ import {
   type Pod,
   PVCS,
   PVS,
+  SERVICES,
+  type Service,
+  SHOOTS,
 } from '../../operator/kube/resources.ts';
+import { expectEncrypted, SAID, SECRET_URL, writeForDisk } from '../kit/etcd-disk.ts';
 import {
   changeCluster,
   clusterClient,
@@ -29,6 +35,7 @@ import {
   makeCluster,
   type Name,
   ok,
+  PATIENCE_MS,
   seedNamespace,
   seedPods,
   temporaryFile,
@@ -42,6 +49,16 @@ import { claimOf, echoService, run, untilPods } from '../kit/workload.ts';
 /** kubeadm's image may still be made in a fresh garden, and its control plane takes half a minute on a busy machine. */
 const BEGIN_MS = 12 * 60_000;
 const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKER, ordinal);
+/** Expects that a machine has that Secret encrypted on its disk, and that its own API server reads it. */
+async function expectSecretAt(cluster: Name, ordinal: number, kubeconfig: string): Promise<void> {
+  const namespace = seedNamespace(cluster);
+  await expectEncrypted(
+    async (command) => (await kubectl(['exec', '-n', namespace, machine(ordinal), '--', ...command])).code === 0,
+  );
+  const { spec } = await gardenClient().get<Service>(SERVICES, machine(ordinal), namespace);
+  const read = ['get', `--raw=${SECRET_URL}`, `--server=https://${spec.clusterIP}:6443`];
+  expect(ok(await kubectl(read, { kubeconfig }))).toContain(SAID);
+}
 
 e2e('a cluster whose control plane is on a machine of its own', () => {
   let cluster: Name;
@@ -109,6 +126,22 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     expect(ok(await exec('get', 'https://kubernetes.default.svc/readyz'))).toBe('ok');
     const log = await kubectl(['logs', '-n', 'kube-system', `kube-scheduler-${machine(0)}`], { kubeconfig });
     expect(ok(log)).not.toBe('');
+  });
+
+  it('has Secrets encrypted on its disk', async () => {
+    await writeForDisk(client);
+    await expectSecretAt(cluster, 0, kubeconfig);
+  });
+
+  it('says of another key for them that there is none, and goes on', async () => {
+    const operation = { metadata: { annotations: { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' } } };
+    await gardenClient().mergePatch(SHOOTS, cluster.name, cluster.namespace, operation);
+    const events = await follow(gardenClient(), EVENTS, { namespace: cluster.namespace });
+    const refused = () => events.list().find((event) => (event as { reason?: string }).reason === 'KeyNotRotated');
+    const event = await events.waitFor(refused, { timeoutMs: PATIENCE_MS, what: 'an Event of the refusal' });
+    expect(event).toMatchObject({ type: 'Warning', message: expect.stringContaining('make another cluster') });
+    const { metadata } = await gardenClient().get<Shoot>(SHOOTS, cluster.name, cluster.namespace);
+    expect(metadata.annotations ?? {}).not.toHaveProperty([ANNOTATIONS.operation]);
   });
 
   it('gives a claim without a class a volume of its other node', async () => {
@@ -187,6 +220,7 @@ e2e('the number of machines of a control plane', () => {
     client = await clusterClient(cluster);
     const note = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept', namespace: 'default' } };
     await client.create({ ...note, data: { text: 'of one' } } as ConfigMap);
+    await writeForDisk(client);
   }, BEGIN_MS);
 
   it('grows from 1 to 3', async () => {
@@ -196,6 +230,11 @@ e2e('the number of machines of a control plane', () => {
     const nodes = await controlPlaneNodes();
     expect(nodes.map((node) => node.metadata.name).sort()).toEqual([machine(0), machine(1), machine(2)]);
     expect(nodes.every((node) => conditionIsTrue(node, 'Ready'))).toBe(true);
+  });
+
+  it('has Secrets encrypted on the disks of those that joined, whose API servers read them', async () => {
+    const kubeconfig = await kubeconfigFile(cluster);
+    for (const ordinal of [0, 1, 2]) await expectSecretAt(cluster, ordinal, kubeconfig);
   });
 
   it('serves while the first machine is away', async () => {
@@ -216,6 +255,7 @@ e2e('the number of machines of a control plane', () => {
     await until(cluster, (found) => found?.status?.controlPlane?.ready === 3, 'to be whole again', BEGIN_MS);
     await untilReady(cluster, BEGIN_MS);
     expect((await gardenClient().get(PVCS, claim, namespace)).metadata.uid).not.toBe(before.metadata.uid);
+    await expectSecretAt(cluster, 1, await kubeconfigFile(cluster));
     // As its old self it would have taken part without what it had agreed to.
     const { items: events } = await gardenClient().list(EVENTS, { namespace: cluster.namespace });
     expect(events).toContainEqual(

@@ -83,8 +83,8 @@ describe('a control plane on machines of its own begins', () => {
     const { told, writes, run } = scene('seed');
     await run('control-plane-machines');
     expect(told).toMatchObject([{ count: 1, mayInitialise: true, noted: [] }]);
-    expect(loadAll(told[0]!.init!)).toEqual(JSON.parse(JSON.stringify(kubeadmInit(values))));
-    expect(told[0]!.authorities).toHaveProperty(['ca.key']);
+    expect(loadAll(told[0]!.init!)).toEqual(JSON.parse(JSON.stringify(kubeadmInit(values, pki))));
+    expect(told[0]!.keys).toHaveProperty(['ca.key']);
     await run('initialised');
     expect(writes.map(({ data }) => data)).toEqual([{ pool: 'own', 'volume-0': 'disk-1' }]);
     // Told at once: without its data this machine may only join.
@@ -95,7 +95,7 @@ describe('a control plane on machines of its own begins', () => {
     const { told, writes, run } = scene('cloud');
     await run('control-plane-machines');
     expect(told).toMatchObject([{ count: 1, first: { begin: { 'ca.key': expect.any(String) } } }]);
-    expect(loadAll(told[0]!.init!)).toEqual(JSON.parse(JSON.stringify(kubeadmInit(values, 'cloud'))));
+    expect(loadAll(told[0]!.init!)).toEqual(JSON.parse(JSON.stringify(kubeadmInit(values, pki, 'cloud'))));
     await run('initialised');
     expect(writes.map(({ data }) => data)).toEqual([{ pool: 'own', members: 'node-a' }]);
   });

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 /** Notes what it is told, and says of which version it is. */
 const KUBEADM = `#!/bin/bash
@@ -22,11 +22,15 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }));
 
 /** Runs what a machine does before its kubelet starts, over the data in `root`. */
-async function follow(version: string, { fails = false } = {}): Promise<number> {
-  const found = /^follow_version\(\) \{.*?^\}/ms.exec(script)?.[0];
-  if (!found) throw new Error('there is no follow_version in control-plane.sh');
-  const program = `STATE=${root}; say() { :; }; kubeadm_configuration() { :; }\n${found}\nfollow_version`;
-  const env = { PATH: `${root}:${process.env.PATH}`, ROOT: root, VERSION: version, FAILS: fails ? 'yes' : '' };
+const follow = (version: string, { fails = false } = {}): Promise<number> =>
+  run('follow_version', { VERSION: version, FAILS: fails ? 'yes' : '' });
+
+async function run(name: string, more: Record<string, string>): Promise<number> {
+  const found = new RegExp(`^${name}\\(\\) \\{.*?^\\}`, 'ms').exec(script)?.[0];
+  if (!found) throw new Error(`there is no ${name} in control-plane.sh`);
+  const itself = found.replaceAll('/etc/kubernetes', join(root, 'kubernetes'));
+  const program = `STATE=${root}; say() { :; }; kubeadm_configuration() { :; }\n${itself}\n${name}`;
+  const env = { PATH: `${root}:${process.env.PATH}`, ROOT: root, FAILS: '', ...more };
   const [code] = await once(spawn('bash', ['-uc', program], { env }), 'close');
   return code as number;
 }
@@ -52,4 +56,32 @@ it('one that could not make them tries again', async () => {
 it('one that has yet to join leaves all to kubeadm', async () => {
   expect(await follow('v1.36.3')).toBe(0);
   expect(await noted('told')).toBe('');
+});
+
+describe('a machine that begins or joins', () => {
+  const AUTHORITIES = 'ca.crt ca.key etcd-ca.crt etcd-ca.key front-proxy-ca.crt front-proxy-ca.key sa.pub sa.key';
+  const begin = async (...files: string[]) => {
+    const told = join(root, 'authorities');
+    await mkdir(told);
+    await Promise.all(files.map((file) => writeFile(join(told, file), file)));
+    const code = await run('begin_or_join', { CONFIG: root, ORDINAL: '0', MAY_INITIALISE: 'yes' });
+    const there = await readdir(join(root, 'kubernetes/pki')).catch(() => []);
+    return { code, there, told: await noted('told') };
+  };
+
+  it('has the keys of Secrets before kubeadm starts anything', async () => {
+    const { code, there, told } = await begin(...AUTHORITIES.split(' '), 'encryption.json');
+    expect([code, told]).toEqual([0, expect.stringContaining('init --config')]);
+    expect(there).toContain('encryption.json');
+  });
+
+  it('of a cluster from before Secrets were encrypted goes on without', async () => {
+    const { code, there, told } = await begin(...AUTHORITIES.split(' '));
+    expect([code, told]).toEqual([0, expect.stringContaining('init --config')]);
+    expect(there).not.toContain('encryption.json');
+  });
+
+  it('starts nothing without its authorities', async () => {
+    expect(await begin('ca.crt')).toMatchObject({ code: 1, told: '' });
+  });
 });

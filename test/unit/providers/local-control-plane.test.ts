@@ -16,7 +16,7 @@ const controlPlanePool = (count = 1) =>
     taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
   });
 const bootstrap = (changes: Partial<ControlPlaneBootstrap> = {}): ControlPlaneBootstrap => ({
-  authorities: { 'ca.crt': 'CA', 'etcd/ca.crt': 'ETCD CA' },
+  keys: { 'ca.crt': 'CA', 'etcd/ca.crt': 'ETCD CA' },
   init: 'INIT\n',
   join: 'JOIN\n',
   addresses: ['10.1.0.20'],

@@ -1,8 +1,13 @@
-import { createDecipheriv } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
+import { createDecipheriv, createPrivateKey } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { kubeadmAuthorities } from '../../../operator/shoot/kubeadm.ts';
+import { kubeadmAuthorities, kubeadmKeys } from '../../../operator/shoot/kubeadm.ts';
 import { certificateKeyFor, joinObjects } from '../../../operator/shoot/kubeadm-certs.ts';
-import { issueShootPKI, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { issueShootPKI, type PKIData, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { encryptionForLife, encryptionOf } from '../../../operator/shoot/secrets-encryption.ts';
 
 const now = new Date('2026-11-21T00:00:00Z');
 const parameters = { apiServerAddress: 'x', etcdAddresses: [], services: '10.97.0.0/16', selfHosted: true };
@@ -11,14 +16,19 @@ const key = certificateKeyFor(pki, 'abcdef.0123456789abcdef');
 const secretIn = (objects: ReturnType<typeof joinObjects>) =>
   objects.find(({ kind }) => kind === 'Secret')!.data as Record<string, string>;
 
-it('has the authorities as kubeadm decrypts them: nonce first, AES-256-GCM, names without folders', () => {
-  const found = Object.entries(secretIn(joinObjects(pki, key))).map(([name, text]) => {
-    const bytes = Buffer.from(text, 'base64');
-    const open = createDecipheriv('aes-256-gcm', Buffer.from(key, 'hex'), bytes.subarray(0, 12));
-    open.setAuthTag(bytes.subarray(-16));
-    return [name, Buffer.concat([open.update(bytes.subarray(12, -16)), open.final()]).toString()];
-  });
-  const names: Record<string, string> = Object.fromEntries(found);
+/** As kubeadm decrypts them: nonce first, AES-256-GCM. */
+const opened = (objects: ReturnType<typeof joinObjects>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(secretIn(objects)).map(([name, text]) => {
+      const bytes = Buffer.from(text, 'base64');
+      const open = createDecipheriv('aes-256-gcm', Buffer.from(key, 'hex'), bytes.subarray(0, 12));
+      open.setAuthTag(bytes.subarray(-16));
+      return [name, Buffer.concat([open.update(bytes.subarray(12, -16)), open.final()]).toString()];
+    }),
+  );
+
+it('has the authorities as kubeadm reads them, by names without folders', () => {
+  const names = opened(joinObjects(pki, key));
   expect(Object.keys(names).sort()).toEqual(
     [
       'ca.crt',
@@ -32,6 +42,46 @@ it('has the authorities as kubeadm decrypts them: nonce first, AES-256-GCM, name
     ].sort(),
   );
   expect(names['etcd-ca.key']).toBe(kubeadmAuthorities(pki)['etcd/ca.key']);
+});
+
+it('has the keys of Secrets behind a key that kubeadm brings, which is read as before', () => {
+  const keys = encryptionForLife(pki, { isNew: true, now });
+  const objects = joinObjects(keys, key);
+  const [before, after] = [opened(joinObjects(pki, key)), opened(objects)];
+  expect(Object.keys(after)).toEqual(Object.keys(before));
+  expect(createPrivateKey(after['sa.key']!).equals(createPrivateKey(before['sa.key']!))).toBe(true);
+  const { secret } = encryptionOf(keys)!.write;
+  const [, text] = /-----BEGIN SECRETS ENCRYPTION CONFIGURATION-----(.*)-----END/s.exec(after['sa.key']!)!;
+  expect(Buffer.from(text!, 'base64').toString()).toContain(secret);
+  expect(JSON.stringify(objects)).not.toContain(secret);
+});
+
+it('has them taken apart on the machine: the key as it was, and the keys of Secrets where its API server looks', async () => {
+  const script = await readFile(new URL('../../../providers/machines/control-plane.sh', import.meta.url), 'utf8');
+  const take = /^take_secrets_encryption\(\) \{.*?^\}/ms.exec(script)![0];
+  const folder = await mkdtemp(join(tmpdir(), 'kubeadm-certs-'));
+  const fileIn = (file: string) => readFile(join(folder, file), 'utf8');
+  const run = async (keys: PKIData) => {
+    const { 'sa.key': carrier } = opened(joinObjects(keys, key));
+    await writeFile(join(folder, 'sa.key'), carrier!, { mode: 0o600 });
+    const program = `${take}\ntake_secrets_encryption`.replaceAll('/etc/kubernetes/pki', folder);
+    execFileSync('bash', ['-c', `set -uo pipefail; umask 022; ${program}`]);
+    expect(await fileIn('sa.key')).toBe(pki['sa.key']);
+    return readdir(folder);
+  };
+  try {
+    // A cluster from before Secrets were encrypted.
+    expect(await run(pki)).toEqual(['sa.key']);
+    const keys = encryptionForLife(pki, { isNew: true, now });
+    for (const _again of ['once', 'and again']) {
+      expect((await run(keys)).sort()).toEqual(['encryption.json', 'sa.key']);
+      expect(await fileIn('encryption.json')).toBe(kubeadmKeys(keys)['encryption.json']);
+      for (const file of ['encryption.json', 'sa.key'])
+        expect((await stat(join(folder, file))).mode & 0o777).toBe(0o600);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });
 
 it('is the same each time, and shows no key', () => {

@@ -3,13 +3,16 @@ import { dump, load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { controlPlaneMachineService } from '../../../operator/shoot/control-plane-services.ts';
 import {
+  type ControlPlanePlace,
   clusterInfo,
   kubeadmAuthorities,
   kubeadmConfig,
   kubeadmInit,
   kubeadmJoin,
+  kubeadmKeys,
 } from '../../../operator/shoot/kubeadm.ts';
 import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { encryptionForLife, encryptionOf } from '../../../operator/shoot/secrets-encryption.ts';
 import { controlPlane, NOW } from './values.ts';
 
 const values = controlPlane(3);
@@ -19,21 +22,21 @@ const yaml = (documents: object[]) => documents.map((one) => dump(one, { lineWid
 
 describe('what kubeadm is told', () => {
   it('is as recorded', async () => {
-    await expect(yaml(kubeadmInit(values))).toMatchFileSnapshot('golden/kubeadm-init.yaml');
+    await expect(yaml(kubeadmInit(values, pki))).toMatchFileSnapshot('golden/kubeadm-init.yaml');
     await expect(yaml([kubeadmJoin()])).toMatchFileSnapshot('golden/kubeadm-join.yaml');
   });
 
   it('has the API server known by where the seed exposes it', () => {
     const sans = (host: string) =>
-      (kubeadmInit({ ...values, endpoint: { host, port: 443 } })[1] as { apiServer: { certSANs: string[] } }).apiServer
-        .certSANs;
+      (kubeadmInit({ ...values, endpoint: { host, port: 443 } }, pki)[1] as { apiServer: { certSANs: string[] } })
+        .apiServer.certSANs;
     expect(sans('lb.example.com')).toEqual(['localhost', 'lb.example.com', '127.0.0.1', '10.1.0.10']);
     expect(sans('192.0.2.7')).toEqual(['localhost', '127.0.0.1', '10.1.0.10', '192.0.2.7']);
   });
 
   it('keeps volume plugins of Kubernetes 1.35 below /var in the seed, where a machine can write', () => {
-    const ofManager = (...given: Parameters<typeof kubeadmInit>) =>
-      (kubeadmInit(...given)[1] as { controllerManager: { extraArgs: object[] } }).controllerManager.extraArgs;
+    const ofManager = (given: typeof values, place?: ControlPlanePlace) =>
+      (kubeadmInit(given, pki, place)[1] as { controllerManager: { extraArgs: object[] } }).controllerManager.extraArgs;
     const folder = { name: 'flex-volume-plugin-dir', value: '/var/lib/kubelet/volume-plugins' };
     const older = { ...values, version: '1.35.4' };
     expect(ofManager(older)).toContainEqual(folder);
@@ -42,11 +45,11 @@ describe('what kubeadm is told', () => {
   });
 
   it('is what machines that join later read in the cluster, of the version that is wanted by then', () => {
-    const { metadata, data } = kubeadmConfig({ ...values, version: '1.36.9' });
+    const { metadata, data } = kubeadmConfig({ ...values, version: '1.36.9' }, pki);
     expect(`${metadata.namespace}/${metadata.name}`).toBe('kube-system/kubeadm-config');
     const { ClusterConfiguration } = data as Record<string, string>;
     expect(load(ClusterConfiguration!)).toEqual(
-      JSON.parse(JSON.stringify(kubeadmInit({ ...values, version: '1.36.9' })[1])),
+      JSON.parse(JSON.stringify(kubeadmInit({ ...values, version: '1.36.9' }, pki)[1])),
     );
   });
 
@@ -57,6 +60,29 @@ describe('what kubeadm is told', () => {
       expect(files[`${id}.key`]).toContain('PRIVATE KEY');
     }
     expect(new Set(Object.values(files)).size).toBe(8);
+  });
+
+  it('has Secrets of a new cluster encrypted, by a file in the folder that its API servers see anyway', () => {
+    const keys = encryptionForLife(pki, { isNew: true, now: NOW });
+    const { apiServer } = kubeadmInit(values, keys)[1] as {
+      apiServer: { extraArgs: { name: string; value: string }[] };
+    };
+    const flag = { name: 'encryption-provider-config', value: '/etc/kubernetes/pki/encryption.json' };
+    expect(apiServer.extraArgs).toContainEqual(flag);
+    const { resources } = JSON.parse(kubeadmKeys(keys)['encryption.json']!);
+    expect(resources).toEqual([
+      { resources: ['secrets'], providers: [{ secretbox: { keys: [encryptionOf(keys)!.write] } }] },
+    ]);
+    const { ClusterConfiguration } = kubeadmConfig(values, keys).data as Record<string, string>;
+    expect(load(ClusterConfiguration!)).toMatchObject({ apiServer: { extraArgs: expect.arrayContaining([flag]) } });
+    expect(ClusterConfiguration).not.toContain(encryptionOf(keys)!.write.secret);
+    // For life: no machine that joins may get what those that are there do not know.
+    expect(encryptionForLife(keys, { isNew: false, now: NOW })).toBe(keys);
+  });
+
+  it('has machines of a cluster from before that go on without', () => {
+    expect(encryptionForLife(pki, { isNew: false, now: NOW })).toBe(pki);
+    expect(kubeadmKeys(pki)).toEqual(kubeadmAuthorities(pki));
   });
 
   it('leaves all other certificates to the machines, but those of people and of machines for workloads', () => {

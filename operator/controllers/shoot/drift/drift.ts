@@ -2,14 +2,14 @@ import type { Provider } from '../../../../providers/contract.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import { parseDuration } from '../../../api/duration.ts';
 import { CoppiceError, errorText } from '../../../api/errors.ts';
-import { ANNOTATIONS } from '../../../api/group.ts';
 import type { Condition } from '../../../api/meta.ts';
 import type { Shoot } from '../../../api/shoot.ts';
-import { keyOf, SHOOTS } from '../../../kube/resources.ts';
+import { keyOf } from '../../../kube/resources.ts';
 import { say } from '../../conditions.ts';
 import { DRIFTED, drifted } from '../../drifted.ts';
 import { nextMoment } from '../../spread.ts';
 import type { Left, Operation } from '../operation.ts';
+import { asksFor, takeRequest } from '../operation-request.ts';
 import type { ShootState } from '../state.ts';
 import type { DriftState } from './drift-state.ts';
 
@@ -72,11 +72,12 @@ export function wantsMending(
 ): boolean {
   if (!provider.drift || metadata.deletionTimestamp) return false;
   const isFound = (drift?.found?.length ?? 0) > 0 && drift?.left === undefined;
-  return metadata.annotations?.[ANNOTATIONS.operation] === 'reconcile' || (isFound && spec.drift?.policy === 'Mend');
+  return asksFor({ metadata }, 'reconcile') || (isFound && spec.drift?.policy === 'Mend');
 }
 
 /** All is as it was made, but for what was left. What cannot be changed back is found again at the next look, and not tried before. */
-export async function noteMended({ left, shoot, signal, state, deps }: Operation): Promise<void> {
+export async function noteMended(op: Operation): Promise<void> {
+  const { left, shoot, signal, state, deps } = op;
   const parts = [...left.values()];
   const about = aboutLeft(parts);
   // What could not be looked at is as it was last found.
@@ -92,10 +93,7 @@ export async function noteMended({ left, shoot, signal, state, deps }: Operation
       'what was made in the cloud was compared with it, and nobody else has changed it',
     );
   else deps.recordEvent(shoot, 'Warning', 'NotMended', found?.length ? (drifted(found, about).message ?? '') : about);
-  const { annotations, name, namespace } = shoot.metadata;
-  if (annotations?.[ANNOTATIONS.operation] !== 'reconcile') return;
-  const taken = { metadata: { annotations: { [ANNOTATIONS.operation]: null } } };
-  deps.shoots.absorb(await deps.garden.mergePatch<Shoot>(SHOOTS, name, namespace, taken, { signal }));
+  if (asksFor(shoot, 'reconcile')) await takeRequest(op, signal);
 }
 
 /** Ends a look that is under way, which is then made up for. Does not wait: who works on the same stacks next does, in the runner. */

@@ -1,9 +1,8 @@
 import { ANNOTATIONS } from '../../../api/group.ts';
 import { COMPONENTS } from '../../../api/names.ts';
-import type { Shoot } from '../../../api/shoot.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
-import { conditionIsTrue, keyOf, type Pod, SHOOTS } from '../../../kube/resources.ts';
+import { conditionIsTrue, keyOf, type Pod } from '../../../kube/resources.ts';
 import { rewriteSecrets } from '../../../kube/rewrite-secrets.ts';
 import { afterEncryptionStep, type EncryptionState, nextEncryptionStep } from '../../../pki/secrets-encryption.ts';
 import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
@@ -12,27 +11,21 @@ import { pkiSecret } from '../../../shoot/pki-secret.ts';
 import { encryptionOf, planEncryption, withEncryption } from '../../../shoot/secrets-encryption.ts';
 import { inside } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
+import { asksFor, ROTATE, takeRequest } from '../operation-request.ts';
 
 const MINUTE = 60_000;
-/** Gardener's operation by which somebody asks for another key. */
-export const ROTATE = 'rotate-etcd-encryption-key';
-
-const isAsked = ({ metadata }: Shoot): boolean => metadata.annotations?.[ANNOTATIONS.operation] === ROTATE;
 
 /** The shoot's keys with those of its Secrets. A cluster from before there were any gets one, and its Secrets stay readable. */
 export function encryptionWanted({ seed, shoot, values, deps }: Operation, pki: PKIData): PKIData {
   // Keys come first: without those, and without an etcd, there cannot be a Secret.
   const isNew =
     pki['ca.key'] === undefined && seed.statefulSets.get(`${values.namespace}/${COMPONENTS.etcd}`) === undefined;
-  return planEncryption(pki, { isNew, rotate: isAsked(shoot), now: deps.now() });
+  return planEncryption(pki, { isNew, rotate: asksFor(shoot, ROTATE), now: deps.now() });
 }
 
 /** Takes the wish for another key off the Shoot: the key is stored now. */
-export async function startRotation({ shoot, deps }: Operation, signal: AbortSignal): Promise<void> {
-  if (!isAsked(shoot)) return;
-  const { name, namespace } = shoot.metadata;
-  const taken = { metadata: { annotations: { [ANNOTATIONS.operation]: null } } };
-  deps.shoots.absorb(await deps.garden.mergePatch<Shoot>(SHOOTS, name, namespace, taken, { signal }));
+export async function startRotation(op: Operation, signal: AbortSignal): Promise<void> {
+  if (asksFor(op.shoot, ROTATE)) await takeRequest(op, signal);
 }
 
 /** Brings a new key of Secrets in, and an old one out, a step at a time; each is stored before API servers are told. */

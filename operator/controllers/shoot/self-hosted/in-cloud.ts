@@ -1,7 +1,7 @@
 import type { ControlPlaneGroup, ControlPlaneGroupSeen, Pool } from '../../../../providers/contract.ts';
 import { CoppiceError } from '../../../api/errors.ts';
 import { sleep } from '../../../kube/clock.ts';
-import { kubeadmAuthorities } from '../../../shoot/kubeadm.ts';
+import { kubeadmKeys } from '../../../shoot/kubeadm.ts';
 import { outsideOfSeed } from '../connect.ts';
 import type { Operation } from '../operation.ts';
 import { LossWatch } from './control-plane-group-seen.ts';
@@ -55,7 +55,7 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
     },
     begin: async (op) => {
       if (noteIn(op)) return;
-      const first = { begin: kubeadmAuthorities(op.pki) };
+      const first = { begin: kubeadmKeys(op.pki) };
       await group.reconcile(op.context(), { ...pool, count: 1 }, { init: initDocuments(op), first });
     },
     untilHopeless: (op, signal) => untilHopeless(op, own, signal),

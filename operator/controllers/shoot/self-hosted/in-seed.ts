@@ -48,7 +48,7 @@ export function inSeed(pool: Pool, machines: ControlPlaneMachines): ControlPlane
     begin: (op) => applyControlPlaneMachines(op, own),
     untilHopeless: (op, signal) => untilLost(op, own, signal),
     noteBegun: (op, signal) => noteFirstVolume(op, own, signal),
-    systemComponents: (op) => [kubeadmConfig(op.values)],
+    systemComponents: (op) => [kubeadmConfig(op.values, op.pki)],
     reconcileSize: (op, signal) => reconcileControlPlaneSize(op, own, signal),
     names: (_nodes, desired) =>
       Array.from({ length: desired }, (_, ordinal) => controlPlaneMachineName(pool.name, ordinal)),

@@ -42,7 +42,7 @@ export async function noteMembers(
 }
 
 /** What kubeadm is given on the machine that begins the cluster. */
-export const initDocuments = (op: Operation): string => kubeadmYAML(...kubeadmInit(op.values, 'cloud'));
+export const initDocuments = (op: Operation): string => kubeadmYAML(...kubeadmInit(op.values, op.pki, 'cloud'));
 
 const nodesOf = (op: Operation, pool: Pool): Node[] => ofPool(inside(op).nodes.list(), pool);
 

@@ -6,7 +6,7 @@ import type { EtcdClient } from '../../../etcd/etcd-client.ts';
 import { sleep } from '../../../kube/clock.ts';
 import type { KubeObject, Node } from '../../../kube/resources.ts';
 import { type ControlPlaneSizeAction, planControlPlaneSize } from '../../../shoot/control-plane-size.ts';
-import { kubeadmAuthorities, kubeadmInit, kubeadmJoin, kubeadmYAML } from '../../../shoot/kubeadm.ts';
+import { kubeadmInit, kubeadmJoin, kubeadmKeys, kubeadmYAML } from '../../../shoot/kubeadm.ts';
 import { etcdPeerURL } from '../../../shoot/values.ts';
 import { openEtcd } from '../etcd-access.ts';
 import { inside } from '../inside-tasks.ts';
@@ -41,8 +41,8 @@ export async function applyControlPlaneMachines(op: Operation, own: SeedMachines
     context,
     { ...pool, count },
     {
-      authorities: kubeadmAuthorities(pki),
-      init: kubeadmYAML(...kubeadmInit(values)),
+      keys: kubeadmKeys(pki),
+      init: kubeadmYAML(...kubeadmInit(values, pki)),
       join: kubeadmYAML(kubeadmJoin()),
       addresses: values.addresses.etcd,
       mayInitialise: note === undefined,

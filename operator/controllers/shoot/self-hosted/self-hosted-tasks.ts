@@ -19,6 +19,7 @@ import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { volumeTasks } from '../volume-tasks.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { notReady } from './not-ready.ts';
+import { refuseAnotherKey, withSecretsKey } from './secrets-key.ts';
 import { noteIn } from './self-hosted.ts';
 
 /**
@@ -35,8 +36,11 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
       title: 'Issuing certificates',
       after: [tasks.endpoint.id],
       expectedMs: 50,
-      run: (signal) =>
-        issueCertificates(op, { ...pkiParameters(op.values), ...certificatesOfAddons(op), selfHosted: true }, signal),
+      run: async (signal) => {
+        const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op), selfHosted: true };
+        await issueCertificates(op, parameters, signal, (pki) => withSecretsKey(op, pki));
+        await refuseAnotherKey(op, signal);
+      },
     },
     {
       id: 'control-plane-machines',

@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { gzipSync } from 'node:zlib';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { kubeadmAuthorities, kubeadmInit, kubeadmJoinByToken } from '../../../../operator/shoot/kubeadm.ts';
+import { kubeadmInit, kubeadmJoinByToken, kubeadmKeys } from '../../../../operator/shoot/kubeadm.ts';
 import { certificateKeyFor } from '../../../../operator/shoot/kubeadm-certs.ts';
 import { issueShootPKI, type PKIData, planShootPKI } from '../../../../operator/shoot/pki.ts';
+import { encryptionForLife } from '../../../../operator/shoot/secrets-encryption.ts';
 import { type ControlPlaneGroupBootstrap, DISCOVERY_FILE } from '../../../../providers/contract.ts';
 import { controlPlaneUserData } from '../../../../providers/machines/control-plane-data.ts';
 import { LONGEST_USER_DATA } from '../../../../providers/machines/user-data.ts';
@@ -29,7 +30,7 @@ const own = pool({
   taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
 });
 const ctx = context({ apiserverURL: `https://${HOST}:6443` });
-const init = kubeadmInit(values, 'cloud')
+const init = kubeadmInit(values, {}, 'cloud')
   .map((one) => JSON.stringify(one))
   .join('\n---\n');
 const fixed = { 'ca.crt': 'CA\n', 'ca.key': 'CA KEY\n', 'etcd/ca.key': 'ETCD KEY\n', 'sa.key': 'SA KEY\n' };
@@ -93,10 +94,11 @@ describe('what machines of a control plane are told', () => {
   it('is short enough for every cloud, packed, with real keys', async () => {
     const parameters = { apiServerAddress: HOST, etcdAddresses: [], services: '10.97.0.0/16', selfHosted: true };
     const now = new Date('2026-11-21T00:00:00Z');
-    const pki: PKIData = await issueShootPKI({}, planShootPKI({}, parameters, now), parameters, now);
+    const empty = encryptionForLife({}, { isNew: true, now });
+    const pki: PKIData = await issueShootPKI(empty, planShootPKI(empty, parameters, now), parameters, now);
     const real = { ...ctx, clusterCA: pki['ca.crt']! };
     const long = [
-      controlPlaneUserData(real, own, { init, first: { begin: kubeadmAuthorities(pki) } }),
+      controlPlaneUserData(real, own, { init, first: { begin: kubeadmKeys(pki) } }),
       controlPlaneUserData(real, own, joining(certificateKeyFor(pki, TOKEN))),
     ];
     for (const text of long) expect(gzipSync(text).length).toBeLessThan(LONGEST_USER_DATA * 0.75);
