@@ -17,4 +17,4 @@ export async function refuseAnotherKey(op: Operation, signal: AbortSignal): Prom
 }
 
 const NOT_ROTATED =
-  'a control plane on machines cannot take another key for Secrets yet: to be rid of this one, make another cluster and move there what runs here';
+  'a control plane on machines cannot take another key for Secrets yet: for another one, make another cluster and move there what runs here';
