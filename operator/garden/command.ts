@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 
 /** A command that ended badly. */
 export class CommandError extends Error {
@@ -14,9 +15,31 @@ export class CommandError extends Error {
   }
 }
 
+/** Commands of this process that have not ended. */
+const running = new Set<ChildProcess>();
+let isOver = false;
+
+/**
+ * Ends the commands of this process that still run, and lets no other begin: for a process that ends itself. They lead groups of their own,
+ * so no signal to this process reaches them, and one that imports an image would outlive the garden by seconds.
+ */
+export async function endCommands(): Promise<void> {
+  isOver = true;
+  const ended = [...running].map((child) => once(child, 'exit'));
+  for (const { pid } of running) {
+    try {
+      if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+    } catch {
+      // It has ended, and is only not heard of yet.
+    }
+  }
+  await Promise.allSettled(ended);
+}
+
 /** Runs a command to its end and resolves to its standard output. Throws CommandError when it fails or is not there. */
 export function run(command: readonly string[], options: { input?: string; timeoutMs?: number } = {}): Promise<string> {
   const [file = '', ...args] = command;
+  if (isOver) return Promise.reject(new CommandError(command, '', 'the process that runs it ends'));
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -24,6 +47,8 @@ export function run(command: readonly string[], options: { input?: string; timeo
       // A Ctrl-C while a garden is stopped must not end in the middle what takes it down.
       detached: true,
     });
+    running.add(child);
+    child.once('exit', () => running.delete(child));
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -35,6 +60,7 @@ export function run(command: readonly string[], options: { input?: string; timeo
     child.on('error', (error: NodeJS.ErrnoException) => {
       const failure = new CommandError(command, '', error.message);
       failure.isNotInstalled = error.code === 'ENOENT';
+      running.delete(child);
       reject(failure);
     });
     child.on('close', (code, signal) => {

@@ -10,6 +10,7 @@ import { noNodesMessage, type SeedPossible, seedPossible, simulatedOnly } from '
 import { ensureCertificates } from './certificates.ts';
 import { childEnvironment } from './child-environment.ts';
 import { endLeftOvers, forgetDaemon } from './cleanup.ts';
+import { endCommands } from './command.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
 import { readJson, readText, writeIfChanged } from './files.ts';
 import { inventoryManifests } from './inventory.ts';
@@ -358,6 +359,7 @@ class Daemon {
     }
     await this.#client?.close().catch(() => {});
     await endLeftOvers(this.#directory);
+    await endCommands();
   }
 }
 

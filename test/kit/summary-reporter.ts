@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
 import type { SerializedError } from 'vitest';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 import { type Counts, type Report, replaceFile, summaryLine } from './counts.ts';
@@ -48,10 +49,11 @@ export default class SummaryReporter implements Reporter {
     this.#write(0);
   }
 
-  #failed(what: string, errors: readonly Pick<SerializedError, 'message'>[]): void {
+  #failed(what: string, errors: readonly (Pick<SerializedError, 'message'> & { diff?: unknown })[]): void {
     this.#counts.failed++;
-    // On one line, with what stands below the first: that is often the status of what was waited for.
-    const said = (errors[0]?.message ?? '').replaceAll(/\s+/g, ' ');
+    const { message = '', diff } = errors[0] ?? {};
+    // On one line, with what stands below the first: that is often the status of what was waited for. Of two lists only the diff tells more.
+    const said = stripVTControlCharacters([message, diff].filter(Boolean).join(' ')).replaceAll(/\s+/g, ' ');
     this.#failures.push(`${what}: ${said.slice(0, ERROR_CHARACTERS)}`);
   }
 

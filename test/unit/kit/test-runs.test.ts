@@ -29,15 +29,18 @@ const summary = () => readFileSync(join(folder, 'summary.txt'), 'utf8');
 describe('runs of vitest', { timeout: PATIENCE_MS }, () => {
   it('are counted together, and what failed is named', async () => {
     file('one', "it('a', () => {}); it.skip('b', () => {});");
-    file('two', "it('a', () => {}); it('b', () => { throw new Error('no\\nthe rest'); });");
+    file(
+      'two',
+      "it('a', () => {}); it('b', () => { throw new Error('no\\nthe rest'); }); it('c', () => expect([1, 2]).toEqual([1]));",
+    );
     const runs = new TestRuns(folder);
     await Promise.all([runs.run('first', args('one')), runs.run('second', args('two'))]);
     expect(runs.finish()).toEqual({
-      line: '2 passed, 1 failed, 1 skipped',
-      failures: ['two.test.js > b: no the rest'],
+      line: '2 passed, 2 failed, 1 skipped',
+      failures: ['two.test.js > b: no the rest', expect.stringMatching(/^two.test.js > c: expected .* \+ 2,/)],
       failed: true,
     });
-    expect(summary()).toBe('2 passed, 1 failed, 1 skipped\n');
+    expect(summary()).toBe('2 passed, 2 failed, 1 skipped\n');
   });
 
   it('that are stopped have told what they had counted, and have failed; what is left out has failed as well', async () => {
