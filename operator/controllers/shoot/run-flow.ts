@@ -26,8 +26,8 @@ export async function runFlow(
   const pace = new Pacer(clock, PROGRESS_INTERVAL_MS, () => op.notice());
   const onProgress = (progress: Progress) => {
     if (!visible) return;
-    const seconds = Math.ceil(progress.remainingMs / 1000);
-    const description = progress.description === '' ? 'finishing' : `${progress.description} (about ${seconds} s left)`;
+    const description = progress.description || 'finishing';
+    state.timeLeft = progress.description && `about ${Math.ceil(progress.remainingMs / 1000)} s left`;
     state.operation = operation(
       state.operation,
       { type, state: 'Processing', progress: Math.min(99, progress.percent), description },
@@ -53,6 +53,7 @@ export async function runFlow(
   } finally {
     state.changed = undefined;
     state.told = undefined;
+    state.timeLeft = undefined;
     state.untold = pace.stop();
   }
 }

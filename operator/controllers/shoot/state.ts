@@ -39,6 +39,8 @@ export interface ShootState {
   /** The kubeconfig that this was seen of. */
   usableFor: string | undefined;
   operation: LastOperation | undefined;
+  /** How long the running operation will still take, for people, as far as its tasks took before; undefined: nothing to be told. */
+  timeLeft: string | undefined;
   /** While an operation runs: says that the status was written just now, and how far it is with it. */
   told: (() => void) | undefined;
   readonly statusWrites: InTurn;
@@ -87,6 +89,7 @@ export const newShootState = (): ShootState => ({
   usable: undefined,
   usableFor: undefined,
   operation: undefined,
+  timeLeft: undefined,
   told: undefined,
   statusWrites: new InTurn(),
   secretWrites: new InTurn(),

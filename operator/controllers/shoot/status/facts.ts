@@ -11,6 +11,7 @@ import { driftCondition } from '../drift/drift.ts';
 import type { Operation } from '../operation.ts';
 import { type PodProblem, podProblems } from '../pod-problems.ts';
 import { type MetricsServerState, refusedOf } from '../state.ts';
+import { toldOperation } from './told-operation.ts';
 
 /** What is known of every shoot, whatever stands behind it. */
 export interface CommonFacts {
@@ -68,7 +69,7 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
   endpoint,
   pools: op.pools,
   madeOf: { inCloud: op.provider.inCloud },
-  operation: op.state.operation,
+  operation: toldOperation(op.state.operation, op.state.timeLeft),
   errors: [...op.state.errors.values()],
   observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
 });
@@ -77,6 +78,7 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
 export async function runningFacts(op: Operation, shoot: Shoot): Promise<RunningFacts> {
   const { state, values } = op;
   const { connection } = state;
+  const problems = podProblems(op.seed.podsOf(keyOf(shoot)));
   const records = outcomesOf({ ...op, shoot });
   const named = records
     .filter(({ ready }) => ready)
@@ -91,7 +93,8 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
           machines: await op.provider.listMachines(op.context()),
         }
       : undefined,
-    problems: podProblems(op.seed.podsOf(keyOf(shoot))),
+    operation: toldOperation(state.operation, state.timeLeft, problems),
+    problems,
     ...(values.machinesOutside && { tunnel: true }),
     ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
     systemRefused: refusedOf(state),
