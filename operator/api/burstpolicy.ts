@@ -409,7 +409,7 @@ export const burstPolicyDefinition: KindDefinition = {
   scope: 'Namespaced',
   categories: ['coppice'],
   description:
-    'When whole clusters may come and go. Where a hub has work without a place, the operator makes WorkerClusters from the candidates in the namespace of the policy, within its budget, and gives them back when they are without work. Who writes one must be allowed to create WorkerClusters there.',
+    'When whole clusters may come and go. Where a hub has work without a place, the operator makes WorkerClusters of the candidates, in the namespace of the policy and within its budget. It deletes them when they are without work. Who writes one must be allowed to create WorkerClusters there.',
   spec: burstPolicySpec,
   status: burstPolicyStatus,
   maxNameLength: 40,

@@ -254,7 +254,7 @@ export const cloudProfileSpec = rules(
         ).optional(),
       })
       .describe(
-        "Clusters that are to be connected later: each new cluster of this profile gets an id, a name and, unless a cloud manages it or it names its own, address ranges that no other cluster of the mesh has. Clusters that are there already stay as they are. Absent: all get the profile's ranges (not a field of Gardener).",
+        "Clusters that are to be connected later: each new cluster of this profile gets an id and a name that no other cluster of the mesh has. It gets address ranges of its own too, unless a cloud manages it or its spec names them. Clusters that are there already stay as they are. Absent: all get the profile's ranges (not a field of Gardener).",
       )
       .optional(),
   }),

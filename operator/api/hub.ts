@@ -176,7 +176,7 @@ export const hubSpec = rules(
     adoption: z
       .enum(['Observe', 'Own'])
       .describe(
-        'What becomes of an object in the hub that somebody else made for the same cluster (by the UID of its kube-system, or by its URL). Observe: the cluster counts as joined, and it is never drained, changed or deleted. Own: it is taken over. Absent: it keeps the cluster from joining.',
+        'What the operator does with an object in the hub that somebody else made for the same cluster. It knows the cluster by the UID of kube-system, or by its URL. Observe: the cluster counts as joined, and it is never drained, changed or deleted. Own: it is taken over. Absent: it keeps the cluster from joining.',
       )
       .optional(),
     member: member.optional(),

@@ -63,7 +63,7 @@ export const labels = (max: number, description: string) =>
     {
       rule: `self.all(k, k.matches('${PATTERNS.labelKey.source.replaceAll('\\/', '/')}'))`,
       message:
-        'the key of a label is a name of at most 63 letters, digits, "-", "_" and ".", which a domain and "/" may come before',
+        'the key of a label is a name of at most 63 letters, digits, "-", "_" and "."; a domain and "/" may precede it',
     },
   );
 

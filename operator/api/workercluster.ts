@@ -174,7 +174,7 @@ export const workerClusterSpec = rules(
     fallback: list(
       fallback,
       8,
-      'Where the cluster is made instead, in order, when its own place and those before have none of the machine types left that it may have. Mode Managed only, and only until the cluster was made once: what is half made is taken away first, and a cluster that people may have put something into never moves. Condition CapacityAvailable says what was tried.',
+      'Places where the cluster is made instead, tried in order, when none of its machine types is left in its own place and those before. Mode Managed only, and only until the cluster was made once: what is half made is taken away first, and a cluster that people may have put something into never moves. Condition CapacityAvailable says what was tried.',
     ).optional(),
     pools: keyed(
       workerPoolSchema,
