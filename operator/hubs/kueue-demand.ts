@@ -1,9 +1,12 @@
 import type { Condition } from '../api/meta.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
-import { podRequests } from '../kube/pod-requests.ts';
+import { effectiveRequests } from '../kube/effective-requests.ts';
 import { type KubeObject, keyOf, type Pod } from '../kube/resources.ts';
-import { GPU } from './amounts.ts';
-import type { Amounts, Demand } from './contract.ts';
+import { GPU, othersOf } from './amounts.ts';
+import type { Amounts, Demand, NodeRules } from './contract.ts';
+
+/** Name of a podSet that has none, as Kueue fills it in. */
+const MAIN = 'main';
 
 interface PodSet {
   readonly name: string;
@@ -17,7 +20,7 @@ export type DispatchedWorkload = KubeObject & {
   spec?: {
     active?: boolean;
     queueName?: string;
-    podSets?: { count?: number; template: Pick<Pod, 'spec'> }[];
+    podSets?: { name?: string; count?: number; template: Pick<Pod, 'spec'> }[];
   };
   status?: {
     conditions?: Condition[];
@@ -51,13 +54,16 @@ export function waitingJobs(
       const done = reclaimablePods.find(({ name }) => name === podSet.name)?.count ?? 0;
       const each = eachOf(podSet);
       const count = (podSet.count ?? 0) - done;
-      if (count <= 0 || !each) return [];
+      const template = workload.spec?.podSets?.find(({ name = MAIN }) => name === podSet.name)?.template;
+      const rules = rulesOf(template);
+      if (count <= 0 || !each || !rules) return [];
       return [
         {
           ...sourceOf(workload),
           namespace: metadata.namespace,
           count,
           each,
+          ...rules,
           since: own.lastTransitionTime ?? '',
           inOneCluster: true,
         },
@@ -157,11 +163,11 @@ function demandsOf(workload: DispatchedWorkload, since: string): Demand[] | unde
   const { metadata, spec } = workload;
   try {
     return (spec?.podSets ?? []).flatMap(({ count = 1, template }) => {
-      const { cpu, memory, gpu } = podRequests(template);
+      const asked = effectiveRequests(template);
+      const [cpu = 0, memory = 0, gpu = 0] = ['cpu', 'memory', GPU].map((name) => asked.get(name));
       const each = { cpu: formatCpu(cpu), memory: formatBytes(memory), ...(gpu > 0 && { gpu: String(gpu) }) };
-      return count > 0
-        ? [{ ...sourceOf(workload), namespace: metadata.namespace, count, each, since, inOneCluster: true as const }]
-        : [];
+      const common = { ...sourceOf(workload), namespace: metadata.namespace, since, inOneCluster: true as const };
+      return count > 0 ? [{ ...common, count, each, ...rulesOf(template) }] : [];
     });
   } catch (error) {
     if (error instanceof RangeError) return undefined;
@@ -194,6 +200,33 @@ function sourceOf(workload: DispatchedWorkload): Pick<Demand, 'source' | 'uid'> 
   const { ownerReferences = [], uid: own } = workload.metadata;
   const uid = (ownerReferences.find(({ controller }) => controller) ?? ownerReferences[0])?.uid ?? own;
   return { source: `Workload ${keyOf(workload)}`, ...(uid && { uid }) };
+}
+
+/**
+ * What pods of a template want of their nodes: which ones, and what besides CPU, memory and GPUs. Kueue's quota need not know of it; a cluster
+ * that lacks it would be bought, asked, and left empty.
+ * @returns undefined: nobody can read it
+ */
+function rulesOf(template: Pick<Pod, 'spec'> | undefined): Pick<Demand, 'others' | 'nodes'> | undefined {
+  if (!template) return {};
+  try {
+    const asked = [...effectiveRequests(template)].filter(([, amount]) => amount > 0);
+    const others = othersOf(Object.fromEntries(asked.map(([name, amount]) => [name, String(amount)])));
+    const { nodeSelector, tolerations, affinity } = template.spec;
+    const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+    const nodes: NodeRules = {
+      ...(nodeSelector && { nodeSelector }),
+      ...(required && { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } } }),
+      ...(tolerations && { tolerations }),
+    };
+    return {
+      ...(Object.keys(others).length > 0 && { others }),
+      ...(Object.keys(nodes).length > 0 && { nodes }),
+    };
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 /** @returns undefined: nobody can read it. */

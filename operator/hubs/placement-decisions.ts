@@ -3,7 +3,7 @@ import { ANNOTATIONS } from '../api/group.ts';
 import { EVERY_NAMESPACE, type HubSpec, labelSelectorSchema } from '../api/hub.ts';
 import type { KubeObject, Resource } from '../kube/resources.ts';
 import { matchesLabels } from '../placement/selectors.ts';
-import { amountsOf } from './amounts.ts';
+import { amountsOf, othersOf } from './amounts.ts';
 import type { Demand } from './contract.ts';
 
 const GROUP = 'multicluster.x-k8s.io';
@@ -19,11 +19,25 @@ export const PLACEMENTDECISIONS: Resource = {
 const LONGEST = 8192;
 const MOST_WORDS = 300;
 
+const toleration = z.object({
+  key: z.string().max(317).optional(),
+  operator: z.enum(['Exists', 'Equal']).optional(),
+  value: z.string().max(63).optional(),
+  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
+});
+
 /** What a scheduler says in annotation `unplaced` of a decision of its. */
 const unplaced = z.object({
   replicas: z.number().int().min(0).max(1_000_000),
   requests: z.record(z.string().max(253), z.string().max(64)).default({}),
   clusterSelector: labelSelectorSchema('Labels of ClusterProfiles that it may go to.').optional(),
+  /** As a pod says it. Absent: nodes without taints. */
+  nodes: z
+    .object({
+      nodeSelector: z.record(z.string().max(317), z.string().max(63)).optional(),
+      tolerations: z.array(toleration).max(32).optional(),
+    })
+    .optional(),
 });
 
 /** Decisions that name this profile, as `namespace/name`. One in another namespace than the profile's may name it too. Pure. */
@@ -43,23 +57,27 @@ export const decisionsFor = (decisions: readonly KubeObject[], namespace: string
  */
 export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Demand[] =>
   decisions.flatMap(({ metadata }): Demand[] => {
-    const { namespace = '', name, annotations, deletionTimestamp, creationTimestamp = '' } = metadata;
+    const { namespace = '', name, uid, annotations, deletionTimestamp, creationTimestamp = '' } = metadata;
     const text = annotations?.[ANNOTATIONS.unplaced];
     if (text === undefined || deletionTimestamp || !isOfHub(namespace, spec)) return [];
     const said = read(text);
     // Since when it waits the decision does not say.
-    const known = { source: `PlacementDecision ${namespace}/${name}`, namespace, since: creationTimestamp };
+    const source = `PlacementDecision ${namespace}/${name}`;
+    const known = { source, ...(uid && { uid }), namespace, since: creationTimestamp };
     if (typeof said === 'string') {
       const problem = `annotation ${ANNOTATIONS.unplaced} cannot be read: ${said}`;
       return [{ ...known, count: 0, each: amountsOf({}), problem }];
     }
-    const { replicas, requests, clusterSelector } = said;
+    const { replicas, requests, clusterSelector, nodes } = said;
     if (replicas === 0) return [];
+    const others = othersOf(requests);
     return [
       {
         ...known,
         count: replicas,
         each: amountsOf(requests),
+        ...(Object.keys(others).length > 0 && { others }),
+        ...(nodes && { nodes }),
         ...(clusterSelector && { accepts: ({ labels }) => matchesLabels(labels, clusterSelector) }),
       },
     ];

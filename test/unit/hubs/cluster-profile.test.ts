@@ -38,6 +38,14 @@ describe('the demand of a hub whose scheduler writes PlacementDecisions', () => 
     ]);
   });
 
+  it('is of the object whose UID it has, and runs on nodes as the scheduler says, with devices', async () => {
+    const requests = { cpu: '1', 'example.com/fpga': '2' };
+    const nodes = { nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'dedicated', operator: 'Exists' as const }] };
+    expect(await demand([decision({ replicas: 1, requests, nodes }, { uid: 'of-decision' })])).toMatchObject([
+      { uid: 'of-decision', each: { cpu: '1' }, others: { 'example.com/fpga': '2' }, nodes },
+    ]);
+  });
+
   it('goes only to clusters with the labels that the scheduler asks for', async () => {
     const clusterSelector = { matchLabels: { tier: 'gold' }, matchExpressions: [{ key: 'gpu', operator: 'Exists' }] };
     const [found] = await demand([decision({ replicas: 1, clusterSelector })]);
@@ -56,6 +64,7 @@ describe('the demand of a hub whose scheduler writes PlacementDecisions', () => 
     ['more than anybody has', { replicas: 1e9 }, /: replicas: /],
     ['amounts that are no text', { replicas: 1, requests: { cpu: 1 } }, /: requests.cpu: /],
     ['an amount without end', { replicas: 1, requests: { cpu: '1'.repeat(100) } }, /: requests.cpu: /],
+    ['nodes that no pod could ask for', { replicas: 1, nodes: { nodeSelector: ['ssd'] } }, /: nodes.nodeSelector: /],
     [
       'a selector that is none',
       { replicas: 1, clusterSelector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } },

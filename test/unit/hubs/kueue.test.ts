@@ -266,6 +266,23 @@ describe('jobs that no cluster takes', () => {
     ]);
   });
 
+  it('run on the nodes that their template says, with devices that the quota does not know of', async () => {
+    const resources = { requests: { cpu: '7', 'example.com/fpga': '1', 'nvidia.com/gpu': '2' } };
+    const rules = { nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'nvidia.com/gpu', operator: 'Exists' }] };
+    const required = {
+      nodeSelectorTerms: [{ matchExpressions: [{ key: 'arch', operator: 'In', values: ['amd64'] }] }],
+    };
+    const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required }, podAffinity: {} };
+    const containers = [{ name: 'work', resources }];
+    const podSets = [{ name: 'worker', template: { spec: { containers, ...rules, affinity } } }];
+    const [leader, worker] = await demand(job(waiting, { spec: { podSets } }));
+    expect(leader).not.toHaveProperty('nodes');
+    expect(worker).toMatchObject({ each: { gpu: '2' }, others: { 'example.com/fpga': '1' } });
+    const { podAffinity: _, ...ofNodes } = affinity;
+    expect(worker!.nodes).toEqual({ ...rules, affinity: ofNodes });
+    expect(Object.keys(worker!.others!)).toEqual(['example.com/fpga']);
+  });
+
   it('are those of the list of this hub alone', async () => {
     const theirs = job({ ...waiting, admissionChecks: pending('other') });
     expect(await demand(theirs)).toEqual([]);
@@ -355,6 +372,14 @@ describe('jobs that no cluster takes', () => {
         SPEC,
         'fleet',
       );
+
+    it('run on the nodes that their template says, with devices that the quota does not know of', async () => {
+      const { resources } = container;
+      const devices = { requests: { ...resources.requests, 'example.com/fpga': '2' } };
+      const template = { spec: { nodeSelector: { disk: 'ssd' }, containers: [{ ...container, resources: devices }] } };
+      const [one] = await found([waits('fpga', SINCE, { podSets: [{ name: 'main', count: 1, template }] })]);
+      expect(one).toMatchObject({ others: { 'example.com/fpga': '2' }, nodes: { nodeSelector: { disk: 'ssd' } } });
+    });
 
     it('count of the oldest one only, since nothing could be given any more: the first cluster comes for it', async () => {
       const one = {

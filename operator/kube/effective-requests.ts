@@ -1,0 +1,80 @@
+import { parseBytes, parseCpu } from '../api/quantity.ts';
+import type { ContainerResources, Pod } from './resources.ts';
+
+type Quantities = Readonly<Record<string, string>> | undefined;
+type Sum = Map<string, number>;
+
+/** Reads one quantity: millicores of cpu, units of all else. Throws RangeError. */
+const amountOf = (name: string, quantity: string): number =>
+  name === 'cpu' ? parseCpu(quantity) : parseBytes(quantity);
+
+/** Resources that a pod may ask for as a whole, in the place of what its containers ask for. */
+const isPodLevel = (name: string): boolean => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
+
+/** By name: millicores of cpu, units of all else. Throws RangeError when one cannot be read. */
+export function amountsByName(quantities: Quantities): Sum {
+  return new Map(Object.entries(quantities ?? {}).map(([name, quantity]) => [name, amountOf(name, quantity)]));
+}
+
+function add(sum: Sum, more: Sum): void {
+  for (const [name, amount] of more) sum.set(name, (sum.get(name) ?? 0) + amount);
+}
+
+function raise(peak: Sum, other: Sum): void {
+  for (const [name, amount] of other) peak.set(name, Math.max(peak.get(name) ?? 0, amount));
+}
+
+interface ResizedContainer {
+  name: string;
+  resources?: { requests?: Quantities };
+  allocatedResources?: Quantities;
+}
+
+/** What a running pod's container holds while it is resized: the most of what was wished for, granted and done. */
+function whileResized(wished: Sum, status: ResizedContainer | undefined, isInfeasible: boolean): Sum {
+  if (!status?.resources) return wished;
+  const held = isInfeasible ? new Map<string, number>() : new Map(wished);
+  raise(held, amountsByName(status.resources.requests));
+  raise(held, amountsByName(status.allocatedResources));
+  return held;
+}
+
+/**
+ * What a pod takes from its node, by the scheduler's rule: containers and sidecars together, or the peak while init containers run; what is
+ * asked for the pod as a whole takes the place of that; then overhead. By name of the resource: millicores of cpu, units of all else. Pure.
+ * @throws RangeError when a quantity cannot be read
+ */
+export function effectiveRequests({ spec, status }: Pick<Pod, 'spec' | 'status'>): Map<string, number> {
+  const statuses = new Map<string, ResizedContainer>(
+    [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((one) => [one.name, one]),
+  );
+  const isInfeasible =
+    status?.conditions?.some(({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible') ?? false;
+  // The API server fills in requests from limits; the template of a pod that it has not seen yet lacks them.
+  const asked = (of: ContainerResources | undefined) => amountsByName({ ...of?.limits, ...of?.requests });
+  const held = (name: string, of: ContainerResources | undefined) =>
+    whileResized(asked(of), statuses.get(name), isInfeasible);
+
+  const sum: Sum = new Map();
+  for (const { name, resources } of spec.containers) add(sum, held(name, resources));
+  const sidecars: Sum = new Map();
+  const peak: Sum = new Map();
+  for (const { name, resources, restartPolicy } of spec.initContainers ?? []) {
+    if (restartPolicy === 'Always') {
+      const own = held(name, resources);
+      add(sum, own);
+      add(sidecars, own);
+      raise(peak, sidecars);
+    } else {
+      const own = asked(resources);
+      add(own, sidecars);
+      raise(peak, own);
+    }
+  }
+  raise(sum, peak);
+  const whole = amountsByName(spec.resources?.requests);
+  const wholeHeld = whileResized(whole, status as ResizedContainer | undefined, isInfeasible);
+  for (const name of whole.keys()) if (isPodLevel(name)) sum.set(name, wholeHeld.get(name) ?? 0);
+  add(sum, amountsByName(spec.overhead));
+  return sum;
+}
