@@ -14,6 +14,7 @@ import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { claimantsIn } from '../quota/claimants.ts';
+import { resolveVersion } from '../versions.ts';
 import { countsOf } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
@@ -62,16 +63,26 @@ export async function candidatesOf(
       ...(candidate.warmClusters && { warm: candidate.warmClusters }),
       ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
       cannotSleep: whyAwake(deps, candidate),
-      revision: revisionOf(candidate),
+      revision: revisionOf(deps, candidate, new Date(now)),
       startupMs: measuredStartupMs(receipt, name) ?? statedStartupMs(deps, candidate),
     });
   }
   return found;
 }
 
-/** Of the template: another one has another. */
-const revisionOf = ({ template }: BurstCandidate): string =>
-  createHash('sha256').update(JSON.stringify(template)).digest('hex').slice(0, 12);
+/**
+ * Of the template, and of the version of Kubernetes that a cluster of it would get now: what waits is made anew when either is another.
+ * @returns undefined while it would get none: nothing is made anew because a profile is away
+ */
+function revisionOf({ profiles }: BurstDependencies, { template }: BurstCandidate, now: Date): string | undefined {
+  const profile = profiles.get(profileNameOf(template));
+  const version = profile && resolveVersion(template.spec.kubernetes?.version, profile, now);
+  if (!version) return undefined;
+  return createHash('sha256')
+    .update(JSON.stringify([template, version]))
+    .digest('hex')
+    .slice(0, 12);
+}
 
 function statedStartupMs({ profiles }: BurstDependencies, { template: { spec } }: BurstCandidate): number | undefined {
   const profile = profiles.get(profileNameOf({ spec }));

@@ -104,6 +104,19 @@ describe('a candidate with warm clusters', () => {
     expect(scene.clusters()).toEqual([]);
   });
 
+  it('has them replaced when its profile gives another version of Kubernetes', async () => {
+    await scene.look();
+    const [first] = warm();
+    ready(first!);
+    await scene.looks(11 * MINUTE);
+    const { spec, ...rest } = scene.profile;
+    const versions = [...spec.kubernetes.versions!, { version: '1.99.0', classification: 'supported' as const }];
+    scene.profile = { ...rest, spec: { ...spec, kubernetes: { versions } } };
+    await scene.looks(MINUTE);
+    expect(warm()).toHaveLength(1);
+    expect(warm()[0]!.metadata.name).not.toBe(first!.metadata.name);
+  });
+
   it.each<[string, () => void]>([
     ['its budget', () => scene.objects.put(policy(1, { budget: { hourly: '0.2', currency: 'USD' } }))],
     ['a quota', () => scene.objects.put(quota({ 'cost.hourly': '0.2' }))],
