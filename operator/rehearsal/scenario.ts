@@ -23,7 +23,7 @@ export interface Scenario {
   policy?: BurstPolicy | undefined;
   /** namespace/name of a cluster that grows for what the hub has no place for, as if nothing else could; undefined: none. */
   overflow?: string | undefined;
-  /** Objects that a rehearsal does not act on, for example "Seed local". */
+  /** Objects and fields that a rehearsal does not act on, for example "Seed local". */
   ignored: readonly string[];
 }
 
@@ -83,6 +83,7 @@ export function scenarioOf(
     else if (kind === 'BurstPolicy') {
       if (policy) throw configurationProblem(`${source}: there are two BurstPolicies`, 'Rehearse one after the other.');
       policy = checked as unknown as BurstPolicy;
+      ignored.push(...waitingClustersOf(policy));
     } else clusters.set(key, admitted(checked as unknown as WorkerCluster, source));
   }
   if (clusters.size === 0 && !policy) {
@@ -102,6 +103,18 @@ export function scenarioOf(
     if (profile) simulationOf(profile);
   }
   return { clusters, profiles: bound, quotas, policy, ignored };
+}
+
+/** Clusters that wait for work would cost money while they do, and shorten waits: who reads the figures has to know that none did. */
+function waitingClustersOf({ metadata, spec }: BurstPolicy): string[] {
+  const of = (candidate: string) => `of candidate ${candidate} of BurstPolicy ${metadata.name}`;
+  return [
+    ...spec.candidates.flatMap(({ name, warmClusters, sleepingClusters }) => [
+      ...(warmClusters ? [`warmClusters ${of(name)}`] : []),
+      ...(sleepingClusters ? [`sleepingClusters ${of(name)}`] : []),
+    ]),
+    ...(spec.wake?.length ? [`wake of BurstPolicy ${metadata.name}`] : []),
+  ];
 }
 
 function checkedSpec({ kind, metadata, spec }: KubeObject, source: string): unknown {

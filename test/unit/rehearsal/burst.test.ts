@@ -61,6 +61,21 @@ async function play(rows: string, objects: readonly KubeObject[] = [STANDING, po
 }
 
 describe('work of a rehearsal', () => {
+  it('names what of a policy is not rehearsed: its clusters would cost money while they wait', async () => {
+    const [candidate] = policy().spec.candidates;
+    const waiting = policy({
+      candidates: [{ ...candidate!, warmClusters: 2, sleepingClusters: 1 }],
+      wake: [{ name: 'night', clusterSelector: {} }],
+    });
+    const { scenario } = await play('20m,web,1,,1500m,1Gi,,', [STANDING, waiting]);
+    expect(scenario.ignored).toEqual([
+      'warmClusters of candidate public of BurstPolicy peak',
+      'sleepingClusters of candidate public of BurstPolicy peak',
+      'wake of BurstPolicy peak',
+    ]);
+    expect((await play('20m,web,1,,1500m,1Gi,,')).scenario.ignored).toEqual([]);
+  });
+
   it('goes where there is room; for the rest the planner buys a cluster, and gives it back when it is idle', async () => {
     const { report, told } = await play('20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,');
     expect(told('bought', 'given-back')).toEqual([
