@@ -57,7 +57,7 @@ async function expectNothingLeft(): Promise<void> {
 }
 
 e2e('a peak that the private cluster has no room for', () => {
-  it('has one cluster bought, filled and given back, although the operator is killed while it is made', async () => {
+  it('has its pool grow, then one cluster bought, filled and given back, although the operator is killed while it is made', async () => {
     const clusters = await follow<WorkerCluster>(gardenClient(), WORKERCLUSTERS);
     const made = new Map<string, string>();
     clusters.onChange(({ object: { metadata } }) => {
@@ -91,14 +91,18 @@ e2e('a peak that the private cluster has no room for', () => {
         /^created the private cluster/,
         /^it is Ready and has joined Hub burst-demo/,
         /^Deployment web: 3 replicas of 500m CPU run on it, and it has no room for more/,
-        /^the peak: .* finds no cluster for 2 of them/,
+        /^demand rises: web needs 6 replicas, and the scheduler finds no cluster for 3 of them/,
+        /^private gets a second node: 3 replicas .* have no place; 1 node more of pool own takes 3 of them/,
+        /^6 replicas run on private, [\d.]+ s after they were requested; its pool is full/,
+        /^the peak: web needs 9 replicas, and the scheduler finds no cluster for 2 of them/,
         /^peak-gcp-\w+ is bought: 2 replicas .* for 0\.086336 USD an hour; not aws for 0\.115: gcp was better/,
         /^it is Ready and has joined/,
-        /^2 replicas run on it, [\d.]+ s after they were requested; 3 still run on private/,
+        /^2 replicas run on it, [\d.]+ s after they were requested; 7 run on private/,
         /^the peak is over/,
         /^peak-gcp-\w+ is being deleted: it has had no work since/,
         /^it is deleted: no WorkerCluster, no ClusterProfile and no Secret of it is left/,
         /^it would have cost 0\.\d*[1-9]\d* USD/,
+        /^private has one node again, and 3 replicas run on it/,
         /^the private cluster has left the hub and is deleted; nothing of the demo is left/,
       ].map((line) => expect.stringMatching(line)),
     );

@@ -87,7 +87,11 @@ describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('coppice demo b
     async () => {
       const lines: string[] = [];
       expect(await play((line) => lines.push(line))).toBe(0);
-      expect(lines.join('\n')).toMatch(/the peak: Deployment sale needs 2 replicas, and Karmada says: /);
+      const said = lines.join('\n');
+      expect(said).toMatch(/demand rises: Deployment sale needs 3 replicas, and Karmada says: /);
+      expect(said).toMatch(/6 replicas run on private, [\d.]+ s after they were requested; its pool is full/);
+      expect(said).toMatch(/the peak: Deployment rush needs 3 replicas, and Karmada says: /);
+      expect(said).toMatch(/private has one node again, and 3 replicas run on it/);
       await nothingIsLeft();
     },
     STORY_MS * 2,

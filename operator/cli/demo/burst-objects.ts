@@ -50,7 +50,10 @@ export const soldAs = (profiles: readonly CloudProfile[]): Sold[] =>
 /** Three of them fit beside the system on a node of 2 CPUs. */
 export const REPLICA = { cpu: '500m', memory: '32Mi' };
 export const FIT = 3;
-export const PEAK = 5;
+/** With a second node of the private cluster. */
+export const RISEN = 6;
+/** For which it is too small with both. */
+export const PEAK = 9;
 
 /** So many replicas of this, with no more than a pod needs. Every local machine has the image. */
 export const workOf = (name: string, replicas: number): Deployment => ({
@@ -105,11 +108,18 @@ export function stage(
   return [namespace, profile, demo];
 }
 
+/** By this the policy finds the cluster whose pool it may have grow. */
+const GROWS = { fleet: 'private' };
+
 export const privateCluster: WorkerCluster = {
   apiVersion: API_VERSION,
   kind: 'WorkerCluster',
-  metadata: { name: PRIVATE, namespace: CLUSTERS_IN },
-  spec: { cloudProvider: 'local', controlPlaneNodes: 1, pools: [{ name: 'own', minimum: 1, maximum: 1 }] },
+  metadata: { name: PRIVATE, namespace: CLUSTERS_IN, labels: GROWS },
+  spec: {
+    cloudProvider: 'local',
+    controlPlaneNodes: 1,
+    pools: [{ name: 'own', minimum: 1, maximum: 2, autoscale: 'Coppice', scaleInAfter: '5s' }],
+  },
 };
 
 /** With times so short as nobody would have them who pays. */
@@ -122,6 +132,8 @@ export const policy = (sold: readonly Sold[]): BurstPolicy => ({
     // Of a hub that has other work as well nothing else is bought for.
     namespaces: [FLEET],
     trigger: { pendingFor: '1ms' },
+    // Machines that somebody owns cost nothing more when they are used.
+    grow: [{ name: PRIVATE, clusterSelector: { matchLabels: GROWS }, maximumNodes: 1, assumedHourly: '0' }],
     candidates: sold.map(({ candidate, machineType }) => ({
       name: candidate,
       template: {

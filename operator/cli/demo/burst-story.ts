@@ -27,6 +27,7 @@ import {
   policy,
   privateCluster,
   REPLICA,
+  RISEN,
   type Sold,
   WORK,
 } from './burst-objects.ts';
@@ -34,6 +35,8 @@ import type { Fleet } from './fleet.ts';
 
 /** A limit for each step, on a machine that has other work as well. */
 const STEP_MS = 3 * 60_000;
+
+const secondsSince = (time: number): string => ((Date.now() - time) / 1000).toFixed(1);
 
 /** Plays a peak in an embedded garden, and tells what was seen of it. */
 export class BurstStory {
@@ -80,30 +83,37 @@ export class BurstStory {
     await this.#until(this.#fleet.caches(), isFull, `${this.#fleet.scheduler} to count ${PRIVATE} as full`);
     this.#tell(`Deployment ${WORK}: ${FIT} replicas of ${REPLICA.cpu} CPU run on it, and it has no room for more`);
 
+    const rising = Date.now();
+    await this.#fleet.rise(this.#signal);
+    this.#tell(`demand rises: ${await this.#refused(RISEN - FIT)}`);
+    const grow = await this.#decision('Grow', `to add a node to ${PRIVATE}`);
+    this.#tell(`${PRIVATE} gets a second node: ${grow.why}`);
+    await this.#running(pods, PRIVATE, RISEN);
+    this.#tell(
+      `${RISEN} replicas run on ${PRIVATE}, ${secondsSince(rising)} s after they were requested; its pool is full`,
+    );
+
     const since = Date.now();
     await this.#fleet.peak(this.#signal);
-    const refusal = await this.#until(
-      this.#fleet.caches(),
-      () => this.#fleet.refusal(),
-      `${this.#fleet.scheduler} to say that it has no place for ${PEAK - FIT} replicas`,
-    );
-    this.#tell(`the peak: ${refusal}`);
+    this.#tell(`the peak: ${await this.#refused(PEAK - RISEN)}`);
 
     const name = await this.#bought();
     const member = await this.#joined(name);
     this.#tell(`it is Ready and has joined: ${this.#fleet.nameOf(member)}`);
     const bought = await this.#podsOf(name);
-    await this.#running(bought, name, PEAK - FIT);
-    const seconds = ((Date.now() - since) / 1000).toFixed(1);
+    const there = await this.#runningOn([bought, pods], PEAK);
     this.#tell(
-      `${PEAK - FIT} replicas run on it, ${seconds} s after they were requested; ${FIT} still run on ${PRIVATE}`,
+      `${there[0]} replicas run on it, ${secondsSince(since)} s after they were requested; ${there[1]} run on ${PRIVATE}`,
     );
 
     const ebbed = await this.#fleet.ebb(this.#signal);
     await this.#running(bought, name, 0);
     this.#tell(`the peak is over: ${ebbed}, and no replica runs on ${name} any more`);
     await this.#givenBack(name, member);
+    const isOneNode = () => this.#clusters.get(`${CLUSTERS_IN}/${PRIVATE}`)?.status?.nodes?.current === 1;
+    await this.#until([this.#clusters], isOneNode, `${PRIVATE} to have one node again`);
     await this.#running(pods, PRIVATE, FIT);
+    this.#tell(`${PRIVATE} has one node again, and ${FIT} replicas run on it`);
   }
 
   async close(): Promise<void> {
@@ -111,12 +121,14 @@ export class BurstStory {
     await Promise.all(this.#clients.map((client) => client.close()));
   }
 
+  /** What has no place, in a sentence. */
+  #refused(replicas: number): Promise<string> {
+    const what = `${this.#fleet.scheduler} to say that it has no place for some of ${replicas} replicas`;
+    return this.#until(this.#fleet.caches(), () => this.#fleet.refusal(), what);
+  }
+
   async #bought(): Promise<string> {
-    const buy = await this.#until(
-      [this.#policies],
-      () => this.#decided('Buy'),
-      () => `BurstPolicy ${POLICY} to buy a cluster; it says: ${this.#says()}`,
-    );
+    const buy = await this.#decision('Buy', 'to buy a cluster');
     const others = (buy.alternatives ?? []).map(
       ({ candidate, hourly, whyNot }) => `not ${candidate}${hourly ? ` for ${hourly}` : ''}: ${whyNot}`,
     );
@@ -125,11 +137,7 @@ export class BurstStory {
   }
 
   async #givenBack(name: string, member: string): Promise<void> {
-    const remove = await this.#until(
-      [this.#policies],
-      () => this.#decided('Remove'),
-      () => `BurstPolicy ${POLICY} to delete ${name}; it says: ${this.#says()}`,
-    );
+    const remove = await this.#decision('Remove', `to delete ${name}`);
     this.#tell(`${name} is being deleted: ${remove.why}`);
     const all = [this.#clusters, this.#memberships, this.#policies, ...this.#fleet.caches()];
     const left = () => [
@@ -171,9 +179,22 @@ export class BurstStory {
     );
   }
 
-  #decided(action: 'Buy' | 'Remove') {
-    const { decisions } = this.#policies.get(`${CLUSTERS_IN}/${POLICY}`)?.status ?? {};
-    return decisions?.find((one) => one.action === action);
+  /** How many replicas run on each, once there are so many on all together. */
+  #runningOn(places: readonly Informer<Pod>[], count: number): Promise<number[]> {
+    const running = () => places.map((pods) => pods.list().filter((pod) => conditionIsTrue(pod, 'Ready')).length);
+    return this.#until(
+      places,
+      () => running().reduce((sum, one) => sum + one, 0) === count && running(),
+      () => `${count} replicas to run; ${running().join(' and ')} do`,
+    );
+  }
+
+  #decision(action: 'Buy' | 'Grow' | 'Remove', what: string) {
+    const decided = () =>
+      this.#policies
+        .get(`${CLUSTERS_IN}/${POLICY}`)
+        ?.status?.decisions?.find((one: { action: string }) => one.action === action);
+    return this.#until([this.#policies], decided, () => `BurstPolicy ${POLICY} ${what}; it says: ${this.#says()}`);
   }
 
   #says(): string {

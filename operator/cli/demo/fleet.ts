@@ -25,11 +25,13 @@ export interface Fleet {
   fill(signal: AbortSignal): Promise<void>;
   /** Whether the scheduler knows that this member is full. */
   isFull(member: string): boolean;
-  /** Has more of them asked for. */
+  /** Has as many asked for as it takes with another node. */
+  rise(signal: AbortSignal): Promise<void>;
+  /** Has more of them asked for than it ever takes. */
   peak(signal: AbortSignal): Promise<void>;
   /** What has no place, a sentence; undefined: nobody says so yet. */
   refusal(): string | undefined;
-  /** Has no more asked for than before. @returns that, in words */
+  /** Has no more asked for than at first. @returns that, in words */
   ebb(signal: AbortSignal): Promise<string>;
   /** Ends what was begun, and forgets what was read. */
   end(): Promise<void>;

@@ -8,13 +8,15 @@ import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import { DEPLOYMENTS, type KubeObject, NAMESPACES, type Resource, SECRETS } from '../../kube/resources.ts';
 import { CliError } from '../errors.ts';
-import { CLUSTERS_IN, DEMO, FIT, FLEET, MARK, PEAK, REPLICA, WORK, workOf } from './burst-objects.ts';
+import { CLUSTERS_IN, DEMO, FIT, FLEET, MARK, PEAK, REPLICA, RISEN, WORK, workOf } from './burst-objects.ts';
 import type { Fleet } from './fleet.ts';
 
 /** Secret of the operator with the kubeconfig of the Karmada, as long as there is anything in it. */
 export const KARMADA_SECRET = 'burst-demo-karmada';
-/** What is asked for at the peak, beside what runs always. */
+/** What is asked for beside what runs always, first and at the peak: Karmada divides a Deployment as a whole. */
 const SALE = 'sale';
+const RUSH = 'rush';
+const REPLICAS = { [SALE]: RISEN - FIT, [RUSH]: PEAK - RISEN };
 const PROPAGATIONPOLICIES: Resource = {
   group: 'policy.karmada.io',
   version: 'v1alpha1',
@@ -103,18 +105,22 @@ export class KarmadaFleet implements Fleet {
     return free?.cpu !== undefined && parseCpu(free.cpu) < parseCpu(REPLICA.cpu);
   }
 
-  readonly peak = (signal: AbortSignal) => this.#propagate(SALE, PEAK - FIT, signal);
+  readonly rise = (signal: AbortSignal) => this.#propagate(SALE, REPLICAS[SALE], signal);
+  readonly peak = (signal: AbortSignal) => this.#propagate(RUSH, REPLICAS[RUSH], signal);
 
   refusal(): string | undefined {
-    const { conditions = [] } = this.#bindings.get(`${FLEET}/${SALE}-deployment`)?.status ?? {};
-    const said = conditions.find(({ type, status }) => type === 'Scheduled' && status === 'False');
-    return said && `Deployment ${SALE} needs ${PEAK - FIT} replicas, and Karmada says: ${said.message ?? 'no'}`;
+    for (const name of [SALE, RUSH] as const) {
+      const { conditions = [] } = this.#bindings.get(`${FLEET}/${name}-deployment`)?.status ?? {};
+      const said = conditions.find(({ type, status }) => type === 'Scheduled' && status === 'False');
+      if (said) return `Deployment ${name} needs ${REPLICAS[name]} replicas, and Karmada says: ${said.message ?? 'no'}`;
+    }
+    return undefined;
   }
 
   async ebb(signal: AbortSignal): Promise<string> {
     for (const kind of [DEPLOYMENTS, PROPAGATIONPOLICIES])
-      await this.#takeAway(kind, signal, ({ metadata }) => metadata.name === SALE);
-    return `Deployment ${SALE} is deleted`;
+      await this.#takeAway(kind, signal, ({ metadata: { name } }) => name === SALE || name === RUSH);
+    return `Deployments ${SALE} and ${RUSH} are deleted`;
   }
 
   async end(): Promise<void> {

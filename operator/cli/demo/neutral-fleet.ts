@@ -3,7 +3,7 @@ import { PLACEMENTDECISIONS } from '../../hubs/placement-decisions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import { DEPLOYMENTS, type KubeObject, SECRETS } from '../../kube/resources.ts';
-import { FIT, FLEET, MARK, PEAK, WORK, workOf } from './burst-objects.ts';
+import { FIT, FLEET, MARK, PEAK, RISEN, WORK, workOf } from './burst-objects.ts';
 import type { Fleet } from './fleet.ts';
 import { type SchedulerProcess, startScheduler } from './scheduler-process.ts';
 
@@ -21,6 +21,7 @@ export class NeutralFleet implements Fleet {
   readonly #decisions: Informer;
   readonly #secrets: Informer;
   #process: SchedulerProcess | undefined;
+  #wanted = 0;
 
   /** @param said each line that the scheduler prints */
   constructor(
@@ -62,12 +63,15 @@ export class NeutralFleet implements Fleet {
   readonly fill = (signal: AbortSignal) => this.#scale(FIT, signal);
   // It counts what it has placed itself.
   readonly isFull = () => true;
+  readonly rise = (signal: AbortSignal) => this.#scale(RISEN, signal);
   readonly peak = (signal: AbortSignal) => this.#scale(PEAK, signal);
 
   refusal(): string | undefined {
     const { annotations } = this.#decisions.get(`${FLEET}/${WORK}`)?.metadata ?? {};
     const waiting = UNPLACED.exec(annotations?.['multi-cluster.demo.io/unplaced'] ?? '')?.[1];
-    return waiting && `${WORK} needs ${PEAK} replicas, and the scheduler finds no cluster for ${waiting} of them`;
+    return (
+      waiting && `${WORK} needs ${this.#wanted} replicas, and the scheduler finds no cluster for ${waiting} of them`
+    );
   }
 
   async ebb(signal: AbortSignal): Promise<string> {
@@ -81,6 +85,7 @@ export class NeutralFleet implements Fleet {
   }
 
   async #scale(replicas: number, signal: AbortSignal): Promise<void> {
+    this.#wanted = replicas;
     await this.#garden.mergePatch(DEPLOYMENTS, WORK, FLEET, { spec: { replicas } }, { signal });
   }
 }
