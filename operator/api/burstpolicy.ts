@@ -27,6 +27,8 @@ import { workerClusterSpec } from './workercluster.ts';
 const MOST_CLUSTERS = 100;
 /** How many decisions are kept for people to read. */
 export const KEPT_DECISIONS = 20;
+/** How many months that are over are shown. */
+export const SHOWN_MONTHS = 12;
 /** How much of what waits is shown. */
 export const SHOWN_DEMAND = 20;
 
@@ -384,6 +386,13 @@ export const burstPolicyStatus = z
         ),
         currency: text(3, 'ISO 4217 code.'),
         asOf: time('Until when that is.'),
+        previous: list(
+          z
+            .object({ month: text(7, 'The month.'), amount: money('What was spent in it.') })
+            .describe('A month that is over.'),
+          SHOWN_MONTHS,
+          'What was spent in the months before, the newest first.',
+        ).optional(),
       })
       .describe('What the policy has spent, at the prices of the CloudProfiles.')
       .optional(),

@@ -310,9 +310,13 @@ export function decided(receipt: BurstReceipt, decision: BurstDecision): BurstRe
   return { ...receipt, decisions: [kept, ...others].slice(0, KEPT_DECISIONS) };
 }
 
+/** What was spent until then, by month (2026-11), as decimals. */
+export const spentByMonth = (receipt: BurstReceipt, now: number): Readonly<Record<string, string>> =>
+  costing(receipt).reduce((spent, one) => spentWith(spent, one, now), receipt.spent);
+
 /** What was spent in the month of `now` until then. */
 export const spentUntil = (receipt: BurstReceipt, now: number): Micros =>
-  parseMoney(costing(receipt).reduce((spent, one) => spentWith(spent, one, now), receipt.spent)[monthOf(now)] ?? '0');
+  parseMoney(spentByMonth(receipt, now)[monthOf(now)] ?? '0');
 
 /** What all that it has costs in an hour. */
 export const hourlyOf = (receipt: BurstReceipt): Micros =>

@@ -1,7 +1,7 @@
 import type { BurstDecision, BurstPolicy, BurstPolicyStatus } from '../../api/burstpolicy.ts';
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { accruedUntil } from '../../cost/accrual.ts';
-import { roundMoney } from '../../cost/money.ts';
+import { parseMoney, roundMoney } from '../../cost/money.ts';
 import { oneLine } from '../errors.ts';
 import { ageOf } from './age.ts';
 import { renderTable, type TableOptions } from './table.ts';
@@ -28,11 +28,15 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
       : [];
   });
   const spent = spentText(policy, now);
+  const previous = (status?.spend?.previous ?? []).map(
+    ({ month, amount }) => `${roundMoney(parseMoney(amount), 2)} ${status!.spend!.currency} in ${month}`,
+  );
   const lines = [
     `BurstPolicy ${metadata.namespace}/${metadata.name}, Hub ${spec.hub}`,
     ...(said.length > 0 ? said : ['  the operator has not processed it yet']),
     `  Clusters: ${status?.clusterCount ?? 0} of ${spec.maximumClusters}, ${status?.hourly ?? '0'} of ${hourly} ${currency} an hour`,
     `  Spent: ${spent}${monthly === undefined ? '' : ` of ${monthly} ${currency} a month`}`,
+    ...(previous.length > 0 ? [`  Before: ${previous.join(', ')}`] : []),
   ];
   if (status?.clusters?.length)
     lines.push(

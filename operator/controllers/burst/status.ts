@@ -4,6 +4,7 @@ import {
   type BurstPolicyStatus,
   KEPT_DECISIONS,
   SHOWN_DEMAND,
+  SHOWN_MONTHS,
 } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { nameOf } from '../../burst/clusters/growth-receipt.ts';
@@ -15,7 +16,7 @@ import {
   type KeptPurchase,
   measuredWakingMs,
   monthOf,
-  spentUntil,
+  spentByMonth,
 } from '../../burst/clusters/receipt.ts';
 import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import { formatMoney } from '../../cost/money.ts';
@@ -134,8 +135,13 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   };
   const month = monthOf(now.getTime());
   if (before?.spend?.month === month && !outcome.isNews) return next;
-  const amount = formatMoney(spentUntil(receipt, now.getTime()));
-  return { ...next, spend: { month, amount, currency: budget.currency, asOf: rfc3339(now) } };
+  const { [month]: amount = '0', ...earlier } = spentByMonth(receipt, now.getTime());
+  const previous = Object.entries(earlier)
+    .map(([of, spent]) => ({ month: of, amount: spent }))
+    .sort((a, b) => (a.month > b.month ? -1 : 1))
+    .slice(0, SHOWN_MONTHS);
+  const spend = { month, amount, currency: budget.currency, asOf: rfc3339(now) };
+  return { ...next, spend: { ...spend, ...(previous.length > 0 && { previous }) } };
 }
 
 function phaseOf(purchase: KeptPurchase, own: OwnCluster | undefined): BurstPhase {

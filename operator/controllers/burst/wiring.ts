@@ -15,6 +15,7 @@ import { reconcileBurst } from './controller.ts';
 import { DemandWatches } from './demand-watches.ts';
 import { type BurstDependencies, burstReceipts } from './dependencies.ts';
 import { BurstMemory } from './memory.ts';
+import { policyMetrics } from './policy-metrics.ts';
 import { ToldByHubs } from './told.ts';
 
 const HUBS_AT_ONCE = 4;
@@ -56,6 +57,7 @@ export function wireBurst(
     log,
     indexes: { [BY_HUB]: ({ spec }) => [spec.hub] },
   });
+  const endMetrics = policyMetrics(core.metrics, policies);
   const memory = new BurstMemory();
   const told = new ToldByHubs();
   const watches = new DemandWatches(log, (hub) => queue.add(hub));
@@ -111,6 +113,9 @@ export function wireBurst(
         },
       },
     ],
-    close: () => watches.close(),
+    close: () => {
+      endMetrics();
+      return watches.close();
+    },
   };
 }

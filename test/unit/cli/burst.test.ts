@@ -53,7 +53,16 @@ const policy: BurstPolicy = {
       { name: 'aws', hourly: '0.1' },
       { name: 'gcp', problem: 'there is no CloudProfile gcp' },
     ],
-    spend: { month: '2026-11', amount: '12.3', currency: 'USD', asOf: at(60) },
+    spend: {
+      month: '2026-11',
+      amount: '12.3',
+      currency: 'USD',
+      asOf: at(60),
+      previous: [
+        { month: '2026-10', amount: '150.005' },
+        { month: '2026-09', amount: '3' },
+      ],
+    },
     decisions: [
       {
         at: '2026-11-23T11:30:00Z',
@@ -75,6 +84,7 @@ it('tells what a policy has, what waits, what was decided, and for how much unti
     '  DemandMet: False (Refused): ResourceBinding shop/web: nothing is bought for its 9 replicas',
     '  Clusters: 1 of 3, 0.6 of 20 USD an hour',
     '  Spent: 12.90 USD in 2026-11 of 2000 USD a month',
+    '  Before: 150.01 USD in 2026-10, 3.00 USD in 2026-09',
     '',
     'CLUSTER           CANDIDATE   PHASE    HOURLY   AGE   IDLE',
     'peak-aws-1a2b3c   aws         Joined   0.6      30m   3m',

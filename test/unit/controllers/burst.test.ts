@@ -411,6 +411,10 @@ describe('a candidate', () => {
     expect(scene.clusters()).toEqual([]);
     await scene.looks(MINUTE);
     expect(scene.receipt()!.spent).toEqual({ '2026-11': '0.3' });
+    // Who asks on the first day of a month what the last one cost finds it.
+    await scene.looks(10 * 24 * 60 * MINUTE);
+    const { spend } = scene.policy()!.status!;
+    expect(spend).toMatchObject({ month: '2026-12', amount: '0', previous: [{ month: '2026-11', amount: '0.3' }] });
   });
 
   it('is not blamed while more is on its way for work that its hub places as a whole', async () => {

@@ -1,0 +1,36 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Registry } from '../../kube/metrics.ts';
+
+const LABELS = ['namespace', 'policy'] as const;
+
+/**
+ * What policies have, spend and leave waiting, by what their status says; read when somebody asks for metrics. Money is in the currency of each
+ * policy's budget. Returns how to take them away.
+ */
+export function policyMetrics(registry: Registry, policies: Pick<Informer<BurstPolicy>, 'list'>): () => void {
+  const clusters = registry.gauge('coppice_burst_clusters', 'Clusters of a BurstPolicy.', LABELS);
+  const most = registry.gauge('coppice_burst_clusters_maximum', 'Most clusters a BurstPolicy may have.', LABELS);
+  const hourly = registry.gauge('coppice_burst_hourly_cost', 'What a BurstPolicy has costs in an hour.', LABELS);
+  const hourlyBudget = registry.gauge('coppice_burst_hourly_budget', 'Budget of an hour of a BurstPolicy.', LABELS);
+  const spent = registry.gauge('coppice_burst_month_spent', 'What a BurstPolicy has spent in this month.', LABELS);
+  const monthlyBudget = registry.gauge('coppice_burst_month_budget', 'Budget of a month of a BurstPolicy.', LABELS);
+  const waiting = registry.gauge('coppice_burst_waiting_replicas', 'Replicas without a place that are told.', LABELS);
+  return registry.collect(() => {
+    // Of a policy that is gone nothing is told any more.
+    for (const one of [clusters, most, hourly, hourlyBudget, spent, monthlyBudget, waiting]) one.reset();
+    for (const { metadata, spec, status } of policies.list()) {
+      const of = { namespace: metadata.namespace ?? '', policy: metadata.name };
+      clusters.set(of, status?.clusterCount ?? 0);
+      most.set(of, spec.maximumClusters);
+      hourly.set(of, Number(status?.hourly ?? 0));
+      hourlyBudget.set(of, Number(spec.budget.hourly));
+      spent.set(of, Number(status?.spend?.amount ?? 0));
+      if (spec.budget.monthly !== undefined) monthlyBudget.set(of, Number(spec.budget.monthly));
+      waiting.set(
+        of,
+        (status?.demand ?? []).reduce((sum, { count }) => sum + count, 0),
+      );
+    }
+  });
+}
