@@ -397,6 +397,26 @@ describe('a candidate', () => {
     expect(scene.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/takes 9 minutes to come, and 5/);
   });
 
+  it('costs few writes: its order, its coming and its end, and none in between', async () => {
+    const writesOf = async (milliseconds: number) => {
+      scene.objects.writes.length = 0;
+      await scene.looks(milliseconds);
+      return scene.objects.writes.map((write) => write.split(' ').slice(0, 2).join(' '));
+    };
+    await scene.looks(MINUTE);
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    // What waits is told first; what is bought is written down before it is made, and again when it is there.
+    const [receipt, status] = ['apply secrets', 'apply burstpolicies'];
+    expect(await writesOf(2 * MINUTE)).toEqual([status, receipt, 'create workerclusters', status, receipt, status]);
+    scene.join(scene.clusters()[0]!, 3);
+    scene.demands = [];
+    expect(await writesOf(20 * MINUTE)).toEqual([receipt, status]);
+    scene.empty(scene.clusters()[0]!);
+    expect(await writesOf(60 * MINUTE)).toEqual([status, receipt, 'delete workerclusters', status, receipt, status]);
+    expect(await writesOf(60 * MINUTE)).toEqual([]);
+    expect(scene.events).toHaveLength(2);
+  });
+
   it('that is billed by the hour is kept while its hour lasts, and its spend is what it costs', async () => {
     scene.profile = profile({ billing: { machines: { step: '1h' } } });
     scene.demands = [demand('ResourceBinding shop/web', 3)];
