@@ -11,7 +11,8 @@ import { clusterBilling } from '../../cost/billing.ts';
 import { type Micros, parseMoney } from '../../cost/money.ts';
 import { machinePrice, priceOf } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
-import type { NodeTemplate } from '../fit/model.ts';
+import { withoutDaemons } from '../fit/daemons.ts';
+import type { FitPod, NodeTemplate } from '../fit/model.ts';
 import { allocatableOfType, type Reserve } from '../fit/reserve.ts';
 import type { ClusterOffer, ClusterPrice, HubMember, OfferedPool, PlannedNodes } from './model.ts';
 
@@ -30,6 +31,8 @@ export interface OfferInputs {
   readonly member: HubMember;
   /** Who decides what the kubelets of its nodes keep. */
   readonly reserve: Reserve;
+  /** DaemonSets that its nodes will have, as those of its siblings do. Absent: none. */
+  readonly daemons?: readonly FitPod[] | undefined;
   /** What the hub counts of a node of this size on which so much is free. Absent: all of it. */
   readonly counts?: ((free: Allocatable, size: Allocatable) => Allocatable) | undefined;
   readonly currency: string;
@@ -76,7 +79,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
   if (!type) return [];
   const region = regionOf(inputs);
   const [zone, ...others] = pool.zones;
-  const template: NodeTemplate = {
+  const made: NodeTemplate = {
     id: pool.name,
     labels: {
       ...pool.labels,
@@ -89,9 +92,11 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
       'kubernetes.io/os': 'linux',
     },
     taints: pool.taints,
-    allocatable: offeredBy(type, inputs),
+    allocatable: offeredBy(type, { reserve: inputs.reserve }),
     attachLimits: new Map(),
   };
+  const forWork = (free: Allocatable) => withoutDaemons(made, free, inputs.daemons ?? []);
+  const template = { ...made, allocatable: offeredBy(type, inputs, forWork) };
   const price = type.price?.currency === currency ? machinePrice(type, region, pool.spot) : undefined;
   const most = cluster.spec.dataPlaneNodes === undefined ? Math.min(MAX_NODES, pool.maximum) : pool.count;
   return [{ name: pool.name, template, minimum: pool.count, most: Math.max(pool.count, most), price }];
@@ -101,6 +106,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
 export function offeredBy(
   type: MachineType,
   { reserve, counts }: Pick<OfferInputs, 'reserve' | 'counts'>,
+  forWork: (free: Allocatable) => Allocatable = (free) => free,
 ): Allocatable {
   try {
     const sold = {
@@ -111,7 +117,7 @@ export function offeredBy(
     };
     const offered = allocatableOfType(sold, reserve);
     const cpu = Math.max(0, offered.cpu - SYSTEM.cpu);
-    const free = { ...offered, cpu, memory: Math.max(0, offered.memory - SYSTEM.memory) };
+    const free = forWork({ ...offered, cpu, memory: Math.max(0, offered.memory - SYSTEM.memory) });
     return counts?.(free, offered) ?? free;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;

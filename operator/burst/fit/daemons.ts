@@ -50,6 +50,24 @@ export function daemonPod({ metadata, spec: { template } }: DaemonSet, live?: Po
 export const daemonsOn = (node: FitNode, daemons: readonly FitPod[]): FitPod[] =>
   daemons.filter((daemon) => nodeMisfit(daemon, node) === undefined);
 
+/** What a new node has left for work when its DaemonSets have their share. */
+export function withoutDaemons(
+  template: NodeTemplate,
+  allocatable: NodeTemplate['allocatable'],
+  daemons: readonly FitPod[],
+): NodeTemplate['allocatable'] {
+  const left = { ...allocatable, others: new Map(allocatable.others) };
+  for (const { requests } of daemonsOn(nodeOf(template, template.id), daemons)) {
+    left.cpu = Math.max(0, left.cpu - requests.cpu);
+    left.memory = Math.max(0, left.memory - requests.memory);
+    left.storage = Math.max(0, left.storage - requests.storage);
+    left.pods -= 1;
+    for (const [name, amount] of requests.others)
+      left.others.set(name, Math.max(0, (left.others.get(name) ?? 0) - amount));
+  }
+  return left;
+}
+
 /** Adds a node that is yet to come, with the share of DaemonSets that will run there on it. */
 export function addNewNode(
   state: ClusterState,

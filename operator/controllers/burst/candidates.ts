@@ -8,6 +8,7 @@ import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workerc
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
 import { type BurstReceipt, measuredStartupMs } from '../../burst/clusters/receipt.ts';
+import type { FitPod } from '../../burst/fit/model.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
 import { admit, type Claimant } from '../../cost/admission.ts';
 import { KubeApiError } from '../../kube/errors.ts';
@@ -19,6 +20,7 @@ import { countsOf } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
+import { siblingDaemons } from './sibling-daemons.ts';
 import { memberOf, reserveOf } from './supply.ts';
 
 /** No purchase has this number: what is only tried. */
@@ -38,10 +40,11 @@ export async function candidatesOf(
   signal: AbortSignal,
 ): Promise<Considered[]> {
   const found: Considered[] = [];
+  const daemons = siblingDaemons(deps, hub);
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
-    const offer = offerFor(deps, hub, policy, candidate);
+    const offer = offerFor(deps, hub, policy, candidate, daemons);
     const rest = receipt.rests[name];
     const rests =
       rest && Date.parse(rest.until) > now
@@ -102,6 +105,7 @@ function offerFor(
   hub: Hub,
   policy: BurstPolicy,
   candidate: BurstCandidate,
+  daemons: readonly FitPod[],
 ): ClusterOffer | string {
   const cluster = trialOf(policy, candidate, {});
   if (isAttached(cluster)) return 'its template is of mode Attached: such a cluster is not made';
@@ -113,6 +117,7 @@ function offerFor(
     profile,
     member: memberOf(deps, hub, cluster),
     reserve: reserveOf(deps, cluster, profile),
+    daemons,
     counts: countsOf(hub),
     currency: policy.spec.budget.currency,
     assumedHourly: candidate.assumedHourly,

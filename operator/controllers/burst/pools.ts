@@ -4,9 +4,8 @@ import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { isComing } from '../../burst/clusters/growth-receipt.ts';
 import type { PlannedNodes } from '../../burst/clusters/model.ts';
 import type { KeptGrowth } from '../../burst/clusters/receipt.ts';
-import { daemonsOn } from '../../burst/fit/daemons.ts';
-import type { FitPod, NodeTemplate } from '../../burst/fit/model.ts';
-import { nodeOf } from '../../burst/fit/node.ts';
+import { withoutDaemons } from '../../burst/fit/daemons.ts';
+import type { NodeTemplate } from '../../burst/fit/model.ts';
 import { isLate } from '../../burst/nodes/grow.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { type Decided, type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
@@ -82,7 +81,10 @@ export function poolsSeen(
         ready: ready.length,
         count,
         decidedAt: at,
-        template: offer && forWork(offer.template, daemons),
+        template: offer && {
+          ...offer.template,
+          allocatable: withoutDaemons(offer.template, offer.template.allocatable, daemons),
+        },
         soldOut,
         removesNodes: offers.provider?.managed?.removeNodes !== undefined,
         isLate: isLate(view, now),
@@ -112,18 +114,4 @@ function withGrowths(decided: Exclude<Decided, 'unknown'>, growths: readonly Kep
     if ((known?.count ?? 0) < to) sizes.set(pool, { by: '', why: '', ...known, count: to });
   }
   return sizes;
-}
-
-/** What is left of a new node for work when its DaemonSets have their share. */
-function forWork(template: NodeTemplate, daemons: readonly FitPod[]): NodeTemplate {
-  const left = { ...template.allocatable, others: new Map(template.allocatable.others) };
-  for (const { requests } of daemonsOn(nodeOf(template, template.id), daemons)) {
-    left.cpu = Math.max(0, left.cpu - requests.cpu);
-    left.memory = Math.max(0, left.memory - requests.memory);
-    left.storage = Math.max(0, left.storage - requests.storage);
-    left.pods -= 1;
-    for (const [name, amount] of requests.others)
-      left.others.set(name, Math.max(0, (left.others.get(name) ?? 0) - amount));
-  }
-  return { ...template, allocatable: left };
 }

@@ -18,6 +18,7 @@ import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import { ordered, poolsSeen } from './pools.ts';
+import { siblingDaemons } from './sibling-daemons.ts';
 
 /** So many of a hub's demands are looked at; by what it lists first. */
 const MOST_DEMANDS = 2_000;
@@ -216,6 +217,7 @@ function plannedOf(deps: BurstDependencies, hub: Hub, cluster: WorkerCluster): P
     profile,
     member: memberOf(deps, hub, cluster),
     reserve: reserveOf(deps, cluster, profile),
+    daemons: siblingDaemons(deps, hub),
     counts: countsOf(hub),
   });
 }

@@ -5,7 +5,7 @@ import { burstClusterName } from '../../../operator/api/names.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
-import { BURSTPOLICIES, HUBS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { BURSTPOLICIES, HUBS, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/scene.ts';
 import { profile, quota } from '../cost/objects.ts';
 
@@ -395,6 +395,35 @@ describe('a candidate', () => {
     await scene.looks(2 * MINUTE);
     expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
     expect(scene.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/takes 9 minutes to come, and 5/);
+  });
+
+  it('has as much room as its siblings have beside their DaemonSets', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [first] = scene.clusters();
+    scene.join(first!, 3);
+    const open = scene.open.get(`shop/${first!.metadata.name}`)!;
+    const agent = (cpu: string): Pod =>
+      ({
+        kind: 'Pod',
+        metadata: {
+          name: 'agent-1',
+          namespace: 'agents',
+          ownerReferences: [
+            { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'of-agent', controller: true },
+          ],
+        },
+        spec: { nodeName: open.nodes[0]!.metadata.name, containers: [{ name: 'a', resources: { requests: { cpu } } }] },
+        status: { phase: 'Running' },
+      }) as unknown as Pod;
+    scene.demands = [demand('ResourceBinding shop/api', 3)];
+    open.pods.push(agent('950m'));
+    await scene.looks(10 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    expect(scene.policy()!.status!.demand![0]!.message).toMatch(/cloud: Insufficient cpu/);
+    open.pods.splice(-1, 1, agent('100m'));
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters()).toHaveLength(2);
   });
 
   it('costs few writes: its order, its coming and its end, and none in between', async () => {
