@@ -19,7 +19,7 @@ import { LocalSeed, mirrorURL } from './local-seed.ts';
 import { boundLogs } from './logs.ts';
 import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
 import { networkNames, occupiedRanges } from './network.ts';
-import { NODE_TOOLS } from './node.ts';
+import { INSTALLED_TOOLS, NODE_TOOLS } from './node.ts';
 import { ownIdentity } from './process-identity.ts';
 import { chooseRanges, conflicts } from './ranges.ts';
 import { encryptEarlierSecrets, ensureSecretsEncryption } from './secrets-encryption.ts';
@@ -161,9 +161,10 @@ class Daemon {
     // Only a garden that is its own seed has nodes, and only one with nodes has pods to place.
     const placing = isLocal ? tools.ensure(['kube-scheduler']) : undefined;
     placing?.catch(() => {});
-    // Not made from source: what a machine lacks of these is known in seconds.
-    const installed = isLocal ? tools.ensure(NODE_TOOLS) : undefined;
-    installed?.catch(() => {});
+    // Apart from the others: who asks for all at once hears of one that is missing after the last build.
+    const installed = isLocal ? tools.ensure(INSTALLED_TOOLS) : undefined;
+    const others = isLocal ? tools.ensure(NODE_TOOLS) : undefined;
+    for (const early of [installed, others]) early?.catch(() => {});
     if (why !== undefined) {
       this.#status.set({ notice: noNodesMessage(why) });
       this.#say('seed', noNodesMessage(why), { fraction: 1 });
@@ -195,13 +196,13 @@ class Daemon {
 
     const manifests = this.#applyManifests(foreign);
     void this.#encryptEarlier();
-    const others = [
+    const started = [
       controllers.then((got) =>
         this.#supervisor.start(controllerManager(this.#directory, this.#state, got['kube-controller-manager'])),
       ),
       placing?.then((got) => this.#supervisor.start(scheduler(this.#directory, got['kube-scheduler']))),
     ];
-    await Promise.all([manifests.then(() => this.#startOperator()), ...others, seed]);
+    await Promise.all([manifests.then(() => this.#startOperator()), ...started, seed]);
   }
 
   /** @returns a client of the API server, once that serves */

@@ -7,6 +7,7 @@ import { SEED_PATHS } from './mounts.ts';
 import { POD_BRIDGE } from './network.ts';
 import type { GardenState, StateDirectory } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
+import { isBuilt } from './toolchain/tools.ts';
 
 /** The tools that a seed's node is made of. */
 export const NODE_TOOLS = [
@@ -22,6 +23,8 @@ export const NODE_TOOLS = [
   'conntrack',
   'mount',
 ] as const;
+/** Those that are not compiled: what a machine lacks of them is known in seconds. */
+export const INSTALLED_TOOLS = NODE_TOOLS.filter((name) => !isBuilt(name));
 type NodeTool = (typeof NODE_TOOLS)[number] | 'kubelet' | 'kube-proxy';
 
 export interface NodeContext {

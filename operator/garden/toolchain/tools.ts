@@ -478,6 +478,9 @@ export function kubernetesTool(program: string, version: KubernetesVersion): Too
   return found;
 }
 
+/** Whether it may have to be compiled, which takes minutes. */
+export const isBuilt = (name: ToolName): boolean => TOOLS[name].build !== undefined;
+
 /** Name of a tool's executable. */
 export const programOf = (name: ToolName): string => TOOLS[name].program ?? name;
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
+import { INSTALLED_TOOLS, NODE_TOOLS } from '../../../operator/garden/node.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
 import { type Sources, Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
 import { cacheFolder, TOOLS, type ToolName } from '../../../operator/garden/toolchain/tools.ts';
@@ -66,6 +67,16 @@ describe('Toolchain', () => {
     expect(done.filter((line) => line.startsWith('apt'))).toEqual(['apt conntrack iptables']);
     expect(files.iptables).toBe('/usr/bin/iptables');
     expect(await readFile(files.kubelet, 'utf8')).toBe('kubelet');
+  });
+
+  test('tells what a node of the seed lacks that nobody compiles, while all else is compiled for minutes', async () => {
+    const { toolchain } = bareMachine({
+      goBuild: () => new Promise(() => {}),
+      whyNoPackages: async () => 'there is no apt-get',
+    });
+    for (const built of [toolchain.ensure(['etcd', 'kube-apiserver']), toolchain.ensure(NODE_TOOLS)])
+      built.catch(() => {});
+    await expect(toolchain.ensure(INSTALLED_TOOLS)).rejects.toThrow(/runc/);
   });
 
   test('a tool asked for twice at once is made once, and an urgent one goes before those that wait', async () => {
