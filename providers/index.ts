@@ -33,7 +33,7 @@ export interface Providers {
 
 /** Why provider local makes no clusters where nobody has said that it may. */
 const NOT_ALLOWED =
-  'machines of provider local are privileged pods of the seed, and no boundary between tenants: whoever runs this garden must allow them (localMachines.allowed in the values of the chart, or COPPICE_LOCAL_MACHINES=allowed for the operator)';
+  'machines of provider local are privileged pods of the seed, and no boundary between tenants. Whoever runs this garden must allow them: localMachines.allowed in the values of the chart, or COPPICE_LOCAL_MACHINES=allowed for the operator';
 
 /**
  * All providers of this build; those of clouds run their programs as the options say, once one is asked for.

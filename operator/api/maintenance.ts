@@ -23,7 +23,7 @@ export const driftSchema = z
     policy: z
       .enum(['Report', 'Mend'])
       .describe(
-        'What happens when something in the cloud was changed by others: Report says so in condition Drifted, Mend changes it back as well (of a control plane on machines what is safe for it). Absent: Report.',
+        'What happens when others changed something in the cloud. Report: condition Drifted says so. Mend: the operator also changes it back, of a control plane on machines only what is safe. Absent: Report.',
       )
       .optional(),
   })

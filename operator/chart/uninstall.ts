@@ -33,6 +33,6 @@ export function whyNotUninstalled(left: readonly string[]): string | undefined {
   const clusters = left.length === 1 ? '1 cluster is left' : `${left.length} clusters are left`;
   return (
     `${clusters}: ${named}${more}. Delete them with kubectl and uninstall again, ` +
-    'or uninstall with --no-hooks: then they run on without an operator, and installing the chart again takes them up.'
+    'or uninstall with --no-hooks: then they run on without an operator, and installing the chart again manages them again.'
   );
 }

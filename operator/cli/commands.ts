@@ -352,7 +352,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'kubeconfig',
-    summary: 'print a short-lived kubeconfig of a cluster or of the garden, or merge it into your own',
+    summary: 'print a short-lived kubeconfig of a cluster, or that of the garden, or merge it into your own',
     description:
       'Prints a kubeconfig that expires after ten minutes, or after --expires-in. Its private key is generated here and never sent. ' +
       'With --exec, kubectl renews the certificate by calling coppice. --merge adds such a context to the first file of $KUBECONFIG ' +

@@ -166,7 +166,7 @@ async function download(
   }
   terminal.print(
     `${snapshot.name} is in ${file} (${snapshot.size} bytes, digest verified).`,
-    'It contains every Secret of the cluster. docs/guides/backups.md describes how to restore an etcd from it.',
+    'Keep Secret pki of the namespace of the cluster in the seed: without its key nobody can read the Secrets in it. docs/guides/backups.md tells how to restore an etcd.',
   );
 }
 

@@ -135,7 +135,7 @@ export class Autoscaler {
     ]);
     for (const [name, why] of stay) {
       await quietly(endEmptying(open.client, nodes.get(name)!, signal));
-      this.#deps.recordEvent(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
+      this.#deps.recordEvent(cluster, 'Normal', 'NodeStays', `node ${name} is no longer emptied: ${why}`);
     }
   }
 

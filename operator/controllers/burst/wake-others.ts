@@ -197,7 +197,12 @@ export async function orderAwake(
     if (!wake.ended) continue;
     if (cluster && isOurs) {
       await deps.sizes.orderSleep(wake.cluster, wake.uid, undefined, signal);
-      deps.recordEvent(cluster, 'Normal', 'LetSleep', `${by} lets it sleep again as its spec says`);
+      deps.recordEvent(
+        cluster,
+        'Normal',
+        'LetSleep',
+        `${by} no longer keeps it awake: it sleeps again as its own spec says`,
+      );
     }
     next = slept(next, wake, now);
   }

@@ -72,7 +72,7 @@ export function readRequest(csr: CertificateSigningRequest, role: KubeconfigRole
     const range = `between ${least / 60} minutes and ${most / 3600} hours`;
     return refusal('WrongDuration', `a kubeconfig lasts ${range}; spec.expirationSeconds asks for ${seconds}`);
   }
-  if (request === '') return refusal('TooLarge', 'the certificate request is larger than any that is honest');
+  if (request === '') return refusal('TooLarge', 'the certificate request is larger than the operator reads');
   return { user, role, namespace, name, seconds };
 }
 

@@ -39,9 +39,9 @@ export async function moveEarlierReceipts(deps: EarlierReceiptsDependencies, sig
     if (!isReceipt(secret, { labels, type: RECEIPT_TYPE }) || !name.endsWith(SUFFIX)) continue;
     const found = earlierReceipt(deps, `${namespace}/${name.slice(0, -SUFFIX.length)}`, receiptIn(secret));
     if (typeof found === 'string') {
-      const message = `this receipt of a managed cluster was rejected: ${found}; nothing is done by it. If it is not yours, delete it`;
+      const message = `this receipt of a managed cluster was rejected: ${found}; the operator ignores it. If it is not yours, delete it`;
       deps.log.warn({ secret: `${namespace}/${name}` }, message);
-      deps.recordEvent(secret, 'Warning', 'RecordNotBelieved', message);
+      deps.recordEvent(secret, 'Warning', 'ReceiptRejected', message);
       continue;
     }
     // A receipt that is in its place already is newer.

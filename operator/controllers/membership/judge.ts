@@ -171,7 +171,7 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
     return { drain: true, drained: true, withdraw: false, reason, waiting, overdue, ...until };
   }
   const { ownWork = [] } = view;
-  const used = exported.length > 0 ? `other clusters are still led to it by ${named(exported)}` : '';
+  const used = exported.length > 0 ? `other clusters still send traffic to it through ${named(exported)}` : '';
   const kept = ownWork.length > 0 ? `no hub has placed ${named(ownWork)}, which would end with the cluster` : '';
   const held = used || kept;
   if (held !== '' && !(force && overdue)) {

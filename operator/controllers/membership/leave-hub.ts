@@ -75,7 +75,12 @@ export async function leaveHub(
   }
   const { verdict, gone, waiting, ends = [] } = outcome;
   if (ends.length > 0 && verdict.withdraw)
-    deps.recordEvent(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
+    deps.recordEvent(
+      membership,
+      'Warning',
+      'EndsWithCluster',
+      `deleting the cluster also deletes what is in it: ${named(ends)}`,
+    );
   if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
     force(`withdrawn from Hub ${hubName} although ${verdict.forced}`);
   if (gone && !isInside && !clusterGoes(cluster) && receipt.places.some(({ on }) => on === 'member'))

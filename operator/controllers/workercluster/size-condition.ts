@@ -27,8 +27,8 @@ export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked)
   if (decided === 'unknown') {
     const names = decidablePools(sizes).map(({ name }) => name);
     if (names.length === 0) return undefined;
-    const message = `what was decided for pools ${names.join(', ')} cannot be read: each keeps the nodes that it has. Restore the record in the operator's namespace, or delete it`;
-    return say(TYPE, 'Unknown', 'RecordUnreadable', message);
+    const message = `what was decided for pools ${names.join(', ')} cannot be read: each keeps the nodes that it has. Restore the receipt in the operator's namespace, or delete it`;
+    return say(TYPE, 'Unknown', 'ReceiptUnreadable', message);
   }
   const clouds = sizes.filter(({ autoscale }) => autoscale === 'Cloud');
   if (pools.length + clouds.length === 0) return undefined;
@@ -38,7 +38,7 @@ export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked)
     ...clouds.map((pool) =>
       isSizedByCloud(pool)
         ? `pool ${pool.name}: the cloud's autoscaler decides, from ${pool.minimum} to ${pool.maximum} nodes; Coppice stays out`
-        : `pool ${pool.name}: ${pool.count} nodes; the cloud's autoscaler does not decide while spec.dataPlaneNodes is said`,
+        : `pool ${pool.name}: ${pool.count} nodes; the cloud's autoscaler does not decide while spec.dataPlaneNodes is set`,
     ),
   ];
   const floor = isFloor && pools.length > 0 ? floorOf(cluster) : [];

@@ -232,7 +232,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await gone();
     expect(
       scene.events.some((text) =>
-        text.includes('EndsWithCluster: with the cluster ends what is in it: Service default/web'),
+        text.includes('EndsWithCluster: deleting the cluster also deletes what is in it: Service default/web'),
       ),
     ).toBe(true);
     await scene.member.client.delete(SERVICES, 'web', 'default');
@@ -286,7 +286,9 @@ describe('a cluster that leaves a hub elsewhere', () => {
       await exported();
       await scene.makeHub('test', { drain: { timeout: '5m' } });
       await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-      await scene.until('it to be said', () => waiting().includes('led to it by ServiceImport fleet/web of the hub'));
+      await scene.until('it to be said', () =>
+        waiting().includes('traffic to it through ServiceImport fleet/web of the hub'),
+      );
       expect(await exports()).toBe(0);
       expect(scene.isHeld).toBe(true);
       expect(await inHub()).toContain(`ClusterProfile fleet/${MEMBER}`);
@@ -309,7 +311,9 @@ describe('a cluster that leaves a hub elsewhere', () => {
       await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { annotations } });
       await scene.until('the membership to be gone', () => scene.memberships.size === 0);
       expect(
-        scene.events.some((text) => text.includes('although other clusters are still led to it by ServiceImport')),
+        scene.events.some((text) =>
+          text.includes('although other clusters still send traffic to it through ServiceImport'),
+        ),
       ).toBe(true);
     });
 

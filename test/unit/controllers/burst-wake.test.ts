@@ -118,7 +118,9 @@ describe('a policy that may wake clusters of others', () => {
     await scene.looks(2 * MINUTE);
     expect(scene.orders.get(KEY)).toBeUndefined();
     expect(decisions()[0]).toMatchObject({ action: 'Sleep', cluster: 'own', why: expect.stringContaining('no work') });
-    expect(scene.events.at(-1)).toBe('LetSleep BurstPolicy shop/peak lets it sleep again as its spec says');
+    expect(scene.events.at(-1)).toBe(
+      'LetSleep BurstPolicy shop/peak no longer keeps it awake: it sleeps again as its own spec says',
+    );
     expect(scene.policy()!.status!.hourly).toBe('0');
     expect(Number(scene.policy()!.status!.spend!.amount)).toBeGreaterThan(0.2);
     own({ asleep: true, enabled: true });

@@ -118,7 +118,7 @@ describe('an operator that starts anew takes no node away that was decided', () 
     const sees = { synced: false, server: true };
     const restarted = start(sees);
     const blind = reconcile(restarted, before);
-    expect(blind).toMatchObject({ nodes: 'a 5, b 1', said: { status: 'Unknown', reason: 'RecordUnreadable' } });
+    expect(blind).toMatchObject({ nodes: 'a 5, b 1', said: { status: 'Unknown', reason: 'ReceiptUnreadable' } });
     expect(blind.said?.message).toContain('each keeps the nodes that it has');
     sees.synced = true;
     expect(reconcile(restarted, blind.shoot)).toMatchObject({ nodes: 'a 5, b 1', said: { reason: 'Decided' } });

@@ -138,7 +138,7 @@ describe('a leave', () => {
       { exported: ['ServiceImport web/web of the hub'] },
       false,
       'Exported',
-      'other clusters are still led to it by ServiceImport web/web of the hub',
+      'other clusters still send traffic to it through ServiceImport web/web of the hub',
     ],
     [
       'is blocked when they do after its time',

@@ -113,7 +113,7 @@ describe('a receipt that an earlier operator left in the namespace of its cluste
     garden.put(beside(forged));
     expect(await start()).toBeUndefined();
     expect(garden.writes).toEqual([]);
-    expect(events).toEqual([expect.stringMatching(new RegExp(`^one-cloud RecordNotBelieved: .*${why}`))]);
+    expect(events).toEqual([expect.stringMatching(new RegExp(`^one-cloud ReceiptRejected: .*${why}`))]);
   });
 
   it("computes whose it is from where it lies: another's name in it opens nothing of theirs", async () => {

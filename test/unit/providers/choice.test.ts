@@ -30,7 +30,7 @@ describe('the provider of a profile', () => {
 
   it('makes machines that are privileged pods only where it was allowed', () => {
     expect(providers.named('local')?.barred).toMatch(
-      /whoever runs this garden must allow them \(localMachines\.allowed/,
+      /Whoever runs this garden must allow them: localMachines\.allowed/,
     );
     expect(openProviders({ ...OPTIONS, localMachines: true }).named('local')?.barred).toBeUndefined();
   });

@@ -26,7 +26,7 @@ const PATIENCE_MS = 10 * 60_000;
 const FIRST_BACKOFF_MS = 5 * 60_000;
 
 const TOO_DANGEROUS =
-  'Change it back in the cloud: to mend it could end machines of the control plane, or lead to another place than its certificates name';
+  'Change it back in the cloud: the operator could end machines of the control plane, or change the address of the API server';
 
 /** What to do about what was found just now. */
 const toMend = ({ metadata, spec }: Shoot): string =>

@@ -38,7 +38,7 @@ export function inSeed(pool: Pool, machines: ControlPlaneMachines): ControlPlane
     problem: ({ exposure = 'ClusterIP' }) =>
       exposure === 'ClusterIP'
         ? undefined
-        : 'a control plane on machines needs a seed whose Services are reached as they are (exposure ClusterIP): its certificates do not follow a new address yet',
+        : 'a control plane on machines needs a seed with exposure ClusterIP: its certificates cannot follow an address that changes',
     versionProblem: (op, running) =>
       op.context().machineImage === undefined
         ? undefined

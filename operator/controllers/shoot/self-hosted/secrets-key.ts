@@ -17,4 +17,4 @@ export async function refuseAnotherKey(op: Operation, signal: AbortSignal): Prom
 }
 
 const NOT_ROTATED =
-  'a control plane on machines cannot take another key for Secrets yet: for another one, make another cluster and move there what runs here';
+  'the key that encrypts the Secrets of this cluster cannot be changed. To get another key, create a cluster and move the workloads there';

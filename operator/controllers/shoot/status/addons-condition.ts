@@ -39,7 +39,7 @@ export function addonsCondition(
   if (readyPodsOf(METRICS_SERVER_APP, facts.inside.pods) === 0 || served === undefined)
     return not(
       'Starting',
-      'metrics-server is not Ready yet: it asks kubelets for half a minute first; where its image is still to be made on this machine, that takes minutes',
+      'metrics-server is starting. This takes half a minute, or minutes while its image is built on this machine',
     );
   return say(
     ADDONS_READY,
