@@ -70,13 +70,15 @@ describe('Toolchain', () => {
   });
 
   test('tells what a node of the seed lacks that nobody compiles, while all else is compiled for minutes', async () => {
+    const { promise: compiling, reject: giveUp } = Promise.withResolvers<void>();
     const { toolchain } = bareMachine({
-      goBuild: () => new Promise(() => {}),
+      goBuild: () => compiling,
       whyNoPackages: async () => 'there is no apt-get',
     });
-    for (const built of [toolchain.ensure(['etcd', 'kube-apiserver']), toolchain.ensure(NODE_TOOLS)])
-      built.catch(() => {});
+    const built = Promise.allSettled([toolchain.ensure(['etcd', 'kube-apiserver']), toolchain.ensure(NODE_TOOLS)]);
     await expect(toolchain.ensure(INSTALLED_TOOLS)).rejects.toThrow(/runc/);
+    giveUp(new Error('nobody waits for it'));
+    await built;
   });
 
   test('a tool asked for twice at once is made once, and an urgent one goes before those that wait', async () => {
