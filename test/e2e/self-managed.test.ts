@@ -139,7 +139,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     const events = await follow(gardenClient(), EVENTS, { namespace: cluster.namespace });
     const refused = () => events.list().find((event) => (event as { reason?: string }).reason === 'KeyNotRotated');
     const event = await events.waitFor(refused, { timeoutMs: PATIENCE_MS, what: 'an Event of the refusal' });
-    expect(event).toMatchObject({ type: 'Warning', message: expect.stringContaining('make another cluster') });
+    expect(event).toMatchObject({ type: 'Warning', message: expect.stringContaining('create a cluster and move') });
     const { metadata } = await gardenClient().get<Shoot>(SHOOTS, cluster.name, cluster.namespace);
     expect(metadata.annotations ?? {}).not.toHaveProperty([ANNOTATIONS.operation]);
   });

@@ -298,13 +298,13 @@ export const clusterClient = async (cluster: Name): Promise<KubeClient> => clien
 /** Where a cluster's control plane and machines run in the seed. */
 export const seedNamespace = ({ name, namespace }: Name): string => technicalID(namespace, name);
 
-/** What the garden's seed says of its network, once that was tried: a new garden does so by itself, and writes what it needs for it. */
+/** What the garden's seed says of its network, once that was tried: a new garden does so by itself, and again where a busy machine was too slow for it. */
 export async function networkTried(): Promise<Condition> {
   const seeds = await follow<Seed>(gardenClient(), SEEDS);
   const said = () => findCondition(seeds.list()[0]?.status?.conditions, NETWORK_POLICIES_ENFORCED);
-  await seeds.waitFor(() => said() !== undefined && said()!.reason !== 'NotTried', {
+  await seeds.waitFor(() => said() !== undefined && said()!.status !== 'Unknown', {
     timeoutMs: PATIENCE_MS,
-    what: 'the seed to say whether its network enforces NetworkPolicies',
+    what: () => `the seed to say whether its network enforces NetworkPolicies; it says: ${said()?.message}`,
   });
   return said()!;
 }

@@ -9,8 +9,10 @@ import { type TrialResult, tryNetworkPolicies } from './network-trial.ts';
 const FIRST_MS = 30_000;
 /** A network is exchanged seldom, and a trial costs two pods. */
 const RENEW_MS = 24 * 3600_000;
-/** One that could not be tried. */
+/** One that could not be tried: the first times soon, since a machine that was busy is the usual reason. */
 const AGAIN_MS = 3600_000;
+const SOON_MS = 60_000;
+const SOON_TIMES = 3;
 
 /** What is known of a seed's network, and when to look again. */
 export interface NetworkLook {
@@ -29,10 +31,18 @@ interface Options {
   readonly attempt?: typeof tryNetworkPolicies;
 }
 
+interface Seen {
+  readonly since: number;
+  isTrying: boolean;
+  /** How often in a row this operator could not try it. */
+  failures: number;
+  news?: { readonly result: TrialResult; readonly at: string };
+}
+
 /** Whether networks of seeds enforce NetworkPolicies, found out by trying: a while after first contact, then once a day. */
 export class NetworkTrials {
   readonly #options: Options;
-  readonly #seen = new Map<string, { since: number; isTrying: boolean; news?: { result: TrialResult; at: string } }>();
+  readonly #seen = new Map<string, Seen>();
 
   constructor(options: Options) {
     this.#options = options;
@@ -43,12 +53,12 @@ export class NetworkTrials {
     const now = +this.#options.now();
     const { name, uid } = seed.metadata;
     const key = `${name}/${uid}`;
-    const seen = this.#seen.get(key) ?? { since: now, isTrying: false };
+    const seen = this.#seen.get(key) ?? { since: now, isTrying: false, failures: 0 };
     this.#seen.set(key, seen);
     const triedAt = seen.news?.at ?? seed.status?.networkTriedAt;
     const before = findCondition(seed.status?.conditions, NETWORK_POLICIES_ENFORCED);
     const condition = seen.news ? conditionOf(seen.news.result) : (before ?? NOT_TRIED);
-    const dueAt = dueTime(triedAt, condition, seen.since);
+    const dueAt = dueTime(triedAt, condition, seen);
     if (now >= dueAt && !seen.isTrying) {
       seen.isTrying = true;
       void this.#try(name, key, client, signal);
@@ -66,6 +76,7 @@ export class NetworkTrials {
     try {
       const result = await attempt({ client, gardenID, signal });
       seen.news = { result, at: now().toISOString() };
+      seen.failures = result.enforced === 'Unknown' ? seen.failures + 1 : 0;
       log.info({ seed: name, ...result }, 'it was tried whether the network of a seed enforces NetworkPolicies');
       news(name);
     } catch {
@@ -76,10 +87,15 @@ export class NetworkTrials {
   }
 }
 
-/** When to try, in ms. @param since when the seed was first seen here */
-export function dueTime(triedAt: string | undefined, { status }: Pick<Said, 'status'>, since: number): number {
+/** When to try, in ms. */
+function dueTime(
+  triedAt: string | undefined,
+  { status }: Pick<Said, 'status'>,
+  { since, failures }: Pick<Seen, 'since' | 'failures'>,
+): number {
   if (triedAt === undefined) return since + FIRST_MS;
-  return Date.parse(triedAt) + (status === 'Unknown' ? AGAIN_MS : RENEW_MS);
+  const again = failures > SOON_TIMES ? AGAIN_MS : SOON_MS * 3 ** Math.max(0, failures - 1);
+  return Date.parse(triedAt) + (status === 'Unknown' ? again : RENEW_MS);
 }
 
 const NOT_TRIED = say(
@@ -97,7 +113,7 @@ export function conditionOf(result: TrialResult): Said {
       type,
       'Unknown',
       'CouldNotTry',
-      `the operator could not try whether the network of the seed enforces NetworkPolicies: ${result.because}. It tries again in an hour`,
+      `the operator could not try whether the network of the seed enforces NetworkPolicies: ${result.because}. It tries again within ten minutes at first, later once an hour`,
     );
   return result.enforced
     ? say(

@@ -1,9 +1,10 @@
 import { COMPONENTS } from '../../api/names.ts';
 import { hasServed } from '../../api/shoot.ts';
 import { ClusterConnection } from '../../clusters/cluster-connection.ts';
+import { TaskTimeout } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { systemClock } from '../../kube/clock.ts';
-import { waitFor } from '../../kube/informer.ts';
+import { WaitTimeoutError, waitFor } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
@@ -11,6 +12,7 @@ import { NOT_AT_FIRST } from '../../shoot/readiness.ts';
 import { endpointURL } from '../../shoot/values.ts';
 import { closeConnection } from './close-connection.ts';
 import type { Operation } from './operation.ts';
+import { IMAGE_IS_MADE, podProblems } from './pod-problems.ts';
 import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.ts';
 
 const SECOND = 1000;
@@ -33,26 +35,43 @@ export interface APIServerWait {
   news?(op: Operation, signal: AbortSignal): Promise<void>;
   /** How often it is asked. */
   readonly patience: Patience;
+  /** How long it may take to serve once it has started, in ms. Absent: as long as the task. */
+  readonly servesWithinMs?: number | undefined;
 }
 
-/** An API server in a pod of the seed. @param patienceMs how long it may take until that runs */
-export const inPodOfSeed = (patienceMs: number): APIServerWait => ({
-  started: async (op, signal) => {
-    await waitFor([op.seed.pods], () => apiServerRuns(op), {
-      timeoutMs: patienceMs,
-      signal,
-      what: `a pod of ${COMPONENTS.apiServer} to run`,
-    });
-  },
+/**
+ * An API server in a pod of the seed.
+ * @param patienceMs how long it may take until that runs, the time not counted in which its image is made
+ * @param servesWithinMs how long it may take to serve then; absent: as long as the task
+ */
+export const inPodOfSeed = (patienceMs: number, servesWithinMs?: number): APIServerWait => ({
+  started: (op, signal) => untilRuns(op, patienceMs, signal),
   news: untilMoreReady,
   patience: IN_SEED,
+  servesWithinMs,
 });
+
+/** A machine that compiles Kubernetes takes up to half an hour. Nothing is wrong meanwhile, and the status says how long it still takes. */
+async function untilRuns(op: Operation, patienceMs: number, signal: AbortSignal): Promise<void> {
+  const what = `a pod of ${COMPONENTS.apiServer} to run`;
+  for (;;) {
+    try {
+      await waitFor([op.seed.pods], () => apiServerRuns(op), { timeoutMs: patienceMs, signal, what });
+      return;
+    } catch (error) {
+      const isMade = podProblems(apiServers(op)).some(({ reason }) => reason === IMAGE_IS_MADE);
+      if (!(error instanceof WaitTimeoutError && isMade)) throw error;
+    }
+  }
+}
 
 /** An API server that no pod of the seed has to do with: whether it has started is seen when it answers. */
 export const outsideOfSeed: APIServerWait = { started: async () => {}, patience: ELSEWHERE };
 
+const IN_POD = inPodOfSeed(4 * MINUTE, 5 * MINUTE);
+
 /** Opens the connection to the shoot's API server once it serves. */
-export async function connect(op: Operation, signal: AbortSignal, wait = inPodOfSeed(4 * MINUTE)): Promise<void> {
+export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD): Promise<void> {
   const { state, deps } = op;
   const server = endpointURL(op.values);
   if (state.connection && state.connection.server === server && deps.now() < state.connection.renewAt) {
@@ -71,13 +90,15 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
   const cancel = isExpected && systemClock.after(FIRST_ANSWER_MS, () => saySilent(state));
   try {
     await wait.started(op, signal);
-    await untilServes(
-      {
-        serves: () => client.ready({ timeoutMs: 2 * SECOND, signal, apartFrom: NOT_AT_FIRST }),
-        ...(wait.news && { news: (until) => wait.news!(op, until) }),
-      },
-      wait.patience,
-      signal,
+    await within('Waiting for the API server', wait.servesWithinMs, signal, (bounded) =>
+      untilServes(
+        {
+          serves: () => client.ready({ timeoutMs: 2 * SECOND, signal: bounded, apartFrom: NOT_AT_FIRST }),
+          ...(wait.news && { news: (until) => wait.news!(op, until) }),
+        },
+        wait.patience,
+        bounded,
+      ),
     );
     const renewAt = new Date(+deps.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
@@ -103,6 +124,23 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
     throw error;
   } finally {
     if (cancel) cancel();
+  }
+}
+
+/** Does it with a signal that aborts after so long. @throws TaskTimeout then */
+async function within(
+  title: string,
+  milliseconds: number | undefined,
+  signal: AbortSignal,
+  run: (bounded: AbortSignal) => Promise<void>,
+): Promise<void> {
+  if (milliseconds === undefined) return run(signal);
+  const deadline = new AbortController();
+  const cancel = systemClock.after(milliseconds, () => deadline.abort(new TaskTimeout(title, milliseconds)));
+  try {
+    await run(AbortSignal.any([signal, deadline.signal]));
+  } finally {
+    cancel();
   }
 }
 

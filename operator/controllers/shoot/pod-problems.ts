@@ -12,6 +12,8 @@ export interface PodProblem {
   readonly machine: boolean;
 }
 
+/** Reason of a pod whose image this machine is making. */
+export const IMAGE_IS_MADE = 'ImageIsMade';
 /** Longest clause of a kubelet or scheduler that is passed on. */
 const LONGEST = 300;
 /** A kubelet says now one of these, now the other: each change would be a write. */
@@ -51,7 +53,7 @@ function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 
     const progress = metadata.annotations?.[ANNOTATIONS.imageProgress];
     // Who pulls gives up before a long build ends, and tries again.
     if (progress !== undefined && ['ContainerCreating', ...PULLS].includes(reason))
-      return { reason: 'ImageIsMade', message: bounded(progress) };
+      return { reason: IMAGE_IS_MADE, message: bounded(progress) };
     if (PULLS.includes(reason)) {
       const image = [...(spec.initContainers ?? []), ...spec.containers].find(({ name }) => name === container.name);
       return { reason: PULLS[0]!, message: `image ${image?.image ?? container.name} cannot be pulled` };

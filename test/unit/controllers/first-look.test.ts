@@ -1,8 +1,9 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { findCondition, isTrue } from '../../../operator/api/conditions.ts';
+import { ANNOTATIONS } from '../../../operator/api/group.ts';
 import type { Shoot, ShootStatus } from '../../../operator/api/shoot.ts';
 import { say } from '../../../operator/controllers/conditions.ts';
-import { connect } from '../../../operator/controllers/shoot/connect.ts';
+import { connect, inPodOfSeed } from '../../../operator/controllers/shoot/connect.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import type { RunningFacts } from '../../../operator/controllers/shoot/status/facts.ts';
@@ -92,4 +93,44 @@ it.each([
   expect(state.usable?.ok === false).toBe(saidLater);
   over.abort();
   await expect(opened).rejects.toThrow();
+});
+
+describe('an API server whose pod does not run', () => {
+  const waiting = (annotations: Record<string, string>) => ({
+    metadata: { name: 'kube-apiserver-1', labels: { app: 'kube-apiserver' }, annotations },
+    spec: { containers: [{ name: 'kube-apiserver' }] },
+    status: {
+      phase: 'Pending',
+      containerStatuses: [{ name: 'kube-apiserver', state: { waiting: { reason: 'ImagePullBackOff' } } }],
+    },
+  });
+  /** Whether it is still waited for, so many minutes after that began. */
+  async function isWaitedFor(pod: object, minutes: number): Promise<boolean> {
+    const pods = { synced: true, onAnyChange: () => () => {} };
+    const op = { values: controlPlane(), seed: { pods, podsOf: () => [pod] } } as unknown as Operation;
+    const over = new AbortController();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    let isOver = false;
+    const started = inPodOfSeed(4 * 60_000)
+      .started(op, over.signal)
+      .catch(() => {})
+      .finally(() => {
+        isOver = true;
+      });
+    await vi.advanceTimersByTimeAsync(minutes * 60_000);
+    const isWaiting = !isOver;
+    over.abort();
+    await started;
+    return isWaiting;
+  }
+
+  it('has four minutes', async () => {
+    expect(await isWaitedFor(waiting({}), 3)).toBe(true);
+    expect(await isWaitedFor(waiting({}), 5)).toBe(false);
+  });
+
+  it('has as long as its image is made, which takes up to half an hour', async () => {
+    const told = { [ANNOTATIONS.imageProgress]: 'this machine is building Kubernetes 1.35.4, about 14 min left' };
+    expect(await isWaitedFor(waiting(told), 30)).toBe(true);
+  });
 });

@@ -63,13 +63,23 @@ it('tries again once a day, whichever operator it is by then', async () => {
   expect([tried(), after.condition.status, after.condition.reason]).toEqual([2, 'False', 'NotEnforced']);
 });
 
-it('says why it could not be tried, guesses nothing, and tries again in an hour', async () => {
-  const { look, tried } = seedWith([{ enforced: 'Unknown', because: 'no image' }, { enforced: true }]);
+it('says why it could not be tried, guesses nothing, and tries again soon, later once an hour', async () => {
+  const cannot: TrialResult = { enforced: 'Unknown', because: 'no image' };
+  const { look, tried } = seedWith([cannot, cannot, cannot, cannot, { enforced: true }]);
   await look();
   await look(MINUTE);
   const { condition } = await look();
   expect(condition).toMatchObject({ status: 'Unknown', reason: 'CouldNotTry' });
   expect(condition.message).toContain('no image');
-  await look(HOUR);
-  expect([tried(), (await look()).condition.status]).toEqual([2, 'True']);
+  for (const [at, minutes] of [1, 3, 9].entries()) {
+    await look((minutes - 0.5) * MINUTE);
+    expect(tried()).toBe(at + 1);
+    await look(MINUTE / 2);
+    await look();
+    expect(tried()).toBe(at + 2);
+  }
+  await look(HOUR - MINUTE);
+  expect(tried()).toBe(4);
+  await look(MINUTE);
+  expect([tried(), (await look()).condition.status]).toEqual([5, 'True']);
 });

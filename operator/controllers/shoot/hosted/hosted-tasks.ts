@@ -98,7 +98,8 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Waiting for the API server',
       after: ['api-server'],
       expectedMs: 4500,
-      timeoutMs: 5 * MINUTE,
+      // With an image that is compiled first; what may take how long is bounded there.
+      timeoutMs: 60 * MINUTE,
       run: (signal) => connect(op, signal),
     },
     {
