@@ -39,13 +39,14 @@ const NAMESPACE = 'burst-demo';
 const FLEET = 'burst-demo-fleet';
 const PATIENCE_MS = 8 * 60_000;
 
-/** Waits until both replicas that had no place run on it. */
+/** Waits until the replicas that had no place run on it: two, or three while a pod of the system is on the second private node. */
 async function filled(cluster: Name): Promise<void> {
   await until(cluster, (found) => isTrue(found?.status?.conditions, 'Ready'), 'to be Ready');
   const pods = await follow<Pod>(await clusterClient(cluster), PODS, { namespace: FLEET });
   const running = () => pods.list().filter((pod) => conditionIsTrue(pod, 'Ready') && pod.spec.nodeName);
-  const what = () => `two pods to run on ${cluster.name}: ${JSON.stringify(pods.list().map(({ status }) => status))}`;
-  await pods.waitFor(() => running().length === 2, { timeoutMs: PATIENCE_MS, what });
+  const what = () =>
+    `two pods at least to run on ${cluster.name}: ${JSON.stringify(pods.list().map(({ status }) => status))}`;
+  await pods.waitFor(() => running().length >= 2, { timeoutMs: PATIENCE_MS, what });
 }
 
 async function expectNothingLeft(): Promise<void> {
@@ -94,10 +95,10 @@ e2e('a peak that the private cluster has no room for', () => {
         /^demand rises: web needs 6 replicas, and the scheduler finds no cluster for 3 of them/,
         /^private gets a second node: 3 replicas .* have no place; 1 node more of pool own takes 3 of them/,
         /^6 replicas run on private, [\d.]+ s after they were requested; its pool is full/,
-        /^the peak: web needs 9 replicas, and the scheduler finds no cluster for 2 of them/,
+        /^the peak: web needs 9 replicas, and the scheduler finds no cluster for [23] of them/,
         /^peak-gcp-\w+ is bought: [23] replicas .* for 0\.086336 USD an hour; not aws for 0\.115: gcp was better/,
         /^it is Ready and has joined/,
-        /^2 replicas run on it, [\d.]+ s after they were requested; 7 run on private/,
+        /^[23] replicas run on it, [\d.]+ s after they were requested; [67] run on private/,
         /^the peak is over/,
         /^peak-gcp-\w+ is being deleted: it has had no work since/,
         /^it is deleted: no WorkerCluster, no ClusterProfile and no Secret of it is left/,
