@@ -187,6 +187,14 @@ function meets(have: readonly string[], { operator, values = [] }: Requirement):
 const FULL = /no enough resource/;
 const TOO_FEW = /number of feasible (clusters|region) is less/;
 
+/**
+ * What Karmada says of clusters that another one would not be: there is none, it has other labels, work is moved off it, or it has a taint that
+ * somebody put there. Its own taints say that a cluster was not heard of, which is no reason to buy another one.
+ */
+const SHUT =
+  /0\/\d+ clusters are available:|no cluster exists|\d+ cluster\(s\) (did not match the placement cluster affinity constraint|is in the process of eviction|had untolerated taint \{(?!cluster\.karmada\.io\/)[^{}]*\})|[\s,.[\]]/g;
+const areShut = (message: string): boolean => message !== '' && message.replace(SHUT, '') === '';
+
 /** Whether Karmada looks at what is free: what is duplicated, or divided by static weights, waits for clusters of a number or kind alone. */
 export const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
   replicaScheduling?.replicaSchedulingType === 'Divided' &&
@@ -228,8 +236,13 @@ export function waitsFor(binding: KubeObject): string | undefined {
 /** Its replicas that found no room. */
 function homelessOf(binding: BindingObject): Omit<Demand, 'source' | 'uid' | 'namespace' | 'accepts'>[] {
   const { reason, message = '', lastTransitionTime: since = '' } = refusalOf(binding) ?? {};
-  const isFull = FULL.test(message) || (TOO_FEW.test(message) && looksAtRoom(binding.spec?.placement));
-  if (reason !== 'Unschedulable' && !(reason === 'SchedulerError' && isFull)) return [];
+  const isDivided = looksAtRoom(binding.spec?.placement);
+  const isFull = FULL.test(message) || (TOO_FEW.test(message) && isDivided);
+  const isShutOut = isDivided && areShut(message);
+  if (
+    !(reason === 'Unschedulable' || (reason === 'SchedulerError' && isFull) || (reason === 'NoClusterFit' && isShutOut))
+  )
+    return [];
   const { clusters = [], components = [], ...whole } = binding.spec ?? {};
   const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
   return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {

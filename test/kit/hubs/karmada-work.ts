@@ -43,7 +43,16 @@ export async function propagate(
     cpu,
     gpu,
     nodeSelector,
-  }: { name: string; replicas: number; cpu: string; gpu?: string; nodeSelector?: Record<string, string> },
+    image = 'pause',
+  }: {
+    name: string;
+    replicas: number;
+    cpu: string;
+    gpu?: string;
+    nodeSelector?: Record<string, string>;
+    /** Of members whose kubelet is a real one. */
+    image?: string;
+  },
   placement: object,
 ): Promise<void> {
   const gpus = gpu && { 'nvidia.com/gpu': gpu };
@@ -57,7 +66,7 @@ export async function propagate(
       selector: { matchLabels: { app: name } },
       template: {
         metadata: { labels: { app: name } },
-        spec: { ...(nodeSelector && { nodeSelector }), containers: [{ name: 'web', image: 'pause', resources }] },
+        spec: { ...(nodeSelector && { nodeSelector }), containers: [{ name: 'web', image, resources }] },
       },
     },
   });

@@ -179,7 +179,19 @@ describe('what Karmada has no room for', () => {
     ['SchedulerError', 'the number of feasible clusters is less than spreadConstraint.MinGroups', 1],
     ['SchedulerError', 'the number of feasible region is less than spreadConstraint.MinGroups', 1],
     ['SchedulerError', 'the server could not find the requested resource', 0],
-    ['NoClusterFit', '0/2 clusters are available: 2 cluster(s) had untolerated taint', 0],
+    ['NoClusterFit', '0/0 clusters are available: no cluster exists.', 1],
+    [
+      'NoClusterFit',
+      '0/3 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 2 cluster(s) had untolerated taint {multi-cluster.demo.io/initializing:NoSchedule}.',
+      1,
+    ],
+    ['NoClusterFit', '0/1 clusters are available: 1 cluster(s) did not have the API resource.', 0],
+    [
+      'NoClusterFit',
+      '0/1 clusters are available: 1 cluster(s) had untolerated taint {cluster.karmada.io/not-ready:NoSchedule}.',
+      0,
+    ],
+    ['NoClusterFit', '', 0],
     ['QuotaExceeded', 'FederatedResourceQuota exceeded', 0],
     ['Success', '', 0],
   ])('%s "%s" counts or not', async (reason, message, count) => expect(await one(reason, message)).toHaveLength(count));
@@ -204,6 +216,11 @@ describe('what Karmada has no room for', () => {
   ])('of what is %s, and has too few clusters to be spread over, counts or not', async (_, scheduling, count) => {
     const message = 'the number of feasible clusters is less than spreadConstraint.MinGroups';
     expect(await one('SchedulerError', message, wants, scheduling)).toHaveLength(count);
+  });
+
+  it('is not of work that is duplicated, which goes to whatever cluster comes', async () => {
+    const message = '0/0 clusters are available: no cluster exists.';
+    expect(await one('NoClusterFit', message, wants, { replicaSchedulingType: 'Duplicated' })).toEqual([]);
   });
 
   it('comes with what else each asks for, and with the nodes that it accepts', async () => {
