@@ -164,6 +164,11 @@ export const burstPolicySpec = rules(
       'Peaks that are known before. Clusters are there from their start until their end, and are given back as all others then.',
     ).optional(),
     candidates: keyed(candidate, 8, 'name', 'What may be made.').min(1),
+    minimumClusters: count(
+      0,
+      MOST_CLUSTERS,
+      'How many clusters that take work the policy always has, whether work waits or not: none is given back below that. Those that wait warm or asleep do not count. Budgets, maximums and Quotas hold. Absent: 0.',
+    ).optional(),
     maximumClusters: count(1, MOST_CLUSTERS, 'Most clusters of this policy at once.'),
     budget: z
       .object({
@@ -225,6 +230,10 @@ export const burstPolicySpec = rules(
     rule: 'self.candidates.all(c, !has(c.sleepingClusters) || !has(c.template.spec.hibernation))',
     message:
       'a candidate with sleepingClusters may not have hibernation in its template: the policy decides when they sleep',
+  },
+  {
+    rule: '!has(self.minimumClusters) || self.minimumClusters <= self.maximumClusters',
+    message: 'minimumClusters may not be more than maximumClusters',
   },
   {
     rule: '!has(self.schedule) || self.schedule.all(p, p.clusters <= self.maximumClusters)',

@@ -102,7 +102,8 @@ function look(simulation: Simulation, mind: BurstMind): void {
   noteRefusals(simulation, mind, plan);
   mind.seen = simulation.work!.version;
   if (plan.next !== undefined) lookBy(simulation, mind, plan.next - simulation.epoch);
-  if (waiting.length > 0) lookBy(simulation, mind, simulation.now + WAITING_MS);
+  // Of a peak, or of the least number of clusters, that nothing may be bought for, a verdict says so.
+  if (waiting.length + plan.verdicts.length > 0) lookBy(simulation, mind, simulation.now + WAITING_MS);
 }
 
 /** More reasons than this nobody reads; amounts of money make many of one. */

@@ -1,8 +1,8 @@
 import { LEAVE_MS, paidUntil, restedAt } from './give-back.ts';
 import type { ClustersView, Emptying, EmptyingCluster, Kept, Movable, OwnCluster, WaitingWork } from './model.ts';
-import { isOn } from './peaks.ts';
+import { countsFor, isOn } from './peaks.ts';
 import { Room, totalOf } from './room.ts';
-import { listed, replicasOf } from './words.ts';
+import { askedBy, listed, replicasOf } from './words.ts';
 
 /** A hub needs so long to move work away, besides what a cluster needs to leave: it begins so much earlier. */
 const MOVE_MS = 5 * 60_000;
@@ -86,9 +86,19 @@ function whyUnsettled(view: ClustersView, { hasBought, hasRemoved, now }: Decide
   if (hasBought || hasRemoved || busy) return 'another cluster of the policy comes or goes';
   if (supply.some(({ planned }) => planned.length > 0)) return 'nodes of the hub are on their way';
   // What a peak brings back within its minimum life is not worth moving work for.
-  const peak = peaks.find(({ from, until }) => from <= now + limits.minimumLifeMs && until > now);
+  const peak = peaks.find(
+    ({ from, until, isMinimum }) => !isMinimum && from <= now + limits.minimumLifeMs && until > now,
+  );
   if (peak) return `peak ${peak.name} is on, or begins soon`;
-  return unsettled;
+  return neededForMinimum(view) ?? unsettled;
+}
+
+/** Why no cluster that takes work may go, be there work or not; undefined: one may. One that is being emptied counts until it is given back. */
+function neededForMinimum({ clusters, peaks = [] }: ClustersView): string | undefined {
+  const least = peaks.find(
+    (peak) => peak.isMinimum && clusters.filter((one) => countsFor(peak, one)).length <= peak.clusters,
+  );
+  return least && askedBy(least);
 }
 
 /** On which other clusters there is room for the work of one, and for some more; a sentence: why it stays. */
@@ -160,8 +170,9 @@ function whyKept(
   const { limits, peaks = [], supply, waiting, movable } = view;
   if (one.problem !== undefined) return { why: one.problem, isFailure: true };
   if (limits.isSuspended) return { why: 'the policy is suspended', isFailure: false };
-  const peak = peaks.find((other) => isOn(other, now));
-  if (peak) return { why: `peak ${peak.name} is on`, isFailure: false };
+  const peak = peaks.find((other) => !other.isMinimum && isOn(other, now));
+  const asked = peak ? `peak ${peak.name} is on` : neededForMinimum(view);
+  if (asked) return { why: asked, isFailure: false };
   const homeless = waiting.length > 0 ? fill(new Room(supply, waiting), waiting).left : [];
   const there = homeless.length > 0 ? fill(new Room([one.supply], homeless), homeless).on : new Set();
   if (there.size > 0)

@@ -51,7 +51,8 @@ export function giveBack(view: ClustersView, { needed, hasBought, moved = new Se
   });
   if (limits.isSuspended) return { removals: failed, times };
   const rested = restedAt(view, hasBought, now);
-  const stays = keptForPeaks(view, now);
+  const going = new Set([...moved, ...failed.map(({ name }) => name)]);
+  const stays = keptForPeaks(view, going, now);
   const mayFall = mayFallAsleep(view);
   const idle = clusters.flatMap((one): Removal[] => {
     const { phase, idleSince, at, name, key, warm } = one;
@@ -86,12 +87,18 @@ export function restedAt(
   return last + limits.cooldownInMs;
 }
 
-/** Whether a cluster stays because a peak is on; one that does not is gone for those that are asked about after it. */
-function keptForPeaks({ clusters, peaks = [] }: ClustersView, now: number): (one: OwnCluster) => boolean {
+/**
+ * Whether a cluster stays because a peak is on; one that does not is gone for those that are asked about after it. @param going names of those that go
+ * in any case: with them one more would go than may
+ */
+function keptForPeaks(
+  { clusters, peaks = [] }: ClustersView,
+  going: ReadonlySet<string>,
+  now: number,
+): (one: OwnCluster) => boolean {
   const on = peaks.filter((peak) => isOn(peak, now));
-  const spare = new Map(
-    on.map((peak) => [peak, clusters.filter((one) => countsFor(peak, one)).length - peak.clusters]),
-  );
+  const staying = clusters.filter(({ name }) => !going.has(name));
+  const spare = new Map(on.map((peak) => [peak, staying.filter((one) => countsFor(peak, one)).length - peak.clusters]));
   return (one) => {
     const its = on.filter((peak) => countsFor(peak, one));
     if (its.some((peak) => (spare.get(peak) ?? 0) <= 0)) return true;

@@ -211,6 +211,8 @@ export interface Peak {
   readonly clusters: number;
   readonly from: number;
   readonly until: number;
+  /** It is what the policy always has: it never ends, and clusters beyond it may be emptied. */
+  readonly isMinimum?: true;
 }
 
 /** All that a decision rests on. */

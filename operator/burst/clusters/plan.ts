@@ -10,7 +10,7 @@ import { likenessOf, Room, totalOf } from './room.ts';
 import { lookedAt, MOST_REPLICAS, takenByOffers } from './sources.ts';
 import { whyNotWoken } from './wake.ts';
 import { chooseWarm, WORDS } from './warm.ts';
-import { listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
+import { askedBy, listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
 
 /**
  * What one policy does now about work that its hub has no place for: what is bought, what is given back, and what becomes of each source.
@@ -161,30 +161,28 @@ class Planning {
   /** Clusters that are there because a peak was known before. */
   #buyForPeaks(): Pick<ClustersPlan, 'purchases' | 'openings'> {
     const { limits, clusters, peaks = [] } = this.#view;
-    for (const { from, until } of peaks) this.#times.push(from, until);
+    for (const { from, until, isMinimum } of peaks) if (!isMinimum) this.#times.push(from, until);
     if (limits.isSuspended) return { purchases: [], openings: [] };
     const { openings, chosen, refused } = choosePeaks(this.#view, this.#now);
     for (const { peak, alternatives } of refused) {
       const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
-      const message = `it is to have ${peak.clusters} clusters until ${text(peak.until)}, and has fewer: ${reasons}`;
+      const message = `${askedBy(peak)}, and has fewer: ${reasons}`;
       this.#verdicts.push({ source: sourceOf(peak), state: 'Refused', message, alternatives });
     }
     const purchases = chosen.map(({ peak, cluster: { candidate, nodes, price, alternatives } }) => {
       const there = clusters.filter((one) => countsFor(peak, one)).length;
-      const least = `${sourceOf(peak)} is to have ${peak.clusters} clusters until ${text(peak.until)}`;
       return {
         candidate,
         nodes: Object.fromEntries(nodes),
         price,
         sources: [sourceOf(peak)],
-        why: `${least}, and ${there} ${there === 1 ? 'is' : 'are'} there`,
+        why: `${askedBy(peak)}, and ${there} ${there === 1 ? 'is' : 'are'} there`,
         alternatives,
         ...this.#revisionOf(candidate),
       };
     });
     const opened = openings.map(({ peak, warm: { name, candidate, waking } }) => {
-      const why = `${sourceOf(peak)} is to have ${peak.clusters} clusters until ${text(peak.until)}`;
-      return { name, candidate, sources: [sourceOf(peak)], why, ...(waking && { waking }) };
+      return { name, candidate, sources: [sourceOf(peak)], why: askedBy(peak), ...(waking && { waking }) };
     });
     return { purchases, openings: opened };
   }

@@ -4,7 +4,14 @@ import { totalOf } from './room.ts';
 
 const NAMED = 3;
 
-export const sourceOf = ({ name }: Peak): string => `peak ${name}`;
+export const sourceOf = ({ name, isMinimum }: Peak): string => (isMinimum ? 'minimumClusters' : `peak ${name}`);
+
+/** How many clusters a peak asks for, a sentence without its end. */
+export const askedBy = (peak: Peak): string => {
+  const clusters = `${peak.clusters} ${peak.clusters === 1 ? 'cluster' : 'clusters'}`;
+  if (peak.isMinimum) return `the policy is to have ${clusters} at least (minimumClusters)`;
+  return `${sourceOf(peak)} is to have ${clusters} until ${text(peak.until)}`;
+};
 
 export const replicasOf = (work: readonly WaitingWork[]): string => {
   const count = totalOf(work);

@@ -34,7 +34,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
   const lines = [
     `BurstPolicy ${metadata.namespace}/${metadata.name}, Hub ${spec.hub}`,
     ...(said.length > 0 ? said : ['  the operator has not processed it yet']),
-    `  Clusters: ${status?.clusterCount ?? 0} of ${spec.maximumClusters}, ${status?.hourly ?? '0'} of ${hourly} ${currency} an hour`,
+    `  Clusters: ${status?.clusterCount ?? 0} of ${limitsText(spec)}, ${status?.hourly ?? '0'} of ${hourly} ${currency} an hour`,
     `  Spent: ${spent}${monthly === undefined ? '' : ` of ${monthly} ${currency} a month`}`,
     ...(previous.length > 0 ? [`  Before: ${previous.join(', ')}`] : []),
   ];
@@ -112,6 +112,10 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
     ];
   }
 }
+
+/** How many clusters there may be. */
+const limitsText = ({ minimumClusters = 0, maximumClusters }: BurstPolicy['spec']): string =>
+  minimumClusters > 0 ? `${maximumClusters} (at least ${minimumClusters})` : String(maximumClusters);
 
 /** What a decision costs in an hour, or saves: as it ends the name of what it is about. */
 export const priceText = (action: BurstDecision['action'], hourly: string | undefined, currency: string): string =>

@@ -3,18 +3,35 @@ import { isTimeZone, lastTime, nextTime, parseCron } from '../../api/cron.ts';
 import { parseDuration } from '../../api/duration.ts';
 import type { Peak } from '../../burst/clusters/model.ts';
 
-/** The peaks of a schedule that are on, or come next. Pure. @param now milliseconds since the epoch */
-export function peaksOf({ schedule = [] }: Pick<BurstPolicySpec, 'schedule'>, now: number): Peak[] {
-  return schedule.flatMap(({ name, start, duration, timeZone = 'UTC', leadTime, candidate, clusters }): Peak[] => {
-    const cron = parseCron(start);
-    const length = parseDuration(duration);
-    // A range that runs backwards has the right form all the same.
-    if (!cron || length === undefined || !isTimeZone(timeZone)) return [];
-    const lead = leadTime === undefined ? 0 : (parseDuration(leadTime) ?? 0);
-    const at = new Date(now + lead);
-    const last = lastTime(cron, timeZone, at);
-    const isOn = last !== undefined && now < +last + length;
-    const begin = isOn ? last : nextTime(cron, timeZone, at);
-    return begin ? [{ name, candidate, clusters, from: +begin - lead, until: +begin + length }] : [];
-  });
+/**
+ * The peaks of a schedule that are on, or come next; after them what the policy always has, for which clusters of a peak count as well. Pure.
+ * @param now milliseconds since the epoch
+ */
+export function peaksOf(
+  { schedule = [], minimumClusters = 0 }: Pick<BurstPolicySpec, 'schedule' | 'minimumClusters'>,
+  now: number,
+): Peak[] {
+  const least: Peak = {
+    name: '',
+    candidate: undefined,
+    clusters: minimumClusters,
+    from: 0,
+    until: Number.POSITIVE_INFINITY,
+    isMinimum: true,
+  };
+  const peaks = schedule.flatMap(
+    ({ name, start, duration, timeZone = 'UTC', leadTime, candidate, clusters }): Peak[] => {
+      const cron = parseCron(start);
+      const length = parseDuration(duration);
+      // A range that runs backwards has the right form all the same.
+      if (!cron || length === undefined || !isTimeZone(timeZone)) return [];
+      const lead = leadTime === undefined ? 0 : (parseDuration(leadTime) ?? 0);
+      const at = new Date(now + lead);
+      const last = lastTime(cron, timeZone, at);
+      const isOn = last !== undefined && now < +last + length;
+      const begin = isOn ? last : nextTime(cron, timeZone, at);
+      return begin ? [{ name, candidate, clusters, from: +begin - lead, until: +begin + length }] : [];
+    },
+  );
+  return minimumClusters > 0 ? [...peaks, least] : peaks;
 }

@@ -41,7 +41,7 @@ interface Answer {
   readonly work: readonly HubWork[];
   /** What it has no place for and nobody can read. Absent: nothing. */
   readonly unread?: readonly Unread[];
-  /** It does not tell which work has no place: a policy can only keep to its schedule. */
+  /** It does not tell which work has no place: a policy can only keep to its schedule and minimum. */
   readonly silent?: Problem;
 }
 
@@ -96,7 +96,8 @@ export class PolicyLook {
   }
 
   #hasNothingToDo({ silent }: Answer): typeof silent {
-    return this.#policy.spec.schedule?.length ? undefined : silent;
+    const { schedule = [], minimumClusters = 0 } = this.#policy.spec;
+    return schedule.length + minimumClusters > 0 ? undefined : silent;
   }
 
   #notAllowed(hub: Hub): { reason: string; problem: string } | undefined {
@@ -167,7 +168,11 @@ export class PolicyLook {
               message: `it says what it would do for Hub ${hub.metadata.name}, and does nothing`,
             }
           : silent
-            ? { status: true, reason: 'ScheduleOnly', message: `${silent.problem}: it only keeps to its schedule` }
+            ? {
+                status: true,
+                reason: 'ScheduleOnly',
+                message: `${silent.problem}: it only keeps to its schedule and minimum`,
+              }
             : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
     await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts, stays: plan.stays });
     const isLeft = new Set<unknown>(plan.left);

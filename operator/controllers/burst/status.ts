@@ -78,7 +78,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     };
   });
   const peaks = peaksOf(policy.spec, now.getTime())
-    .filter((peak) => isOn(peak, now.getTime()))
+    .filter((peak) => !peak.isMinimum && isOn(peak, now.getTime()))
     .map(({ name, clusters: least, from, until }) => ({
       name,
       clusters: least,

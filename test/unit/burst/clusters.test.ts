@@ -946,6 +946,39 @@ describe('a peak that is known before', () => {
     expect(plan({ ...quiet, clusters: idle, peaks: [peak(3)] }).next).toBe(NOW + 60 * MINUTE);
     expect(removed({ ...quiet, clusters: idle, peaks: [peak(3)] }, NOW + 60 * MINUTE)).toEqual(['a', 'b', 'c']);
   });
+
+  describe('which is the least that the policy always has', () => {
+    const least = (clusters: number): Peak =>
+      peak(clusters, { name: '', from: 0, until: Number.POSITIVE_INFINITY, isMinimum: true });
+
+    it('has so many bought, and says whose word it is and why there are fewer', () => {
+      expect(plan({ ...quiet, peaks: [least(2)], clusters: [own('a')] }).purchases).toMatchObject([
+        {
+          sources: ['minimumClusters'],
+          why: 'the policy is to have 2 clusters at least (minimumClusters), and 1 is there',
+        },
+      ]);
+      const dear = plan({ ...quiet, peaks: [least(1)], limits: limits({ hourly: 0n }) });
+      expect(dear.verdicts).toMatchObject([
+        {
+          source: 'minimumClusters',
+          message: expect.stringMatching(/^the policy is to have 1 cluster .* aws: it costs/),
+        },
+      ]);
+      expect(dear.next).toBeUndefined();
+    });
+
+    it('is met by clusters of a peak that is on', () => {
+      expect(bought({ ...quiet, peaks: [peak(2, { candidate: 'gcp' }), least(2)] })).toEqual(['gcp 1', 'gcp 1']);
+    });
+
+    it('keeps so many of those without work, also while another one has failed', () => {
+      const idle = ['a', 'b', 'c'].map((name) => own(name, { idleSince: NOW - 60 * MINUTE }));
+      expect(removed({ ...quiet, clusters: idle, peaks: [least(2)] })).toEqual(['a']);
+      const failed = own('failed', { phase: 'Making', failure: 'none left' });
+      expect(removed({ ...quiet, clusters: [failed, ...idle.slice(1)], peaks: [least(2)] })).toEqual(['failed']);
+    });
+  });
 });
 
 holds(

@@ -5,6 +5,7 @@ import type {
   Limits,
   Movable,
   OwnCluster,
+  Peak,
   Supply,
   WaitingWork,
 } from '../../../operator/burst/clusters/model.ts';
@@ -99,6 +100,15 @@ const view = (more: Partial<ClustersView> = {}): ClustersView => ({
 });
 const plan = (more: Partial<ClustersView> = {}, now = NOW) => planClusters(view(more), now);
 const emptied = (more: Partial<ClustersView> = {}) => plan(more).emptyings.map(({ name }) => name);
+/** So many clusters the policy always has. */
+const least = (clusters: number): Peak => ({
+  name: '',
+  candidate: undefined,
+  clusters,
+  from: 0,
+  until: Number.POSITIVE_INFINITY,
+  isMinimum: true,
+});
 const movable = (all: Record<string, Movable>) =>
   new Map(Object.entries(all).map(([name, one]) => [`shop/${name}`, one]));
 
@@ -172,6 +182,7 @@ describe('a cluster with little work', () => {
       },
       'peak sale',
     ],
+    ['that is among the least that there always are', { peaks: [least(1)] }, 'to have 1 cluster at least'],
     ['where something outside speaks against it', { unsettled: 'another cluster leaves' }, 'another cluster leaves'],
     ['that nobody has looked into', { movable: new Map() }, undefined],
     [
@@ -217,6 +228,11 @@ describe('a cluster with little work', () => {
     expect(plan(three).stays.get('calm')).toBe('dear is emptied first');
     expect(emptied({ ...three, clusters: [own('busy'), own('calm')] })).toEqual(['calm']);
   });
+});
+
+it('is emptied where more clusters are there than there always are', () => {
+  const clusters = [own('bought'), own('busy', { underusedSince: undefined })];
+  expect(emptied({ clusters, peaks: [least(1)] })).toEqual(['bought']);
 });
 
 describe('a cluster that is being emptied', () => {
@@ -268,6 +284,7 @@ describe('a cluster that is being emptied', () => {
       {},
       false,
     ],
+    ['that is now among the least that there always are', { peaks: [least(1)] }, {}, false],
   ])('%s takes work again', (_, more, one, isFailure) => {
     const { kept, removals, purchases } = on(more, one);
     expect(kept).toMatchObject([{ name: 'bought', isFailure }]);

@@ -12,6 +12,7 @@ const policy: BurstPolicy = {
   metadata: { name: 'peak', namespace: 'shop' },
   spec: {
     hub: 'karmada',
+    minimumClusters: 1,
     maximumClusters: 3,
     budget: { hourly: '20', monthly: '2000', currency: 'USD' },
     candidates: [],
@@ -82,7 +83,7 @@ it('tells what a policy has, what waits, what was decided, and for how much unti
     'BurstPolicy shop/peak, Hub karmada',
     '  Ready: True (Watching): it watches Hub karmada',
     '  DemandMet: False (Refused): ResourceBinding shop/web: nothing is bought for its 9 replicas',
-    '  Clusters: 1 of 3, 0.6 of 20 USD an hour',
+    '  Clusters: 1 of 3 (at least 1), 0.6 of 20 USD an hour',
     '  Spent: 12.90 USD in 2026-11 of 2000 USD a month',
     '  Before: 150.01 USD in 2026-10, 3.00 USD in 2026-09',
     '',

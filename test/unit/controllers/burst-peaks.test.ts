@@ -79,6 +79,30 @@ describe('a policy with a schedule', () => {
     expect(scene.says('Ready', 'other')).toBe('False NoDemand');
   });
 
+  it('has its least number of clusters without a schedule, makes one that is gone again, and gives back what is more', async () => {
+    scene.demands = undefined;
+    scene.objects.put(policyNamed('peak', { minimumClusters: 2 }));
+    await scene.look();
+    expect(scene.clusters()).toHaveLength(2);
+    expect(scene.says('Ready')).toBe('True ScheduleOnly');
+    expect(scene.policy()!.status!.peaks).toBeUndefined();
+    for (const cluster of scene.clusters()) scene.join(cluster, 0);
+    await scene.looks(2 * 60 * MINUTE);
+    expect(scene.receipt()!.decisions.map(({ action }) => action)).toEqual(['Buy', 'Buy']);
+    const [gone] = scene.clusters();
+    scene.objects.objects.delete(`workerclusters/shop/${gone!.metadata.name}`);
+    await scene.looks(MINUTE);
+    expect(scene.clusters()).toHaveLength(2);
+    expect(scene.receipt()!.decisions[0]).toMatchObject({
+      action: 'Buy',
+      why: 'the policy is to have 2 clusters at least (minimumClusters), and 1 is there',
+    });
+    scene.join(scene.clusters()[1]!, 0);
+    scene.objects.put(policyNamed('peak', { minimumClusters: 1 }));
+    await scene.looks(60 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+  });
+
   it('buys for work beside it what its clusters do not take', async () => {
     scene.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
     scene.demands = [demand('ResourceBinding shop/web', 3)];

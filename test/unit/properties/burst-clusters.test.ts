@@ -34,6 +34,7 @@ const BILLS: readonly Bill[] = [
 
 /** What a history is held against, besides what happens in it. */
 interface Limits {
+  readonly minimum: number;
   readonly maximum: number;
   /** In millionths. */
   readonly hourly: bigint;
@@ -45,7 +46,7 @@ interface Limits {
 /** A fleet whose steps are looked at one by one. */
 class Watched {
   readonly fleet: BurstFleet;
-  readonly limits: Limits;
+  limits: Limits;
   readonly #bill: Bill;
   /** Nodes that a cluster may have, by region. */
   readonly #most: Record<Region, number>;
@@ -55,18 +56,21 @@ class Watched {
 
   constructor(choose: Draw, more: Partial<Limits> & { bill?: Bill | undefined } = {}) {
     this.#bill = more.bill ?? choose.pick(BILLS);
+    const most = choose.integer(1, 4);
     this.limits = {
-      maximum: choose.integer(1, 4),
+      minimum: choose.chance(0.5) ? choose.integer(1, Math.min(2, most)) : 0,
+      maximum: most,
       hourly: BigInt(choose.integer(1, 20)) * 100_000n,
       monthly: choose.chance(0.5) ? choose.integer(1, 15) * 100_000 : undefined,
       quota: choose.chance(0.4) ? choose.integer(1, 4) : undefined,
       ...more,
     };
-    const { maximum, hourly, monthly } = this.limits;
+    const { minimum, maximum, hourly, monthly } = this.limits;
     const money = (micros: bigint | number) => String(Number(micros) / 1e6);
     this.#most = { here: choose.integer(1, 6), there: choose.chance(0.4) ? 0 : choose.integer(1, 8) };
     this.fleet = new BurstFleet(
       {
+        ...(minimum > 0 && { minimumClusters: minimum }),
         maximumClusters: maximum,
         budget: { hourly: money(hourly), currency: 'USD', ...(monthly !== undefined && { monthly: money(monthly) }) },
         candidates: [
@@ -92,6 +96,11 @@ class Watched {
     const after = fleet.receipt();
     const fresh = (after?.purchases ?? []).filter(({ number }) => number >= (before?.next ?? 1));
     if (fresh.length > 0) this.#checkPurchases(fresh, room);
+    const staying = after?.purchases.filter(({ leaving }) => !leaving).length ?? 0;
+    const removed = (after?.decisions ?? []).filter(
+      ({ action, at }) => action === 'Remove' && Date.parse(at) === fleet.now,
+    );
+    if (removed.length > 0) expect(staying, 'minimum').toBeGreaterThanOrEqual(limits.minimum);
     for (const { number, leaving } of before?.purchases ?? [])
       if (!leaving) this.#checkRemoval(after?.purchases.find((one) => one.number === number));
     for (const purchase of before?.purchases ?? [])
@@ -104,6 +113,15 @@ class Watched {
       expect(fleet.clusters().length, 'quota').toBeLessThanOrEqual(limits.quota);
   }
 
+  /** Nothing is to stay any more. */
+  async end(): Promise<void> {
+    if (this.limits.minimum === 0) return;
+    const policy = this.fleet.policy()!;
+    this.limits = { ...this.limits, minimum: 0 };
+    this.fleet.objects.put({ ...policy, spec: { ...policy.spec, minimumClusters: 0 } });
+    await this.pass(2 * HOUR);
+  }
+
   async pass(during: number, every = during > 20 * MINUTE ? MINUTE : 10 * SECOND): Promise<void> {
     for (let past = 0; past < during; past += every) await this.step(every);
   }
@@ -111,7 +129,8 @@ class Watched {
   #checkPurchases(fresh: readonly KeptPurchase[], room: number): void {
     const { fleet, limits } = this;
     const { purchases } = fleet.receipt()!;
-    expect(fleet.now - this.#lastOut, 'cool-down').toBeGreaterThanOrEqual(COOLDOWN.out);
+    const isForWork = !fresh.some(({ sources }) => sources.includes('minimumClusters'));
+    if (isForWork) expect(fleet.now - this.#lastOut, 'cool-down').toBeGreaterThanOrEqual(COOLDOWN.out);
     this.#lastOut = fleet.now;
     expect(purchases.length, 'maximum').toBeLessThanOrEqual(limits.maximum);
     const hourly = purchases.reduce((sum, { most }) => sum + parseMoney(most), 0n);
@@ -120,6 +139,7 @@ class Watched {
       const running = purchases.reduce((sum, one) => sum + this.#cost(one, this.#age(one) + MINIMUM_LIFE), 0);
       expect(this.#spent + running, 'budget of the month').toBeLessThanOrEqual(limits.monthly + 10);
     }
+    if (!isForWork) return;
     // For what fits on what is there, or on its way, nothing is bought; nor more than is needed.
     expect(fleet.waiting, 'fits').toBeGreaterThan(room);
     const slots = fresh.reduce((sum, { nodes }) => sum + nodes.a! - 1, 0) * fleet.slots;
@@ -150,6 +170,15 @@ class Watched {
       const serves = (region: Region) => nodes <= this.#most[region] && NODE_PRICE[region] * BigInt(nodes) <= left;
       return !fleet.placed.has(name) && (serves('here') || serves('there')) ? [name] : [];
     });
+  }
+
+  /** Whether it has as many clusters as it always is to have, or nothing allows one more. */
+  hasMinimum(): boolean {
+    const { fleet, limits } = this;
+    const { purchases = [] } = fleet.receipt() ?? {};
+    if (purchases.length >= limits.minimum || limits.monthly !== undefined) return true;
+    if (limits.quota !== undefined && fleet.clusters().length >= limits.quota) return true;
+    return limits.hourly - purchases.reduce((sum, { most }) => sum + parseMoney(most), 0n) < NODE_PRICE.here;
   }
 
   #age({ at }: KeptPurchase): number {
@@ -219,7 +248,7 @@ const twoSizes = [
 
 describe('whatever happens to a fleet', () => {
   holds(
-    'never more than maximum, budgets and quota, nothing for what fits, nothing twice, no work killed; and it comes to rest',
+    'never more than maximum, budgets and quota, never fewer than minimum, nothing for what fits, nothing twice, no work killed; and it comes to rest',
     async (choose) => {
       const one = await live(choose);
       const { fleet } = one;
@@ -233,6 +262,9 @@ describe('whatever happens to a fleet', () => {
       expect(one.servable(), 'waits for ever').toEqual([]);
       for (const name of [...fleet.wanted.keys()]) fleet.scale(name, 0);
       await one.pass(3 * HOUR);
+      expect(fleet.bought().length, 'minimum').toBeLessThanOrEqual(one.limits.minimum);
+      expect(one.hasMinimum(), 'minimum').toBe(true);
+      await one.end();
       expect(fleet.bought()).toEqual([]);
       expect(fleet.receipt()?.purchases ?? []).toEqual([]);
       const { said, spent } = one.money();
@@ -245,7 +277,7 @@ describe('whatever happens to a fleet', () => {
     'no more than the budget of a month is promised, also of hours that have begun',
     async (choose) => {
       const monthly = choose.integer(20, 100) * 10_000;
-      const limits = { monthly, hourly: 2_000_000n, maximum: 4, quota: undefined };
+      const limits = { monthly, hourly: 2_000_000n, minimum: 0, maximum: 4, quota: undefined };
       const one = new Watched(choose, { bill: BY_THE_HOUR, ...limits });
       one.fleet.cpu = 1800;
       for (let turn = 0; turn < 12; turn++) {

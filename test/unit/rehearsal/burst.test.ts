@@ -97,6 +97,15 @@ describe('work of a rehearsal', () => {
     expect(report.clusters.map(({ name }) => name)).toEqual(['private']);
   });
 
+  it('has the least number of clusters from the beginning to the end, which work that comes finds there', async () => {
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,';
+    const { report, told } = await play(rows, [STANDING, policy({ minimumClusters: 1 })]);
+    expect(told('bought', 'given-back')).toEqual([
+      '00:00:00 bought: the policy is to have 1 cluster at least (minimumClusters), and 0 are there',
+    ]);
+    expect(report.work!.waits.max).toBeLessThan(MINUTE);
+  });
+
   it('keeps a bought cluster for its minimum life, and buys nothing for what goes away by itself', async () => {
     const short = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h20s,web,2,,,,,\n3h,web,2,,,,,');
     expect(short.told('bought')).toEqual([]);
