@@ -25,6 +25,8 @@ import { workerClusterSpec } from './workercluster.ts';
 
 /** Most clusters that one policy may have. */
 const MOST_CLUSTERS = 100;
+/** Most nodes that a policy can be allowed. */
+const MOST_NODES = 1_000_000;
 /** How many decisions are kept for people to read. */
 export const KEPT_DECISIONS = 20;
 /** How many months that are over are shown. */
@@ -170,6 +172,11 @@ export const burstPolicySpec = rules(
       'How many clusters that take work the policy always has, whether work waits or not: none is given back below that. Those that wait warm or asleep do not count. Budgets, maximums and Quotas hold. Absent: 0.',
     ).optional(),
     maximumClusters: count(1, MOST_CLUSTERS, 'Most clusters of this policy at once.'),
+    maximumNodes: count(
+      1,
+      MOST_NODES,
+      'Most nodes at once of all its clusters, and of those that it has added to others by grow, together. A pool that an autoscaler sizes (autoscale: Cloud or Coppice) counts with its maximum, a cluster that sleeps as if it were awake. Clusters of others that were woken do not count. Absent: no limit.',
+    ).optional(),
     budget: z
       .object({
         hourly: money('The most that its clusters may cost in an hour together.'),
@@ -234,6 +241,10 @@ export const burstPolicySpec = rules(
   {
     rule: '!has(self.minimumClusters) || self.minimumClusters <= self.maximumClusters',
     message: 'minimumClusters may not be more than maximumClusters',
+  },
+  {
+    rule: '!has(self.minimumClusters) || !has(self.maximumNodes) || self.minimumClusters <= self.maximumNodes',
+    message: 'minimumClusters may not be more than maximumNodes: each of them has a node at least',
   },
   {
     rule: '!has(self.schedule) || self.schedule.all(p, p.clusters <= self.maximumClusters)',
@@ -351,6 +362,11 @@ export const burstPolicyStatus = z
       'Clusters of others that the policy has woken.',
     ).optional(),
     clusterCount: count(0, undefined, 'How many clusters it has.').optional(),
+    nodeCount: count(
+      0,
+      undefined,
+      'How many nodes count towards maximumNodes. Absent: the policy has none.',
+    ).optional(),
     hourly: money('What they, and nodes that were added, cost in an hour together.').optional(),
     demand: list(
       z

@@ -1,6 +1,6 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { profileNameOf } from '../api/workercluster.ts';
-import { grownHourly } from '../burst/clusters/growth-receipt.ts';
+import { grownHourly, grownNodes } from '../burst/clusters/growth-receipt.ts';
 import type { CandidateView, ClustersPlan, OwnCluster, Supply } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
 import { planClusters } from '../burst/clusters/plan.ts';
@@ -10,6 +10,7 @@ import {
   givenBack,
   type KeptPurchase,
   measuredStartupMs,
+  nodesOfPurchase,
   ordered as purchased,
   spentUntil,
 } from '../burst/clusters/receipt.ts';
@@ -84,6 +85,7 @@ function look(simulation: Simulation, mind: BurstMind): void {
       candidates: candidatesOf(simulation, mind, now),
       growth: waiting.length > 0 ? growthOf(simulation, mind) : [],
       grownHourly: grownHourly(receipt),
+      grownNodes: grownNodes(receipt),
       peaks: peaksOf(policy.spec, now),
       spent: spentUntil(receipt, now),
     },
@@ -179,6 +181,7 @@ function seenOf(simulation: Simulation, { policy, memory }: BurstMind, purchase:
     phase,
     idleSince,
     hourly,
+    nodes: nodesOfPurchase(purchase, cluster?.status?.nodes?.desired),
     billing,
     failure,
     hasWork,

@@ -1,7 +1,10 @@
 import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import type { Alternative, CandidateView, ClusterOffer, ClusterPrice, ClustersView, Limits } from './model.ts';
+import { nodesLeft, shortOfNodes } from './node-limit.ts';
+import { countedNodes } from './offer.ts';
 import { type Replicas, type Taken, takenBy, totalOf } from './room.ts';
+import { nodesOf } from './words.ts';
 
 /** More candidates than this are never bought in one decision. */
 const MOST_AT_ONCE = 10;
@@ -10,6 +13,8 @@ const MOST_AT_ONCE = 10;
 export interface Chosen {
   readonly candidate: string;
   readonly nodes: ReadonlyMap<string, number>;
+  /** How many nodes count of it. */
+  readonly mostNodes: number;
   readonly price: ClusterPrice;
   readonly count: number;
   /** It takes longer to come than it may, and so do all others. */
@@ -20,6 +25,7 @@ export interface Chosen {
 /** What may still be bought. */
 interface Left {
   clusters: number;
+  nodes: number;
   hourly: Micros;
   monthly: Micros | undefined;
   readonly byCandidate: Map<string, number>;
@@ -29,7 +35,10 @@ interface Left {
  * What is left of maximums and budgets. What runs and what is bought counts for as long as a cluster lives at least: for less nothing can be
  * had, and how much longer it will be needed nobody knows.
  */
-function leftOf({ limits, clusters, candidates, spent, grownHourly = 0n }: ClustersView, now: number): Left {
+function leftOf(
+  { limits, clusters, candidates, spent, grownHourly = 0n, grownNodes }: ClustersView,
+  now: number,
+): Left {
   const running = clusters.reduce((sum, { hourly }) => sum + hourly, grownHourly);
   const promised = clusters.reduce(
     (sum, { hourly, billing, at }) => {
@@ -40,6 +49,7 @@ function leftOf({ limits, clusters, candidates, spent, grownHourly = 0n }: Clust
   );
   return {
     clusters: limits.maximumClusters - clusters.length,
+    nodes: nodesLeft({ limits, clusters, grownNodes }),
     hourly: limits.hourly - running,
     monthly: limits.monthly === undefined ? undefined : limits.monthly - spent - promised,
     byCandidate: new Map(candidates.map(({ name, left }) => [name, left])),
@@ -84,13 +94,13 @@ export function choose(view: ClustersView, replicas: readonly Replicas[], now: n
 export const costOf = (chosen: readonly Chosen[], limits: Limits): Micros =>
   chosen.reduce((sum, { price }) => sum + forMinimumLife(price, limits).cost, 0n);
 
-/** As long as both ways choose the same, they ask the same. */
+/** As long as both ways choose the same, they ask the same, and have as many nodes left. */
 function remembered(): typeof takenBy {
   const known = new Map<readonly Replicas[], Map<ClusterOffer, Taken>>();
-  return (offer, wanted) => {
+  return (offer, wanted, mostNodes) => {
     const ofWanted = known.get(wanted) ?? new Map<ClusterOffer, Taken>();
     known.set(wanted, ofWanted);
-    const taken = ofWanted.get(offer) ?? takenBy(offer, wanted);
+    const taken = ofWanted.get(offer) ?? takenBy(offer, wanted, mostNodes);
     ofWanted.set(offer, taken);
     return taken;
   };
@@ -114,6 +124,7 @@ function chooseBy(
     if (!best) return undefined;
     chosen.push(asChosen(best, offers, limits));
     left.clusters--;
+    left.nodes -= chosen.at(-1)!.mostNodes;
     left.hourly -= best.price.most;
     if (left.monthly !== undefined) left.monthly -= forMinimumLife(best.price, limits).most;
     left.byCandidate.set(best.candidate.name, (left.byCandidate.get(best.candidate.name) ?? 0) - 1);
@@ -139,6 +150,7 @@ export function chooseLeast(
 const asChosen = (best: Possible, offers: readonly Judged[], limits: Limits): Chosen => ({
   candidate: best.candidate.name,
   nodes: best.taken.nodes,
+  mostNodes: countedNodes(best.candidate.offer!, best.taken.nodes),
   price: best.price,
   count: best.taken.count,
   isLate: isLate(best.candidate, limits),
@@ -152,7 +164,10 @@ export function whyNone(view: ClustersView, replicas: readonly Replicas[], now: 
     const one = judged(candidate, replicas, left, view);
     if (!isPossible(one)) return alternative(one, undefined, view.limits);
     const total = totalOf(replicas);
-    const whyNot = `one more takes ${one.taken.count} of ${total} replicas, and maximum or budget does not allow as many as are needed`;
+    const short = one.taken.isOutOfNodes
+      ? shortOfNodes(view.limits, left.nodes)
+      : 'maximum or budget does not allow as many as are needed';
+    const whyNot = `one more takes ${one.taken.count} of ${total} replicas, and ${short}`;
     return { candidate: candidate.name, hourly: one.price.hourly, whyNot };
   });
 }
@@ -176,9 +191,17 @@ function judged(
 ): Judged {
   const { name, offer, problem } = candidate;
   if (problem !== undefined || !offer) return { candidate, whyNot: problem ?? 'it cannot be made' };
-  const taken = take(offer, replicas);
-  if (taken.count === 0 && replicas.length > 0)
-    return { candidate, whyNot: taken.misfits.join('; ') || 'it takes none of it' };
+  const least = countedNodes(offer, new Map());
+  if (least > left.nodes) {
+    const autoscales = offer.pools.some(({ minimum, autoscaledTo = 0 }) => autoscaledTo > minimum);
+    const many = `${nodesOf(least)} ${autoscales ? 'with those that its autoscaler may add' : 'at least'}`;
+    return { candidate, whyNot: `it counts for ${many}, and ${shortOfNodes(limits, left.nodes)}` };
+  }
+  const taken = take(offer, replicas, left.nodes);
+  if (taken.count === 0 && replicas.length > 0) {
+    const short = taken.isOutOfNodes ? [shortOfNodes(limits, left.nodes)] : [];
+    return { candidate, whyNot: [...taken.misfits, ...short].join('; ') || 'it takes none of it' };
+  }
   const price = offer.price(taken.nodes);
   if (typeof price === 'string') return { candidate, taken, whyNot: price };
   const { currency } = limits;

@@ -2,6 +2,7 @@ import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import { type Chosen, costOf, moneyLeft } from './choose.ts';
 import type { Alternative, ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
+import { nodesLeft, shortOfNodes } from './node-limit.ts';
 import { type Replicas, takenByPool, totalOf } from './room.ts';
 import { costToWake, wakeOrChoose } from './wake.ts';
 import { type ChosenWarm, openFor } from './warm.ts';
@@ -37,7 +38,7 @@ export function serve(view: ClustersView, replicas: readonly Replicas[], now: nu
   if (left.length === 0) return { growths, openings: [], clusters: [] };
   const alone = byClusters(view, replicas, now);
   if (growths.length === 0) return alone && { growths, ...alone };
-  const rest = byClusters({ ...view, grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths) }, left, now);
+  const rest = byClusters(withGrown(view, growths), left, now);
   const cost = growths.reduce((sum, { pool, nodes }) => sum + forMinimumLife(pool, limits) * BigInt(nodes), 0n);
   const costs = ({ clusters, openings }: Omit<Serving, 'growths'>) =>
     costOf(clusters, limits) + costToWake(openings, limits);
@@ -59,6 +60,17 @@ const forMinimumLife = ({ hourly, billing }: GrowingPool, { minimumLifeMs }: Lim
 const hourlyOf = (growths: readonly ChosenGrowth[]): Micros =>
   growths.reduce((sum, { pool, nodes }) => sum + pool.hourly * BigInt(nodes), 0n);
 
+/** As if these nodes had been added. */
+const withGrown = (view: ClustersView, growths: readonly ChosenGrowth[]): ClustersView => ({
+  ...view,
+  grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths),
+  grownNodes: (view.grownNodes ?? 0) + nodesOfOthers(growths),
+});
+
+/** Of clusters of the policy itself a pool that may grow is counted at its largest already. */
+const nodesOfOthers = (growths: readonly ChosenGrowth[]): number =>
+  growths.reduce((sum, { entry, nodes }) => sum + (entry === undefined ? 0 : nodes), 0);
+
 /** Nodes of pools that may grow, those first that cost least for each replica. */
 function growFor(
   view: ClustersView,
@@ -73,7 +85,8 @@ function growFor(
     if (left.length === 0) break;
     // Two entries may name a pool: its nodes are promised once.
     if (chosen.some((one) => one.pool.cluster === pool.cluster && one.pool.pool === pool.pool)) continue;
-    const most = Math.min(pool.more, byEntry.get(entry) ?? 0, affordable(pool, money, view));
+    const allowed = entry.name === undefined ? pool.more : nodesLeft(withGrown(view, chosen));
+    const most = Math.min(pool.more, allowed, byEntry.get(entry) ?? 0, affordable(pool, money, view));
     if (most <= 0) continue;
     const taken = takenByPool(pool, left, most);
     if (taken.count === 0) continue;
@@ -136,14 +149,16 @@ export function whyNotGrown(view: ClustersView, replicas: readonly Replicas[], n
   return (view.growth ?? []).flatMap((entry): Alternative[] => {
     if (entry.name === undefined) return [];
     const grown = chosen.filter((one) => one.entry === entry.name);
-    return [{ candidate: entry.name, whyNot: whyNot(view, entry, grown, replicas) }];
+    return [{ candidate: entry.name, whyNot: whyNot(withGrown(view, chosen), entry, grown, replicas) }];
   });
 }
 
 function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGrowth[], replicas: readonly Replicas[]) {
   const total = totalOf(replicas);
   const taken = totalOf(grown);
-  if (taken > 0) return `nodes that may be added there take ${taken} of ${total} replicas`;
+  const short = nodesLeft(view) > 0 ? undefined : shortOfNodes(view.limits, 0);
+  if (taken > 0)
+    return `nodes that may be added there take ${taken} of ${total} replicas${short ? `, and ${short}` : ''}`;
   if (entry.pools.length === 0) return 'no pool that it names can grow';
   if (entry.left <= 0) return 'it has added as many nodes as it allows';
   const problem = entry.pools.find((pool) => pool.problem !== undefined)?.problem;
@@ -152,5 +167,6 @@ function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGro
   const taking = open.filter((pool) => takenByPool(pool, replicas, 1).count > 0);
   const [dear] = taking;
   if (!dear) return 'its nodes take none of it';
+  if (short) return short;
   return `a node costs ${formatMoney(dear.hourly)} ${view.limits.currency} an hour, more than the budget has left`;
 }

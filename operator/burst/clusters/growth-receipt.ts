@@ -57,6 +57,10 @@ export const nameOf = (cluster: string): string => cluster.slice(cluster.indexOf
 export const grownHourly = ({ growths = [] }: BurstReceipt): Micros =>
   growths.reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
 
+/** How many nodes of clusters of others were added, and are wanted still. */
+export const grownNodes = ({ growths = [] }: BurstReceipt): number =>
+  growths.reduce((sum, { entry, nodes }) => sum + (entry === undefined ? 0 : nodes), 0);
+
 /** Whether these nodes are still to be ordered, or on their way. */
 export const isComing = ({ came, failed, at }: KeptGrowth, now: number): boolean =>
   !came && !failed && Date.parse(at) + ARRIVE_MS > now;

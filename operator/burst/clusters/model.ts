@@ -80,6 +80,8 @@ export interface OfferedPool {
   readonly minimum: number;
   /** Nodes that it may have. */
   readonly most: number;
+  /** So many an autoscaler may make of it without asking anybody here. Absent: it has as many as are asked for. */
+  readonly autoscaledTo?: number;
   /** One more node in an hour, in millionths; undefined: not known. */
   readonly price: Micros | undefined;
 }
@@ -164,6 +166,8 @@ export interface OwnCluster {
   readonly idleSince: number | undefined;
   /** What budgets count it with. */
   readonly hourly: Micros;
+  /** How many nodes count of it. Absent: none. */
+  readonly nodes?: number;
   /** How its time is billed, which is counted from `at`; undefined: every moment counts. */
   readonly billing?: ClusterBilling | undefined;
   /** It waits, or is to: it takes no work. */
@@ -193,6 +197,8 @@ export interface Limits {
   /** How long a cluster may take to come where another is quicker; undefined: as long as it takes. */
   readonly startWithinMs?: number | undefined;
   readonly maximumClusters: number;
+  /** Of all clusters, and of what was added to pools of others, together. Absent: no limit. */
+  readonly maximumNodes?: number | undefined;
   readonly hourly: Micros;
   readonly monthly: Micros | undefined;
   readonly currency: string;
@@ -227,6 +233,8 @@ export interface ClustersView {
   readonly growth?: readonly GrowthView[];
   /** What nodes that were added to pools, and clusters of others that were woken, cost in an hour, as budgets count it. Absent: nothing. */
   readonly grownHourly?: Micros;
+  /** How many nodes were added to pools of others. Absent: none. */
+  readonly grownNodes?: number;
   /** Clusters of the policy that wait, warm or asleep. Absent: none. */
   readonly warm?: readonly WarmCluster[];
   /** Those that are on, or come next. Absent: none. */
@@ -259,6 +267,8 @@ export interface Purchase {
   readonly candidate: string;
   /** Nodes by pool. */
   readonly nodes: Readonly<Record<string, number>>;
+  /** How many autoscalers may make of them. Absent: no more. */
+  readonly mostNodes?: number;
   readonly price: ClusterPrice;
   readonly sources: readonly string[];
   readonly why: string;

@@ -2,7 +2,7 @@ import type { CloudProfile, MachineType } from '../../api/cloudprofile.ts';
 import type { ClusterSize } from '../../api/cost.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import { LABELS } from '../../api/group.ts';
-import type { DesiredPool } from '../../api/pools.ts';
+import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
 import { parseBytes, parseCpu } from '../../api/quantity.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
@@ -68,6 +68,13 @@ export function withNodes(spec: WorkerClusterSpec, nodes: Readonly<Record<string
   return { ...spec, pools };
 }
 
+/** With so many nodes in each pool a cluster counts for so many: an autoscaler may have pools at their largest at any time. */
+export const countedNodes = ({ pools }: ClusterOffer, nodes: ReadonlyMap<string, number>): number =>
+  pools.reduce(
+    (sum, { name, minimum, autoscaledTo = 0 }) => sum + Math.max(nodes.get(name) ?? minimum, autoscaledTo),
+    0,
+  );
+
 /** Region of a cluster, its profile's where it names none. */
 export const regionOf = ({ cluster: { spec }, profile }: Pick<OfferInputs, 'cluster' | 'profile'>): string =>
   spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '';
@@ -99,7 +106,18 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
   const template = { ...made, allocatable: offeredBy(type, inputs, forWork) };
   const price = type.price?.currency === currency ? machinePrice(type, region, pool.spot) : undefined;
   const most = cluster.spec.dataPlaneNodes === undefined ? Math.min(MAX_NODES, pool.maximum) : pool.count;
-  return [{ name: pool.name, template, minimum: pool.count, most: Math.max(pool.count, most), price }];
+  const mode = cluster.spec.mode ?? profile.spec.defaults?.mode;
+  const autoscales = isCoppices(pool) || (mode === 'Managed' && isSizedByCloud(pool));
+  return [
+    {
+      name: pool.name,
+      template,
+      minimum: pool.count,
+      most: Math.max(pool.count, most),
+      ...(autoscales && Number.isFinite(pool.maximum) && { autoscaledTo: pool.maximum }),
+      price,
+    },
+  ];
 }
 
 /** What work gets of a machine, of which none was seen yet: nothing where the profile is written so that nobody can read it. */

@@ -57,7 +57,7 @@ export function choosePeaks(view: ClustersView, now: number): ForPeaks {
 }
 
 /** As if it had been bought. */
-function withOne(view: ClustersView, { candidate, price }: Chosen, now: number): ClustersView {
+function withOne(view: ClustersView, { candidate, price, mostNodes }: Chosen, now: number): ClustersView {
   const made: OwnCluster = {
     key: '',
     name: '',
@@ -66,6 +66,7 @@ function withOne(view: ClustersView, { candidate, price }: Chosen, now: number):
     phase: 'Ordered',
     idleSince: undefined,
     hourly: price.most,
+    nodes: mostNodes,
     billing: price.billing,
     failure: undefined,
   };

@@ -169,11 +169,11 @@ class Planning {
       const message = `${askedBy(peak)}, and has fewer: ${reasons}`;
       this.#verdicts.push({ source: sourceOf(peak), state: 'Refused', message, alternatives });
     }
-    const purchases = chosen.map(({ peak, cluster: { candidate, nodes, price, alternatives } }) => {
+    const purchases = chosen.map(({ peak, cluster: { candidate, nodes, mostNodes, price, alternatives } }) => {
       const there = clusters.filter((one) => countsFor(peak, one)).length;
       return {
         candidate,
-        nodes: Object.fromEntries(nodes),
+        ...sizeOf(nodes, mostNodes),
         price,
         sources: [sourceOf(peak)],
         why: `${askedBy(peak)}, and ${there} ${there === 1 ? 'is' : 'are'} there`,
@@ -197,9 +197,9 @@ class Planning {
       const message = `fewer of its clusters ${WORDS[wait].many} than it asks for: ${reasons}`;
       this.#verdicts.push({ source: `candidate ${candidate}`, state: 'Refused', message });
     }
-    return chosen.map(({ candidate, wait, cluster: { nodes, price } }) => ({
+    return chosen.map(({ candidate, wait, cluster: { nodes, mostNodes, price } }) => ({
       candidate: candidate.name,
-      nodes: Object.fromEntries(nodes),
+      ...sizeOf(nodes, mostNodes),
       price,
       sources: [],
       why: `it ${WORDS[wait].one}, as candidate ${candidate.name} is to have ${candidate[wait]} of`,
@@ -249,9 +249,9 @@ class Planning {
       else this.#say(one, 'Growing', `added for it: ${names}`);
     }
     return {
-      purchases: clusters.map(({ candidate, nodes, price, count, alternatives }) => ({
+      purchases: clusters.map(({ candidate, nodes, mostNodes, price, count, alternatives }) => ({
         candidate,
-        nodes: Object.fromEntries(nodes),
+        ...sizeOf(nodes, mostNodes),
         price,
         sources,
         why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
@@ -290,4 +290,9 @@ class Planning {
     for (const work of alike)
       this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
   }
+}
+
+function sizeOf(nodes: ReadonlyMap<string, number>, mostNodes: number): Pick<Purchase, 'nodes' | 'mostNodes'> {
+  const asked = [...nodes.values()].reduce((sum, count) => sum + count, 0);
+  return { nodes: Object.fromEntries(nodes), ...(mostNodes > asked && { mostNodes }) };
 }

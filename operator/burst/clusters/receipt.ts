@@ -16,6 +16,8 @@ export interface KeptPurchase {
   readonly at: string;
   readonly sources: readonly string[];
   readonly nodes: Readonly<Record<string, number>>;
+  /** How many autoscalers may make of them. Absent: no more, or it is of before this was written down. */
+  readonly mostNodes?: number;
   /** What budgets count an hour of it with. */
   readonly most: string;
   /** What it costs in an hour since `rateSince`; what it cost before is in `spent` already. */
@@ -136,7 +138,7 @@ export const monthOf = (time: number): string => new Date(time).toISOString().sl
 
 /** A purchase is written down. */
 export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number): BurstReceipt {
-  const { candidate, nodes, price, sources, why, alternatives, warm, sleeps, revision } = purchase;
+  const { candidate, nodes, mostNodes, price, sources, why, alternatives, warm, sleeps, revision } = purchase;
   const at = rfc3339(new Date(now));
   const { name, uid } = receipt.policy;
   const kept: KeptPurchase = {
@@ -146,6 +148,7 @@ export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number):
     at,
     sources: sources.slice(0, 20),
     nodes,
+    ...(mostNodes !== undefined && { mostNodes }),
     most: formatMoney(price.most),
     rate: formatMoney(price.hourly),
     rateSince: at,
@@ -288,6 +291,14 @@ export function middleMs(times: readonly number[] = []): number | undefined {
   const middle = [...times].sort((a, b) => a - b)[times.length >> 1];
   return middle === undefined ? undefined : middle * 1000;
 }
+
+/** How many nodes count of what was bought. @param seen nodes that the cluster is known to be asked for: somebody may have made it larger */
+export const nodesOfPurchase = ({ nodes, mostNodes = 0 }: KeptPurchase, seen = 0): number =>
+  Math.max(
+    Object.values(nodes).reduce((sum, count) => sum + count, 0),
+    mostNodes,
+    seen,
+  );
 
 /** How the time of what was bought is billed; undefined: every moment counts. */
 export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | undefined =>

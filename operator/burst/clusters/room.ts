@@ -1,8 +1,10 @@
+import type { Micros } from '../../cost/money.ts';
 import type { FitPod, NodeTemplate, PendingPod } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import { pack } from '../fit/pack.ts';
 import { ClusterState, type NodeState } from '../fit/state.ts';
-import type { ClusterOffer, GrowingPool, HubMember, Supply, WaitingWork } from './model.ts';
+import type { ClusterOffer, GrowingPool, HubMember, OfferedPool, Supply, WaitingWork } from './model.ts';
+import { countedNodes } from './offer.ts';
 
 /** Replicas of work without a place, each once. */
 export interface Replicas {
@@ -167,16 +169,23 @@ export interface Taken {
   readonly count: number;
   /** Of what it does not take: why, in the scheduler's words. */
   readonly misfits: readonly string[];
+  /** It would take more with more nodes than the policy may have. */
+  readonly isOutOfNodes?: true;
 }
 
 /**
  * How much of it one cluster of this offer takes, and with which nodes; of a source that goes to one cluster all or nothing. Deterministic.
+ * @param mostNodes that it may count for; absent: any number
  */
-export function takenBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken {
+export function takenBy(
+  offer: ClusterOffer,
+  wanted: readonly Replicas[],
+  mostNodes: number = Number.POSITIVE_INFINITY,
+): Taken {
   const torn = new Set<string>();
   for (;;) {
     const tried = wanted.filter(({ work }) => !torn.has(work.source));
-    const taken = packedBy(offer, tried);
+    const taken = packedBy(offer, tried, mostNodes);
     const { size } = torn;
     for (const { work } of taken.left) if (work.inOneCluster) torn.add(work.source);
     if (torn.size > size) continue;
@@ -187,35 +196,56 @@ export function takenBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken
   }
 }
 
-function packedBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken {
+/** As a pool no name of one. */
+const ALL_POOLS = 'all pools';
+
+function packedBy(offer: ClusterOffer, wanted: readonly Replicas[], mostNodes: number): Taken {
+  const cheapest = packedFor(offer, wanted, mostNodes, ({ price }) => price);
+  if (!cheapest.isOutOfNodes) return cheapest;
+  // Where nodes are short, a few large ones may take what many cheap ones do not.
+  const fewest = packedFor(offer, wanted, mostNodes, () => undefined);
+  return fewest.count > cheapest.count ? fewest : cheapest;
+}
+
+function packedFor(
+  offer: ClusterOffer,
+  wanted: readonly Replicas[],
+  mostNodes: number,
+  priceOf: (pool: OfferedPool) => Micros | undefined,
+): Taken {
   const { accepted, refused } = byAcceptance(wanted, ({ work }) => work.accepts?.(offer.member) ?? true);
   const state = new ClusterState();
   for (const { template, minimum } of offer.pools) addNodes(state, 'new', template, minimum);
   const packed = pack(podsOf(accepted), state, {
-    offers: offer.pools.map(({ name, template, price }) => ({
-      template,
+    offers: offer.pools.map((pool) => ({
+      template: pool.template,
       // Where a price is not known, the fewest nodes are best.
-      price: Number(price ?? 1n),
-      countsAgainst: [name],
+      price: Number(priceOf(pool) ?? 1n),
+      countsAgainst: pool.autoscaledTo === undefined ? [pool.name, ALL_POOLS] : [pool.name],
     })),
-    limits: new Map(offer.pools.map(({ name, minimum, most }) => [name, most - minimum])),
+    limits: new Map([
+      ...offer.pools.map(({ name, minimum, most }) => [name, most - minimum] as const),
+      [ALL_POOLS, mostNodes - countedNodes(offer, new Map())] as const,
+    ]),
   });
   const nodes = new Map(offer.pools.map(({ name, minimum }) => [name, minimum]));
   for (const { offer: opened } of packed.opened)
-    for (const pool of opened.countsAgainst) nodes.set(pool, (nodes.get(pool) ?? 0) + 1);
+    for (const pool of opened.countsAgainst) if (pool !== ALL_POOLS) nodes.set(pool, (nodes.get(pool) ?? 0) + 1);
   const placed = [...packed.placed.keys(), ...packed.opened.flatMap(({ pods }) => pods)];
   const misfits = new Set<string>();
   if (refused.length > 0) misfits.add('the hub would not place it there: its affinity asks for other clusters');
   for (const { misfits: why, atLimit } of packed.unplaced.values()) {
     for (const { message } of why) misfits.add(message);
-    for (const pool of atLimit) misfits.add(`pool ${pool} is at its maximum`);
+    for (const pool of atLimit) if (pool !== ALL_POOLS) misfits.add(`pool ${pool} is at its maximum`);
   }
+  const isOutOfNodes = [...packed.unplaced.values()].some(({ atLimit }) => atLimit.includes(ALL_POOLS));
   for (const reasons of packed.notJudged.values()) for (const reason of reasons) misfits.add(`not judged: ${reason}`);
   return {
     left: [...refused, ...without(accepted, placed)],
     nodes,
     count: placed.length,
     misfits: [...misfits],
+    ...(isOutOfNodes && { isOutOfNodes }),
   };
 }
 

@@ -35,6 +35,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
     `BurstPolicy ${metadata.namespace}/${metadata.name}, Hub ${spec.hub}`,
     ...(said.length > 0 ? said : ['  the operator has not processed it yet']),
     `  Clusters: ${status?.clusterCount ?? 0} of ${limitsText(spec)}, ${status?.hourly ?? '0'} of ${hourly} ${currency} an hour`,
+    ...(spec.maximumNodes === undefined ? [] : [`  Nodes: ${status?.nodeCount ?? 0} of ${spec.maximumNodes}`]),
     `  Spent: ${spent}${monthly === undefined ? '' : ` of ${monthly} ${currency} a month`}`,
     ...(previous.length > 0 ? [`  Before: ${previous.join(', ')}`] : []),
   ];

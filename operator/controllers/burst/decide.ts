@@ -2,7 +2,7 @@ import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { emptying, kept } from '../../burst/clusters/emptying-receipt.ts';
-import { grew, grownHourly, nameOf } from '../../burst/clusters/growth-receipt.ts';
+import { grew, grownHourly, grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { ClustersPlan, GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
 import {
@@ -60,6 +60,7 @@ export async function planFor(
     waiting,
     supply: waiting.length > 0 || emptying.movable ? supplyOf(deps, hub, bought, growths, now) : [],
     grownHourly: grownHourly(receipt) + wokenHourly(receipt),
+    grownNodes: grownNodes(receipt),
     warm: [...warmOf(deps, scene, seen), ...(waiting.length > 0 ? sleepersOf(deps, scene) : [])],
     woken: wokenBy(deps, memory, policy, receipt, now),
     peaks: peaksOf(policy.spec, now),

@@ -6,13 +6,15 @@ import { parseMoney } from '../../cost/money.ts';
 const MINUTE_MS = 60_000;
 
 /** What a policy allows, with what holds where it says nothing. */
-export function limitsOf({ trigger, maximumClusters, budget, scaleIn, cooldown, suspend }: BurstPolicySpec): Limits {
+export function limitsOf(spec: BurstPolicySpec): Limits {
+  const { trigger, maximumClusters, maximumNodes, budget, scaleIn, cooldown, suspend } = spec;
   const time = (text: string | undefined, usual: number) =>
     text === undefined ? usual : (parseDuration(text) ?? usual);
   return {
     pendingForMs: time(trigger?.pendingFor, 30_000),
     startWithinMs: trigger?.startWithin === undefined ? undefined : parseDuration(trigger.startWithin),
     maximumClusters,
+    maximumNodes,
     hourly: parseMoney(budget.hourly),
     monthly: budget.monthly === undefined ? undefined : parseMoney(budget.monthly),
     currency: budget.currency,

@@ -6,7 +6,7 @@ import { membershipName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
-import { billingOfPurchase, type KeptPurchase } from '../../burst/clusters/receipt.ts';
+import { billingOfPurchase, type KeptPurchase, nodesOfPurchase } from '../../burst/clusters/receipt.ts';
 import { isToSleep, isWaking } from '../../burst/clusters/sleep-receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Pod } from '../../kube/resources.ts';
@@ -140,6 +140,7 @@ export function seenOf(
     emptyingSince: purchase.emptyingSince === undefined ? undefined : Date.parse(purchase.emptyingSince),
     leftAloneUntil: purchase.leftAlone && Date.parse(purchase.leftAlone.until),
     hourly,
+    nodes: nodesOfPurchase(purchase, cluster?.status?.nodes?.desired),
     billing,
     failure,
     hasWork,

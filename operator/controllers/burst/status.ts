@@ -7,7 +7,7 @@ import {
   SHOWN_MONTHS,
 } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
-import { nameOf } from '../../burst/clusters/growth-receipt.ts';
+import { grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { CandidateView, OwnCluster, WokenCluster, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
 import {
@@ -103,6 +103,9 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     ...(peaks.length > 0 && { peaks }),
     ...(receipt.growths?.length && { nodes: nodesOf(receipt) }),
     ...(receipt.wakes?.length && { woken: wokenOf(outcome) }),
+    ...(policy.spec.maximumNodes !== undefined && {
+      nodeCount: seen.reduce((sum, { own: { nodes = 0 } }) => sum + nodes, grownNodes(receipt)),
+    }),
     hourly: formatMoney(hourlyOf(receipt)),
     demand: [...waiting]
       .sort((a, b) => a.since - b.since)

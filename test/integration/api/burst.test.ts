@@ -109,6 +109,7 @@ describe('a BurstPolicy', () => {
       { candidates: [{ name: 'a', maximumClusters: 3, template: template() }] },
       /may not have more clusters/,
     ],
+    ['more clusters at least than nodes at most', { minimumClusters: 2, maximumNodes: 1 }, /more than maximumNodes/],
     ['more clusters at least than at most', { minimumClusters: 3 }, /minimumClusters may not be more/],
     [
       'more warm clusters than the policy may have clusters',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkerCluster, WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
-import { nodesOf, offerOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
+import { countedNodes, nodesOf, offerOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
 import {
   type BurstReceipt,
   changed,
@@ -49,6 +49,18 @@ describe('what a cluster would cost', () => {
       hourly: 300_000n,
       most: 300_000n,
     });
+  });
+
+  it('tells how many nodes autoscalers may make of it, which a policy counts', () => {
+    const most = (spec: Partial<WorkerClusterSpec>) => {
+      const offered = offer(spec);
+      return countedNodes(offered, new Map([['a', 2]]));
+    };
+    expect(most({ pools: [pool()] })).toBe(2);
+    expect(most({ pools: [pool({ autoscale: 'Coppice' })] })).toBe(5);
+    expect(most({ mode: 'Managed', pools: [pool()] })).toBe(5);
+    expect(most({ mode: 'Managed', pools: [pool({ autoscale: 'None' })] })).toBe(2);
+    expect(most({ pools: [pool(), { ...pool(), name: 'b', minimum: 3 }] })).toBe(5);
   });
 
   it('says how its time is billed, as far as the profile does, and counts the share of a hosted control plane', () => {

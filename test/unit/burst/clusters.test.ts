@@ -79,6 +79,19 @@ const offer = (price: number, more: { most?: number; minimum?: number; tier?: st
     return { hourly, most: hourly };
   },
 });
+/** Of a cluster with an autoscaler, which may have so many nodes at any time. */
+const autoscaled = (price: number, autoscaledTo: number): ClusterOffer => {
+  const one = offer(price);
+  return { ...one, pools: one.pools.map((pool) => ({ ...pool, autoscaledTo })) };
+};
+/** One whose nodes have 8 CPU. */
+const large = (name: string, price: number) => {
+  const one = candidate(name, price);
+  return {
+    ...one,
+    offer: { ...one.offer, pools: one.offer.pools.map((pool) => ({ ...pool, template: template(8) })) },
+  };
+};
 const candidate = (
   name: string,
   price: number,
@@ -515,6 +528,71 @@ const growing = (name: string, more: number, price: number, rest: Partial<Growin
   hourly: BigInt(price * 1e6),
   problem: undefined,
   ...rest,
+});
+
+describe('a most of nodes', () => {
+  const most = (maximumNodes: number) => ({ limits: limits({ maximumNodes }) });
+  const refusal = (more: Partial<ClustersView>) =>
+    plan(more).verdicts.find(({ state }) => state === 'Refused')?.message;
+  const private_ = [{ name: 'private', left: 9, pools: [growing('own', 9, 0)] }];
+
+  it.each<[string, Partial<ClustersView>, string[]]>([
+    ['that is not reached changes nothing', most(2), ['aws 2']],
+    ['that would be exceeded has nothing bought', most(1), []],
+    ['counts what the policy has', { ...most(4), clusters: [own('a', { nodes: 3 })] }, []],
+    ['counts what it has added to others', { ...most(4), grownNodes: 3 }, []],
+    ['has what fits bought', { ...most(2), waiting: [work('large', 20), work('small', 5)] }, ['aws 2']],
+    [
+      'has a few large nodes bought in place of many small ones',
+      { ...most(1), waiting: [work('web', 2, '3')], candidates: [candidate('aws', 1), large('gcp', 8)] },
+      ['gcp 1'],
+    ],
+    [
+      'counts pools that autoscalers size at their largest',
+      { ...most(9), candidates: [{ ...candidate('aws', 1), offer: autoscaled(1, 10) }, candidate('gcp', 2)] },
+      ['gcp 2'],
+    ],
+    [
+      'holds for what a peak asks for',
+      { ...most(1), waiting: [], peaks: [{ name: 'p', candidate: undefined, clusters: 2, from: 0, until: NOW + 1 }] },
+      ['aws 1'],
+    ],
+    [
+      'holds for what waits warm',
+      { ...most(1), waiting: [], candidates: [candidate('aws', 1, { warm: 1 })], clusters: [own('a', { nodes: 1 })] },
+      [],
+    ],
+  ])('%s', (_, more, expected) => expect(bought(more)).toEqual(expected));
+
+  it('holds for what grows and what is bought beside it', () => {
+    const grown = (maximumNodes: number) => {
+      const { growths, purchases } = plan({ ...most(maximumNodes), waiting: [work('web', 30)], growth: private_ });
+      return [...growths.map(({ nodes }) => `+${nodes}`), ...purchases.map(({ nodes }) => `aws ${nodes.pool}`)];
+    };
+    expect(grown(8)).toEqual(['+8']);
+    expect(grown(7)).toEqual([]);
+    // Of the policy's own clusters what may grow is counted already.
+    const own9 = [{ name: undefined, left: 9, pools: [growing('own', 9, 0)] }];
+    expect(plan({ ...most(1), growth: own9 }).growths).toMatchObject([{ nodes: 2 }]);
+  });
+
+  it('is named by the refusal', () => {
+    expect(refusal(most(1))).toMatch(
+      /aws: one more takes 4 of 6 replicas, and of its 1 node \(maximumNodes\) the policy has 1 left/,
+    );
+    expect(refusal({ ...most(3), clusters: [own('a', { nodes: 3 })] })).toMatch(
+      /aws: it counts for 1 node at least, and of its 3 nodes \(maximumNodes\) the policy has 0 left/,
+    );
+    expect(refusal({ ...most(3), grownNodes: 3, candidates: [], growth: private_ })).toMatch(
+      /private: of its 3 nodes \(maximumNodes\) the policy has 0 left/,
+    );
+  });
+
+  it('of which a cluster is bought that serves one source of two', () => {
+    const { purchases, verdicts } = plan({ ...most(2), waiting: [work('large', 20), work('small', 5)] });
+    expect(purchases.map(({ sources }) => sources)).toEqual([['small']]);
+    expect(verdicts.map(({ source, state }) => `${source} ${state}`)).toEqual(['large Refused', 'small Bought']);
+  });
 });
 
 describe('pools that may grow', () => {

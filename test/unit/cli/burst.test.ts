@@ -14,6 +14,7 @@ const policy: BurstPolicy = {
     hub: 'karmada',
     minimumClusters: 1,
     maximumClusters: 3,
+    maximumNodes: 9,
     budget: { hourly: '20', monthly: '2000', currency: 'USD' },
     candidates: [],
   },
@@ -35,6 +36,7 @@ const policy: BurstPolicy = {
       },
     ],
     clusterCount: 1,
+    nodeCount: 4,
     hourly: '0.6',
     clusters: [
       { name: 'peak-aws-1a2b3c', candidate: 'aws', phase: 'Joined', since: at(30), hourly: '0.6', idleSince: at(3) },
@@ -84,6 +86,7 @@ it('tells what a policy has, what waits, what was decided, and for how much unti
     '  Ready: True (Watching): it watches Hub karmada',
     '  DemandMet: False (Refused): ResourceBinding shop/web: nothing is bought for its 9 replicas',
     '  Clusters: 1 of 3 (at least 1), 0.6 of 20 USD an hour',
+    '  Nodes: 4 of 9',
     '  Spent: 12.90 USD in 2026-11 of 2000 USD a month',
     '  Before: 150.01 USD in 2026-10, 3.00 USD in 2026-09',
     '',

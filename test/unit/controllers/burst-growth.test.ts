@@ -47,6 +47,31 @@ const shrink = (count: number) =>
   scene.sizes.set(KEY, new Map([['a', { count, by: 'Coppice', why: '', at: new Date(scene.now).toISOString() }]]));
 
 describe('a member that the policy names', () => {
+  it('grows within the most of nodes that the policy may have, of which what goes again is free again', async () => {
+    scene.objects.put(
+      policyNamed('peak', { grow, maximumNodes: 2, candidates: [policyNamed('peak').spec.candidates[0]!] }),
+    );
+    scene.demands = waits(3);
+    await scene.looks(MINUTE);
+    expect(decided()).toBeUndefined();
+    expect(scene.receipt()!.decisions[0]).toMatchObject({
+      action: 'Refuse',
+      why: expect.stringMatching(/maximumNodes/),
+    });
+    scene.demands = waits(2);
+    await scene.looks(MINUTE);
+    expect(decided()).toBe(3);
+    arrive(3, 3);
+    expect(scene.policy()!.status!.nodeCount).toBe(2);
+    scene.demands = [demand('ResourceBinding shop/api', 1)];
+    await scene.looks(3 * MINUTE);
+    expect(decided()).toBe(3);
+    shrink(1);
+    arrive(1, 1);
+    await scene.looks(MINUTE);
+    expect(decided()).toBe(2);
+  });
+
   it('gets nodes before any cluster is bought; they are written down first, and cost what they cost', async () => {
     scene.demands = waits(2);
     await scene.looks(30 * SECOND);

@@ -36,6 +36,7 @@ const BILLS: readonly Bill[] = [
 interface Limits {
   readonly minimum: number;
   readonly maximum: number;
+  readonly nodes: number;
   /** In millionths. */
   readonly hourly: bigint;
   readonly monthly: number | undefined;
@@ -60,18 +61,20 @@ class Watched {
     this.limits = {
       minimum: choose.chance(0.5) ? choose.integer(1, Math.min(2, most)) : 0,
       maximum: most,
+      nodes: choose.chance(0.4) ? choose.integer(2, 10) : Number.POSITIVE_INFINITY,
       hourly: BigInt(choose.integer(1, 20)) * 100_000n,
       monthly: choose.chance(0.5) ? choose.integer(1, 15) * 100_000 : undefined,
       quota: choose.chance(0.4) ? choose.integer(1, 4) : undefined,
       ...more,
     };
-    const { minimum, maximum, hourly, monthly } = this.limits;
+    const { minimum, maximum, nodes, hourly, monthly } = this.limits;
     const money = (micros: bigint | number) => String(Number(micros) / 1e6);
     this.#most = { here: choose.integer(1, 6), there: choose.chance(0.4) ? 0 : choose.integer(1, 8) };
     this.fleet = new BurstFleet(
       {
         ...(minimum > 0 && { minimumClusters: minimum }),
         maximumClusters: maximum,
+        ...(Number.isFinite(nodes) && { maximumNodes: nodes }),
         budget: { hourly: money(hourly), currency: 'USD', ...(monthly !== undefined && { monthly: money(monthly) }) },
         candidates: [
           { name: 'cloud', template: templateOf({}, this.#most.here) },
@@ -109,6 +112,7 @@ class Watched {
     expect(fleet.killed, 'work was killed').toEqual([]);
     expect(new Set(fleet.made).size, 'made twice').toBe(fleet.made.length);
     expect(fleet.bought().length).toBeLessThanOrEqual(limits.maximum);
+    expect(this.#nodes(), 'nodes').toBeLessThanOrEqual(limits.nodes);
     if (limits.quota !== undefined && fleet.bought().length > 0)
       expect(fleet.clusters().length, 'quota').toBeLessThanOrEqual(limits.quota);
   }
@@ -167,7 +171,9 @@ class Watched {
     const left = limits.hourly - purchases.reduce((sum, { most }) => sum + parseMoney(most), 0n);
     return [...fleet.wanted].flatMap(([name, count]) => {
       const nodes = Math.ceil((count - fleet.free) / fleet.slots);
-      const serves = (region: Region) => nodes <= this.#most[region] && NODE_PRICE[region] * BigInt(nodes) <= left;
+      const fits = this.#nodes() + nodes <= limits.nodes;
+      const serves = (region: Region) =>
+        fits && nodes <= this.#most[region] && NODE_PRICE[region] * BigInt(nodes) <= left;
       return !fleet.placed.has(name) && (serves('here') || serves('there')) ? [name] : [];
     });
   }
@@ -178,7 +184,13 @@ class Watched {
     const { purchases = [] } = fleet.receipt() ?? {};
     if (purchases.length >= limits.minimum || limits.monthly !== undefined) return true;
     if (limits.quota !== undefined && fleet.clusters().length >= limits.quota) return true;
-    return limits.hourly - purchases.reduce((sum, { most }) => sum + parseMoney(most), 0n) < NODE_PRICE.here;
+    const left = limits.hourly - purchases.reduce((sum, { most }) => sum + parseMoney(most), 0n);
+    return left < NODE_PRICE.here || this.#nodes() >= limits.nodes;
+  }
+
+  /** Nodes that all of it is bought with. */
+  #nodes(): number {
+    return (this.fleet.receipt()?.purchases ?? []).reduce((sum, { nodes }) => sum + nodes.a!, 0);
   }
 
   #age({ at }: KeptPurchase): number {
@@ -248,7 +260,7 @@ const twoSizes = [
 
 describe('whatever happens to a fleet', () => {
   holds(
-    'never more than maximum, budgets and quota, never fewer than minimum, nothing for what fits, nothing twice, no work killed; and it comes to rest',
+    'never more than maximums, budgets and quota, never fewer than minimum, nothing for what fits, nothing twice, no work killed; and it comes to rest',
     async (choose) => {
       const one = await live(choose);
       const { fleet } = one;
@@ -277,7 +289,14 @@ describe('whatever happens to a fleet', () => {
     'no more than the budget of a month is promised, also of hours that have begun',
     async (choose) => {
       const monthly = choose.integer(20, 100) * 10_000;
-      const limits = { monthly, hourly: 2_000_000n, minimum: 0, maximum: 4, quota: undefined };
+      const limits = {
+        monthly,
+        hourly: 2_000_000n,
+        minimum: 0,
+        maximum: 4,
+        nodes: Number.POSITIVE_INFINITY,
+        quota: undefined,
+      };
       const one = new Watched(choose, { bill: BY_THE_HOUR, ...limits });
       one.fleet.cpu = 1800;
       for (let turn = 0; turn < 12; turn++) {

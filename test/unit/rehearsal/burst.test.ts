@@ -106,6 +106,17 @@ describe('work of a rehearsal', () => {
     expect(report.work!.waits.max).toBeLessThan(MINUTE);
   });
 
+  it('buys no more nodes than its policy may have, and names that', async () => {
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,';
+    const { report, told } = await play(rows, [STANDING, policy({ maximumNodes: 3 })]);
+    expect(told('bought')).toEqual([]);
+    expect(report.work!.refusals).toMatchObject([
+      { why: expect.stringMatching(/4 nodes with those .* of its 3 nodes \(maximumNodes\)/) },
+    ]);
+    // The cloud's own autoscaler may have it at 4 at any time.
+    expect((await play(rows, [STANDING, policy({ maximumNodes: 4 })])).told('bought')).toHaveLength(1);
+  });
+
   it('keeps a bought cluster for its minimum life, and buys nothing for what goes away by itself', async () => {
     const short = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h20s,web,2,,,,,\n3h,web,2,,,,,');
     expect(short.told('bought')).toEqual([]);

@@ -1,0 +1,14 @@
+import type { ClustersView, Limits } from './model.ts';
+import { nodesOf } from './words.ts';
+
+/** How many more nodes the policy may have; infinity: any number. */
+export const nodesLeft = ({
+  limits: { maximumNodes = Number.POSITIVE_INFINITY },
+  clusters,
+  grownNodes = 0,
+}: Pick<ClustersView, 'limits' | 'clusters' | 'grownNodes'>): number =>
+  Math.max(0, maximumNodes - clusters.reduce((sum, { nodes = 0 }) => sum + nodes, grownNodes));
+
+/** How many nodes are left, the end of a sentence. */
+export const shortOfNodes = ({ maximumNodes }: Limits, left: number): string =>
+  `of its ${nodesOf(maximumNodes ?? 0)} (maximumNodes) the policy has ${left} left`;
