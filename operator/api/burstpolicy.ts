@@ -136,6 +136,11 @@ export const burstPolicySpec = rules(
       100,
       'Namespaces in the hub whose work counts. Absent: all.',
     ).optional(),
+    minimumPriority: count(
+      -(2 ** 31),
+      2 ** 31 - 1,
+      'The least priority of pods for whose work anything is bought, grown, woken or opened. Work of which the hub tells no priority has 0, as in Kubernetes. Absent: all work counts.',
+    ).optional(),
     trigger: z
       .object({
         pendingFor: duration(

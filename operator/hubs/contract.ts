@@ -212,6 +212,8 @@ export interface Demand {
   readonly nodes?: NodeRules;
   /** RFC 3339. */
   readonly since: string;
+  /** Of its pods. Absent: the hub does not tell, and it counts as 0, as in Kubernetes. */
+  readonly priority?: number | undefined;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true;
   /** Why what it asks for cannot be read, a sentence: it buys nothing. Absent: it can be. */

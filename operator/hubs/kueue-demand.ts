@@ -20,6 +20,8 @@ export type DispatchedWorkload = KubeObject & {
   spec?: {
     active?: boolean;
     queueName?: string;
+    /** As Kueue has resolved it of the job's class. */
+    priority?: number;
     podSets?: { name?: string; count?: number; template: Pick<Pod, 'spec'> }[];
   };
   status?: {
@@ -64,6 +66,7 @@ export function waitingJobs(
           count,
           each,
           ...rules,
+          ...priorityOf(workload),
           since: own.lastTransitionTime ?? '',
           inOneCluster: true,
         },
@@ -126,7 +129,7 @@ type ClusterQueue = KubeObject & {
 
 /**
  * The job that the first cluster is for. While Kueue reaches none of the list, the AdmissionCheck is not active, its ClusterQueues give no
- * quota, and no cluster is asked to take anything. The oldest job brings a cluster; then the others get quota, or it is the limit that they
+ * quota, and no cluster is asked to take anything. Of those of the highest priority the oldest job brings a cluster, as Kueue has them queue; then the others get quota, or it is the limit that they
  * wait for. Pure.
  * @param check name of the AdmissionCheck, which is not active
  * @param checks names of those that are
@@ -153,7 +156,10 @@ export function firstJob(
   });
   const age = ({ workload }: (typeof candidates)[number]) =>
     `${workload.metadata.creationTimestamp} ${keyOf(workload)}`;
-  return candidates.sort((a, b) => (age(a) < age(b) ? -1 : 1))[0]?.demands ?? [];
+  const priority = ({ workload }: (typeof candidates)[number]) => workload.spec?.priority ?? 0;
+  // A policy may buy nothing for a low one, and nobody else would be heard of.
+  const inOrder = candidates.sort((a, b) => priority(b) - priority(a) || (age(a) < age(b) ? -1 : 1));
+  return inOrder[0]?.demands ?? [];
 }
 
 const later = (one = '', other = ''): string => (one > other ? one : other);
@@ -166,7 +172,13 @@ function demandsOf(workload: DispatchedWorkload, since: string): Demand[] | unde
       const asked = effectiveRequests(template);
       const [cpu = 0, memory = 0, gpu = 0] = ['cpu', 'memory', GPU].map((name) => asked.get(name));
       const each = { cpu: formatCpu(cpu), memory: formatBytes(memory), ...(gpu > 0 && { gpu: String(gpu) }) };
-      const common = { ...sourceOf(workload), namespace: metadata.namespace, since, inOneCluster: true as const };
+      const common = {
+        ...sourceOf(workload),
+        ...priorityOf(workload),
+        namespace: metadata.namespace,
+        since,
+        inOneCluster: true as const,
+      };
       return count > 0 ? [{ ...common, count, each, ...rulesOf(template) }] : [];
     });
   } catch (error) {
@@ -201,6 +213,9 @@ function sourceOf(workload: DispatchedWorkload): Pick<Demand, 'source' | 'uid'> 
   const uid = (ownerReferences.find(({ controller }) => controller) ?? ownerReferences[0])?.uid ?? own;
   return { source: `Workload ${keyOf(workload)}`, ...(uid && { uid }) };
 }
+
+const priorityOf = ({ spec: { priority } = {} }: DispatchedWorkload): Pick<Demand, 'priority'> =>
+  Number.isInteger(priority) ? { priority } : {};
 
 /**
  * What pods of a template want of their nodes: which ones, and what besides CPU, memory and GPUs. Kueue's quota need not know of it; a cluster

@@ -29,6 +29,13 @@ const toleration = z.object({
 /** What a scheduler says in annotation `unplaced` of a decision of its. */
 const unplaced = z.object({
   replicas: z.number().int().min(0).max(1_000_000),
+  /** Of its pods, as Kubernetes counts it. */
+  priority: z
+    .number()
+    .int()
+    .min(-(2 ** 31))
+    .max(2 ** 31 - 1)
+    .optional(),
   requests: z.record(z.string().max(253), z.string().max(64)).default({}),
   clusterSelector: labelSelectorSchema('Labels of ClusterProfiles that it may go to.').optional(),
   /** As a pod says it. Absent: nodes without taints. */
@@ -68,7 +75,7 @@ export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Deman
       const problem = `annotation ${ANNOTATIONS.unplaced} cannot be read: ${said}`;
       return [{ ...known, count: 0, each: amountsOf({}), problem }];
     }
-    const { replicas, requests, clusterSelector, nodes } = said;
+    const { replicas, requests, clusterSelector, nodes, priority } = said;
     if (replicas === 0) return [];
     const others = othersOf(requests);
     return [
@@ -78,6 +85,7 @@ export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Deman
         each: amountsOf(requests),
         ...(Object.keys(others).length > 0 && { others }),
         ...(nodes && { nodes }),
+        ...(priority !== undefined && { priority }),
         ...(clusterSelector && { accepts: ({ labels }) => matchesLabels(labels, clusterSelector) }),
       },
     ];

@@ -19,6 +19,7 @@ export function workOf({ groups }: WorkState, memory: BurstMemory, hub: string, 
       pod: group.pod,
       each: `${group.size.cpu} CPU, ${group.size.memory} memory`,
       accepts: group.accepts,
+      priority: group.priority,
     })),
   );
   const said = parts.map(({ source, namespace, count, asked }) => ({

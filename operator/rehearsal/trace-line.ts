@@ -8,6 +8,8 @@ export interface Work {
   readonly lifeMs?: number;
   /** Of each; absent: as the line before of the same workload. */
   readonly size?: WorkSize;
+  /** Priority of its pods; absent: 0. */
+  readonly priority?: number;
   /** Labels of the clusters that it may go to; absent: all. */
   readonly clusterLabels?: Readonly<Record<string, string>>;
 }

@@ -31,6 +31,11 @@ export const workFields = {
   memory: quantity(parseBytes).optional(),
   gpu: quantity(parseCount).optional(),
   life: z.union([z.string(), z.number()]).optional(),
+  priority: z
+    .int()
+    .min(-(2 ** 31))
+    .max(2 ** 31 - 1)
+    .optional(),
   clusterLabels: z.record(z.string().min(1), z.string()).optional(),
 };
 
@@ -41,12 +46,13 @@ interface Said {
   memory?: string | undefined;
   gpu?: string | undefined;
   life?: string | number | undefined;
+  priority?: number | undefined;
   clusterLabels?: Record<string, string> | undefined;
 }
 
 /** The work that a line asks for. Throws a configuration problem. */
 export function workOf(where: string, name: string, said: Said): Work {
-  const { replicas, jobs, cpu, memory, gpu, life, clusterLabels } = said;
+  const { replicas, jobs, cpu, memory, gpu, life, priority, clusterLabels } = said;
   if ((replicas === undefined) === (jobs === undefined))
     throw traceProblem(where, `workload ${name} has either replicas or jobs`);
   const lifeMs = life === undefined ? undefined : lifeOf(where, life);
@@ -60,6 +66,7 @@ export function workOf(where: string, name: string, said: Said): Work {
     ...(jobs !== undefined && { jobs }),
     ...(lifeMs !== undefined && { lifeMs }),
     ...(cpu !== undefined && memory !== undefined && { size: { cpu, memory, ...(gpu !== undefined && { gpu }) } }),
+    ...(priority !== undefined && { priority }),
     ...(clusterLabels && { clusterLabels }),
   };
 }

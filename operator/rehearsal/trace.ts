@@ -22,6 +22,7 @@ const COLUMNS = [
   'memory',
   'gpu',
   'life',
+  'priority',
   'clusterLabels',
 ] as const;
 type Column = (typeof COLUMNS)[number];
@@ -93,7 +94,7 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
   columns.forEach((column, index) => {
     if (row[index]) said[column] = row[index];
   });
-  const { pool, minimum, maximum, dataPlaneNodes, replicas, jobs, clusterLabels, ...rest } = said;
+  const { pool, minimum, maximum, dataPlaneNodes, replicas, jobs, priority, clusterLabels, ...rest } = said;
   if (pool === undefined && (minimum !== undefined || maximum !== undefined)) {
     throw traceProblem(where, 'minimum and maximum are of a pool, and the line names none');
   }
@@ -102,6 +103,7 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
     ...(dataPlaneNodes !== undefined && { dataPlaneNodes: numberIn(dataPlaneNodes) }),
     ...(replicas !== undefined && { replicas: numberIn(replicas) }),
     ...(jobs !== undefined && { jobs: numberIn(jobs) }),
+    ...(priority !== undefined && { priority: numberIn(priority) }),
     ...(clusterLabels !== undefined && { clusterLabels: labelsIn(where, clusterLabels) }),
     ...(pool !== undefined && {
       pools: [

@@ -25,6 +25,8 @@ export interface WorkGroup {
   readonly object: Pod;
   readonly pod: FitPod;
   readonly accepts: ((member: HubMember) => boolean) | undefined;
+  /** Of its pods. Absent: 0. */
+  readonly priority?: number | undefined;
   /** The longest wait first. */
   waiting: Waiting[];
   waitingCount: number;

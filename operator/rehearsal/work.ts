@@ -43,8 +43,9 @@ export class WorkState {
     return undefined;
   }
 
-  #group({ name, jobs, clusterLabels }: Work, size: WorkSize, cluster: string | undefined): WorkGroup {
-    const key = JSON.stringify([name, cluster, jobs !== undefined, size.cpu, size.memory, size.gpu, clusterLabels]);
+  #group({ name, jobs, priority, clusterLabels }: Work, size: WorkSize, cluster: string | undefined): WorkGroup {
+    const { cpu, memory, gpu } = size;
+    const key = JSON.stringify([name, cluster, jobs !== undefined, cpu, memory, gpu, clusterLabels, priority]);
     let group = this.groups.get(key);
     if (!group) {
       const object = podOf(size, jobs !== undefined);
@@ -63,6 +64,7 @@ export class WorkState {
         waiting: [],
         waitingCount: 0,
         running: 0,
+        priority,
         on: new Map(),
       };
       this.groups.set(key, group);

@@ -2,6 +2,7 @@ import { LEAVE_MS, paidUntil, restedAt } from './give-back.ts';
 import type { ClustersView, Emptying, EmptyingCluster, Kept, Movable, OwnCluster, WaitingWork } from './model.ts';
 import { countsFor, isOn } from './peaks.ts';
 import { Room, totalOf } from './room.ts';
+import { byPriority } from './sources.ts';
 import { askedBy, listed, replicasOf } from './words.ts';
 
 /** A hub needs so long to move work away, besides what a cluster needs to leave: it begins so much earlier. */
@@ -173,7 +174,8 @@ function whyKept(
   const peak = peaks.find((other) => !other.isMinimum && isOn(other, now));
   const asked = peak ? `peak ${peak.name} is on` : neededForMinimum(view);
   if (asked) return { why: asked, isFailure: false };
-  const homeless = waiting.length > 0 ? fill(new Room(supply, waiting), waiting).left : [];
+  const { counted } = byPriority(waiting, limits);
+  const homeless = counted.length > 0 ? fill(new Room(supply, counted), counted).left : [];
   const there = homeless.length > 0 ? fill(new Room([one.supply], homeless), homeless).on : new Set();
   if (there.size > 0)
     return { why: `${replicasOf(homeless)} of ${homeless[0]!.source} have room nowhere else`, isFailure: false };

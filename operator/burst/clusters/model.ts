@@ -19,6 +19,8 @@ export interface WaitingWork {
   readonly each: string;
   /** Since when it is seen to wait without a break, milliseconds since the epoch. */
   readonly since: number;
+  /** Of its pods. Absent: 0, as in Kubernetes. */
+  readonly priority?: number | undefined;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true | undefined;
   /** Whether the hub would place it there, room aside. Absent: everywhere. */
@@ -194,6 +196,8 @@ export type WokenCluster = Omit<OwnCluster, 'warm' | 'sleeps' | 'revision'>;
 /** What a policy allows. Times in milliseconds, money in millionths of its currency. */
 export interface Limits {
   readonly pendingForMs: number;
+  /** For work of less nothing is bought. Absent: all work counts. */
+  readonly minimumPriority?: number | undefined;
   /** How long a cluster may take to come where another is quicker; undefined: as long as it takes. */
   readonly startWithinMs?: number | undefined;
   readonly maximumClusters: number;
@@ -370,6 +374,8 @@ export type WorkState =
   | 'Suspended'
   /** There is more than is looked at in one go. */
   | 'Later'
+  /** Its priority is less than what the policy buys for. */
+  | 'LowPriority'
   /** Nothing may be bought for it. */
   | 'Refused';
 

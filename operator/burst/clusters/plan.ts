@@ -7,7 +7,7 @@ import type { ClustersPlan, ClustersView, Kept, Purchase, WaitingWork, WorkState
 import { serveMost } from './most.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
 import { likenessOf, Room, totalOf } from './room.ts';
-import { lookedAt, MOST_REPLICAS, takenByOffers } from './sources.ts';
+import { byPriority, lookedAt, MOST_REPLICAS, takenByOffers, tooLow } from './sources.ts';
 import { whyNotWoken } from './wake.ts';
 import { chooseWarm, WORDS } from './warm.ts';
 import { askedBy, listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
@@ -43,8 +43,9 @@ class Planning {
   }
 
   plan(): ClustersPlan {
-    const sources = this.#bounded();
-    const fitting = this.#fitting(sources);
+    const { counted, low } = byPriority(this.#view.waiting, this.#view.limits);
+    const sources = this.#bounded(counted);
+    const fitting = this.#fitting(sources, this.#needed);
     const waits: WaitingWork[][] = [];
     for (const work of sources) {
       const on = fitting.get(work);
@@ -63,6 +64,7 @@ class Planning {
     const bought = this.#buy(waits, forPeaks.purchases.length + forPeaks.openings.length > 0);
     const openings = [...forPeaks.openings, ...bought.openings];
     const { growths } = bought;
+    this.#tellLow(low);
     // What grows is to have work.
     for (const { cluster } of growths) this.#needed.add(cluster);
     const forWork = [...forPeaks.purchases, ...bought.purchases];
@@ -91,16 +93,30 @@ class Planning {
 
   #say(work: readonly WaitingWork[], state: WorkState, message: string, more: Partial<WorkVerdict> = {}): void {
     this.#verdicts.push({ source: work[0]!.source, state, message, ...more });
-    if (state === 'Suspended' || state === 'Refused') this.#left.push(...work);
+    if (state === 'Suspended' || state === 'Refused' || state === 'LowPriority') this.#left.push(...work);
   }
 
   #later(work: readonly WaitingWork[]): void {
     this.#say(work, 'Later', 'more work waits than is looked at in one go: it is looked at after the older one');
   }
 
+  /**
+   * What becomes of work for which nothing is bought. It comes after all other work, and makes no cluster needed: what was bought for others would
+   * else seem taken by it, and be bought twice; and an empty cluster would stay for it.
+   */
+  #tellLow(low: readonly WaitingWork[]): void {
+    const { sources, tooLarge, later } = lookedAt(low, this.#isTaken);
+    const fitting = this.#fitting(sources, new Set());
+    for (const work of [...sources, ...tooLarge, ...later]) {
+      const on = fitting.get(work);
+      if (on) this.#sayWhere(work, on);
+      else this.#say(work, 'LowPriority', tooLow(work, this.#view.limits));
+    }
+  }
+
   /** The sources that are looked at now, the oldest first. */
-  #bounded(): readonly WaitingWork[][] {
-    const { sources, tooLarge, later } = lookedAt(this.#view.waiting, this.#isTaken);
+  #bounded(waiting: readonly WaitingWork[]): readonly WaitingWork[][] {
+    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken);
     for (const work of tooLarge) {
       const advice = `it has ${totalOf(work)} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
       this.#say(work, 'Refused', advice);
@@ -109,8 +125,8 @@ class Planning {
     return sources;
   }
 
-  /** Sources that find room, as a whole, in what is there and what is on its way, and on which clusters. They have that room then. */
-  #fitting(sources: readonly WaitingWork[][]): Map<WaitingWork[], ReadonlySet<string>> {
+  /** Sources that find room, as a whole, in what is there and what is on its way, and on which clusters. They have that room then. @param needed to which those clusters are added */
+  #fitting(sources: readonly WaitingWork[][], needed: Set<string>): Map<WaitingWork[], ReadonlySet<string>> {
     const found = new Map<WaitingWork[], ReadonlySet<string>>();
     const likeness = likenessOf();
     const alike = new Map<string, WaitingWork[][]>();
@@ -122,19 +138,19 @@ class Planning {
       const [first] = group;
       if (first![0]!.inOneCluster) {
         for (const [source, cluster] of this.#room.fillOneEach(group)) {
-          this.#needed.add(cluster);
+          needed.add(cluster);
           found.set(source as WaitingWork[], new Set([cluster]));
         }
         continue;
       }
       if (first!.length > 1) {
-        const on = this.#fitsTogether(first!);
+        const on = this.#fitsTogether(first!, needed);
         if (on) found.set(first!, on);
         continue;
       }
       const { whole, on } = this.#room.fillAlike(group.map(([work]) => work!));
       // A part of what does not fit as a whole would go there, and the rest to what is bought.
-      for (const cluster of on) this.#needed.add(cluster);
+      for (const cluster of on) needed.add(cluster);
       for (const source of group) {
         const its = whole.get(source[0]!);
         if (its) found.set(source, its);
@@ -144,10 +160,10 @@ class Planning {
   }
 
   /** Of a source whose parts ask for different things. */
-  #fitsTogether(work: readonly WaitingWork[]): ReadonlySet<string> | undefined {
+  #fitsTogether(work: readonly WaitingWork[], needed: Set<string>): ReadonlySet<string> | undefined {
     const wanted = work.map((one) => ({ work: one, count: one.count }));
     const { left, on } = this.#room.whatIf(() => this.#room.fill(wanted));
-    for (const cluster of on) this.#needed.add(cluster);
+    for (const cluster of on) needed.add(cluster);
     return left.length > 0 ? undefined : this.#room.fill(wanted).on;
   }
 

@@ -2,7 +2,7 @@ import { nodeMisfit } from '../fit/filters/node.ts';
 import { roomFor } from '../fit/filters/resources.ts';
 import type { FitNode, NodeTemplate } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
-import type { ClustersView, HubMember, WaitingWork } from './model.ts';
+import type { ClustersView, HubMember, Limits, WaitingWork } from './model.ts';
 import { likenessOf, totalOf } from './room.ts';
 
 /** More replicas than this are not looked at in one go; the oldest sources first. */
@@ -34,6 +34,22 @@ export function lookedAt(waiting: readonly WaitingWork[], isTaken: (work: Waitin
   const sources = all.filter((work) => !later.has(work) && !tooLarge.includes(work));
   return { sources, tooLarge, later: all.filter((work) => later.has(work)) };
 }
+
+const priorityOf = (work: readonly WaitingWork[]): number => Math.max(...work.map(({ priority = 0 }) => priority));
+
+/** Work by whether its priority is enough; a source of several parts has that of the highest, as it is served as a whole. */
+export function byPriority(
+  waiting: readonly WaitingWork[],
+  { minimumPriority = Number.NEGATIVE_INFINITY }: Pick<Limits, 'minimumPriority'>,
+): { counted: WaitingWork[]; low: WaitingWork[] } {
+  const sources = bySource(waiting);
+  const isLow = (work: readonly WaitingWork[]) => priorityOf(work) < minimumPriority;
+  return { counted: sources.filter((one) => !isLow(one)).flat(), low: sources.filter(isLow).flat() };
+}
+
+/** Why nothing is bought for work, a sentence. */
+export const tooLow = (work: readonly WaitingWork[], { minimumPriority }: Pick<Limits, 'minimumPriority'>): string =>
+  `nothing is bought for it: its priority is ${priorityOf(work)}, and the policy buys for ${minimumPriority} and more (minimumPriority)`;
 
 /** Work of one source together, the oldest first. */
 function bySource(waiting: readonly WaitingWork[]): WaitingWork[][] {

@@ -7,12 +7,13 @@ const MINUTE_MS = 60_000;
 
 /** What a policy allows, with what holds where it says nothing. */
 export function limitsOf(spec: BurstPolicySpec): Limits {
-  const { trigger, maximumClusters, maximumNodes, budget, scaleIn, cooldown, suspend } = spec;
+  const { trigger, minimumPriority, maximumClusters, maximumNodes, budget, scaleIn, cooldown, suspend } = spec;
   const time = (text: string | undefined, usual: number) =>
     text === undefined ? usual : (parseDuration(text) ?? usual);
   return {
     pendingForMs: time(trigger?.pendingFor, 30_000),
     startWithinMs: trigger?.startWithin === undefined ? undefined : parseDuration(trigger.startWithin),
+    minimumPriority,
     maximumClusters,
     maximumNodes,
     hourly: parseMoney(budget.hourly),

@@ -58,6 +58,7 @@ const BY_WEIGHT: readonly WorkState[] = [
   'Stabilising',
   'Suspended',
   'Later',
+  'LowPriority',
   'Fits',
 ];
 

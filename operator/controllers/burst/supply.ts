@@ -49,7 +49,7 @@ export type HubWork = WaitingWork & {
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
   const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
   return known.flatMap((demand) => {
-    const { source, namespace, count, each, others, accepts, inOneCluster } = demand;
+    const { source, namespace, count, each, others, accepts, inOneCluster, priority } = demand;
     if (!Number.isSafeInteger(count) || count <= 0) return [];
     return [
       {
@@ -60,6 +60,7 @@ export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, nu
         pod: fitPod(podOf(demand)),
         each: wordsOf(each, others),
         since: since.get(source) ?? now,
+        ...(priority !== undefined && { priority }),
         ...(inOneCluster && { inOneCluster }),
         ...(accepts && { accepts }),
       },

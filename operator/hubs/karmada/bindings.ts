@@ -46,7 +46,11 @@ interface NodeClaim extends Omit<NodeRules, 'affinity'> {
 }
 interface Replicas {
   readonly replicas?: number;
-  readonly replicaRequirements?: { readonly resourceRequest?: ResourceRequest; readonly nodeClaim?: NodeClaim };
+  readonly replicaRequirements?: {
+    readonly resourceRequest?: ResourceRequest;
+    readonly nodeClaim?: NodeClaim;
+    readonly priorityClassName?: string;
+  };
 }
 
 /** A ResourceBinding or ClusterResourceBinding, as far as it is read here. */
@@ -57,6 +61,7 @@ export type BindingObject = KubeObject & {
     gracefulEvictionTasks?: { fromCluster: string }[];
     components?: (Replicas & { name: string })[];
     placement?: Placement;
+    schedulePriority?: { priority?: number };
     suspension?: { scheduling?: boolean };
     rescheduleTriggeredAt?: string;
   };
@@ -204,8 +209,9 @@ export const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
 /**
  * Work that found no room. A division is all or nothing, so all that is not placed counts. Work that is duplicated, or divided by static
  * weights, is not among it: Karmada places that without looking at what is free. Pure.
+ * @param classes values of PriorityClasses by name
  */
-export function demandOf(bindings: Bindings): Demand[] {
+export function demandOf(bindings: Bindings, classes: ReadonlyMap<string, number> = new Map()): Demand[] {
   // Shared by those that say the same: whoever packs them sees that they are alike.
   const known = new Map<string, NonNullable<Demand['accepts']>>();
   const acceptedBy = ({ spec }: BindingObject) => {
@@ -217,8 +223,9 @@ export function demandOf(bindings: Bindings): Demand[] {
   return bindings.flatMap(({ resource, binding }) => {
     const { uid } = binding.spec?.resource ?? {};
     const { namespace } = binding.metadata;
-    return homelessOf(binding).map((part) => ({
+    return homelessOf(binding).map(({ priorityClassName, ...part }) => ({
       ...part,
+      ...priorityOf(binding, priorityClassName, classes),
       source: textOf(resource, binding),
       ...(uid && { uid }),
       namespace,
@@ -227,14 +234,39 @@ export function demandOf(bindings: Bindings): Demand[] {
   });
 }
 
+/** What Kubernetes itself has every cluster know. */
+const SYSTEM_CLASSES: ReadonlyMap<string, number> = new Map([
+  ['system-cluster-critical', 2_000_000_000],
+  ['system-node-critical', 2_000_001_000],
+]);
+
+/** The priority of its pods where Karmada knows their class; else that by which it schedules the binding; else nobody knows. */
+function priorityOf(
+  { spec }: BindingObject,
+  name: string | undefined,
+  classes: ReadonlyMap<string, number>,
+): Pick<Demand, 'priority'> {
+  const ofClass = name ? (classes.get(name) ?? SYSTEM_CLASSES.get(name)) : undefined;
+  const priority = ofClass ?? spec?.schedulePriority?.priority;
+  return Number.isInteger(priority) ? { priority } : {};
+}
+
+/** Whether a binding without a place names a PriorityClass. Pure. */
+export const namesClasses = (bindings: Bindings): boolean =>
+  bindings.some(({ binding }) => homelessOf(binding).some(({ priorityClassName }) => priorityClassName));
+
 /** What a binding waits for room with, in a few letters; undefined: it does not wait. Pure. */
 export function waitsFor(binding: KubeObject): string | undefined {
   const parts = homelessOf(binding as BindingObject);
   return parts.length > 0 ? JSON.stringify(parts) : undefined;
 }
 
+type Homeless = Omit<Demand, 'source' | 'uid' | 'namespace' | 'accepts' | 'priority'> & {
+  readonly priorityClassName?: string;
+};
+
 /** Its replicas that found no room. */
-function homelessOf(binding: BindingObject): Omit<Demand, 'source' | 'uid' | 'namespace' | 'accepts'>[] {
+function homelessOf(binding: BindingObject): Homeless[] {
   const { reason, message = '', lastTransitionTime: since = '' } = refusalOf(binding) ?? {};
   const isDivided = looksAtRoom(binding.spec?.placement);
   const isFull = FULL.test(message) || (TOO_FEW.test(message) && isDivided);
@@ -248,7 +280,7 @@ function homelessOf(binding: BindingObject): Omit<Demand, 'source' | 'uid' | 'na
   return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
     const count = replicas - placed;
     if (count <= 0) return [];
-    const { resourceRequest, nodeClaim } = replicaRequirements ?? {};
+    const { resourceRequest, nodeClaim, priorityClassName } = replicaRequirements ?? {};
     const others = othersOf(resourceRequest);
     return [
       {
@@ -256,6 +288,7 @@ function homelessOf(binding: BindingObject): Omit<Demand, 'source' | 'uid' | 'na
         each: amountsOf(resourceRequest),
         ...(Object.keys(others).length > 0 && { others }),
         ...(nodeClaim && { nodes: rulesOf(nodeClaim) }),
+        ...(priorityClassName && { priorityClassName }),
         since,
         // Work of several parts Karmada never divides.
         ...(components.length > 1 && { inOneCluster: true as const }),

@@ -1,7 +1,7 @@
 import type { HubSpec } from '../../api/hub.ts';
 import { DEPLOYMENTS, ROLEBINDINGS, ROLES } from '../../kube/resources.ts';
 import type { HubType, Member, Wanted } from '../contract.ts';
-import { demandOf, waitsFor } from './bindings.ts';
+import { demandOf, namesClasses, waitsFor } from './bindings.ts';
 import {
   CLUSTERS,
   clusterObject,
@@ -20,6 +20,7 @@ import {
   CLUSTERRESOURCEBINDINGS,
   isOurs,
   look,
+  priorityClassesOf,
   RESOURCEBINDINGS,
   type Seen,
   worksNamespace,
@@ -87,7 +88,10 @@ export const karmadaHub: HubType<Seen> = {
   placements: (_member, { placed }) => placed.map(({ text }) => text),
   requeue: (_member, _spec, { overlooked }) => overlooked,
   release: (_member, _spec, { forsaken }) => forsaken,
-  demand: async (hub) => demandOf(await bindingsOf(hub)),
+  async demand(hub) {
+    const bindings = await bindingsOf(hub);
+    return demandOf(bindings, namesClasses(bindings) ? await priorityClassesOf(hub) : undefined);
+  },
   placedWork: async (hub, spec, member) =>
     spec.karmada?.evicts ? movableOn(await bindingsOf(hub), member) : NO_EVICTION,
   demandWatch: { resources: [RESOURCEBINDINGS, CLUSTERRESOURCEBINDINGS], says: waitsFor },

@@ -1,5 +1,6 @@
 import { LABELS } from '../../api/group.ts';
-import { NAMESPACES, type Resource } from '../../kube/resources.ts';
+import { KubeApiError } from '../../kube/errors.ts';
+import { type KubeObject, NAMESPACES, type Resource } from '../../kube/resources.ts';
 import type { Member, Reader, Touch, Trace } from '../contract.ts';
 import { type BindingObject, type Bindings, overlooked, type Placed, placedOn } from './bindings.ts';
 import { CLUSTERS, type KarmadaCluster, takesMore } from './cluster.ts';
@@ -16,6 +17,13 @@ export const CLUSTERRESOURCEBINDINGS: Resource = {
   ...RESOURCEBINDINGS,
   plural: 'clusterresourcebindings',
   kind: 'ClusterResourceBinding',
+  namespaced: false,
+};
+const PRIORITYCLASSES: Resource = {
+  group: 'scheduling.k8s.io',
+  version: 'v1',
+  plural: 'priorityclasses',
+  kind: 'PriorityClass',
   namespaced: false,
 };
 export const WORKS: Resource = { ...RESOURCEBINDINGS, version: 'v1alpha1', plural: 'works', kind: 'Work' };
@@ -73,6 +81,17 @@ export async function look(
 }
 
 /** Every binding of a hub, with its kind. */
+/** Values of PriorityClasses by name; none where the hub does not let them be read, as work then counts as 0, and not as an error. */
+export async function priorityClassesOf(hub: Reader): Promise<ReadonlyMap<string, number>> {
+  try {
+    const classes = (await hub.list(PRIORITYCLASSES)) as (KubeObject & { value?: number })[];
+    return new Map(classes.map(({ metadata, value = 0 }) => [metadata.name, value]));
+  } catch (error) {
+    if (error instanceof KubeApiError && error.isForbidden) return new Map();
+    throw error;
+  }
+}
+
 export async function bindingsOf(hub: Reader): Promise<Bindings> {
   const kinds = [RESOURCEBINDINGS, CLUSTERRESOURCEBINDINGS];
   const lists = await Promise.all(kinds.map((resource) => hub.list(resource)));

@@ -530,6 +530,59 @@ const growing = (name: string, more: number, price: number, rest: Partial<Growin
   ...rest,
 });
 
+describe('a least priority', () => {
+  const low = work('low', 6, '1', { priority: -5, since: NOW - 60 * MINUTE });
+  const least = { limits: limits({ minimumPriority: 0 }) };
+  const told = (more: Partial<ClustersView>) =>
+    plan({ ...least, ...more }).verdicts.map(({ source, state }) => `${source} ${state}`);
+
+  it('has nothing bought, grown, opened or woken for work of less, which says so and is left to other policies', () => {
+    const more = { ...least, waiting: [low], growth: [{ name: 'private', left: 9, pools: [growing('own', 9, 0)] }] };
+    const { purchases, growths, openings, verdicts, left } = plan(more);
+    expect([purchases, growths, openings]).toEqual([[], [], []]);
+    expect(verdicts).toEqual([
+      {
+        source: 'low',
+        state: 'LowPriority',
+        message: 'nothing is bought for it: its priority is -5, and the policy buys for 0 and more (minimumPriority)',
+      },
+    ]);
+    expect(left).toEqual([low]);
+    expect(bought({ waiting: [low] })).toEqual(['aws 2']);
+  });
+
+  it('takes work of which nobody knows the priority for 0, as Kubernetes does', () => {
+    expect(bought({ limits: limits({ minimumPriority: 0 }) })).toEqual(['aws 2']);
+    expect(bought({ limits: limits({ minimumPriority: 1 }) })).toEqual([]);
+  });
+
+  it('serves a source of several parts by the highest of their priorities, as a whole', () => {
+    const parts = [work('parts', 1, '1', { priority: -5 }), work('parts', 5, '1', { priority: 3 })];
+    expect(bought({ ...least, waiting: parts })).toEqual(['aws 2']);
+  });
+
+  it('has older work of less take no room from what counts, there or on its way', () => {
+    const waiting = [low, work('web', 4)];
+    const coming = supply('new', 4, 0, { nodes: [], planned: [{ template: template(4), count: 1 }] });
+    expect(told({ waiting, supply: [coming] })).toEqual(['web RoomOrdered', 'low LowPriority']);
+    expect(bought({ ...least, waiting, supply: [supply('new', 4)] })).toEqual([]);
+    expect(bought({ ...least, waiting, supply: [supply('new', 4, 1)] })).toEqual(['aws 1']);
+  });
+
+  it('says of work of less that it fits where it does, and keeps no empty cluster for it', () => {
+    const empty = own('a', { idleSince: NOW - 60 * MINUTE });
+    const more = { waiting: [low], clusters: [empty], supply: [supply('a', 4)] };
+    expect(told({ ...more, supply: [supply('a', 8)] })).toEqual(['low Fits']);
+    expect(removed({ ...more, ...least })).toEqual(['a']);
+    expect(removed({ ...more, limits: limits({ maximumClusters: 1 }) })).toEqual([]);
+  });
+
+  it('keeps nobody else waiting, however much there is of less', () => {
+    const flood = Array.from({ length: 20 }, (_, index) => work(`low-${index}`, 1000, '1', { priority: -5 }));
+    expect(bought({ ...least, waiting: [...flood, work('web', 6, '1', { since: NOW - MINUTE })] })).toEqual(['aws 2']);
+  });
+});
+
 describe('a most of nodes', () => {
   const most = (maximumNodes: number) => ({ limits: limits({ maximumNodes }) });
   const refusal = (more: Partial<ClustersView>) =>

@@ -301,6 +301,11 @@ describe('a cluster that is being emptied', () => {
     expect(on({ waiting: [work('large', 1, '32')] }).kept).toEqual([]);
   });
 
+  it('goes on while work waits of less priority than anything is bought for', () => {
+    const waiting = [work('low', 6, '1', { priority: -1 })];
+    expect(on({ waiting, limits: { ...limits, minimumPriority: 0 } }).kept).toEqual([]);
+  });
+
   it('goes on when the hub has begun, though the room that it counted on is taken by what it moves', () => {
     expect(on({ supply: [supply('private', 8, 7)] }).kept).toEqual([]);
   });

@@ -498,6 +498,21 @@ describe('a candidate', () => {
 });
 
 describe('policies', () => {
+  it('buy nothing for work of less priority than their least, and leave it to one that does', async () => {
+    scene.objects.put(policyNamed('peak', { minimumPriority: 1000 }));
+    scene.demands = [demand('ResourceBinding shop/web', 3, { priority: 5 }), demand('ResourceBinding shop/api', 1)];
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters()).toEqual([]);
+    expect(scene.says('DemandMet')).toBe('False LowPriority');
+    expect(scene.policy()!.status!.demand!.map(({ state }) => state)).toEqual(['LowPriority', 'LowPriority']);
+    scene.objects.put(policyNamed('younger', { minimumPriority: 5 }, START + MINUTE));
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    expect(scene.policy('younger')!.status!.decisions).toMatchObject([
+      { action: 'Buy', why: expect.stringMatching(/shop\/web/) },
+    ]);
+  });
+
   it('never serve the same work: the older one does', async () => {
     scene.objects.put(policyNamed('younger', {}, START + 1000));
     scene.demands = [demand('ResourceBinding shop/web', 3)];

@@ -46,6 +46,13 @@ describe('the demand of a hub whose scheduler writes PlacementDecisions', () => 
     ]);
   });
 
+  it('has the priority that the scheduler says, which is a whole number', async () => {
+    expect(await demand([decision({ replicas: 1, priority: -7 })])).toMatchObject([{ priority: -7 }]);
+    expect(await demand([decision({ replicas: 1, priority: 1.5 })])).toMatchObject([
+      { count: 0, problem: expect.stringMatching(/priority/) },
+    ]);
+  });
+
   it('goes only to clusters with the labels that the scheduler asks for', async () => {
     const clusterSelector = { matchLabels: { tier: 'gold' }, matchExpressions: [{ key: 'gpu', operator: 'Exists' }] };
     const [found] = await demand([decision({ replicas: 1, clusterSelector })]);

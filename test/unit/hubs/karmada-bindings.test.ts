@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { KarmadaCluster } from '../../../operator/hubs/karmada/cluster.ts';
 import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { member as memberOf, reader } from './hub-members.ts';
 
@@ -158,6 +159,36 @@ describe('what Karmada has no room for', () => {
     expect(await one('Unschedulable')).toMatchObject([{ source, namespace: 'shop', count: 6, each, since: PLACED }]);
     const placed = { ...wants, clusters: [{ name: 'own', replicas: 4 }] };
     expect(await one('Unschedulable', '', placed)).toMatchObject([{ source, count: 2, each, since: PLACED }]);
+  });
+
+  it('has the priority of its PriorityClass, else of the binding, else none that is known', async () => {
+    const classes = [
+      { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'low' }, value: -5 },
+    ];
+    const hub = (priorityClassName: string | undefined, more: object) => {
+      const requirements = { ...wants.replicaRequirements, ...(priorityClassName && { priorityClassName }) };
+      const waits = { ...wants, replicaRequirements: requirements, ...more };
+      const bindings = [binding({ replicaScheduling: dynamic }, { spec: waits, status: refused('Unschedulable', '') })];
+      return reader({ resourcebindings: bindings, clusterresourcebindings: [], priorityclasses: classes });
+    };
+    const priority = async (name?: string, more: object = {}, one = hub(name, more)) => {
+      const [found] = await karmadaHub.demand!(one, spec, 'fleet');
+      expect(found).not.toHaveProperty('priorityClassName');
+      return found!.priority;
+    };
+    expect(await priority('low')).toBe(-5);
+    expect(await priority('system-node-critical')).toBe(2_000_001_000);
+    expect(await priority('gone', { schedulePriority: { priority: 7 } })).toBe(7);
+    expect(await priority('gone')).toBeUndefined();
+    expect(await priority()).toBeUndefined();
+    // Work is heard of though the operator may not read classes.
+    const closed = hub('low', {});
+    const list: typeof closed.list = async (resource, options) => {
+      if (resource.plural === 'priorityclasses')
+        throw new KubeApiError('GET', 403, { reason: 'Forbidden', message: '' });
+      return closed.list(resource, options);
+    };
+    expect(await priority('low', {}, { ...closed, list })).toBeUndefined();
   });
 
   it('is for clusters that its affinities allow, of which any will do', async () => {

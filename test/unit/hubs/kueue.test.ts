@@ -266,6 +266,10 @@ describe('jobs that no cluster takes', () => {
     ]);
   });
 
+  it('have the priority that Kueue has found for them', async () => {
+    expect((await demand(job(waiting, { spec: { priority: -5 } }))).map(({ priority }) => priority)).toEqual([-5, -5]);
+  });
+
   it('run on the nodes that their template says, with devices that the quota does not know of', async () => {
     const resources = { requests: { cpu: '7', 'example.com/fpga': '1', 'nvidia.com/gpu': '2' } };
     const rules = { nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'nvidia.com/gpu', operator: 'Exists' }] };
@@ -392,6 +396,8 @@ describe('jobs that no cluster takes', () => {
         inOneCluster: true,
       };
       expect(await found([waits('young', '2026-11-23T12:01:00Z'), waits('old')])).toEqual([one]);
+      const urgent = waits('young', '2026-11-23T12:01:00Z', { priority: 5 });
+      expect(await found([urgent, waits('old')])).toMatchObject([{ source: 'Workload shop/young', priority: 5 }]);
     });
 
     it.each<[string, Promise<unknown>]>([

@@ -44,8 +44,13 @@ const STANDING = cluster('private', {
 });
 const HEADER = 'time,workload,replicas,jobs,cpu,memory,life,clusterLabels,cluster';
 
-async function play(rows: string, objects: readonly KubeObject[] = [STANDING, policy()], simulation: object = SLOW) {
-  const trace = file('work.csv', `${HEADER}\n${rows}\n`);
+async function play(
+  rows: string,
+  objects: readonly KubeObject[] = [STANDING, policy()],
+  simulation: object = SLOW,
+  header = HEADER,
+) {
+  const trace = file('work.csv', `${header}\n${rows}\n`);
   const manifests = objects.map((object) => ({ object, source: 'peak.yaml' }));
   const scenario = scenarioOf(manifests, [profile], { namespace: 'shop', simulations: { cloud: simulation } });
   const survey = await surveyTrace(readTrace(trace), scenario);
@@ -115,6 +120,15 @@ describe('work of a rehearsal', () => {
     ]);
     // The cloud's own autoscaler may have it at 4 at any time.
     expect((await play(rows, [STANDING, policy({ maximumNodes: 4 })])).told('bought')).toHaveLength(1);
+  });
+
+  it('of less priority than what its policy buys for waits', async () => {
+    const rows = '20m,web,2,,1500m,1Gi,,,\n1h,low,2,,1500m,1Gi,,,,-5\n2h,web,3,,,,,,\n4h,web,3,,,,,,';
+    const header = `${HEADER},priority`;
+    const least = await play(rows, [STANDING, policy({ minimumPriority: 0 })], SLOW, header);
+    expect(least.told('bought')).toEqual([expect.stringMatching(/^02:00:30 bought: 1 replica .* of web/)]);
+    expect(least.report.work!.waiting).toBe(2);
+    expect((await play(rows, [STANDING, policy()], SLOW, header)).told('bought')[0]).toMatch(/^01:00:30 .* of low/);
   });
 
   it('keeps a bought cluster for its minimum life, and buys nothing for what goes away by itself', async () => {
