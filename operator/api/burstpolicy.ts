@@ -206,6 +206,9 @@ export const burstPolicySpec = rules(
           100,
           'Percent of the CPU, and of the memory, of its nodes. A cluster has little work while its pods request less of both. Absent: 50.',
         ).optional(),
+        drainDeadline: duration(
+          "How long the hub may take to move the work of a cluster away that is emptied. Then the cluster takes work again, and is left alone for a while; nothing is ended by force. It is for emptying alone: what leaves the hub is drained as the Hub's drain.timeout says. Absent: drain.timeout of the Hub.",
+        ).optional(),
       })
       .describe('When clusters are given back.')
       .optional(),

@@ -83,7 +83,7 @@ export function scenarioOf(
     else if (kind === 'BurstPolicy') {
       if (policy) throw configurationProblem(`${source}: there are two BurstPolicies`, 'Rehearse one after the other.');
       policy = checked as unknown as BurstPolicy;
-      ignored.push(...waitingClustersOf(policy));
+      ignored.push(...notRehearsedOf(policy));
     } else clusters.set(key, admitted(checked as unknown as WorkerCluster, source));
   }
   if (clusters.size === 0 && !policy) {
@@ -105,8 +105,11 @@ export function scenarioOf(
   return { clusters, profiles: bound, quotas, policy, ignored };
 }
 
-/** Clusters that wait for work would cost money while they do, and shorten waits: who reads the figures has to know that none did. */
-function waitingClustersOf({ metadata, spec }: BurstPolicy): string[] {
+/**
+ * Clusters that wait for work would cost money while they do, and shorten waits: who reads the figures has to know that none did. Nor does a hub
+ * take time here to move work away.
+ */
+function notRehearsedOf({ metadata, spec }: BurstPolicy): string[] {
   const of = (candidate: string) => `of candidate ${candidate} of BurstPolicy ${metadata.name}`;
   return [
     ...spec.candidates.flatMap(({ name, warmClusters, sleepingClusters }) => [
@@ -114,6 +117,7 @@ function waitingClustersOf({ metadata, spec }: BurstPolicy): string[] {
       ...(sleepingClusters ? [`sleepingClusters ${of(name)}`] : []),
     ]),
     ...(spec.wake?.length ? [`wake of BurstPolicy ${metadata.name}`] : []),
+    ...(spec.scaleIn?.drainDeadline ? [`scaleIn.drainDeadline of BurstPolicy ${metadata.name}`] : []),
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { findCondition } from '../../api/conditions.ts';
+import { parseDuration } from '../../api/duration.ts';
 import { errorText } from '../../api/errors.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
@@ -94,13 +95,16 @@ function emptyingSeen(
   const conditions = membershipOf(deps, scene, name)?.status?.conditions;
   const drained = findCondition(conditions, 'Drained');
   const noRoom = findCondition(conditions, 'RoomElsewhere');
-  const timeoutMs = drainTimeoutMs(hub.spec);
+  const { drainDeadline } = policy.spec.scaleIn ?? {};
+  // The Hub's is for clusters that leave: it may end in force, and an administrator sets it. Who empties what could stay may want to wait less.
+  const timeoutMs = parseDuration(drainDeadline ?? '') ?? drainTimeoutMs(hub.spec);
   const isLate = Date.parse(purchase.emptyingSince) + timeoutMs <= now;
   const refused = drained?.reason === 'DrainNotPossible' ? drained.message : undefined;
   const left = deps.openClusters.get(`${policy.metadata.namespace}/${name}`)?.pods.list().find(isWork);
   // Whether there is room the plan says at each look, by nodes. Its membership goes by sums that its members wrote down a moment ago, and asks again.
   const because = noRoom?.message ?? (left && `pod ${keyOf(left)} is there`);
-  const late = `its hub has not moved all of it within ${timeoutMs / 60_000} minutes${because ? `: ${because}` : ''}`;
+  const time = drainDeadline ? `its drainDeadline of ${drainDeadline}` : `${timeoutMs / 60_000} minutes`;
+  const late = `its hub has not moved all of it within ${time}${because ? `: ${because}` : ''}`;
   return {
     name,
     supply: supplyIn(deps, hub, cluster),

@@ -15,7 +15,11 @@ export function policyMetrics(registry: Registry, policies: Pick<Informer<BurstP
   const hourlyBudget = registry.gauge('coppice_burst_hourly_budget', 'Budget of an hour of a BurstPolicy.', LABELS);
   const spent = registry.gauge('coppice_burst_month_spent', 'What a BurstPolicy has spent in this month.', LABELS);
   const monthlyBudget = registry.gauge('coppice_burst_month_budget', 'Budget of a month of a BurstPolicy.', LABELS);
-  const waiting = registry.gauge('coppice_burst_waiting_replicas', 'Replicas without a place that are told.', LABELS);
+  const waiting = registry.gauge(
+    'coppice_burst_waiting_replicas',
+    'Replicas without a place that are told, but those below minimumPriority.',
+    LABELS,
+  );
   return registry.collect(() => {
     // Of a policy that is gone nothing is told any more.
     for (const one of [clusters, most, hourly, hourlyBudget, spent, monthlyBudget, waiting]) one.reset();
@@ -29,7 +33,8 @@ export function policyMetrics(registry: Registry, policies: Pick<Informer<BurstP
       if (spec.budget.monthly !== undefined) monthlyBudget.set(of, Number(spec.budget.monthly));
       waiting.set(
         of,
-        (status?.demand ?? []).reduce((sum, { count }) => sum + count, 0),
+        // An alert on work that the policy is told to let wait would never end.
+        (status?.demand ?? []).reduce((sum, { count, state }) => sum + (state === 'LowPriority' ? 0 : count), 0),
       );
     }
   });

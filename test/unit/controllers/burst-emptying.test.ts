@@ -269,6 +269,32 @@ describe('a bought cluster that is being emptied', () => {
     expect(actions().filter((action) => action === 'Empty')).toHaveLength(3);
   });
 
+  it.each<[string, string, number]>([
+    ['shorter than the time that its Hub has', '90s', 90 * SECOND],
+    ['longer than that', '25m', 25 * MINUTE],
+  ])(
+    'takes work again after the deadline of its policy, %s, and is left alone for a while',
+    async (_, drainDeadline, ms) => {
+      scene.objects.put(policyNamed('peak', { scaleIn: { ...UNDERUSED.scaleIn, drainDeadline } }));
+      membershipSays(draining);
+      const since = Date.parse(scene.receipt()!.purchases[0]!.emptyingSince!);
+      await scene.look(since + ms - SECOND - scene.now);
+      expect(isMarked()).toBe(true);
+      await scene.look(SECOND);
+      expect(isMarked()).toBe(false);
+      expect(inside().pods).toHaveLength(1);
+      expect(scene.receipt()!.decisions[0]).toMatchObject({
+        action: 'Keep',
+        why: `its hub has not moved all of it within its drainDeadline of ${drainDeadline}: pod shop/web-1 is there`,
+      });
+      membershipSays();
+      await scene.looks(29 * MINUTE);
+      expect(actions()).toEqual(['Keep', 'Empty', 'Buy']);
+      await scene.looks(2 * MINUTE);
+      expect(actions()).toEqual(['Empty', 'Keep', 'Empty', 'Buy']);
+    },
+  );
+
   it('waits for its membership, which goes by what members wrote down of their room a moment ago', async () => {
     membershipSays(noRoom);
     await scene.looks(MINUTE);

@@ -12,12 +12,12 @@ it('metrics of policies tell what they have, spend and leave waiting, until they
       clusterCount: 2,
       hourly: '0.6',
       spend: { month: '2026-11', amount: '12.3', currency: 'USD', asOf: '2026-11-23T00:00:00Z' },
-      demand: [3, 4].map((count) => ({
+      demand: [3, 4, 9].map((count) => ({
         source: 'web',
         count,
         each: {},
         since: '2026-11-23T00:00:00Z',
-        state: 'Waits',
+        state: count === 9 ? 'LowPriority' : 'Refused',
       })),
     },
   };

@@ -71,12 +71,14 @@ describe('work of a rehearsal', () => {
     const waiting = policy({
       candidates: [{ ...candidate!, warmClusters: 2, sleepingClusters: 1 }],
       wake: [{ name: 'night', clusterSelector: {} }],
+      scaleIn: { drainDeadline: '5m' },
     });
     const { scenario } = await play('20m,web,1,,1500m,1Gi,,', [STANDING, waiting]);
     expect(scenario.ignored).toEqual([
       'warmClusters of candidate public of BurstPolicy peak',
       'sleepingClusters of candidate public of BurstPolicy peak',
       'wake of BurstPolicy peak',
+      'scaleIn.drainDeadline of BurstPolicy peak',
     ]);
     expect((await play('20m,web,1,,1500m,1Gi,,')).scenario.ignored).toEqual([]);
   });
