@@ -282,6 +282,23 @@ const alternative = z
   })
   .describe('What else there was to choose.');
 
+const outcome = z
+  .object({
+    result: z
+      .enum(['InProgress', 'Succeeded', 'Unused', 'Failed', 'GivenBack', 'Kept', 'Lost'])
+      .describe(
+        'InProgress: it is in the hub and has no work yet. Succeeded: it took work, waits as it should, is asleep or gone; its nodes came; its work was moved away. Unused: it was in the hub and never had work. Failed: it did not come. GivenBack: it was given back before it was in the hub. Kept: it takes work again. Lost: somebody else deleted it, or took it from the policy.',
+      ),
+    message: text(
+      1024,
+      'The same in a sentence, with how long it took, and of what is gone or asleep what it has cost.',
+    ),
+    endedAt: time('When that was seen. Absent: more may become of it.').optional(),
+  })
+  .describe('What became of it. Absent: nothing is known yet, or nothing becomes of it.');
+/** What became of a decision. */
+export type BurstOutcome = z.output<typeof outcome>;
+
 export const decisionSchema = z
   .object({
     at: time('When.'),
@@ -293,10 +310,12 @@ export const decisionSchema = z
     source: text(512, 'Whose work nothing was bought for.').optional(),
     cluster: text(LIMITS.label, 'Name of the WorkerCluster.').optional(),
     candidate: text(15, 'Name of the candidate, or of the entry of grow.').optional(),
+    pool: text(LIMITS.label, 'Name of the pool whose nodes it is about.').optional(),
     why: text(2048, 'Why.'),
     hourly: money('What it costs in an hour.').optional(),
     alternatives: list(alternative, 8, 'What else there was to choose.').optional(),
     dryRun: z.boolean().describe('It was only said.').optional(),
+    outcome: outcome.optional(),
   })
   .describe('What was decided.');
 /** A decision, with all that is needed to understand it later. */

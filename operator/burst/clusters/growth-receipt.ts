@@ -46,6 +46,7 @@ export function grew(receipt: BurstReceipt, growth: Growth, uid: string, from: n
     action: 'Grow',
     cluster: nameOf(cluster),
     ...(entry !== undefined && { candidate: entry }),
+    pool,
     why,
     hourly: rate,
   });
@@ -109,6 +110,7 @@ function failed(receipt: BurstReceipt, growth: KeptGrowth, now: number): BurstRe
     action: 'Fail',
     cluster: nameOf(growth.cluster),
     ...(growth.entry !== undefined && { candidate: growth.entry }),
+    pool: growth.pool,
     why,
     hourly: growth.rate,
   });

@@ -23,6 +23,8 @@ export interface KeptPurchase {
   /** What it costs in an hour since `rateSince`; what it cost before is in `spent` already. */
   readonly rate: string;
   readonly rateSince: string;
+  /** What it has cost in all until `rateSince`. Absent: nothing, or nobody knows, as in receipts from before this was kept. */
+  readonly cost?: string;
   /** How its time is billed; absent: every moment counts. */
   readonly billing?: KeptBilling;
   /** Of the WorkerCluster, once it was seen. Then one that is gone is not made again. */
@@ -251,7 +253,17 @@ export function costs(receipt: BurstReceipt, name: string, rate: string, now: nu
   const [before, after] = [parseMoney(purchase.rate), parseMoney(rate)];
   const spent = spentWith(receipt.spent, purchase, now);
   const settled = { ...receipt, spent: after < before ? withBegunOf(spent, purchase, after, now) : spent };
-  return changed(settled, name, { rate, rateSince: rfc3339(new Date(now)) });
+  const cost = lifeCost(purchase, after < before ? after : before, now);
+  const known = cost !== undefined && { cost: formatMoney(cost) };
+  return changed(settled, name, { rate, rateSince: rfc3339(new Date(now)), ...known });
+}
+
+/** What a cluster has cost in all, in millionths, if it costs only `left` an hour from now on; undefined: nobody knows. */
+export function lifeCost(purchase: KeptPurchase, left: Micros, now: number): Micros | undefined {
+  const { at, rateSince, cost = rateSince === at ? '0' : undefined } = purchase;
+  if (cost === undefined) return undefined;
+  const since = withBegunOf(spentWith({}, purchase, now), purchase, left, now);
+  return Object.values(since).reduce((sum, amount) => sum + parseMoney(amount), parseMoney(cost));
 }
 
 /** A cluster is gone. */

@@ -110,6 +110,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
         (other) =>
           `      not ${other.candidate}${other.hourly === undefined ? '' : ` (${other.hourly})`}: ${oneLine(other.whyNot ?? '')}`,
       ),
+      ...outcomeLines(one),
     ];
   }
 }
@@ -117,6 +118,10 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
 /** How many clusters there may be. */
 const limitsText = ({ minimumClusters = 0, maximumClusters }: BurstPolicy['spec']): string =>
   minimumClusters > 0 ? `${maximumClusters} (at least ${minimumClusters})` : String(maximumClusters);
+
+/** What became of a decision, as far as that is known. */
+const outcomeLines = ({ outcome }: BurstDecision): string[] =>
+  outcome ? [`      ${outcome.endedAt ? 'outcome' : 'so far'}: ${oneLine(outcome.message)}`] : [];
 
 /** What a decision costs in an hour, or saves: as it ends the name of what it is about. */
 export const priceText = (action: BurstDecision['action'], hourly: string | undefined, currency: string): string =>

@@ -1,6 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
 import { withGrowthFacts } from '../../burst/clusters/growth-receipt.ts';
+import { withOutcomes } from '../../burst/clusters/outcomes.ts';
 import { type BurstReceipt, givenBack, monthOf } from '../../burst/clusters/receipt.ts';
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
 import { hold } from '../finalizer.ts';
@@ -17,6 +18,7 @@ import { orderSleep } from './order-sleep.ts';
 import type { Seen } from './own-clusters.ts';
 import { type Outcome, statusOf } from './status.ts';
 import type { HubWork } from './supply.ts';
+import { asleepSince, endedIn, freshIn, tellOutcomes } from './tell-outcomes.ts';
 import { growthsOf, seenIn, type Turn } from './turn.ts';
 import { letAllSleep, orderAwake, withWoken, wokenBy } from './wake-others.ts';
 
@@ -184,15 +186,20 @@ export class PolicyLook {
     return [...others, ...mine.filter((one) => isLeft.has(one))];
   }
 
-  /** Writes the receipt down if it says something new, and has Events tell of decisions. */
+  /** Writes the receipt down if it says something new, and has Events tell of decisions, and of what became of them. */
   async #save(): Promise<void> {
-    const { receipt } = this.#turn;
+    const receipt = withOutcomes(this.#saved, this.#turn.receipt, {
+      now: this.#now,
+      currency: this.#policy.spec.budget.currency,
+      asleepSince: asleepSince(this.#deps, this.#policy),
+    });
+    this.#turn.receipt = receipt;
     if (receipt === this.#saved) return;
     await this.#deps.receipts.save(keyOf(this.#policy), receipt, this.#signal);
-    const known = new Set(this.#saved.decisions.map((one) => JSON.stringify(one)));
-    const fresh = receipt.decisions.filter((one) => !known.has(JSON.stringify(one)));
+    const { decisions: before } = this.#saved;
     this.#savedReceipt = receipt;
-    tellDecisions(this.#deps, this.#policy, fresh.reverse());
+    tellDecisions(this.#deps, this.#policy, freshIn(before, receipt.decisions));
+    tellOutcomes(this.#deps, this.#policy, endedIn(before, receipt.decisions));
   }
 
   #savedReceipt: BurstReceipt | undefined;

@@ -83,6 +83,7 @@ export const policyNamed = (name: string, more: Partial<BurstPolicySpec> = {}, c
 export class BurstScene {
   readonly objects = new MemoryObjects();
   readonly events: string[] = [];
+  readonly metrics = new Registry();
   readonly open = new Map<string, { nodes: Node[]; pods: Pod[] }>();
   /** What was decided for pools, by cluster. */
   readonly sizes = new Map<string, ReadonlyMap<string, DecidedSize>>();
@@ -202,7 +203,7 @@ export class BurstScene {
         },
       },
       receipts: burstReceipts(garden as never, 'kube-system'),
-      metrics: new Registry(),
+      metrics: this.metrics,
       demandOf: async () => {
         if (this.demands instanceof Error) throw this.demands;
         return this.demands;
@@ -281,6 +282,13 @@ export class BurstScene {
 
   empty(cluster: WorkerCluster): void {
     this.open.get(`shop/${cluster.metadata.name}`)!.pods = [];
+  }
+
+  /** What became of the decisions of policy peak, the newest first; `Buy ?`: nothing is known yet. */
+  outcomes(): string[] {
+    return (this.policy()?.status?.decisions ?? []).map(
+      ({ action, outcome }) => `${action} ${outcome ? `${outcome.result}: ${outcome.message}` : '?'}`,
+    );
   }
 
   says(type: string, name?: string) {

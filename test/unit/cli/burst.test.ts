@@ -75,6 +75,18 @@ const policy: BurstPolicy = {
         why: '6 replicas have no place',
         hourly: '0.6',
         alternatives: [{ candidate: 'gcp', hourly: '0.9', whyNot: 'aws was better' }],
+        outcome: { result: 'InProgress', message: 'it was in the hub 14 s after the decision; it has had no work yet' },
+      },
+      {
+        at: '2026-11-23T10:30:00Z',
+        action: 'Remove',
+        cluster: 'peak-aws-0f0f0f',
+        why: 'it has had no work',
+        outcome: {
+          result: 'Succeeded',
+          message: 'it was gone 60 s after the decision, and has cost 0.31 USD in all',
+          endedAt: '2026-11-23T10:31:00Z',
+        },
       },
     ],
   },
@@ -103,6 +115,9 @@ it('tells what a policy has, what waits, what was decided, and for how much unti
     'Decisions, the newest first',
     '  2026-11-23T11:30:00Z  Buy peak-aws-1a2b3c for 0.6 USD an hour: 6 replicas have no place',
     '      not gcp (0.9): aws was better',
+    '      so far: it was in the hub 14 s after the decision; it has had no work yet',
+    '  2026-11-23T10:30:00Z  Remove peak-aws-0f0f0f: it has had no work',
+    '      outcome: it was gone 60 s after the decision, and has cost 0.31 USD in all',
   ]);
 });
 

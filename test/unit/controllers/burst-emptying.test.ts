@@ -108,6 +108,10 @@ describe('a bought cluster with little work', () => {
     expect(bought()).toBeUndefined();
     expect(actions()).toEqual(['Remove', 'Empty', 'Buy']);
     expect(scene.receipt()!.decisions[0]!.why).toBe('its work was moved to other clusters');
+    expect(scene.outcomes().slice(0, 2)).toEqual([
+      'Remove ?',
+      expect.stringMatching(/^Empty Succeeded: it was given back \d+ s .*: its work was moved to other clusters$/),
+    ]);
   });
 
   it('writes nothing while its hub empties it', async () => {
@@ -314,6 +318,7 @@ describe('a bought cluster that is being emptied', () => {
     await scene.looks(MINUTE);
     expect(scene.says('DemandMet')).toBe('False Fits');
     expect(actions()).toEqual(['Keep', 'Empty', 'Buy']);
+    expect(scene.outcomes()[1]).toMatch(/^Empty Kept: it took work again \d+ s after the decision: .*shop\/api/);
   });
 
   it('is no room for work that waits while its work is moved', async () => {

@@ -100,6 +100,7 @@ describe('a member that the policy names', () => {
     await scene.looks(MINUTE);
     expect(scene.clusters()).toHaveLength(1);
     expect(scene.policy()!.status!.nodes).toMatchObject([{ count: 2 }]);
+    expect(scene.outcomes()).toEqual(['Grow Succeeded: its 2 nodes came within 310 s of the decision']);
   });
 
   it('gives them back when its autoscaler finds that nobody needs them: from then on they cost nothing', async () => {
@@ -192,6 +193,9 @@ describe('a member that the policy names', () => {
     expect(scene.receipt()!.rests['shop/private/a']).toMatchObject({ failures: 1 });
     expect(scene.receipt()!.growths).toEqual([]);
     expect(scene.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Buy', 'Fail', 'Grow']);
+    expect(scene.outcomes().at(-1)).toMatch(
+      /^Grow Failed: 0 of its 2 nodes came within \d+ (s|minutes) of the decision$/,
+    );
   });
 
   it('is ordered again where its autoscaler has decided in the same moment', async () => {

@@ -47,6 +47,13 @@ function settle(cluster: WorkerCluster, replicas = 0): void {
     ...live(name),
     status: {
       ...(asleep && { hibernation: { asleep: true, since: '2026-11-23T12:00:00Z' } }),
+      conditions: [
+        {
+          type: 'Hibernated',
+          status: asleep ? 'True' : 'False',
+          lastTransitionTime: new Date(scene.now).toISOString(),
+        },
+      ],
       cost: { hourly: asleep ? '0' : '0.3', currency: 'USD', accrued: '0', asOf: '2026-11-23T12:00:00Z' },
     },
   } as never);
@@ -146,9 +153,19 @@ describe('a candidate with sleeping clusters', () => {
     // Its hub has it as joined until it has moved away what it can.
     await scene.looks(MINUTE);
     expect(phases()).toEqual(['Asleep']);
+    expect(scene.outcomes()[0]).toBe('Sleep ?');
     settle(made);
     await scene.looks(MINUTE);
     expect(scene.policy()!.status).toMatchObject({ hourly: '0', clusterCount: 1 });
+    // It was awake for some forty minutes, of 0.3 USD an hour.
+    expect(scene.outcomes()).toEqual([
+      expect.stringMatching(/^Sleep Succeeded: it was asleep 60 s after the decision, and has cost 0.2\d* USD in all/),
+      expect.stringMatching(/^Wake Succeeded: it was in the hub 80 s after the decision, and had work by then$/),
+      'Buy Succeeded: it was ready in the hub 10 s after the decision, and waits asleep',
+    ]);
+    const writes = scene.objects.writes.length;
+    await scene.looks(60 * MINUTE);
+    expect(scene.objects.writes).toHaveLength(writes);
     scene.demands = [WORK];
     await scene.looks(MINUTE);
     expect(isOrdered(made)).toBe(false);

@@ -118,9 +118,13 @@ describe('a policy that may wake clusters of others', () => {
     await scene.looks(2 * MINUTE);
     expect(scene.orders.get(KEY)).toBeUndefined();
     expect(decisions()[0]).toMatchObject({ action: 'Sleep', cluster: 'own', why: expect.stringContaining('no work') });
-    expect(scene.events.at(-1)).toBe(
+    expect(scene.events).toContain(
       'LetSleep BurstPolicy shop/peak no longer keeps it awake: it sleeps again as its own spec says',
     );
+    expect(scene.outcomes()).toEqual([
+      expect.stringMatching(/^Sleep Succeeded: since then its own spec decides again; to have it awake has cost 0.2/),
+      expect.stringMatching(/^Wake Succeeded: it was in the hub \d+ s after the decision, and had work by then$/),
+    ]);
     expect(scene.policy()!.status!.hourly).toBe('0');
     expect(Number(scene.policy()!.status!.spend!.amount)).toBeGreaterThan(0.2);
     own({ asleep: true, enabled: true });
@@ -174,6 +178,9 @@ describe('a policy that may wake clusters of others', () => {
     await scene.looks(3 * MINUTE);
     expect(scene.orders.get(KEY)).toBeUndefined();
     expect(decisions().find(({ action }) => action === 'Fail')).toMatchObject({ cluster: 'own', candidate: 'night' });
+    expect(scene.outcomes().at(-1)).toMatch(
+      /^Wake Failed: it was given up 15 minutes after the decision: it was woken/,
+    );
     expect(bought()).toHaveLength(1);
     expect(scene.receipt()!.rests[KEY]).toMatchObject({ failures: 1 });
   });

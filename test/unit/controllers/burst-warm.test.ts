@@ -75,6 +75,11 @@ describe('a candidate with warm clusters', () => {
     scene.demands = [];
     await scene.look(10 * SECOND);
     expect(warm()).toHaveLength(1);
+    expect(scene.outcomes()).toEqual([
+      'Buy ?',
+      'Open Succeeded: it was in the hub 20 s after the decision, and had work by then',
+      'Buy Succeeded: it was ready in the hub 10 s after the decision, and waits warm',
+    ]);
     // It is a cluster like any other from now on.
     scene.empty(first!);
     ready(warm()[0]!);

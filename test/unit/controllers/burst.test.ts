@@ -443,7 +443,12 @@ describe('a candidate', () => {
     scene.empty(scene.clusters()[0]!);
     expect(await writesOf(60 * MINUTE)).toEqual([status, receipt, 'delete workerclusters', status, receipt, status]);
     expect(await writesOf(60 * MINUTE)).toEqual([]);
-    expect(scene.events).toHaveLength(2);
+    expect(scene.events.map((text) => text.split(',')[0]!.split(' WorkerCluster')[0])).toEqual([
+      'ClusterBought',
+      'DecisionSucceeded Buy',
+      'ClusterGivenBack',
+      'DecisionSucceeded Remove',
+    ]);
   });
 
   it('that is billed by the hour is kept while its hour lasts, and its spend is what it costs', async () => {

@@ -1,0 +1,247 @@
+import type { BurstDecision, BurstOutcome } from '../../api/burstpolicy.ts';
+import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
+import { nameOf } from './growth-receipt.ts';
+import { type BurstReceipt, lifeCost } from './receipt.ts';
+import { slept } from './wake-receipt.ts';
+import { nodesOf, text } from './words.ts';
+
+/** What an outcome is told with. */
+export interface OutcomeScene {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Of the policy's budget. */
+  readonly currency: string;
+  /** Since when a cluster of the policy is seen to be asleep, milliseconds since the epoch; undefined: it is not. */
+  readonly asleepSince: (name: string) => number | undefined;
+}
+
+type Action = BurstDecision['action'];
+type Result = BurstOutcome['result'];
+
+/** Decisions by which a cluster is to take work, and those by which it goes. Only the newest of either says what is so now. */
+const COMES: readonly Action[] = ['Buy', 'Open', 'Wake'];
+const GOES: readonly Action[] = ['Remove', 'Fail', 'Sleep'];
+
+/**
+ * The receipt with what became of its decisions, as far as what is kept has changed since it was written down last: so each outcome is told once,
+ * whenever the operator is killed, and is written with the change that it is of. Pure.
+ * @param before as it was written down last
+ */
+export function withOutcomes(before: BurstReceipt, after: BurstReceipt, scene: OutcomeScene): BurstReceipt {
+  const decisions = after.decisions.map((decision): BurstDecision => {
+    if (decision.dryRun || decision.outcome?.endedAt !== undefined) return decision;
+    const outcome = outcomeOf(decision, before, after, scene);
+    return outcome ? { ...decision, outcome } : decision;
+  });
+  return decisions.every((one, index) => one === after.decisions[index]) ? after : { ...after, decisions };
+}
+
+function outcomeOf(
+  decision: BurstDecision,
+  before: BurstReceipt,
+  after: BurstReceipt,
+  scene: OutcomeScene,
+): BurstOutcome | undefined {
+  const { action, cluster, pool, at } = decision;
+  if (cluster === undefined) return undefined;
+  const took = (until = scene.now) => spanText(until - Date.parse(at));
+  if (pool !== undefined) return action === 'Grow' ? ofGrowth(decision, before, after, took, scene) : undefined;
+  const [was, is] = [standing(before, cluster, scene.now), standing(after, cluster, scene.now)];
+  // What is written down only now has come to nothing yet.
+  if (!was || newest(after, cluster, action)?.at !== at) return undefined;
+  const change: Change = { was, is, after, cluster, took, scene };
+  if (COMES.includes(action)) return ofComing(change);
+  if (action === 'Sleep') return ofSleep(change, Date.parse(at));
+  if (action === 'Remove' || action === 'Fail') return ofRemoval(change);
+  return action === 'Empty' ? ofEmptying(change) : undefined;
+}
+
+/** How a cluster stands by what is kept of it. */
+interface Standing {
+  readonly isOthers: boolean;
+  readonly waits: 'warm' | 'asleep' | undefined;
+  readonly warmAt?: string | undefined;
+  readonly joinedAt?: string | undefined;
+  readonly hasWorked: boolean;
+  readonly isLeaving: boolean;
+  readonly isEmptying: boolean;
+  /** What it has cost when it is gone, and if it goes on; undefined: nobody knows. */
+  readonly cost: { readonly gone: Micros | undefined; readonly soFar: Micros | undefined };
+}
+
+function standing(receipt: BurstReceipt, cluster: string, now: number): Standing | undefined {
+  const purchase = receipt.purchases.find(({ name }) => name === cluster);
+  if (purchase) {
+    const { warm, sleeps, warmAt, joinedAt, worked, leaving, emptyingSince, rate } = purchase;
+    return {
+      isOthers: false,
+      waits: warm && (sleeps ? 'asleep' : 'warm'),
+      warmAt,
+      joinedAt,
+      hasWorked: worked === true,
+      isLeaving: leaving === true,
+      isEmptying: emptyingSince !== undefined,
+      cost: { gone: lifeCost(purchase, 0n, now), soFar: lifeCost(purchase, parseMoney(rate), now) },
+    };
+  }
+  const wake = receipt.wakes?.find((one) => nameOf(one.cluster) === cluster);
+  if (!wake) return undefined;
+  const amounts = Object.values(slept({ ...receipt, spent: {} }, wake, now).spent);
+  const cost = amounts.reduce((sum, amount) => sum + parseMoney(amount), 0n);
+  return {
+    isOthers: true,
+    waits: undefined,
+    joinedAt: wake.joinedAt,
+    hasWorked: wake.worked === true,
+    isLeaving: wake.ended === true,
+    isEmptying: false,
+    cost: { gone: cost, soFar: cost },
+  };
+}
+
+interface Change {
+  readonly was: Standing;
+  /** undefined: nothing is kept of it any more. */
+  readonly is: Standing | undefined;
+  readonly after: BurstReceipt;
+  readonly cluster: string;
+  readonly scene: OutcomeScene;
+  /** How long after the decision that was; absent: now. */
+  readonly took: (until?: number) => string;
+}
+
+/** Of a cluster that was to take work, or to wait. */
+function ofComing({ was, is, after, cluster, took, scene }: Change): BurstOutcome | undefined {
+  if (was.isLeaving) return undefined;
+  const end = madeNow(after, cluster, 'Remove', scene);
+  const joinedAt = is?.joinedAt ?? was.joinedAt;
+  const inHub = joinedAt && `it was in the hub ${took(Date.parse(joinedAt))} after the decision`;
+  const failed = () => ended('Failed', `it was given up ${took()} after the decision: ${end?.why ?? ''}`, scene);
+  if (!is) return end?.action === 'Fail' ? failed() : lost(took, scene);
+  if (is.isLeaving || (is.waits && !was.waits)) {
+    if (end?.action === 'Fail') return failed();
+    if (was.hasWorked) return ended('Succeeded', `${inHub ?? 'it was in the hub'}, and had work`, scene);
+    const how = is.isLeaving && !is.isOthers ? 'given back' : 'put to sleep';
+    if (!inHub || !joinedAt)
+      return ended('GivenBack', `it was ${how} ${took()} after the decision, before it was in the hub`, scene);
+    const idle = spanText(scene.now - Date.parse(joinedAt));
+    return ended('Unused', `${inHub}, and had no work in the ${idle} until it was ${how}`, scene);
+  }
+  if (is.waits && is.warmAt && !was.warmAt)
+    return ended('Succeeded', `it was ready in the hub ${took()} after the decision, and waits ${is.waits}`, scene);
+  if (is.hasWorked && !was.hasWorked && inHub && joinedAt) {
+    const later = scene.now - Date.parse(joinedAt);
+    const work = later < 1000 ? 'had work by then' : `had work ${spanText(later)} later`;
+    return ended('Succeeded', `${inHub}, and ${work}`, scene);
+  }
+  if (is.joinedAt && !was.joinedAt && !is.hasWorked)
+    return { result: 'InProgress', message: `${inHub}; it has had no work yet` };
+  return undefined;
+}
+
+/** Of a cluster that was to be given back. */
+function ofRemoval({ was, is, took, scene }: Change): BurstOutcome | undefined {
+  if (is || !was.isLeaving) return undefined;
+  if (was.isOthers) return ofOthers(was, scene);
+  const cost = costText(was.cost.gone, scene);
+  return ended(
+    'Succeeded',
+    `it was gone ${took()} after the decision${cost && `, and has cost ${cost} in all`}`,
+    scene,
+  );
+}
+
+/** Of a cluster that was to sleep. */
+function ofSleep({ was, is, cluster, took, scene }: Change, at: number): BurstOutcome | undefined {
+  if (was.isOthers) return is || !was.isLeaving ? undefined : ofOthers(was, scene);
+  if (!is) return lost(took, scene);
+  if (is.isLeaving) return ended('GivenBack', `it was given back ${took()} after the decision, before it slept`, scene);
+  if (is.waits !== 'asleep')
+    return ended('Kept', `it was woken again ${took()} after the decision, before it slept`, scene);
+  const since = scene.asleepSince(cluster);
+  if (since === undefined || since < at) return undefined;
+  const cost = costText(is.cost.soFar, scene);
+  return ended(
+    'Succeeded',
+    `it was asleep ${took(since)} after the decision${cost && `, and has cost ${cost} in all until now`}`,
+    scene,
+  );
+}
+
+/** Of somebody's cluster that the policy keeps awake no longer: when it sleeps its own spec says. */
+const ofOthers = ({ cost: { gone } }: Standing, scene: OutcomeScene): BurstOutcome =>
+  ended(
+    'Succeeded',
+    `since then its own spec decides again; to have it awake has cost ${costText(gone, scene)}`,
+    scene,
+  );
+
+/** Of a cluster whose work was to be moved away. */
+function ofEmptying({ was, is, after, cluster, took, scene }: Change): BurstOutcome | undefined {
+  if (!is) return lost(took, scene);
+  const isGoing = (is.isLeaving && !was.isLeaving) || (is.waits !== undefined && was.waits === undefined);
+  if (isGoing) {
+    const how = is.isLeaving ? 'given back' : 'put to sleep';
+    const why = madeNow(after, cluster, 'Remove', scene)?.why ?? '';
+    return ended('Succeeded', `it was ${how} ${took()} after the decision: ${why}`, scene);
+  }
+  if (!was.isEmptying || is.isEmptying) return undefined;
+  const why = madeNow(after, cluster, 'Keep', scene)?.why ?? '';
+  return ended('Kept', `it took work again ${took()} after the decision: ${why}`, scene);
+}
+
+/** Of nodes that were added to a pool. */
+function ofGrowth(
+  { cluster, pool, at }: BurstDecision,
+  before: BurstReceipt,
+  after: BurstReceipt,
+  took: Change['took'],
+  scene: OutcomeScene,
+): BurstOutcome | undefined {
+  const its = ({ growths = [] }: BurstReceipt) =>
+    growths.find((one) => nameOf(one.cluster) === cluster && one.pool === pool && one.at === at);
+  const [was, is] = [its(before), its(after)];
+  if (!was || was.came || was.failed) return undefined;
+  const wanted = was.to - was.from;
+  if (is?.came) return ended('Succeeded', `its ${nodesOf(wanted)} came within ${took()} of the decision`, scene);
+  const hasFailed = after.decisions.some(
+    (one) => one.action === 'Fail' && one.cluster === cluster && one.pool === pool && one.at === text(scene.now),
+  );
+  if (is?.failed || (!is && hasFailed))
+    return ended('Failed', `${is?.nodes ?? 0} of its ${nodesOf(wanted)} came within ${took()} of the decision`, scene);
+  if (is) return undefined;
+  const why = 'its cluster or its pool is gone, or Coppice does not size that pool any more';
+  return ended('Lost', `${took()} after the decision ${why}`, scene);
+}
+
+const ended = (result: Result, message: string, { now }: OutcomeScene): BurstOutcome => ({
+  result,
+  message: message.slice(0, 1000),
+  endedAt: text(now),
+});
+
+const lost = (took: Change['took'], scene: OutcomeScene): BurstOutcome =>
+  ended('Lost', `somebody deleted it, or took it from the policy, ${took()} after the decision`, scene);
+
+/** The newest decision of this kind: of those by which a cluster comes, or goes, whichever was last. */
+function newest({ decisions }: BurstReceipt, name: string, action: Action): BurstDecision | undefined {
+  const alike = [COMES, GOES].find((kind) => kind.includes(action)) ?? [action];
+  return decisions.find((one) => one.cluster === name && one.pool === undefined && alike.includes(one.action));
+}
+
+/** The same, if it was made in this look. */
+function madeNow(after: BurstReceipt, name: string, action: Action, { now }: OutcomeScene): BurstDecision | undefined {
+  const found = newest(after, name, action);
+  return found?.at === text(now) ? found : undefined;
+}
+
+const costText = (cost: Micros | undefined, { currency }: OutcomeScene): string =>
+  cost === undefined ? '' : `${formatMoney(cost)} ${currency}`;
+
+/** A time for people: seconds, from ten minutes on minutes, from ten hours on hours. */
+function spanText(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  if (seconds < 600) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 600 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`;
+}

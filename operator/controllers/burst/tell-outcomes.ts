@@ -1,0 +1,56 @@
+import type { BurstDecision, BurstOutcome, BurstPolicy } from '../../api/burstpolicy.ts';
+import { findCondition, HIBERNATED } from '../../api/conditions.ts';
+import type { BurstDependencies } from './dependencies.ts';
+
+/** From a node that comes within seconds to a cluster that runs for a night. */
+const BUCKETS = [5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 14_400, 43_200];
+
+/** Results that somebody should look at. */
+const BAD: ReadonlySet<BurstOutcome['result']> = new Set(['Unused', 'Failed', 'Lost']);
+
+/** Since when a cluster of a policy sleeps, as its condition Hibernated says; milliseconds since the epoch. */
+export const asleepSince =
+  ({ clusters }: Pick<BurstDependencies, 'clusters'>, { metadata: { namespace } }: BurstPolicy) =>
+  (name: string): number | undefined => {
+    const said = findCondition(clusters.get(`${namespace}/${name}`)?.status?.conditions, HIBERNATED);
+    return said?.status === 'True' ? Date.parse(said.lastTransitionTime) : undefined;
+  };
+
+/** Decisions that were not known before, the oldest first. */
+export function freshIn(before: readonly BurstDecision[], after: readonly BurstDecision[]): BurstDecision[] {
+  const known = new Set(before.map(keyOf));
+  return after.filter((one) => !known.has(keyOf(one))).reverse();
+}
+
+/** Decisions of which nothing more will become, and of which that was not known before; the oldest first. */
+export function endedIn(before: readonly BurstDecision[], after: readonly BurstDecision[]): BurstDecision[] {
+  const known = new Set(before.flatMap((one) => (one.outcome?.endedAt ? [keyOf(one)] : [])));
+  return after.filter((one) => one.outcome?.endedAt && !known.has(keyOf(one))).reverse();
+}
+
+/** What a decision is known by, whatever became of it. */
+function keyOf(decision: BurstDecision): string {
+  const { outcome: _, ...said } = decision;
+  return JSON.stringify(said);
+}
+
+/** Has Events and metrics tell what became of decisions. */
+export function tellOutcomes(
+  { recordEvent, metrics }: Pick<BurstDependencies, 'recordEvent' | 'metrics'>,
+  policy: BurstPolicy,
+  ended: readonly BurstDecision[],
+): void {
+  for (const { at, action, cluster, outcome } of ended) {
+    const { result, message, endedAt = at } = outcome!;
+    const text = `${action}, WorkerCluster ${cluster}: ${message}`;
+    recordEvent(policy, BAD.has(result) ? 'Warning' : 'Normal', `Decision${result}`, text);
+    metrics
+      .histogram(
+        'coppice_burst_outcome_seconds',
+        'Time from decisions of BurstPolicies until it was known what became of them.',
+        ['action', 'result'],
+        BUCKETS,
+      )
+      .observe({ action, result }, Math.max(0, Date.parse(endedAt) - Date.parse(at)) / 1000);
+  }
+}
