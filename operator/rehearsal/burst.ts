@@ -14,6 +14,7 @@ import {
   ordered as purchased,
   spentUntil,
 } from '../burst/clusters/receipt.ts';
+import { soldOutOf, withoutSoldOut } from '../burst/clusters/sold-out.ts';
 import { startupMs } from '../capacity/startup-times.ts';
 import { withFacts } from '../controllers/burst/facts.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
@@ -190,7 +191,11 @@ function seenOf(simulation: Simulation, { policy, memory }: BurstMind, purchase:
   return { purchase, cluster, own, hasJoined: isJoined, isIdle };
 }
 
-function candidatesOf({ scenario }: Simulation, { policy, receipt }: BurstMind, now: number): CandidateView[] {
+function candidatesOf(
+  { scenario, capacity }: Simulation,
+  { policy, receipt }: BurstMind,
+  now: number,
+): CandidateView[] {
   const { candidates, maximumClusters, budget } = policy.spec;
   return candidates.map((candidate) => {
     const { name, priority = 0, assumedHourly } = candidate;
@@ -202,12 +207,14 @@ function candidatesOf({ scenario }: Simulation, { policy, receipt }: BurstMind, 
         ? `it is in back-off until ${rest.until}, because of ${rest.why}`
         : undefined;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
+    const soldOut = soldOutOf(cluster, (of) => scenario.profiles.get(of), capacity.known(''), new Date(now));
+    const offer = profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly }));
     return {
       name,
       priority,
       left: (candidate.maximumClusters ?? maximumClusters) - has,
-      offer: profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly })),
-      problem: profile ? rests : `there is no CloudProfile ${profileNameOf(cluster)}`,
+      offer: offer && withoutSoldOut(offer, soldOut),
+      problem: profile ? (rests ?? soldOut.problem) : `there is no CloudProfile ${profileNameOf(cluster)}`,
       startupMs: measuredStartupMs(receipt, name) ?? (profile && startupMs(profile, cluster.spec.mode, 'cluster')),
     };
   });

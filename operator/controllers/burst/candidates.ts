@@ -8,6 +8,7 @@ import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workerc
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
 import { type BurstReceipt, measuredStartupMs } from '../../burst/clusters/receipt.ts';
+import { soldOutOf, withoutSoldOut } from '../../burst/clusters/sold-out.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
 import { admit, type Claimant } from '../../cost/admission.ts';
@@ -41,10 +42,13 @@ export async function candidatesOf(
 ): Promise<Considered[]> {
   const found: Considered[] = [];
   const daemons = siblingDaemons(deps, hub);
+  const depleted = deps.capacity.known('');
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
     const offer = offerFor(deps, hub, policy, candidate, daemons);
+    const trial = trialOf(policy, candidate, {});
+    const soldOut = soldOutOf(trial, (profile) => deps.profiles.get(profile), depleted, new Date(now));
     const rest = receipt.rests[name];
     const rests =
       rest && Date.parse(rest.until) > now
@@ -61,8 +65,8 @@ export async function candidatesOf(
       name,
       priority,
       left: maximumClusters - has,
-      offer: typeof offer === 'string' ? undefined : offer,
-      problem: refusal ?? rests,
+      offer: typeof offer === 'string' ? undefined : withoutSoldOut(offer, soldOut),
+      problem: refusal ?? rests ?? soldOut.problem,
       ...(candidate.warmClusters && { warm: candidate.warmClusters }),
       ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
       cannotSleep: whyAwake(deps, candidate),

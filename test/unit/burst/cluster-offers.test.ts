@@ -16,6 +16,7 @@ import {
   startedUp,
   useful,
 } from '../../../operator/burst/clusters/receipt.ts';
+import { soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { holds } from '../../kit/property.ts';
 import { profile } from '../cost/objects.ts';
@@ -38,6 +39,60 @@ const offer = (spec: Partial<WorkerClusterSpec>, more: { currency?: string; assu
 const pool = (more: object = {}) => ({ name: 'a', minimum: 1, maximum: 5, ...more });
 const price = (spec: Partial<WorkerClusterSpec>, more: Parameters<typeof offer>[1] = {}, nodes = 2) =>
   offer(spec, more).price(new Map([['a', nodes]]));
+
+describe('what is known to be sold out of a cluster', () => {
+  const NOW = new Date('2026-11-23T12:00:00Z');
+  const UNTIL = +NOW + 60_000;
+  const small = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: false, until: UNTIL };
+  const soldOut = (spec: Partial<WorkerClusterSpec>, depleted: readonly (typeof small)[], now = NOW, more = {}) =>
+    soldOutOf(cluster(spec), (name) => (name === 'cloud' ? profile(more) : undefined), { depleted }, now);
+  const why = 'small of pool a in here is sold out, and not asked for again until 2026-11-23T12:01:00Z';
+
+  it.each<[string, Partial<WorkerClusterSpec>, Partial<typeof small>[], string | undefined]>([
+    ['all that it may have', {}, [{}], why],
+    ['nothing', {}, [], undefined],
+    ['something in another region', {}, [{ region: 'there' }], undefined],
+    ['spot machines, which it does not ask for', {}, [{ spot: true }], undefined],
+    ['spot machines, which it asks for', { pools: [pool({ spot: true })] }, [{ spot: true }], `spot ${why}`],
+    ['one of two machine types', { pools: [pool({ machineTypes: ['small', 'gpu'] })] }, [{}], undefined],
+    [
+      'both machine types',
+      { pools: [pool({ machineTypes: ['small', 'gpu'] })] },
+      [{}, { machineType: 'gpu' }],
+      'small, gpu of pool a in here are sold out, and not asked for again until 2026-11-23T12:01:00Z',
+    ],
+    [
+      'all that only a pool without a minimum may have',
+      { pools: [pool({ machineType: 'gpu', minimum: 0 }), pool({ name: 'b' })] },
+      [{ machineType: 'gpu' }],
+      undefined,
+    ],
+    ['all that it may have here, and it may go there', { fallback: [{ region: 'there' }] }, [{}], undefined],
+    [
+      'all that it may have, here and there',
+      { pools: [pool()], fallback: [{ region: 'there' }] },
+      [{}, { region: 'there' }],
+      `${why}; ${why.replace('here', 'there')}`,
+    ],
+  ])('where that is %s', (_, spec, depleted, problem) => {
+    const known = depleted.map((one) => ({ ...small, ...one }));
+    expect(soldOut({ pools: [pool()], ...spec }, known).problem).toBe(problem);
+    expect(soldOut({ pools: [pool()], ...spec }, known, new Date(UNTIL)).problem).toBeUndefined();
+  });
+
+  it('is each of its zones', () => {
+    const regions = [{ name: 'here', zones: [{ name: 'here-a' }, { name: 'here-b' }] }];
+    const zones = ['here-a', 'here-b'].map((zone) => ({ ...small, zone }));
+    expect(soldOut({ pools: [pool()] }, zones.slice(1), NOW, { regions }).problem).toBeUndefined();
+    expect(soldOut({ pools: [pool()] }, zones, NOW, { regions }).problem).toMatch(/in here-a, here-b is sold out/);
+  });
+
+  it('takes no work: pools of it are left out of the offer', () => {
+    const spec = { pools: [pool({ minimum: 0 }), pool({ name: 'b', machineType: 'gpu' })] };
+    const left = withoutSoldOut(offer(spec), soldOut(spec, [small]));
+    expect(left.pools.map(({ name }) => name)).toEqual(['b']);
+  });
+});
 
 describe('what a cluster would cost', () => {
   it('is its nodes and the fee; a budget counts what autoscalers may add', () => {

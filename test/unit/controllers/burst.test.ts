@@ -348,6 +348,33 @@ describe('a candidate', () => {
     expect(scene.events.some((text) => /^ClusterFailed .*no machines left/.test(text))).toBe(true);
   });
 
+  it('that is known to be sold out is passed by without an order, until that is over; the decision says so', async () => {
+    const offer = { profile: 'cloud', machineType: 'small', zone: '', spot: false };
+    scene.depleted = [{ ...offer, region: 'here', until: START + 10 * MINUTE }];
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(MINUTE);
+    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
+    const why = 'small of pool a in here is sold out, and not asked for again until 2026-11-23T12:10:00Z';
+    expect(scene.policy()!.status).toMatchObject({
+      decisions: [{ action: 'Buy', candidate: 'there', alternatives: [{ candidate: 'cloud', whyNot: why }] }],
+      candidates: [{ name: 'cloud', problem: why }, { name: 'there' }],
+    });
+    scene.join(scene.clusters()[0]!, 3);
+    // Nothing is left to be bought, and nothing is ordered.
+    scene.depleted = [...scene.depleted, { ...offer, region: 'there', until: START + 12 * MINUTE }];
+    scene.demands = [demand('ResourceBinding shop/api', 3)];
+    await scene.looks(2 * MINUTE);
+    expect(scene.receipt()!.next).toBe(2);
+    expect(scene.policy()!.status!.demand).toMatchObject([
+      { state: 'Refused', message: expect.stringMatching(/cloud: small .* sold out.*; there: small .* sold out/) },
+    ]);
+    // Time passes, and what is asked for again is bought.
+    await scene.looks(6 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there', undefined]);
+  });
+
   it('whose cluster joined and is of no use for the work rests, and the next is tried', async () => {
     scene.demands = [demand('ResourceBinding shop/web', 3)];
     await scene.looks(40 * SECOND);
