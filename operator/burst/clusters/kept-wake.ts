@@ -42,6 +42,8 @@ export interface KeptWake {
   readonly joinedAt?: string;
   /** It was seen to have work since then. */
   readonly worked?: true;
+  /** When that was first seen. */
+  readonly workedAt?: string;
   /** The order is to be taken back. */
   readonly ended?: true;
 }

@@ -45,6 +45,8 @@ export interface KeptPurchase {
   readonly joinedAt?: string;
   /** It was seen to have work. */
   readonly worked?: true;
+  /** When that was first seen. */
+  readonly workedAt?: string;
   /** It joined, and the hub placed none of the work there that it was bought for. */
   readonly useless?: true;
   /** Since when its work is moved away, so that it can be given back. Absent: it is not. */

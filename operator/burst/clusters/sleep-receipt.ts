@@ -42,7 +42,15 @@ export function putToSleep(receipt: BurstReceipt, { name, why }: Removal, now: n
   const at = rfc3339(new Date(now));
   const purchases = receipt.purchases.map((one): KeptPurchase => {
     if (one !== purchase) return one;
-    const { joinedAt: _, worked: __, useless: ___, emptyingSince: ____, leftAlone: _____, ...rest } = one;
+    const {
+      joinedAt: _,
+      worked: __,
+      workedAt: ___,
+      useless: ____,
+      emptyingSince: _____,
+      leftAlone: ______,
+      ...rest
+    } = one;
     return { ...rest, sources: [], warm: true, sleeps: true, warmAt: at, awake: one.rate };
   });
   const { candidate } = purchase;

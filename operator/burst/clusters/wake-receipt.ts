@@ -126,7 +126,8 @@ export function withWakeFacts(
       next = replaced(next, wake, { joinedAt: rfc3339(new Date(now)) });
       next = { ...next, wakings: withTime(next.wakings, timesOf(wake.entry), now - Date.parse(wake.at)) };
     }
-    if (seen.isIdle === false && !wake.worked) next = useful(replaced(next, known()!, { worked: true }), cluster);
+    const hasWork = { worked: true, workedAt: rfc3339(new Date(now)) } as const;
+    if (seen.isIdle === false && !wake.worked) next = useful(replaced(next, known()!, hasWork), cluster);
     const { joinedAt, worked } = known()!;
     const isOverdue = joinedAt !== undefined && Date.parse(joinedAt) + PLACED_MS <= now;
     if (isOverdue && seen.isIdle && !worked && seen.waits !== undefined)

@@ -47,7 +47,8 @@ export function withFacts(
     // Until it has machines it costs what it was bought for: a budget must not be spent twice in between.
     const isThere = (joinedAt ?? warmAt) !== undefined && !isWaking(purchase);
     if (hourly !== undefined && (isThere || purchase.leaving)) next = costs(next, name, hourly, now);
-    if (isIdle === false && !worked) next = useful(changed(next, name, { worked: true }), candidate);
+    const hasWork = { worked: true, workedAt: rfc3339(new Date(now)) } as const;
+    if (isIdle === false && !worked) next = useful(changed(next, name, hasWork), candidate);
     const isOverdue = joinedAt !== undefined && !isComing(purchase, now);
     const waits = work.find(
       ({ source, since }) =>

@@ -3,6 +3,7 @@ import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
 import { withGrowthFacts } from '../../burst/clusters/growth-receipt.ts';
 import { withOutcomes } from '../../burst/clusters/outcomes.ts';
 import { type BurstReceipt, givenBack, monthOf } from '../../burst/clusters/receipt.ts';
+import { waitingAnew } from '../../burst/clusters/waiting-anew.ts';
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -90,7 +91,8 @@ export class PolicyLook {
       await this.#tell({ ready: { status: false, reason: refused!.reason, message: refused!.problem } });
       return work;
     }
-    return this.#decide({ ...look, work }, look.work.length === 0);
+    const receipts = this.#turns.map(({ receipt }) => receipt);
+    return this.#decide({ ...look, work: waitingAnew(work, receipts) }, look.work.length === 0);
   }
 
   #seen(): Seen[] {

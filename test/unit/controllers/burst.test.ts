@@ -229,6 +229,39 @@ describe('a hub', () => {
     expect(scene.clusters()).toEqual([]);
   });
 
+  it('that says something and takes it back each few seconds has one cluster bought for it at most', async () => {
+    const flap = async (during: number) => {
+      for (let past = 0; past < during; past += 5 * SECOND) {
+        scene.demands = past % (10 * SECOND) === 0 ? [demand('ResourceBinding shop/web', 3)] : [];
+        await scene.look(5 * SECOND);
+      }
+    };
+    await flap(10 * MINUTE);
+    expect(scene.clusters()).toEqual([]);
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    await flap(10 * MINUTE);
+    scene.join(scene.clusters()[0]!, 3);
+    await flap(10 * MINUTE);
+    expect(scene.receipt()!.next).toBe(2);
+    expect(scene.clusters()).toHaveLength(1);
+  });
+
+  it('that says the same again after the cluster has taken it, for less than work has to wait, has no other bought', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(5 * MINUTE);
+    scene.join(scene.clusters()[0]!, 3);
+    await scene.looks(20 * SECOND);
+    expect(scene.says('DemandMet')).toBe('False Stabilising');
+    scene.demands = [];
+    await scene.looks(MINUTE);
+    expect(scene.receipt()!.next).toBe(2);
+    // It is no lie when it lasts: more of it waits, and is served.
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(MINUTE);
+    expect(scene.receipt()!.next).toBe(3);
+  });
+
   it('that does not answer has nothing bought and nothing given back, and the policy says so', async () => {
     scene.demands = [demand('ResourceBinding shop/web', 3)];
     await scene.looks(40 * SECOND);
@@ -346,6 +379,11 @@ describe('a candidate', () => {
     await scene.looks(2 * MINUTE);
     expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
     expect(scene.events.some((text) => /^ClusterFailed .*no machines left/.test(text))).toBe(true);
+    expect(scene.receipt()!.purchases.map(({ candidate }) => candidate)).toEqual(['there']);
+    expect(scene.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Buy', 'Fail', 'Buy']);
+    // The next one is not tried again, nor the first once it has rested.
+    await scene.looks(20 * MINUTE);
+    expect(scene.receipt()!.next).toBe(3);
   });
 
   it('that is known to be sold out is passed by without an order, until that is over; the decision says so', async () => {
@@ -526,6 +564,43 @@ describe('a candidate', () => {
     await scene.looks(2 * MINUTE);
     expect(scene.objects.find(WORKERCLUSTERS, name, 'shop')).toMatchObject({ spec: {} });
     expect(scene.clusters()).toHaveLength(2);
+  });
+});
+
+describe('a budget', () => {
+  it.each<[string, object, RegExp]>([
+    [
+      'of an hour',
+      { hourly: '0.3' },
+      /cloud: it costs 0.3 USD an hour, and 0 USD of the budget of 0.3 USD are left; there: it costs 0.36 USD an hour, and 0 USD/,
+    ],
+    [
+      'of a month',
+      { hourly: '10', monthly: '0.3' },
+      /cloud: for its minimum life it costs 0.15 USD, more than is left of the budget of the month of 0.3 USD; there:/,
+    ],
+  ])('%s that is reached has nothing bought, which is said, and nothing destroyed', async (_, budget, why) => {
+    scene.objects.put(policyNamed('peak', { budget: { currency: 'USD', hourly: '10', ...budget } }));
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [cluster] = scene.clusters();
+    scene.join(cluster!, 3);
+    // After 90 minutes of 0.3 USD an hour the month's is used up, too.
+    scene.demands = [];
+    await scene.looks(90 * MINUTE);
+    scene.demands = [demand('ResourceBinding shop/api', 3)];
+    await scene.looks(2 * 60 * MINUTE);
+    expect(scene.policy()!.status).toMatchObject({
+      decisions: [
+        { action: 'Refuse', source: 'ResourceBinding shop/api', why: expect.stringMatching(why) },
+        { action: 'Buy' },
+      ],
+      demand: [{ state: 'Refused', message: expect.stringMatching(why) }],
+    });
+    expect(scene.events.filter((text) => text.startsWith('NothingBought'))).toHaveLength(1);
+    expect(scene.clusters().map(({ metadata }) => metadata)).toMatchObject([{ name: cluster!.metadata.name }]);
+    expect(scene.objects.writes.filter((line) => line.startsWith('delete'))).toEqual([]);
+    expect(scene.receipt()!.next).toBe(2);
   });
 });
 
