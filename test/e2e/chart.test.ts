@@ -2,7 +2,7 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dump, load, loadAll } from 'js-yaml';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
 import { isTrue } from '../../operator/api/conditions.ts';
 import { ANNOTATIONS, API_VERSION } from '../../operator/api/group.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
@@ -17,9 +17,11 @@ import { execInPod } from '../../operator/kube/pod-exec.ts';
 import {
   CRDS,
   DEPLOYMENTS,
+  type Deployment,
   type KubeObject,
   LEASES,
   type Lease,
+  NAMESPACES,
   PODS,
   type Pod,
   SHOOTS,
@@ -33,14 +35,17 @@ import {
   follow,
   gardenClient,
   kubeconfigFile,
+  kubectl,
   makeCluster,
   type Name,
   ok,
   PATIENCE_MS,
+  uniqueName,
   untilReady,
 } from '../kit/garden.ts';
 import { type CommandResult, runCommand } from '../kit/run.ts';
 import { testTools } from '../kit/tools.ts';
+import { echo, untilPods } from '../kit/workload.ts';
 
 const CHART = 'charts/coppice';
 const NAMESPACE = 'coppice-system';
@@ -48,6 +53,9 @@ const OPERATOR = 'coppice-operator';
 const WORKER_CLUSTERS = 'workerclusters.multi-cluster.demo.io';
 /** A field that the release before did not have yet. */
 const LATER_FIELD = 'ttl';
+/** Of the chart's values, and one that nothing of the chart serves. */
+const METRICS_PORT = 8080;
+const OTHER_PORT = 9090;
 const HELM_MS = 5 * 60_000;
 /** Of the container, in bytes, under either kind of cgroups. */
 const PEAK_MEMORY = `
@@ -101,17 +109,19 @@ e2e('the operator as a pod, by the chart', () => {
     isTrue(found?.status?.conditions, 'Ready') &&
     found?.status?.nodes?.ready === nodes;
 
-  /** The chart as the release before had it: other CRDs, and no Jobs. */
+  /** The chart as the release before had it: other CRDs, no Jobs, and so no values of theirs. */
   async function previousChart(): Promise<string> {
     const previous = join(folder, 'previous');
     await cp(CHART, previous, { recursive: true });
-    await rm(join(previous, 'templates/jobs'), { recursive: true });
+    for (const name of ['jobs', 'tests']) await rm(join(previous, 'templates', name), { recursive: true });
     const edit = async (name: string, change: (object: any) => void) => {
       const object = load(await readFile(join(previous, name), 'utf8'));
       change(object);
-      await writeFile(join(previous, name), dump(object));
+      await writeFile(join(previous, name), name.endsWith('.json') ? JSON.stringify(object) : dump(object));
     };
     await edit('Chart.yaml', (chart) => Object.assign(chart, { version: '0.1.9' }));
+    for (const name of ['values.yaml', 'values.schema.json'])
+      await edit(name, (values) => void delete (values.properties ?? values).jobs);
     await edit('crds/workerclusters.yaml', ({ spec }) => {
       delete spec.versions[0].schema.openAPIV3Schema.properties.spec.properties[LATER_FIELD];
     });
@@ -167,7 +177,10 @@ e2e('the operator as a pod, by the chart', () => {
   });
 
   it('is installed of an older chart, with two replicas of which one leads', async () => {
-    ok(await helm('install', 'coppice', await previousChart(), '--wait', '--timeout', '4m'));
+    await client.apply(await sourcesOfCloud(NAMESPACE));
+    const values = join(folder, 'values.yaml');
+    await writeFile(values, dump(valuesWithCloud(await operatorImageName())));
+    ok(await helm('install', 'coppice', await previousChart(), '--values', values, '--wait', '--timeout', '4m'));
     const pods = await operators();
     expect(pods).toHaveLength(2);
     expect(pods.map(({ metadata }) => metadata.name)).toContain(await leader());
@@ -204,10 +217,11 @@ e2e('the operator as a pod, by the chart', () => {
 
   it('is upgraded with CRDs that have changed, and clusters keep running', async () => {
     const { metadata } = (await untilInner((found) => found, 'to be there')) as WorkerCluster;
-    await client.apply(await sourcesOfCloud(NAMESPACE));
-    const values = join(folder, 'values.yaml');
-    await writeFile(values, dump(valuesWithCloud(await operatorImageName())));
-    ok(await helm('upgrade', 'coppice', CHART, '--values', values, '--wait', '--timeout', '4m'));
+    // As the guide says: values of the install stay, and those that the new chart adds have their defaults.
+    const tag = `image.tag=${(await operatorImageName()).split(':').at(-1)}`;
+    ok(await helm('upgrade', 'coppice', CHART, '--reset-then-reuse-values', '--set', tag, '--wait', '--timeout', '4m'));
+    const { spec } = await client.get<Deployment>(DEPLOYMENTS, OPERATOR, NAMESPACE);
+    expect(spec.template.spec.initContainers.map(({ name }: { name: string }) => name)).toContain('cloud');
     expect(fieldsOf(await crd())).toContain(LATER_FIELD);
     await client.mergePatch(WORKERCLUSTERS, inner.name, inner.namespace, { spec: { [LATER_FIELD]: '1000h' } });
     const found = await untilInner((one) => one?.spec.ttl === '1000h' && isReady(3)(one) && one, 'to have a ttl');
@@ -257,6 +271,71 @@ e2e('the operator as a pod, by the chart', () => {
       "try { require('node:fs').writeFileSync('/opt/coppice/x', '') } catch (e) { console.log(e.code) }",
     ];
     expect(await execInPod(kubeconfig, target, write, PATIENCE_MS)).toContain('EROFS');
+  });
+
+  it('lets metrics be read by those whom metricsFrom names, and nothing else of the operator be reached', async () => {
+    // In the garden's own seed, since nobody enforces policies in the cluster that the chart is installed in.
+    const seed = gardenClient();
+    const [operator, monitoring, tenant] = ['operator', 'monitoring', 'tenant'].map(uniqueName) as [
+      string,
+      string,
+      string,
+    ];
+    for (const name of [operator, monitoring, tenant]) {
+      await seed.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      onTestFinished(() => seed.delete(NAMESPACES, name).then(() => undefined));
+    }
+    const render = async (metricsFrom: object[]) => {
+      const set = `networkPolicy.metricsFrom=${JSON.stringify(metricsFrom)}`;
+      const objects = loadAll(ok(await helm('template', 'coppice', CHART, '--set-json', set))) as KubeObject[];
+      return (kind: string) => objects.find((one) => one?.kind === kind)!;
+    };
+    const peer = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': monitoring } } };
+    const rendered = await render([peer]);
+    const applyPolicy = ({ metadata: { name }, ...policy }: KubeObject) =>
+      seed.apply({ ...policy, metadata: { name, namespace: operator } } as KubeObject);
+
+    // The pod of the chart, in which something listens at a port more.
+    const { metadata, spec } = rendered('Deployment').spec.template;
+    const [{ name, image, ports, securityContext }] = spec.containers;
+    const serve = `for (const port of [${METRICS_PORT}, ${OTHER_PORT}]) require('http').createServer((_, answer) => answer.end()).listen(port)`;
+    const container = { name, image, ports, securityContext, command: ['node', '-e', serve] };
+    await seed.create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'operator', namespace: operator, labels: { ...metadata.labels, app: 'operator' } },
+      spec: { securityContext: spec.securityContext, containers: [container], terminationGracePeriodSeconds: 0 },
+    });
+    const places = { operator, monitoring, tenant };
+    for (const [app, namespace] of Object.entries(places)) {
+      const { spec: callers, ...deployment } = echo({ name: `from-${app}` });
+      // helm test calls from the operator's namespace.
+      if (app === 'operator') Object.assign(callers.template.metadata.labels, rendered('Pod').metadata.labels);
+      await seed.apply({ ...deployment, metadata: { name: 'caller', namespace }, spec: callers });
+    }
+    const podOf = async (app: string) => (await untilPods(seed, app, ([pod]) => pod !== undefined, 'to be Ready'))[0]!;
+    const address = (await podOf('operator')).status!.podIP;
+    /** Whether a caller in that namespace gets an answer. */
+    const reads = async (from: keyof typeof places, port: number) => {
+      const { metadata: caller } = await podOf(`from-${from}`);
+      const get = ['/usr/local/bin/echo', 'get', `http://${address}:${port}/metrics`];
+      return (await kubectl(['exec', '-n', caller.namespace!, caller.name, '--', ...get])).code === 0;
+    };
+    for (const port of [METRICS_PORT, OTHER_PORT]) expect(await reads('tenant', port)).toBe(true);
+
+    await applyPolicy(rendered('NetworkPolicy'));
+    await expect.poll(() => reads('tenant', METRICS_PORT)).toBe(false);
+    const seen = [];
+    for (const from of ['operator', 'monitoring', 'tenant'] as const)
+      for (const port of [METRICS_PORT, OTHER_PORT]) if (await reads(from, port)) seen.push([from, port]);
+    expect(seen).toEqual([
+      ['operator', METRICS_PORT],
+      ['monitoring', METRICS_PORT],
+    ]);
+    // What values have without a word.
+    await applyPolicy((await render([]))('NetworkPolicy'));
+    await expect.poll(() => reads('monitoring', METRICS_PORT)).toBe(false);
+    expect(await reads('operator', METRICS_PORT)).toBe(true);
   });
 
   it('is rolled back, and takes back nothing of what CRDs have', async () => {

@@ -55,7 +55,11 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     const { stdout } = await promisify(execFile)(helm!, args, { env, maxBuffer: 1 << 25 });
     return (loadAll(stdout) as KubeObject[]).filter(Boolean);
   };
-  const all = ['serviceMonitor', 'prometheusRule', 'dashboards'].map((name) => `monitoring.${name}.enabled=true`);
+  const METRICS_FROM = 'networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring';
+  const all = [
+    ...['serviceMonitor', 'prometheusRule', 'dashboards'].map((name) => `monitoring.${name}.enabled=true`),
+    METRICS_FROM,
+  ];
   const podsOf = (objects: KubeObject[]) =>
     objects.flatMap((object) =>
       object.kind === 'Pod' ? [object.spec] : object.spec?.template?.spec ? [object.spec.template.spec] : [],
@@ -121,6 +125,27 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     expect(of('PrometheusRule').spec.groups[0].rules.length).toBeGreaterThan(3);
     const dashboards = objects.find(({ metadata }) => metadata.name === 'coppice-dashboards')!;
     expect(JSON.parse((dashboards.data as Record<string, string>)['operator.json']!).uid).toBe('coppice-operator');
+  });
+
+  it('lets nobody but helm test read metrics, unless values name who else may', async () => {
+    const test = {
+      podSelector: {
+        matchLabels: { 'app.kubernetes.io/name': 'coppice-job', 'app.kubernetes.io/instance': 'coppice' },
+      },
+    };
+    const callers = async (...sets: string[]) => {
+      const { spec } = (await render(...sets)).find(({ kind }) => kind === 'NetworkPolicy')!;
+      expect(spec.policyTypes).toEqual(['Ingress']);
+      expect(spec.ingress).toHaveLength(1);
+      expect(spec.ingress[0].ports).toEqual([{ port: 'health' }]);
+      return spec.ingress[0].from;
+    };
+    expect(await callers()).toEqual([test]);
+    expect(await callers(METRICS_FROM)).toEqual([test, { namespaceSelector: { matchLabels: { team: 'monitoring' } } }]);
+    // A ServiceMonitor that can read nothing would look like an operator that is down.
+    const monitor = 'monitoring.serviceMonitor.enabled=true';
+    await expect(render(monitor)).rejects.toThrow(/networkPolicy.metricsFrom is empty/);
+    await render(monitor, 'networkPolicy.enabled=false');
   });
 
   it('has no budget for a single replica, which nobody could evict', async () => {
