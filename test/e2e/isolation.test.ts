@@ -1,17 +1,29 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { API_VERSION, LABELS, ROLES } from '../../operator/api/group.ts';
 import { COMPONENTS } from '../../operator/api/names.ts';
+import { run as command } from '../../operator/garden/command.ts';
+import { namespaceFile, networkNames } from '../../operator/garden/network.ts';
+import { StateDirectory } from '../../operator/garden/state.ts';
 import type { NetworkPolicy } from '../../operator/kube/network-policy.ts';
-import { NAMESPACES, NETWORKPOLICIES, NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
+import { UNPRIVILEGED } from '../../operator/kube/pod-security.ts';
+import {
+  DEPLOYMENTS,
+  NAMESPACES,
+  NETWORKPOLICIES,
+  NODES,
+  type Node,
+  PODS,
+  type Pod,
+  SERVICES,
+  type Service,
+} from '../../operator/kube/resources.ts';
 import {
   clusterClient,
   coppice,
   deleteCluster,
   e2e,
   follow,
+  garden,
   gardenClient,
   kubeconfigFile,
   kubectl,
@@ -22,10 +34,23 @@ import {
   PATIENCE_MS,
   seedNamespace,
   seedPods,
+  temporaryFile,
   uniqueName,
   untilReady,
 } from '../kit/garden.ts';
-import { run } from '../kit/workload.ts';
+import { ECHO_IMAGE, run, untilPods } from '../kit/workload.ts';
+
+type Endpoint = [address: string, port: number];
+type WithProbe = { ephemeralContainerStatuses?: { name: string; state?: { running?: object } }[] };
+
+const PROBE = 'probe';
+/** Ports that nothing else has, in a pod of a control plane and on the node. */
+const PROBE_PORT = 18_080;
+const METADATA_PORT = 18_081;
+const MIRROR_PORT = 5000;
+/** Of what was asked without TLS, some answer and some hang up. */
+const ANSWERED = /answered \d+|EOF|malformed HTTP|reset by peer/;
+const SHUT_OUT = /connection refused|no route to host|unreachable|deadline exceeded|timeout|not permitted/;
 
 e2e('clusters side by side', () => {
   const name = uniqueName('twin');
@@ -100,47 +125,161 @@ e2e('clusters side by side', () => {
     expect(ok(own)).toContain(`hostname=${alone[0]?.metadata.name}`);
   });
 
-  it('reach nothing of each other in the seed, because a policy forbids it', async () => {
-    const [pods, others] = await Promise.all(twins.map((twin) => seedPods(twin)));
-    const garden = gardenClient();
-    const addressOf = (list: Pod[] | undefined, app: string) =>
-      list!.find(({ metadata }) => metadata.labels?.app === app)!.status!.podIP!;
-    const machinesOf = (list: Pod[] | undefined) =>
-      list!.filter(({ metadata }) => metadata.labels?.[LABELS.role] === ROLES.machine);
-    const [machine, second] = machinesOf(pods);
-    const folder = await mkdtemp(join(tmpdir(), 'coppice-isolation-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const kubeconfig = join(folder, 'garden.yaml');
-    await writeFile(kubeconfig, ok(await coppice(['kubeconfig', '--garden'])), { mode: 0o600 });
-    /** Whether the first machine of the first twin gets a connection. */
-    const reaches = async (address: string, port: number) => {
-      const { namespace, name: pod } = machine!.metadata;
-      const dial = ['timeout', '20', 'bash', '-c', `exec 3<>/dev/tcp/${address}/${port}`];
-      return (await kubectl(['exec', '-n', namespace!, pod, '--', ...dial], { kubeconfig })).code === 0;
+  describe('in the seed', () => {
+    let pods: Pod[];
+    let others: Pod[];
+    let kubeconfig: string;
+    const podOf = (list: Pod[], app: string) => list.find(({ metadata }) => metadata.labels?.app === app)!;
+    const machinesOf = (list: Pod[]) => list.filter(({ metadata }) => metadata.labels?.[LABELS.role] === ROLES.machine);
+    const at = (pod: Pod, port: number): Endpoint => [pod.status!.podIP!, port];
+    const exec = (pod: Pod, container: string[], command: string[]) =>
+      kubectl(['exec', '-n', pod.metadata.namespace!, pod.metadata.name, ...container, '--', ...command], {
+        kubeconfig,
+      });
+    /** Whether a pod with the test's image beside it gets a connection. Throws where that cannot be told from what it says. */
+    const reaches = async (pod: Pod, [address, port]: Endpoint, container = PROBE): Promise<boolean> => {
+      const get = ['/usr/local/bin/echo', 'get', `http://${address}:${port}/`];
+      const { code, stdout, stderr } = await exec(pod, ['-c', container], get);
+      if (code === 0 || ANSWERED.test(stdout + stderr)) return true;
+      if (SHUT_OUT.test(stderr)) return false;
+      throw new Error(`${pod.metadata.name} at ${address}:${port}: ${stdout}${stderr}`);
     };
-    const { etcd, apiServer, scheduler } = COMPONENTS;
-    const [stranger] = machinesOf(others);
-    expect(await reaches(addressOf(pods, apiServer), 6443)).toBe(true);
-    expect(await reaches(second!.status!.podIP!, 10250)).toBe(true);
-    expect(await reaches(addressOf(others, apiServer), 6443)).toBe(false);
-    expect(await reaches(addressOf(others, etcd), 2379)).toBe(false);
-    expect(await reaches(addressOf(pods, etcd), 2379)).toBe(false);
-    expect(await reaches(addressOf(others, scheduler), 10259)).toBe(false);
-    expect(await reaches(stranger!.status!.podIP!, 10250)).toBe(false);
+    /** The same from a machine, by its shell. */
+    const machineReaches = async (machine: Pod, [address, port]: Endpoint) => {
+      const dial = ['timeout', '20', 'bash', '-c', `exec 3<>/dev/tcp/${address}/${port}`];
+      return (await exec(machine, [], dial)).code === 0;
+    };
 
-    // The Seed says so, and nobody takes it away for long.
-    expect((await networkTried()).status).toBe('True');
-    const namespace = machine!.metadata.namespace!;
-    const policies = await follow<NetworkPolicy>(garden, NETWORKPOLICIES, { namespace });
-    const [before] = policies.list();
-    await garden.delete(NETWORKPOLICIES, before!.metadata.name, namespace);
-    await policies.waitFor(
-      () =>
-        policies
-          .list()
-          .some(({ metadata }) => metadata.name === before!.metadata.name && metadata.uid !== before!.metadata.uid),
-      { timeoutMs: PATIENCE_MS, what: 'a policy that somebody deleted to be there again' },
-    );
+    /** A container more in pods that run already: their images have no program that connects to anything. */
+    async function probed(...chosen: Pod[]): Promise<void> {
+      const probe = { name: PROBE, image: ECHO_IMAGE, env: [{ name: 'PORT', value: `${PROBE_PORT}` }] };
+      const namespace = chosen[0]!.metadata.namespace!;
+      for (const { metadata } of chosen)
+        await gardenClient().request(
+          'PATCH',
+          `/api/v1/namespaces/${namespace}/pods/${metadata.name}/ephemeralcontainers`,
+          {
+            contentType: 'application/strategic-merge-patch+json',
+            body: { spec: { ephemeralContainers: [{ ...probe, securityContext: UNPRIVILEGED }] } },
+          },
+        );
+      const seen = await follow<Pod>(gardenClient(), PODS, { namespace });
+      const runs = ({ metadata }: Pod) =>
+        (seen.get(`${namespace}/${metadata.name}`)?.status as WithProbe | undefined)?.ephemeralContainerStatuses?.some(
+          ({ name, state }) => name === PROBE && state?.running,
+        );
+      await seen.waitFor(() => chosen.every(runs), { timeoutMs: PATIENCE_MS, what: 'probes in control planes to run' });
+    }
+
+    /** Something that answers where clouds have their metadata, and the seed has nothing. */
+    async function serveMetadata(node: Node): Promise<void> {
+      const inSeed = ['nsenter', `--net=${namespaceFile(networkNames(new StateDirectory(garden.home).id))}`];
+      const address = ['169.254.169.254/32', 'dev', 'lo'];
+      await command([...inSeed, 'ip', 'address', 'add', ...address]);
+      onTestFinished(async () => void (await command([...inSeed, 'ip', 'address', 'del', ...address])));
+      const client = gardenClient();
+      const metadata = { name: 'metadata', namespace: 'default' };
+      await client.create({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { ...metadata, labels: { app: 'metadata' } },
+        spec: {
+          nodeName: node.metadata.name,
+          hostNetwork: true,
+          terminationGracePeriodSeconds: 0,
+          containers: [{ name: 'echo', image: ECHO_IMAGE, env: [{ name: 'PORT', value: `${METADATA_PORT}` }] }],
+        },
+      });
+      onTestFinished(() => client.delete(PODS, metadata.name, metadata.namespace).then(() => undefined));
+      await untilPods(client, 'metadata', ([one]) => one !== undefined, 'to serve');
+    }
+
+    beforeAll(async () => {
+      [pods, others] = (await Promise.all(twins.map((twin) => seedPods(twin)))) as [Pod[], Pod[]];
+      kubeconfig = await temporaryFile('garden.yaml', ok(await coppice(['kubeconfig', '--garden'])));
+    });
+
+    it('machines reach nothing of the other cluster, because a policy forbids it', async () => {
+      const { etcd, apiServer, scheduler } = COMPONENTS;
+      const [machine, second] = machinesOf(pods) as [Pod, Pod];
+      const [stranger] = machinesOf(others) as [Pod];
+      expect(await machineReaches(machine, at(podOf(pods, apiServer), 6443))).toBe(true);
+      expect(await machineReaches(machine, at(second, 10250))).toBe(true);
+      expect(await machineReaches(machine, at(podOf(others, apiServer), 6443))).toBe(false);
+      expect(await machineReaches(machine, at(podOf(others, etcd), 2379))).toBe(false);
+      expect(await machineReaches(machine, at(podOf(pods, etcd), 2379))).toBe(false);
+      expect(await machineReaches(machine, at(podOf(others, scheduler), 10259))).toBe(false);
+      expect(await machineReaches(machine, at(stranger, 10250))).toBe(false);
+    });
+
+    it('control planes reach nothing but their own cluster: no other one, no API server or kubelet of the seed, no metadata of a cloud', async () => {
+      const { etcd, apiServer, scheduler } = COMPONENTS;
+      const [node] = (await gardenClient().list<Node>(NODES)).items as [Node];
+      await Promise.all([serveMetadata(node), probed(...[apiServer, etcd, scheduler].map((app) => podOf(pods, app)))]);
+      const [free] = (await run(gardenClient(), { name: 'free' })) as [Pod];
+      onTestFinished(() =>
+        gardenClient()
+          .delete(DEPLOYMENTS, 'free', 'default')
+          .then(() => undefined),
+      );
+      const seed = await gardenClient().get<Service>(SERVICES, 'kubernetes', 'default');
+      const address = node.status!.addresses!.find(({ type }) => type === 'InternalIP')!.address;
+      const ofSeed: Record<string, Endpoint> = {
+        'API server of the seed': [seed.spec.clusterIP!, 443],
+        kubelet: [address, node.status!.daemonEndpoints.kubeletEndpoint.Port],
+        'image mirror': [address, MIRROR_PORT],
+        metadata: ['169.254.169.254', METADATA_PORT],
+        'pod of somebody else': at(free, 8080),
+      };
+      /** Those of the endpoints that a pod gets to. One that is silent takes seconds, so they are dialled side by side. */
+      const reached = async (pod: Pod, endpoints: Record<string, Endpoint>, container?: string) => {
+        const names = Object.keys(endpoints);
+        const did = await Promise.all(names.map((name) => reaches(pod, endpoints[name]!, container)));
+        return names.filter((_, index) => did[index]);
+      };
+      // Whom no policy selects gets there, so whoever does not was refused.
+      await expect.poll(() => reached(free, ofSeed, 'echo')).toEqual(Object.keys(ofSeed));
+
+      /** Each member's Service has the name of its pod. */
+      const serviceOf = async ({ metadata: { name: pod, namespace } }: Pod) =>
+        (await gardenClient().get<Service>(SERVICES, pod, namespace)).spec.clusterIP!;
+      const ofOther: Record<string, Endpoint> = {
+        'its API server': at(podOf(others, apiServer), 6443),
+        'its etcd': at(podOf(others, etcd), 2379),
+        'its etcd, by the Service': [await serviceOf(podOf(others, etcd)), 2379],
+        'its scheduler': at(podOf(others, scheduler), 10259),
+        'its machine': at(machinesOf(others)[0]!, 10250),
+      };
+      const toOwnAPIServer = { own: at(podOf(pods, apiServer), 6443) };
+      const fromAPIServer: Record<string, Endpoint> = {
+        etcd: [await serviceOf(podOf(pods, etcd)), 2379],
+        machine: at(machinesOf(pods)[0]!, 10250),
+      };
+      await expect.poll(() => reached(podOf(pods, scheduler), toOwnAPIServer)).toEqual(['own']);
+      await expect.poll(() => reached(podOf(pods, apiServer), fromAPIServer)).toEqual(['etcd', 'machine']);
+      const closed = { ...ofSeed, ...ofOther };
+      for (const app of [apiServer, etcd, scheduler]) expect(await reached(podOf(pods, app), closed), app).toEqual([]);
+      expect(await reached(podOf(pods, scheduler), { etcd: at(podOf(pods, etcd), 2379) })).toEqual([]);
+      // Machines are let out to the internet and to the mirror, and to nothing else of the seed.
+      for (const what of ['API server of the seed', 'kubelet', 'metadata', 'pod of somebody else'])
+        expect(await machineReaches(machinesOf(pods)[0]!, ofSeed[what]!), `machine at ${what}`).toBe(false);
+    });
+
+    it('a policy that somebody deletes is put back, and the Seed says that policies are enforced', async () => {
+      expect((await networkTried()).status).toBe('True');
+      const garden = gardenClient();
+      const { namespace } = pods[0]!.metadata;
+      const policies = await follow<NetworkPolicy>(garden, NETWORKPOLICIES, { namespace });
+      const [before] = policies.list();
+      await garden.delete(NETWORKPOLICIES, before!.metadata.name, namespace);
+      await policies.waitFor(
+        () =>
+          policies
+            .list()
+            .some(({ metadata }) => metadata.name === before!.metadata.name && metadata.uid !== before!.metadata.uid),
+        { timeoutMs: PATIENCE_MS, what: 'a policy that somebody deleted to be there again' },
+      );
+    });
   });
 
   it('have no API server that runs outside of its own network', async () => {

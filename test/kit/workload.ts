@@ -12,7 +12,7 @@ import type { KeyPair } from '../../operator/pki/certificates.ts';
 import { follow, PATIENCE_MS } from './garden.ts';
 
 /** The test image; machines pull it from the garden's mirror. */
-const IMAGE = 'coppice.test/echo:1';
+export const ECHO_IMAGE = 'coppice.test/echo:1';
 const HOSTNAME = 'kubernetes.io/hostname';
 
 export interface Workload {
@@ -60,7 +60,7 @@ export function echo({ name, replicas = 1, node, spread, requests, serving, clai
           containers: [
             {
               name: 'echo',
-              image: IMAGE,
+              image: ECHO_IMAGE,
               ports: [{ containerPort: 8080 }],
               // Makes `echo get https://kubernetes.default.svc/...` trust the cluster's own authority.
               env: [
