@@ -122,6 +122,8 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
         expect((job.spec.template ?? job).metadata.labels).not.toMatchObject(selector);
     }
     expect(of('Service').metadata.labels).toMatchObject(of('ServiceMonitor').spec.selector.matchLabels);
+    // Or alerts would name the operator's namespace for a tenant's.
+    expect(of('ServiceMonitor').spec.endpoints[0].honorLabels).toBe(true);
     expect(of('PrometheusRule').spec.groups[0].rules.length).toBeGreaterThan(3);
     const dashboards = objects.find(({ metadata }) => metadata.name === 'coppice-dashboards')!;
     expect(JSON.parse((dashboards.data as Record<string, string>)['operator.json']!).uid).toBe('coppice-operator');
