@@ -110,6 +110,8 @@ export const ANNOTATIONS = {
   expiresAt: `${GROUP}/expires-at`,
   /** On a pod of a seed whose image has to be made first: how far that is, in a clause for people. */
   imageProgress: `${GROUP}/image-progress`,
+  /** On a pod of a seed whose image could not be made: why, and when that is tried again, in a clause for people. */
+  imageFailure: `${GROUP}/image-failure`,
   /** RFC 3339: when the operator replaces them. */
   renewAt: `${GROUP}/renew-at`,
   /** Hash of what a pod depends on, so that a change rolls it. */

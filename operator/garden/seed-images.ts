@@ -179,11 +179,18 @@ export async function fillImages(
   if (!signal.aborted) say('images', 'the seed has all its images', { fraction: 1 });
 }
 
-/** Makes what was asked for. Nothing is imported: who needs an image has it of the mirror. */
-export async function makeOnDemand(wanted: OnDemand, garden: GardenOfImages): Promise<void> {
+/**
+ * Tries once to make what was asked for. Nothing is imported: who needs an image has it of the mirror. Resolves to why the first that is still
+ * missing could not be made; undefined when none is, or the signal has ended it.
+ */
+export async function makeOnDemand(wanted: OnDemand, garden: GardenOfImages): Promise<Error | undefined> {
   const missing = wanted.make(garden).map((make) => ({ make, here: false }));
-  await makeAll(missing, async () => {}, garden);
+  const [first] = await makeRound(missing, async () => {}, garden);
+  return first?.error;
 }
+
+/** How long to wait, in ms, before images are tried again that are missing after so many rounds. */
+export const againAfterMs = (rounds: number): number => Math.min(IMAGES_AGAIN_MS * 2 ** (rounds - 1), IMAGES_LATEST_MS);
 
 interface MissingImage {
   readonly make: () => Promise<string>;
@@ -194,24 +201,33 @@ interface MissingImage {
 async function makeAll(
   images: readonly MissingImage[],
   take: (tar: string) => Promise<void>,
-  { signal, say }: Omit<GardenOfImages, 'toolchain' | 'state'>,
+  garden: Pick<GardenOfImages, 'signal' | 'say'>,
 ): Promise<void> {
   let missing = images;
-  for (let waitMs = IMAGES_AGAIN_MS; ; waitMs = Math.min(waitMs * 2, IMAGES_LATEST_MS)) {
-    const failed: MissingImage[] = [];
-    for (const image of missing) {
-      if (signal.aborted) return;
-      try {
-        const tar = await image.make();
-        if (image.here) await take(tar);
-      } catch (error) {
-        if (signal.aborted) return;
-        failed.push(image);
-        say('images', `an image is missing, and the garden tries again: ${(error as Error).message}`);
-      }
-    }
-    if (failed.length === 0) return;
-    missing = failed;
-    await sleep(waitMs, undefined, { signal }).catch(() => {});
+  for (let rounds = 1; ; rounds++) {
+    missing = (await makeRound(missing, take, garden)).map(({ image }) => image);
+    if (missing.length === 0) return;
+    await sleep(againAfterMs(rounds), undefined, { signal: garden.signal }).catch(() => {});
   }
+}
+
+/** Tries each once. Resolves to those that are still missing, and why; to none once the signal is aborted. */
+async function makeRound(
+  images: readonly MissingImage[],
+  take: (tar: string) => Promise<void>,
+  { signal, say }: Pick<GardenOfImages, 'signal' | 'say'>,
+): Promise<{ image: MissingImage; error: Error }[]> {
+  const failed: { image: MissingImage; error: Error }[] = [];
+  for (const image of images) {
+    if (signal.aborted) return [];
+    try {
+      const tar = await image.make();
+      if (image.here) await take(tar);
+    } catch (error) {
+      if (signal.aborted) return [];
+      failed.push({ image, error: error as Error });
+      say('images', `an image is missing, and the garden tries again: ${(error as Error).message}`);
+    }
+  }
+  return failed;
 }

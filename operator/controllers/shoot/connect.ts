@@ -12,7 +12,7 @@ import { NOT_AT_FIRST } from '../../shoot/readiness.ts';
 import { endpointURL } from '../../shoot/values.ts';
 import { closeConnection } from './close-connection.ts';
 import type { Operation } from './operation.ts';
-import { IMAGE_IS_MADE, podProblems } from './pod-problems.ts';
+import { IMAGE_IS_MADE, podProblems, problemsText } from './pod-problems.ts';
 import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.ts';
 
 const SECOND = 1000;
@@ -53,13 +53,14 @@ export const inPodOfSeed = (patienceMs: number, servesWithinMs?: number): APISer
 
 /** A machine that compiles Kubernetes takes up to half an hour. Nothing is wrong meanwhile, and the status says how long it still takes. */
 async function untilRuns(op: Operation, patienceMs: number, signal: AbortSignal): Promise<void> {
-  const what = `a pod of ${COMPONENTS.apiServer} to run`;
+  const problems = () => podProblems(apiServers(op));
+  const what = () => [`a pod of ${COMPONENTS.apiServer} to run`, problemsText(problems())].filter(Boolean).join(': ');
   for (;;) {
     try {
       await waitFor([op.seed.pods], () => apiServerRuns(op), { timeoutMs: patienceMs, signal, what });
       return;
     } catch (error) {
-      const isMade = podProblems(apiServers(op)).some(({ reason }) => reason === IMAGE_IS_MADE);
+      const isMade = problems().some(({ reason }) => reason === IMAGE_IS_MADE);
       if (!(error instanceof WaitTimeoutError && isMade)) throw error;
     }
   }

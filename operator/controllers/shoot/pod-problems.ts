@@ -14,6 +14,8 @@ export interface PodProblem {
 
 /** Reason of a pod whose image this machine is making. */
 export const IMAGE_IS_MADE = 'ImageIsMade';
+/** Reason of a pod whose image this machine has failed to make, and will try to make again. */
+const IMAGE_CANNOT_BE_MADE = 'ImageCannotBeMade';
 /** Longest clause of a kubelet or scheduler that is passed on. */
 const LONGEST = 300;
 /** A kubelet says now one of these, now the other: each change would be a write. */
@@ -50,10 +52,9 @@ function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 
     return { reason: placed.reason, message: bounded(placed.message ?? 'no node of the seed fits it') };
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
     const { reason = '', message } = container.state?.waiting ?? {};
-    const progress = metadata.annotations?.[ANNOTATIONS.imageProgress];
     // Who pulls gives up before a long build ends, and tries again.
-    if (progress !== undefined && ['ContainerCreating', ...PULLS].includes(reason))
-      return { reason: IMAGE_IS_MADE, message: bounded(progress) };
+    const making = ['ContainerCreating', ...PULLS].includes(reason) && imageMaking(metadata.annotations);
+    if (making) return making;
     if (PULLS.includes(reason)) {
       const image = [...(spec.initContainers ?? []), ...spec.containers].find(({ name }) => name === container.name);
       return { reason: PULLS[0]!, message: `image ${image?.image ?? container.name} cannot be pulled` };
@@ -68,6 +69,15 @@ function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 
       };
   }
   return undefined;
+}
+
+/** What the garden says of an image that it has to make. */
+function imageMaking(
+  annotations: Pod['metadata']['annotations'] = {},
+): Pick<PodProblem, 'reason' | 'message'> | undefined {
+  const { [ANNOTATIONS.imageFailure]: failure, [ANNOTATIONS.imageProgress]: progress } = annotations;
+  if (failure !== undefined) return { reason: IMAGE_CANNOT_BE_MADE, message: bounded(failure) };
+  return progress === undefined ? undefined : { reason: IMAGE_IS_MADE, message: bounded(progress) };
 }
 
 const bounded = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);

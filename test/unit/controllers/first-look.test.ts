@@ -104,21 +104,20 @@ describe('an API server whose pod does not run', () => {
       containerStatuses: [{ name: 'kube-apiserver', state: { waiting: { reason: 'ImagePullBackOff' } } }],
     },
   });
-  /** Whether it is still waited for, so many minutes after that began. */
-  async function isWaitedFor(pod: object, minutes: number): Promise<boolean> {
+  /** Whether it is still waited for, so many minutes after that began, or why not. */
+  async function isWaitedFor(pod: object, minutes: number): Promise<boolean | string> {
     const pods = { synced: true, onAnyChange: () => () => {} };
     const op = { values: controlPlane(), seed: { pods, podsOf: () => [pod] } } as unknown as Operation;
     const over = new AbortController();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    let isOver = false;
+    let why: string | undefined;
     const started = inPodOfSeed(4 * 60_000)
       .started(op, over.signal)
-      .catch(() => {})
-      .finally(() => {
-        isOver = true;
+      .catch((error: Error) => {
+        why ??= error.message;
       });
     await vi.advanceTimersByTimeAsync(minutes * 60_000);
-    const isWaiting = !isOver;
+    const isWaiting = why ?? true;
     over.abort();
     await started;
     return isWaiting;
@@ -126,11 +125,18 @@ describe('an API server whose pod does not run', () => {
 
   it('has four minutes', async () => {
     expect(await isWaitedFor(waiting({}), 3)).toBe(true);
-    expect(await isWaitedFor(waiting({}), 5)).toBe(false);
+    expect(await isWaitedFor(waiting({}), 5)).toMatch(
+      /^waited 240 s for a pod of kube-apiserver to run: .*ErrImagePull/,
+    );
   });
 
   it('has as long as its image is made, which takes up to half an hour', async () => {
     const told = { [ANNOTATIONS.imageProgress]: 'this machine is building Kubernetes 1.35.4, about 14 min left' };
     expect(await isWaitedFor(waiting(told), 30)).toBe(true);
+  });
+
+  it('is not waited for on and on once its image cannot be made, and the reason is passed on', async () => {
+    const told = { [ANNOTATIONS.imageFailure]: 'this machine cannot make Kubernetes 1.35.4: no space left on device' };
+    expect(await isWaitedFor(waiting(told), 5)).toMatch(/ImageCannotBeMade: .*no space left on device$/);
   });
 });

@@ -30,6 +30,8 @@ const unschedulable = {
 };
 const FAR = 'this machine is building Kubernetes 1.35.4, about 7 min left';
 const PROGRESS = { annotations: { [ANNOTATIONS.imageProgress]: FAR } };
+const WHY = 'this machine cannot make Kubernetes 1.35.4, and tries again at 14:05 UTC: no space left on device';
+const FAILURE = { annotations: { [ANNOTATIONS.imageFailure]: WHY } };
 const machine = { labels: { [LABELS.role]: ROLES.machine } };
 
 it.each<[string, object, string | undefined, object?]>([
@@ -37,6 +39,8 @@ it.each<[string, object, string | undefined, object?]>([
   ['is being made', waiting('ContainerCreating'), undefined],
   ['has an image that is being made', waiting('ContainerCreating'), `ImageIsMade: ${FAR}`, PROGRESS],
   ['has an image whose pull gave up meanwhile', waiting('ImagePullBackOff'), `ImageIsMade: ${FAR}`, PROGRESS],
+  ['has an image that cannot be made', waiting('ContainerCreating'), `ImageCannotBeMade: ${WHY}`, FAILURE],
+  ['has an image that could not be pulled meanwhile', waiting('ErrImagePull'), `ImageCannotBeMade: ${WHY}`, FAILURE],
   ['had an image that was made', waiting('CrashLoopBackOff'), 'CrashLoopBackOff: main', PROGRESS],
   [
     'has no image',

@@ -17,7 +17,7 @@ import { silent } from '../../../operator/kube/log.ts';
 
 const OTHER = TOOL_NAMES.filter((name) => name.endsWith('-1.35'));
 const pod = (name: string, image: string) => ({
-  metadata: { name, namespace: 'one', annotations: {} as Record<string, string | null> },
+  metadata: { name, namespace: 'one', annotations: {} as Record<string, string> },
   spec: { containers: [{ image }] },
   status: { phase: 'Pending' },
 });
@@ -32,11 +32,20 @@ describe('another version of Kubernetes', () => {
   let told: string[];
   /** A build waits for this. */
   let compiled: PromiseWithResolvers<void>;
+  /** How the next builds fail, in turn. */
+  let failures: string[];
+  let pods: ReturnType<typeof pod>[];
   const asked = () => join(folder, 'asked');
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'coppice-on-demand-'));
     [stopping, built, told, compiled] = [new AbortController(), [], [], Promise.withResolvers()];
+    failures = [];
+    pods = [
+      pod('gone', 'registry.k8s.io/kube-apiserver:v1.35.4'),
+      pod('waits', 'registry.k8s.io/kube-apiserver:v1.35.4'),
+      pod('other', 'registry.k8s.io/pause:3'),
+    ];
     const cache = new ToolCache(folder);
     for (const name of TOOL_NAMES.filter((one) => !OTHER.includes(one))) {
       await mkdir(dirname(cache.file(name)), { recursive: true });
@@ -56,12 +65,7 @@ describe('another version of Kubernetes', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const begin = () => {
-    const pods = [
-      pod('gone', 'registry.k8s.io/kube-apiserver:v1.35.4'),
-      pod('waits', 'registry.k8s.io/kube-apiserver:v1.35.4'),
-      pod('other', 'registry.k8s.io/pause:3'),
-    ];
+  const begin = (againAfterMs = 0) => {
     const client = {
       list: async () => ({ items: pods }),
       async mergePatch(
@@ -71,11 +75,13 @@ describe('another version of Kubernetes', () => {
         patch: { metadata: { annotations: Record<string, string | null> } },
       ) {
         if (name === 'gone') throw new Error('not found');
-        Object.assign(
-          pods.find(({ metadata }) => metadata.name === name)!.metadata.annotations,
-          patch.metadata.annotations,
-        );
-        told.push(`${name}: ${patch.metadata.annotations[ANNOTATIONS.imageProgress]}`);
+        const { annotations } = pods.find(({ metadata }) => metadata.name === name)!.metadata;
+        for (const [key, value] of Object.entries(patch.metadata.annotations))
+          if (value === null) delete annotations[key];
+          else annotations[key] = value;
+        const { [ANNOTATIONS.imageProgress]: progress, [ANNOTATIONS.imageFailure]: failure } =
+          patch.metadata.annotations;
+        told.push(`${name}: ${progress ?? failure ?? null}`);
       },
     } as unknown as KubeClient;
     const sources = {
@@ -84,6 +90,8 @@ describe('another version of Kubernetes', () => {
       findGo: async () => '/go',
       dependencies: async () => new Set(['a']),
       async goBuild(_: string, names: ToolName[], into: string) {
+        const failure = failures.shift();
+        if (failure !== undefined) throw new Error(failure);
         await compiled.promise;
         for (const name of names) await writeFile(join(into, programOf(name)), name);
         built.push(...names);
@@ -97,6 +105,7 @@ describe('another version of Kubernetes', () => {
       log: silent,
       signal: stopping.signal,
       say: () => {},
+      againAfterMs: () => againAfterMs,
     });
     onDemand.start();
   };
@@ -124,6 +133,48 @@ describe('another version of Kubernetes', () => {
     await askFor(asked(), 'coppice.local/machine:v1.35.4');
     begin();
     await expect.poll(() => built.length).toBe(OTHER.length);
+  });
+
+  describe('that cannot be made', () => {
+    const CANNOT = /: this machine cannot make Kubernetes 1\.35\.4, and tries again at \d\d:\d\d UTC: /;
+    const AN_HOUR_MS = 3_600_000;
+
+    it('is said with the reason and the next try, on one line and without passwords, until a try succeeds', async () => {
+      failures = [`go: downloading\n https://user:secret@proxy.example.com: refused ${'x'.repeat(1000)}`];
+      compiled.resolve();
+      begin();
+      await askFor(asked(), 'registry.k8s.io/kube-apiserver:v1.35.4');
+      await expect.poll(() => told.at(-1)).toBe('waits: null');
+      const [said, ...more] = told.filter((line) => CANNOT.test(line));
+      expect(more).toEqual([]);
+      expect(said).toMatch(/https:\/\/proxy\.example\.com: refused/);
+      expect(said).not.toMatch(/\n|secret/);
+      expect(said!.length).toBeLessThan(300);
+      expect(pods[1]!.metadata.annotations).toEqual({});
+      expect(built.toSorted()).toEqual(OTHER.toSorted());
+    });
+
+    it('is said to a pod that asks for it before the next try', async () => {
+      failures = ['no space left on device'];
+      compiled.resolve();
+      begin(AN_HOUR_MS);
+      void pull('kube-apiserver', 'registry.k8s.io').catch(() => {});
+      await expect.poll(() => told.filter((line) => CANNOT.test(line))).toHaveLength(1);
+      pods.push(pod('late', 'registry.k8s.io/kube-apiserver:v1.35.4'));
+      void pull('kube-apiserver', 'registry.k8s.io').catch(() => {});
+      await expect.poll(() => told.at(-1)).toMatch(/^late: .*no space left on device/);
+    });
+
+    it('keeps nothing else from being made', async () => {
+      failures = ['no space left on device'];
+      await rm(new ToolCache(folder).file('metrics-server'));
+      compiled.resolve();
+      begin(AN_HOUR_MS);
+      void pull('kube-apiserver', 'registry.k8s.io').catch(() => {});
+      await expect.poll(() => told.filter((line) => CANNOT.test(line))).toHaveLength(1);
+      const { version } = TOOLS['metrics-server'];
+      expect(await pull('metrics-server/metrics-server', 'registry.k8s.io', `v${version}`)).toBe(200);
+    });
   });
 
   it('is no reason to make others: who asks for metrics-server gets that alone', async () => {
