@@ -1,10 +1,13 @@
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
 import { machineLogin } from '../../../operator/garden/images/upstream/credentials.ts';
 import { otherUser } from '../../../operator/garden/images/upstream/others.ts';
+import { Registries } from '../../../operator/garden/images/upstream/registry.ts';
 import { changeSettings, parseSettings } from '../../../operator/garden/images/upstream/settings.ts';
+import { startProxy } from '../../kit/registry.ts';
 
 let home: string;
 beforeEach(async () => {
@@ -103,7 +106,11 @@ describe('who else is in a garden', () => {
     ['nobody', [], undefined],
     ["the garden's own programs", user('coppice:operator'), undefined],
     ["Kubernetes' own", user('system:kube-scheduler'), undefined],
-    ['a ServiceAccount', [{ kind: 'ServiceAccount', name: 'argo' }], undefined],
+    [
+      'a ServiceAccount, whose token somebody may have',
+      [{ kind: 'ServiceAccount', name: 'argo', namespace: 'ci' }],
+      'RoleBinding shop/dev gives ServiceAccount ci/argo access',
+    ],
     ['a person', user('jane'), 'RoleBinding shop/dev gives jane access'],
     ['a person beside ours', [...user('coppice:operator'), ...user('jane')], 'RoleBinding shop/dev gives jane access'],
     ['a team', group('shop-developers'), 'RoleBinding shop/dev gives shop-developers access'],
@@ -113,5 +120,71 @@ describe('who else is in a garden', () => {
   it('is not whom Kubernetes itself lets look around', () => {
     const labels = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
     expect(otherUser([binding(group('system:authenticated'), labels)])).toBeUndefined();
+  });
+
+  it('is not the account that a membership has in a garden that is its hub', () => {
+    const labels = { [LABELS.membership]: 'uid' };
+    expect(otherUser([binding([{ kind: 'ServiceAccount', name: 'member' }], labels)])).toBeUndefined();
+  });
+});
+
+describe('a proxy that the mirror goes through', () => {
+  const OWN = ['10.160.0.0/16'];
+  const wanted = (registry: string) => ({ registry, repository: 'team/app', access: { key: 'public' } });
+  let proxy: Awaited<ReturnType<typeof startProxy>>;
+  beforeEach(async () => {
+    proxy = await startProxy({});
+    for (const name of ['HTTP_PROXY', 'http_proxy', 'https_proxy', 'NO_PROXY', 'no_proxy']) vi.stubEnv(name, undefined);
+  });
+  afterEach(async () => {
+    vi.unstubAllEnvs();
+    await proxy.close();
+  });
+  /** What becomes of a pull, where names have these addresses. */
+  async function pulled(registry: string, addresses: string[], variable: string): Promise<string> {
+    vi.stubEnv('HTTPS_PROXY', undefined);
+    vi.stubEnv(variable, proxy.url);
+    const lookup = async () => {
+      if (addresses.length === 0) throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' });
+      return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    };
+    const registries = new Registries(OWN, () => [], lookup);
+    try {
+      return await registries.ask(wanted(registry), 'manifests/v1').then(
+        () => 'answered',
+        (error: Error) => error.message,
+      );
+    } finally {
+      await registries.close();
+    }
+  }
+
+  it.each([
+    ['loopback', ['127.0.0.1']],
+    ['loopback of IPv6', ['::1']],
+    ['loopback beside another', ['203.0.113.7', '127.0.0.53']],
+    ['the metadata of a cloud', ['169.254.169.254']],
+    ['the garden', ['10.160.3.4']],
+  ])('is not asked for a name that means %s', async (_, addresses) => {
+    for (const variable of ['HTTPS_PROXY', 'HTTP_PROXY']) {
+      expect(await pulled('registry.tenant.example', addresses, variable)).toMatch(/^address .* pods may not reach it/);
+      expect(proxy.asked).toEqual([]);
+    }
+  });
+
+  it.each(['localhost', 'x.localhost.', '127.1', '2130706433', '0x7f000001', '169.254.169.254', '10.160.3.4:5000'])(
+    'is not asked for %s',
+    async (registry) => {
+      expect(await pulled(registry, ['203.0.113.7'], 'HTTPS_PROXY')).toMatch(/^address .* pods may not reach it/);
+      expect(proxy.asked).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['other machines', ['203.0.113.7']],
+    ['something that only the proxy knows', []],
+  ])('is asked for a name that means %s', async (_, addresses) => {
+    await pulled('registry.example', addresses, 'HTTPS_PROXY');
+    expect(proxy.asked).toEqual(['registry.example:443']);
   });
 });

@@ -1,5 +1,7 @@
+import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { addressList } from '../../../api/address-range.ts';
 import { hostOf } from '../../../kube/address-guard.ts';
 import { PullError } from './errors.ts';
@@ -32,6 +34,44 @@ export function admission(own: readonly string[]): (address: string) => void {
     const what = `address ${plain} belongs to this machine, and pods may not reach it`;
     throw new PullError(403, `${what}; if it is a registry, allow it with "coppice up --registry HOST:PORT"`);
   };
+}
+
+/** Finds the addresses of a name; rejects where there are none. */
+export type Lookup = (host: string) => Promise<readonly { address: string }[]>;
+
+export const lookupHere: Lookup = (host) => lookup(host, { all: true });
+
+/** How long a name may take to be found before it counts as one that is unknown here. */
+const LOOKUP_MS = 2_000;
+const UNKNOWN_FOR_MS = 10 * 60_000;
+const UNKNOWN_KEPT = 1000;
+
+/**
+ * Judges names that a proxy is to connect to, which looks them up itself: one on this machine would go to its loopback for whoever names a
+ * host of theirs so. Behind many proxies names of the internet are not known: what is not found here is the proxy's to judge.
+ */
+export class ProxiedNames {
+  readonly #admit: (address: string) => void;
+  readonly #lookup: Lookup;
+  /** Until when names are not looked up again, as each look may take long. */
+  readonly #unknown = new Map<string, number>();
+
+  constructor(admit: (address: string) => void, find: Lookup) {
+    this.#admit = admit;
+    this.#lookup = find;
+  }
+
+  /** Throws PullError when one of the addresses is refused. */
+  async judge(url: URL): Promise<void> {
+    const host = hostOf(url);
+    if (isIP(host) !== 0 || (this.#unknown.get(host) ?? 0) > Date.now()) return;
+    const late = sleep(LOOKUP_MS, [], { ref: false });
+    const found = await Promise.race([this.#lookup(host), late]).catch(() => []);
+    for (const { address } of found) this.#admit(address);
+    if (found.length > 0) return;
+    if (this.#unknown.size >= UNKNOWN_KEPT) this.#unknown.clear();
+    this.#unknown.set(host, Date.now() + UNKNOWN_FOR_MS);
+  }
 }
 
 /** Judges a URL's host where it is an address; names are judged when they are looked up. Throws PullError. */

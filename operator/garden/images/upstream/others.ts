@@ -1,8 +1,9 @@
+import { LABELS } from '../../../api/group.ts';
 import { KubeClient } from '../../../kube/client.ts';
 import { CLUSTERROLEBINDINGS, type KubeObject, ROLEBINDINGS } from '../../../kube/resources.ts';
 
 interface Binding extends KubeObject {
-  subjects?: { kind: string; name: string }[];
+  subjects?: { kind: string; name: string; namespace?: string }[];
 }
 
 /** Made by Kubernetes itself, for everybody. */
@@ -10,18 +11,26 @@ const DEFAULTS = 'kubernetes.io/bootstrapping';
 const EVERYBODY = /^system:(?:authenticated|unauthenticated|serviceaccounts(?::.*)?)$/;
 const PLATFORM = /^(?:system|coppice):/;
 
-/** Who, besides the garden's own programs and its administrator, has a role in it: `RoleBinding shop/dev gives jane access`. Pure. */
+/**
+ * Who, besides the garden's own programs and its administrator, has a role in it: `RoleBinding shop/dev gives jane access`. ServiceAccounts
+ * count: many a person is given the token of one. Pure.
+ */
 export function otherUser(bindings: readonly Binding[]): string | undefined {
   for (const { kind, metadata, subjects = [] } of bindings) {
-    if (metadata.labels?.[DEFAULTS]) continue;
+    // Of a membership: the operator keeps the token, and whoever could write that label has a role by another binding.
+    if (metadata.labels?.[DEFAULTS] || metadata.labels?.[LABELS.membership]) continue;
     const other = subjects.find(
-      (one) => one.kind !== 'ServiceAccount' && (EVERYBODY.test(one.name) || !PLATFORM.test(one.name)),
+      (one) => one.kind === 'ServiceAccount' || EVERYBODY.test(one.name) || !PLATFORM.test(one.name),
     );
-    const name = metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name;
-    if (other) return `${kind} ${name} gives ${other.name} access`;
+    if (!other) continue;
+    const who = other.kind === 'ServiceAccount' ? `ServiceAccount ${nameOf(other)}` : other.name;
+    return `${kind} ${nameOf(metadata)} gives ${who} access`;
   }
   return undefined;
 }
+
+const nameOf = ({ namespace, name }: { namespace?: string | undefined; name: string }): string =>
+  namespace ? `${namespace}/${name}` : name;
 
 /**
  * Asks a garden's API server who else has a role there. @returns undefined when nobody has

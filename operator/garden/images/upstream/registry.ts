@@ -1,7 +1,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { guardedLookup } from '../../../kube/address-guard.ts';
-import { admission, admitLiteral } from './admission.ts';
+import { admission, admitLiteral, lookupHere, ProxiedNames } from './admission.ts';
 import { offline, PullError } from './errors.ts';
 
 /** Who asks a registry. */
@@ -36,6 +36,7 @@ export class Registries {
   readonly #guarded: Dispatcher;
   readonly #trusting: Dispatcher;
   readonly #admit: (address: string) => void;
+  readonly #proxied: ProxiedNames | undefined;
   readonly #isTrusted: (host: string) => 'http' | 'any' | undefined;
   readonly #tokens = new Map<string, { header: string; until: number }>();
   readonly #plain = new Set<string>();
@@ -43,9 +44,11 @@ export class Registries {
   /**
    * @param own ranges of the garden, which are never asked
    * @param trusted the words of settings.ts, as they are now
+   * @param lookup finds addresses of names that a proxy is to connect to
    */
-  constructor(own: readonly string[], trusted: () => readonly string[]) {
+  constructor(own: readonly string[], trusted: () => readonly string[], lookup = lookupHere) {
     this.#admit = admission(own);
+    this.#proxied = hasProxy() ? new ProxiedNames(this.#admit, lookup) : undefined;
     trustMachine();
     const more = { headersTimeout: STALL_MS, bodyTimeout: STALL_MS };
     const connect = { timeout: CONNECT_MS };
@@ -171,7 +174,10 @@ export class Registries {
     options: { method: 'GET' | 'HEAD'; headers: Record<string, string>; signal: AbortSignal | undefined },
   ): Promise<Answer> {
     const isTrusted = this.#isTrusted(url.host) !== undefined;
-    if (!isTrusted) admitLiteral(url, this.#admit);
+    if (!isTrusted) {
+      admitLiteral(url, this.#admit);
+      await this.#proxied?.judge(url);
+    }
     const { method, signal } = options;
     const headers = { 'user-agent': 'coppice', ...options.headers };
     try {
@@ -183,7 +189,9 @@ export class Registries {
   }
 }
 
-const hasProxy = (env = process.env) => Boolean(env.HTTPS_PROXY || env.https_proxy);
+/** Whether any is set: without one for HTTPS, that for HTTP is asked for both. */
+const hasProxy = ({ HTTPS_PROXY, https_proxy, HTTP_PROXY, http_proxy } = process.env) =>
+  Boolean(HTTPS_PROXY || https_proxy || HTTP_PROXY || http_proxy);
 
 /**
  * Has this process trust what Node brings, what the person added, and what this machine's own store has. Not as an option of connections:
