@@ -92,7 +92,7 @@ const notNegative = (pattern: RegExp, description: string) =>
 export const quantity = (description: string) => notNegative(PATTERNS.quantity, description);
 
 /** So many, or a part of all ("25%", 1). */
-export const countOrPercent = (description: string) => notNegative(/^[0-9]+%?$/, description);
+export const countOrPercent = (description: string, pattern = /^[0-9]+%?$/) => notNegative(pattern, description);
 
 /** An address range. No `format`: an API server lets a list through where text has one. */
 export const cidr = (description: string) =>

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { CRON } from './cron.ts';
 import {
   count,
+  countOrPercent,
   describe,
   duration,
   labels,
@@ -29,7 +31,36 @@ export const taintSchema = describe(
 /** A taint as nodes carry it. */
 export type Taint = z.output<typeof taintSchema>;
 
-/** A pool of a WorkerCluster, as somebody writes it. */
+/** Why the autoscaler takes a node away. */
+export const DISRUPTION_REASONS = ['Empty', 'Underutilized'] as const;
+
+const disruptionBudget = rules(
+  z.object({
+    nodes: countOrPercent(
+      'How many nodes of the pool may be missing at once, for example 2 or 10%; a percentage is rounded up. 0: none is taken away. Nodes that are being emptied, that leave, that are not Ready and that the cloud takes away count as missing.',
+      /^([0-9]{1,4}|([0-9]{1,2}|100)%)$/,
+    ),
+    schedule: text(
+      128,
+      'When the budget begins to hold each time, as a cron expression of five fields in UTC. Absent: it holds always.',
+      CRON,
+    ).optional(),
+    duration: duration('How long the budget holds each time, for example 8h.').optional(),
+    reasons: list(
+      z.enum(DISRUPTION_REASONS).describe('Why the node would go.'),
+      DISRUPTION_REASONS.length,
+      'Which nodes the budget holds back. Empty: those on which nothing runs. Underutilized: those whose pods have room elsewhere. Absent: both.',
+    ).optional(),
+  }),
+  {
+    rule: 'has(self.schedule) == has(self.duration)',
+    message: 'schedule and duration of a disruption budget belong together',
+  },
+).describe("A limit to how many nodes may be missing at once, as in Karpenter's NodePool.");
+/** A limit to how many nodes of a pool may be missing at once. */
+export type DisruptionBudget = z.output<typeof disruptionBudget>;
+
+/** Of what somebody writes as a pool of a WorkerCluster. */
 export const workerPoolSchema = rules(
   z.object({
     name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),
@@ -54,6 +85,18 @@ export const workerPoolSchema = rules(
     scaleInAfter: duration(
       'How long nobody must have needed a node before it is taken away, where autoscale is Coppice, for example 30m. Absent: 10m.',
     ).optional(),
+    disruption: z
+      .object({
+        budgets: list(
+          disruptionBudget,
+          16,
+          'Of those that hold at a time, the least decides. Absent: every node that nobody needs may go.',
+        ).optional(),
+      })
+      .describe(
+        'How fast nodes may be taken away that nobody needs, where autoscale is Coppice. It limits neither the replacing of outdated machines nor what a cloud takes away.',
+      )
+      .optional(),
     spot: z.boolean().describe("Use the cloud's cheaper machines that it may take away at short notice.").optional(),
     gpu: count(
       0,
@@ -75,3 +118,5 @@ export const workerPoolSchema = rules(
     message: 'autoscale needs a maximum',
   },
 ).describe('A group of equal nodes.');
+/** A pool of a WorkerCluster, as somebody writes it. */
+export type WorkerPool = z.output<typeof workerPoolSchema>;

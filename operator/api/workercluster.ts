@@ -396,6 +396,7 @@ const ACTED: ActedFields = {
     maximum: true,
     autoscale: true,
     scaleInAfter: true,
+    disruption: true,
     gpu: true,
     labels: true,
     taints: true,

@@ -2,6 +2,7 @@ import { parseDuration } from '../api/duration.ts';
 import { ANNOTATIONS, LABELS } from '../api/group.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import { MAX_NODES } from '../api/worker-pool.ts';
+import type { WorkerCluster } from '../api/workercluster.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
 import type { Demand } from '../burst/demand.ts';
 import { ClusterState as FitState } from '../burst/fit/state.ts';
@@ -9,8 +10,10 @@ import type { NodeView, PoolView } from '../burst/nodes/model.ts';
 import { planNodes } from '../burst/nodes/plan.ts';
 import { whyNodeStays } from '../burst/nodes/stays.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
+import { disruptionsOf } from '../controllers/autoscaling/disruption.ts';
 import { SCALE_IN_AFTER_MS } from '../controllers/autoscaling/observe.ts';
 import { EMPTY } from '../controllers/empty-mark.ts';
+import type { Node } from '../kube/resources.ts';
 import { offerInputs } from './members.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
@@ -38,7 +41,9 @@ function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
   const offers = offerOf(
     offerInputs(object, profile, { currency: profile.spec.controlPlaneFee?.currency ?? ANY }),
   ).pools;
+  const budgets = budgetsOf(cluster, object, now);
   const views = pools.map((pool): PoolView => {
+    const disruption = budgets.disruptions.get(pool.name);
     const offer = offers.find(({ name }) => name === pool.name);
     const at = decided.get(pool.name)?.at;
     return {
@@ -48,6 +53,7 @@ function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
       maximum: pool.maximum,
       present: readyOf(cluster, pool),
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
+      ...(disruption && { disruption }),
       ...(offer
         ? { offer: { template: offer.template, price: Number(offer.price ?? 1n) } }
         : { soldOut: 'the CloudProfile has no such machine type' }),
@@ -75,10 +81,23 @@ function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
   const at = dateOf(simulation).toISOString();
   for (const { pool, count, why } of growth.sizes) decided.set(pool, { count, by: 'Coppice', why, at });
   for (const { node, why } of shrinkage.begin) empty(simulation, cluster, node, why, at);
-  if (shrinkage.next !== undefined) sizeAgain(simulation, cluster, shrinkage.next - simulation.epoch);
+  const next = Math.min(shrinkage.next ?? Number.POSITIVE_INFINITY, ...budgets.changesAt);
+  if (Number.isFinite(next)) sizeAgain(simulation, cluster, next - simulation.epoch);
   const hasDecided = growth.sizes.length + shrinkage.begin.length > 0;
   if (hasDecided) simulation.toPlan.add(cluster);
   return hasDecided;
+}
+
+/** Disruption budgets of the pools. A node that was emptied leaves, until its machine is gone. */
+function budgetsOf({ nodes, machines }: ClusterState, { spec }: WorkerCluster, now: number) {
+  const ofPool = new Map<string, Node[]>();
+  const leaving = new Map<string, string[]>();
+  for (const [name, node] of nodes) {
+    const { pool } = machines.get(name)!.machine;
+    ofPool.set(pool, [...(ofPool.get(pool) ?? []), node]);
+    if (node.metadata.annotations?.[ANNOTATIONS.emptiedSince]) leaving.set(pool, [...(leaving.get(pool) ?? []), name]);
+  }
+  return disruptionsOf(spec.pools ?? [], ofPool, { leaving, interrupted: new Set(), now });
 }
 
 /** Ready nodes of a pool, whichever machine type it had to take. */

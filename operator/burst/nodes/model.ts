@@ -1,5 +1,6 @@
 import type { Pod } from '../../kube/resources.ts';
 import type { NodeTemplate } from '../fit/model.ts';
+import type { Disruption } from './budgets.ts';
 
 /** A pool of nodes that is Coppice's to size. */
 export interface PoolView {
@@ -16,6 +17,8 @@ export interface PoolView {
   readonly offer?: { readonly template: NodeTemplate; readonly price: number };
   /** Why nothing is to be bought now: for people. */
   readonly soldOut?: string;
+  /** Absent: as many nodes may go at once as nobody needs. */
+  readonly disruption?: Disruption;
 }
 
 /** A pool is to have another size. */

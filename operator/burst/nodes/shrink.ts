@@ -4,6 +4,7 @@ import type { FitPod } from '../fit/model.ts';
 import { pack } from '../fit/pack.ts';
 import { fitPod } from '../fit/pod.ts';
 import type { ClusterState } from '../fit/state.ts';
+import { type DisruptionLimit, type DisruptionReason, limitExceeded, limitReached } from './budgets.ts';
 import { countOf } from './grow.ts';
 import type { NodeView, PoolView } from './model.ts';
 
@@ -30,6 +31,14 @@ export interface ShrinkView {
   readonly now: number;
 }
 
+/** Nodes of a pool that a disruption budget holds back. */
+export interface HeldNodes {
+  readonly pool: string;
+  readonly nodes: readonly string[];
+  readonly reason: DisruptionReason;
+  readonly limit: DisruptionLimit;
+}
+
 /** What is to be done about nodes that nobody needs. */
 export interface Shrinkage {
   /** Nodes that nobody needs now, whether or not it is time. */
@@ -38,6 +47,8 @@ export interface Shrinkage {
   readonly begin: readonly { readonly node: string; readonly why: string }[];
   /** Nodes that are being emptied and are to stay, and why. */
   readonly keep: readonly { readonly node: string; readonly why: string }[];
+  /** Nodes that would be emptied now if more of their pool might be missing. */
+  readonly held: readonly HeldNodes[];
   /** When it is time for the next, milliseconds since the epoch. */
   readonly next?: number;
 }
@@ -51,10 +62,15 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
   const sizes = new Map(view.pools.map(({ name, count }) => [name, count]));
   const keep: { node: string; why: string }[] = [];
   const emptying = nodes.filter(({ isEmptying }) => isEmptying);
+  const going = new Map<string, number>();
+  for (const { pool } of emptying) add(going, pool, 1);
   for (const node of emptying) {
-    const why = whyNot(view, node, sizes);
-    if (why === undefined) less(sizes, node.pool);
-    else keep.push({ node: node.name, why });
+    const why = whyNot(view, node, sizes) ?? whyOverBudget(view, node, going);
+    if (why === undefined) add(sizes, node.pool, -1);
+    else {
+      keep.push({ node: node.name, why });
+      add(going, node.pool, -1);
+    }
   }
   const isDraining = emptying.some(
     ({ name, pods }) => pods.some(isMovable) && !keep.some((kept) => kept.node === name),
@@ -63,6 +79,7 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
     .filter((node) => whyNot(view, node, sizes) === undefined)
     .sort((a, b) => disturbance(view, a) - disturbance(view, b) || b.price - a.price || (a.name < b.name ? -1 : 1));
   const begin: { node: string; why: string }[] = [];
+  const held: (HeldNodes & { nodes: string[] })[] = [];
   let next = Number.POSITIVE_INFINITY;
   for (const node of unneeded) {
     const due = (view.unneededSince.get(node.name) ?? now) + view.waitMs(node.pool);
@@ -73,7 +90,17 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
     const isEmpty = holders(view, node).length === 0;
     if (!isEmpty && (isDraining || view.isUnsettled || begin.length > 0)) continue;
     if (!allows(view, node.pool, sizes)) continue;
-    less(sizes, node.pool);
+    const reason = isEmpty ? 'Empty' : 'Underutilized';
+    const limit = limitOf(view, node.pool, reason, going, limitReached);
+    if (limit) {
+      const known = held.find((one) => one.pool === node.pool && one.reason === reason);
+      if (!known) held.push({ pool: node.pool, nodes: [node.name], limit, reason });
+      // Of those with pods one would go at a time: the others are not held back by the budget.
+      else if (isEmpty) known.nodes.push(node.name);
+      continue;
+    }
+    add(sizes, node.pool, -1);
+    add(going, node.pool, 1);
     const why = isEmpty
       ? 'nothing runs on it'
       : `its ${countOf(holders(view, node).length, 'pod')} have room elsewhere`;
@@ -83,6 +110,7 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
     unneeded: unneeded.map(({ name }) => name),
     begin,
     keep,
+    held,
     ...(Number.isFinite(next) && { next }),
   };
 }
@@ -116,9 +144,27 @@ const holders = ({ hasWork }: ShrinkView, { pods }: NodeView): Pod[] =>
 const disturbance = (view: ShrinkView, node: NodeView): number =>
   holders(view, node).reduce((sum, pod) => sum + (isSystem(pod) ? 0.001 : 1), 0);
 
-const less = (sizes: Map<string, number>, pool: string): void => {
-  sizes.set(pool, (sizes.get(pool) ?? 0) - 1);
+const add = (sum: Map<string, number>, pool: string, by: number): void => {
+  sum.set(pool, (sum.get(pool) ?? 0) + by);
 };
+
+const limitOf = (
+  { pools }: ShrinkView,
+  name: string,
+  reason: DisruptionReason,
+  going: ReadonlyMap<string, number>,
+  asked: typeof limitReached,
+): DisruptionLimit | undefined => {
+  const disruption = pools.find((pool) => pool.name === name)?.disruption;
+  return disruption && asked(disruption, reason, going.get(name) ?? 0);
+};
+
+/** A budget that has become tighter than what goes on: pods that have not left yet are left in peace. */
+function whyOverBudget(view: ShrinkView, node: NodeView, going: ReadonlyMap<string, number>): string | undefined {
+  if (holders(view, node).length === 0) return undefined;
+  const limit = limitOf(view, node.pool, 'Underutilized', going, limitExceeded);
+  return limit && `${limit.words} of pool ${node.pool} lets ${countOf(limit.nodes, 'node')} be missing at once`;
+}
 
 function allows(view: ShrinkView, name: string, sizes: ReadonlyMap<string, number>): boolean {
   const pool = view.pools.find((one) => one.name === name);

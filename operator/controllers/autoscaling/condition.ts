@@ -1,6 +1,7 @@
 import { NOT_DEMAND } from '../../burst/demand.ts';
 import { countOf, WAITS } from '../../burst/nodes/grow.ts';
 import type { NodesPlan } from '../../burst/nodes/plan.ts';
+import type { HeldNodes } from '../../burst/nodes/shrink.ts';
 import { say } from '../conditions.ts';
 import type { Seen } from './observe.ts';
 
@@ -14,7 +15,7 @@ const MOST_CHARACTERS = 300;
 /** What is said of the nodes of a cluster. Pure. @param emptying names of nodes that are being emptied, and what they wait for */
 export function autoscaledCondition(
   { ignored, noShrinking }: Pick<Seen, 'ignored' | 'noShrinking'>,
-  { growth }: Pick<NodesPlan, 'growth'>,
+  { growth, shrinkage }: NodesPlan,
   emptying: ReadonlyMap<string, string>,
 ) {
   const waiting = growth.waiting
@@ -29,16 +30,23 @@ export function autoscaledCondition(
   const bought = [...growth.sizes.map(({ pool, count, why }) => `pool ${pool} gets ${count} nodes: ${why}`)];
   const ordered = [...growth.ordered].map(([pool, nodes]) => `${countOf(nodes, 'node')} of pool ${pool} to come`);
   const going = [...emptying].map(([node, what]) => `node ${node} is being emptied: ${what}`);
+  const held = shrinkage.held.map(heldBack);
   const rest = [
     ...(notDemand.length > 0 ? [`no node is bought for ${told(notDemand)}`] : []),
     ...(noShrinking ? [noShrinking] : []),
+    ...(held.length > 0 ? [told(held)] : []),
   ];
   if (waiting.length > 0)
     return said(false, 'PodsWait', [`no node is bought for ${told(waiting)}`, ...bought, ...ordered, ...rest]);
   if (bought.length + ordered.length > 0) return said(true, 'NodesOrdered', [...bought, ...ordered, ...rest]);
   if (going.length > 0) return said(true, 'NodesLeave', [told(going), ...rest]);
+  if (held.length > 0) return said(true, 'NodesHeldBack', rest);
   return said(true, 'Settled', ['every pod that a node would help has one', ...rest]);
 }
+
+/** What a disruption budget keeps from going, for people. */
+export const heldBack = ({ pool, nodes, limit }: HeldNodes): string =>
+  `pool ${pool} keeps ${countOf(nodes.length, 'node')} that nobody needs: ${limit.words} lets ${countOf(limit.nodes, 'node')} be missing at once`;
 
 const said = (status: boolean, reason: string, parts: readonly string[]) =>
   say(AUTOSCALED, status, reason, shortened(parts.join('. '), 3 * MOST_CHARACTERS));

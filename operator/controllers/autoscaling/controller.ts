@@ -9,7 +9,7 @@ import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { Batches, type BatchTimes } from './batches.ts';
 import { FactsReader } from './cluster-facts.ts';
-import { autoscaledCondition } from './condition.ts';
+import { autoscaledCondition, heldBack } from './condition.ts';
 import { decisionOf } from './decision.ts';
 import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
@@ -109,6 +109,7 @@ export class Autoscaler {
       await quietly(beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#deps.now(), signal));
       emptied.waits.set(node, why);
     }
+    this.#tellHeld(seen.cluster, plan, memory);
     this.#tell(key, seen.cluster, autoscaledCondition(seen, plan, emptied.waits));
     return nextLook(seen, plan, emptied.waits.size > 0, memory, now);
   }
@@ -235,6 +236,15 @@ export class Autoscaler {
       const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
       const message = `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`;
       this.#deps.recordEvent(seen.cluster, 'Normal', reason, message);
+    }
+  }
+
+  /** Of each pool once, when a budget begins to hold nodes back: the condition has how many there are. */
+  #tellHeld(cluster: WorkerCluster, { shrinkage: { held } }: NodesPlan, memory: ClusterMemory): void {
+    const begun = memory.heldBack(held.map(({ pool }) => pool));
+    for (const pool of new Set(begun)) {
+      const message = heldBack(held.find((one) => one.pool === pool)!);
+      this.#deps.recordEvent(cluster, 'Normal', 'NodesHeldBack', message);
     }
   }
 

@@ -15,7 +15,8 @@ export class ClusterMemory {
   readonly #givenUp = new Map<string, { until: number; times: number; why: string }>();
   /** UID of a pod → node that it was first seen to be nominated for, and when. */
   readonly #nominated = new Map<string, { node: string; since: number }>();
-
+  /** Pools of which a disruption budget holds nodes back. */
+  #held: ReadonlySet<string> = new Set();
   /** Pool and machine type → a node as it was last seen there. */
   readonly #seen = new Map<string, Node>();
 
@@ -38,6 +39,13 @@ export class ClusterMemory {
     const all = new Set(nodes);
     for (const known of this.unneededSince.keys()) if (!all.has(known)) this.unneededSince.delete(known);
     for (const node of nodes) if (!this.unneededSince.has(node)) this.unneededSince.set(node, now);
+  }
+
+  /** Nodes of these pools are held back now, and of no others. @returns those of which none was before */
+  heldBack(pools: readonly string[]): string[] {
+    const begun = pools.filter((pool) => !this.#held.has(pool));
+    this.#held = new Set(pools);
+    return begun;
   }
 
   /** A node could not be emptied. */

@@ -25,6 +25,7 @@ import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { type ClaimantDependencies, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
 import { type KnownFacts, NOTHING_KNOWN } from './cluster-facts.ts';
+import { disruptionsOf } from './disruption.ts';
 import type { ClusterMemory } from './memory.ts';
 import {
   asReady,
@@ -130,8 +131,17 @@ export function observe(
     capacity: deps.capacity.known(cluster.metadata.uid ?? ''),
     now,
   };
+  const interrupted = new Map(
+    [...nodes.values()].flatMap((node): [string, string][] => {
+      const why = isThere(node) ? whyInterrupted(node) : undefined;
+      return why === undefined ? [] : [[node.metadata.name, why]];
+    }),
+  );
+  const written = new Map((cluster.spec.pools ?? []).map((pool) => [pool.name, pool]));
+  const budgets = disruptionsOf(cluster.spec.pools ?? [], ofPool, { leaving, interrupted, now: +now });
   const poolViews = own.map((pool): PoolView => {
     const there = (ofPool.get(pool.name) ?? []).filter(isThere);
+    const disruption = budgets.disruptions.get(pool.name);
     const at = stored.get(pool.name)?.at;
     return {
       name: pool.name,
@@ -140,6 +150,7 @@ export function observe(
       maximum: pool.maximum,
       present: there.length - (leaving.get(pool.name)?.length ?? 0),
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
+      ...(disruption && { disruption }),
       ...offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes),
     };
   });
@@ -151,17 +162,10 @@ export function observe(
       return isThereStill && memory.nominatedMs(metadata.uid ?? '', name, +now) < NOMINATION_MS;
     },
   });
-  const interrupted = new Map(
-    [...nodes.values()].flatMap((node): [string, string][] => {
-      const why = isThere(node) ? whyInterrupted(node) : undefined;
-      return why === undefined ? [] : [[node.metadata.name, why]];
-    }),
-  );
   const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
   const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
   const noShrinking = whyNoShrinking(isManaged, provider, shoot);
   const others = pools.reduce((sum, pool) => sum + (isCoppices(pool) ? 0 : pool.count), 0);
-  const waits = new Map((cluster.spec.pools ?? []).map(({ name, scaleInAfter }) => [name, scaleInAfter]));
   const sizedAs = (sizes: ReadonlyMap<string, number>) =>
     desiredSizes({ cluster, profile, decided: withCounts(stored, sizes) });
   return {
@@ -177,6 +181,7 @@ export function observe(
     interrupted,
     changesAt: [
       ...(ignored.some(({ reason }) => reason === 'Nominated') ? [+now + NOMINATION_MS] : []),
+      ...budgets.changesAt,
       // A node that does not come up is no supply any more.
       ...lasting
         .filter((node) => !isReady(node))
@@ -203,7 +208,7 @@ export function observe(
       daemons: daemonsOf(pods),
       mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
       unneededSince: memory.unneededSince,
-      waitMs: (pool) => parseDuration(waits.get(pool) ?? '') ?? SCALE_IN_AFTER_MS,
+      waitMs: (pool) => parseDuration(written.get(pool)?.scaleInAfter ?? '') ?? SCALE_IN_AFTER_MS,
       mayTakeNodes: noShrinking === undefined,
       now: +now,
     },

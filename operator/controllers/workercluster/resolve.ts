@@ -9,6 +9,7 @@ import { judgeHolds } from '../../clusters/deletion-gate.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
+import { autoscaleProblems } from './autoscale-problems.ts';
 import { divided, lastAsked } from './capacity.ts';
 import { sleepOf } from './hibernation.ts';
 import { type Mode, problem, type Resolved, type SizedView, type WorkerClusterView } from './view.ts';
@@ -217,21 +218,6 @@ function gpuProblems(
   const where = zones.length > 0 ? ` in ${zones.join(', ')}` : '';
   const message = `CloudProfile "${profile.metadata.name}" has no machine type with ${gpu} GPUs${where}`;
   return [problem(field, `${message} (with GPUs it has: ${known.length > 0 ? among(known) : 'none'})`)];
-}
-
-/** By the mode that was asked for: what is simulated is hosted, and a manifest may be tried there. */
-function autoscaleProblems({ spec }: WorkerClusterView['cluster'], profile: CloudProfile): Problem[] {
-  if ((madeModeOf(spec) ?? profile.spec.defaults?.mode ?? 'Hosted') === 'Managed') return [];
-  return (spec.pools ?? []).flatMap(({ name, autoscale }, index) =>
-    autoscale === 'Cloud'
-      ? [
-          problem(
-            `pools[${index}].autoscale`,
-            `no cloud has an autoscaler for pool ${name}, whose machines Coppice makes: use Coppice, or None`,
-          ),
-        ]
-      : [],
-  );
 }
 
 /** Found at once, not when the first place is sold out and people are asleep. */

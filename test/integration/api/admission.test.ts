@@ -49,6 +49,10 @@ const object = (kind: string, name: string, spec: object, more: object = {}): Ku
   metadata: { name, ...(kind === 'Seed' || kind === 'CloudProfile' ? {} : { namespace: 'default' }), ...more },
   spec,
 });
+const budgeted = (budget: object) => ({
+  cloudProvider: 'aws',
+  pools: [{ name: 'a', disruption: { budgets: [budget] } }],
+});
 const cluster = (spec: object, name = 'a'): KubeObject => object('WorkerCluster', name, spec);
 
 async function refusal(action: () => Promise<unknown>): Promise<string> {
@@ -93,6 +97,25 @@ describe('WorkerCluster', () => {
         pools: [
           { name: 'a', minimum: 2, maximum: 3 },
           { name: 'b', maximum: 4 },
+        ],
+      },
+    ],
+    [
+      'a pool with disruption budgets',
+      {
+        cloudProvider: 'aws',
+        pools: [
+          {
+            name: 'a',
+            maximum: 9,
+            autoscale: 'Coppice',
+            disruption: {
+              budgets: [
+                { nodes: '10%' },
+                { nodes: 0, schedule: '0 8 * * 1-5', duration: '10h', reasons: ['Underutilized'] },
+              ],
+            },
+          },
         ],
       },
     ],
@@ -193,6 +216,20 @@ describe('WorkerCluster', () => {
       { cloudProvider: 'aws', pools: [{ name: 'x', minimum: 3, maximum: 2 }] },
       /pool x: minimum is larger than maximum/,
     ],
+    [
+      'a disruption budget with a schedule and no duration',
+      budgeted({ nodes: 1, schedule: '0 8 * * 1-5' }),
+      /schedule and duration of a disruption budget belong together/,
+    ],
+    ['a disruption budget of more than all nodes', budgeted({ nodes: '101%' }), /budgets\[0\]\.nodes/],
+    ['a disruption budget of less than none', budgeted({ nodes: -1 }), /budgets\[0\]\.nodes/],
+    [
+      'a disruption budget by no clock',
+      budgeted({ nodes: 1, schedule: '@daily', duration: '1h' }),
+      /budgets\[0\]\.schedule/,
+    ],
+    ['a disruption budget without a number', budgeted({ reasons: ['Empty'] }), /budgets\[0\]\.nodes: Required/],
+    ['a disruption budget for other reasons', budgeted({ nodes: 1, reasons: ['Drifted'] }), /budgets\[0\]\.reasons/],
     [
       'pools larger than the number',
       {

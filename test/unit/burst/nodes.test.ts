@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it, test } from 'vitest';
+import type { DisruptionBudget } from '../../../operator/api/worker-pool.ts';
 import { NOT_DEMAND } from '../../../operator/burst/demand.ts';
+import { limitsOf } from '../../../operator/burst/nodes/budgets.ts';
 import { PROVISION_MS, planGrowth, WAITS } from '../../../operator/burst/nodes/grow.ts';
 import type { NodeView, PoolView } from '../../../operator/burst/nodes/model.ts';
 import { type NodesView, planNodes } from '../../../operator/burst/nodes/plan.ts';
@@ -170,14 +172,14 @@ describe('fewer nodes', () => {
 
   it('none whose pods have no room elsewhere; one that is being emptied stays then', () => {
     const view = cluster(['n1', 'n2'], [pod('3', 'n1'), pod('3', 'n2')]);
-    expect(shrink(view)).toEqual({ unneeded: [], begin: [], keep: [] });
+    expect(shrink(view)).toEqual({ unneeded: [], begin: [], keep: [], held: [] });
     const draining = { ...view, nodes: view.nodes.map((one) => ({ ...one, isEmptying: one.name === 'n2' })) };
     expect(shrink(draining).keep).toEqual([{ node: 'n2', why: 'its pods have no room elsewhere' }]);
   });
 
   it('not before its time, and says when that is', () => {
     const view = cluster(['n1'], [], { unneededSince: new Map([['n1', NOW - MINUTE]]) });
-    expect(shrink(view)).toEqual({ unneeded: ['n1'], begin: [], keep: [], next: NOW + 9 * MINUTE });
+    expect(shrink(view)).toEqual({ unneeded: ['n1'], begin: [], keep: [], held: [], next: NOW + 9 * MINUTE });
     expect(shrink({ ...view, unneededSince: new Map() }).next).toBe(NOW + 10 * MINUTE);
   });
 
@@ -203,7 +205,57 @@ describe('fewer nodes', () => {
   });
 
   it('none where nobody can take named ones away', () => {
-    expect(shrink(cluster(['n1'], [], { mayTakeNodes: false }))).toEqual({ unneeded: [], begin: [], keep: [] });
+    expect(shrink(cluster(['n1'], [], { mayTakeNodes: false }))).toEqual({
+      unneeded: [],
+      begin: [],
+      keep: [],
+      held: [],
+    });
+  });
+
+  describe('as many as the disruption budgets of their pool let be missing', () => {
+    const of = (budgets: DisruptionBudget[], missing = 0, now = NOW) => ({
+      disruption: { limits: limitsOf(budgets, 4, now).limits, missing },
+    });
+    const names = ['n1', 'n2', 'n3', 'n4'];
+
+    it('empty ones too, and says which budget holds back how many', () => {
+      const view = cluster(names, [], {}, of([{ nodes: 3 }, { nodes: '26%' }]));
+      expect(shrink(view)).toMatchObject({
+        unneeded: names,
+        begin: [{ node: 'n1' }, { node: 'n2' }],
+        held: [{ pool: 'a', nodes: ['n3', 'n4'], limit: { nodes: 2, words: 'its disruption budget (nodes: 26%)' } }],
+      });
+    });
+
+    it('less those that are missing already, or are being emptied', () => {
+      expect(begun(cluster(names, [], {}, of([{ nodes: 2 }], 1)))).toEqual(['n1']);
+      const view = cluster(names, [], {}, of([{ nodes: 2 }]));
+      expect(begun({ ...view, nodes: view.nodes.map((one) => ({ ...one, isEmptying: one.name === 'n4' })) })).toEqual([
+        'n1',
+      ]);
+    });
+
+    it('by the reason for which they would go', () => {
+      const view = cluster(names, [pod('1', 'n1'), pod('1', 'n2')], {}, of([{ nodes: 0, reasons: ['Underutilized'] }]));
+      expect(begun(view)).toEqual(['n3', 'n4']);
+      const pods = names.map((name) => pod('1', name));
+      const held = cluster(names, pods, {}, of([{ nodes: 0, reasons: ['Underutilized'] }]));
+      expect(shrink(held)).toMatchObject({ begin: [], held: [{ nodes: ['n1'] }] });
+      expect(begun(cluster(names, pods, {}, of([{ nodes: 0, reasons: ['Empty'] }])))).toEqual(['n1']);
+    });
+
+    it('a node that is being emptied stays when a budget becomes tighter, unless its pods have left', () => {
+      const pods = [pod('1', 'n1'), pod('1', 'n2')];
+      const view = cluster(names, pods, {}, of([{ nodes: 0, schedule: '0 0 * * *', duration: '1h' }]));
+      const emptying = { ...view, nodes: view.nodes.map((one) => ({ ...one, isEmptying: /n[23]/.test(one.name) })) };
+      expect(shrink(emptying).keep).toEqual([
+        {
+          node: 'n2',
+          why: 'its disruption budget (nodes: 0, until 2026-11-23T01:00:00Z) of pool a lets 0 nodes be missing at once',
+        },
+      ]);
+    });
   });
 
   const marks: [string, string | undefined, object, object][] = [
@@ -254,5 +306,32 @@ describe('fewer nodes', () => {
     ]);
     if (says === undefined) expect(why).toBeUndefined();
     else expect(why).toContain(says);
+  });
+});
+
+describe('when a disruption budget holds', () => {
+  const HOUR = 60 * MINUTE;
+  /** NOW is a Monday, midnight in UTC. */
+  const workdays = { nodes: 0, schedule: '0 8 * * 1-5', duration: '10h' };
+  const at = (now: number, budget: DisruptionBudget = workdays, total = 10) => {
+    const { limits, changesAt } = limitsOf([budget], total, now);
+    return { nodes: limits[0]?.nodes, changes: changesAt.map((time) => (time - NOW) / HOUR) };
+  };
+
+  it('in its hours, and tells when that changes', () => {
+    expect(at(NOW)).toEqual({ nodes: undefined, changes: [8] });
+    expect(at(NOW + 8 * HOUR)).toEqual({ nodes: 0, changes: [18] });
+    expect(at(NOW + 18 * HOUR - 1)).toEqual({ nodes: 0, changes: [18] });
+    expect(at(NOW + 18 * HOUR)).toEqual({ nodes: undefined, changes: [32] });
+  });
+
+  it('always without a schedule; never by a date that never comes; always by one that cannot be read', () => {
+    expect(at(NOW, { nodes: 3 })).toEqual({ nodes: 3, changes: [] });
+    expect(at(NOW, { ...workdays, schedule: '0 0 30 2 *' })).toEqual({ nodes: undefined, changes: [] });
+    expect(at(NOW, { ...workdays, schedule: '0 8 * * 5-1' })).toEqual({ nodes: 0, changes: [] });
+  });
+
+  it('a percentage is rounded up', () => {
+    expect(['10%', '0%', '100%', '7'].map((nodes) => at(NOW, { nodes }, 11).nodes)).toEqual([2, 0, 11, 7]);
   });
 });

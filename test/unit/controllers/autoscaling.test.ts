@@ -285,3 +285,60 @@ describe('an operator that is killed between any two of its writes', () => {
     },
   );
 });
+
+describe('disruption budgets', () => {
+  const pool = (...budgets: object[]) => [{ ...POOL[0], disruption: { budgets } }];
+
+  it('let so many nodes go at once, of which one that is not Ready is one; who waits is said once', async () => {
+    const one = new AutoscaledCluster(pool({ nodes: 1 }));
+    one.deploy(4, '4');
+    await one.pass(2);
+    one.lag = 1000;
+    one.deploy(0);
+    await one.pass(15);
+    expect(one.counts).toEqual({ a: 4 });
+    expect([...one.nodes.values()].filter(({ spec }) => spec.unschedulable)).toHaveLength(1);
+    const says =
+      'pool a keeps 3 nodes that nobody needs: its disruption budget (nodes: 1) lets 1 node be missing at once';
+    expect(one.condition()).toMatchObject({ status: 'True', message: expect.stringContaining(says) });
+    expect(one.events.filter((line) => line.startsWith('Normal NodesHeldBack'))).toEqual([
+      `Normal NodesHeldBack: ${says}`,
+    ]);
+    one.lag = 1;
+    await one.pass(5);
+    expect(one.counts).toEqual({});
+    expect(one.condition()).toMatchObject({ reason: 'Settled' });
+  });
+
+  it('a node that is not Ready counts, and one that comes back lets another go', async () => {
+    const one = new AutoscaledCluster(pool({ nodes: '20%' }));
+    one.deploy(3, '4');
+    await one.pass(20);
+    const { status, ...known } = one.nodes.get('a-3')!;
+    const lost = { conditions: [{ type: 'Ready', status: 'False' }], allocatable: status!.allocatable! };
+    one.nodes.set('a-3', { ...known, status: lost });
+    one.deploy(1);
+    await one.pass(20);
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.condition()).toMatchObject({ reason: 'NodesHeldBack' });
+    one.nodes.set('a-3', { ...known, status: status! });
+    await one.pass(20);
+    expect(one.counts).toEqual({ a: 1 });
+  });
+
+  it('in their hours alone: nodes go when these are over, and who looks next does so then', async () => {
+    const one = new AutoscaledCluster(pool({ nodes: 0, schedule: '0 0 * * *', duration: '2h' }));
+    one.deploy(2, '4');
+    await one.pass(5);
+    one.deploy(0);
+    await one.pass(100);
+    expect(one.counts).toEqual({ a: 2 });
+    expect(one.condition()).toMatchObject({
+      reason: 'NodesHeldBack',
+      message:
+        'pool a keeps 2 nodes that nobody needs: its disruption budget (nodes: 0, until 2026-11-23T02:00:00Z) lets 0 nodes be missing at once',
+    });
+    await one.pass(20);
+    expect(one.counts).toEqual({});
+  });
+});

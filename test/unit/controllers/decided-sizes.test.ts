@@ -227,10 +227,10 @@ describe('a number of nodes where Coppice decides', () => {
 });
 
 describe('who may decide', () => {
-  const planned = (autoscale: string, mode: 'Hosted' | 'Managed') =>
+  const planned = (autoscale: string, mode: 'Hosted' | 'Managed', more: object = {}) =>
     planWorkerCluster(
       {
-        cluster: cluster({ pools: [{ ...PLAIN[0], autoscale }] }),
+        cluster: cluster({ pools: [{ ...PLAIN[0], autoscale, ...more }] }),
         profile: profile(mode),
         profileNames: ['cloud'],
         provider:
@@ -248,6 +248,20 @@ describe('who may decide', () => {
       codes: ['ERR_CONFIGURATION_PROBLEM'],
       message: expect.stringContaining('spec.pools[0].autoscale: no cloud has an autoscaler for pool a'),
     });
+  });
+
+  it('a disruption budget that nobody can read is refused, and names where it stands', () => {
+    const budgets = [{ nodes: 1 }, { nodes: 0, schedule: '0 8 * * 5-1', duration: '8h' }];
+    const { shoot, status } = planned('Coppice', 'Hosted', { disruption: { budgets } });
+    expect(shoot).toBeUndefined();
+    expect(findCondition(status.conditions, 'SpecAccepted')?.message).toContain(
+      'spec.pools[0].disruption.budgets[1].schedule: "0 8 * * 5-1" is no cron expression',
+    );
+    budgets[1]!.schedule = '0 8 * * 1-5';
+    const accepted = planned('Coppice', 'Hosted', { disruption: { budgets } }).status;
+    const said = findCondition(accepted.conditions, 'SpecAccepted');
+    expect(said?.status).toBe('True');
+    expect(said?.message).not.toContain('disruption');
   });
 
   it('a cloud that was chosen: Coppice stays out, and says so', () => {
