@@ -6,13 +6,22 @@ import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { isMovable } from '../../operator/burst/demand.ts';
 import { pack } from '../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../operator/burst/fit/pod.ts';
+import { volumeFacts } from '../../operator/burst/fit/volume-facts.ts';
 import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
 import { desiredSizes } from '../../operator/capacity/desired-sizes.ts';
 import { BATCH } from '../../operator/controllers/autoscaling/batches.ts';
 import { Autoscaler, type AutoscalingDependencies } from '../../operator/controllers/autoscaling/controller.ts';
 import { DecidedSizes } from '../../operator/controllers/decided-sizes.ts';
 import { planScaleIn } from '../../operator/controllers/shoot/machines/scale-in.ts';
-import { keyOf, type Node, type Pod, SECRETS, type Secret } from '../../operator/kube/resources.ts';
+import {
+  keyOf,
+  type Node,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  SECRETS,
+  type Secret,
+} from '../../operator/kube/resources.ts';
 import { providerNamed } from '../../providers/index.ts';
 import { MINUTE, NOW, node, pod, stateOf } from './burst.ts';
 import { MemoryObjects } from './memory-objects.ts';
@@ -58,6 +67,10 @@ export class AutoscaledCluster {
   readonly held = new Set<string>();
   readonly capacity = new DepletedOffers(() => new Date(this.now));
   quotas: Quota[] = [];
+  /** What else is in the cluster, by the plural of its kind. */
+  readonly objects: Record<string, readonly object[]> = {};
+  /** What the pods have that are made from now on. */
+  podsHave: Parameters<typeof pod>[2] = {};
   now = NOW;
   /** Machines come and go only each so many steps; new ones are Ready one such time later. */
   lag = 1;
@@ -186,6 +199,7 @@ export class AutoscaledCluster {
           client: {
             mergePatch: (_: object, name: string, __: undefined, patch: Patch) => write(() => this.#patch(name, patch)),
             evict: (one: Pod) => write(() => this.#evict(one)),
+            list: async ({ plural }: { plural: string }) => ({ items: this.objects[plural] ?? [] }),
           },
           nodes: { list: () => [...this.nodes.values()] },
           pods: { list: () => [...this.pods.values()] },
@@ -230,14 +244,19 @@ export class AutoscaledCluster {
     const own = [...this.pods.values()].filter(({ metadata }) => metadata.labels?.app === 'web');
     for (const one of own.slice(this.#wanted)) this.pods.delete(keyOf(one));
     for (let missing = this.#wanted - own.length; missing > 0; missing--) {
-      const made = pod(this.#cpu);
+      const made = pod(this.#cpu, undefined, this.podsHave);
       this.pods.set(keyOf(made), made);
     }
   }
 
   #schedule(): void {
     const running = [...this.pods.values()];
-    const state = stateOf([...this.nodes.values()], running);
+    const { persistentvolumeclaims, persistentvolumes } = this.objects as Volumes;
+    const volumes = volumeFacts({
+      ...(persistentvolumeclaims && { claims: persistentvolumeclaims }),
+      ...(persistentvolumes && { volumes: persistentvolumes }),
+    });
+    const state = stateOf([...this.nodes.values()], running, { volumes });
     const waiting = running.filter(({ spec }) => !spec.nodeName);
     const { placed } = pack(
       waiting.map((one) => ({ key: keyOf(one), pod: fitPod(one) })),
@@ -300,6 +319,11 @@ const NOT_READY = {
   spec: { taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }] },
   status: { conditions: [{ type: 'Ready', status: 'False' }] },
 };
+
+interface Volumes {
+  persistentvolumeclaims?: readonly PersistentVolumeClaim[];
+  persistentvolumes?: readonly PersistentVolume[];
+}
 
 interface Patch {
   metadata: { annotations: Record<string, string | null> };

@@ -1,16 +1,44 @@
 import type { Demand } from '../../operator/burst/demand.ts';
 import { allocatableOf, fitNode } from '../../operator/burst/fit/node.ts';
 import { fitPod } from '../../operator/burst/fit/pod.ts';
-import { ClusterState } from '../../operator/burst/fit/state.ts';
+import { type ClusterFacts, ClusterState } from '../../operator/burst/fit/state.ts';
 import type { PoolView } from '../../operator/burst/nodes/model.ts';
 import type { NodesView } from '../../operator/burst/nodes/plan.ts';
-import type { Node, Pod } from '../../operator/kube/resources.ts';
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from '../../operator/kube/resources.ts';
 
 /** Milliseconds since the epoch. */
 export const NOW = Date.parse('2026-11-23T00:00:00Z');
 export const MINUTE = 60_000;
 
 let serial = 0;
+
+/** What a pod has that uses a claim. */
+export const claims = (claimName: string) => ({
+  spec: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }] },
+});
+
+/** A claim and the volume that it is bound to. @param spec of the volume */
+export function boundClaim(
+  name: string,
+  spec: object = {},
+  accessModes: readonly string[] = ['ReadWriteOnce'],
+): { claim: PersistentVolumeClaim; volume: PersistentVolume } {
+  const annotations = { 'pv.kubernetes.io/bind-completed': 'yes' };
+  return {
+    claim: {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name, namespace: 'shop', annotations },
+      spec: { volumeName: `pv-${name}`, accessModes: [...accessModes] },
+    },
+    volume: { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: `pv-${name}` }, spec: { ...spec } },
+  };
+}
+
+/** Node affinity of a volume. */
+export const reachedWhere = (key: string, ...values: string[]) => ({
+  nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values }] }] } },
+});
 
 /** A pod of a ReplicaSet that asks for so much. @param where its node; absent: it waits */
 export function pod(
@@ -117,8 +145,8 @@ export const demand = (count: number, cpu: string, more: Partial<Demand> = {}): 
 };
 
 /** Nodes, and the pods that run there. */
-export function stateOf(nodes: readonly Node[], pods: readonly Pod[] = []): ClusterState {
-  const state = new ClusterState();
+export function stateOf(nodes: readonly Node[], pods: readonly Pod[] = [], facts: ClusterFacts = {}): ClusterState {
+  const state = new ClusterState(facts);
   for (const one of nodes) state.addNode(fitNode(one));
   for (const one of pods) if (one.spec.nodeName) state.place(fitPod(one), one.spec.nodeName);
   return state;

@@ -18,7 +18,7 @@ export interface NodesPlan {
   readonly shrinkage: Shrinkage;
 }
 
-const NOTHING: Shrinkage = { unneeded: [], begin: [], keep: [], held: [] };
+const NOTHING: Shrinkage = { unneeded: [], begin: [], keep: [], held: [], pinned: [] };
 
 /** Decides about the nodes of a cluster: more for pods that wait, fewer where nobody needs them. Pure; `state` is left as it was. */
 export function planNodes(view: NodesView): NodesPlan {

@@ -7,6 +7,7 @@ import type { ClusterState } from '../fit/state.ts';
 import { type DisruptionLimit, type DisruptionReason, limitExceeded, limitReached } from './budgets.ts';
 import { countOf } from './grow.ts';
 import type { NodeView, PoolView } from './model.ts';
+import { whyVolumesStay } from './volumes-follow.ts';
 
 /** What a decision about fewer nodes rests on. */
 export interface ShrinkView {
@@ -49,6 +50,8 @@ export interface Shrinkage {
   readonly keep: readonly { readonly node: string; readonly why: string }[];
   /** Nodes that would be emptied now if more of their pool might be missing. */
   readonly held: readonly HeldNodes[];
+  /** Nodes that stay for no other reason than the volumes of a pod, and why. */
+  readonly pinned: readonly { readonly node: string; readonly why: string }[];
   /** When it is time for the next, milliseconds since the epoch. */
   readonly next?: number;
 }
@@ -75,7 +78,14 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
   const isDraining = emptying.some(
     ({ name, pods }) => pods.some(isMovable) && !keep.some((kept) => kept.node === name),
   );
-  const unneeded = candidates(view, sizes)
+  const asked = candidates(view, sizes);
+  const pinned = view.isUnsettled
+    ? []
+    : asked.flatMap((node) => {
+        const why = whyPinned(view, node);
+        return why !== undefined && isOnlyPinned(view, node) ? [{ node: node.name, why }] : [];
+      });
+  const unneeded = asked
     .filter((node) => whyNot(view, node, sizes) === undefined)
     .sort((a, b) => disturbance(view, a) - disturbance(view, b) || b.price - a.price || (a.name < b.name ? -1 : 1));
   const begin: { node: string; why: string }[] = [];
@@ -111,6 +121,7 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
     begin,
     keep,
     held,
+    pinned,
     ...(Number.isFinite(next) && { next }),
   };
 }
@@ -178,9 +189,25 @@ function whyNot(view: ShrinkView, node: NodeView, sizes: ReadonlyMap<string, num
   if (node.stays) return node.stays;
   if (view.reserved.has(node.name)) return 'pods that wait have room there';
   if (node.isEmptying && !allows(view, node.pool, sizes)) return `pool ${node.pool} is as small as it may be`;
-  const pods = holders(view, node).map(fitPod);
+  const pods = holders(view, node);
   if (pods.length === 0) return undefined;
-  return whyNoRoom(view.state, node.name, pods);
+  return whyPinned(view, node) ?? whyNoRoom(view.state, node.name, pods.map(fitPod));
+}
+
+/** Why volumes of its pods keep a node; undefined: they do not. */
+function whyPinned(view: ShrinkView, node: NodeView): string | undefined {
+  for (const pod of holders(view, node)) {
+    const why = whyVolumesStay(pod, node.name, view.state);
+    if (why) return `pod ${pod.metadata.namespace}/${pod.metadata.name} ${why}`;
+  }
+  return undefined;
+}
+
+/** Whether only volumes keep a node: its pods would have room elsewhere without them. */
+function isOnlyPinned(view: ShrinkView, node: NodeView): boolean {
+  if (view.reserved.has(node.name)) return false;
+  const pods = holders(view, node).map((pod): FitPod => ({ ...fitPod(pod), claims: [] }));
+  return whyNoRoom(view.state, node.name, pods) === undefined;
 }
 
 const whyNoRoom = (state: ClusterState, name: string, pods: readonly FitPod[]): string | undefined =>

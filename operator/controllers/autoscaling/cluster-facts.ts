@@ -1,13 +1,24 @@
+import type { WorkerPool } from '../../api/worker-pool.ts';
+import { isMovable } from '../../burst/demand.ts';
+import { isBound } from '../../burst/fit/filters/volumes.ts';
+import type { FitPod } from '../../burst/fit/model.ts';
 import type { CSINode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import type { ClusterFacts } from '../../burst/fit/state.ts';
-import { type CSIDriver, type StorageClass, type VolumeAttachment, volumeFacts } from '../../burst/fit/volume-facts.ts';
+import {
+  type CSIDriver,
+  type StorageClass,
+  type VolumeAttachment,
+  type VolumeFacts,
+  volumeFacts,
+} from '../../burst/fit/volume-facts.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import {
   CSIDRIVERS,
   CSINODES,
   type KubeObject,
   NAMESPACES,
+  type Node,
   type PersistentVolume,
   type PersistentVolumeClaim,
   type Pod,
@@ -17,10 +28,13 @@ import {
   STORAGECLASSES,
   VOLUMEATTACHMENTS,
 } from '../../kube/resources.ts';
+import { byPool } from './nodes-seen.ts';
 
 /** What is known of a cluster besides nodes and pods. */
 export interface KnownFacts {
   readonly facts: ClusterFacts;
+  /** When it is worth looking again, milliseconds since the epoch: a pod that runs has a volume that is newer than this. Absent: never. */
+  readonly againAt?: number;
   /** By the name of the node. */
   readonly csiNodes: ReadonlyMap<string, CSINode>;
 }
@@ -29,12 +43,29 @@ export const NOTHING_KNOWN: KnownFacts = { facts: {}, csiNodes: new Map() };
 
 /** So old may be what is known of volumes: a claim is bound within seconds of its pod's being placed, and each look asks for all of them. */
 const FRESH_MS = 10_000;
+/** The same where no pod waits: where volumes are that run does not change, and what is attached makes no difference to a pod for long. */
+const FRESH_FOR_RUNNING_MS = 60_000;
 
 type Client = Pick<KubeClient, 'list'>;
 
+/** Pods on nodes of pools that have more nodes than their minimum: one of these nodes may go, and they with it. Pure. */
+export function podsThatMayMove(
+  pools: readonly Pick<WorkerPool, 'name' | 'minimum'>[],
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+): Pod[] {
+  const ofPool = byPool(nodes);
+  const may = pools.flatMap(({ name, minimum = 0 }) => {
+    const there = ofPool.get(name) ?? [];
+    return there.length > minimum ? there.map(({ metadata }) => metadata.name) : [];
+  });
+  const on = new Set(may);
+  return pods.filter((pod) => on.has(pod.spec.nodeName ?? '') && isMovable(pod) && !pod.metadata.deletionTimestamp);
+}
+
 /**
- * Volumes and namespaces of clusters, asked for only while a pod waits to which they matter: nobody follows them, since most clusters
- * would be followed for nothing.
+ * Volumes and namespaces of clusters, asked for only while they matter to a pod that waits or may have to move: nobody follows them, since
+ * most clusters would be followed for nothing.
  */
 export class FactsReader {
   readonly #now: () => number;
@@ -45,24 +76,34 @@ export class FactsReader {
     this.#now = now;
   }
 
-  /** What pods that wait make worth asking; where the cluster does not say, nothing is known, and these pods are not judged. */
-  async of(key: string, client: Client, pods: readonly Pod[], signal: AbortSignal): Promise<KnownFacts> {
+  /**
+   * What these pods make worth asking; where the cluster does not say, nothing is known, and they are not judged.
+   * @param pods those that wait, with or without others
+   * @param moving those that run and may have to move
+   */
+  async of(
+    key: string,
+    client: Client,
+    { pods, moving }: { pods: readonly Pod[]; moving: readonly Pod[] },
+    signal: AbortSignal,
+  ): Promise<KnownFacts> {
     const waiting = pods.filter(({ spec, metadata }) => !spec.nodeName && !metadata.deletionTimestamp).map(fitPod);
-    const hasClaims = waiting.some(({ claims }) => claims.length > 0);
-    const selectsNamespaces = waiting.some(({ affinity, antiAffinity }) =>
-      [...affinity, ...antiAffinity].some(({ namespaceMatches }) => namespaceMatches),
-    );
+    const running = moving.map(fitPod);
+    const hasClaims = [...waiting, ...running].some((pod) => pod.claims.length > 0);
+    const selectsNamespaces = [...waiting, ...running].some(looksUpNamespaces);
     if (!hasClaims && !selectsNamespaces) {
       this.#known.delete(key);
       return NOTHING_KNOWN;
     }
     const before = this.#known.get(key);
+    const isPartlyUnknown = running.some((pod) => !areVolumesKnown(pod, before?.known.facts.volumes));
+    const isUrgent = isPartlyUnknown || waiting.some((pod) => pod.claims.length > 0 || looksUpNamespaces(pod));
     const isEnough =
       before?.client === client &&
-      this.#now() - before.at < FRESH_MS &&
+      this.#now() - before.at < (isUrgent ? FRESH_MS : FRESH_FOR_RUNNING_MS) &&
       (!hasClaims || before.known.facts.volumes) &&
       (!selectsNamespaces || before.known.facts.namespaces);
-    if (isEnough) return before.known;
+    if (isEnough) return isPartlyUnknown ? { ...before.known, againAt: before.at + FRESH_MS } : before.known;
     const [volumes, namespaces] = await Promise.all([
       hasClaims ? readVolumes(client, signal) : undefined,
       selectsNamespaces ? readNamespaces(client, signal) : undefined,
@@ -79,6 +120,16 @@ export class FactsReader {
     this.#known.delete(key);
   }
 }
+
+const looksUpNamespaces = ({ affinity, antiAffinity }: FitPod): boolean =>
+  [...affinity, ...antiAffinity].some(({ namespaceMatches }) => namespaceMatches !== undefined);
+
+/** Whether all claims of a pod that runs are known with their volumes: one that was asked for before it was bound is not. */
+const areVolumesKnown = ({ namespace, claims }: FitPod, facts: VolumeFacts | undefined): boolean =>
+  claims.every(({ name }) => {
+    const claim = facts?.claims.get(`${namespace}/${name}`);
+    return claim !== undefined && isBound(claim) && facts!.volumes.has(claim.spec.volumeName!);
+  });
 
 async function readVolumes(client: Client, signal: AbortSignal) {
   const [claims, volumes, classes, drivers, attachments, csiNodes] = await Promise.all([

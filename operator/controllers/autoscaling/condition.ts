@@ -31,10 +31,12 @@ export function autoscaledCondition(
   const ordered = [...growth.ordered].map(([pool, nodes]) => `${countOf(nodes, 'node')} of pool ${pool} to come`);
   const going = [...emptying].map(([node, what]) => `node ${node} is being emptied: ${what}`);
   const held = shrinkage.held.map(heldBack);
+  const pinned = shrinkage.pinned.map(({ node, why }) => `node ${node} is kept though there is room elsewhere: ${why}`);
   const rest = [
     ...(notDemand.length > 0 ? [`no node is bought for ${told(notDemand)}`] : []),
     ...(noShrinking ? [noShrinking] : []),
     ...(held.length > 0 ? [told(held)] : []),
+    ...(pinned.length > 0 ? [told(pinned)] : []),
   ];
   if (waiting.length > 0)
     return said(false, 'PodsWait', [`no node is bought for ${told(waiting)}`, ...bought, ...ordered, ...rest]);

@@ -8,13 +8,13 @@ import { KubeApiError } from '../../kube/errors.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { Batches, type BatchTimes } from './batches.ts';
-import { FactsReader } from './cluster-facts.ts';
+import { FactsReader, podsThatMayMove } from './cluster-facts.ts';
 import { autoscaledCondition, heldBack } from './condition.ts';
 import { decisionOf } from './decision.ts';
 import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
 import { poolOf } from './nodes-seen.ts';
-import { type ObserveDependencies, observe, type Seen } from './observe.ts';
+import { isCoppicesPool, type ObserveDependencies, observe, type Seen } from './observe.ts';
 
 /** What the autoscaler works with. */
 export interface AutoscalingDependencies extends ObserveDependencies {
@@ -33,8 +33,6 @@ type Told = Omit<Condition, 'lastTransitionTime'>;
 
 /** How often an eviction that was refused is asked for again, and a node looked at whose pods end. */
 const EVICTION_RETRY_MS = 5_000;
-/** Who decides, as SizeDecided shows it. */
-const COPPICE = 'Coppice';
 
 /** Decides how many nodes the pools have that are Coppice's to size, and empties those that go. */
 export class Autoscaler {
@@ -79,9 +77,8 @@ export class Autoscaler {
       this.forget(key);
       return undefined;
     }
-    const own = new Set(
-      (clusters.get(key)?.spec.pools ?? []).flatMap((pool) => (pool.autoscale === COPPICE ? [pool.name] : [])),
-    );
+    const ownPools = (clusters.get(key)?.spec.pools ?? []).filter(isCoppicesPool);
+    const own = new Set(ownPools.map(({ name }) => name));
     await sizes.forget(key, uid, (pool) => own.has(pool), signal);
     const open = this.#deps.openClusters.get(key);
     // Nobody else would have nodes take pods again that were being emptied when a pool was taken from us.
@@ -94,7 +91,9 @@ export class Autoscaler {
     }
     const memory = this.#memoryOf(key, uid);
     if (!open) return undefined;
-    const facts = await this.#facts.of(key, open.client, open.pods.list(), signal);
+    const pods = open.pods.list();
+    const moving = podsThatMayMove(ownPools, open.nodes.list(), pods);
+    const facts = await this.#facts.of(key, open.client, { pods, moving }, signal);
     const seen = observe(this.#deps, key, memory, facts);
     if (!seen) return undefined;
     const now = +this.#deps.now();

@@ -93,7 +93,7 @@ export function observe(
   deps: ObserveDependencies,
   key: string,
   memory: ClusterMemory,
-  { facts: clusterFacts, csiNodes }: KnownFacts = NOTHING_KNOWN,
+  { facts: clusterFacts, csiNodes, againAt }: KnownFacts = NOTHING_KNOWN,
 ): Seen | undefined {
   const cluster = deps.clusters.get(key);
   const profile = cluster && deps.profiles.get(profileNameOf(cluster));
@@ -182,6 +182,7 @@ export function observe(
     changesAt: [
       ...(ignored.some(({ reason }) => reason === 'Nominated') ? [+now + NOMINATION_MS] : []),
       ...budgets.changesAt,
+      ...(againAt === undefined ? [] : [againAt]),
       // A node that does not come up is no supply any more.
       ...lasting
         .filter((node) => !isReady(node))

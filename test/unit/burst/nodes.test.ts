@@ -172,14 +172,21 @@ describe('fewer nodes', () => {
 
   it('none whose pods have no room elsewhere; one that is being emptied stays then', () => {
     const view = cluster(['n1', 'n2'], [pod('3', 'n1'), pod('3', 'n2')]);
-    expect(shrink(view)).toEqual({ unneeded: [], begin: [], keep: [], held: [] });
+    expect(shrink(view)).toEqual({ unneeded: [], begin: [], keep: [], held: [], pinned: [] });
     const draining = { ...view, nodes: view.nodes.map((one) => ({ ...one, isEmptying: one.name === 'n2' })) };
     expect(shrink(draining).keep).toEqual([{ node: 'n2', why: 'its pods have no room elsewhere' }]);
   });
 
   it('not before its time, and says when that is', () => {
     const view = cluster(['n1'], [], { unneededSince: new Map([['n1', NOW - MINUTE]]) });
-    expect(shrink(view)).toEqual({ unneeded: ['n1'], begin: [], keep: [], held: [], next: NOW + 9 * MINUTE });
+    expect(shrink(view)).toEqual({
+      unneeded: ['n1'],
+      begin: [],
+      keep: [],
+      held: [],
+      pinned: [],
+      next: NOW + 9 * MINUTE,
+    });
     expect(shrink({ ...view, unneededSince: new Map() }).next).toBe(NOW + 10 * MINUTE);
   });
 
@@ -210,6 +217,7 @@ describe('fewer nodes', () => {
       begin: [],
       keep: [],
       held: [],
+      pinned: [],
     });
   });
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { FactsReader } from '../../../operator/controllers/autoscaling/cluster-facts.ts';
-import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
-import { pod } from '../../kit/burst.ts';
+import { FactsReader, podsThatMayMove } from '../../../operator/controllers/autoscaling/cluster-facts.ts';
+import type { KubeObject, Pod, Resource } from '../../../operator/kube/resources.ts';
+import { boundClaim, claims, node, pod } from '../../kit/burst.ts';
 
 const { signal } = new AbortController();
-const WITH_CLAIM = { spec: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] } };
+const WITH_CLAIM = claims('data');
 
 describe('volumes of a cluster', () => {
   const asked: string[] = [];
@@ -18,7 +18,7 @@ describe('volumes of a cluster', () => {
   };
   let now = 0;
   const reader = new FactsReader(() => now);
-  const of = (...pods: Parameters<FactsReader['of']>[2]) => reader.of('shop/one', client, pods, signal);
+  const of = (...pods: Pod[]) => reader.of('shop/one', client, { pods, moving: [] }, signal);
 
   it('are asked for only while a pod waits that has a claim, and not at each look', async () => {
     expect((await of(pod('1'), pod('1', 'n1', WITH_CLAIM))).facts.volumes).toBeUndefined();
@@ -42,5 +42,51 @@ describe('volumes of a cluster', () => {
     const { facts } = await of(pod('1', undefined, { spec: { affinity } }));
     expect(facts.namespaces).toBeDefined();
     expect(asked).toEqual(['namespaces']);
+  });
+});
+
+describe('volumes of pods that run', () => {
+  let now = 0;
+  let lists = 0;
+  const bound = boundClaim('data');
+  let items: Record<string, unknown[]> = {};
+  const client = {
+    list: async <T extends KubeObject>({ plural }: Resource) => {
+      if (plural === 'persistentvolumes') lists++;
+      return { items: (items[plural] ?? []) as T[], metadata: { resourceVersion: '1' } };
+    },
+  };
+  const reader = new FactsReader(() => now);
+  const moving = [pod('1', 'n1', WITH_CLAIM)];
+  const look = () => reader.of('shop/one', client, { pods: moving, moving }, signal);
+
+  it('are asked for once a minute, and sooner where one is new', async () => {
+    await look();
+    expect(lists).toBe(1);
+    now = 4_000;
+    // It was bound meanwhile, of which nobody tells.
+    items = { persistentvolumeclaims: [bound.claim], persistentvolumes: [bound.volume] };
+    expect(await look()).toMatchObject({ againAt: 10_000 });
+    expect(lists).toBe(1);
+    now = 10_000;
+    const { facts, againAt } = await look();
+    expect([...facts.volumes!.volumes.keys()]).toEqual(['pv-data']);
+    expect(againAt).toBeUndefined();
+    now = 60_000;
+    expect(await look()).not.toHaveProperty('againAt');
+    expect(lists).toBe(2);
+    now = 70_000;
+    await look();
+    expect(lists).toBe(3);
+  });
+
+  it('matter only on nodes of a pool that may have fewer', () => {
+    const nodes = [node('n1', 'a'), node('n2', 'a'), node('n3', 'b')];
+    const pods = [pod('1', 'n1'), pod('1', 'n3'), pod('1')];
+    const may = (minimum?: number) =>
+      podsThatMayMove([{ name: 'a', ...(minimum !== undefined && { minimum }) }], nodes, pods);
+    expect(may()).toEqual([pods[0]]);
+    expect(may(1)).toEqual([pods[0]]);
+    expect(may(2)).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AutoscaledCluster, nodesQuota } from '../../kit/autoscaled-cluster.ts';
+import { boundClaim, claims } from '../../kit/burst.ts';
 
 const POOL = [{ name: 'a', minimum: 0, maximum: 5 }];
 
@@ -340,5 +341,42 @@ describe('disruption budgets', () => {
     });
     await one.pass(20);
     expect(one.counts).toEqual({});
+  });
+});
+
+describe('pods with claims', () => {
+  const scene = async (volume: object) => {
+    const one = new AutoscaledCluster(POOL);
+    const data = boundClaim('data', volume, ['ReadWriteMany']);
+    Object.assign(one.objects, { persistentvolumeclaims: [data.claim], persistentvolumes: [data.volume] });
+    one.podsHave = claims('data');
+    one.deploy(5, '1');
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 2 });
+    one.deploy(2);
+    // One is left on each node.
+    const [first] = [...one.pods.values()].filter(({ spec }) => spec.nodeName === 'a-1');
+    const [second] = [...one.pods.values()].filter(({ spec }) => spec.nodeName === 'a-2');
+    for (const [key, held] of one.pods) if (held !== first && held !== second) one.pods.delete(key);
+    await one.pass(20);
+    return one;
+  };
+
+  it('take their volume along to the node that stays', async () => {
+    const one = await scene({ nfs: { server: 'files', path: '/' } });
+    expect(one.counts).toEqual({ a: 1 });
+    expect(one.pending).toBe(0);
+    expect(one.killed).toEqual([]);
+  });
+
+  it('keep their node where its disk has the data, and that is said', async () => {
+    const one = await scene({ hostPath: { path: '/data' } });
+    expect(one.counts).toEqual({ a: 2 });
+    expect(one.condition()).toMatchObject({
+      status: 'True',
+      message: expect.stringMatching(
+        /node a-1 is kept though there is room elsewhere: pod shop\/web-\d+ has data on the disk of this node \(PersistentVolumeClaim data\)/,
+      ),
+    });
   });
 });

@@ -102,7 +102,7 @@ export class PodVolumes {
         this.#users += state.usersOf(namespace, name);
       }
     }
-    const waiting = found.filter(({ claim }) => !claim.spec.volumeName || !claim.metadata.annotations?.[BOUND]);
+    const waiting = found.filter(({ claim }) => !isBound(claim));
     for (const { claim } of waiting) {
       const storageClass = facts.classes.get(classOf(claim));
       if (claim.spec.volumeName || storageClass?.volumeBindingMode !== 'WaitForFirstConsumer')
@@ -143,14 +143,21 @@ export class PodVolumes {
 
   #isThere(volume: PersistentVolume, hasZones: boolean, notJudged: Set<NotJudgedReason>): void {
     if (isInTree(volume)) notJudged.add('InTreeVolume');
-    const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms as Terms;
-    // The scheduler shows the volume the labels of a node, and not its name.
-    if (terms) {
-      const accepts = nodeSelectorTerms(terms.map(({ matchExpressions = [] }) => ({ matchExpressions })));
-      this.#reached.push(accepts);
-    }
+    const accepts = reachedFrom(volume);
+    if (accepts) this.#reached.push(accepts);
     if (hasZones) this.#zones.push(...zonesOf(volume.metadata.labels ?? {}));
   }
+}
+
+/** Whether a claim has got its volume. */
+export const isBound = ({ spec, metadata }: PersistentVolumeClaim): boolean =>
+  Boolean(spec.volumeName) && Boolean(metadata.annotations?.[BOUND]);
+
+/** From which nodes a volume is reached, by its node affinity; undefined: from all. */
+export function reachedFrom(volume: PersistentVolume): Accepts | undefined {
+  const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms as Terms;
+  // The scheduler shows the volume the labels of a node, and not its name.
+  return terms && nodeSelectorTerms(terms.map(({ matchExpressions = [] }) => ({ matchExpressions })));
 }
 
 const never = (plugin: Misfit['plugin'], message: string): Misfit[] => [misfit(plugin, message, true)];
