@@ -39,6 +39,8 @@ export class BurstFleet extends BurstScene {
   /** Candidates that have no machines to be had, and those whose machines never come. */
   readonly soldOut = new Set<Region>();
   readonly broken = new Set<Region>();
+  /** Workloads of a priority below 0. */
+  readonly low = new Set<string>();
   /** CPU of each replica in thousandths. */
   cpu = 1000;
   startMs = 2 * MINUTE;
@@ -93,6 +95,15 @@ export class BurstFleet extends BurstScene {
     return [...this.wanted].reduce((sum, [name, count]) => sum + (this.placed.has(name) ? 0 : count), 0);
   }
 
+  /** Those of them that are not of a low priority. */
+  get waitingAbove(): number {
+    return this.waiting - [...this.low].reduce((sum, name) => sum + this.#unplaced(name), 0);
+  }
+
+  #unplaced(name: string): number {
+    return this.placed.has(name) ? 0 : (this.wanted.get(name) ?? 0);
+  }
+
   scale(name: string, count: number): void {
     for (const open of this.open.values()) open.pods = open.pods.filter((pod) => labelOf(pod) !== name);
     this.placed.delete(name);
@@ -124,7 +135,10 @@ export class BurstFleet extends BurstScene {
     this.#place();
     const waiting = [...this.wanted].filter(([name]) => !this.placed.has(name));
     const each = { cpu: `${this.cpu}m`, memory: '1Gi' };
-    this.demands = this.isSilent ? new Error('refused') : waiting.map(([name, count]) => demand(name, count, { each }));
+    const priority = (name: string) => (this.low.has(name) ? { priority: -1 } : {});
+    this.demands = this.isSilent
+      ? new Error('refused')
+      : waiting.map(([name, count]) => demand(name, count, { each, ...priority(name) }));
     this.before = { receipt: this.receipt(), room: this.free + this.#coming() };
     const known = new Set(this.bought().map(({ metadata }) => metadata.name));
     try {

@@ -61,7 +61,7 @@ class Watched {
     this.limits = {
       minimum: choose.chance(0.5) ? choose.integer(1, Math.min(2, most)) : 0,
       maximum: most,
-      nodes: choose.chance(0.4) ? choose.integer(2, 10) : Number.POSITIVE_INFINITY,
+      nodes: choose.chance(0.6) ? choose.integer(2, 6) : Number.POSITIVE_INFINITY,
       hourly: BigInt(choose.integer(1, 20)) * 100_000n,
       monthly: choose.chance(0.5) ? choose.integer(1, 15) * 100_000 : undefined,
       quota: choose.chance(0.4) ? choose.integer(1, 4) : undefined,
@@ -73,6 +73,7 @@ class Watched {
     this.fleet = new BurstFleet(
       {
         ...(minimum > 0 && { minimumClusters: minimum }),
+        minimumPriority: 0,
         maximumClusters: maximum,
         ...(Number.isFinite(nodes) && { maximumNodes: nodes }),
         budget: { hourly: money(hourly), currency: 'USD', ...(monthly !== undefined && { monthly: money(monthly) }) },
@@ -145,9 +146,14 @@ class Watched {
     }
     if (!isForWork) return;
     // For what fits on what is there, or on its way, nothing is bought; nor more than is needed.
-    expect(fleet.waiting, 'fits').toBeGreaterThan(room);
+    for (const { sources } of fresh)
+      expect(
+        sources.filter((name) => fleet.low.has(name)),
+        'low',
+      ).toEqual([]);
+    expect(fleet.waitingAbove, 'fits').toBeGreaterThan(room);
     const slots = fresh.reduce((sum, { nodes }) => sum + nodes.a! - 1, 0) * fleet.slots;
-    expect(slots, 'needless nodes').toBeLessThan(fleet.waiting);
+    expect(slots, 'needless nodes').toBeLessThan(fleet.waitingAbove);
   }
 
   /** One that is given back though it has come: it is old enough, and nothing was bought a moment ago. */
@@ -174,7 +180,7 @@ class Watched {
       const fits = this.#nodes() + nodes <= limits.nodes;
       const serves = (region: Region) =>
         fits && nodes <= this.#most[region] && NODE_PRICE[region] * BigInt(nodes) <= left;
-      return !fleet.placed.has(name) && (serves('here') || serves('there')) ? [name] : [];
+      return !fleet.placed.has(name) && !fleet.low.has(name) && (serves('here') || serves('there')) ? [name] : [];
     });
   }
 
@@ -221,6 +227,7 @@ class Watched {
 async function live(choose: Draw): Promise<Watched> {
   const one = new Watched(choose);
   const { fleet } = one;
+  if (choose.chance(0.5)) fleet.low.add('jobs');
   for (let turn = 0; turn < 16; turn++) {
     const what = choose.random();
     if (what < 0.5) fleet.scale(choose.pick(['web', 'api', 'jobs']), choose.chance(0.4) ? 0 : choose.integer(1, 12));
@@ -260,7 +267,7 @@ const twoSizes = [
 
 describe('whatever happens to a fleet', () => {
   holds(
-    'never more than maximums, budgets and quota, never fewer than minimum, nothing for what fits, nothing twice, no work killed; and it comes to rest',
+    'never more than maximums, budgets and quota, never fewer than minimum, nothing for low priority or for what fits, nothing twice, no work killed; and it comes to rest',
     async (choose) => {
       const one = await live(choose);
       const { fleet } = one;
@@ -344,7 +351,9 @@ describe('whatever happens to a fleet', () => {
     'a cluster is emptied only where its work fits elsewhere; none is lost, none is bought again for the same load, and it comes to rest',
     async (choose) => {
       const scaleIn = { consolidationPolicy: 'WhenEmptyOrUnderutilized', utilizationThreshold: 60 } as const;
-      const fleet = new BurstFleet({ scaleIn, candidates: twoSizes, maximumClusters: 6 }, choose.integer(1, 3));
+      const minimumClusters = choose.integer(0, 2);
+      const spec = { scaleIn, candidates: twoSizes, minimumClusters, maximumClusters: 6 };
+      const fleet = new BurstFleet(spec, choose.integer(1, 3));
       Object.assign(fleet, { cpu: choose.pick([500, 900]), startMs: choose.integer(0, 3) * MINUTE });
       /** Nobody has asked for more since the last cluster was emptied. */
       let isSame = false;
@@ -357,6 +366,10 @@ describe('whatever happens to a fleet', () => {
         for (let past = 0; past < during; past += MINUTE) {
           const made = fleet.made.length;
           await fleet.step(MINUTE);
+          const { purchases = [], decisions = [] } = fleet.receipt() ?? {};
+          const staying = purchases.filter(({ leaving }) => !leaving).length;
+          if (decisions.some(({ action, at }) => action === 'Remove' && Date.parse(at) === fleet.now))
+            expect(staying, 'minimum').toBeGreaterThanOrEqual(minimumClusters);
           expect(isSame && fleet.made.length > made, 'bought again').toBe(false);
           expect(fleet.killed, 'work was killed').toEqual([]);
           const pods = [...fleet.open.values()].reduce((sum, one) => sum + one.pods.length, 0);
