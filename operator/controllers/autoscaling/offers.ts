@@ -8,6 +8,7 @@ import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
 import { allocatableOf, attachLimitsOf, type CSINode } from '../../burst/fit/node.ts';
 import { allocatableOfType, MANAGED_RESERVES, type Reserve, type Sold } from '../../burst/fit/reserve.ts';
+import { INTERRUPTION_TAINTS } from '../../burst/nodes/interruption.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { bestOffer } from '../../capacity/allocation.ts';
 import { isDepleted, type KnownCapacity, machineTypesOf } from '../../capacity/offers.ts';
@@ -89,8 +90,16 @@ export function offerOf(
 /** Whether machines are containers of the seed, which have all that their type says and no zones. */
 const isOfSeed = (provider: OfferView['provider']): boolean => !provider?.inCloud && !provider?.simulated;
 
-/** Of Kubernetes itself, and those that a node loses once it is up: they tell of one node, and of a moment. */
-const PASSING = ['node.kubernetes.io/', 'node.cloudprovider.kubernetes.io/', ...STARTUP_PREFIXES];
+/**
+ * Of Kubernetes itself, those that a node loses once it is up, and those of machines that a cloud takes away: they tell of one node, and of
+ * a moment. Where a cloud took the only node of a pool, no other was bought for its pods.
+ */
+const PASSING = [
+  'node.kubernetes.io/',
+  'node.cloudprovider.kubernetes.io/',
+  ...STARTUP_PREFIXES,
+  ...INTERRUPTION_TAINTS,
+];
 
 /**
  * Taints that the pool does not have, and all its nodes do: somebody gives them to each node that comes. Without them one node after the other

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AutoscaledCluster, nodesQuota } from '../../kit/autoscaled-cluster.ts';
+import { AutoscaledCluster, nodesQuota, profile } from '../../kit/autoscaled-cluster.ts';
 import { boundClaim, claims } from '../../kit/burst.ts';
 
 const POOL = [{ name: 'a', minimum: 0, maximum: 5 }];
@@ -169,6 +169,18 @@ describe('a node that a cloud takes away', () => {
     expect(one.pending).toBe(0);
     expect(one.killed).toEqual([]);
   });
+});
+
+it('the only node of a pool, too, that a cloud takes away has another in its place', async () => {
+  const one = new AutoscaledCluster(POOL);
+  one.deploy(2, '1');
+  await one.pass(2);
+  const { spec, ...known } = one.nodes.get('a-1')!;
+  const taints = [{ key: 'aws-node-termination-handler/spot-itn', effect: 'NoSchedule' as const }];
+  one.nodes.set('a-1', { ...known, spec: { ...spec, taints } });
+  await one.pass(2);
+  expect(one.counts).toEqual({ a: 2 });
+  expect([...one.pods.values()].map((pod) => pod.spec.nodeName)).toEqual(['a-2', 'a-2']);
 });
 
 describe('machines that take their time', () => {
@@ -378,5 +390,42 @@ describe('pods with claims', () => {
         /node a-1 is kept though there is room elsewhere: pod shop\/web-\d+ has data on the disk of this node \(PersistentVolumeClaim data\)/,
       ),
     });
+  });
+});
+
+describe('machines that are sold out', () => {
+  const soldOut = (one: AutoscaledCluster, machineType: string) =>
+    one.capacity.note('u1', {
+      part: 'a',
+      profile: 'cloud',
+      region: 'here',
+      machineType,
+      zones: [],
+      spot: false,
+    });
+
+  it('are not ordered until they may be had again, and that is said', async () => {
+    const one = new AutoscaledCluster(POOL);
+    soldOut(one, 'medium');
+    one.deploy(3, '4');
+    await one.pass(2);
+    expect(one.counts).toEqual({});
+    expect(one.condition()).toMatchObject({
+      reason: 'PodsWait',
+      message: expect.stringContaining('pool a: all its machine types are sold out'),
+    });
+    await one.pass(3);
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.pending).toBe(0);
+  });
+
+  it('are taken of another pool, which keeps what it has', async () => {
+    const types = ['medium', 'large'].map((name) => ({ name, cpu: 4, gpu: 0, memory: '8Gi' }));
+    const one = new AutoscaledCluster([POOL[0]!, { ...POOL[0], name: 'b', machineType: 'large' }], {}, profile(types));
+    soldOut(one, 'medium');
+    one.deploy(3, '4');
+    await one.pass(10);
+    expect(one.counts).toEqual({ b: 3 });
+    expect(one.history).toHaveLength(3);
   });
 });
