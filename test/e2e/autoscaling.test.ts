@@ -3,12 +3,14 @@ import { findCondition } from '../../operator/api/conditions.ts';
 import { ANNOTATIONS } from '../../operator/api/group.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import type { Informer } from '../../operator/kube/informer.ts';
-import { conditionIsTrue, DEPLOYMENTS, NODES, type Node } from '../../operator/kube/resources.ts';
+import { conditionIsTrue, DEPLOYMENTS, NODES, type Node, PDBS } from '../../operator/kube/resources.ts';
 import { clusterClient, e2e, follow, killOperator, makeCluster, type Name, until, untilReady } from '../kit/garden.ts';
-import { echo, run, untilNodes, untilPods } from '../kit/workload.ts';
+import { echo, guard, run, untilNodes, untilPods } from '../kit/workload.ts';
 
 /** A node has 2 CPUs: one such pod fits. */
 const requests = { cpu: '1500m' };
+/** By which a cloud's termination handler says that it takes a machine away. */
+const SPOT_NOTICE = 'aws-node-termination-handler/spot-itn';
 
 e2e('the nodes of a pool that is Coppice’s to size', () => {
   let cluster: Name;
@@ -79,6 +81,39 @@ e2e('the nodes of a pool that is Coppice’s to size', () => {
     expect(pods.map(({ spec }) => spec.nodeName)).toEqual([left!.metadata.name]);
     expect(before.map(({ metadata }) => metadata.uid)).toContain(pods[0]!.metadata.uid);
     expect(left!.spec.unschedulable ?? false).toBe(false);
+  });
+
+  it('one that its cloud takes away is emptied when the PodDisruptionBudget of its pods lets it, and another is there by then', async () => {
+    const [left] = await untilNodes(client, (all) => all.length === 1, 'to be one');
+    const { name } = left!.metadata;
+    const [before] = await untilPods(client, 'web', (all) => all.length === 1, 'to be one');
+    await client.apply(guard('web'), { fieldManager: 'test' });
+    const taint = (taints: object[] | null) =>
+      client.mergePatch(NODES, name, undefined, { spec: { taints } }, { fieldManager: 'test' });
+    await taint([{ key: SPOT_NOTICE, effect: 'NoSchedule' }]);
+    await until(
+      cluster,
+      (found) => {
+        const { message = '' } = findCondition(found?.status?.conditions, 'Autoscaled') ?? {};
+        return message.includes(`node ${name} is being emptied: the cloud takes it away`) && message.includes('budget');
+      },
+      'to say that a PodDisruptionBudget keeps a pod on a node that its cloud takes away',
+    );
+    // Whether its pod could be elsewhere by now: it is the budget that keeps it.
+    await untilNodes(client, (all) => all.filter((one) => conditionIsTrue(one, 'Ready')).length === 2, 'to be two');
+    const [guarded] = await untilPods(client, 'web', (all) => all.length === 1, 'to be one');
+    expect(guarded!.metadata.uid).toBe(before!.metadata.uid);
+    await client.delete(PDBS, 'web', 'default');
+    const elsewhere = await untilPods(
+      client,
+      'web',
+      (all) => all.length === 1 && all[0]!.spec.nodeName !== name,
+      'to be elsewhere',
+    );
+    // As if the cloud had changed its mind: the node is one that nobody needs.
+    await taint(null);
+    const [stays] = await untilNodes(client, (all) => all.length === 1, 'to be one again');
+    expect(stays!.metadata.name).toBe(elsewhere[0]!.spec.nodeName);
   });
 
   it('go to none at last, although the operator is killed while it empties the last one', async () => {
