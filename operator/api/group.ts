@@ -10,6 +10,10 @@ export const ALPHA_VERSION = 'v1alpha1';
 export const ALPHA_API_VERSION = `${GROUP}/${ALPHA_VERSION}`;
 /** The field manager of every server-side apply; also the User-Agent's first word. */
 export const FIELD_MANAGER = 'coppice';
+/** `spec.controllerName` of the AdmissionChecks of Kueue that the operator answers for. */
+export const ADMISSION_CONTROLLER = `${GROUP}/burst`;
+/** The field manager of its answers: Kueue's own are applied to the same lists, and neither may take away the other's entries. */
+export const ADMISSION_FIELD_MANAGER = 'coppice-admission';
 /** Held by the operator on an object until everything made for it is gone. */
 export const FINALIZER = `${GROUP}/coppice`;
 

@@ -46,6 +46,12 @@ export function gardenRules(): PolicyRule[] {
       verbs: [...READ, ...WRITE],
     },
     { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads', 'localqueues', 'clusterqueues'], verbs: READ },
+    // It answers for an AdmissionCheck.
+    {
+      apiGroups: ['kueue.x-k8s.io'],
+      resources: ['admissionchecks/status', 'workloads/status'],
+      verbs: ['get', 'patch'],
+    },
     // Shoots are made for WorkerClusters, and go with them.
     { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
     {

@@ -244,6 +244,31 @@ export interface DemandWatch {
   readonly says: (object: KubeObject) => string | undefined;
 }
 
+/** What a hub is told of work that it holds. Retry: nothing is to be had for it now, and others may have its turn meanwhile. */
+export interface Answer {
+  readonly state: 'Ready' | 'Pending' | 'Retry';
+  readonly message: string;
+}
+
+/** A part of the status of an object of the hub's, to be written only at the version that was read. */
+export interface StatusPart {
+  readonly resource: Resource;
+  readonly object: KubeObject;
+}
+
+/** What a hub asks about work that it holds until it is told that there is room. */
+export interface Asking {
+  /** Whose that work is, as in Demand. */
+  readonly sources: readonly string[];
+  /** What was placed a moment ago: its pods may not be seen on their clusters yet, and their room is taken all the same. Pure. */
+  taking(now: Date): readonly Demand[];
+  /**
+   * What is to be written, only what differs; what people wait for comes first. Pure.
+   * @param say what becomes of a source (undefined: nobody knows now); undefined: no policy buys for this hub
+   */
+  answers(say: ((source: string) => Answer | undefined) | undefined, now: Date): readonly StatusPart[];
+}
+
 /**
  * A multi-cluster system. `observe` reads, all else is pure: the controller applies what is returned, after writing it down, and deletes
  * only what it wrote down. @typeParam Seen what one look at the hub and the member brings
@@ -287,6 +312,10 @@ export interface HubType<Seen = unknown> {
   demand?(hub: Reader, spec: HubSpec, hubName: string): Promise<readonly Demand[]>;
   /** What is watched for that, so that work does not wait for the next look. Absent: it does. */
   demandWatch?: DemandWatch;
+  /** What the hub holds, and waits for our word about; undefined: nothing there is set up to ask. Absent: hubs of this type never ask. */
+  asks?(hub: Reader, spec: HubSpec, hubName: string): Promise<Asking | undefined>;
+  /** What is watched to hear that something is set up to ask. */
+  askWatch?: DemandWatch;
   /**
    * Work with pods that it has placed on a member, of which it is asked whether it can be moved before any is; a sentence: as it is set up it moves
    * none. Absent: it does not tell, and no cluster is emptied that could stay as it is.

@@ -15,6 +15,17 @@ interface PodSet {
   readonly resourceUsage?: Readonly<Record<string, string>>;
 }
 
+/** What an AdmissionCheck says of a Workload. */
+export interface CheckState {
+  readonly name: string;
+  readonly state: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+  readonly requeueAfterSeconds?: number;
+  /** How often it has said Retry, as Kueue counts. */
+  readonly retryCount?: number;
+}
+
 /** A Workload, as far as it is read here. */
 export type DispatchedWorkload = KubeObject & {
   spec?: {
@@ -29,54 +40,69 @@ export type DispatchedWorkload = KubeObject & {
     clusterName?: string;
     nominatedClusterNames?: string[];
     admission?: { podSetAssignments?: PodSet[] };
-    admissionChecks?: { name: string; state: string; lastTransitionTime?: string }[];
+    admissionChecks?: CheckState[];
     reclaimablePods?: { name: string; count: number }[];
   };
 };
 
 /**
- * Jobs that all clusters were asked to take, and none has taken. One that waits for quota of the hub is not among them: that is a limit that
- * somebody has set, and a cluster more would not change it. Pure.
+ * Jobs that all clusters were asked to take, and none has taken; and those that a check of ours holds, or has let go a moment ago: until a cluster
+ * has them, no other job may be promised their room. One that waits for quota of the hub is not among them: that is a limit that somebody has set,
+ * and a cluster more would not change it. Pure.
  * @param check name of the AdmissionCheck by which they are dispatched
  * @param clusters those that Kueue can ask
+ * @param own names of the AdmissionChecks that we answer for
  */
 export function waitingJobs(
   workloads: readonly DispatchedWorkload[],
   check: string,
   clusters: readonly string[],
+  own: readonly string[] = [],
 ): Demand[] {
   return workloads.flatMap((workload) => {
-    const { status = {}, metadata } = workload;
-    const { nominatedClusterNames: asked = [], admissionChecks = [], reclaimablePods = [] } = status;
-    const own = admissionChecks.find(({ name, state }) => name === check && state === 'Pending');
-    if (!own || !isOffered(workload)) return [];
-    // Kueue may ask a few at a time, and the next ones after minutes.
-    if (!clusters.every((one) => asked.includes(one))) return [];
-    return (status.admission?.podSetAssignments ?? []).flatMap((podSet): Demand[] => {
-      const done = reclaimablePods.find(({ name }) => name === podSet.name)?.count ?? 0;
-      const each = eachOf(podSet);
-      const count = (podSet.count ?? 0) - done;
-      const template = workload.spec?.podSets?.find(({ name = MAIN }) => name === podSet.name)?.template;
-      const rules = rulesOf(template);
-      if (count <= 0 || !each || !rules) return [];
-      return [
-        {
-          ...sourceOf(workload),
-          namespace: metadata.namespace,
-          count,
-          each,
-          ...rules,
-          ...priorityOf(workload),
-          since: own.lastTransitionTime ?? '',
-          inOneCluster: true,
-        },
-      ];
-    });
+    const { nominatedClusterNames: asked = [], admissionChecks = [] } = workload.status ?? {};
+    const dispatch = admissionChecks.find(({ name, state }) => name === check && state === 'Pending');
+    if (!dispatch || !isOffered(workload)) return [];
+    const ours = admissionChecks.filter(({ name }) => own.includes(name));
+    // Somebody else may hold it for days: a cluster would be paid for all the while.
+    if (ours.length > 0 && heldBefore(workload, check, own).length > 0) return [];
+    if (ours.some(({ state }) => state !== 'Pending' && state !== 'Ready')) return [];
+    // Kueue may ask a few at a time, and the next ones after minutes. Of what we hold it asks none.
+    if (ours.length === 0 && !clusters.every((one) => asked.includes(one))) return [];
+    return podsOf(workload, dispatch.lastTransitionTime ?? '') ?? [];
   });
 }
 
+/** AdmissionChecks of others that it has to pass before it is dispatched, and has not. */
+export const heldBefore = (
+  { status }: DispatchedWorkload,
+  check: string | undefined,
+  own: readonly string[],
+): readonly string[] =>
+  (status?.admissionChecks ?? []).flatMap(({ name, state }) =>
+    name === check || own.includes(name) || state === 'Ready' ? [] : [name],
+  );
+
+/** The pods that it has quota for. @returns undefined: nobody can read all of it */
+export function podsOf(workload: DispatchedWorkload, since: string): Demand[] | undefined {
+  const { status = {}, spec, metadata } = workload;
+  const demands: Demand[] = [];
+  for (const podSet of status.admission?.podSetAssignments ?? []) {
+    const done = status.reclaimablePods?.find(({ name }) => name === podSet.name)?.count ?? 0;
+    const count = (podSet.count ?? 0) - done;
+    if (count <= 0) continue;
+    const each = eachOf(podSet);
+    const rules = rulesOf(spec?.podSets?.find(({ name = MAIN }) => name === podSet.name)?.template);
+    if (!each || !rules) return undefined;
+    const { namespace } = metadata;
+    const part = { namespace, count, each, ...rules, ...priorityOf(workload), since, inOneCluster: true as const };
+    demands.push({ ...sourceOf(workload), ...part });
+  }
+  return demands;
+}
+
 /** It has quota of the hub, and no cluster has taken it. */
-const isOffered = (workload: DispatchedWorkload): boolean =>
+export const isOffered = (workload: DispatchedWorkload): boolean =>
   isAlive(workload) && hasCondition(workload, 'QuotaReserved') && !hasCondition(workload, 'Evicted');
 
 /** It is to run, and no cluster has it. */
@@ -208,7 +234,7 @@ function fits(demands: readonly Demand[], { spec = {} }: ClusterQueue): boolean 
   }
 }
 
-function sourceOf(workload: DispatchedWorkload): Pick<Demand, 'source' | 'uid'> {
+export function sourceOf(workload: DispatchedWorkload): Pick<Demand, 'source' | 'uid'> {
   const { ownerReferences = [], uid: own } = workload.metadata;
   const uid = (ownerReferences.find(({ controller }) => controller) ?? ownerReferences[0])?.uid ?? own;
   return { source: `Workload ${keyOf(workload)}`, ...(uid && { uid }) };

@@ -21,24 +21,29 @@ import {
   takenOver,
   type Wanted,
 } from './contract.ts';
+import { type AdmissionCheck, askingOf, askWatch, ownChecks } from './kueue-admission.ts';
 import { type DispatchedWorkload, firstJob, type Queues, waitingJobs, waitsFor } from './kueue-demand.ts';
+import {
+  ADMISSIONCHECKS,
+  CLUSTERQUEUES,
+  KUEUE_GROUP,
+  LOCALQUEUES,
+  MULTIKUEUE_CONTROLLER,
+  MULTIKUEUECLUSTERS,
+  MULTIKUEUECONFIGS,
+  WORKLOADS,
+} from './kueue-kinds.ts';
 import { accountName, KUEUE_RULES } from './rights.ts';
 import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
-const KUEUE_GROUP = 'kueue.x-k8s.io';
-const kind = (name: string, plural: string, namespaced: boolean): Resource => ({
-  group: KUEUE_GROUP,
-  version: 'v1beta2',
-  plural,
-  kind: name,
-  namespaced,
-});
-export const MULTIKUEUECLUSTERS = kind('MultiKueueCluster', 'multikueueclusters', false);
-export const MULTIKUEUECONFIGS = kind('MultiKueueConfig', 'multikueueconfigs', false);
-export const ADMISSIONCHECKS = kind('AdmissionCheck', 'admissionchecks', false);
-export const WORKLOADS = kind('Workload', 'workloads', true);
-export const LOCALQUEUES = kind('LocalQueue', 'localqueues', true);
-export const CLUSTERQUEUES = kind('ClusterQueue', 'clusterqueues', false);
+export {
+  ADMISSIONCHECKS,
+  CLUSTERQUEUES,
+  LOCALQUEUES,
+  MULTIKUEUECLUSTERS,
+  MULTIKUEUECONFIGS,
+  WORKLOADS,
+} from './kueue-kinds.ts';
 
 /** In the list where no cluster takes work: Kueue takes no empty one, and stops at a name that there is no cluster of. */
 export const NO_CLUSTER = 'coppice-no-cluster';
@@ -182,19 +187,19 @@ export const kueueHub: HubType<Seen> = {
 
   async demand(hub, spec, hubName) {
     const name = configName(hubName, spec);
-    const [config, clusters, workloads] = await Promise.all([
+    const [config, clusters, workloads, checks] = await Promise.all([
       hub.get(MULTIKUEUECONFIGS, name),
       hub.list(MULTIKUEUECLUSTERS) as Promise<Conditioned[]>,
       hub.list(WORKLOADS) as Promise<DispatchedWorkload[]>,
+      hub.list(ADMISSIONCHECKS) as Promise<AdmissionCheck[]>,
     ]);
     const listed = listIn(config);
     const asked = clusters
       .filter((one) => listed.includes(one.metadata.name) && whyNotActive('', one) === undefined)
       .map(({ metadata }) => metadata.name);
-    const waiting = waitingJobs(workloads, name, asked);
+    const waiting = waitingJobs(workloads, name, asked, ownChecks(checks));
     if (asked.length > 0 || waiting.length > 0) return waiting;
-    const [checks, local, cluster] = await Promise.all([
-      hub.list(ADMISSIONCHECKS) as Promise<Conditioned[]>,
+    const [local, cluster] = await Promise.all([
       hub.list(LOCALQUEUES) as Promise<Queues['local']>,
       hub.list(CLUSTERQUEUES) as Promise<Queues['cluster']>,
     ]);
@@ -202,6 +207,14 @@ export const kueueHub: HubType<Seen> = {
     return firstJob(workloads, name, active, { local, cluster });
   },
   demandWatch: { resources: [WORKLOADS, CLUSTERQUEUES], says: waitsFor },
+
+  async asks(hub, spec, hubName) {
+    const checks = (await hub.list(ADMISSIONCHECKS)) as AdmissionCheck[];
+    if (ownChecks(checks).length === 0) return undefined;
+    const workloads = (await hub.list(WORKLOADS)) as DispatchedWorkload[];
+    return askingOf(checks, workloads, configName(hubName, spec), hubName);
+  },
+  askWatch,
 };
 
 const configName = (hubName: string, { kueue }: HubSpec): string => kueue?.config ?? hubName;
@@ -237,7 +250,7 @@ function whyNotActive(name: string, cluster: Conditioned | undefined): string | 
 function admissionCheck(member: Member, spec: HubSpec): Wanted {
   const name = configName(member.hubName, spec);
   const parameters = { apiGroup: KUEUE_GROUP, kind: MULTIKUEUECONFIGS.kind, name };
-  const check = { metadata: { name }, spec: { controllerName: `${KUEUE_GROUP}/multikueue`, parameters } };
+  const check = { metadata: { name }, spec: { controllerName: MULTIKUEUE_CONTROLLER, parameters } };
   return { ...wanted(ADMISSIONCHECKS, check), shared: true };
 }
 

@@ -1,26 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
 import { findCondition } from '../../operator/api/conditions.ts';
-import { ALPHA_API_VERSION, LABELS } from '../../operator/api/group.ts';
+import { LABELS } from '../../operator/api/group.ts';
 import { CLUSTERQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS, NO_CLUSTER } from '../../operator/hubs/kueue.ts';
-import { BURSTPOLICIES, JOBS, SECRETS } from '../../operator/kube/resources.ts';
-import type { TestApiserver } from '../kit/apiserver.ts';
-import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
-import { runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
-import { runControllers } from '../kit/hubs/controllers.ts';
-import { HubScene } from '../kit/hubs/hub-scene.ts';
-import { job, jobIn, makeQueues, workloadOf } from '../kit/hubs/kueue-work.ts';
-import { Processes } from '../kit/hubs/processes.ts';
+import { JOBS, SECRETS } from '../../operator/kube/resources.ts';
+import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import type { HubScene } from '../kit/hubs/hub-scene.ts';
+import { KueueBurst } from '../kit/hubs/kueue-burst-scene.ts';
+import { job, jobIn, workloadOf } from '../kit/hubs/kueue-work.ts';
 import { programs } from '../kit/hubs/programs.ts';
-import { RealKueue } from '../kit/hubs/real-kueue.ts';
-import { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
+import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
 
 const PATIENCE_MS = 120_000;
 
 /** Jobs that no cluster takes, on the real MultiKueue: a cluster is bought, gets them, and is given back. Each test goes on where the one before ended. */
 describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
-  let kueue: RealKueue;
-  let processes: Processes;
+  let burst: KueueBurst;
   let scene: HubScene;
   let own: SchedulingMember;
   let bought: BoughtClusters;
@@ -28,43 +22,15 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
   const saw = (what: string) => console.log(`burst ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
 
   beforeAll(async () => {
-    kueue = await RealKueue.begin(programs!);
-    processes = await Processes.begin('members');
-    scene = await HubScene.start({ type: 'Kueue' }, []);
-    const kept: Record<string, TestApiserver> = {};
-    for (const name of ['first', 'second']) kept[name] = await scene.addMember(name, '4', '8Gi');
-    await runControllers(processes, scene.garden, 'hub', ['namespace', 'garbagecollector']);
-    own = await SchedulingMember.start(processes, scene.member, 'demo');
-    await own.addNode('one', '4', '8Gi');
-    await kueue.runIn(scene.garden, 'hub');
-    // Whoever makes such clusters has Kueue and its queues come with them.
-    for (const [name, member] of Object.entries({ demo: scene.member, ...kept })) {
-      await kueue.runIn(member, name);
-      await makeQueues(member.client, { cpu: '4', memory: '8Gi' });
-    }
-    await makeQueues(scene.garden.client, { cpu: '100', memory: '100Gi' }, ['test']);
-    bought = new BoughtClusters(scene, processes, kept);
-    await bought.start();
-    await sellClusters(scene.garden.client);
-    runBurst(scene);
-    await scene.startOperator();
-    await scene.makeHub();
-    await scene.makeCluster();
-    scene.open(own.pods);
-    await scene.until('the private cluster to join', () => scene.state() === 'Joined', PATIENCE_MS);
+    burst = await KueueBurst.start(programs!, ['first', 'second']);
+    ({ scene, own, bought } = burst);
     saw('Kueue, the operator and a private cluster of 4 CPUs run');
   });
-  afterAll(async () => {
-    await bought?.stop();
-    await own?.stop();
-    await processes?.stop();
-    await kueue?.stop();
-    await scene?.stop();
-  });
+  afterAll(() => burst?.stop());
 
   const client = () => scene.garden.client;
   const submit = (name: string, cpu: string, count = 1) => client().create(job(name, cpu, count), { resource: JOBS });
-  const policy = () => client().getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+  const policy = () => burst.policy();
   const decisions = async () => (await policy())?.status?.decisions ?? [];
   const took = async (from: number, poll: () => unknown, is: unknown, timeout = PATIENCE_MS) => {
     await expect.poll(poll, { timeout, interval: 50 }).toEqual(is);
@@ -75,22 +41,7 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
   it('buys nothing while the private cluster takes all', async () => {
     await submit('base', '1', 3);
     await took(Date.now(), () => own.podsOf('base'), { running: 3, pending: 0 });
-    await client().create({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'BurstPolicy',
-      metadata: { name: 'peak', namespace: 'shop' },
-      spec: {
-        hub: 'test',
-        trigger: { pendingFor: '2s' },
-        candidates: [
-          { name: 'cloud', template: { spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] } } },
-        ],
-        maximumClusters: 1,
-        budget: { hourly: '1' },
-        scaleIn: { idleFor: '2s', minimumLife: '5s' },
-        cooldown: { scaleOut: '1s', scaleIn: '1s' },
-      },
-    });
+    await burst.makePolicy();
     const isMet = async () => findCondition((await policy())?.status?.conditions, 'DemandMet')?.reason;
     await took(Date.now(), isMet, 'NothingWaits');
     saw('base, a job of 3 pods of one CPU, runs in demo; nothing is bought');

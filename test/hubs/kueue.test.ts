@@ -241,7 +241,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     await took(from, isComplete('moves'), 'True');
   });
 
-  it('asks no cluster for a job that another AdmissionCheck holds: a check of ours could not know that none takes it', async () => {
+  it('asks no cluster for a job that another AdmissionCheck holds, so what is free in clusters has to be known before', async () => {
     const api = { apiVersion: 'kueue.x-k8s.io/v1beta2' };
     const check = { ...api, kind: 'AdmissionCheck', metadata: { name: 'burst' } };
     await client().create({ ...check, spec: { controllerName: 'example.com/burst' } }, { resource: ADMISSIONCHECKS });

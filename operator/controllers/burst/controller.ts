@@ -6,6 +6,7 @@ import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { tellFailure } from '../failure.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
+import { answerHub } from './answer-hub.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { type Look, PolicyLook } from './policy-look.ts';
@@ -31,6 +32,8 @@ export async function reconcileBurst(
   const policies = [...deps.policies.byIndex(BY_HUB, hubName)].sort(byAge);
   if (policies.length === 0) {
     memory.forgetHub(hubName);
+    const hub = deps.hubs.get(hubName);
+    if (hub && isTrue(hub.status?.conditions, 'Ready')) await answerHub(deps, memory, hub, undefined, signal);
     return {};
   }
   const look = await lookAt(deps, memory, hubName, signal);
@@ -54,6 +57,10 @@ export async function reconcileBurst(
       if (!isConflict && !isTransient(error)) await tellFailure(deps, deps.policies, turn.policy, error);
       left = [];
     }
+  }
+  if ('hub' in look) {
+    const isPartial = turns.length < policies.length;
+    await answerHub(deps, memory, look.hub, { work: look.work, turns, isPartial }, signal);
   }
   const next = Math.min(...turns.map((turn) => turn.next ?? Number.POSITIVE_INFINITY)) - deps.now().getTime();
   return { requeueAfterMs: Math.max(SOONEST_MS, Math.min(LOOK_MS, next)) };

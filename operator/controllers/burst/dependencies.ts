@@ -7,7 +7,7 @@ import type { Quota } from '../../api/quota.ts';
 import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
-import type { Demand, PlacedWork } from '../../hubs/contract.ts';
+import type { Asking, Demand, PlacedWork, StatusPart } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Registry } from '../../kube/metrics.ts';
@@ -45,6 +45,13 @@ export interface BurstDependencies extends ClaimantDependencies {
    * answer.
    */
   placedWork(hub: Hub, member: string, signal: AbortSignal): Promise<readonly PlacedWork[] | string | undefined>;
+  /**
+   * What a hub asks about work that it holds. undefined: nothing there asks. Absent: nobody answers, as where one only looks what would be decided.
+   * Throws where it does not answer.
+   */
+  asksOf?(hub: Hub, signal: AbortSignal): Promise<Asking | undefined>;
+  /** Writes an answer into a hub. Throws as KubeClient does; error 409: somebody has changed the object since. */
+  writeStatus?(hub: Hub, part: StatusPart, signal: AbortSignal): Promise<void>;
   now(): Date;
   recordEvent: Core['recordEvent'];
 }

@@ -76,6 +76,7 @@ export class PolicyLook {
   /** @returns the work that is left to the policies after it */
   async run(look: Look, work: readonly HubWork[]): Promise<readonly HubWork[]> {
     if (this.#policy.metadata.deletionTimestamp) {
+      this.#turn.verdicts = [];
       await this.#end();
       return work;
     }
@@ -86,6 +87,7 @@ export class PolicyLook {
     this.#turn.receipt = withGrowthFacts(known, (growth) => grownNow(this.#deps, growth, this.#now), this.#now);
     const refused = 'problem' in look ? look : (this.#notAllowed(look.hub) ?? this.#hasNothingToDo(look));
     if (refused || 'problem' in look) {
+      this.#turn.verdicts = [];
       await this.#save();
       await endClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
       await this.#tell({ ready: { status: false, reason: refused!.reason, message: refused!.problem } });
@@ -149,6 +151,7 @@ export class PolicyLook {
     const plan = { ...planned, verdicts: [...planned.verdicts, ...refused] };
     this.#turn.receipt = withPlan(this.#deps, scene, plan);
     this.#turn.next = plan.next;
+    this.#turn.verdicts = plan.verdicts;
     await this.#save();
     await markEmptying(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
     if (!dryRun) {

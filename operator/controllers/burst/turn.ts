@@ -1,4 +1,5 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { WorkVerdict } from '../../burst/clusters/model.ts';
 import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/receipt.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
@@ -13,6 +14,8 @@ export interface Turn {
   receipt: BurstReceipt;
   /** When something changes by the clock alone, milliseconds since the epoch. */
   next?: number | undefined;
+  /** What it has said of work in this look. Absent: it could not decide. */
+  verdicts?: readonly WorkVerdict[];
 }
 
 /** What there is now of what a policy has bought. */

@@ -1,6 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { isTrue } from '../../api/conditions.ts';
-import { LABELS } from '../../api/group.ts';
+import { ADMISSION_FIELD_MANAGER, LABELS } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { hubType } from '../../hubs/index.ts';
 import { Informer } from '../../kube/informer.ts';
@@ -45,6 +46,8 @@ export type BurstCore = Pick<
 /** How far a join has come, as policies act on it. */
 const standing = ({ status }: Membership): string => `${status?.state} ${isTrue(status?.conditions, 'Warm')}`;
 
+const isReady = ({ status }: Hub): boolean => isTrue(status?.conditions, 'Ready');
+
 /** Makes the controller of BurstPolicies. Its keys are hubs: policies of one hub decide in turn. */
 export function wireBurst(
   core: BurstCore,
@@ -61,6 +64,9 @@ export function wireBurst(
   const memory = new BurstMemory();
   const told = new ToldByHubs();
   const watches = new DemandWatches(log, (hub) => queue.add(hub));
+  const asked = new DemandWatches(log, (hub) => queue.add(hub));
+  const open = async ({ metadata: { name }, spec, status }: Hub, signal: AbortSignal) =>
+    (await hubs.connections.open(name, spec, status?.clusterIdentity, signal)).client;
   const deps: BurstDependencies = {
     ...core,
     granted,
@@ -82,7 +88,25 @@ export function wireBurst(
       const { client } = await hubs.connections.open(name, spec, status?.clusterIdentity, signal);
       return type.placedWork(readerOf(client, signal), spec, member);
     },
+    async asksOf(hub, signal) {
+      const type = hubType(hub.spec.type);
+      if (!type?.asks) return undefined;
+      const client = await open(hub, signal);
+      const { name } = hub.metadata;
+      if (type.askWatch) asked.follow(name, client, type.askWatch);
+      return type.asks(readerOf(client, signal), hub.spec, name);
+    },
+    async writeStatus(hub, { resource, object }, signal) {
+      const client = await open(hub, signal);
+      await client.apply(object, { resource, subresource: 'status', fieldManager: ADMISSION_FIELD_MANAGER, signal });
+    },
   };
+  // A hub may ask though no policy names it: then it is told so, or its work would wait for ever.
+  hubs.hubs.onChange((event) => {
+    const { metadata, spec } = event.object;
+    const isNews = event.type !== 'updated' || isReady(event.old) !== isReady(event.object);
+    if (isNews && hubType(spec.type)?.asks) queue.add(metadata.name);
+  });
   policies.onChange((event) => {
     if (!onlyStatusChanged(event)) queue.add(event.object.spec.hub);
   });
@@ -109,13 +133,14 @@ export function wireBurst(
         reconcile: async (hub, stop) => {
           const next = await reconcileBurst(deps, memory, hub, stop);
           if (policies.byIndex(BY_HUB, hub).length === 0 || !deps.hubs.get(hub)) await watches.forget(hub);
+          if (!deps.hubs.get(hub)) await asked.forget(hub);
           return next;
         },
       },
     ],
-    close: () => {
+    close: async () => {
       endMetrics();
-      return watches.close();
+      await Promise.all([watches.close(), asked.close()]);
     },
   };
 }

@@ -9,7 +9,7 @@ import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import { type BurstDependencies, burstReceipts } from '../../../operator/controllers/burst/dependencies.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
-import type { Demand, PlacedWork } from '../../../operator/hubs/contract.ts';
+import type { Asking, Demand, PlacedWork, StatusPart } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { receiptIn } from '../../../operator/kube/receipt.ts';
@@ -94,6 +94,9 @@ export class BurstScene {
   removesNodes = false;
   /** undefined: hubs of this type do not tell. */
   demands: readonly Demand[] | Error | undefined = [];
+  /** What the hub asks about work that it holds, and what is done with answers. Absent: nothing. */
+  asked: (() => Promise<Asking | undefined>) | undefined;
+  answered: (part: StatusPart) => void = () => {};
   /** By the name of the member what the hub has placed there and would move. undefined: hubs of this type do not tell. */
   placedBy: ((member: string) => readonly PlacedWork[] | string) | undefined;
   /** Besides nodes and pods, what is in the clusters: by kind. */
@@ -208,6 +211,8 @@ export class BurstScene {
         if (this.demands instanceof Error) throw this.demands;
         return this.demands;
       },
+      asksOf: async () => this.asked?.(),
+      writeStatus: async (_hub: unknown, part: StatusPart) => this.answered(part),
       placedWork: async (_hub: unknown, member: string) => this.placedBy?.(member),
       now: () => new Date(this.now),
       recordEvent: (_object: unknown, _type: string, reason: string, message: string) =>

@@ -10,7 +10,7 @@ export interface KueueWorkload extends KubeObject {
     conditions?: { type: string; status: string; reason: string; message: string }[];
     clusterName?: string;
     nominatedClusterNames?: string[];
-    admissionChecks?: { name: string; state: string; message: string }[];
+    admissionChecks?: { name: string; state: string; message: string; retryCount?: number }[];
   };
 }
 

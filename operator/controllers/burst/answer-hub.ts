@@ -1,0 +1,74 @@
+import type { Hub } from '../../api/hub.ts';
+import { answersTo, type PolicySaid } from '../../burst/clusters/answers.ts';
+import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
+import { isNotFound, KubeApiError } from '../../kube/errors.ts';
+import { keyOf } from '../../kube/resources.ts';
+import type { BurstDependencies } from './dependencies.ts';
+import type { BurstMemory } from './memory.ts';
+import { type HubWork, supplyOf, workOf } from './supply.ts';
+import { boughtBy, growthsOf, type Turn } from './turn.ts';
+
+/** So many are written in one look; the next one comes soon. */
+const MOST_WRITES = 200;
+
+/** What one look at a hub has come to. */
+export interface Decided {
+  /** All that it has no place for. */
+  readonly work: readonly HubWork[];
+  readonly turns: readonly Turn[];
+  /** Some of its policies could not decide: what they would do nobody knows. */
+  readonly isPartial: boolean;
+}
+
+/**
+ * Answers a hub that holds work until there is room for it. What somebody has changed since it was read is answered by the next look. Throws as
+ * KubeClient does.
+ * @param decided undefined: no policy names this hub
+ */
+export async function answerHub(
+  deps: BurstDependencies,
+  memory: BurstMemory,
+  hub: Hub,
+  decided: Decided | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const asking = await deps.asksOf?.(hub, signal);
+  if (!asking) return;
+  const taking = workOf(asking.taking(deps.now()), new Map(), Number.NEGATIVE_INFINITY);
+  const answers = decided && asking.sources.length > 0 ? toldOf(deps, memory, hub, decided, taking) : undefined;
+  const parts = asking.answers(decided && ((source) => answers?.get(source)), deps.now());
+  for (const part of parts.slice(0, MOST_WRITES)) {
+    try {
+      await deps.writeStatus?.(hub, part, signal);
+    } catch (error) {
+      if (!isNotFound(error) && !(error instanceof KubeApiError && error.isConflict)) throw error;
+    }
+  }
+}
+
+function toldOf(
+  deps: BurstDependencies,
+  memory: BurstMemory,
+  hub: Hub,
+  { work, turns, isPartial }: Decided,
+  taking: readonly HubWork[],
+): ReturnType<typeof answersTo> {
+  const now = deps.now().getTime();
+  const supply = supplyOf(deps, hub, boughtBy(deps, memory, turns, now), growthsOf(turns), now);
+  const hasAllSaid = !isPartial && turns.every(({ verdicts }) => verdicts !== undefined);
+  return answersTo([...taking, ...work], supply, hasAllSaid ? turns.map(saidBy) : undefined);
+}
+
+const saidBy = ({ policy, receipt, verdicts = [] }: Turn): PolicySaid => ({
+  policy: keyOf(policy),
+  isDryRun: policy.spec.dryRun === true,
+  verdicts,
+  ordered: receipt.purchases
+    .filter((one) => one.joinedAt === undefined && !one.leaving && !one.warm)
+    .map(({ name, sources, at, candidate }) => ({
+      name,
+      sources,
+      at,
+      startupMs: measuredStartupMs(receipt, candidate),
+    })),
+});

@@ -1,0 +1,99 @@
+import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
+import { ALPHA_API_VERSION } from '../../../operator/api/group.ts';
+import { BURSTPOLICIES } from '../../../operator/kube/resources.ts';
+import type { TestApiserver } from '../apiserver.ts';
+import { BoughtClusters } from './bought-clusters.ts';
+import { runBurst, sellClusters } from './burst-beside.ts';
+import { runControllers } from './controllers.ts';
+import { HubScene } from './hub-scene.ts';
+import { makeQueues } from './kueue-work.ts';
+import { Processes } from './processes.ts';
+import { RealKueue } from './real-kueue.ts';
+import { SchedulingMember } from './scheduling-member.ts';
+
+const PATIENCE_MS = 120_000;
+
+/** The real Kueue in a garden that is its hub, a private cluster of 4 CPUs that has joined it, and machines for those that policies buy. */
+export class KueueBurst {
+  readonly scene: HubScene;
+  readonly own: SchedulingMember;
+  readonly bought: BoughtClusters;
+  readonly #ends: readonly { stop(): Promise<unknown> }[];
+
+  private constructor(
+    scene: HubScene,
+    own: SchedulingMember,
+    bought: BoughtClusters,
+    ends: readonly { stop(): Promise<unknown> }[],
+  ) {
+    this.scene = scene;
+    this.own = own;
+    this.bought = bought;
+    this.#ends = ends;
+  }
+
+  /**
+   * @param programs folder with those of Kueue
+   * @param names of API servers that are kept for clusters that are bought
+   * @param account who the operator is in the garden, as HubScene has it
+   */
+  static async start(
+    programs: string,
+    names: readonly string[],
+    account: 'admin' | 'chart' = 'admin',
+  ): Promise<KueueBurst> {
+    const kueue = await RealKueue.begin(programs);
+    const processes = await Processes.begin('members');
+    const scene = await HubScene.start({ type: 'Kueue' }, [], account);
+    const kept: Record<string, TestApiserver> = {};
+    for (const name of names) kept[name] = await scene.addMember(name, '4', '8Gi');
+    await runControllers(processes, scene.garden, 'hub', ['namespace', 'garbagecollector']);
+    const own = await SchedulingMember.start(processes, scene.member, 'demo');
+    await own.addNode('one', '4', '8Gi');
+    await kueue.runIn(scene.garden, 'hub');
+    // Whoever makes such clusters has Kueue and its queues come with them.
+    for (const [name, member] of Object.entries({ demo: scene.member, ...kept })) {
+      await kueue.runIn(member, name);
+      await makeQueues(member.client, { cpu: '4', memory: '8Gi' });
+    }
+    await makeQueues(scene.garden.client, { cpu: '100', memory: '100Gi' }, ['test']);
+    const bought = new BoughtClusters(scene, processes, kept);
+    await bought.start();
+    await sellClusters(scene.garden.client);
+    runBurst(scene);
+    await scene.startOperator();
+    await scene.makeHub();
+    await scene.makeCluster();
+    scene.open(own.pods);
+    await scene.until('the private cluster to join', () => scene.state() === 'Joined', PATIENCE_MS);
+    return new KueueBurst(scene, own, bought, [bought, own, processes, kueue, scene]);
+  }
+
+  async stop(): Promise<void> {
+    for (const end of this.#ends) await end.stop();
+  }
+
+  policy(): Promise<BurstPolicy | undefined> {
+    return this.scene.garden.client.getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+  }
+
+  /** BurstPolicy shop/peak, which may buy one cluster. */
+  async makePolicy(): Promise<void> {
+    await this.scene.garden.client.create({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'BurstPolicy',
+      metadata: { name: 'peak', namespace: 'shop' },
+      spec: {
+        hub: 'test',
+        trigger: { pendingFor: '2s' },
+        candidates: [
+          { name: 'cloud', template: { spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] } } },
+        ],
+        maximumClusters: 1,
+        budget: { hourly: '1' },
+        scaleIn: { idleFor: '2s', minimumLife: '5s' },
+        cooldown: { scaleOut: '1s', scaleIn: '1s' },
+      },
+    });
+  }
+}

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { answersTo, type PolicySaid } from '../../../operator/burst/clusters/answers.ts';
+import type { Supply, WaitingWork, WorkState } from '../../../operator/burst/clusters/model.ts';
+import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
+import { fitPod } from '../../../operator/burst/fit/pod.ts';
+import type { Pod } from '../../../operator/kube/resources.ts';
+
+const AT = '2026-11-23T12:00:00Z';
+const podOf = (cpu: string): FitPod =>
+  fitPod({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'replica', namespace: 'shop' },
+    spec: { containers: [{ name: 'work', resources: { requests: { cpu } } }] },
+  } as Pod);
+const job = (source: string, count: number, more: Partial<WaitingWork> = {}): WaitingWork => ({
+  source,
+  count,
+  pod: podOf('1'),
+  each: '1 CPU',
+  since: Date.parse(AT),
+  inOneCluster: true,
+  ...more,
+});
+const template: NodeTemplate = {
+  id: 'a',
+  labels: {},
+  taints: [],
+  allocatable: { cpu: 4000, memory: 2 ** 33, storage: 0, others: new Map(), pods: 110 },
+  attachLimits: new Map(),
+};
+/** A cluster with one node of 4 CPUs, so many of which are in use. */
+const cluster = (name: string, used: number, more: Partial<Supply> = {}): Supply => ({
+  cluster: `shop/${name}`,
+  member: { name, labels: {}, zones: [] },
+  nodes: [
+    {
+      node: { ...template, name: 'node', unschedulable: false },
+      pods: Array.from({ length: used }, () => podOf('1')),
+    },
+  ],
+  planned: [],
+  ...more,
+});
+const says = (state: WorkState, message = 'because', more: Partial<PolicySaid> = {}): PolicySaid => ({
+  policy: 'shop/peak',
+  isDryRun: false,
+  verdicts: [{ source: 'train', state, message }],
+  ordered: [],
+  ...more,
+});
+const told = (work: WaitingWork[], supply: Supply[], said: PolicySaid[] | undefined = [says('Refused')]) =>
+  [...answersTo(work, supply, said)].map(([source, { state }]) => `${source} ${state}`);
+const answer = (...said: PolicySaid[]) => answersTo([job('train', 3)], [cluster('full', 4)], said).get('train');
+
+describe('room in clusters', () => {
+  it('lets work go on that one cluster takes as a whole, and says which', () => {
+    expect(answersTo([job('train', 3)], [cluster('full', 4), cluster('free', 1)], []).get('train')).toEqual({
+      state: 'Ready',
+      message: 'there is room for its pods on WorkerCluster shop/free',
+    });
+  });
+
+  it('lets none go on for which two clusters have room only together', () => {
+    expect(told([job('train', 3)], [cluster('a', 2), cluster('b', 2)])).toEqual(['train Retry']);
+  });
+
+  it('is promised once, to what has waited longest', () => {
+    const young = job('young', 2);
+    const old = job('train', 2, { since: Date.parse(AT) - 1000 });
+    expect(told([young, old], [cluster('a', 1)]).sort()).toEqual(['train Ready', 'young Retry']);
+  });
+
+  it('is none before its nodes are there', () => {
+    const planned = [{ template, count: 1 }];
+    expect(told([job('train', 3)], [cluster('a', 4, { planned })], [says('RoomOrdered')])).toEqual(['train Pending']);
+  });
+
+  it('is not that of what waits there for a node already', () => {
+    expect(told([job('train', 2)], [cluster('a', 1, { pending: [podOf('2')] })])).toEqual(['train Retry']);
+  });
+
+  it('is told of though a policy could not decide; of all else nothing is told then', () => {
+    const work = [job('train', 3), job('large', 9)];
+    expect([...answersTo(work, [cluster('a', 0)], undefined).keys()]).toEqual(['train']);
+  });
+});
+
+describe('work without room', () => {
+  it.each<[WorkState, 'Pending' | 'Retry']>([
+    ['Stabilising', 'Pending'],
+    ['CoolingDown', 'Pending'],
+    ['Bought', 'Pending'],
+    ['Growing', 'Pending'],
+    ['Opened', 'Pending'],
+    ['Waking', 'Pending'],
+    ['RoomOrdered', 'Pending'],
+    ['Fits', 'Pending'],
+    ['Later', 'Pending'],
+    ['Refused', 'Retry'],
+    ['Suspended', 'Retry'],
+  ])('of which a policy says %s is %s', (state, is) => {
+    expect(answer(says(state))).toEqual({ state: is, message: 'BurstPolicy shop/peak: because' });
+  });
+
+  it('waits as long as one of several policies does something for it', () => {
+    const other = says('RoomOrdered', 'room is on its way', { policy: 'shop/other' });
+    expect(answer(says('Refused', 'no money'), other)).toEqual({
+      state: 'Pending',
+      message: 'BurstPolicy shop/other: room is on its way',
+    });
+  });
+
+  it('is told of all refusals, where there are several', () => {
+    expect(answer(says('Refused', 'no money'), says('Refused', 'sold out', { policy: 'shop/other' }))?.message).toBe(
+      'BurstPolicy shop/peak: no money; BurstPolicy shop/other: sold out',
+    );
+  });
+
+  it('does not wait for what a dry run only says', () => {
+    expect(answer(says('Bought', 'bought for it: cloud', { isDryRun: true }))).toEqual({
+      state: 'Retry',
+      message: 'BurstPolicy shop/peak, a dry run: bought for it: cloud',
+    });
+  });
+
+  it('that no policy serves is told so', () => {
+    expect(answer()).toEqual({ state: 'Retry', message: 'no BurstPolicy of its Hub serves its namespace' });
+  });
+
+  it('is told which cluster was ordered for it, when, and how long such a cluster takes', () => {
+    const ordered = [
+      { name: 'peak-cloud-1', sources: ['train'], at: AT, startupMs: 41_500 },
+      { name: 'peak-cloud-2', sources: ['other'], at: AT, startupMs: undefined },
+    ];
+    expect(answer(says('RoomOrdered', 'room for it is on its way', { ordered }))?.message).toBe(
+      `BurstPolicy shop/peak: WorkerCluster peak-cloud-1 was ordered for it at ${AT}, and such a cluster takes 42 s`,
+    );
+  });
+});

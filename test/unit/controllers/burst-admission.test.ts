@@ -1,0 +1,167 @@
+import { beforeEach, expect, it } from 'vitest';
+import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
+import type { Hub } from '../../../operator/api/hub.ts';
+import { burstReceiptName } from '../../../operator/api/names.ts';
+import type { StatusPart } from '../../../operator/hubs/contract.ts';
+import { kueueHub } from '../../../operator/hubs/kueue.ts';
+import type { DispatchedWorkload } from '../../../operator/hubs/kueue-demand.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
+import { BURSTPOLICIES, HUBS, type KubeObject } from '../../../operator/kube/resources.ts';
+import { BurstScene, MINUTE, policyNamed, SECOND } from '../../kit/burst/scene.ts';
+import { reader } from '../hubs/hub-members.ts';
+
+const api = { apiVersion: 'kueue.x-k8s.io/v1beta2' };
+const check = (name: string, controllerName: string) => ({
+  ...api,
+  kind: 'AdmissionCheck',
+  metadata: { name },
+  spec: { controllerName },
+});
+
+/** The hub: a ClusterQueue's jobs pass MultiKueue's check and ours. */
+let hub: Record<string, KubeObject[]>;
+let scene: BurstScene;
+/** What is written into the hub. */
+let writes: string[];
+
+const workload = (name: string, cpu: string): DispatchedWorkload => ({
+  ...api,
+  kind: 'Workload',
+  metadata: { name, namespace: 'shop', uid: `of-${name}`, resourceVersion: '1' },
+  status: {
+    conditions: [{ type: 'QuotaReserved', status: 'True', reason: '', message: '', lastTransitionTime: '' }],
+    admission: { podSetAssignments: [{ name: 'main', count: 3, resourceUsage: { cpu, memory: '3Gi' } }] },
+    admissionChecks: ['capacity', 'production'].map((one) => ({ name: one, state: 'Pending', message: '' })),
+  },
+});
+const inHub = (name: string) => hub.workloads!.find(({ metadata }) => metadata.name === name) as DispatchedWorkload;
+const says = (name: string) => {
+  const { state, message } = inHub(name).status!.admissionChecks!.find((one) => one.name === 'capacity')!;
+  return `${state}: ${message}`;
+};
+
+/** As a server-side apply: only at the version that was read, and only what it names. */
+function write({ resource, object }: StatusPart): void {
+  const live = hub[resource.plural]!.find(({ metadata }) => metadata.name === object.metadata.name)!;
+  const { resourceVersion } = object.metadata;
+  if (resourceVersion && resourceVersion !== live.metadata.resourceVersion) throw new KubeApiError('PATCH', 409, {});
+  writes.push(`${resource.plural} ${object.metadata.name}`);
+  const { admissionChecks: ours = [], ...more } = object.status as { admissionChecks?: { name: string }[] };
+  const { admissionChecks: before = [], ...rest } = (live.status ?? {}) as { admissionChecks?: { name: string }[] };
+  const admissionChecks = before.map((one) => ({ ...one, ...ours.find(({ name }) => name === one.name) }));
+  live.status = { ...rest, ...more, ...(before.length > 0 && { admissionChecks }) };
+  live.metadata.resourceVersion = String(Number(live.metadata.resourceVersion ?? 0) + 1);
+}
+
+const look = async (after = 10 * SECOND) => {
+  scene.demands = await kueueHub.demand!(reader(hub), { type: 'Kueue' }, 'production');
+  await scene.look(after);
+};
+const looks = async (during: number) => {
+  for (let past = 0; past < during; past += 10 * SECOND) await look();
+};
+const put = (more: Partial<BurstPolicySpec> = {}) => scene.objects.put(policyNamed('peak', more));
+
+beforeEach(() => {
+  hub = {
+    multikueueconfigs: [{ ...api, kind: 'MultiKueueConfig', metadata: { name: 'production' }, spec: { clusters: [] } }],
+    multikueueclusters: [],
+    admissionchecks: [
+      check('production', 'kueue.x-k8s.io/multikueue'),
+      check('capacity', 'multi-cluster.demo.io/burst'),
+    ],
+    workloads: [workload('train', '3')],
+  };
+  writes = [];
+  scene = new BurstScene();
+  const { metadata, ...known } = scene.objects.find<Hub>(HUBS, 'production')!;
+  scene.objects.put({ ...known, metadata, spec: { ...known.spec, type: 'Kueue' } } as Hub);
+  scene.asked = () => kueueHub.asks!(reader(hub), { type: 'Kueue' }, 'production');
+  scene.answered = write;
+});
+
+it('holds a job for which it buys, says what it does, and lets it go on when the nodes are there', async () => {
+  put();
+  await look();
+  expect(says('train')).toMatch(/^Pending: BurstPolicy shop\/peak: it has waited since/);
+  await looks(40 * SECOND);
+  const [cluster, ...others] = scene.clusters();
+  expect(others).toEqual([]);
+  expect(says('train')).toMatch(
+    new RegExp(
+      `^Pending: BurstPolicy shop/peak: WorkerCluster ${cluster!.metadata.name} was ordered for it at 2026-11-23T`,
+    ),
+  );
+  const before = writes.length;
+  await looks(2 * MINUTE);
+  expect(writes).toHaveLength(before);
+  scene.join(cluster!, 0);
+  await look();
+  expect(says('train')).toBe(`Ready: there is room for its pods on WorkerCluster shop/${cluster!.metadata.name}`);
+  // Until Kueue has placed it there, nobody else has its room.
+  hub.workloads!.push(workload('later', '3'));
+  await look();
+  expect(says('later')).toMatch(/^Pending: /);
+  expect(scene.clusters()).toHaveLength(1);
+});
+
+it('has Kueue take the quota back where the budget allows no cluster, each time after a longer while', async () => {
+  put({ budget: { hourly: '0.01', currency: 'USD' } });
+  await looks(40 * SECOND);
+  expect(scene.clusters()).toEqual([]);
+  const told = inHub('train').status!.admissionChecks![0]!;
+  expect(told).toMatchObject({ state: 'Retry', requeueAfterSeconds: 0 });
+  expect(told.message).toMatch(
+    /^BurstPolicy shop\/peak: nothing is bought for its 3 replicas .* of the budget of 0.01 USD are left/,
+  );
+  // Kueue has evicted it, and given it quota again.
+  hub.workloads = [workload('train', '3')];
+  Object.assign(inHub('train').status!.admissionChecks![0]!, { retryCount: 1 });
+  await looks(40 * SECOND);
+  expect(inHub('train').status!.admissionChecks![0]).toMatchObject({ state: 'Retry', requeueAfterSeconds: 60 });
+});
+
+it('answers by the next look what somebody has changed meanwhile', async () => {
+  put();
+  scene.answered = (part) => {
+    inHub('train').metadata.resourceVersion = '5';
+    write(part);
+  };
+  await look();
+  expect(writes).toEqual(['admissionchecks capacity']);
+  scene.answered = write;
+  await look();
+  expect(says('train')).toMatch(/^Pending: BurstPolicy/);
+});
+
+it('tells nothing but that there is room while one of its policies cannot decide', async () => {
+  put({ budget: { hourly: '0.01', currency: 'USD' } });
+  scene.objects.put(policyNamed('other'));
+  scene.objects.put({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: burstReceiptName('shop/other'), namespace: 'kube-system' },
+    type: 'multi-cluster.demo.io/burst-record',
+    data: { record: Buffer.from('{').toString('base64') },
+  } as KubeObject);
+  await looks(MINUTE);
+  expect(says('train')).toBe('Pending: ');
+});
+
+it('lets nobody wait for a cluster where no policy names the hub, and says so', async () => {
+  await look();
+  expect(writes).toEqual(['admissionchecks capacity', 'workloads train']);
+  expect(says('train')).toBe('Retry: no BurstPolicy names Hub production, so nobody would buy room');
+  expect(hub.admissionchecks![1]!.status).toMatchObject({ conditions: [{ status: 'False', reason: 'NoPolicy' }] });
+});
+
+it('tells nothing while the hub does not answer, or is not ready', async () => {
+  put();
+  scene.demands = new Error('connection refused');
+  await scene.look();
+  scene.objects.objects.delete(`${BURSTPOLICIES.plural}/shop/peak`);
+  const known = scene.objects.find<Hub>(HUBS, 'production')!;
+  scene.objects.put({ ...known, status: { conditions: [] } } as Hub);
+  await scene.look();
+  expect(writes).toEqual([]);
+});
