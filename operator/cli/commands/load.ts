@@ -7,6 +7,7 @@ import { connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { gardenDirectory } from '../garden.ts';
+import { howToCallCoppice } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { notFound } from './get.ts';
 
@@ -90,11 +91,15 @@ async function unpacked(path: string, folder: string): Promise<string> {
   return copy;
 }
 
-async function saved(image: string, ref: string, folder: string, { terminal }: Context): Promise<string> {
+async function saved(image: string, ref: string, folder: string, { terminal, env }: Context): Promise<string> {
   const { saveFromEngine } = await import('../../garden/images/load/engines.ts');
   const file = join(folder, 'archive.tar');
   const engine = await saveFromEngine(image, ref, file).catch((error: Error) => {
-    const advice = 'pull or build it first, or give an archive from "docker save"';
+    // Under sudo, engines of an ordinary user's own are not seen: root has others of the same name.
+    const advice =
+      env.SUDO_USER && env.SUDO_USER !== 'root'
+        ? `sudo shows root's images only: as ${env.SUDO_USER}, run "docker save ${image} | sudo ${howToCallCoppice(env)} load -", or the same with podman`
+        : 'pull or build it first, or give an archive from "docker save"';
     throw new CliError(error.message, { exitCode: EXIT.notFound, advice, cause: error });
   });
   terminal.note(`${image} comes from ${engine}.`);

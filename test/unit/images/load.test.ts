@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } f
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { CommandError } from '../../../operator/garden/command.ts';
 import { saveFromEngine } from '../../../operator/garden/images/load/engines.ts';
@@ -28,11 +29,12 @@ const digestOf = (data: string | Buffer) => `sha256:${createHash('sha256').updat
 const OURS = process.arch === 'x64' ? 'amd64' : process.arch;
 
 /** A tar of these files, as GNU tar makes it; `link:` begins what is a link. */
-async function archive(files: Record<string, string>): Promise<string> {
+async function archive(files: Record<string, string | Buffer>): Promise<string> {
   const folder = await mkdtemp(join(home, 'files-'));
   for (const [name, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
-    if (text.startsWith('link:')) await symlink(text.slice('link:'.length), join(folder, name));
+    if (typeof text === 'string' && text.startsWith('link:'))
+      await symlink(text.slice('link:'.length), join(folder, name));
     else await writeFile(join(folder, name), text);
   }
   const file = `${folder}.tar`;
@@ -74,6 +76,50 @@ function ofLayout({ name, layer = 'layer', said = layer }: { name?: string; laye
   });
 }
 
+interface Described {
+  mediaType?: string;
+  digest: string;
+  size: number;
+  platform?: object;
+  annotations?: Record<string, string>;
+}
+
+/** An OCI layout that is put together blob by blob. */
+class Layout {
+  readonly #files: Record<string, string | Buffer> = { 'oci-layout': '{"imageLayoutVersion":"1.0.0"}' };
+
+  /** Puts content there, and describes it as an index or a manifest does. */
+  blob(content: string | Buffer | object, more: Partial<Described> = {}): Described {
+    const data = typeof content === 'string' || Buffer.isBuffer(content) ? content : JSON.stringify(content);
+    this.#files[`blobs/sha256/${digestOf(data).slice(7)}`] = data;
+    return { digest: digestOf(data), size: data.length, ...more };
+  }
+
+  image(layers: readonly [type: string, data: string | Buffer][], more: Partial<Described> = {}): Described {
+    return this.blob(
+      {
+        schemaVersion: 2,
+        config: this.blob({ architecture: OURS, of: layers.map(([, data]) => digestOf(data)) }),
+        layers: layers.map(([mediaType, data]) => this.blob(data, { mediaType })),
+      },
+      more,
+    );
+  }
+
+  archive(manifests: readonly Described[], more: Record<string, string> = {}): Promise<string> {
+    return archive({ ...this.#files, ...more, 'index.json': JSON.stringify({ schemaVersion: 2, manifests }) });
+  }
+}
+
+const LAYER = 'application/vnd.oci.image.layer.v1.tar';
+const HERE = { os: 'linux', architecture: OURS };
+const ELSEWHERE = { os: 'linux', architecture: 's390x' };
+/** How containerd names an image in an index: in full, and by its tag alone. */
+const named = (name: string) => ({
+  'io.containerd.image.name': name,
+  'org.opencontainers.image.ref.name': name.split(':').at(-1)!,
+});
+
 /** The layers that a node gets when it asks the mirror for the image, checked. */
 async function pulled(registry: string, repository: string, tag: string): Promise<string[] | number> {
   const ask = (path: string) => fetch(`${mirror.url}/v2/${repository}/${path}?ns=${registry}`);
@@ -104,6 +150,105 @@ describe('an archive', () => {
     const [image] = await keepImages(await ofLayout({ name: 'docker.io/library/app:dev' }), loaded);
     expect(image?.ref).toBe('docker.io/library/app:dev');
     expect(await pulled('docker.io', 'library/app', 'dev')).toEqual(['layer']);
+  });
+
+  it('of Podman is had by nodes, whose layers are files of their digest and links in folders of before', async () => {
+    const layers = ['base', 'top'].map((text) => ({ text, file: `${digestOf(text).slice(7)}.tar` }));
+    const [config, old] = [JSON.stringify({ architecture: OURS }), ['a'.repeat(64), 'b'.repeat(64)] as const];
+    const configFile = `${digestOf(config).slice(7)}.json`;
+    const file = await archive({
+      ...Object.fromEntries(layers.map(({ file, text }) => [file, text])),
+      ...Object.fromEntries(layers.map(({ file }, i) => [`${old[i]}/layer.tar`, `link:../${file}`])),
+      [`${old[0]}/VERSION`]: '1.0',
+      [configFile]: config,
+      'manifest.json': JSON.stringify([
+        { Config: configFile, RepoTags: ['localhost/app:dev'], Layers: layers.map(({ file }) => file) },
+      ]),
+    });
+    await keepImages(file, loaded);
+    expect(await pulled('localhost', 'app', 'dev')).toEqual(['base', 'top']);
+  });
+
+  it('of containerd or nerdctl is had with its layers as they are packed, beside attestations and other platforms', async () => {
+    const layout = new Layout();
+    const packed = [
+      [`${LAYER}+gzip`, gzipSync('one')],
+      [`${LAYER}+zstd`, zstdCompressSync('two')],
+      [LAYER, 'three'],
+    ] as const;
+    const attestation = { 'vnd.docker.reference.type': 'attestation-manifest' };
+    const unknown = { os: 'unknown', architecture: 'unknown' };
+    const index = layout.blob({
+      schemaVersion: 2,
+      manifests: [
+        layout.image([['application/vnd.in-toto+json', 'how it was built']], { annotations: attestation }),
+        layout.image([['application/vnd.in-toto+json', 'who built it']], {
+          platform: unknown,
+          annotations: attestation,
+        }),
+        { digest: digestOf('not here'), size: 1, platform: ELSEWHERE },
+        layout.image(
+          packed.map(([type, data]) => [type, data]),
+          { platform: HERE },
+        ),
+      ],
+    });
+    const annotations = named('ghcr.io/team/app:v1');
+    // containerd writes both: what its index says counts.
+    const more = {
+      'manifest.json': JSON.stringify([{ Config: 'none', RepoTags: ['ghcr.io/team/app:v1'], Layers: [] }]),
+    };
+    const [image] = await keepImages(await layout.archive([{ ...index, annotations }], more), loaded);
+    expect(image?.ref).toBe('ghcr.io/team/app:v1');
+    const ask = (path: string) => fetch(`${mirror.url}/v2/team/app/${path}?ns=ghcr.io`);
+    const { layers } = (await (await ask('manifests/v1')).json()) as { layers: Described[] };
+    expect(layers.map(({ mediaType }) => mediaType)).toEqual(packed.map(([type]) => type));
+    for (const [i, { digest }] of layers.entries())
+      expect(Buffer.from(await (await ask(`blobs/${digest}`)).arrayBuffer())).toEqual(Buffer.from(packed[i]![1]));
+  });
+
+  it('that lists platforms at its top is had as the image for this one', async () => {
+    const layout = new Layout();
+    const far = layout.image([[LAYER, 'far']], { platform: ELSEWHERE });
+    const here = layout.image([[LAYER, 'here']], { platform: HERE });
+    const file = await layout.archive([far, here]);
+    expect(await keepImages(file, loaded, 'localhost/app:v1')).toHaveLength(1);
+    expect(await pulled('localhost', 'app', 'v1')).toEqual(['here']);
+    await expect(keepImages(await layout.archive([far]), loaded, 'localhost/far:v1')).rejects.toThrow(
+      new RegExp(`it has no sha256:.* for linux/${OURS}`),
+    );
+  });
+
+  it('of one image with two names takes the one that is given', async () => {
+    await keepImages(await ofDocker(['app:dev', 'app:v1']), loaded, 'localhost/app:v2');
+    expect(await pulled('localhost', 'app', 'v2')).toEqual(['layer', 'layer']);
+  });
+
+  it('of all tags, as Docker saves a name without one, gives the image of that name', async () => {
+    const layout = new Layout();
+    const images = ['v1', 'latest'].map((tag) =>
+      layout.image([[LAYER, tag]], { annotations: named(`docker.io/library/app:${tag}`) }),
+    );
+    const file = await layout.archive(images);
+    await keepImages(file, loaded, 'docker.io/library/app:latest');
+    expect(await pulled('docker.io', 'library/app', 'latest')).toEqual(['latest']);
+    await expect(keepImages(file, loaded, 'localhost/other:v1')).rejects.toThrow('it has 2 images');
+  });
+
+  it.each([
+    ['a tag alone, as skopeo writes it', 'v1', undefined],
+    ['a digest', `ghcr.io/team/app@sha256:${'0'.repeat(64)}`, undefined],
+    ["an image's ID, as kubelets name them", `sha256:${'0'.repeat(64)}`, undefined],
+    ['a tag and a digest', `ghcr.io/team/app:v1@sha256:${'0'.repeat(64)}`, 'ghcr.io/team/app:v1'],
+    ['a short name', 'team/app', 'docker.io/team/app:latest'],
+  ])('that names its image by %s', async (_, name, ref) => {
+    const layout = new Layout();
+    const annotations = { 'org.opencontainers.image.ref.name': name };
+    const file = await layout.archive([layout.image([[LAYER, 'layer']], { annotations })]);
+    const kept = () => keepImages(file, loaded);
+    if (ref === undefined) await expect(kept()).rejects.toThrow('give the name with --as');
+    else expect(await kept()).toMatchObject([{ ref }]);
+    expect(await keepImages(file, loaded, 'localhost/app:v1')).toMatchObject([{ ref: 'localhost/app:v1' }]);
   });
 
   it('takes the place of an earlier one', async () => {

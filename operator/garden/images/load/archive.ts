@@ -34,6 +34,8 @@ const JSON_BYTES = 16 * 1024 ** 2;
 const PIECE = 1024 * 1024;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const DEEPEST = 4;
+/** Says of a manifest what it is about: BuildKit puts how an image was built beside it. */
+const ATTESTATION = 'vnd.docker.reference.type';
 
 /** Images of an archive that `docker save`, `podman save`, `ctr images export` or an OCI tool wrote. Throws where it is none. */
 export async function readArchive(handle: FileHandle): Promise<ArchivedImage[]> {
@@ -41,7 +43,7 @@ export async function readArchive(handle: FileHandle): Promise<ArchivedImage[]> 
   const archive = { handle, entries };
   const index = await json<{ manifests?: Descriptor[] }>(archive, 'index.json');
   // Docker writes both since 25; before, it wrote an index of nothing beside its own.
-  if (index?.manifests?.length) return Promise.all(index.manifests.map((one) => ofLayout(archive, one)));
+  if (index?.manifests?.length) return Promise.all(forHere(index.manifests).map((one) => ofLayout(archive, one)));
   const list = await json<DockerImage[]>(archive, 'manifest.json');
   if (!Array.isArray(list) || list.length === 0)
     throw new Error('it contains no images, neither from Docker nor in an OCI layout');
@@ -66,10 +68,38 @@ const blobName = (digest: string): string => {
   return `blobs/sha256/${digest.slice('sha256:'.length)}`;
 };
 
+/** Whether nodes of this machine run it. An attestation is no image at all. */
+function isForHere({ platform, annotations }: Descriptor): boolean {
+  if (annotations?.[ATTESTATION] !== undefined) return false;
+  return !platform || (platform.architecture === imageArchitecture() && platform.os === 'linux');
+}
+
+/** Of an index: those for this platform, each beside which others of its name may be for other platforms. All, where none of a name is. */
+function forHere(manifests: readonly Descriptor[]): Descriptor[] {
+  const byName = Map.groupBy(manifests, (one) => nameOf(one) ?? '');
+  return [...byName.values()].flatMap((group) => (group.some(isForHere) ? group.filter(isForHere) : group.slice(0, 1)));
+}
+
+/** Names it, as containerd and Docker do, or by a tag alone. */
+const nameOf = ({ annotations }: Descriptor): string | undefined =>
+  annotations?.['io.containerd.image.name'] ?? annotations?.['org.opencontainers.image.ref.name'];
+
+/** A name as pods use it, without a digest beside a tag; undefined where it is only a tag, an image's ID, or a digest. */
+function refOf(name: string | undefined): string | undefined {
+  const tagged = name?.replace(/@sha256:[0-9a-f]+$/, '');
+  const hasTag = tagged === name || /:[^/]*$/.test(tagged ?? '');
+  if (!tagged || !hasTag || !/[/:]/.test(tagged) || DIGEST.test(tagged)) return undefined;
+  try {
+    return fullReference(tagged);
+  } catch {
+    return undefined;
+  }
+}
+
 async function ofLayout(archive: Archive, top: Descriptor): Promise<ArchivedImage> {
-  const name = top.annotations?.['io.containerd.image.name'] ?? top.annotations?.['org.opencontainers.image.ref.name'];
-  const ref = name && /[/:]/.test(name) ? fullReference(name) : undefined;
-  const what = ref ?? name ?? top.digest;
+  const ref = refOf(nameOf(top));
+  const what = ref ?? nameOf(top) ?? top.digest;
+  if (!isForHere(top)) throw notForHere(what);
   const { digest } = await manifestOf(archive, top, what);
   const entry = archive.entries.get(blobName(digest))!;
   const data = await readAt(archive.handle, entry.offset, entry.size);
@@ -87,13 +117,12 @@ async function manifestOf(archive: Archive, from: Descriptor, what: string, dept
   const found = await json<Partial<Manifest> & { manifests?: Descriptor[] }>(archive, blobName(from.digest));
   if (found?.config && found.layers) return from;
   const here = (found?.manifests ?? []).filter(({ digest }) => archive.entries.has(blobName(digest)));
-  const architecture = imageArchitecture();
-  const isOurs = ({ platform }: Descriptor) =>
-    !platform || (platform.architecture === architecture && platform.os === 'linux');
-  const next = here.find((one) => one.platform && isOurs(one)) ?? here.find(isOurs);
-  if (!next || depth > DEEPEST) throw new Error(`it has no ${what} for linux/${architecture}`);
+  const next = here.find((one) => one.platform && isForHere(one)) ?? here.find(isForHere);
+  if (!next || depth > DEEPEST) throw notForHere(what);
   return manifestOf(archive, next, what, depth + 1);
 }
+
+const notForHere = (what: string): Error => new Error(`it has no ${what} for linux/${imageArchitecture()}`);
 
 interface DockerImage {
   Config: string;

@@ -24,10 +24,8 @@ export async function keepImages(file: string, folder: string, as?: string): Pro
   const handle = await open(file, 'r');
   try {
     const images = await readArchive(handle);
-    if (as !== undefined && images.length > 1)
-      throw new Error(`it has ${images.length} images, and --as can name only one`);
     const loaded: Loaded[] = [];
-    for (const image of images) {
+    for (const image of as === undefined ? images : [theOne(images, as)]) {
       const ref = as ?? image.ref;
       if (ref === undefined) throw new Error('it does not name its image: give the name with --as');
       await keepOne(handle, image, ref, folder);
@@ -37,6 +35,14 @@ export async function keepImages(file: string, folder: string, as?: string): Pro
   } finally {
     await handle.close();
   }
+}
+
+/** The image of a name: Docker saves all tags of a name without one, and an image has an entry for each of its tags. */
+function theOne(images: readonly ArchivedImage[], name: string): ArchivedImage {
+  const named = images.find(({ ref }) => ref === name);
+  const different = new Set(images.map(({ manifest }) => manifest.digest)).size;
+  if (!named && different > 1) throw new Error(`it has ${different} images, and --as can name only one`);
+  return named ?? images[0]!;
 }
 
 async function keepOne(source: FileHandle, image: ArchivedImage, ref: string, folder: string): Promise<void> {
