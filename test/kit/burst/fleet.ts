@@ -59,6 +59,8 @@ export class BurstFleet extends BurstScene {
   readonly #joined = new Map<string, number>();
   readonly #leaving = new Map<string, number>();
   readonly #emptied = new Set<string>();
+  /** Clusters that sleep, and since when they are told to wake. */
+  readonly #asleep = new Map<string, number | undefined>();
   #serial = 0;
 
   constructor(spec: Parameters<typeof policyNamed>[1], ownNodes: number) {
@@ -209,39 +211,82 @@ export class BurstFleet extends BurstScene {
         if (this.now - left < this.leaveMs) continue;
         this.objects.objects.delete(`${WORKERCLUSTERS.plural}/${namespace}/${name}`);
         this.open.delete(`shop/${name}`);
-      } else if (!this.#joined.has(name)) {
+      } else if (this.#asleep.has(name) || this.#isToSleep(name)) this.#sleepOrWake(cluster);
+      else if (!this.#joined.has(name)) {
         const region = regionOf(cluster);
         if (this.soldOut.has(region)) this.#say(name, ['ERR_INFRA_RESOURCES_DEPLETED']);
         else if (this.now - since >= this.startMs) {
           this.#join(cluster, this.broken.has(region) ? 0 : nodesOf(cluster));
           this.#say(name);
         }
-      }
+      } else if (!this.#isWarm(name)) this.#putMembership(name, { state: 'Joined', memberName: name });
     }
   }
 
-  #say(name: string, codes?: string[]): void {
+  #isToSleep(name: string): boolean {
+    return this.#joined.has(name) && this.orders.get(`shop/${name}`)?.asleep === true;
+  }
+
+  /** A cluster falls asleep at once, and takes as long to wake as to come; as far as there are machines. */
+  #sleepOrWake(cluster: WorkerCluster): void {
+    const { name } = cluster.metadata;
+    const region = regionOf(cluster);
+    if (this.#isToSleep(name)) {
+      if (!this.#asleep.has(name)) this.history.push(`${this.#time()} sleep ${name}`);
+      if ((this.open.get(`shop/${name}`)?.pods.length ?? 0) > 0) this.killed.push(name);
+      this.#asleep.set(name, undefined);
+      this.open.delete(`shop/${name}`);
+      this.#putMembership(name, { state: this.#isWarm(name) ? 'Pending' : 'Asleep' });
+      this.#say(name, undefined, true);
+      return;
+    }
+    const since = this.#asleep.get(name) ?? this.now;
+    this.#asleep.set(name, since);
+    if (this.soldOut.has(region)) this.#say(name, ['ERR_INFRA_RESOURCES_DEPLETED']);
+    else this.#say(name);
+    if (this.soldOut.has(region) || this.now - since < this.startMs) return;
+    this.#asleep.delete(name);
+    this.history.push(`${this.#time()} wake ${name}`);
+    this.#join(cluster, this.broken.has(region) ? 0 : nodesOf(cluster));
+  }
+
+  /** Whether it waits, closed for work. */
+  #isWarm(name: string): boolean {
+    const cluster = this.objects.find<WorkerCluster>(WORKERCLUSTERS, name, 'shop');
+    return cluster !== undefined && labelsOf(cluster)[LABELS.burstWarm] === 'true';
+  }
+
+  #putMembership(name: string, status: object): void {
+    const known = this.objects.find<Membership>(MEMBERSHIPS, `${name}.production`, 'shop');
+    if (known?.status?.state === (status as Membership['status'])?.state) return;
+    this.objects.put({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'Membership',
+      metadata: { name: `${name}.production`, namespace: 'shop' },
+      spec: { cluster: name, hub: 'production' },
+      status,
+    } as never);
+  }
+
+  #say(name: string, codes?: string[], asleep = false): void {
     const cluster = this.objects.find<WorkerCluster>(WORKERCLUSTERS, name, 'shop')!;
     const hourly = NODE_PRICE[regionOf(cluster)] * BigInt(nodesOf(cluster));
     const ready = codes ? [{ ...said('Ready', 'False'), message: 'no machines are left', codes }] : [];
-    const cost = { hourly: String(Number(hourly) / 1e6), currency: 'USD' };
-    const conditions = [said('SpecAccepted', 'True'), ...ready];
+    const cost = { hourly: asleep ? '0' : String(Number(hourly) / 1e6), currency: 'USD' };
+    const hibernated = { ...said('Hibernated', 'True'), lastTransitionTime: new Date(this.now).toISOString() };
+    const conditions = [said('SpecAccepted', 'True'), ...ready, ...(asleep ? [hibernated] : [])];
+    const hibernation = asleep ? { asleep, since: '' } : undefined;
     this.objects.put({
       ...cluster,
-      status: { ...cluster.status, conditions, ...(!codes && { cost }) },
+      status: { ...cluster.status, conditions, hibernation, ...(!codes && { cost }) },
     } as WorkerCluster);
   }
 
   #join(cluster: WorkerCluster, count: number): void {
     const { name, namespace = '' } = cluster.metadata;
     this.#joined.set(name, this.now);
-    this.objects.put({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'Membership',
-      metadata: { name: `${name}.production`, namespace },
-      spec: { cluster: name, hub: 'production' },
-      status: { state: 'Joined', memberName: name },
-    } as never);
+    const warm = { state: 'Joining', conditions: [said('Warm', 'True')] };
+    this.#putMembership(name, this.#isWarm(name) ? warm : { state: 'Joined', memberName: name });
     const nodes = Array.from({ length: count }, (_, index) => nodeNamed(`${name}-${index}`));
     this.open.set(`${namespace}/${name}`, { nodes, pods: [] });
   }
@@ -250,7 +295,7 @@ export class BurstFleet extends BurstScene {
   #open() {
     return [...this.open]
       .map(([key, open]) => ({ name: key.slice(key.indexOf('/') + 1), open }))
-      .filter(({ name }) => !this.#leaving.has(name) && !this.#isMarked(name))
+      .filter(({ name }) => !this.#leaving.has(name) && !this.#isMarked(name) && !this.#isWarm(name))
       .map(({ open }) => open);
   }
 
@@ -278,7 +323,7 @@ export class BurstFleet extends BurstScene {
     for (const { metadata } of this.bought()) {
       const { name } = metadata;
       const there = this.open.get(`shop/${name}`);
-      if (!there || this.#leaving.has(name)) continue;
+      if (!there || this.#leaving.has(name) || this.#isWarm(name)) continue;
       if (this.#isMarked(name) && !this.isStuck) there.pods = there.pods.filter((pod) => !this.#takes(pod));
       const isDone = there.pods.length === 0;
       const drained = { ...said('Drained', isDone ? 'True' : 'False'), reason: isDone ? 'Drained' : 'Draining' };
@@ -306,10 +351,10 @@ export class BurstFleet extends BurstScene {
   #coming(): number {
     const { purchases = [] } = this.receipt() ?? {};
     return purchases
-      .filter(({ leaving, name }) => {
+      .filter(({ leaving, name, warm }) => {
         const joined = this.#joined.get(name);
         const isThere = (this.open.get(`shop/${name}`)?.nodes.length ?? 0) > 0;
-        return !leaving && !isThere && !(joined !== undefined && this.now - joined >= SETTLE_MS);
+        return !leaving && !warm && !isThere && !(joined !== undefined && this.now - joined >= SETTLE_MS);
       })
       .reduce((sum, { nodes }) => sum + (nodes.a ?? 0) * this.slots, 0);
   }
