@@ -208,10 +208,13 @@ class Planning {
     const { limits } = this.#view;
     if (limits.isSuspended) return [];
     const { chosen, refused } = chooseWarm(this.#view, this.#now);
-    for (const { candidate, wait, why } of refused) {
-      const reasons = why.map(({ whyNot }) => whyNot).join('; ');
-      const message = `fewer of its clusters ${WORDS[wait].many} than it asks for: ${reasons}`;
-      this.#verdicts.push({ source: `candidate ${candidate}`, state: 'Refused', message });
+    // One for each candidate: of two refusals with the same source each would replace the other, at each look.
+    for (const [candidate, its] of Map.groupBy(refused, (one) => one.candidate)) {
+      const messages = its.map(
+        ({ wait, why }) =>
+          `fewer of its clusters ${WORDS[wait].many} than it asks for: ${why.map(({ whyNot }) => whyNot).join('; ')}`,
+      );
+      this.#verdicts.push({ source: `candidate ${candidate}`, state: 'Refused', message: messages.join('; ') });
     }
     return chosen.map(({ candidate, wait, cluster: { nodes, mostNodes, price } }) => ({
       candidate: candidate.name,

@@ -868,6 +868,14 @@ describe('a warm cluster', () => {
     ],
   ])('%s', (_, more, expected) => expect(done(more)).toEqual(expected));
 
+  it('is refused in one verdict with what is to sleep: two with one source would take turns in what is written', () => {
+    const both = [{ ...candidate('aws', 1), warm: 1, asleep: 1, revision: 'now' }];
+    const { verdicts } = plan({ ...quiet, candidates: both, limits: limits({ hourly: 0n }) });
+    expect(verdicts).toEqual([
+      { source: 'candidate aws', state: 'Refused', message: expect.stringMatching(/wait warm.*; .*sleep/) },
+    ]);
+  });
+
   it('stays though it has no work; goes where fewer are asked for, and when its template has changed', () => {
     const clusters = [warm('a', { at: NOW - 90 * MINUTE }), warm('b')];
     expect(removed({ ...quiet, candidates: wanting(2), clusters })).toEqual([]);
