@@ -15,6 +15,7 @@ import {
   list,
   name,
   PATTERNS,
+  POD_PRIORITY,
   rules,
   text,
   timeZone,
@@ -137,8 +138,8 @@ export const burstPolicySpec = rules(
       'Namespaces in the hub whose work counts. Absent: all.',
     ).optional(),
     minimumPriority: count(
-      -(2 ** 31),
-      2 ** 31 - 1,
+      POD_PRIORITY.least,
+      POD_PRIORITY.most,
       'The least priority of pods for whose work anything is bought, grown, woken or opened. Work of which the hub tells no priority has 0, as in Kubernetes. Absent: all work counts.',
     ).optional(),
     trigger: z

@@ -55,6 +55,12 @@ export const parseBytes = (quantity: string | number): number => safe(scaled(qua
 /** A whole count (GPUs, pods), rounded up. Throws RangeError on anything else. */
 export const parseCount = parseBytes;
 
+/** So many, or a part of `total`, as `countOrPercent` of a schema is written; 0 for what is neither. @param round what a part is rounded by */
+export function countOf(value: string | number, total: number, round: (part: number) => number): number {
+  const number = Number.parseInt(String(value), 10) || 0;
+  return Math.max(0, String(value).endsWith('%') ? round((total * number) / 100) : number);
+}
+
 /** Canonical CPU quantity of so many millicores: 7500 is "7500m", 8000 is "8". */
 export const formatCpu = (millicores: number): string =>
   millicores % 1000 === 0 ? String(millicores / 1000) : `${millicores}m`;

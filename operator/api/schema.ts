@@ -94,6 +94,9 @@ export const quantity = (description: string) => notNegative(PATTERNS.quantity, 
 /** So many, or a part of all ("25%", 1). */
 export const countOrPercent = (description: string, pattern = /^[0-9]+%?$/) => notNegative(pattern, description);
 
+/** The priorities that pods may have, those of Kubernetes itself too. */
+export const POD_PRIORITY = { least: -(2 ** 31), most: 2 ** 31 - 1 } as const;
+
 /** An address range. No `format`: an API server lets a list through where text has one. */
 export const cidr = (description: string) =>
   rules(name(64, description, PATTERNS.cidr), {

@@ -60,7 +60,7 @@ const disruptionBudget = rules(
 /** A limit to how many nodes of a pool may be missing at once. */
 export type DisruptionBudget = z.output<typeof disruptionBudget>;
 
-/** Of what somebody writes as a pool of a WorkerCluster. */
+/** Schema of a WorkerPool. */
 export const workerPoolSchema = rules(
   z.object({
     name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),

@@ -178,7 +178,8 @@ function asked(pool: NormalPool, inputs: SizeInputs, floor?: number): DesiredPoo
 }
 
 /** Whether Coppice's own autoscaler decides the size of the pool. */
-export const isCoppices = ({ autoscale }: Pick<NormalPool, 'autoscale'>): boolean => autoscale === 'Coppice';
+export const isCoppices = ({ autoscale }: { readonly autoscale?: string | undefined }): boolean =>
+  autoscale === 'Coppice';
 
 /** What a pool has at this moment of what was decided, and what holds it back. Pure. */
 export function presentSize(pool: DesiredPool, holds: Holds): { present: number; heldBy: Say[] } {

@@ -117,7 +117,7 @@ export class Flow {
             continue;
           }
           started.set(task.id, now());
-          const running = runTask(task, options.signal)
+          const running = runWithin(task, options.signal)
             .then(() => {
               const milliseconds = now() - started.get(task.id)!;
               durations.record(task.id, milliseconds);
@@ -149,13 +149,20 @@ export class Flow {
   }
 }
 
-async function runTask(task: Task, outer: AbortSignal | undefined): Promise<void> {
+/**
+ * Runs it with a signal that aborts after so many ms, or with the outer one. Rejects as it does, and with TaskTimeout when it has taken longer.
+ * @param timeoutMs absent: as long as it takes
+ */
+export async function runWithin(
+  { title, timeoutMs, run }: Pick<Task, 'title' | 'timeoutMs' | 'run'>,
+  outer: AbortSignal | undefined,
+): Promise<void> {
   const signals: AbortSignal[] = outer ? [outer] : [];
-  if (task.timeoutMs === undefined) return task.run(outer ?? new AbortController().signal);
+  if (timeoutMs === undefined) return run(outer ?? new AbortController().signal);
   const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(new TaskTimeout(task.title, task.timeoutMs!)), task.timeoutMs);
+  const timer = setTimeout(() => deadline.abort(new TaskTimeout(title, timeoutMs)), timeoutMs);
   try {
-    await task.run(AbortSignal.any([...signals, deadline.signal]));
+    await run(AbortSignal.any([...signals, deadline.signal]));
   } catch (error) {
     // A task that was stopped by its deadline may report the abort in its own words; the deadline is the cause.
     throw deadline.signal.aborted && !outer?.aborted ? deadline.signal.reason : error;

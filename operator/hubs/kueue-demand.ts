@@ -155,8 +155,8 @@ type ClusterQueue = KubeObject & {
 
 /**
  * The job that the first cluster is for. While Kueue reaches none of the list, the AdmissionCheck is not active, its ClusterQueues give no
- * quota, and no cluster is asked to take anything. Of those of the highest priority the oldest job brings a cluster, as Kueue has them queue; then the others get quota, or it is the limit that they
- * wait for. Pure.
+ * quota, and no cluster is asked to take anything. Of those of the highest priority the oldest job brings a cluster, as Kueue has them queue; then
+ * the others get quota, or it is the limit that they wait for. Pure.
  * @param check name of the AdmissionCheck, which is not active
  * @param checks names of those that are
  */

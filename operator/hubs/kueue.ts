@@ -36,15 +36,6 @@ import {
 import { accountName, KUEUE_RULES } from './rights.ts';
 import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
-export {
-  ADMISSIONCHECKS,
-  CLUSTERQUEUES,
-  LOCALQUEUES,
-  MULTIKUEUECLUSTERS,
-  MULTIKUEUECONFIGS,
-  WORKLOADS,
-} from './kueue-kinds.ts';
-
 /** In the list where no cluster takes work: Kueue takes no empty one, and stops at a name that there is no cluster of. */
 export const NO_CLUSTER = 'coppice-no-cluster';
 /** So many clusters Kueue takes in a list. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ANNOTATIONS } from '../api/group.ts';
 import { EVERY_NAMESPACE, type HubSpec, labelSelectorSchema } from '../api/hub.ts';
+import { POD_PRIORITY } from '../api/schema.ts';
 import type { KubeObject, Resource } from '../kube/resources.ts';
 import { matchesLabels } from '../placement/selectors.ts';
 import { amountsOf, othersOf } from './amounts.ts';
@@ -30,12 +31,7 @@ const toleration = z.object({
 const unplaced = z.object({
   replicas: z.number().int().min(0).max(1_000_000),
   /** Of its pods, as Kubernetes counts it. */
-  priority: z
-    .number()
-    .int()
-    .min(-(2 ** 31))
-    .max(2 ** 31 - 1)
-    .optional(),
+  priority: z.number().int().min(POD_PRIORITY.least).max(POD_PRIORITY.most).optional(),
   requests: z.record(z.string().max(253), z.string().max(64)).default({}),
   clusterSelector: labelSelectorSchema('Labels of ClusterProfiles that it may go to.').optional(),
   /** As a pod says it. Absent: nodes without taints. */

@@ -6,7 +6,6 @@ import type { GrowingPool, Growth, GrowthView } from '../burst/clusters/model.ts
 import { offerOf } from '../burst/clusters/offer.ts';
 import type { KeptGrowth } from '../burst/clusters/receipt.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
-import { isCoppicesPool } from '../controllers/autoscaling/observe.ts';
 import { billingOf } from '../cost/billing.ts';
 import { parseMoney } from '../cost/money.ts';
 import { matchesLabels } from '../placement/selectors.ts';
@@ -19,7 +18,7 @@ type Entry = NonNullable<BurstMind['policy']['spec']['grow']>[number];
 /** Pools that are Coppice's to size, and not those for which it stands in for a cloud. */
 export function growingPools({ object, manifest, profile, decided }: ClusterState): DesiredPool[] {
   if (!object || !profile) return [];
-  const own = new Set((manifest.spec.pools ?? []).filter(isCoppicesPool).map(({ name }) => name));
+  const own = new Set((manifest.spec.pools ?? []).filter(isCoppices).map(({ name }) => name));
   return desiredSizes({ cluster: object, profile, decided }).filter((pool) => isCoppices(pool) && own.has(pool.name));
 }
 

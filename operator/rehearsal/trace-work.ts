@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseDuration } from '../api/duration.ts';
 import { parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
+import { POD_PRIORITY } from '../api/schema.ts';
 import type { Work } from './trace-line.ts';
 import { traceProblem } from './trace-text.ts';
 
@@ -31,11 +32,7 @@ export const workFields = {
   memory: quantity(parseBytes).optional(),
   gpu: quantity(parseCount).optional(),
   life: z.union([z.string(), z.number()]).optional(),
-  priority: z
-    .int()
-    .min(-(2 ** 31))
-    .max(2 ** 31 - 1)
-    .optional(),
+  priority: z.int().min(POD_PRIORITY.least).max(POD_PRIORITY.most).optional(),
   clusterLabels: z.record(z.string().min(1), z.string()).optional(),
 };
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
 import { findCondition } from '../../operator/api/conditions.ts';
-import { ALPHA_API_VERSION, LABELS } from '../../operator/api/group.ts';
+import { LABELS } from '../../operator/api/group.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
 import { BURSTPOLICIES, DEPLOYMENTS, NAMESPACES, NODES, SECRETS } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
 import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
-import { runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
+import { makePeakPolicy, runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
 import { HubScene } from '../kit/hubs/hub-scene.ts';
 import {
   BY_WEIGHT,
@@ -119,32 +119,19 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await propagate('web', 6, '500m', { replicaScheduling: BY_WEIGHT });
     await took(Date.now(), () => own.podsOf('web'), { running: 6, pending: 0 });
     await took(Date.now(), counts('3'), true);
-    await client().create({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'BurstPolicy',
-      metadata: { name: 'peak', namespace: 'shop' },
-      spec: {
-        hub: 'test',
-        trigger: { pendingFor: '2s' },
-        candidates: [
-          {
-            name: 'cloud',
-            template: {
-              metadata: { labels: { tier: 'burst' } },
-              spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] },
-            },
-          },
-          {
-            name: 'gpu',
-            template: { spec: { cloudProvider: 'cloud', pools: [{ name: 'a', machineType: 'gpu', maximum: 5 }] } },
-          },
-        ],
-        maximumClusters: 1,
-        budget: { hourly: '1' },
-        scaleIn: { idleFor: '2s', minimumLife: '5s' },
-        cooldown: { scaleOut: '1s', scaleIn: '1s' },
+    await makePeakPolicy(client(), [
+      {
+        name: 'cloud',
+        template: {
+          metadata: { labels: { tier: 'burst' } },
+          spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] },
+        },
       },
-    });
+      {
+        name: 'gpu',
+        template: { spec: { cloudProvider: 'cloud', pools: [{ name: 'a', machineType: 'gpu', maximum: 5 }] } },
+      },
+    ]);
     const isMet = async () => findCondition((await policy())?.status?.conditions, 'DemandMet')?.reason;
     await took(Date.now(), isMet, 'NothingWaits');
     saw(

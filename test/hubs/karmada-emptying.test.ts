@@ -1,7 +1,6 @@
 import { setInterval } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
-import { ALPHA_API_VERSION } from '../../operator/api/group.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
 import {
   BURSTPOLICIES,
@@ -13,7 +12,7 @@ import {
 } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
 import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
-import { runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
+import { makePeakPolicy, runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
 import { HubScene } from '../kit/hubs/hub-scene.ts';
 import { BY_WEIGHT, bindingOf, placed as placedIn, propagate } from '../kit/hubs/karmada-work.ts';
 import { Processes } from '../kit/hubs/processes.ts';
@@ -94,19 +93,8 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', ()
     const counted = async () => (await client().get<KarmadaCluster>(CLUSTERS, 'shop--demo')).status?.resourceSummary;
     await poll(async () => (await counted())?.allocated?.cpu).toBe('3');
     const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] };
-    await client().create({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'BurstPolicy',
-      metadata: { name: 'peak', namespace: 'shop' },
-      spec: {
-        hub: 'test',
-        trigger: { pendingFor: '2s' },
-        candidates: [{ name: 'cloud', template: { metadata: { labels: { tier: 'burst' } }, spec } }],
-        maximumClusters: 1,
-        budget: { hourly: '1' },
-        scaleIn: { idleFor: '2s', minimumLife: '5s', consolidationPolicy: 'WhenEmptyOrUnderutilized' },
-        cooldown: { scaleOut: '1s', scaleIn: '1s' },
-      },
+    await makePeakPolicy(client(), [{ name: 'cloud', template: { metadata: { labels: { tier: 'burst' } }, spec } }], {
+      consolidationPolicy: 'WhenEmptyOrUnderutilized',
     });
     await scale(12);
     await poll(() => bought.names).toHaveLength(1);

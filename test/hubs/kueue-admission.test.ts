@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { ADMISSION_CONTROLLER } from '../../operator/api/group.ts';
-import { ADMISSIONCHECKS, CLUSTERQUEUES } from '../../operator/hubs/kueue.ts';
+import { ADMISSIONCHECKS, CLUSTERQUEUES } from '../../operator/hubs/kueue-kinds.ts';
 import { JOBS } from '../../operator/kube/resources.ts';
 import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
 import type { HubScene } from '../kit/hubs/hub-scene.ts';

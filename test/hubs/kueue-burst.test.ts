@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
-import { CLUSTERQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS, NO_CLUSTER } from '../../operator/hubs/kueue.ts';
+import { NO_CLUSTER } from '../../operator/hubs/kueue.ts';
+import { CLUSTERQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS } from '../../operator/hubs/kueue-kinds.ts';
 import { JOBS, SECRETS } from '../../operator/kube/resources.ts';
 import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
 import type { HubScene } from '../kit/hubs/hub-scene.ts';

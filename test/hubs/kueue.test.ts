@@ -1,16 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rfc3339 } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
+import { NO_CLUSTER, ORIGIN } from '../../operator/hubs/kueue.ts';
 import {
   ADMISSIONCHECKS,
   CLUSTERQUEUES,
   LOCALQUEUES,
   MULTIKUEUECLUSTERS,
   MULTIKUEUECONFIGS,
-  NO_CLUSTER,
-  ORIGIN,
   WORKLOADS,
-} from '../../operator/hubs/kueue.ts';
+} from '../../operator/hubs/kueue-kinds.ts';
 import {
   CLUSTERROLEBINDINGS,
   CLUSTERROLES,

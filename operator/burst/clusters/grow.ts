@@ -2,7 +2,7 @@ import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import { type Chosen, costOf, moneyLeft } from './choose.ts';
 import type { Alternative, ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
-import { nodesLeft, shortOfNodes } from './node-limit.ts';
+import { nodesLeft, nodesOfOthers, shortOfNodes } from './node-limit.ts';
 import { type Replicas, takenByPool, totalOf } from './room.ts';
 import { costToWake, wakeOrChoose } from './wake.ts';
 import { type ChosenWarm, openFor } from './warm.ts';
@@ -66,10 +66,6 @@ const withGrown = (view: ClustersView, growths: readonly ChosenGrowth[]): Cluste
   grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths),
   grownNodes: (view.grownNodes ?? 0) + nodesOfOthers(growths),
 });
-
-/** Of clusters of the policy itself a pool that may grow is counted at its largest already. */
-const nodesOfOthers = (growths: readonly ChosenGrowth[]): number =>
-  growths.reduce((sum, { entry, nodes }) => sum + (entry === undefined ? 0 : nodes), 0);
 
 /** Nodes of pools that may grow, those first that cost least for each replica. */
 function growFor(

@@ -1,6 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
 import type { Growth } from './model.ts';
+import { nodesOfOthers } from './node-limit.ts';
 import { type BurstReceipt, decided, type KeptGrowth, rested, spentWith, useful } from './receipt.ts';
 
 /** What is seen of a pool now. */
@@ -59,8 +60,7 @@ export const grownHourly = ({ growths = [] }: BurstReceipt): Micros =>
   growths.reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
 
 /** How many nodes of clusters of others were added, and are wanted still. */
-export const grownNodes = ({ growths = [] }: BurstReceipt): number =>
-  growths.reduce((sum, { entry, nodes }) => sum + (entry === undefined ? 0 : nodes), 0);
+export const grownNodes = ({ growths = [] }: BurstReceipt): number => nodesOfOthers(growths);
 
 /** Whether these nodes are still to be ordered, or on their way. */
 export const isComing = ({ came, failed, at }: KeptGrowth, now: number): boolean =>

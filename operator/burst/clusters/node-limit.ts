@@ -12,3 +12,8 @@ export const nodesLeft = ({
 /** How many nodes are left, the end of a sentence. */
 export const shortOfNodes = ({ maximumNodes }: Limits, left: number): string =>
   `of its ${nodesOf(maximumNodes ?? 0)} (maximumNodes) the policy has ${left} left`;
+
+/** How many nodes these are of clusters of others. Of clusters of the policy itself a pool that may grow is counted at its largest already. */
+export const nodesOfOthers = (
+  growths: readonly { readonly entry?: string | undefined; readonly nodes: number }[],
+): number => growths.reduce((sum, { entry, nodes }) => sum + (entry === undefined ? 0 : nodes), 0);

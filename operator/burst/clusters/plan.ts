@@ -125,7 +125,10 @@ class Planning {
     return sources;
   }
 
-  /** Sources that find room, as a whole, in what is there and what is on its way, and on which clusters. They have that room then. @param needed to which those clusters are added */
+  /**
+   * Sources that find room, as a whole, in what is there and what is on its way, and on which clusters. They have that room then.
+   * @param needed to which those clusters are added
+   */
   #fitting(sources: readonly WaitingWork[][], needed: Set<string>): Map<WaitingWork[], ReadonlySet<string>> {
     const found = new Map<WaitingWork[], ReadonlySet<string>>();
     const likeness = likenessOf();

@@ -1,6 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { lastTime, nextTime, parseCron } from '../../api/cron.ts';
 import { parseDuration } from '../../api/duration.ts';
+import { countOf } from '../../api/quantity.ts';
 import { DISRUPTION_REASONS, type DisruptionBudget } from '../../api/worker-pool.ts';
 
 /** Why a node would go: nothing runs on it, or its pods have room elsewhere. */
@@ -42,17 +43,14 @@ export function limitsOf(
     const { nodes, reasons = [] } = budget;
     const end = until === undefined ? '' : `, until ${rfc3339(new Date(until))}`;
     limits.push({
-      nodes: nodesOf(nodes, total),
+      // Karpenter rounds up as well: 10% of three nodes would let none go for ever.
+      nodes: countOf(nodes, total, Math.ceil),
       reasons: reasons.length > 0 ? reasons : DISRUPTION_REASONS,
       words: `its disruption budget (nodes: ${nodes}${end})`,
     });
   }
   return { limits, changesAt: changesAt.filter(Number.isFinite) };
 }
-
-/** Karpenter rounds up as well: 10% of three nodes would let none go for ever. */
-const nodesOf = (nodes: DisruptionBudget['nodes'], total: number): number =>
-  String(nodes).endsWith('%') ? Math.ceil((total * Number.parseInt(String(nodes), 10)) / 100) : Number(nodes);
 
 /** From when a budget holds that does not now (Infinity: never again), or until when one holds that does (absent: always). */
 function windowOf({ schedule, duration }: DisruptionBudget, now: number): { from?: number; until?: number } {

@@ -4,6 +4,7 @@ import type { Condition } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
+import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
@@ -14,7 +15,7 @@ import { decisionOf } from './decision.ts';
 import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
 import { poolOf } from './nodes-seen.ts';
-import { isCoppicesPool, type ObserveDependencies, observe, type Seen } from './observe.ts';
+import { type ObserveDependencies, observe, type Seen } from './observe.ts';
 
 /** What the autoscaler works with. */
 export interface AutoscalingDependencies extends ObserveDependencies {
@@ -77,7 +78,7 @@ export class Autoscaler {
       this.forget(key);
       return undefined;
     }
-    const ownPools = (clusters.get(key)?.spec.pools ?? []).filter(isCoppicesPool);
+    const ownPools = (clusters.get(key)?.spec.pools ?? []).filter(isCoppices);
     const own = new Set(ownPools.map(({ name }) => name));
     await sizes.forget(key, uid, (pool) => own.has(pool), signal);
     const open = this.#deps.openClusters.get(key);

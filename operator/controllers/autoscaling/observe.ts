@@ -84,9 +84,7 @@ const NOMINATION_MS = 2 * 60_000;
 export const SCALE_IN_AFTER_MS = 10 * 60_000;
 
 /** Whether some pool of the cluster is Coppice's to size. */
-export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppicesPool);
-/** Whether Coppice decides how many nodes the pool has, by its spec. */
-export const isCoppicesPool = ({ autoscale }: { autoscale?: string | undefined }): boolean => autoscale === 'Coppice';
+export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppices);
 
 /** Why nothing is decided about a cluster now, or what a decision rests on. */
 export function observe(

@@ -9,7 +9,6 @@ import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts'
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
 import { type BurstReceipt, measuredStartupMs } from '../../burst/clusters/receipt.ts';
 import { soldOutOf, withoutSoldOut } from '../../burst/clusters/sold-out.ts';
-import type { FitPod } from '../../burst/fit/model.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
 import { admit, type Claimant } from '../../cost/admission.ts';
 import { KubeApiError } from '../../kube/errors.ts';
@@ -21,7 +20,7 @@ import { countsOf } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
-import { siblingDaemons } from './sibling-daemons.ts';
+import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
 import { memberOf, reserveOf } from './supply.ts';
 
 /** No purchase has this number: what is only tried. */
@@ -46,8 +45,8 @@ export async function candidatesOf(
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
-    const offer = offerFor(deps, hub, policy, candidate, daemons);
     const trial = trialOf(policy, candidate, {});
+    const offer = offerFor(deps, hub, policy, candidate, trial, daemons);
     const soldOut = soldOutOf(trial, (profile) => deps.profiles.get(profile), depleted, new Date(now));
     const rest = receipt.rests[name];
     const rests =
@@ -109,9 +108,9 @@ function offerFor(
   hub: Hub,
   policy: BurstPolicy,
   candidate: BurstCandidate,
-  daemons: readonly FitPod[],
+  cluster: WorkerCluster,
+  daemons: SiblingDaemons,
 ): ClusterOffer | string {
-  const cluster = trialOf(policy, candidate, {});
   if (isAttached(cluster)) return 'its template is of mode Attached: such a cluster is not made';
   if (cluster.spec.adopt) return 'its template takes over a cluster: such a one is not made';
   const profile = deps.profiles.get(profileNameOf(cluster));
@@ -121,7 +120,7 @@ function offerFor(
     profile,
     member: memberOf(deps, hub, cluster),
     reserve: reserveOf(deps, cluster, profile),
-    daemons,
+    daemons: daemons(),
     counts: countsOf(hub),
     currency: policy.spec.budget.currency,
     assumedHourly: candidate.assumedHourly,

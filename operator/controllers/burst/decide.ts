@@ -27,6 +27,7 @@ import { limitsOf } from './limits.ts';
 import type { Seen } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
+import { siblingDaemons } from './sibling-daemons.ts';
 import { type HubWork, supplyAwake, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn } from './turn.ts';
 import { sleepersOf, wokenBy } from './wake-others.ts';
@@ -100,8 +101,9 @@ const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
 /** Clusters of the policy that wait and are ready, with what they would take. Of a candidate that rests none is woken: its machines do not come. */
-const warmOf = (deps: BurstDependencies, { hub, turn, now }: DecisionScene, seen: readonly Seen[]): WarmCluster[] =>
-  seen.flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
+function warmOf(deps: BurstDependencies, { hub, turn, now }: DecisionScene, seen: readonly Seen[]): WarmCluster[] {
+  const daemons = siblingDaemons(deps, hub);
+  return seen.flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
     if (!cluster || !isWarm || own.phase === 'Leaving') return [];
     const { name, candidate, sleeps } = purchase;
     if (!sleeps) return [{ name, candidate, supply: supplyIn(deps, hub, cluster) }];
@@ -114,8 +116,9 @@ const warmOf = (deps: BurstDependencies, { hub, turn, now }: DecisionScene, seen
       billing: own.billing,
       startupMs: measuredWakingMs(turn.receipt, candidate),
     };
-    return [{ name, candidate, supply: supplyAwake(deps, hub, cluster), waking }];
+    return [{ name, candidate, supply: supplyAwake(deps, hub, cluster, daemons), waking }];
   });
+}
 
 /** Pools that may grow less, where quotas refuse what is planned for one of them; undefined: they refuse nothing. */
 function withinQuota(

@@ -10,7 +10,18 @@ import type { BurstDependencies } from './dependencies.ts';
  * DaemonSets that a new cluster will have, by its siblings: of the members of the hub that policies have bought, or else of all, the one whose
  * DaemonSets take most CPU. Agents come by the hub or by whoever sets clusters up, and are not known before they are there.
  */
-export function siblingDaemons(deps: BurstDependencies, hub: Hub): FitPod[] {
+export type SiblingDaemons = () => readonly FitPod[];
+
+/** Found when they are first asked for, and kept: all pods of all members are gone through. For one look. */
+export function siblingDaemons(deps: BurstDependencies, hub: Hub): SiblingDaemons {
+  let found: readonly FitPod[] | undefined;
+  return () => {
+    found ??= daemonsOfSiblings(deps, hub);
+    return found;
+  };
+}
+
+function daemonsOfSiblings(deps: BurstDependencies, hub: Hub): FitPod[] {
   const members = deps.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
     const cluster = deps.clusters.get(clusterOf(membership));
     const open = deps.openClusters.get(clusterOf(membership));

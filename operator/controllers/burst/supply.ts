@@ -18,7 +18,7 @@ import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import { ordered, poolsSeen } from './pools.ts';
-import { siblingDaemons } from './sibling-daemons.ts';
+import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
 
 /** So many of a hub's demands are looked at; by what it lists first. */
 const MOST_DEMANDS = 2_000;
@@ -111,6 +111,7 @@ export function supplyOf(
   now: number,
 ): Supply[] {
   const byKey = new Map(bought.map((one) => [one.key, one]));
+  const daemons = siblingDaemons(deps, hub);
   const joined = deps.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership): Supply[] => {
     const { metadata, status } = membership;
     const key = clusterOf(membership);
@@ -132,7 +133,7 @@ export function supplyOf(
     const pools = poolsSeen(deps, cluster, growths, now);
     const grown = ordered((pools ?? []).filter(({ decidedAt }) => decidedAt !== undefined));
     const isCounted = new Set(grown.map(({ template }) => template.id));
-    const made = own && !settled ? missing(plannedOf(deps, hub, cluster), nodes) : [];
+    const made = own && !settled ? missing(plannedOf(deps, hub, cluster, daemons), nodes) : [];
     const growing = grown.map((one) => ({ ...one, template: countedTemplate(hub, one.template, sizes) }));
     const planned = [...made.filter(({ template }) => !isCounted.has(template.id)), ...growing];
     return [
@@ -151,7 +152,7 @@ export function supplyOf(
       member: memberOf(deps, hub, cluster),
       nodes: [],
       // One that was in the hub and is not now is asleep, or has lost its connection: its room is none.
-      planned: joinedAt === undefined ? plannedOf(deps, hub, cluster) : [],
+      planned: joinedAt === undefined ? plannedOf(deps, hub, cluster, daemons) : [],
     }),
   );
   return [...joined, ...coming];
@@ -172,11 +173,16 @@ export function supplyIn(deps: BurstDependencies, hub: Hub, cluster: WorkerClust
 }
 
 /** What a cluster takes that sleeps, when it is awake. */
-export const supplyAwake = (deps: BurstDependencies, hub: Hub, cluster: WorkerCluster): Supply => ({
+export const supplyAwake = (
+  deps: BurstDependencies,
+  hub: Hub,
+  cluster: WorkerCluster,
+  daemons: SiblingDaemons,
+): Supply => ({
   cluster: keyOf(cluster),
   member: memberOf(deps, hub, cluster),
   nodes: [],
-  planned: plannedOf(deps, hub, cluster),
+  planned: plannedOf(deps, hub, cluster, daemons),
 });
 
 /** Pods of a cluster that wait for a node of it. */
@@ -210,7 +216,7 @@ function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): Work
   return { ...cluster, status };
 }
 
-function plannedOf(deps: BurstDependencies, hub: Hub, cluster: WorkerCluster): PlannedNodes[] {
+function plannedOf(deps: BurstDependencies, hub: Hub, cluster: WorkerCluster, daemons: SiblingDaemons): PlannedNodes[] {
   const profile = deps.profiles.get(profileNameOf(cluster));
   if (!profile) return [];
   return nodesOf({
@@ -218,7 +224,7 @@ function plannedOf(deps: BurstDependencies, hub: Hub, cluster: WorkerCluster): P
     profile,
     member: memberOf(deps, hub, cluster),
     reserve: reserveOf(deps, cluster, profile),
-    daemons: siblingDaemons(deps, hub),
+    daemons: daemons(),
     counts: countsOf(hub),
   });
 }

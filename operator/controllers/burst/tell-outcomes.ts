@@ -18,18 +18,18 @@ export const asleepSince =
 
 /** Decisions that were not known before, the oldest first. */
 export function freshIn(before: readonly BurstDecision[], after: readonly BurstDecision[]): BurstDecision[] {
-  const known = new Set(before.map(keyOf));
-  return after.filter((one) => !known.has(keyOf(one))).reverse();
+  const known = new Set(before.map(withoutOutcome));
+  return after.filter((one) => !known.has(withoutOutcome(one))).reverse();
 }
 
 /** Decisions of which nothing more will become, and of which that was not known before; the oldest first. */
 export function endedIn(before: readonly BurstDecision[], after: readonly BurstDecision[]): BurstDecision[] {
-  const known = new Set(before.flatMap((one) => (one.outcome?.endedAt ? [keyOf(one)] : [])));
-  return after.filter((one) => one.outcome?.endedAt && !known.has(keyOf(one))).reverse();
+  const known = new Set(before.flatMap((one) => (one.outcome?.endedAt ? [withoutOutcome(one)] : [])));
+  return after.filter((one) => one.outcome?.endedAt && !known.has(withoutOutcome(one))).reverse();
 }
 
 /** What a decision is known by, whatever became of it. */
-function keyOf(decision: BurstDecision): string {
+function withoutOutcome(decision: BurstDecision): string {
   const { outcome: _, ...said } = decision;
   return JSON.stringify(said);
 }

@@ -27,6 +27,7 @@ import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
 import { failureOf, isWithoutWork } from './own-clusters.ts';
+import { siblingDaemons } from './sibling-daemons.ts';
 import { type HubWork, memberOf, reserveOf, supplyAwake } from './supply.ts';
 
 type Entry = NonNullable<BurstPolicy['spec']['wake']>[number];
@@ -43,6 +44,7 @@ export function sleepersOf(
   const { namespace = '' } = policy.metadata;
   if (wake.length === 0 || (receipt.wakes ?? []).length >= MOST_WOKEN) return [];
   const known = new Set((receipt.wakes ?? []).map(({ cluster }) => cluster));
+  const daemons = siblingDaemons(deps, hub);
   return deps.clusters.byIndex(BY_NAMESPACE, namespace).flatMap((cluster): WarmCluster[] => {
     const key = keyOf(cluster);
     const entry = wake.find(({ clusterSelector }) => matchesLabels(cluster.metadata.labels ?? {}, clusterSelector));
@@ -53,7 +55,7 @@ export function sleepersOf(
     if (!waking) return [];
     const startupMs = measuredWakeMs(receipt, entry.name);
     const { name } = cluster.metadata;
-    const supply = supplyAwake(deps, hub, cluster);
+    const supply = supplyAwake(deps, hub, cluster, daemons);
     return [{ name, candidate: entry.name, entry: entry.name, supply, waking: { ...waking, startupMs } }];
   });
 }

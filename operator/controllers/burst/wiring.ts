@@ -74,19 +74,20 @@ export function wireBurst(
     hubs: hubs.hubs,
     memberships: hubs.memberships,
     receipts: burstReceipts(garden, core.state.namespace),
-    async demandOf({ metadata: { name }, spec, status }, signal) {
+    async demandOf(hub, signal) {
+      const { spec, status, metadata } = hub;
+      const { name } = metadata;
       const type = hubType(spec.type);
       if (!type?.demand) return undefined;
-      const { client } = await hubs.connections.open(name, spec, status?.clusterIdentity, signal);
+      const client = await open(hub, signal);
       if (type.demandWatch) watches.follow(name, client, type.demandWatch);
       const demands = await type.demand(readerOf(client, signal), spec, name);
       return told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime());
     },
-    async placedWork({ metadata: { name }, spec, status }, member, signal) {
-      const type = hubType(spec.type);
+    async placedWork(hub, member, signal) {
+      const type = hubType(hub.spec.type);
       if (!type?.placedWork) return undefined;
-      const { client } = await hubs.connections.open(name, spec, status?.clusterIdentity, signal);
-      return type.placedWork(readerOf(client, signal), spec, member);
+      return type.placedWork(readerOf(await open(hub, signal), signal), hub.spec, member);
     },
     async asksOf(hub, signal) {
       const type = hubType(hub.spec.type);

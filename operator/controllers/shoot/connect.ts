@@ -1,7 +1,7 @@
 import { COMPONENTS } from '../../api/names.ts';
 import { hasServed } from '../../api/shoot.ts';
 import { ClusterConnection } from '../../clusters/cluster-connection.ts';
-import { TaskTimeout } from '../../flow/graph.ts';
+import { runWithin } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { systemClock } from '../../kube/clock.ts';
 import { WaitTimeoutError, waitFor } from '../../kube/informer.ts';
@@ -91,7 +91,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
   const cancel = isExpected && systemClock.after(FIRST_ANSWER_MS, () => saySilent(state));
   try {
     await wait.started(op, signal);
-    await within('Waiting for the API server', wait.servesWithinMs, signal, (bounded) =>
+    const serving = (bounded: AbortSignal) =>
       untilServes(
         {
           serves: () => client.ready({ timeoutMs: 2 * SECOND, signal: bounded, apartFrom: NOT_AT_FIRST }),
@@ -99,8 +99,8 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
         },
         wait.patience,
         bounded,
-      ),
-    );
+      );
+    await runWithin({ title: 'Waiting for the API server', timeoutMs: wait.servesWithinMs, run: serving }, signal);
     const renewAt = new Date(+deps.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
       client,
@@ -125,23 +125,6 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
     throw error;
   } finally {
     if (cancel) cancel();
-  }
-}
-
-/** Does it with a signal that aborts after so long. @throws TaskTimeout then */
-async function within(
-  title: string,
-  milliseconds: number | undefined,
-  signal: AbortSignal,
-  run: (bounded: AbortSignal) => Promise<void>,
-): Promise<void> {
-  if (milliseconds === undefined) return run(signal);
-  const deadline = new AbortController();
-  const cancel = systemClock.after(milliseconds, () => deadline.abort(new TaskTimeout(title, milliseconds)));
-  try {
-    await run(AbortSignal.any([signal, deadline.signal]));
-  } finally {
-    cancel();
   }
 }
 

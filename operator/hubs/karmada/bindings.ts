@@ -271,10 +271,9 @@ function homelessOf(binding: BindingObject): Homeless[] {
   const isDivided = looksAtRoom(binding.spec?.placement);
   const isFull = FULL.test(message) || (TOO_FEW.test(message) && isDivided);
   const isShutOut = isDivided && areShut(message);
-  if (
-    !(reason === 'Unschedulable' || (reason === 'SchedulerError' && isFull) || (reason === 'NoClusterFit' && isShutOut))
-  )
-    return [];
+  const isWithoutRoom =
+    reason === 'Unschedulable' || (reason === 'SchedulerError' && isFull) || (reason === 'NoClusterFit' && isShutOut);
+  if (!isWithoutRoom) return [];
   const { clusters = [], components = [], ...whole } = binding.spec ?? {};
   const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
   return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {

@@ -1,15 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import { readerOf } from '../../../operator/controllers/membership/two-sides.ts';
+import { kueueHub, NO_CLUSTER } from '../../../operator/hubs/kueue.ts';
 import {
   ADMISSIONCHECKS,
-  kueueHub,
   LOCALQUEUES,
   MULTIKUEUECLUSTERS,
   MULTIKUEUECONFIGS,
-  NO_CLUSTER,
   WORKLOADS,
-} from '../../../operator/hubs/kueue.ts';
+} from '../../../operator/hubs/kueue-kinds.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
 import { SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';

@@ -1,3 +1,4 @@
+import { ALPHA_API_VERSION } from '../../../operator/api/group.ts';
 import { API_VERSION, type Quota, type Shoot, type WorkerCluster } from '../../../operator/api/index.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { wireBurst } from '../../../operator/controllers/burst/wiring.ts';
@@ -53,6 +54,28 @@ export async function sellClusters(client: KubeClient): Promise<void> {
       ],
       regions: [{ name: 'here' }],
       defaults: { mode: 'Hosted', region: 'here', machineType: 'large' },
+    },
+  });
+}
+
+/** BurstPolicy shop/peak of Hub test, which may buy one cluster, with times that a test can wait for. @param scaleIn more of that */
+export async function makePeakPolicy(
+  client: KubeClient,
+  candidates: readonly object[],
+  scaleIn: object = {},
+): Promise<void> {
+  await client.create({
+    apiVersion: ALPHA_API_VERSION,
+    kind: 'BurstPolicy',
+    metadata: { name: 'peak', namespace: 'shop' },
+    spec: {
+      hub: 'test',
+      trigger: { pendingFor: '2s' },
+      candidates,
+      maximumClusters: 1,
+      budget: { hourly: '1' },
+      scaleIn: { idleFor: '2s', minimumLife: '5s', ...scaleIn },
+      cooldown: { scaleOut: '1s', scaleIn: '1s' },
     },
   });
 }

@@ -1,9 +1,8 @@
 import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
-import { ALPHA_API_VERSION } from '../../../operator/api/group.ts';
 import { BURSTPOLICIES } from '../../../operator/kube/resources.ts';
 import type { TestApiserver } from '../apiserver.ts';
 import { BoughtClusters } from './bought-clusters.ts';
-import { runBurst, sellClusters } from './burst-beside.ts';
+import { makePeakPolicy, runBurst, sellClusters } from './burst-beside.ts';
 import { runControllers } from './controllers.ts';
 import { HubScene } from './hub-scene.ts';
 import { makeQueues } from './kueue-work.ts';
@@ -79,21 +78,7 @@ export class KueueBurst {
 
   /** BurstPolicy shop/peak, which may buy one cluster. */
   async makePolicy(): Promise<void> {
-    await this.scene.garden.client.create({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'BurstPolicy',
-      metadata: { name: 'peak', namespace: 'shop' },
-      spec: {
-        hub: 'test',
-        trigger: { pendingFor: '2s' },
-        candidates: [
-          { name: 'cloud', template: { spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] } } },
-        ],
-        maximumClusters: 1,
-        budget: { hourly: '1' },
-        scaleIn: { idleFor: '2s', minimumLife: '5s' },
-        cooldown: { scaleOut: '1s', scaleIn: '1s' },
-      },
-    });
+    const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] };
+    await makePeakPolicy(this.scene.garden.client, [{ name: 'cloud', template: { spec } }]);
   }
 }

@@ -1,4 +1,4 @@
-import { CLUSTERQUEUES, LOCALQUEUES, WORKLOADS } from '../../../operator/hubs/kueue.ts';
+import { CLUSTERQUEUES, LOCALQUEUES, WORKLOADS } from '../../../operator/hubs/kueue-kinds.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { JOBS, type KubeObject, type Resource } from '../../../operator/kube/resources.ts';
 import { localQueue } from './kueue.ts';

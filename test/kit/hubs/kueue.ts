@@ -1,5 +1,6 @@
 import { errorText } from '../../../operator/api/errors.ts';
-import { LOCALQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS, ORIGIN, WORKLOADS } from '../../../operator/hubs/kueue.ts';
+import { ORIGIN } from '../../../operator/hubs/kueue.ts';
+import { LOCALQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS, WORKLOADS } from '../../../operator/hubs/kueue-kinds.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import {

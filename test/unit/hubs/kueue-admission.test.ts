@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { gardenRules } from '../../../operator/api/roles.ts';
 import type { Answer, Asking } from '../../../operator/hubs/contract.ts';
-import { ADMISSIONCHECKS, kueueHub, WORKLOADS } from '../../../operator/hubs/kueue.ts';
+import { kueueHub } from '../../../operator/hubs/kueue.ts';
+import { ADMISSIONCHECKS, WORKLOADS } from '../../../operator/hubs/kueue-kinds.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { reader } from './hub-members.ts';
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { Member } from '../../../operator/hubs/contract.ts';
-import { kueueHub, LOCALQUEUES, MULTIKUEUECONFIGS, NO_CLUSTER, ORIGIN } from '../../../operator/hubs/kueue.ts';
+import { kueueHub, NO_CLUSTER, ORIGIN } from '../../../operator/hubs/kueue.ts';
+import { LOCALQUEUES, MULTIKUEUECONFIGS } from '../../../operator/hubs/kueue-kinds.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { type KubeObject, SECRETS } from '../../../operator/kube/resources.ts';
 import { member, reader, textOf } from './hub-members.ts';

@@ -1,4 +1,5 @@
 import { type Machine, type Pool, sizeWhileRolling } from '../../../../providers/contract.ts';
+import { countOf } from '../../../api/quantity.ts';
 import type { Worker } from '../../../api/shoot.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
 import { DRAINING_ANNOTATION, inOrderOfLeaving } from './scale-in.ts';
@@ -15,14 +16,9 @@ export function paceOf({
   maxUnavailable,
   minimum,
 }: Pick<Worker, 'maxSurge' | 'maxUnavailable' | 'minimum'>): Pace {
-  const surge = amount(maxSurge ?? 1, minimum, Math.ceil);
-  const unavailable = Math.min(minimum, amount(maxUnavailable ?? 0, minimum, Math.floor));
+  const surge = countOf(maxSurge ?? 1, minimum, Math.ceil);
+  const unavailable = Math.min(minimum, countOf(maxUnavailable ?? 0, minimum, Math.floor));
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
-}
-
-function amount(value: number | string, of: number, round: (number: number) => number): number {
-  const number = Number.parseInt(String(value), 10) || 0;
-  return Math.max(0, String(value).endsWith('%') ? round((of * number) / 100) : number);
 }
 
 /** What is to be done about the outdated machines of one pool. */

@@ -1,6 +1,6 @@
 import { LABELS } from '../../../api/group.ts';
 import { KubeClient } from '../../../kube/client.ts';
-import { CLUSTERROLEBINDINGS, type KubeObject, ROLEBINDINGS } from '../../../kube/resources.ts';
+import { CLUSTERROLEBINDINGS, type KubeObject, keyOf, ROLEBINDINGS } from '../../../kube/resources.ts';
 
 interface Binding extends KubeObject {
   subjects?: { kind: string; name: string; namespace?: string }[];
@@ -23,14 +23,11 @@ export function otherUser(bindings: readonly Binding[]): string | undefined {
       (one) => one.kind === 'ServiceAccount' || EVERYBODY.test(one.name) || !PLATFORM.test(one.name),
     );
     if (!other) continue;
-    const who = other.kind === 'ServiceAccount' ? `ServiceAccount ${nameOf(other)}` : other.name;
-    return `${kind} ${nameOf(metadata)} gives ${who} access`;
+    const who = other.kind === 'ServiceAccount' ? `ServiceAccount ${keyOf({ metadata: other })}` : other.name;
+    return `${kind} ${keyOf({ metadata })} gives ${who} access`;
   }
   return undefined;
 }
-
-const nameOf = ({ namespace, name }: { namespace?: string | undefined; name: string }): string =>
-  namespace ? `${namespace}/${name}` : name;
 
 /**
  * Asks a garden's API server who else has a role there. @returns undefined when nobody has
