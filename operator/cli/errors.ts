@@ -131,7 +131,9 @@ function adviceFor(text: string): string | undefined {
 
 function withAdvice(message: string, advice: unknown): string {
   if (typeof advice !== 'string' || advice === '' || message.includes(advice)) return message;
-  return `${message.replace(/[.;]$/, '')}; ${oneLine(advice)}`;
+  // Advice of conditions is a sentence of its own.
+  const joint = /^[A-Z][a-z]/.test(advice) ? '. ' : '; ';
+  return `${message.replace(/[.;]$/, '')}${joint}${oneLine(advice)}`;
 }
 
 /** Text on one line: runs of white space and control characters become one space. */

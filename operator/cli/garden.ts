@@ -27,11 +27,15 @@ export async function openGarden(env: Env, options?: Options): Promise<Garden> {
   const trusted = given('registry');
   const logins = given('registry-login');
   const egress = options && egressOf(options);
+  const registries = { ...(trusted && { trusted }), ...(logins && { logins }), ...(cache !== undefined && { cache }) };
+  const { wordsProblem } = await import('../garden/images/upstream/settings.ts');
+  const problem = wordsProblem(registries);
+  if (problem) throw new UsageError(problem);
   return Garden.open({
     home: coppiceHome(env),
     ...(egress && { egress }),
     ...(seedKubeconfig !== undefined && { seedKubeconfig }),
-    registries: { ...(trusted && { trusted }), ...(logins && { logins }), ...(cache !== undefined && { cache }) },
+    registries,
   });
 }
 

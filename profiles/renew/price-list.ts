@@ -1,3 +1,4 @@
+import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
 import type { MachineType } from '../../operator/api/cloudprofile.ts';
 
 /** Prices of one machine type in one region, decimal numbers in the list's currency per hour. */
@@ -38,13 +39,20 @@ export type ReadPrices = (wanted: Wanted, options: ReadOptions) => Promise<Price
 /** Until a list begins; how long it then takes depends on its size. */
 const PATIENCE_MS = 60_000;
 
+/** By the proxies of HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
+const proxied = new EnvHttpProxyAgent();
+
 /** A response with a body. Throws one line that names the address without its query, which may have a key in it. */
 export async function request(url: URL, signal: AbortSignal): Promise<Response & { body: ReadableStream<Uint8Array> }> {
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(new Error(`no answer within ${PATIENCE_MS / 1000} s`)), PATIENCE_MS);
   let response: Response;
   try {
-    response = await fetch(url, { signal: AbortSignal.any([signal, late.signal]), redirect: 'error' });
+    response = await fetch(url, {
+      signal: AbortSignal.any([signal, late.signal]),
+      redirect: 'error',
+      dispatcher: proxied,
+    });
   } catch (error) {
     throw unread(url, error);
   } finally {

@@ -1,5 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { access, constants, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { burstClusterName } from '../../api/names.ts';
 import { profileManifests } from '../../api/profiles.ts';
@@ -79,6 +79,7 @@ export async function run(context: Context): Promise<number | undefined> {
       'a BurstPolicy serves workloads, and the trace has none',
       'docs/guides/rehearse.md shows how to write them',
     );
+  if (chart !== undefined) await mustBeWritable(chart);
   const epoch = scenario.policy ? EPOCH : Date.now();
   const report = await rehearse(scenario, traceLines(trace, curve), survey, {
     until,
@@ -145,6 +146,13 @@ async function comparedTo(
     bound,
     nodesAlone: alone && (await rehearse(alone, trace(), survey, options)).work,
   };
+}
+
+/** Throws before the rehearsal, which may take a minute, rather than after it. */
+async function mustBeWritable(file: string): Promise<void> {
+  await access(dirname(file), constants.W_OK).catch((error: Error) => {
+    throw new CliError(`cannot write ${file}: ${error.message}`);
+  });
 }
 
 async function writeChart(

@@ -85,6 +85,15 @@ describe('coppice rehearse', () => {
     expect(size).toMatchObject({ code: 2, err: expect.stringContaining('--replica needs cpu and memory') });
   });
 
+  it('is not begun when its chart cannot be written', async () => {
+    const burst = 'examples/rehearsal/burst';
+    const curve = ['--trace', `${burst}/elb.csv`, '--per', '0.02', '--replica', 'cpu=900m,memory=2Gi'];
+    const chart = file('chart.svg', '').replace('chart.svg', 'absent/chart.svg');
+    const { out, err, code } = await coppice(['-f', `${burst}/web.yaml`, ...curve, '--chart', chart]);
+    expect({ out, code }).toEqual({ out: '', code: 1 });
+    expect(err).toMatch(/^error: cannot write .*absent\/chart\.svg: ENOENT/);
+  });
+
   it('gives all of it to programs', async () => {
     const { out } = await coppice([
       '-f',

@@ -32,13 +32,16 @@ describe('what a person allows the mirror', () => {
     expect(await said()).toEqual({ ...all, logins: [] });
   });
 
-  it.each([{ trusted: ['a b'] }, { logins: ['ghcr.io/team'] }, { cache: 'much' }, { cache: '-1' }])(
-    'is refused where it is no registry or no size: %j',
-    async (words) => {
-      await expect(say(words)).rejects.toThrow(/is not a (registry|size)/);
-      expect(await said()).toEqual(DEFAULT);
-    },
-  );
+  it.each([
+    { trusted: ['a b'] },
+    { logins: ['ghcr.io/team'] },
+    { logins: ['http://ghcr.io'] },
+    { cache: 'much' },
+    { cache: '-1' },
+  ])('is refused where it is no registry or no size: %j', async (words) => {
+    await expect(say(words)).rejects.toThrow(/is not (a|the name of a) (registry|size)/);
+    expect(await said()).toEqual(DEFAULT);
+  });
 
   it.each(['', 'nonsense', 'null', '[]', '{"logins":"ghcr.io","trusted":[1],"cacheBytes":-1}'])(
     'is nothing where its file says %j',

@@ -16,6 +16,7 @@ const HOSTS = [
   'storage.googleapis.com',
   'sts.eu-central-1.amazonaws.com',
   'route53.amazonaws.com',
+  'pricing.us-east-1.amazonaws.com',
 ];
 
 /** Everything behind the proxy: answers JSON that has what any of the clouds would be asked for here. */
@@ -107,6 +108,15 @@ const ASKED: [what: string, hosts: string[], ask: () => Promise<unknown>][] = [
       const { transfer } = await import('../../../providers/bucket-objects.ts');
       const url = 'https://storage.googleapis.com/upload';
       return transfer({ method: 'PUT', url, headers: {}, content: contentOf('snapshot'), what: 'bucket', signal });
+    },
+  ],
+  [
+    'a list of prices',
+    ['pricing.us-east-1.amazonaws.com'],
+    async () => {
+      const { request } = await import('../../../profiles/renew/price-list.ts');
+      const { body } = await request(new URL('https://pricing.us-east-1.amazonaws.com/offers'), signal);
+      await body.cancel();
     },
   ],
 ];

@@ -2,6 +2,7 @@ import { parseBytes } from '../../../api/quantity.ts';
 import { readText, writeIfChanged } from '../../files.ts';
 
 const CACHE_BYTES = 10 * 1024 ** 3;
+const SCHEME = /^https?:\/\//i;
 const HOST = /^(?:https?:\/\/)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/i;
 
 /** What a person has allowed the garden's mirror: `coppice up --registry`, `--registry-login`, `--image-cache`. */
@@ -40,27 +41,38 @@ export function parseSettings(text: string | undefined): RegistrySettings {
 /** Writes what a person said into the file; `none` empties a list. Throws on words that are no registry or no size. */
 export async function changeSettings(file: string, words: RegistryWords): Promise<void> {
   if (Object.values(words).every((value) => value === undefined)) return;
+  const problem = wordsProblem(words);
+  if (problem) throw new Error(problem);
   const before = parseSettings(await readText(file));
   const after: RegistrySettings = {
-    trusted: words.trusted ? registries(words.trusted) : before.trusted,
-    logins: words.logins ? registries(words.logins) : before.logins,
-    cacheBytes: words.cache === undefined ? before.cacheBytes : size(words.cache),
+    trusted: words.trusted ? namesOf(words.trusted) : before.trusted,
+    logins: words.logins ? namesOf(words.logins) : before.logins,
+    cacheBytes: bytesOf(words.cache) ?? before.cacheBytes,
   };
   await writeIfChanged(file, `${JSON.stringify(after, undefined, 2)}\n`);
 }
 
-function registries(words: readonly string[]): string[] {
-  const named = words.filter((word) => word !== 'none');
-  for (const word of named) {
-    if (!HOST.test(word)) throw new Error(`"${word}" is not a registry: write HOST or HOST:PORT, for example ghcr.io`);
-  }
-  return [...new Set(named.map((word) => word.toLowerCase()))].sort();
+/** Why these words cannot be followed, one line; undefined: they can. Pure. */
+export function wordsProblem({ trusted = [], logins = [], cache }: RegistryWords): string | undefined {
+  const unknown = [...trusted, ...logins].find((word) => !HOST.test(word));
+  if (unknown !== undefined) return `"${unknown}" is not a registry: write HOST or HOST:PORT, for example ghcr.io`;
+  // Credentials go by TLS to whatever is called so, or not at all.
+  const address = logins.find((word) => word.includes('://'));
+  if (address !== undefined)
+    return `"${address}" is not the name of a registry: write it without "${SCHEME.exec(address)![0]}"`;
+  if (cache !== undefined && !((bytesOf(cache) ?? -1) >= 0))
+    return `"${cache}" is not a size for the cache: write for example 20Gi`;
+  return undefined;
 }
 
-function size(text: string): number {
+/** `none` empties the list. */
+const namesOf = (words: readonly string[]): string[] =>
+  [...new Set(words.filter((word) => word !== 'none').map((word) => word.toLowerCase()))].sort();
+
+function bytesOf(text: string | undefined): number | undefined {
   try {
-    const bytes = parseBytes(text);
-    if (bytes >= 0) return bytes;
-  } catch {}
-  throw new Error(`"${text}" is not a size for the cache: write for example 20Gi`);
+    return text === undefined ? undefined : parseBytes(text);
+  } catch {
+    return undefined;
+  }
 }
