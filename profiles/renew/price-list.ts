@@ -39,8 +39,8 @@ export type ReadPrices = (wanted: Wanted, options: ReadOptions) => Promise<Price
 /** Until a list begins; how long it then takes depends on its size. */
 const PATIENCE_MS = 60_000;
 
-/** By the proxies of HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
-const proxied = new EnvHttpProxyAgent();
+/** By the proxies of HTTPS_PROXY, HTTP_PROXY and NO_PROXY; by HTTP/1.1, as the clouds are asked for anything else. */
+const proxied = new EnvHttpProxyAgent({ allowH2: false });
 
 /** A response with a body. Throws one line that names the address without its query, which may have a key in it. */
 export async function request(url: URL, signal: AbortSignal): Promise<Response & { body: ReadableStream<Uint8Array> }> {
