@@ -42,8 +42,6 @@ export interface Ignored {
 export const LEAST_PRIORITY = -10;
 
 export interface DemandOptions {
-  /** Pods of less priority buy nothing. Absent: LEAST_PRIORITY. */
-  readonly minimumPriority?: number;
   /** Whether the node that a pod is nominated for is there and will take it; a nomination outlives its node (Kubernetes keeps it). */
   readonly isNominationLive: (pod: Pod) => boolean;
 }
@@ -51,7 +49,7 @@ export interface DemandOptions {
 /** What pods of a cluster wait for, by those who made them. Pure. Pods that no scheduler has tried yet are left out: there is news of them soon. */
 export function pendingDemand(
   pods: readonly Pod[],
-  { minimumPriority = LEAST_PRIORITY, isNominationLive }: DemandOptions,
+  { isNominationLive }: DemandOptions,
 ): { demands: Demand[]; ignored: Ignored[] } {
   const found = new Groups();
   const ignored = new Map<NotDemand, { pods: number; example: string }>();
@@ -75,7 +73,7 @@ export function pendingDemand(
     if (why === 'SchedulingGated' || (pod.spec.schedulingGates ?? []).length > 0) return 'Gated';
     if (why !== 'Unschedulable') return 'SchedulerError';
     if (isOfNode(pod)) return 'BoundToNode';
-    if ((pod.spec.priority ?? 0) < minimumPriority) return 'LowPriority';
+    if ((pod.spec.priority ?? 0) < LEAST_PRIORITY) return 'LowPriority';
     return pod.status?.nominatedNodeName && isNominationLive(pod) ? 'Nominated' : undefined;
   }
 }
