@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type ActedFields, unacted } from './acted.ts';
 import { seedDNSSchema } from './dns.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
@@ -72,7 +73,11 @@ export const seedSpec = rules(
           .object({ pods: ranges.pods.optional(), services: ranges.services.optional() })
           .describe('Ranges for shoots that name none.')
           .optional(),
-        blockCIDRs: list(cidr('A range.'), 64, 'Ranges that control planes must not reach.').optional(),
+        blockCIDRs: list(
+          cidr('A range.'),
+          64,
+          'Ranges that pods of shoots in the seed must not reach, control planes and machines of provider local alike.',
+        ).optional(),
         ipFamilies: list(z.enum(['IPv4', 'IPv6']).describe('An IP family.'), 2, 'IP families.').optional(),
       })
       .describe('Address ranges of the seed; those of its shoots must not overlap with them.'),
@@ -195,6 +200,30 @@ export interface Seed extends KubeObject {
   spec: SeedSpec;
   status?: SeedStatus;
 }
+
+/** What the operator acts on in the spec of a Seed. */
+const ACTED: ActedFields = {
+  provider: { type: true, region: true, zones: true, providerConfig: { imageMirror: true } },
+  networks: { nodes: true, pods: true, services: true, shootDefaults: true, blockCIDRs: true },
+  settings: { scheduling: true },
+  taints: true,
+  accessRestrictions: true,
+  backup: {
+    provider: true,
+    region: true,
+    credentialsRef: true,
+    fullSnapshotPeriod: true,
+    maxBackupsLimitBasedGC: true,
+    deletionGracePeriodHours: true,
+  },
+  dns: { internal: true },
+  kubeconfigRef: true,
+  exposure: true,
+  machineImage: true,
+};
+
+/** Paths of what the spec of a Seed says and the operator does not act on, for example `secretRef`. */
+export const unactedSeedFields = ({ spec }: Pick<Seed, 'spec'>): string[] => unacted(spec, ACTED);
 
 export const seedDefinition: KindDefinition = {
   kind: 'Seed',

@@ -1,3 +1,4 @@
+import { ipv4Range, rangeText } from '../api/address-range.ts';
 import { LABELS, ROLES } from '../api/group.ts';
 import { COMPONENTS } from '../api/names.ts';
 import type { SeedSpec } from '../api/seed.ts';
@@ -14,7 +15,7 @@ import {
 
 /** What is around a control plane in its seed. */
 export interface Surroundings {
-  readonly networks: Pick<SeedSpec['networks'], 'pods' | 'services' | 'nodes'>;
+  readonly networks: Pick<SeedSpec['networks'], 'pods' | 'services' | 'nodes' | 'blockCIDRs'>;
   /** URL of the registry mirror that machines ask. */
   readonly imageMirror?: string;
   /** The shoot's VXLAN network identifier. */
@@ -101,17 +102,7 @@ function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
     egress: [
       { to: [sameNamespace] },
       ...clusterNetwork(around),
-      // What pods of the cluster reach outside of the seed, and nothing in it.
-      {
-        to: [
-          {
-            ipBlock: {
-              cidr: '0.0.0.0/0',
-              except: [networks.pods, networks.services, ...(networks.nodes ? [networks.nodes] : []), ...NOT_THE_WORLD],
-            },
-          },
-        ],
-      },
+      ...outside(around),
       { to: apiServersOfTenant(values), ports: tcp(API_SERVER_PORT) },
       ...(networks.nodes
         ? [
@@ -123,6 +114,16 @@ function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
         : []),
     ],
   });
+}
+
+/** What machines reach outside of the seed, and nothing in it. IPv6 is refused as a whole. */
+function outside({ networks }: Surroundings): NonNullable<NetworkPolicy['spec']['egress']> {
+  const { pods, services, nodes, blockCIDRs = [] } = networks;
+  const refused = [pods, services, ...(nodes ? [nodes] : []), ...NOT_THE_WORLD, ...blockCIDRs];
+  const ranges = refused.flatMap((text) => ipv4Range(text) ?? []);
+  // An API server takes no exception that is everything.
+  if (ranges.some(({ prefix }) => prefix === 0)) return [];
+  return [{ to: [{ ipBlock: { cidr: '0.0.0.0/0', except: [...new Set(ranges.map(rangeText))] } }] }];
 }
 
 /** Of all clusters in one namespace of the garden: a hub in one of them calls its members by these. */

@@ -1,7 +1,7 @@
 import { findCondition, NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Condition } from '../../api/meta.ts';
-import type { Seed, SeedStatus } from '../../api/seed.ts';
+import { type Seed, type SeedStatus, unactedSeedFields } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { identityOf, refuseOther, type SeedRegistry } from '../../clusters/seed-access.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -83,12 +83,17 @@ export async function reconcileSeed(
   const inUse = deleting
     ? say('Deleting', true, 'InUse', `deletion waits for the shoots that the seed hosts: ${named}`)
     : undefined;
+  const unacted = unactedSeedFields(seed);
+  const kept =
+    unacted.length > 0
+      ? say('AllFieldsActedOn', false, 'KeptOnly', `these fields are stored without effect: ${unacted.join(', ')}`)
+      : undefined;
   // What was tried stays true while the seed does not answer.
   const enforced = network?.condition ?? findCondition(seed.status?.conditions, NETWORK_POLICIES_ENFORCED);
   const tell = (bucket: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[]) => {
     const status: SeedStatus = {
       ...seed.status,
-      conditions: withConditions(seed.status?.conditions, [condition, enforced, inUse, ...bucket], deps.now()),
+      conditions: withConditions(seed.status?.conditions, [condition, enforced, kept, inUse, ...bucket], deps.now()),
       ...(network?.triedAt && { networkTriedAt: network.triedAt }),
       ...(version && { kubernetesVersion: version }),
       ...(ready && identity && { clusterIdentity: identity }),

@@ -13,13 +13,13 @@ const hosted = {
 const networkTried = { type: 'NetworkPoliciesEnforced', status: 'True', reason: 'Enforced', message: 'tried' };
 
 /** A garden with one seed, and the cluster that the seed's kubeconfig leads to. */
-function garden(shoots: Shoot[], seedStatus?: Seed['status']) {
+function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object) {
   let uid = 'one';
   let seed = {
     apiVersion: 'multi-cluster.demo.io/v1',
     kind: 'Seed',
     metadata: { name: 'far', uid: 'u-1', generation: 1, resourceVersion: '1' },
-    spec: { kubeconfigRef: { name: 'far', namespace: 'default' } },
+    spec: { kubeconfigRef: { name: 'far', namespace: 'default' }, ...spec },
     status: seedStatus,
   } as Seed;
   const closed: string[] = [];
@@ -104,4 +104,22 @@ it('a seed says whether its network enforces NetworkPolicies, also while it does
   await expect(look()).rejects.toThrow();
   expect(condition('Ready')?.status).toBe('False');
   expect(condition('NetworkPoliciesEnforced')).toMatchObject({ status: 'True' });
+});
+
+it('a seed says which of its fields are stored without effect, and only then', async () => {
+  const networks = { pods: '10.0.0.0/16', services: '10.1.0.0/16', blockCIDRs: ['10.2.0.0/16'] };
+  const plain = garden([], undefined, { networks });
+  await plain.look();
+  expect(plain.condition('AllFieldsActedOn')).toBeUndefined();
+  const older = garden([], undefined, {
+    networks: { ...networks, ipFamilies: ['IPv4'] },
+    settings: { scheduling: { visible: true }, excessCapacityReservation: { enabled: true } },
+    secretRef: { name: 'far', namespace: 'default' },
+  });
+  await older.look();
+  expect(older.condition('AllFieldsActedOn')).toMatchObject({
+    status: 'False',
+    message:
+      'these fields are stored without effect: networks.ipFamilies, settings.excessCapacityReservation, secretRef',
+  });
 });

@@ -50,7 +50,9 @@ const tenant = (name: string, more: { machinesOutside?: boolean } = {}, of = nam
   shoot: { name, namespace: of },
   ...more,
 });
-const shootNamespace = (name: string, of = name) => ({
+const shootNamespace = (name: string, of = name): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
   metadata: { name: `shoot--${name}`, labels: { [LABELS.shoot]: name, [LABELS.shootNamespace]: of } },
 });
 
@@ -79,6 +81,15 @@ const chains = networkPolicyChains(
   },
   networks,
 );
+
+/** Where a machine of a shoot gets to outside of its namespace, with such surroundings. */
+const mayMachine = (more: Partial<Surroundings>) => {
+  const pods = podsOf('shoot--a', a);
+  const policies = networkPolicies(tenant('a'), { ...around, ...more });
+  const alone = networkPolicyChains({ pods, namespaces: [shootNamespace('a')], policies }, networks);
+  return (to: string, port: number) => passes(alone, { from: a.machine, to, port, protocol: 'tcp' });
+};
+
 const may = (from: string, to: string, port: number, protocol = 'tcp') => passes(chains, { from, to, port, protocol });
 
 describe("policies of a shoot's namespace", () => {
@@ -156,6 +167,13 @@ describe("policies of a shoot's namespace", () => {
       [STRANGER, 80],
     ] as const)
       expect([to, port, may(a.machine, to, port)]).toEqual([to, port, false]);
+  });
+
+  it('keep machines from ranges that the seed blocks, and take IPv6 and everything for ranges, too', () => {
+    const may = mayMachine({ networks: { ...networks, blockCIDRs: ['198.51.100.7/24', 'fd00::/8'] } });
+    expect([may('198.51.100.1', 443), may('192.0.2.1', 443), may(a.apiServer, 6443)]).toEqual([false, true, true]);
+    const nowhere = mayMachine({ networks: { ...networks, blockCIDRs: ['0.0.0.0/0'] } });
+    expect([nowhere('192.0.2.1', 443), nowhere(a.apiServer, 6443)]).toEqual([false, true]);
   });
 
   it('keep frames of the cluster network among machines and API servers of one cluster', () => {
