@@ -24,6 +24,7 @@ import {
   STATEFULSETS,
   type StatefulSet,
 } from '../kube/resources.ts';
+import { SeedAddresses } from './seed-addresses.ts';
 
 /** The shoot (`namespace/name` in the garden) that an object in a seed belongs to, by its labels. */
 export function shootOf(object: KubeObject): string | undefined {
@@ -32,6 +33,9 @@ export function shootOf(object: KubeObject): string | undefined {
   const namespace = labels?.[LABELS.shootNamespace];
   return name && namespace ? `${namespace}/${name}` : undefined;
 }
+
+const namesAddresses = ({ spec }: NetworkPolicy): boolean =>
+  spec.egress?.some(({ to }) => to?.some(({ ipBlock }) => ipBlock?.except !== undefined)) ?? false;
 
 const BY_SHOOT = 'shoot';
 /** A seed that has not shown what it holds by then counts as unreachable, and is tried again. */
@@ -52,6 +56,7 @@ export class SeedAccess {
   readonly configMaps: Informer<KubeObject>;
   readonly namespaces: Informer<KubeObject>;
   readonly networkPolicies: Informer<NetworkPolicy>;
+  readonly addresses: SeedAddresses;
   /** The way to pods of a seed that is another cluster. */
   readonly dialPod: PodDialer | undefined;
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
@@ -94,6 +99,11 @@ export class SeedAccess {
       ['Namespace', this.namespaces],
       ['NetworkPolicy', this.networkPolicies],
     ]);
+    this.addresses = new SeedAddresses(client, log, () => {
+      // Shoots whose policies name addresses: others have nothing to change.
+      for (const policy of this.networkPolicies.list())
+        if (namesAddresses(policy)) onChange(shootOf(policy) ?? '', policy);
+    });
     this.applier = new Applier(client, (object) => knownBy(this.#byKind.get(object.kind), object));
     for (const informer of this.#byKind.values()) {
       informer.onChange((event) => {
@@ -105,8 +115,8 @@ export class SeedAccess {
 
   /** Resolves when all caches hold what the seed had when they were started. */
   async start(signal: AbortSignal): Promise<void> {
-    for (const informer of this.#byKind.values()) informer.start();
-    await Promise.all([...this.#byKind.values()].map((informer) => informer.whenSynced(signal)));
+    for (const informer of this.#all()) informer.start();
+    await Promise.all(this.#all().map((informer) => informer.whenSynced(signal)));
   }
 
   podsOf(shootKey: string): Pod[] {
@@ -123,7 +133,11 @@ export class SeedAccess {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#byKind.values()].map((informer) => informer.stop()));
+    await Promise.all(this.#all().map((informer) => informer.stop()));
+  }
+
+  #all(): Informer<any>[] {
+    return [...this.#byKind.values(), ...this.addresses.informers];
   }
 }
 

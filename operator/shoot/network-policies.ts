@@ -1,4 +1,4 @@
-import { ipv4Range, rangeText } from '../api/address-range.ts';
+import { type AddressRange, contains, ipv4Range, rangeText } from '../api/address-range.ts';
 import { LABELS, ROLES } from '../api/group.ts';
 import { COMPONENTS } from '../api/names.ts';
 import type { SeedSpec } from '../api/seed.ts';
@@ -16,6 +16,10 @@ import {
 /** What is around a control plane in its seed. */
 export interface Surroundings {
   readonly networks: Pick<SeedSpec['networks'], 'pods' | 'services' | 'nodes' | 'blockCIDRs'>;
+  /** Addresses that the seed's nodes were seen to have. */
+  readonly nodeAddresses: readonly string[];
+  /** Hosts at which the seed's own API servers were seen. */
+  readonly apiServers: readonly string[];
   /** URL of the registry mirror that machines ask. */
   readonly imageMirror?: string;
   /** The shoot's VXLAN network identifier. */
@@ -30,8 +34,15 @@ export const POLICIES = { controlPlane: 'control-plane', machines: 'machines' } 
 const MACHINE_ROLES = [ROLES.machine, ROLES.controlPlaneMachine];
 /** Machines and API servers of a local cluster send frames of the cluster's network to each other. */
 const VXLAN_PORT = 4789;
-/** Clouds tell a machine's secrets to whoever asks from it; multicast groups are those of other clusters. */
-const NOT_THE_WORLD = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.0/24', '224.0.0.0/4'];
+/** Clouds tell a machine's secrets to whoever asks from it; loopback may be a node's own; multicast groups are those of other clusters. */
+const NOT_THE_WORLD = [
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '168.63.129.16/32',
+  '100.100.100.200/32',
+  '192.0.0.0/24',
+  '224.0.0.0/4',
+];
 const DNS_PORT = 53;
 
 const app = (...names: string[]): LabelSelector => ({
@@ -88,7 +99,8 @@ function controlPlanePolicy(values: Values, around: Surroundings): NetworkPolicy
 }
 
 function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
-  const { networks, imageMirror } = around;
+  const { imageMirror } = around;
+  const nodes = nodeRanges(around);
   const mirrorPort = imageMirror ? Number(new URL(imageMirror).port) || 80 : undefined;
   const runsControlPlane: IngressRule[] = [
     // Of a machine that runs the control plane.
@@ -104,10 +116,10 @@ function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
       ...clusterNetwork(around),
       ...outside(around),
       { to: apiServersOfTenant(values), ports: tcp(API_SERVER_PORT) },
-      ...(networks.nodes
+      ...(nodes.length > 0
         ? [
             {
-              to: [{ ipBlock: { cidr: networks.nodes } }],
+              to: nodes.map((cidr) => ({ ipBlock: { cidr } })),
               ports: [udp(DNS_PORT), ...tcp(DNS_PORT, ...(mirrorPort ? [mirrorPort] : []))],
             },
           ]
@@ -116,14 +128,35 @@ function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
   });
 }
 
+/** More exceptions than these are more than some plugins take. */
+const MOST_RANGES = 128;
+
+/**
+ * Ranges that hold all of these IPv4 addresses, at most 128 of one size: of single addresses, if so many are enough. Names are no addresses.
+ * Sorted, so that equal addresses make equal policies. Pure.
+ */
+function rangesOf(addresses: readonly string[]): AddressRange[] {
+  for (let prefix = 32; ; prefix--) {
+    const ranges = addresses.flatMap((address) => ipv4Range(`${address}/${prefix}`) ?? []);
+    const first = new Map(ranges.map((range) => [range.first, range]));
+    if (first.size <= MOST_RANGES) return [...first.values()].sort((a, b) => (a.first < b.first ? -1 : 1));
+  }
+}
+
+/** The range that the seed says its nodes are in, or else ranges of what was seen. */
+const nodeRanges = ({ networks, nodeAddresses }: Surroundings): string[] =>
+  networks.nodes ? [networks.nodes] : rangesOf(nodeAddresses).map(rangeText);
+
 /** What machines reach outside of the seed, and nothing in it. IPv6 is refused as a whole. */
-function outside({ networks }: Surroundings): NonNullable<NetworkPolicy['spec']['egress']> {
-  const { pods, services, nodes, blockCIDRs = [] } = networks;
-  const refused = [pods, services, ...(nodes ? [nodes] : []), ...NOT_THE_WORLD, ...blockCIDRs];
-  const ranges = refused.flatMap((text) => ipv4Range(text) ?? []);
+function outside(around: Surroundings): NonNullable<NetworkPolicy['spec']['egress']> {
+  const { pods, services, nodes, blockCIDRs = [] } = around.networks;
+  const said = [pods, services, ...(nodes ? [nodes] : []), ...NOT_THE_WORLD, ...blockCIDRs];
+  const ranges = said.flatMap((text) => ipv4Range(text) ?? []);
   // An API server takes no exception that is everything.
   if (ranges.some(({ prefix }) => prefix === 0)) return [];
-  return [{ to: [{ ipBlock: { cidr: '0.0.0.0/0', except: [...new Set(ranges.map(rangeText))] } }] }];
+  const seen = [...rangesOf(around.nodeAddresses), ...rangesOf(around.apiServers)];
+  const more = seen.filter((range) => !ranges.some((known) => contains(known, range)));
+  return [{ to: [{ ipBlock: { cidr: '0.0.0.0/0', except: [...new Set([...ranges, ...more].map(rangeText))] } }] }];
 }
 
 /** Of all clusters in one namespace of the garden: a hub in one of them calls its members by these. */

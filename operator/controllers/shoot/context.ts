@@ -4,6 +4,7 @@ import { LABELS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { controlPlaneMembers, controlPlaneWorker, type Shoot, type Worker } from '../../api/shoot.ts';
+import type { SeedAddresses } from '../../clusters/seed-addresses.ts';
 import { conditionIsTrue } from '../../kube/resources.ts';
 import { issue, issuedBy, needsRenewal } from '../../pki/certificates.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/bootstrap-token.ts';
@@ -107,12 +108,15 @@ const imageMirrorOf = ({ spec }: Seed): string | undefined =>
 /** What is around a control plane in its seed. Pure. */
 export function surroundings(
   seed: Seed,
+  addresses: Pick<SeedAddresses, 'nodes' | 'apiServers'>,
   { privilegedInSeed }: Pick<Provider, 'privilegedInSeed'>,
   vni: number,
 ): Surroundings {
   const imageMirror = imageMirrorOf(seed);
   return {
     networks: seed.spec.networks,
+    nodeAddresses: addresses.nodes(),
+    apiServers: addresses.apiServers(),
     ...(imageMirror && { imageMirror }),
     vni,
     hasMachines: privilegedInSeed === true,

@@ -78,7 +78,9 @@ export async function openOperation(
     mend: wantsMending(provider, shoot, state),
     left: new Map(),
     vni,
-    networkPolicies: withoutControlPlane ? [] : networkPolicies(values, surroundings(placed, provider, vni)),
+    networkPolicies: withoutControlPlane
+      ? []
+      : networkPolicies(values, surroundings(placed, seed.addresses, provider, vni)),
     names: strategy.names(shoot, placed, provider.name),
     signal,
     values,

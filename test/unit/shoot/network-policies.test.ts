@@ -9,7 +9,14 @@ const networks = { pods: '10.160.0.0/17', services: '10.161.0.0/16', nodes: '10.
 const NODE = '10.160.128.2';
 const HOST = '10.160.128.1';
 const API_SERVER_OF_SEED = 26443;
-const around: Surroundings = { networks, vni: 0x010203, hasMachines: true, imageMirror: `http://${NODE}:5000` };
+const around: Surroundings = {
+  networks,
+  nodeAddresses: [NODE],
+  apiServers: [NODE],
+  vni: 0x010203,
+  hasMachines: true,
+  imageMirror: `http://${NODE}:5000`,
+};
 
 /** Pods of a tenant, by what they are. `third`: octet of their addresses. */
 const addresses = (third: number) => ({
@@ -174,6 +181,41 @@ describe("policies of a shoot's namespace", () => {
     expect([may('198.51.100.1', 443), may('192.0.2.1', 443), may(a.apiServer, 6443)]).toEqual([false, true, true]);
     const nowhere = mayMachine({ networks: { ...networks, blockCIDRs: ['0.0.0.0/0'] } });
     expect([nowhere('192.0.2.1', 443), nowhere(a.apiServer, 6443)]).toEqual([false, true]);
+  });
+
+  it('keep machines from nodes and API servers that were seen, where the seed says no range of nodes', () => {
+    const { nodes: _, ...unsaid } = networks;
+    const nodeAddresses = [NODE, '203.0.113.4', 'node-1', 'fd00::1'];
+    const may = mayMachine({ networks: unsaid, nodeAddresses, apiServers: ['203.0.113.9', 'api.example.com'] });
+    for (const [to, port, allowed] of [
+      [NODE, API_SERVER_OF_SEED, false],
+      [NODE, 10250, false],
+      [NODE, 53, true],
+      [NODE, 5000, true],
+      ['203.0.113.4', 10250, false],
+      ['203.0.113.9', 443, false],
+      ['203.0.113.9', 53, false],
+      ['203.0.113.5', 443, true],
+    ] as const)
+      expect([to, port, may(to, port)]).toEqual([to, port, allowed]);
+  });
+
+  it('keep machines from API servers of the seed that are outside of the range of nodes, too', () => {
+    const may = mayMachine({ nodeAddresses: ['203.0.113.4'], apiServers: ['203.0.113.9'] });
+    for (const to of ['203.0.113.4', '203.0.113.9']) expect([to, may(to, 443)]).toEqual([to, false]);
+  });
+
+  it('stay short and equal however many nodes there are and in whatever order they are seen', () => {
+    const { nodes: _, ...unsaid } = networks;
+    const nodeAddresses = Array.from({ length: 1000 }, (__, index) => `10.9.${index >> 6}.${(index & 63) * 3}`);
+    const made = (addresses: string[]) =>
+      networkPolicies(tenant('a'), { ...around, networks: unsaid, nodeAddresses: addresses });
+    const policies = made(nodeAddresses);
+    expect(made(nodeAddresses.toReversed())).toEqual(policies);
+    expect(policies[1]!.spec.egress!.flatMap(({ to }) => to?.[0]?.ipBlock?.except ?? []).length).toBeLessThan(150);
+    const may = mayMachine({ networks: unsaid, nodeAddresses });
+    expect(nodeAddresses.filter((to, index) => index % 9 === 0 && may(to, 10250))).toEqual([]);
+    expect([may('10.8.0.1', 443), may('10.10.0.1', 443)]).toEqual([true, true]);
   });
 
   it('keep frames of the cluster network among machines and API servers of one cluster', () => {
