@@ -4,6 +4,7 @@ import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
 import type { ZoneKeeper } from '../dns/records.ts';
 import { quoted, unquoted } from '../dns/txt.ts';
 import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
+import { eachPage } from '../pages.ts';
 import { awsCodeOf, awsMessageOf, type Connection, xml } from './api.ts';
 import { childrenAt, type Element, textAt } from './xml.ts';
 
@@ -19,12 +20,12 @@ export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Con
     async zones(ctx) {
       const aws = await connect(ctx);
       const found: DNSZone[] = [];
-      for (let marker: string | undefined = ''; marker !== undefined; ) {
+      await eachPage('zones of Route 53', async (marker) => {
         const query = new URLSearchParams({ maxitems: '100', ...(marker && { marker }) });
-        const answer: Element = await xml(aws, 'ListHostedZones', { path: `/${VERSION}/hostedzone?${query}` });
+        const answer = await xml(aws, 'ListHostedZones', { path: `/${VERSION}/hostedzone?${query}` });
         found.push(...childrenAt(answer, 'HostedZone', 'HostedZones').map(zoneIn));
-        marker = textAt(answer, 'IsTruncated') === 'true' ? textAt(answer, 'NextMarker') : undefined;
-      }
+        return textAt(answer, 'IsTruncated') === 'true' ? textAt(answer, 'NextMarker') : undefined;
+      });
       return found;
     },
 
@@ -37,12 +38,12 @@ export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Con
     async texts(ctx, zone) {
       const aws = await connect(ctx);
       const found: SeenRecordSet[] = [];
-      for (let from: Record<string, string> | undefined = {}; from !== undefined; ) {
+      await eachPage<Record<string, string>>(`records of zone ${zone.domain}`, async (from) => {
         const path = `/${VERSION}/hostedzone/${zone.id}/rrset?${new URLSearchParams({ maxitems: '300', ...from })}`;
-        const answer: Element = await xml(aws, 'ListResourceRecordSets', { path });
+        const answer = await xml(aws, 'ListResourceRecordSets', { path });
         found.push(...setsIn(answer).filter(({ type }) => type === 'TXT'));
-        from = textAt(answer, 'IsTruncated') === 'true' ? nextOf(answer) : undefined;
-      }
+        return textAt(answer, 'IsTruncated') === 'true' ? nextOf(answer) : undefined;
+      });
       return found;
     },
 

@@ -3,6 +3,7 @@ import { configurationProblem } from '../../operator/api/errors.ts';
 import type { CloudContext, Owner } from '../cloud.ts';
 import type { MachinePhase, Problem, Wanted } from '../contract.ts';
 import type { CloudMachine, MachineCloud, MachineImage } from '../machines/machine-cloud.ts';
+import { eachPage } from '../pages.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 import { OWNER_TAGS, POOL_HASH_TAG, POOL_TAG } from '../tags.ts';
 import { awsCodeOf, type Connection, query } from './api.ts';
@@ -120,7 +121,7 @@ const PHASES: Readonly<Record<string, MachinePhase>> = {
 
 async function listed(aws: Connection, owner: Owner, pools: readonly string[]): Promise<CloudMachine[]> {
   const found: CloudMachine[] = [];
-  for (let page: string | undefined = ''; page !== undefined; ) {
+  await eachPage(`machines of ${owner.technicalID}`, async (page) => {
     const answer = await query(aws, 'ec2', 'DescribeInstances', {
       'Filter.1.Name': `tag:${OWNER_TAGS.uid}`,
       'Filter.1.Value.1': owner.uid,
@@ -149,8 +150,8 @@ async function listed(aws: Connection, owner: Owner, pools: readonly string[]): 
         ...(address && { address }),
       });
     }
-    page = textAt(answer, 'nextToken') || undefined;
-  }
+    return textAt(answer, 'nextToken');
+  });
   return found;
 }
 

@@ -15,6 +15,7 @@ import {
   refuseTooLarge,
   transfer,
 } from '../bucket-objects.ts';
+import { eachPage } from '../pages.ts';
 import { awsCodeOf, type Connection, codeAndMessage, query, refusal } from './api.ts';
 import { hostOf, partitionOf } from './partitions.ts';
 import { type AccessKey, asSigned, pathOfKey, signed } from './sigv4.ts';
@@ -58,8 +59,7 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & 
   };
   const list = async (s3: S3, prefix: string): Promise<BackupObject[]> => {
     const objects: BackupObject[] = [];
-    let token: string | undefined;
-    do {
+    await eachPage(`objects of bucket ${s3.bucket.name}`, async (token) => {
       const more: Record<string, string> = token === undefined ? {} : { 'continuation-token': token };
       const answer = await asked(s3, {
         method: 'GET',
@@ -69,8 +69,8 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & 
       const result = at(parseXML(answer), 'ListBucketResult');
       for (const one of childrenOf(result, 'Contents'))
         objects.push({ key: textAt(one, 'Key'), size: Number(textAt(one, 'Size')) });
-      token = textAt(result, 'NextContinuationToken') || undefined;
-    } while (token !== undefined);
+      return textAt(result, 'NextContinuationToken');
+    });
     return objects;
   };
   return {

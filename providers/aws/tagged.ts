@@ -1,4 +1,5 @@
 import type { Owner, TaggedResource } from '../cloud.ts';
+import { eachPage } from '../pages.ts';
 import { OWNER_TAGS, ownerOf } from '../tags.ts';
 import { awsCodeOf, type Connection, json, query } from './api.ts';
 import { nameTag } from './names.ts';
@@ -18,8 +19,7 @@ interface Page {
  */
 export async function taggedResources(aws: Connection): Promise<TaggedResource[]> {
   const found: TaggedResource[] = [];
-  let token = '';
-  do {
+  await eachPage(`resources with our tags in ${aws.region}`, async (token) => {
     const page = await json<Page>(aws, 'tagging', 'ResourceGroupsTaggingAPI_20170126.GetResources', {
       TagFilters: [{ Key: MARK }],
       ResourcesPerPage: 100,
@@ -30,8 +30,8 @@ export async function taggedResources(aws: Connection): Promise<TaggedResource[]
       const owner = ownerOf(tags);
       if (owner) found.push({ id, type: typeOf(id), region: aws.region, owner, ...partOf(owner, tags.Name) });
     }
-    token = page.PaginationToken ?? '';
-  } while (token);
+    return page.PaginationToken;
+  });
   return await withoutGone(aws, found);
 }
 
@@ -84,8 +84,7 @@ async function described(
   values: string[],
 ): Promise<Living> {
   const living: Living = new Map();
-  let token = '';
-  do {
+  await eachPage(action, async (token) => {
     const answer = await query(aws, 'ec2', action, {
       'Filter.1.Name': 'tag-key',
       'Filter.1.Value.1': MARK,
@@ -101,8 +100,8 @@ async function described(
         ...(createdAt && { createdAt }),
       });
     }
-    token = textAt(answer, 'nextToken');
-  } while (token);
+    return textAt(answer, 'nextToken');
+  });
   return living;
 }
 

@@ -1,5 +1,6 @@
 import { dependencyNotReady } from '../../operator/api/errors.ts';
 import { jsonApi } from '../json-api.ts';
+import { eachPage } from '../pages.ts';
 import { classify } from './errors.ts';
 
 /** Where Azure is: https://host, without a slash at the end. */
@@ -35,14 +36,14 @@ export async function allPages<T>(
   ask: (url: string) => Promise<Page<T> | undefined>,
 ): Promise<T[]> {
   const found: T[] = [];
-  for (let url: string | undefined = first; url !== undefined; ) {
-    const page: Page<T> | undefined = await ask(url);
+  await eachPage(what, async (url = first) => {
+    const page = await ask(url);
     found.push(...(page?.value ?? []));
-    const link: string | undefined = page?.nextLink || undefined;
+    const link = page?.nextLink || undefined;
     // Ports and capitals are written in several ways; a scheme without encryption is another origin.
     if (link !== undefined && URL.parse(link)?.origin !== new URL(management).origin)
       throw dependencyNotReady(`${what}: the list goes on at another host, which is not asked`);
-    url = link;
-  }
+    return link;
+  });
   return found;
 }

@@ -18,6 +18,7 @@ import {
   type Transferred,
   transfer,
 } from '../bucket-objects.ts';
+import { eachPage } from '../pages.ts';
 import { call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { classify } from './errors.ts';
@@ -302,8 +303,7 @@ function refusal(what: string, status: number, text: string): CoppiceError {
 
 async function list(blobs: Blobs, prefix: string): Promise<BackupObject[]> {
   const objects: BackupObject[] = [];
-  let marker = '';
-  do {
+  await eachPage(`blobs under ${prefix}`, async (marker) => {
     const query = { restype: 'container', comp: 'list', prefix, ...(marker && { marker }) };
     const answer = await blobs({ method: 'GET', query });
     const result = within(parseXML((await answer.body.text()).replace(/^\uFEFF/, '')), 'EnumerationResults');
@@ -311,7 +311,7 @@ async function list(blobs: Blobs, prefix: string): Promise<BackupObject[]> {
     const each: Element[] = found === undefined || typeof found === 'string' ? [] : [found.Blob ?? []].flat();
     for (const blob of each)
       objects.push({ key: textAt(blob, 'Name'), size: Number(textAt(blob, 'Properties', 'Content-Length')) });
-    marker = textAt(result, 'NextMarker');
-  } while (marker !== '');
+    return textAt(result, 'NextMarker');
+  });
   return objects;
 }

@@ -1,5 +1,6 @@
 import type { CloudContext, TaggedResource } from '../cloud.ts';
 import { posted } from '../json-api.ts';
+import { eachPage } from '../pages.ts';
 import { OWNER_TAGS, ownerOf, POOL_TAG } from '../tags.ts';
 import { call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
@@ -37,8 +38,8 @@ export async function taggedResources(
   const { subscriptionID } = credentialsOf(ctx.account);
   const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
   const found: TaggedResource[] = [];
-  let skipToken: string | undefined;
-  do {
+  const what = `resources of subscription ${subscriptionID} cannot be listed`;
+  await eachPage(what, async (skipToken) => {
     const page = await call<{ data?: Row[]; $skipToken?: string }>({
       url: `${endpoints.management}/providers/Microsoft.ResourceGraph/resources?api-version=2021-03-01`,
       token,
@@ -47,7 +48,7 @@ export async function taggedResources(
         query: QUERY,
         options: { resultFormat: 'objectArray', $top: PAGE, ...(skipToken && { $skipToken: skipToken }) },
       }),
-      what: `resources of subscription ${subscriptionID} cannot be listed`,
+      what,
       signal: ctx.signal,
     });
     for (const row of page?.data ?? []) {
@@ -62,7 +63,7 @@ export async function taggedResources(
         ...(pool !== undefined && { part: `pool-${pool}` }),
       });
     }
-    skipToken = page?.$skipToken;
-  } while (skipToken);
+    return page?.$skipToken;
+  });
   return found;
 }

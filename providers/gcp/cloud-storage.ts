@@ -15,6 +15,7 @@ import {
   type Transferred,
   transfer,
 } from '../bucket-objects.ts';
+import { eachPage } from '../pages.ts';
 import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints, refused } from './google-api.ts';
 import { accessToken } from './token.ts';
@@ -132,15 +133,14 @@ async function list(
   versions = false,
 ): Promise<(BackupObject & { generation: string })[]> {
   const objects: (BackupObject & { generation: string })[] = [];
-  let pageToken: string | undefined;
-  do {
+  await eachPage(`objects of bucket ${storage.ctx.bucket.name}`, async (pageToken) => {
     const query = { prefix, ...(versions && { versions: 'true' }), ...(pageToken !== undefined && { pageToken }) };
     const page = await json<Objects>(storage, 'GET', `/b/${storage.ctx.bucket.name}/o`, query);
     if (page === undefined) throw missing(storage.ctx);
     for (const { name, size, generation } of page.items ?? [])
       objects.push({ key: name, size: Number(size), generation });
-    pageToken = page.nextPageToken;
-  } while (pageToken !== undefined);
+    return page.nextPageToken;
+  });
   return objects;
 }
 

@@ -4,6 +4,7 @@ import type { ZoneKeeper } from '../dns/records.ts';
 import { quoted, unquoted } from '../dns/txt.ts';
 import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
 import { posted } from '../json-api.ts';
+import { eachPage } from '../pages.ts';
 import { credentialsOf } from './credentials.ts';
 import { endpointsAt } from './endpoints.ts';
 import { call, type Endpoints } from './google-api.ts';
@@ -36,11 +37,12 @@ export function cloudDNS(endpoints: Endpoints): ZoneKeeper {
     async zones(ctx) {
       const { project, token, zones } = await open(ctx);
       const found: DNSZone[] = [];
-      for (let page: string | undefined = ''; page !== undefined; ) {
-        const answer: { managedZones?: ManagedZone[]; nextPageToken?: string } | undefined = await call({
-          url: page === '' ? zones : `${zones}?${new URLSearchParams({ pageToken: page })}`,
+      const what = `DNS zones of project ${project} cannot be listed`;
+      await eachPage(what, async (page) => {
+        const answer = await call<{ managedZones?: ManagedZone[]; nextPageToken?: string }>({
+          url: page === undefined ? zones : `${zones}?${new URLSearchParams({ pageToken: page })}`,
           token,
-          what: `DNS zones of project ${project} cannot be listed`,
+          what,
           signal: ctx.signal,
         });
         for (const { name, dnsName, visibility } of answer?.managedZones ?? []) {
@@ -48,8 +50,8 @@ export function cloudDNS(endpoints: Endpoints): ZoneKeeper {
           const alsoKnownAs = [`${project}/${name}`];
           found.push({ id: name, alsoKnownAs, domain: plainName(dnsName), private: visibility === 'private' });
         }
-        page = answer?.nextPageToken || undefined;
-      }
+        return answer?.nextPageToken;
+      });
       return found;
     },
 
@@ -72,16 +74,17 @@ export function cloudDNS(endpoints: Endpoints): ZoneKeeper {
     async texts(ctx, zone) {
       const { token, zones } = await open(ctx);
       const found: SeenRecordSet[] = [];
-      for (let page: string | undefined = ''; page !== undefined; ) {
-        const answer: { rrsets?: GoogleRecordSet[]; nextPageToken?: string } | undefined = await call({
-          url: `${zones}/${zone.id}/rrsets${page === '' ? '' : `?${new URLSearchParams({ pageToken: page })}`}`,
+      const what = `records of zone ${zone.id} cannot be listed`;
+      await eachPage(what, async (page) => {
+        const answer = await call<{ rrsets?: GoogleRecordSet[]; nextPageToken?: string }>({
+          url: `${zones}/${zone.id}/rrsets${page === undefined ? '' : `?${new URLSearchParams({ pageToken: page })}`}`,
           token,
-          what: `records of zone ${zone.id} cannot be listed`,
+          what,
           signal: ctx.signal,
         });
         found.push(...(answer?.rrsets ?? []).filter(({ type }) => type === 'TXT').map(seen));
-        page = answer?.nextPageToken || undefined;
-      }
+        return answer?.nextPageToken;
+      });
       return found;
     },
 

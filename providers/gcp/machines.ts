@@ -2,6 +2,7 @@ import type { CloudContext } from '../cloud.ts';
 import type { MachinePhase } from '../contract.ts';
 import { posted } from '../json-api.ts';
 import type { CloudMachine, MachineCloud } from '../machines/machine-cloud.ts';
+import { eachPage } from '../pages.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 import { OWNER_TAGS, POOL_HASH_TAG, POOL_TAG } from '../tags.ts';
 import { missingForControlPlane } from './account.ts';
@@ -58,19 +59,22 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
 
     async machines(ctx, pools) {
       const found: CloudMachine[] = [];
-      for (let page: string | undefined = ''; page !== undefined; ) {
+      const what = `machines of ${ctx.owner.technicalID} cannot be listed`;
+      await eachPage(what, async (page) => {
         const parameters = new URLSearchParams({
           filter: `labels.${OWNER_TAGS.uid}=${ctx.owner.uid}`,
           ...(page && { pageToken: page }),
         });
         const url = `${project(ctx)}/aggregated/instances?${parameters}`;
-        const what = `machines of ${ctx.owner.technicalID} cannot be listed`;
-        const answer: { items?: Record<string, { instances?: Instance[] }>; nextPageToken?: string } | undefined =
-          await ask(ctx, url, what);
+        const answer = await ask<{ items?: Record<string, { instances?: Instance[] }>; nextPageToken?: string }>(
+          ctx,
+          url,
+          what,
+        );
         const instances = Object.values(answer?.items ?? {}).flatMap((place) => place.instances ?? []);
         found.push(...instances.flatMap((instance) => machineOf(instance, ctx.region, pools)));
-        page = answer?.nextPageToken || undefined;
-      }
+        return answer?.nextPageToken;
+      });
       return found;
     },
 

@@ -1,6 +1,7 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
 import type { CloudContext, CloudNode, ManagedClusterOutputs, PoolLeft } from '../cloud.ts';
 import { posted } from '../json-api.ts';
+import { eachPage } from '../pages.ts';
 import { refusalOf } from '../refused-removal.ts';
 import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
 import { call, type Endpoints } from './google-api.ts';
@@ -75,14 +76,14 @@ const zoneOf = (path: string): string => /\/zones\/([^/]+)\//.exec(path)?.[1] ??
 async function end(ask: Ask, group: string, zone: string, pool: string, nodes: readonly CloudNode[]): Promise<void> {
   const what = `nodes of pool ${pool} cannot be ended`;
   const instances: string[] = [];
-  for (let page: string | undefined = ''; page !== undefined; ) {
-    const at = `${group}/listManagedInstances${page === '' ? '' : `?pageToken=${encodeURIComponent(page)}`}`;
-    const answer: { managedInstances?: ManagedInstance[]; nextPageToken?: string } = await ask(at, what, {});
+  await eachPage(what, async (page) => {
+    const at = `${group}/listManagedInstances${page === undefined ? '' : `?pageToken=${encodeURIComponent(page)}`}`;
+    const answer = await ask<{ managedInstances?: ManagedInstance[]; nextPageToken?: string }>(at, what, {});
     for (const member of answer.managedInstances ?? [])
       if (nodes.some((node) => isSame(node, member)))
         instances.push(`zones/${zone}/instances/${lastOf(member.instance)}`);
-    page = answer.nextPageToken || undefined;
-  }
+    return answer.nextPageToken;
+  });
   if (instances.length === 0) return;
   // One that others are deleting meanwhile is left out, and not counted twice.
   const body = { instances, skipInstancesOnValidationError: true };

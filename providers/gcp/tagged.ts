@@ -1,4 +1,5 @@
 import type { CloudContext, Owner, TaggedResource } from '../cloud.ts';
+import { eachPage } from '../pages.ts';
 import { OWNER_TAGS } from '../tags.ts';
 import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
@@ -37,17 +38,18 @@ export async function taggedResources(
   const { project } = credentialsOf(ctx.account, ctx.profile);
   const { token } = await accessToken(ctx, endpoints);
   const found: Found[] = [];
-  for (let page: string | undefined = ''; page !== undefined; ) {
+  const what = `resources of project ${project} cannot be listed`;
+  await eachPage(what, async (page) => {
     const query = new URLSearchParams({ query: QUERY, pageSize: String(PAGE), ...(page && { pageToken: page }) });
-    const answer: { results?: Found[]; nextPageToken?: string } | undefined = await call({
+    const answer = await call<{ results?: Found[]; nextPageToken?: string }>({
       url: `${endpoints.cloudAsset}/v1/projects/${project}:searchAllResources?${query}`,
       token,
-      what: `resources of project ${project} cannot be listed`,
+      what,
       signal: ctx.signal,
     });
     found.push(...(answer?.results ?? []));
-    page = answer?.nextPageToken || undefined;
-  }
+    return answer?.nextPageToken;
+  });
   return found.flatMap((one) => taggedResource(one, ctx.region));
 }
 

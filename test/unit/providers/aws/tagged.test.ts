@@ -34,6 +34,14 @@ describe('what bears our tags', () => {
     expect(fake.asked[0]!.input.TagFilters).toEqual([{ Key: 'coppice-technical-id' }]);
   });
 
+  it('is an error where AWS names the same page for ever', async () => {
+    const page = { body: { PaginationToken: 'again', ResourceTagMappingList: [] } };
+    await using fake = await FakeAws.start(() => page);
+    await expect(taggedResources(fake.connection())).rejects.toThrow(
+      'resources with our tags in eu-central-1: the list has more than 1000 pages',
+    );
+  });
+
   it('tells what it is among what the cluster has, by its name', async () => {
     const named = (id: string, Name: string) => mapping(`${ARN}:launch-template/${id}`, { ...ownerTags, Name });
     const told = [named('lt-1', `${owner.technicalID}-pool-web`), named('lt-2', 'renamed-by-somebody')];

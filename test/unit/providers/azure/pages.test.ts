@@ -57,6 +57,11 @@ describe('pages', () => {
     await expect(read(link)).rejects.toThrow('numbers: the list goes on at another host');
   });
 
+  it('that name each other for ever are an error', async () => {
+    const page = { value: [1], nextLink: `${management}/next` };
+    await expect(allPages('x', 'numbers', { management }, async () => page)).rejects.toThrow('more than 1000 pages');
+  });
+
   it('end where there is no list', async () => {
     expect(await allPages(`${management}/x`, 'x', { management }, async () => undefined)).toEqual([]);
   });

@@ -57,6 +57,14 @@ describe('what bears our labels', () => {
     expect(google.calls).toHaveLength(3);
   });
 
+  it('is an error where Google names the same page for ever', async () => {
+    const page = { body: { results: [], nextPageToken: 'again' } };
+    await using google = await FakeGoogle.start(({ path }) => (path === PATH ? page : undefined));
+    await expect(taggedResources(context(), google.endpoints)).rejects.toThrow(
+      'resources of project demo-project cannot be listed: the list has more than 1000 pages',
+    );
+  });
+
   it('tells pools by the names of their groups and templates, also of a long technical ID', async () => {
     const long = { ...owner, technicalID: `shoot--${'a'.repeat(40)}--${'b'.repeat(14)}` };
     const one = (of: Owner, kind: string, part: string, region = 'europe-west3') => ({
