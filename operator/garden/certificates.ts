@@ -6,6 +6,7 @@ import {
   issue,
   issuedBy,
   type KeyPair,
+  LEAF_DAYS,
   matches,
   needsRenewal,
   newServiceAccountKey,
@@ -17,7 +18,6 @@ import type { Ranges } from './ranges.ts';
 import type { StateDirectory } from './state.ts';
 
 const CA_DAYS = 3650;
-const LEAF_DAYS = 365;
 
 /** Name of the seed's one node. */
 export const NODE_NAME = 'seed';
@@ -71,13 +71,21 @@ function requests(ranges: Ranges): Record<string, CertificateRequest> {
   };
 }
 
-async function readPair(directory: StateDirectory, name: string): Promise<KeyPair | undefined> {
+/** Certificate and key of that name; undefined: missing, or halfway replaced. */
+export async function readPair(directory: StateDirectory, name: string): Promise<KeyPair | undefined> {
   const [cert, key] = await Promise.all([
     readText(directory.pki(`${name}.crt`)),
     readText(directory.pki(`${name}.key`)),
   ]);
   const pair = { cert, key };
   return isPair(pair) ? pair : undefined;
+}
+
+/** The administrator's certificate as it is now; a client that was refused asks again. */
+export async function administrator(directory: StateDirectory): Promise<KeyPair> {
+  const pair = await readPair(directory, 'admin');
+  if (!pair) throw new Error("the administrator's certificate is missing or is being replaced");
+  return pair;
 }
 
 async function writePair(directory: StateDirectory, name: string, pair: KeyPair): Promise<void> {

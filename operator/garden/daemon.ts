@@ -3,11 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { crds } from '../api/crd.ts';
 import { CoppiceError } from '../api/errors.ts';
+import { TENANT_LIMITS } from '../kube/answer-limits.ts';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
+import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import { steadyOutput } from '../kube/log-output.ts';
 import { noNodesMessage, type SeedPossible, seedPossible, simulatedOnly } from './capabilities.ts';
-import { ensureCertificates } from './certificates.ts';
+import { administrator, ensureCertificates } from './certificates.ts';
 import { childEnvironment } from './child-environment.ts';
 import { endLeftOvers, forgetDaemon } from './cleanup.ts';
 import { endCommands } from './command.ts';
@@ -209,7 +211,13 @@ class Daemon {
   async #serve(program: string): Promise<KubeClient> {
     await this.#supervisor.start(await apiserver(this.#directory, this.#state, program));
     const admin = (await readText(this.#directory.kubeconfigFile('admin')))!;
-    this.#client = KubeClient.fromKubeconfig(admin, undefined, { userAgent: 'coppice-garden' });
+    this.#client = new KubeClient({
+      ...parseUntrustedKubeconfig(admin, "the garden's kubeconfig"),
+      // This process may run for longer than the certificate lasts with which it began.
+      credentials: () => administrator(this.#directory),
+      limits: TENANT_LIMITS,
+      userAgent: 'coppice-garden',
+    });
     return this.#client;
   }
 

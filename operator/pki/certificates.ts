@@ -47,6 +47,11 @@ const BACKDATE_MS = 5 * 60 * 1000;
 const CA_RENEWAL_MS = 30 * DAY_MS;
 const LEAF_RENEWAL_SHARE = 0.8;
 
+/** How long a certificate lasts that is stored: whoever took it has it for so long at most, as nobody can take it back. */
+export const LEAF_DAYS = 90;
+/** Age at which any leaf is renewed at the latest: also one that an earlier version made for a year. */
+const OLDEST_LEAF_DAYS = LEAF_DAYS * LEAF_RENEWAL_SHARE;
+
 /** The algorithm by which authorities, and requests of ours, are signed. */
 export const ECDSA_WITH_SHA256 = '1.2.840.10045.4.3.2';
 const OID = {
@@ -122,7 +127,7 @@ export function expiry(cert: string): Date {
 }
 
 /**
- * A leaf at 80 % of its life, a CA in its last 30 days. Throws when `cert` is not a PEM certificate.
+ * A leaf at 80 % of its life or 72 days old, a CA in its last 30 days. Throws when `cert` is not a PEM certificate.
  * @param afterDays age at which a leaf is renewed if that is earlier
  */
 export function needsRenewal(cert: string, now: Date, afterDays?: number): boolean {
@@ -130,7 +135,7 @@ export function needsRenewal(cert: string, now: Date, afterDays?: number): boole
 }
 
 /** The instant from which `needsRenewal` is true. Throws when `cert` is not a PEM certificate. */
-export function renewalTime(cert: string, afterDays = Number.POSITIVE_INFINITY): Date {
+export function renewalTime(cert: string, afterDays = OLDEST_LEAF_DAYS): Date {
   const parsed = read(cert);
   const start = parsed.validFromDate.getTime();
   const end = parsed.validToDate.getTime();

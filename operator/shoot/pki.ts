@@ -6,6 +6,7 @@ import {
   issue,
   issuedBy,
   type KeyPair,
+  LEAF_DAYS,
   matches,
   needsRenewal,
   newServiceAccountKey,
@@ -63,7 +64,6 @@ const AUTHORITIES: Authority[] = ['ca', 'ca-etcd', 'ca-front-proxy'];
 const SERVICE_ACCOUNT = 'sa';
 
 const CA_DAYS = 3650;
-const LEAF_DAYS = 365;
 /**
  * The certificate in the Secret `<name>-kubeconfig`, which nobody can revoke: whoever took it has it for a week at most. It is replaced each
  * day, so that readers have six to take the new one, and the operator six to come back.
@@ -74,7 +74,7 @@ const ADMIN_RENEWED_AFTER_DAYS = 1;
 interface Leaf {
   ca: Authority;
   days: number;
-  /** Age at which it is renewed. Absent: 80 % of its life. */
+  /** Age at which it is renewed. Absent: 80 % of its life, or 72 days. */
   renewedAfterDays?: number;
   request: CertificateRequest;
 }

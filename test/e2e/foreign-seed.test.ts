@@ -37,7 +37,7 @@ e2e('a garden whose seed is another cluster', () => {
   beforeAll(async () => {
     home = await makeHome();
     await there('up', '--detach', '--seed-kubeconfig', garden.kubeconfig);
-    client = KubeClient.fromKubeconfig(await there('kubeconfig', '--garden'));
+    client = KubeClient.fromKubeconfig(await there('kubeconfig', '--garden', '--expires-in', '2h'));
     // This machine has no registry for kindest/node: machines of the seed's own kind, with its mirror of images.
     const { spec } = await gardenClient().get(SEEDS, 'local');
     await client.mergePatch(SEEDS, 'local', undefined, {

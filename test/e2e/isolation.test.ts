@@ -196,7 +196,10 @@ e2e('clusters side by side', () => {
 
     beforeAll(async () => {
       [pods, others] = (await Promise.all(twins.map((twin) => seedPods(twin)))) as [Pod[], Pod[]];
-      kubeconfig = await temporaryFile('garden.yaml', ok(await coppice(['kubeconfig', '--garden'])));
+      kubeconfig = await temporaryFile(
+        'garden.yaml',
+        ok(await coppice(['kubeconfig', '--garden', '--expires-in', '2h'])),
+      );
     });
 
     it('machines reach nothing of the other cluster, because a policy forbids it', async () => {

@@ -17,7 +17,7 @@ export const contextName = (namespace: string, name: string): string => `coppice
 export const GARDEN_CONTEXT = 'coppice/garden';
 /** Options of certificates that are asked for. */
 const ON_REQUEST = ['viewer', 'expires-in', 'exec'];
-const OF_CLUSTERS = [...ON_REQUEST, 'secret', 'credential'];
+const OF_CLUSTERS = ['viewer', 'secret'];
 
 /** `coppice kubeconfig NAME | --garden [--viewer] [--expires-in D] [--exec | --merge | --remove]`. */
 export async function run(context: Context): Promise<undefined> {
@@ -28,13 +28,18 @@ export async function run(context: Context): Promise<undefined> {
   if (options.flag('merge') && options.flag('remove'))
     throw new UsageError('--merge and --remove cannot be used together');
 
-  if (garden && OF_CLUSTERS.some((flag) => options.flag(flag) || options.number(flag) !== undefined))
+  if (garden && OF_CLUSTERS.some((flag) => options.flag(flag)))
     throw new UsageError(
       `--garden cannot be used together with any of ${OF_CLUSTERS.map((flag) => `--${flag}`).join(', ')}`,
     );
   if (options.flag('credential')) {
-    const { execCredential } = await import('../kubeconfig/personal.ts');
-    terminal.print(await execCredential(context, name!));
+    if (garden) {
+      const { gardenCredential } = await import('../kubeconfig/of-garden.ts');
+      terminal.print(await gardenCredential(context));
+    } else {
+      const { execCredential } = await import('../kubeconfig/personal.ts');
+      terminal.print(await execCredential(context, name!));
+    }
     return;
   }
 
@@ -68,13 +73,9 @@ export async function run(context: Context): Promise<undefined> {
   );
 }
 
-async function gardenKubeconfig({ env }: Context): Promise<{ text: string; ours: string }> {
-  const file = gardenKubeconfigFile(env);
-  const text = await readOptional(file);
-  if (text === undefined) {
-    throw new CliError('there is no garden here', { exitCode: EXIT.notFound, advice: 'run "coppice up"' });
-  }
-  return { text, ours: GARDEN_CONTEXT };
+async function gardenKubeconfig(context: Context): Promise<{ text: string; ours: string }> {
+  const ofGarden = await import('../kubeconfig/of-garden.ts');
+  return { text: await ofGarden.gardenKubeconfig(context), ours: GARDEN_CONTEXT };
 }
 
 async function clusterKubeconfig(context: Context, name: string): Promise<{ text: string; ours: string }> {

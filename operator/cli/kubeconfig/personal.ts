@@ -9,16 +9,28 @@ import { pathOfCoppice } from '../invocation.ts';
 import { askForCertificate, type Granted, type Wanted } from './ask.ts';
 import { keepCredential, keptCredential, keptFile } from './kept-credential.ts';
 
-/** What the options say of the certificate. Throws UsageError. */
-export function wantedBy(options: Options, namespace: string, name: string): Wanted {
+/** For how many seconds the options want a certificate. Throws UsageError. */
+export function expiresIn(options: Options): number {
   const { least, usual, most } = KUBECONFIG_SECONDS;
   const seconds = Math.round((options.number('expires-in') ?? usual * 1000) / 1000);
   if (seconds < least || seconds > most)
     throw new UsageError(
       `--expires-in takes ${least / 60}m to ${most / 3600}h: Kubernetes accepts nothing shorter, Coppice nothing longer`,
     );
-  return { namespace, name, role: options.flag('viewer') ? 'viewer' : 'admin', seconds };
+  return seconds;
 }
+
+/** The option that says so again. */
+export const expiryOption = (seconds: number): string[] =>
+  seconds === KUBECONFIG_SECONDS.usual ? [] : [`--expires-in=${seconds}s`];
+
+/** What the options say of the certificate. Throws UsageError. */
+export const wantedBy = (options: Options, namespace: string, name: string): Wanted => ({
+  namespace,
+  name,
+  role: options.flag('viewer') ? 'viewer' : 'admin',
+  seconds: expiresIn(options),
+});
 
 /** A kubeconfig with a certificate in it, which ends. */
 export async function endingKubeconfig(
@@ -49,14 +61,36 @@ export async function renewingKubeconfig(
     `--namespace=${namespace}`,
     '--credential',
     ...(role === 'viewer' ? ['--viewer'] : []),
-    ...(seconds === KUBECONFIG_SECONDS.usual ? [] : [`--expires-in=${seconds}s`]),
+    ...expiryOption(seconds),
     ...(files.length === 1 ? [`--kubeconfig=${resolve(files[0]!)}`] : []),
     // Which context is the current one may change, to this very one too.
     ...(of === undefined ? [] : [`--context=${of}`]),
   ];
-  const env =
-    files.length === 1 ? [] : [{ name: 'KUBECONFIG', value: files.map((file) => resolve(file)).join(delimiter) }];
-  const user = `${name}-${role}`;
+  const env: Record<string, string> =
+    files.length === 1 ? {} : { KUBECONFIG: files.map((file) => resolve(file)).join(delimiter) };
+  return pluginKubeconfig({
+    server,
+    ca,
+    name,
+    user: `${name}-${role}`,
+    command: pathOfCoppice(context.env),
+    args,
+    env,
+  });
+}
+
+/** A kubeconfig that has kubectl call this program for a certificate. `env`: what it is to find in its environment then. */
+export function pluginKubeconfig(plugin: {
+  server: string;
+  ca: string;
+  name: string;
+  user: string;
+  command: string;
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+}): string {
+  const { server, ca, name, user, command, args } = plugin;
+  const env = Object.entries(plugin.env).map(([variable, value]) => ({ name: variable, value }));
   return dump(
     {
       apiVersion: 'v1',
@@ -68,7 +102,7 @@ export async function renewingKubeconfig(
           user: {
             exec: {
               apiVersion: 'client.authentication.k8s.io/v1',
-              command: pathOfCoppice(context.env),
+              command,
               args,
               ...(env.length > 0 && { env }),
               interactiveMode: 'Never',
@@ -88,17 +122,18 @@ export async function renewingKubeconfig(
 /** What kubectl is told that has called this program as its credential plugin. */
 export async function execCredential(context: Context, name: string): Promise<string> {
   const connection = await connect(context);
-  const { cert, key, endsAt } = await credentialFor(
-    context,
-    connection,
-    wantedBy(context.options, connection.namespace, name),
+  return credentialText(
+    await credentialFor(context, connection, wantedBy(context.options, connection.namespace, name)),
   );
-  return JSON.stringify({
+}
+
+/** A certificate as kubectl takes it from its credential plugins. */
+export const credentialText = ({ cert, key, endsAt }: Granted): string =>
+  JSON.stringify({
     apiVersion: 'client.authentication.k8s.io/v1',
     kind: 'ExecCredential',
     status: { clientCertificateData: cert, clientKeyData: key, expirationTimestamp: endsAt },
   });
-}
 
 async function credentialFor(
   { env, signal }: Pick<Context, 'env' | 'signal'>,

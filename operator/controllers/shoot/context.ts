@@ -6,7 +6,7 @@ import type { Seed } from '../../api/seed.ts';
 import { controlPlaneMembers, controlPlaneWorker, type Shoot, type Worker } from '../../api/shoot.ts';
 import type { SeedAddresses } from '../../clusters/seed-addresses.ts';
 import { conditionIsTrue } from '../../kube/resources.ts';
-import { issue, issuedBy, needsRenewal } from '../../pki/certificates.ts';
+import { issue, issuedBy, LEAF_DAYS, needsRenewal } from '../../pki/certificates.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/bootstrap-token.ts';
 import { KUBEADM_JOINERS } from '../../shoot/kubeadm-certs.ts';
 import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../../shoot/kubeconfigs.ts';
@@ -198,7 +198,7 @@ async function componentKubeconfig(op: Operation, user: string, groups: string[]
       commonName: user,
       organizations: groups,
       usages: ['client'],
-      days: 365,
+      days: LEAF_DAYS,
       now,
     });
     op.pki = { ...op.pki, [`${id}.crt`]: pair.cert, [`${id}.key`]: pair.key };

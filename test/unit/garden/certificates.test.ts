@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { X509Certificate } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ensureCertificates, USERS } from '../../../operator/garden/certificates.ts';
+import { administrator, ensureCertificates, USERS } from '../../../operator/garden/certificates.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 
@@ -18,7 +19,7 @@ afterEach(() => rm(directory.home, { recursive: true, force: true }));
 it('makes everything once', async () => {
   const made = await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   for (const user of Object.keys(USERS)) expect(made).toContain(user);
-  expect(await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(200) })).toEqual(new Set());
+  expect(await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(70) })).toEqual(new Set());
   const kubeconfig = await readFile(directory.kubeconfigFile('operator'), 'utf8');
   expect(kubeconfig).toContain('https://127.0.0.1:21000');
   expect((await stat(directory.pki('ca.key'))).mode & 0o777).toBe(0o600);
@@ -27,10 +28,36 @@ it('makes everything once', async () => {
 it('renews what nears its end, and keeps the authority', async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   const ca = await readFile(directory.pki('ca.crt'), 'utf8');
-  const renewed = await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(330) });
+  const renewed = await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(73) });
   expect(renewed).toContain('kubelet');
   expect(renewed).not.toContain('service-account');
   expect(await readFile(directory.pki('ca.crt'), 'utf8')).toBe(ca);
+});
+
+it('has no certificate but of authorities that lasts longer than 90 days, also after a longer stop', async () => {
+  const leaves = async () => {
+    const names = (await readdir(directory.pki(''))).filter(
+      (name) => name.endsWith('.crt') && !/^(etcd-)?ca\.crt$/.test(name),
+    );
+    expect(names.length).toBeGreaterThan(10);
+    return Promise.all(names.map(async (name) => new X509Certificate(await readFile(directory.pki(name)))));
+  };
+  await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
+  for (const { validToDate } of await leaves()) expect(+validToDate).toBeLessThanOrEqual(+later(90));
+  const ca = await readFile(directory.pki('ca.crt'), 'utf8');
+  await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(400) });
+  for (const { validToDate } of await leaves()) expect(+validToDate).toBeGreaterThan(+later(485));
+  expect(await readFile(directory.pki('ca.crt'), 'utf8')).toBe(ca);
+});
+
+it('gives the administrator that there is now, to a client that outlives the one before', async () => {
+  await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
+  const before = await administrator(directory);
+  await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(80) });
+  const { cert } = await administrator(directory);
+  expect(cert).not.toBe(before.cert);
+  await writeFile(directory.pki('admin.key'), 'half written');
+  await expect(administrator(directory)).rejects.toThrow('is being replaced');
 });
 
 it('makes anew what says something else, and what is damaged', async () => {

@@ -26,7 +26,7 @@ const request = {
   ipAddresses: ['10.0.0.1', '2001:db8::1'],
   usages: ['server', 'client'] as ('server' | 'client')[],
 };
-const leaf = await issue(ca, { ...request, days: 100, now: NOW });
+const leaf = await issue(ca, { ...request, days: 60, now: NOW });
 
 describe('issue', () => {
   it('makes a leaf that its CA signed and another CA did not', async () => {
@@ -45,7 +45,7 @@ describe('issue', () => {
     const short = await createCA({ commonName: 'short', days: 10, now: NOW });
     const clamped = await issue(short, { ...request, days: 100, now: NOW });
     expect(expiry(clamped.cert)).toEqual(expiry(short.cert));
-    expect(expiry(leaf.cert)).toEqual(at(100));
+    expect(expiry(leaf.cert)).toEqual(at(60));
   });
 
   it('writes times beyond 2049, and long lists of names', async () => {
@@ -80,9 +80,12 @@ describe('matches', () => {
 });
 
 describe('needsRenewal', () => {
-  it('is at 80 % of a leaf, and 30 days before the end of a CA', () => {
-    expect(needsRenewal(leaf.cert, at(79))).toBe(false);
-    expect(needsRenewal(leaf.cert, at(81))).toBe(true);
+  it('is at 80 % of a leaf, or at 72 days of one that lasts longer, and 30 days before the end of a CA', async () => {
+    expect(needsRenewal(leaf.cert, at(47))).toBe(false);
+    expect(needsRenewal(leaf.cert, at(49))).toBe(true);
+    const ofAYear = await issue(ca, { ...request, days: 365, now: NOW });
+    expect(needsRenewal(ofAYear.cert, at(71))).toBe(false);
+    expect(needsRenewal(ofAYear.cert, at(73))).toBe(true);
     expect(needsRenewal(ca.cert, at(3619))).toBe(false);
     expect(needsRenewal(ca.cert, at(3621))).toBe(true);
     expect(needsRenewal(leaf.cert, renewalTime(leaf.cert))).toBe(true);
