@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { GROUP, LABELS } from '../api/group.ts';
 import type { Condition } from '../api/meta.ts';
+import { podSecurityLabels } from '../kube/pod-security.ts';
 import { type KubeObject, keyOf, NAMESPACES, type Resource } from '../kube/resources.ts';
 import { type Amounts, type HubType, isStrange, type Member, type Trace, takenOver, type Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
@@ -181,7 +182,8 @@ function idOf(member: Member, namespace: KubeObject | undefined): string {
 const labelsOf = ({ name }: Member, id: string) => ({ ...CREATED_BY, [CLUSTER_ID]: id, [CLUSTER_NAME]: name });
 
 function namespaceWanted(member: Member, id: string): Wanted {
-  const metadata = { name: namespaceName(member), labels: labelsOf(member, id) };
+  const labels = { ...labelsOf(member, id), ...podSecurityLabels('restricted') };
+  const metadata = { name: namespaceName(member), labels };
   return { on: 'hub', resource: NAMESPACES, object: { apiVersion: 'v1', kind: 'Namespace', metadata } };
 }
 

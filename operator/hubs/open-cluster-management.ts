@@ -1,3 +1,4 @@
+import { podSecurityLabels } from '../kube/pod-security.ts';
 import {
   CLUSTERROLEBINDINGS,
   CLUSTERROLES,
@@ -164,10 +165,15 @@ const agentsName = ({ hubName, name }: Member): string => memberName(hubName, na
 /** Of the Klusterlet, and of the namespace that its agents run in. */
 const agentsOf = (member: Member): string => `klusterlet-${agentsName(member)}`;
 
+/** Agents name no seccomp profile (manifests/klusterlet of OCM), so that level `restricted` would refuse them. */
 const agentNamespace = (member: Member): Wanted => ({
   on: 'hub',
   resource: NAMESPACES,
-  object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: agentsOf(member) } },
+  object: {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: agentsOf(member), labels: podSecurityLabels('baseline') },
+  },
 });
 
 const clusterNamespace = ({ name }: Member): Trace => ({

@@ -1,5 +1,5 @@
 /** A level of Kubernetes' Pod Security Standards. */
-export type PodSecurityLevel = 'privileged' | 'restricted';
+export type PodSecurityLevel = 'privileged' | 'baseline' | 'restricted';
 
 /** Labels of a namespace whose API server refuses pods beyond the level. It warns, and writes its audit log, by the same. */
 export const podSecurityLabels = (level: PodSecurityLevel): Record<string, string> =>

@@ -6,6 +6,7 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { machinePrice } from '../../cost/price.ts';
 import { IMAGES } from '../../garden/images/catalog.ts';
+import { podSecurityLabels } from '../../kube/pod-security.ts';
 import type { Deployment, KubeObject } from '../../kube/resources.ts';
 
 /** Namespace of the clusters and of the policy. */
@@ -104,7 +105,8 @@ export function stage(
       ...hub,
     },
   };
-  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: CLUSTERS_IN, labels: MARK } };
+  const labels = { ...MARK, ...podSecurityLabels('restricted') };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: CLUSTERS_IN, labels } };
   return [namespace, profile, demo];
 }
 

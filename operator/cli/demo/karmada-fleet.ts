@@ -6,6 +6,7 @@ import { karmadaHub } from '../../hubs/karmada/karmada.ts';
 import { RESOURCEBINDINGS, worksNamespaceName } from '../../hubs/karmada/seen.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
+import { podSecurityLabels } from '../../kube/pod-security.ts';
 import { DEPLOYMENTS, type KubeObject, NAMESPACES, type Resource, SECRETS } from '../../kube/resources.ts';
 import { CliError } from '../errors.ts';
 import { CLUSTERS_IN, DEMO, FIT, FLEET, MARK, PEAK, REPLICA, RISEN, WORK, workOf } from './burst-objects.ts';
@@ -79,7 +80,8 @@ export class KarmadaFleet implements Fleet {
 
   async begin(signal: AbortSignal): Promise<AbortSignal> {
     for (const cache of this.caches()) cache.start();
-    await this.#make({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: FLEET } }, NAMESPACES, signal);
+    const metadata = { name: FLEET, labels: podSecurityLabels('baseline') };
+    await this.#make({ apiVersion: 'v1', kind: 'Namespace', metadata }, NAMESPACES, signal);
     return new AbortController().signal;
   }
 

@@ -2,6 +2,7 @@ import { CLUSTERPROFILES } from '../../hubs/cluster-profile.ts';
 import { PLACEMENTDECISIONS } from '../../hubs/placement-decisions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
+import { podSecurityLabels } from '../../kube/pod-security.ts';
 import { DEPLOYMENTS, type KubeObject, SECRETS } from '../../kube/resources.ts';
 import { FIT, FLEET, MARK, PEAK, RISEN, WORK, workOf } from './burst-objects.ts';
 import type { Fleet } from './fleet.ts';
@@ -34,7 +35,11 @@ export class NeutralFleet implements Fleet {
     this.#start = () => startScheduler(kubeconfig, env, said);
     const work = workOf(WORK, 0);
     this.objects = [
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: FLEET, labels: MARK } },
+      {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: FLEET, labels: { ...MARK, ...podSecurityLabels('baseline') } },
+      },
       // A garden that is a seed as well would make pods of it.
       { ...work, spec: { ...work.spec, paused: true } },
     ];

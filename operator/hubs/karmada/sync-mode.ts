@@ -1,4 +1,5 @@
 import type { HubSpec } from '../../api/hub.ts';
+import { podSecurityLabels } from '../../kube/pod-security.ts';
 import { type KubeObject, NAMESPACES } from '../../kube/resources.ts';
 import type { HubType, Identity, Member, Removal, Wanted } from '../contract.ts';
 import { CLUSTER_NAMESPACE, type KarmadaCluster } from './cluster.ts';
@@ -29,7 +30,7 @@ export const clusterNamespace = (): Wanted => {
   const object: KubeObject = {
     apiVersion: 'v1',
     kind: 'Namespace',
-    metadata: { name: CLUSTER_NAMESPACE, labels: { 'karmada.io/system': 'true' } },
+    metadata: { name: CLUSTER_NAMESPACE, labels: { 'karmada.io/system': 'true', ...podSecurityLabels('restricted') } },
   };
   return { on: 'hub', resource: NAMESPACES, object, shared: true };
 };

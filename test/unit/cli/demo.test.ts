@@ -27,6 +27,12 @@ const clientOf = (...objects: KubeObject[]) => {
 };
 const neutral = new NeutralFleet(clientOf(), '', {}, () => {});
 const staged = [...neutral.objects, ...stage(local, sold, neutral.hub)];
+
+it('the namespaces of the demo say which pods they take', () => {
+  const namespaces = staged.filter(({ kind }) => kind === 'Namespace');
+  const levels = namespaces.map(({ metadata }) => metadata.labels?.['pod-security.kubernetes.io/enforce']);
+  expect(levels.sort()).toEqual(['baseline', 'restricted']);
+});
 const found = (kind: string) => staged.find((one) => one.kind === kind) as KubeObject & { spec: any };
 
 it('the demo tells prices of the profiles that come with Coppice, for machines that are as large as local ones', () => {

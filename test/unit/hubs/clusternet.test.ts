@@ -53,6 +53,7 @@ describe('a cluster that joins', () => {
     expect(wanted.map(({ resource }) => resource)).toEqual([NAMESPACES, SECRETS, MANAGEDCLUSTERS]);
     const ids = wanted.map(({ object }) => object.metadata.labels?.[CLUSTER_ID]);
     expect(new Set([...ids, (wanted[2]?.object.spec as { clusterId?: string } | undefined)?.clusterId]).size).toBe(1);
+    expect(wanted[0]?.object.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'restricted' });
     expect(ids[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
     expect(textOf(wanted[1], 'apiserver-advertise-url')).toBe('https://demo.example.com:6443');
     expect(textOf(wanted[1], 'token')).toBe('token-of-demo');

@@ -12,6 +12,7 @@ import {
   whyNotReady,
 } from '../../../operator/hubs/karmada/cluster.ts';
 import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
+import { clusterNamespace } from '../../../operator/hubs/karmada/sync-mode.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
 
 const GROUP = 'multi-cluster.demo.io';
@@ -35,6 +36,12 @@ function counted(models: Grade[], cpu: string, memory: string): [string, string]
   const [c, m] = reached.at(-1)!.ranges;
   return [c!.min, m!.min];
 }
+
+it('the namespace of Clusters takes no pod that restricted refuses', () => {
+  expect(clusterNamespace().object.metadata.labels).toMatchObject({
+    'pod-security.kubernetes.io/enforce': 'restricted',
+  });
+});
 
 describe('grades of a Cluster of Karmada', () => {
   it.each<[string, Amounts[], [string, string], [string, string]]>([

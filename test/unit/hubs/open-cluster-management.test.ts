@@ -104,7 +104,8 @@ describe('a cluster that joins Open Cluster Management', () => {
       imagePullSpec: 'ocm:1.3',
     });
     expect(waiting).toContain('ManagedCluster shop--demo is not HubAcceptedManagedCluster yet');
-    const [, access, bootstrap] = steps.find(({ type }) => type === 'CredentialsReady')!.apply!;
+    const [agents, access, bootstrap] = steps.find(({ type }) => type === 'CredentialsReady')!.apply!;
+    expect(agents!.object.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'baseline' });
     expect(textOf(access, 'kubeconfig')).toContain('https://demo.example.com:6443');
     expect(textOf(access, 'kubeconfig')).toContain('of-member');
     expect(textOf(bootstrap, 'kubeconfig')).toContain('https://hub.example.com');
