@@ -137,7 +137,7 @@ function hubsWithMembers(): KubeObject[] {
         expression:
           '(has(oldObject.spec.orphan) && oldObject.spec.orphan) || !has(oldObject.status) || !has(oldObject.status.memberships) || oldObject.status.memberships == 0',
         messageExpression:
-          "'Hub ' + oldObject.metadata.name + ' has ' + string(oldObject.status.memberships) + ' members: have them leave first by its allowedNamespaces, or set spec.orphan to true to let go of them as they are'",
+          "'Hub ' + oldObject.metadata.name + ' has ' + string(oldObject.status.memberships) + ' members. Have them leave first by its allowedNamespaces. Or set spec.orphan to true: they then stay as they are'",
         message: 'the Hub has members: have them leave first, or set spec.orphan to true',
         reason: 'Forbidden',
       },

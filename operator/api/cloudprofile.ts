@@ -118,7 +118,7 @@ export const cloudProfileSpec = rules(
     type: name(LIMITS.label, 'Type of the provider: aws, gcp, azure, local, simulated, ...', PATTERNS.label),
     provider: name(
       LIMITS.label,
-      'The provider that makes the machines, when it is not the one of the type (not a field of Gardener). "simulated" is for trying a cloud without an account: control planes are real, machines are simulated, and mode Managed becomes Hosted, because there is no cloud to manage anything.',
+      'The provider that makes the machines, when it is not the one of the type (not a field of Gardener). "simulated" is for trying a cloud without an account: control planes are real, machines are simulated. Mode Managed then becomes Hosted, because there is no cloud to manage anything.',
       PATTERNS.label,
     ).optional(),
     kubernetes: z
@@ -155,7 +155,7 @@ export const cloudProfileSpec = rules(
     ).optional(),
     hostedControlPlaneFee: fee(
       'Share of one control plane in an hour of its seed.',
-      'What a control plane of mode Hosted counts for: its share of what the seed costs, as an administrator reckons it (not a field of Gardener). Absent: nothing.',
+      'Price of a control plane of mode Hosted: its share of what the seed costs, as an administrator sets it (not a field of Gardener). Absent: nothing.',
     ).optional(),
     billing: z
       .object({
@@ -254,7 +254,7 @@ export const cloudProfileSpec = rules(
         ).optional(),
       })
       .describe(
-        "Clusters that are to be connected later: each new cluster of this profile gets an id and a name that no other cluster of the mesh has. It gets address ranges of its own too, unless a cloud manages it or its spec names them. Clusters that are there already stay as they are. Absent: all get the profile's ranges (not a field of Gardener).",
+        "For clusters that are connected later. Each new cluster of this profile gets an id and a name that no other cluster of the mesh has. It gets address ranges of its own too, unless a cloud manages it or its spec names them. Clusters that are there already stay as they are. Absent: all get the profile's ranges (not a field of Gardener).",
       )
       .optional(),
   }),
@@ -278,7 +278,7 @@ export const cloudProfileStatus = z
       machineType,
       2048,
       'name',
-      'Machine types that clusters use, as the spec had them last: clusters that have them keep them when the spec has them no longer (not a field of Gardener).',
+      'Machine types that clusters use, as the spec had them last (not a field of Gardener). Clusters keep a machine type that is removed from the spec.',
     ).optional(),
   })
   .describe('How the profile is.');

@@ -23,7 +23,7 @@ export const credentialsBindingFields = rules(
     quotas: list(
       reference('Quota', ['Quota']).describe('A Quota.'),
       16,
-      'Quotas that clusters of these credentials count against. Kept but not acted on, which condition AllFieldsActedOn says: a Quota limits the project whose namespace it is in. Cannot be changed.',
+      'Quotas that clusters of these credentials count against. Kept but not acted on, which condition AllFieldsActedOn says: a Quota limits its own namespace. Cannot be changed.',
     ).optional(),
   }),
   {

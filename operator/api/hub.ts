@@ -67,7 +67,7 @@ const drain = z
     otherWork: z
       .enum(['List', 'Hold'])
       .describe(
-        'What becomes of a cluster that is destroyed while it has pods that no hub placed, bound volumes or load balancers. Hold: it waits until they are gone, or is forced when the time is over; with allowDelete nobody can tell whose they are, and nothing waits. List: an Event names them. Absent: List.',
+        'What becomes of a cluster that is destroyed while it has pods that no hub placed, bound volumes or load balancers. Hold: the cluster waits until they are gone, or until it is forced after the drain deadline. With drain.allowDelete nothing waits, because nobody can tell whose they are. List: an Event names them. Absent: List.',
       )
       .optional(),
     allowDelete: z

@@ -18,7 +18,7 @@ const amounts = <T extends z.ZodType>(item: T, description: string) =>
 const metrics = rules(
   amounts(
     intOrString('A quantity.'),
-    `The most that all clusters of the project may have together: ${METRICS.join(', ')}. Machines of the nodes count (not what pods request), those of hosted control planes do not. cost.monthly is ${HOURS_PER_MONTH} times cost.hourly. Others, such as Gardener's storage.standard, are kept and named in a condition.`,
+    `The most that all clusters of the namespace may have together: ${METRICS.join(', ')}. Machines of the nodes count (not what pods request), those of hosted control planes do not. cost.monthly is ${HOURS_PER_MONTH} times cost.hourly. Others, such as Gardener's storage.standard, are kept and named in a condition.`,
   ),
   {
     rule: 'self.all(m, type(self[m]) == int ? self[m] >= 0 : (isQuantity(self[m]) && quantity(self[m]).compareTo(quantity("0")) >= 0))',
@@ -34,11 +34,14 @@ export const quotaSpec = rules(
           253,
           'API version of what the quota is for; Gardener writes core.gardener.cloud/v1beta1.',
         ).optional(),
-        kind: name(63, 'Project: all clusters of the namespace together. Others are kept and named in a condition.'),
+        kind: name(
+          63,
+          'Project, as Gardener says: all clusters of the namespace together. Others are kept and named in a condition.',
+        ),
         name: text(LIMITS.name, 'Name.').optional(),
         namespace: text(LIMITS.label, 'Namespace.').optional(),
       })
-      .describe('What the quota is for. Absent: the project, which is the namespace of the quota. Cannot be changed.')
+      .describe('What the quota is for. Absent: the namespace of the quota. Cannot be changed.')
       .optional(),
     metrics,
     clusterLifetimeDays: count(1, 36500, 'After how many days a cluster is deleted.').optional(),
@@ -52,7 +55,7 @@ export const quotaSpec = rules(
     rule: 'has(self.scope) == has(oldSelf.scope) && (!has(self.scope) || self.scope == oldSelf.scope)',
     message: 'scope cannot be changed after creation: make a new quota instead',
   },
-).describe('What the clusters of a project may have together.');
+).describe('What the clusters of a namespace may have together.');
 /** The limits of a Quota. */
 export type QuotaSpec = z.output<typeof quotaSpec>;
 
@@ -61,7 +64,7 @@ export const quotaStatus = z
     ...commonStatus,
     used: amounts(
       text(64, 'A quantity.'),
-      'What clusters were granted and have not given back, for each metric that is limited and acted on. It counts from the moment of the decision, before anything is made, until the machines are gone.',
+      'What clusters were granted and have not given back, for each metric that is limited and acted on. It counts from the decision, before anything is made, until the machines are gone.',
     ).optional(),
     summary: text(1024, 'Used and allowed in one line, for example "clusters 2/5, nodes 8/10".').optional(),
   })
@@ -69,14 +72,14 @@ export const quotaStatus = z
 /** What is known about a Quota. */
 export type QuotaStatus = z.output<typeof quotaStatus>;
 
-/** What the clusters of a project (a namespace) may have together. */
+/** What the clusters of a namespace may have together. */
 export interface Quota extends KubeObject {
   kind: 'Quota';
   spec: QuotaSpec;
   status?: QuotaStatus;
 }
 
-/** Whether the quota is for the project, the only scope that is acted on. */
+/** Whether the quota is for its namespace (Gardener's Project), the only scope that is acted on. */
 export const isForProject = (quota: Quota): boolean => (quota.spec.scope?.kind ?? 'Project') === 'Project';
 
 /** Paths of what the quota says and the operator does not act on. */
@@ -96,7 +99,7 @@ export const quotaDefinition: KindDefinition = {
   scope: 'Namespaced',
   categories: ['coppice'],
   description:
-    "What the clusters of a project may have together; a project is a namespace, and every quota in it holds. A cluster that does not fit is refused as a whole, a running one stays as it was; both are looked at again when something is freed or a quota is raised, first come first served. Fields and their meanings are those of Gardener's core.gardener.cloud/v1beta1. Whoever may change quotas decides: the roles edit and admin of Kubernetes do not include it.",
+    "What the clusters of a namespace may have together; every quota of the namespace limits them. A cluster that does not fit is refused as a whole, and a running one stays as it was. Both are checked again, first come first served, when something is freed or a quota is raised. Fields and their meanings are those of Gardener's core.gardener.cloud/v1beta1. The roles edit and admin of Kubernetes do not include the right to change quotas.",
   spec: quotaSpec,
   status: quotaStatus,
   maxNameLength: LIMITS.label,

@@ -79,7 +79,7 @@ export const workerPoolSchema = rules(
     autoscale: z
       .enum(['Coppice', 'Cloud', 'None'])
       .describe(
-        "Who decides, between minimum and maximum, how many nodes the pool has. Coppice: its own autoscaler, by pods that wait and nodes that nobody needs; a write to dataPlaneNodes or to the scale subresource is then a floor of all pools together. Cloud: the cloud's autoscaler, in mode Managed only, and only while nobody says dataPlaneNodes. None: nobody, so it is dataPlaneNodes, or minimum. Absent: Cloud in mode Managed, otherwise None.",
+        "Who decides, between minimum and maximum, how many nodes the pool has. Coppice: its own autoscaler, by pods that wait and nodes that nobody needs. A write to dataPlaneNodes or to the scale subresource is then a floor of all pools together. Cloud: the cloud's autoscaler, in mode Managed only, and only while nobody says dataPlaneNodes. None: nobody, so it is dataPlaneNodes, or minimum. Absent: Cloud in mode Managed, otherwise None.",
       )
       .optional(),
     scaleInAfter: duration(

@@ -169,12 +169,12 @@ export const workerClusterSpec = rules(
     machineTypes: list(
       machineTypeName('A machine type of the profile.'),
       16,
-      'Machine types in order of preference, after machineType if that is named too. When one is sold out in all zones, new nodes are of the next; nodes that run stay what they are, and the preferred one is asked for again when more nodes are needed.',
+      'Machine types in order of preference, after machineType if that is named too. When one is sold out in all zones, new nodes are of the next. Nodes that run stay as they are. Coppice asks for the preferred one again when more nodes are needed.',
     ).optional(),
     fallback: list(
       fallback,
       8,
-      'Places where the cluster is made instead, tried in order, when none of its machine types is left in its own place and those before. Mode Managed only, and only until the cluster was made once: what is half made is taken away first, and a cluster that people may have put something into never moves. Condition CapacityAvailable says what was tried.',
+      'Places where the cluster is made instead, tried in order, when none of its machine types is left in its own place and those before. Mode Managed only, and only until the cluster was made once. What is half made is deleted first; a cluster that people may have put something into never moves. Condition CapacityAvailable says what was tried.',
     ).optional(),
     pools: keyed(
       workerPoolSchema,

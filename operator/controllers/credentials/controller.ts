@@ -215,14 +215,14 @@ async function reconcileBinding(
   return failure ? { failure, isRetryable: isRetryable(codes), passes } : {};
 }
 
-/** Quotas count by project here, whichever credentials its clusters use: see docs/decisions/0010. */
+/** Quotas count by namespace here, whichever credentials its clusters use: see docs/decisions/0010. */
 export function unactedQuotas({
   quotas = [],
   metadata,
 }: Pick<CredentialsBinding, 'quotas' | 'metadata'>): ReturnType<typeof say> | undefined {
   if (quotas.length === 0) return undefined;
   const names = quotas.map(({ name, namespace = metadata.namespace }) => `${namespace}/${name}`).join(', ');
-  const what = `stored without effect: quotas (${names}); a Quota limits the project whose namespace it is in`;
+  const what = `stored without effect: quotas (${names}); a Quota limits its own namespace`;
   return say('AllFieldsActedOn', false, 'KeptOnly', what);
 }
 

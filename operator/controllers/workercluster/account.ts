@@ -8,7 +8,7 @@ import { priceOf } from '../../cost/price.ts';
 import { askedSize, nodesSize, runningSize, settledSize } from '../../cost/size.ts';
 import type { WorkerClusterView } from './view.ts';
 
-/** Why the quotas of its project do not let the cluster be as large as it asks; empty: they do. */
+/** Why the quotas of its namespace do not let the cluster be as large as it asks; empty: they do. */
 export function quotaProblems(
   { cluster, profile, project }: WorkerClusterView,
   pools: readonly DesiredPool[],

@@ -42,7 +42,7 @@ export interface WorkerClusterDependencies extends ClaimantDependencies, Attache
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
   /** What keeps a cluster awake that is to sleep; absent: nothing ever does. */
   readonly keepsAwake?: SleepHoldsOf;
-  /** Records of what was decided. Absent: there are none. */
+  /** Receipts of what was decided. Absent: there are none. */
   readonly sizes?: Pick<DecidedSizes, 'remove' | 'sleepOrder'>;
   /** Who decides about nodes of pools that are Coppice's to size. Absent: nobody does. */
   readonly autoscaler?: Pick<Autoscaler, 'condition'>;
@@ -189,7 +189,7 @@ function meshView(
   return { mesh: { known, refused, overlapping: own.length > 0 ? meshes.overlapping(keyOf(cluster), own) : [] } };
 }
 
-/** Without quotas nobody else is looked at: most projects have none. */
+/** Without quotas nobody else is looked at: most namespaces have none. */
 function projectShare(deps: WorkerClusterDependencies, cluster: WorkerCluster): ProjectShare {
   const { namespace = '', name } = cluster.metadata;
   const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);

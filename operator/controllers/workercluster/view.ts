@@ -22,7 +22,7 @@ import type { ManagedFacts } from '../managed/facts.ts';
 /** Who runs the control plane of a cluster that is made. */
 export type Mode = NonNullable<ReturnType<typeof madeModeOf>>;
 
-/** A cluster's share of what its project (its namespace) may have. */
+/** A cluster's share of what its namespace may have. */
 export interface ProjectShare {
   /** All quotas of the namespace. */
   readonly quotas: readonly Quota[];
@@ -58,7 +58,7 @@ export interface WorkerClusterView {
     /** Whether it was decided already that it goes. */
     readonly decided: boolean;
   };
-  /** What its project may have, and who shares it; absent: nothing limits it. */
+  /** What its namespace may have, and who shares it; absent: nothing limits it. */
   readonly project?: ProjectShare;
   /** What must let go of it before anything of it is taken apart. */
   readonly holds?: readonly Hold[];
