@@ -39,9 +39,11 @@ export function runController<K extends string>(options: ControllerOptions<K>): 
     'result',
   ]);
   const seconds = metrics?.histogram('coppice_reconcile_seconds', 'Length of reconcile runs.', ['controller']);
-  const depth = metrics?.gauge('coppice_queue_depth', 'Keys that wait for a worker.', ['controller']);
-  const busy = metrics?.gauge('coppice_queue_processing', 'Keys that are worked on.', ['controller']);
-  const delayed = metrics?.gauge('coppice_queue_delayed', 'Keys that come back later.', ['controller']);
+  const depth = metrics?.gauge('coppice_queue_depth', 'Work queue: objects that wait for a worker.', ['controller']);
+  const busy = metrics?.gauge('coppice_queue_processing', 'Work queue: objects that workers process.', ['controller']);
+  const delayed = metrics?.gauge('coppice_queue_delayed', 'Work queue: objects that are queued again later.', [
+    'controller',
+  ]);
   const uncollect = metrics?.collect(() => {
     depth?.set({ controller: name }, queue.depth);
     busy?.set({ controller: name }, queue.processing);
@@ -110,13 +112,19 @@ export function runController<K extends string>(options: ControllerOptions<K>): 
   };
 }
 
-/** An observer for WorkQueueOptions that counts adds and retries and measures how long keys wait. */
+/** An observer for WorkQueueOptions that counts adds and retries and measures how long objects wait. */
 export function queueMetrics(registry: Registry, name: string): WorkQueueObserver {
-  const adds = registry.counter('coppice_queue_adds_total', 'Keys put in line.', ['controller']);
-  const retries = registry.counter('coppice_queue_retries_total', 'Keys put in line again after a failure.', [
-    'controller',
-  ]);
-  const waited = registry.histogram('coppice_queue_wait_seconds', 'Time a key waits for a worker.', ['controller']);
+  const adds = registry.counter('coppice_queue_adds_total', 'Work queue: objects that were added.', ['controller']);
+  const retries = registry.counter(
+    'coppice_queue_retries_total',
+    'Work queue: objects that are tried again after a failure.',
+    ['controller'],
+  );
+  const waited = registry.histogram(
+    'coppice_queue_wait_seconds',
+    'Work queue: how long an object waits for a worker.',
+    ['controller'],
+  );
   const labels = { controller: name };
   return {
     added: () => adds.inc(labels),
