@@ -9,7 +9,7 @@ export interface DecidedSize {
   /** Who decided it, in a word for people. */
   readonly by: string;
   readonly why: string;
-  /** RFC 3339: when this count was decided. Absent in records from before this was noted. */
+  /** RFC 3339: when this count was decided. Absent in receipts from before this was noted. */
   readonly at?: string;
   /** Names of nodes that are to go, and that `count` leaves out already. Absent: none. */
   readonly leaving?: readonly string[];

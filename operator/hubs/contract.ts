@@ -48,7 +48,7 @@ export interface Trace extends Place {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** All objects of a kind in a namespace that is on the record, whoever made them: they end with the namespace. */
+/** All objects of a kind in a namespace that the receipt names, whoever made them: they end with the namespace. */
 export interface Contents {
   readonly on: Side;
   readonly resource: Resource;
@@ -107,7 +107,7 @@ export interface Removal {
   readonly apply?: readonly Wanted[];
   /** What the hub has made by names that nobody could write down before: deleted first, by the labels alone. */
   readonly sweep?: readonly Trace[];
-  /** What is on the record, and traces that lie in a namespace which is on it. */
+  /** What the receipt names, and traces that lie in a namespace which it names. */
   readonly places: readonly (Place | Trace)[];
   /** Not begun before this is over: a sentence that names what is in the way. */
   readonly waiting?: string | undefined;

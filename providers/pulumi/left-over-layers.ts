@@ -31,7 +31,7 @@ export interface LeftOver {
   controlPlane: MachinePool;
   /** Of a managed cluster as well; more than one of a pool that was being replaced. */
   pools: MachinePool[];
-  /** Ids of node groups in clusters that bear no tags of ours: others made these, and our record of having taken them over is lost. */
+  /** Ids of node groups in clusters that bear no tags of ours: others made these, and our receipt of having taken them over is lost. */
   elsewhere: string[];
   /** Templates of no group any more, or of one that has another as well: they go when no group is left. */
   loose: MachinePool[];

@@ -28,7 +28,7 @@ export interface ScaleMeasured {
 }
 
 /**
- * Makes so many clusters without control planes (1 control plane machine and 3 nodes each, on record) at once, leaves them alone,
+ * Makes so many clusters without control planes (1 control plane machine and 3 nodes each, as objects only) at once, leaves them alone,
  * kills the operator, and deletes them.
  */
 export async function measureScale(

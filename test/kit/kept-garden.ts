@@ -64,7 +64,7 @@ export const install = async ({ client }: TestApiserver): Promise<void> => {
   await applyManifests(client, [seed, ...(await inventoryManifests(client, false))]);
 };
 
-/** An operator with clusters on record, and managed ones in a cloud in memory whose every cluster is the garden itself. */
+/** An operator with clusters without control planes, and managed ones in a cloud in memory whose every cluster is the garden itself. */
 export async function operate(
   server: TestApiserver,
   cloud: MemoryCloud,

@@ -15,7 +15,7 @@ import { startApiserver, type TestApiserver } from './apiserver.ts';
 const RANGES = { pods: '10.1.0.0/16', nodes: '10.2.0.0/16', services: '10.3.0.0/16' };
 const PROFILE = 'simulated-scale';
 
-/** A garden that is its own seed, and clusters that are on record only: all of the controllers, and no control planes. */
+/** A garden that is its own seed, and clusters that are objects only: all of the controllers, and no control planes. */
 export class RecordedGarden {
   readonly server: TestApiserver;
   readonly clusters: Informer<WorkerCluster>;

@@ -61,7 +61,7 @@ interface Picture {
   bindings: CredentialsBinding[];
   clusters: WorkerCluster[];
   seeds: Seed[];
-  records: ManagedReceipt[];
+  receipts: ManagedReceipt[];
 }
 
 /** `coppice sweep [--provider P] [--region R] [--yes]`. */
@@ -84,7 +84,7 @@ export async function run(context: Context): Promise<number | undefined> {
         const kinds = await Promise.all([WORKERCLUSTERS, SHOOTS].map((kind) => client.list(kind, { signal: stop })));
         return kinds.flatMap(({ items }) => items.map(ownerOf));
       },
-      described: ({ uid }) => picture.records.find(({ owner }) => owner.uid === uid)?.cluster,
+      described: ({ uid }) => picture.receipts.find(({ owner }) => owner.uid === uid)?.cluster,
     };
     const wanted = { provider: options.text('provider'), region: options.text('region') };
     const accounts = await accountsOf(
@@ -151,7 +151,7 @@ async function look(client: KubeClient, namespace: string, signal: AbortSignal):
     bindings: bindings.items,
     clusters: clusters.items,
     seeds: seeds.items,
-    records: secrets.items.flatMap((secret) => managedReceiptIn(secret) ?? []),
+    receipts: secrets.items.flatMap((secret) => managedReceiptIn(secret) ?? []),
   };
 }
 
@@ -163,7 +163,7 @@ function usesOf({
   bindings,
   clusters,
   seeds,
-  records,
+  receipts,
 }: Picture): Map<string, { profile: CloudProfile; use: CredentialsUse }> {
   const uses = new Map<string, { profile: CloudProfile; use: CredentialsUse }>();
   const add = (profile: CloudProfile | undefined, find: () => CredentialsUse) => {
@@ -201,7 +201,7 @@ function usesOf({
       zones(provider.type, metadata.namespace ?? '', dnsCredentialsRef(provider));
   for (const { internal } of seeds.flatMap(({ spec }) => spec.dns ?? []))
     zones(internal?.type, internal?.credentialsRef?.namespace ?? 'kube-system', internal?.credentialsRef);
-  for (const record of records) add(named(record.profile), () => record.credentials);
+  for (const receipt of receipts) add(named(receipt.profile), () => receipt.credentials);
   return uses;
 }
 
@@ -250,18 +250,18 @@ async function accountsOf(
 async function forget(
   client: KubeClient,
   namespace: string,
-  { records, clusters }: Picture,
+  { receipts, clusters }: Picture,
   left: readonly FoundOrphan[],
   found: readonly FoundOrphan[],
   signal: AbortSignal,
 ): Promise<void> {
   const swept = new Set(found.map(({ owner }) => owner.uid));
   for (const { uid } of left.map(({ owner }) => owner)) swept.delete(uid);
-  const receipts = managedReceipts(client, namespace);
-  for (const record of records) {
-    const { uid } = record.owner;
+  const stored = managedReceipts(client, namespace);
+  for (const receipt of receipts) {
+    const { uid } = receipt.owner;
     if (!swept.has(uid) || clusters.some(({ metadata }) => metadata.uid === uid)) continue;
-    await receipts.remove(clusterOfReceipt(record), signal);
+    await stored.remove(clusterOfReceipt(receipt), signal);
   }
 }
 

@@ -35,7 +35,7 @@ export function wireWorkerClusters(
   quotas.onChange((event) => {
     if (!onlyStatusChanged(event)) quotaChanged(clusters, queue, event.object.metadata.namespace ?? '');
   });
-  // Of a cluster that was deleted by force, too: its record goes.
+  // Of a cluster that was deleted by force, too: its receipt goes.
   core.decidedSecrets.onChange(({ object }) => {
     const key = clusterOfDecided(object);
     if (key) queue.add(key);

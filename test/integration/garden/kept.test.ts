@@ -164,7 +164,7 @@ describe.each(files)('%s, opened by the present code', (file) => {
     expect(cloud.calls.filter((call) => call === 'destroy')).toHaveLength(1);
   });
 
-  it('gets the inventory, which its clusters join, but for those on record', async () => {
+  it('gets the inventory, which its clusters join, but for those without a control plane', async () => {
     const hub = await server.client.get<Hub>(HUBS, 'inventory');
     expect(isTrue(hub.status?.conditions, 'Ready')).toBe(true);
     const { items } = await server.client.list<Membership>(MEMBERSHIPS);

@@ -106,7 +106,7 @@ describe('describe', () => {
 
   it('shows a cluster without a control plane loudly', () => {
     const none = condition('NoControlPlane', 'True', 'NotRun', 'NO CONTROL PLANE: nothing answers');
-    const objectsOnly = { ...READY, conditions: [condition('Ready', 'True', 'OnRecordOnly'), none] };
+    const objectsOnly = { ...READY, conditions: [condition('Ready', 'True', 'ObjectsOnly'), none] };
     const { status } = shoot('demo', 2);
     const workers = [{ name: 'worker', desired: 2, current: 2, ready: 2 }];
     const lines = draw({

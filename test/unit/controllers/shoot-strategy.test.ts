@@ -66,7 +66,7 @@ describe('what is acted on', () => {
 describe('what stands behind a shoot', () => {
   it('is a control plane, or a record of machines where the profile says so', () => {
     expect(ids(operation(false))).toContain('api-server');
-    expect(ids(operation(true))).toEqual(['namespace', 'certificates', 'kubeconfig', 'record', 'machines-ready']);
+    expect(ids(operation(true))).toEqual(['namespace', 'certificates', 'kubeconfig', 'machines', 'machines-ready']);
   });
 
   it.each([

@@ -63,7 +63,7 @@ describe('status of a shoot that exists as objects only', () => {
 
   it('is Ready in words that nobody can take for a cluster', () => {
     const { conditions } = status();
-    expect(findCondition(conditions, 'Ready')).toMatchObject({ status: 'True', reason: 'OnRecordOnly' });
+    expect(findCondition(conditions, 'Ready')).toMatchObject({ status: 'True', reason: 'ObjectsOnly' });
     expect(findCondition(conditions, 'NoControlPlane')).toMatchObject({ status: 'True', reason: 'NotRun' });
     for (const type of ['Ready', 'NoControlPlane']) {
       expect(findCondition(conditions, type)?.message).toMatch(
@@ -90,12 +90,12 @@ describe('status of a shoot that exists as objects only', () => {
     expect(status({}, 2, [], '100.96.0.0/24').resource?.total?.ipPool).toBe('253');
   });
 
-  const error: LastError = { taskID: 'record', description: 'sold out', codes: ['ERR_INFRA_RESOURCES_DEPLETED'] };
+  const error: LastError = { taskID: 'machines', description: 'sold out', codes: ['ERR_INFRA_RESOURCES_DEPLETED'] };
   it.each<[string, Partial<MachinesSeen>, number, LastError[], string, RegExp]>([
     ['while a machine is on its way', { machines: [machine('a'), machine('b', false)] }, 2, [], 'NotReady', /1 of 2/],
     ['while one is missing', { machines: [machine('a')] }, 2, [], 'ScalingOut', /1 of 2/],
     ['while the control plane would not serve yet', { controlPlane: [machine('c', false)] }, 2, [], 'Reconciling', /./],
-    ['while an older spec is on record', {}, 1, [], 'Reconciling', /./],
+    ['while objects of an older spec are stored', {}, 1, [], 'Reconciling', /./],
     ['when the cloud gives no more', { machines: [machine('a')] }, 2, [error], 'OperationFailed', /sold out/],
     [
       'when one was lost',

@@ -38,14 +38,14 @@ export function statusOfKept(facts: CommonFacts, record: MachinesSeen, podRange:
   const settled = facts.observedGeneration === shoot.metadata.generation && serving >= members;
   const ready =
     settled && nodes.status === 'True'
-      ? say('Ready', true, 'OnRecordOnly', none)
+      ? say('Ready', true, 'ObjectsOnly', none)
       : errors !== ''
         ? say('Ready', false, 'OperationFailed', errors, codes)
         : say(
             'Ready',
             false,
             (settled && nodes.reason) || 'Reconciling',
-            (settled && nodes.message) || 'being recorded',
+            (settled && nodes.message) || 'the operator stores the objects',
           );
   const conditions = [
     ready,

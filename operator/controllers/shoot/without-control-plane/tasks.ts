@@ -53,8 +53,8 @@ export function tasksWithoutControlPlane(op: Operation): Task[] {
       run: (signal) => storeKubeconfig(op, adminKubeconfig(valuesOf(op), op.pki), signal),
     },
     {
-      id: 'record',
-      title: 'Recording machines',
+      id: 'machines',
+      title: 'Storing machines',
       after: ['namespace'],
       expectedMs: 30,
       run: async (signal) => {
@@ -71,7 +71,7 @@ export function tasksWithoutControlPlane(op: Operation): Task[] {
     {
       id: 'machines-ready',
       title: 'Waiting for machines',
-      after: ['record'],
+      after: ['machines'],
       expectedMs: 5,
       timeoutMs: 60 * MINUTE,
       run: async (signal) => {
