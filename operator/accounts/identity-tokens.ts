@@ -146,7 +146,7 @@ export class IdentityTokens {
     if (!own && owners.some((other) => other.kind === owner?.kind && other.name === owner.name))
       throw notYetConfigured(
         `ServiceAccount ${namespace}/${name} is of an earlier WorkloadIdentity of this name`,
-        'It goes by itself.',
+        'Wait: Kubernetes deletes it with its owner.',
       );
     // What others made it for would be known to the cloud as well.
     if (!own)

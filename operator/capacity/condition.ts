@@ -53,7 +53,7 @@ export function capacityCondition(
     codes: CODES,
   });
   if (goingTo !== undefined)
-    return said('False', 'Leaving', `Nothing else is left here: the cluster goes to ${goingTo}`);
+    return said('False', 'MovingElsewhere', `No offer is left here: Coppice creates the cluster in ${goingTo} instead`);
   if (lacking.length > 0) {
     const what = lacking.map(({ pool, lacking: nodes }) => `pool ${pool} lacks ${nodes} nodes`).join(', ');
     const other = 'Allow more in machineTypes, zones or fallback, or wait';
@@ -64,7 +64,7 @@ export function capacityCondition(
   if (!tries.every(isHere))
     return said('True', 'OtherPlace', `The cluster is in ${place.region} of ${place.profile} instead`);
   // Everything came from the first choice in the end, or somewhere else altogether.
-  return isOpen ? said('True', 'Again', 'Asked for again') : undefined;
+  return isOpen ? said('True', 'Retrying', 'Coppice asks for it again') : undefined;
 }
 
 const machines = ({ machineType, zones }: Pick<PoolPart, 'machineType' | 'zones'>): string =>

@@ -32,7 +32,7 @@ export function whyNotUninstalled(left: readonly string[]): string | undefined {
   const more = left.length > NAMED ? ` and ${left.length - NAMED} more` : '';
   const clusters = left.length === 1 ? '1 cluster is left' : `${left.length} clusters are left`;
   return (
-    `${clusters}: ${named}${more}. Delete them with kubectl and uninstall again, ` +
-    'or uninstall with --no-hooks: then they run on without an operator, and installing the chart again manages them again.'
+    `${clusters}: ${named}${more}. Delete them with kubectl and uninstall again. ` +
+    'Or uninstall with --no-hooks: they keep running without an operator, until you install the chart again.'
   );
 }

@@ -19,6 +19,6 @@ export function drifted(changes: readonly Change[], toMend: string): ReturnType<
     DRIFTED,
     true,
     'ChangedByOthers',
-    `to be as it was made, the cloud would need: ${named.join('; ')}${more}. ${toMend}`,
+    `others changed cloud resources; to restore them: ${named.join('; ')}${more}. ${toMend}`,
   );
 }

@@ -134,10 +134,10 @@ function refusals({ quota, used, promised }: Account, { more, exceeded, unpriced
     const taken = used[metric] + promised[metric];
     const kept = promised[metric] > 0n ? ` (${show(promised[metric])} of it promised to clusters that are older)` : '';
     const left = limit > taken ? limit - taken : 0n;
-    const message = `quota "${name}" allows ${metric} ${show(limit)}: ${show(taken)} used${kept}, ${show(more[metric])} more asked for, ${show(left)} left; ask for less, free something or have the quota raised, then it goes on by itself`;
+    const message = `quota "${name}" allows ${metric} ${show(limit)}: ${show(taken)} used${kept}, ${show(more[metric])} more requested, ${show(left)} left. Ask for less, delete something, or have the quota raised; Coppice then continues by itself`;
     return { quota: name, code: 'ERR_INFRA_QUOTA_EXCEEDED', message };
   });
   if (!unpriced) return refused;
-  const message = `quota "${name}" limits ${unpriced.metric}, and not all that is asked for has a price in ${currency} (${unpriced.what.join('; ')}); ask for what has one, or have the price added to the CloudProfile`;
+  const message = `quota "${name}" limits ${unpriced.metric}, but these have no price in ${currency}: ${unpriced.what.join('; ')}. Choose others, or have prices added to the CloudProfile`;
   return [...refused, { quota: name, code: 'ERR_CONFIGURATION_PROBLEM', message }];
 }

@@ -31,7 +31,7 @@ export const approval = (name: string): Wanted => ({
           type: 'Approved',
           status: 'True',
           reason: 'CoppiceJoin',
-          message: 'the cluster joins by the account made for it',
+          message: 'the request comes from the ServiceAccount that Coppice made for the cluster',
         },
       ],
     },

@@ -124,7 +124,7 @@ export class Receipts<Kept extends object> {
     if (live && !kept && isReceipt(live, place))
       throw configurationProblem(
         `the receipt in Secret ${place.namespace}/${place.name} cannot be read`,
-        'Bring it back from a backup; or delete it, and what it tells of is looked for by its tags.',
+        'Restore it from a backup, or delete it: Coppice then finds what it made by tags and labels.',
       );
     return kept;
   }
@@ -135,8 +135,8 @@ export class Receipts<Kept extends object> {
     const known = this.#cache?.get(`${place.namespace}/${place.name}`) ?? (await this.#live(place, signal));
     if (known && !isReceipt(known, place))
       throw configurationProblem(
-        `Secret ${place.namespace}/${place.name} stands where a receipt is to be written, and is none`,
-        'Look whose it is, and delete it.',
+        `Secret ${place.namespace}/${place.name} has the name of a receipt, but Coppice did not write it`,
+        'Find out whose it is, and delete it.',
       );
     const secret = receiptSecret(place, kept, this.#marks(kept));
     if (known && isApplied(secret, known)) return;

@@ -54,7 +54,7 @@ export interface ControlPlaneGroupPlan {
  */
 export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): ControlPlaneGroupPlan {
   const { desired, asked, members, nodes } = observed;
-  if (!members) return { waitFor: 'etcd does not answer' };
+  if (!members) return { waitFor: 'etcd to answer' };
   const machines = observed.machines.filter(({ going }) => !going);
   const memberOf = (machine: GroupMachine) => members.find((member) => isOf(member, machine));
   const machineOf = (member: EtcdMember, among: readonly GroupMachine[]) =>
@@ -104,7 +104,9 @@ export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): C
     if (!machine.joined) return { waitFor: `machine ${machine.name} to join` };
   }
   if (asked < desired) return { action: { type: 'ask-for', machines: asked + 1 } };
-  return forsaken[0] ? { waitFor: `node ${forsaken[0].name} to be known as gone with its machine` } : {};
+  return forsaken[0]
+    ? { waitFor: `the API server to mark node ${forsaken[0].name} NotReady, since its machine is gone` }
+    : {};
 }
 
 /** Names of the machines that etcd needs a majority of. */

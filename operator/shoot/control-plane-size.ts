@@ -1,5 +1,5 @@
 import type { EtcdMember } from '../etcd/etcd-client.ts';
-import { leaveEtcd } from './etcd-leave.ts';
+import { foreignMember, leaveEtcd } from './etcd-leave.ts';
 
 /** What planControlPlaneSize decides from. */
 export interface ControlPlaneSizeObservation {
@@ -68,10 +68,7 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
     ordinal: peerURLs.findIndex((url) => member.peerURLs.includes(url)),
   }));
   const stranger = members.find((member) => member.ordinal < 0);
-  if (stranger) {
-    const waitFor = `etcd member ${stranger.name || stranger.id} at ${stranger.peerURLs.join(', ')} is not ours`;
-    return { waitFor, blocked: true };
-  }
+  if (stranger) return { waitFor: foreignMember(stranger), blocked: true };
   // What left in the middle of being taken away goes before anything else: data of a member that etcd has let go must never come back.
   const leaving = machines.find((ordinal) => ordinal >= asked);
   if (leaving !== undefined) return { waitFor: `machine ${leaving} to be gone` };

@@ -5,6 +5,10 @@ export type EtcdLeave =
   | { action: { type: 'transfer-leadership'; from: string; to: string } | { type: 'remove-member'; id: string } }
   | { waitFor: string; blocked?: true };
 
+/** That etcd has a member which is no machine or pod of the control plane, and what to do about it. Pure. */
+export const foreignMember = ({ id, name, peerURLs }: EtcdMember): string =>
+  `etcd has member ${name || id} at ${peerURLs.join(', ')}, which Coppice did not add: remove it with etcdctl`;
+
 /**
  * The next step by which a member leaves etcd, pure. It leaves only while those that stay keep a majority that answers, and hands the
  * leadership over first.

@@ -1,5 +1,5 @@
 import type { EtcdMember } from '../etcd/etcd-client.ts';
-import { leaveEtcd } from './etcd-leave.ts';
+import { foreignMember, leaveEtcd } from './etcd-leave.ts';
 
 /** UIDs of claims, by the ordinal of the member. */
 export type EtcdVolumes = Readonly<Record<number, string>>;
@@ -76,8 +76,7 @@ export function planEtcd(observed: EtcdObservation): EtcdPlan {
   const stranger = members.find((member) => member.ordinal < 0);
   if (stranger) {
     const endpoints = members.filter((member) => member.ordinal >= 0 && !member.learner).map(({ ordinal }) => ordinal);
-    const waitFor = `member ${stranger.name || stranger.id} at ${stranger.peerURLs.join(', ')} is not ours`;
-    return { ...blocked(waitFor), endpoints, target: desired };
+    return { ...blocked(foreignMember(stranger)), endpoints, target: desired };
   }
   const target = initialised ? (gapOf(members, observed) ?? desired) : desired;
   const voters = members.filter((member) => !member.learner);

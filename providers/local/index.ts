@@ -26,7 +26,7 @@ export const local: Provider = {
   name: 'local',
   simulated: false,
   noBoundary:
-    'machines are privileged pods of the seed: whoever may run pods in such a cluster can take over the nodes of the seed and all clusters on it',
+    "machines are privileged pods of the seed. Whoever runs pods in such a cluster can take over the seed's nodes and all clusters there",
   privilegedInSeed: true,
   needsBootstrapToken: true,
   rolledByCaller: true,

@@ -21,7 +21,7 @@ const ENGINE_PROBLEMS: KnownProblem[] = [
     says: /no \w+ plugin '|could not (?:find|download|install) plugin|failed to (?:load|install|download) plugin|automatic (?:plugin )?(?:acquisition|installation)/i,
     code: 'ERR_RETRYABLE_CONFIGURATION_PROBLEM',
     advice:
-      'The provider plugin is not installed: let the operator reach get.pulumi.com and github.com, or unpack the release of that version into plugins/resource-<name>-v<version> in its Pulumi home.',
+      'The provider plugin is not installed. Let the operator reach get.pulumi.com and github.com, or unpack the release of that version into plugins/resource-<name>-v<version> in its Pulumi home.',
   },
   {
     says: /incorrect passphrase|passphrase must be set/i,

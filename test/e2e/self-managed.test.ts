@@ -259,7 +259,7 @@ e2e('the number of machines of a control plane', () => {
     // As its old self it would have taken part without what it had agreed to.
     const { items: events } = await gardenClient().list(EVENTS, { namespace: cluster.namespace });
     expect(events).toContainEqual(
-      expect.objectContaining({ reason: 'EtcdMemberLeaves', message: `${machine(1)} leaves etcd` }),
+      expect.objectContaining({ reason: 'EtcdMemberRemoved', message: `the operator removes ${machine(1)} from etcd` }),
     );
     expect((await client.get<ConfigMap>(CONFIGMAPS, 'kept', 'default')).data).toEqual({ text: 'of one' });
   });

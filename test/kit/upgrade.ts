@@ -73,11 +73,11 @@ export async function runGuarded({ client }: Upgraded): Promise<void> {
 
 /** Waits until the node with the guarded pod is to be drained, expects that the control plane is new by then, and lets the pod go. */
 export async function letGo({ cluster, client }: Upgraded): Promise<void> {
-  const draining = new RegExp(`PodDisruptionBudget holds default/${GUARDED}-`);
+  const draining = new RegExp(`PodDisruptionBudget blocks the eviction of default/${GUARDED}-`);
   await until(
     cluster,
     (found) => draining.test(findCondition(found?.status?.conditions, 'Draining')?.message ?? ''),
-    'to say that a PodDisruptionBudget holds a pod',
+    'to say that a PodDisruptionBudget blocks the eviction of a pod',
     MAKE_MS,
   );
   const old = (await seedPods(cluster)).filter((pod) => servesAPI(pod) && !isNew(pod));

@@ -51,7 +51,7 @@ export async function run(context: Context): Promise<undefined> {
       advice: `"coppice backups ${name}" lists all snapshots; --now takes one`,
     });
   }
-  await download(context, chosen, file);
+  await download(context, chosen, file, technicalID(namespace, name));
 }
 
 /** The bucket of the cluster's seed; of one that is gone, all that there are. */
@@ -151,6 +151,7 @@ async function download(
   { terminal, signal }: Context,
   { snapshot, bucket }: Found[number],
   file: string,
+  seedNamespace: string,
 ): Promise<void> {
   const stream = await bucket.buckets.get(bucket.ctx, snapshot.key);
   try {
@@ -166,7 +167,7 @@ async function download(
   }
   terminal.print(
     `${snapshot.name} is in ${file} (${snapshot.size} bytes, digest verified).`,
-    'Keep Secret pki of the namespace of the cluster in the seed: without its key nobody can read the Secrets in it. docs/guides/backups.md tells how to restore an etcd.',
+    `Keep Secret pki of namespace ${seedNamespace} in the seed: without its key the Secrets in this snapshot cannot be read. docs/guides/backups.md tells how to restore an etcd.`,
   );
 }
 

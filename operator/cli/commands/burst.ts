@@ -14,7 +14,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const [what, name] = positionals;
   if (what !== undefined && what !== 'explain' && what !== 'plan')
     throw new UsageError(
-      `unknown command "coppice burst ${what}"; use "coppice burst explain [NAME]" to see past decisions, or "coppice burst plan [NAME]" to see what would be done now`,
+      `unknown command "coppice burst ${what}"; use "coppice burst explain" or "coppice burst plan"`,
     );
   const { client, namespace } = await connect(context);
   const everywhere = options.flag('all-namespaces');

@@ -26,7 +26,7 @@ export function autoscaledCondition(
     );
   const notDemand = ignored
     .filter(({ reason }) => reason !== 'BoundToNode')
-    .map(({ reason, pods, example }) => `${countOf(pods, 'pod')}, ${example} for one: ${NOT_DEMAND[reason]}`);
+    .map(({ reason, pods, example }) => `${countOf(pods, 'pod')}, for example ${example}: ${NOT_DEMAND[reason]}`);
   const bought = [...growth.sizes.map(({ pool, count, why }) => `pool ${pool} gets ${count} nodes: ${why}`)];
   const ordered = [...growth.ordered].map(([pool, nodes]) => `${countOf(nodes, 'node')} of pool ${pool} to come`);
   const going = [...emptying].map(([node, what]) => `node ${node} is being emptied: ${what}`);
@@ -43,12 +43,12 @@ export function autoscaledCondition(
   if (bought.length + ordered.length > 0) return said(true, 'NodesOrdered', [...bought, ...ordered, ...rest]);
   if (going.length > 0) return said(true, 'NodesLeave', [told(going), ...rest]);
   if (held.length > 0) return said(true, 'NodesHeldBack', rest);
-  return said(true, 'Settled', ['every pod that a node would help has one', ...rest]);
+  return said(true, 'Settled', ['no pod is waiting for a node', ...rest]);
 }
 
 /** What a disruption budget keeps from going, for people. */
 export const heldBack = ({ pool, nodes, limit }: HeldNodes): string =>
-  `pool ${pool} keeps ${countOf(nodes.length, 'node')} that nobody needs: ${limit.words} lets ${countOf(limit.nodes, 'node')} be missing at once`;
+  `pool ${pool} has ${countOf(nodes.length, 'unneeded node')}: ${limit.words} allows ${countOf(limit.nodes, 'node')} to be missing at once`;
 
 const said = (status: boolean, reason: string, parts: readonly string[]) =>
   say(AUTOSCALED, status, reason, shortened(parts.join('. '), 3 * MOST_CHARACTERS));

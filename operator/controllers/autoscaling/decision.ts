@@ -41,7 +41,7 @@ export function decisionOf({ pool, known, grown, replaced, gone, leaving, spared
   const why =
     grown?.why ??
     (gone.length === 0 && replaced !== undefined
-      ? 'the cloud has replaced a node that was to leave'
+      ? 'the cloud replaced a node that was being removed'
       : gone.length > 0
         ? `nobody needs ${gone.join(', ')} any more`
         : isAdopted

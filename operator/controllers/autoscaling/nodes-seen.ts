@@ -156,7 +156,7 @@ export function nodeViews(
         (parts.length > 1 && labels?.[LABELS.pool] !== parts.at(-1)!.name
           ? 'other machines of its pool go first'
           : undefined) ??
-        (view.present < view.count ? 'nodes of its pool are yet to come' : undefined) ??
+        (view.present < view.count ? 'its pool is still waiting for new nodes' : undefined) ??
         (conditionIsTrue(node, 'Ready') ? undefined : 'it is not Ready') ??
         (node.spec.unschedulable ? 'somebody has cordoned it' : undefined);
       const stays =

@@ -29,11 +29,11 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const PARKED = {
   FallingAsleep: 'the cluster is to sleep, and the hub moves work away first',
-  Asleep: 'the cluster sleeps: the hub is to place nothing on it before it wakes',
-  Waking: 'the cluster wakes: it is opened when it has new credentials and a node that runs pods',
+  Asleep: 'the cluster sleeps: the hub places nothing on it until it wakes',
+  Waking: 'the cluster wakes: it is opened to work when it has new credentials and a node that runs pods',
   Emptying: 'its BurstPolicy has the hub move all work away, and may give the cluster back then',
 };
-const WARM = 'the cluster waits warm: its BurstPolicy has the hub open it when work needs it';
+const WARM = 'the cluster waits warm, closed to work: its BurstPolicy opens it when work needs it';
 const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
 
 /** Joins clusters to hubs and has them leave: observe, plan, act for one Membership at a time. */

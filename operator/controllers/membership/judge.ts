@@ -141,7 +141,7 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
     return {
       ...blocked,
       reason: 'Draining',
-      waiting: `new work is still to be kept away in ${open.join(', ')}`,
+      waiting: `${open.join(', ')} may still place new work on it`,
       ...until,
     };
   if (left !== '' && !(force && overdue)) {
@@ -157,7 +157,7 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
       return {
         ...drain,
         reason: 'DrainBlocked',
-        waiting: `the time of the drain is over and ${left} is still placed: ${advice}`,
+        waiting: `the drain deadline has passed, and ${left} is still there: ${advice}`,
       };
     }
     if (!allowDelete)
@@ -167,12 +167,12 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
   const reason = forced ? 'Forced' : 'Drained';
   const undrained = behind('Drained');
   if (undrained.length > 0 && !(force && overdue)) {
-    const waiting = `work is still to be moved in ${undrained.join(', ')}`;
+    const waiting = `not drained yet: ${undrained.join(', ')}`;
     return { drain: true, drained: true, withdraw: false, reason, waiting, overdue, ...until };
   }
   const { ownWork = [] } = view;
   const used = exported.length > 0 ? `other clusters still send traffic to it through ${named(exported)}` : '';
-  const kept = ownWork.length > 0 ? `no hub has placed ${named(ownWork)}, which would end with the cluster` : '';
+  const kept = ownWork.length > 0 ? `no hub placed ${named(ownWork)}, which would be deleted with the cluster` : '';
   const held = used || kept;
   if (held !== '' && !(force && overdue)) {
     const stands = {
@@ -186,7 +186,7 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
       ? {
           ...stands,
           reason: 'DrainBlocked',
-          waiting: `the time of the drain is over and ${held}: take it away, or force it`,
+          waiting: `the drain deadline has passed, and ${held}: remove it, or force it`,
         }
       : { ...stands, reason: stands.held, waiting: held, ...until };
   }
@@ -196,7 +196,7 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
 }
 
 const WHY: Record<Exclude<DrainEffect, 'Moves'>, string> = {
-  Waits: 'the hub leaves it to whoever placed it to take it away: do that, or set drain.allowDelete of the Hub',
+  Waits: 'this hub does not move work: its owner must remove it, or set drain.allowDelete of the Hub',
   Deletes: 'would be deleted with the membership: move it, or set drain.allowDelete of the Hub',
   None: 'this hub does not drain: move it, or set drain.allowDelete of the Hub',
 };

@@ -36,7 +36,7 @@ export async function leaveHub(
   if (hub?.metadata.deletionTimestamp && hub.spec.orphan)
     return letGo(
       'Orphaned',
-      `Hub ${hubName} is deleted with spec.orphan: what was made in it and in the cluster stays`,
+      `Hub ${hubName} is deleted with spec.orphan: what Coppice made in it and in the cluster remains`,
     );
   const spec = hub?.spec ?? receipt.hub.spec;
   const type = hubType(spec.type);
@@ -67,7 +67,9 @@ export async function leaveHub(
     if (signal.aborted) throw error;
     // A hub that is gone for good must not hold a cluster for ever, if somebody says so.
     if (mayForce && isSilence(error)) {
-      force(`Hub ${hubName} does not answer: what it holds of the cluster as ${receipt.member.name} stays there`);
+      force(
+        `Hub ${hubName} does not answer: objects of the cluster remain in it under the name ${receipt.member.name}`,
+      );
       return letGo('Left', `the cluster has left Hub ${hubName} by force`);
     }
     await tellFailure(deps, membership, 'Leaving', error, signal);
@@ -84,7 +86,7 @@ export async function leaveHub(
   if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
     force(`withdrawn from Hub ${hubName} although ${verdict.forced}`);
   if (gone && !isInside && !clusterGoes(cluster) && receipt.places.some(({ on }) => on === 'member'))
-    force(`cluster ${clusterOf(membership)} does not answer: what is left in it of Hub ${hubName} stays there`);
+    force(`cluster ${clusterOf(membership)} does not answer: objects of Hub ${hubName} remain in it`);
   if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${receipt.member.name}`);
   await tell(
     deps,

@@ -29,7 +29,7 @@ export function quotaStatus(quota: Quota, claimants: readonly Claimant[], now: D
     conditions: withConditions(
       before,
       [
-        say('Ready', true, 'Enforced', `clusters of namespace ${namespace} are held to it`),
+        say('Ready', true, 'Enforced', `it limits the clusters of namespace ${namespace}`),
         above.length === 0
           ? say('WithinLimits', true, 'WithinLimits', 'nothing is above its limit')
           : say(

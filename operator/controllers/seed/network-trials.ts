@@ -120,7 +120,7 @@ export function conditionOf(result: TrialResult): Said {
         type,
         true,
         'Enforced',
-        'a pod that a NetworkPolicy kept from another one did not reach it: control planes of different clusters are apart',
+        'a test showed that the network enforces NetworkPolicies: control planes of different clusters are isolated from each other',
       )
     : say(
         type,

@@ -98,7 +98,7 @@ function withoutOrder(known: WorkerClusterStatus['hibernation']): typeof known {
 
 /** Who else than the spec has decided about its sleep, for the end of a sentence. */
 export const toldBy = (order: SleepOrder | undefined): string =>
-  order ? `; ${order.by} has it ${order.asleep ? 'sleep' : 'awake'}: ${order.why}` : '';
+  order ? `; ${order.by} ${order.asleep ? 'put it to sleep' : 'keeps it awake'}: ${order.why}` : '';
 
 function timesOf({ location = 'UTC' }: Schedule, text: string | undefined, asleep: boolean, now: Date) {
   const cron: Cron | undefined = text === undefined ? undefined : parseCron(text);

@@ -129,7 +129,7 @@ function infrastructure({ exists, settled, errors, operation, outputs }: Managed
   if (settled) return say('InfrastructureReady', true, 'Applied', 'the cloud was changed to match the spec');
   const codes = [...new Set(errors.flatMap((error) => error.codes ?? []))];
   const failed = errors.length > 0 ? errors.map((error) => error.description).join('; ') : undefined;
-  // Until something may be there: by this the operator knows after a loss of its records that there is nothing to take away.
+  // Until something may be there: by this the operator knows after a loss of its receipts that there is nothing to take away.
   if (!exists)
     return say(
       'InfrastructureReady',
@@ -202,7 +202,7 @@ function hibernated(view: SizedView): Said | undefined {
   if (view.keptAwake) return say('Hibernated', false, 'FallingAsleep', `${view.keptAwake.message}${byOrder}`);
   if (!asleep) return say('Hibernated', false, 'Awake', `the nodes match the spec${byOrder}`);
   const fee = profile?.spec.controlPlaneFee;
-  const cost = fee ? `costs ${fee.hourly} ${fee.currency} an hour all the same` : 'costs what it costs all the same';
+  const cost = fee ? `is still billed at ${fee.hourly} ${fee.currency} an hour` : 'is still billed';
   const left = (facts?.inside?.nodes.length ?? 0) - foreignNodes(view);
   return left > 0
     ? say('Hibernated', false, 'FallingAsleep', `${left} nodes are left${byOrder}`)
@@ -222,7 +222,7 @@ function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts
       'Adopted',
       false,
       'Pending',
-      planned ? `to take over ${adopt.id}: ${planned}` : `${adopt.id} is being inspected`,
+      planned ? `taking over ${adopt.id} would change: ${planned}` : `${adopt.id} is being inspected`,
     );
   const then = adopt.deletionPolicy === 'Delete' ? 'is deleted with this object' : 'stays when this object is deleted';
   return say('Adopted', true, 'TakenOver', `${adopt.id} is taken over; it ${then}`);

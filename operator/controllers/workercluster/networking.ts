@@ -24,7 +24,7 @@ export function meshWanted(view: WorkerClusterView, { mode, pools, ranges }: Res
 export const meshProblems = ({ mesh }: WorkerClusterView): Problem[] =>
   mesh?.refused ? [problem(mesh.refused.field, mesh.refused.message)] : [];
 
-/** Labels of the Shoot of a cluster in a mesh: by them it is known where the record is lost. */
+/** Labels of the Shoot of a cluster in a mesh: by them it is known where the receipt is lost. */
 export const meshLabels = (known: KnownEntry | undefined): Record<string, string> =>
   known
     ? {
@@ -74,7 +74,7 @@ export function rangesCondition({ mesh }: WorkerClusterView): Said | undefined {
   const { known, overlapping = [] } = mesh ?? {};
   if (overlapping.length > 0) {
     const [named, more] = [overlapping.slice(0, MOST_NAMED).join(', '), overlapping.length - MOST_NAMED];
-    const message = `it has addresses that WorkerCluster ${named}${more > 0 ? ` and ${more} more` : ''} of a mesh have too, and cannot be connected with them: make it anew with other networking.pods and services`;
+    const message = `its addresses overlap with those of WorkerCluster ${named}${more > 0 ? ` and ${more} more` : ''} in a mesh, so they cannot be connected. Create it again with other networking.pods and services`;
     return say('RangesUnique', false, 'Overlap', message);
   }
   if (!known) return undefined;

@@ -27,7 +27,7 @@ export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked)
   if (decided === 'unknown') {
     const names = decidablePools(sizes).map(({ name }) => name);
     if (names.length === 0) return undefined;
-    const message = `what was decided for pools ${names.join(', ')} cannot be read: each keeps the nodes that it has. Restore the receipt in the operator's namespace, or delete it`;
+    const message = `the stored sizes of pools ${names.join(', ')} cannot be read: each keeps the nodes that it has. Restore the receipt in the operator's namespace, or delete it`;
     return say(TYPE, 'Unknown', 'ReceiptUnreadable', message);
   }
   const clouds = sizes.filter(({ autoscale }) => autoscale === 'Cloud');
@@ -77,5 +77,5 @@ function sizeOf(pool: DesiredPool, decided: ReadonlyMap<string, DecidedSize> | '
 
 const floorOf = ({ spec, statedBy, metadata }: WorkerCluster): string[] => [
   `spec.dataPlaneNodes: ${spec.dataPlaneNodes} is the floor of all pools together, written by ${statedBy ?? 'somebody'}`,
-  `To give it back: kubectl patch wc ${metadata.name} --type=merge -p '{"spec":{"dataPlaneNodes":null}}'`,
+  `To remove that floor: kubectl patch wc ${metadata.name} --type=merge -p '{"spec":{"dataPlaneNodes":null}}'`,
 ];

@@ -73,7 +73,7 @@ export const pull: SyncMode = {
     if (cluster?.metadata.deletionTimestamp)
       return {
         apply: [],
-        waiting: `somebody deletes Cluster ${member.name} of the hub: it is made anew when it is gone`,
+        waiting: `somebody deletes Cluster ${member.name} of the hub: it is created again when it is gone`,
       };
     const namespace = worksNamespaceName(member.name);
     if (!hasWorksNamespace) return { apply: [], waiting: `Karmada has not made Namespace ${namespace} yet` };

@@ -304,7 +304,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
       await scene.makeHub('test', { drain: { timeout: '1s' } });
       await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
       await scene.until('the time to be over', () =>
-        waiting().includes('the time of the drain is over and other clusters'),
+        waiting().includes('the drain deadline has passed, and other clusters'),
       );
       const { name, namespace } = scene.membership()!.metadata;
       const annotations = { [ANNOTATIONS.forceLeave]: 'true' };

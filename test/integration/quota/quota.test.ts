@@ -72,7 +72,7 @@ describe('a quota, with an operator on a real API server', () => {
     await until('a to be accepted', () => accepted('a')?.status === 'True');
     await ask('b', 3);
     await until('b to be refused', () => accepted('b')?.reason === 'QuotaExceeded');
-    expect(accepted('b')?.message).toContain('quota "team" allows nodes 4: 3 used, 3 more asked for, 1 left');
+    expect(accepted('b')?.message).toContain('quota "team" allows nodes 4: 3 used, 3 more requested, 1 left');
     expect(await garden.client.getOrUndefined(SHOOTS, 'b', 'default')).toBeUndefined();
     // 3 x m5.large in eu-central-1 and a control plane: what the cloud would take.
     await until(

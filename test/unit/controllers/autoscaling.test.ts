@@ -311,8 +311,7 @@ describe('disruption budgets', () => {
     await one.pass(15);
     expect(one.counts).toEqual({ a: 4 });
     expect([...one.nodes.values()].filter(({ spec }) => spec.unschedulable)).toHaveLength(1);
-    const says =
-      'pool a keeps 3 nodes that nobody needs: its disruption budget (nodes: 1) lets 1 node be missing at once';
+    const says = 'pool a has 3 unneeded nodes: its disruption budget (nodes: 1) allows 1 node to be missing at once';
     expect(one.condition()).toMatchObject({ status: 'True', message: expect.stringContaining(says) });
     expect(one.events.filter((line) => line.startsWith('Normal NodesHeldBack'))).toEqual([
       `Normal NodesHeldBack: ${says}`,
@@ -349,7 +348,7 @@ describe('disruption budgets', () => {
     expect(one.condition()).toMatchObject({
       reason: 'NodesHeldBack',
       message:
-        'pool a keeps 2 nodes that nobody needs: its disruption budget (nodes: 0, until 2026-11-23T02:00:00Z) lets 0 nodes be missing at once',
+        'pool a has 2 unneeded nodes: its disruption budget (nodes: 0, until 2026-11-23T02:00:00Z) allows 0 nodes to be missing at once',
     });
     await one.pass(20);
     expect(one.counts).toEqual({});

@@ -41,7 +41,7 @@ it.each([true, false])(
   async (allowed) => {
     const conditions = await conditionsWhere(allowed);
     expect(find(conditions, 'TenantsSeparated')).toMatchObject({ status: 'False', reason: 'NoBoundary' });
-    expect(find(conditions, 'TenantsSeparated')?.message).toContain('can take over the nodes of the seed');
+    expect(find(conditions, 'TenantsSeparated')?.message).toContain("can take over the seed's nodes");
     expect(find(conditions, 'Ready')).toMatchObject(
       allowed ? { status: 'True' } : { status: 'False', reason: 'NotAllowed', codes: ['ERR_CONFIGURATION_PROBLEM'] },
     );

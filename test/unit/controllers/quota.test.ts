@@ -208,7 +208,7 @@ describe('a project with a quota', () => {
       reason: 'QuotaExceeded',
       codes: ['ERR_INFRA_QUOTA_EXCEEDED'],
       message: expect.stringContaining(
-        'spec.dataPlaneNodes: quota "team" allows nodes 4: 0 used, 5 more asked for, 4 left',
+        'spec.dataPlaneNodes: quota "team" allows nodes 4: 0 used, 5 more requested, 4 left',
       ),
     });
   });
@@ -239,7 +239,7 @@ describe('a project with a quota', () => {
     await shop.settle();
     expect(shop.nodesMade()).toBe(3);
     const accepted = findCondition(shop.clusters.get('shop/a')?.status?.conditions, 'SpecAccepted');
-    expect(accepted?.message).toContain('6 more asked for, 1 left');
+    expect(accepted?.message).toContain('6 more requested, 1 left');
     expect(accepted?.message).toContain('The cluster stays as it was');
   });
 

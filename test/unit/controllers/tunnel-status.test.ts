@@ -52,7 +52,7 @@ it.each<[string, Pod[], boolean | undefined, string, string]>([
     [dns, pod(agent, false)],
     true,
     'TunnelDown',
-    'connected to an API server (1 pods): kubectl',
+    'connected to an API server (1 pods). kubectl',
   ],
   ['the last one goes', [dns, pod(agent, true, { deletionTimestamp: 'now' })], true, 'TunnelDown', '(0 pods)'],
   ['DNS does not serve either', [pod(agent, false)], true, 'NotReady', 'cluster DNS is not ready yet'],

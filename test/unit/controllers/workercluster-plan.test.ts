@@ -170,7 +170,7 @@ describe('planWorkerCluster', () => {
       lastTransitionTime: '',
     };
     const conditions = [
-      { ...none, type: 'Ready', reason: 'OnRecordOnly' },
+      { ...none, type: 'Ready', reason: 'ObjectsOnly' },
       none,
       { ...none, type: 'APIServerAvailable', status: 'False' },
     ];
@@ -180,7 +180,7 @@ describe('planWorkerCluster', () => {
     expect(findCondition(status.conditions, 'NoControlPlane')).toMatchObject({ status: 'True' });
     expect(findCondition(status.conditions, 'Ready')).toMatchObject({
       status: 'True',
-      reason: 'OnRecordOnly',
+      reason: 'ObjectsOnly',
       message: 'NO CONTROL PLANE',
     });
     expect(status.kubeconfigRef).toEqual({ name: 'demo-kubeconfig', key: 'value' });
@@ -430,7 +430,7 @@ describe('modes', () => {
       expect(plan.status.nodes).toMatchObject({ desired: 0 });
       expect(plan.status.cost).toMatchObject({ hourly: '0.1' });
       expect(said(plan, 'Hibernated')).toMatchObject({ status: 'True' });
-      expect(said(plan, 'Hibernated')?.message).toContain('costs 0.10 USD an hour all the same');
+      expect(said(plan, 'Hibernated')?.message).toContain('is still billed at 0.10 USD an hour');
       expect(said(plan, 'Ready')?.status).toBe('True');
       expect(said(plan, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
     });
@@ -524,14 +524,14 @@ describe('modes', () => {
         expect(awake.status.hibernation).toMatchObject({ asleep: false, order: { otherwise: true } });
         expect(findCondition(awake.status.conditions, 'Hibernated')).toMatchObject({
           reason: 'Waking',
-          message: expect.stringContaining('; BurstPolicy shop/peak has it awake: work waits'),
+          message: expect.stringContaining('; BurstPolicy shop/peak keeps it awake: work waits'),
         });
         const asleep = asked({ enabled: false }, sleeping, { order: { ...order, asleep: true } });
         expect(asleep.shoot?.spec.hibernation).toEqual({ enabled: true });
         expect(asleep.shoot?.spec.provider.workers).toMatchObject([{ minimum: 3, maximum: 3 }]);
         expect(findCondition(asleep.status.conditions, 'Hibernated')).toMatchObject({
           status: 'True',
-          message: 'sleeps; BurstPolicy shop/peak has it sleep: work waits',
+          message: 'sleeps; BurstPolicy shop/peak put it to sleep: work waits',
         });
       });
 

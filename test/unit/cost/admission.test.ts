@@ -35,18 +35,18 @@ describe('usage', () => {
 describe('admit', () => {
   const cases: [string, Quota['spec']['metrics'], ClusterSize | undefined, ClusterSize, string | undefined][] = [
     ['what fits exactly', { nodes: 10 }, undefined, here('small*4'), undefined],
-    ['one node too many', { nodes: 10 }, undefined, here('small*5'), 'nodes 10: 6 used, 5 more asked for, 4 left'],
-    ['cpu', { cpu: '21' }, undefined, here('small*5'), 'cpu 21: 12 used, 10 more asked for, 9 left'],
-    ['cpu in parts', { cpu: '12500m' }, undefined, here('small*1'), 'cpu 12500m: 12 used, 2 more asked for, 500m left'],
-    ['memory', { memory: '55Gi' }, undefined, here('small*1'), 'memory 55Gi: 48Gi used, 8Gi more asked for, 7Gi left'],
-    ['gpu', { gpu: 0 }, undefined, here('gpu*1'), 'gpu 0: 0 used, 1 more asked for, 0 left'],
-    ['clusters', { clusters: 2 }, undefined, here(), 'clusters 2: 2 used, 1 more asked for, 0 left'],
+    ['one node too many', { nodes: 10 }, undefined, here('small*5'), 'nodes 10: 6 used, 5 more requested, 4 left'],
+    ['cpu', { cpu: '21' }, undefined, here('small*5'), 'cpu 21: 12 used, 10 more requested, 9 left'],
+    ['cpu in parts', { cpu: '12500m' }, undefined, here('small*1'), 'cpu 12500m: 12 used, 2 more requested, 500m left'],
+    ['memory', { memory: '55Gi' }, undefined, here('small*1'), 'memory 55Gi: 48Gi used, 8Gi more requested, 7Gi left'],
+    ['gpu', { gpu: 0 }, undefined, here('gpu*1'), 'gpu 0: 0 used, 1 more requested, 0 left'],
+    ['clusters', { clusters: 2 }, undefined, here(), 'clusters 2: 2 used, 1 more requested, 0 left'],
     [
       'money an hour',
       { 'cost.hourly': '0.7' },
       undefined,
       here('small*2'),
-      'cost.hourly 0.7 USD: 0.6 USD used, 0.2 USD more asked for, 0.1 USD left',
+      'cost.hourly 0.7 USD: 0.6 USD used, 0.2 USD more requested, 0.1 USD left',
     ],
     ['money an hour, to the last millionth', { 'cost.hourly': '0.8' }, undefined, here('small*2'), undefined],
     [
@@ -54,9 +54,9 @@ describe('admit', () => {
       { 'cost.monthly': '500' },
       undefined,
       here('small*1'),
-      'cost.monthly 500 USD: 438 USD used, 73 USD more asked for, 62 USD left',
+      'cost.monthly 500 USD: 438 USD used, 73 USD more requested, 62 USD left',
     ],
-    ['a scale-out', { nodes: 10 }, here('small*3'), here('small*5'), 'nodes 10: 9 used, 2 more asked for, 1 left'],
+    ['a scale-out', { nodes: 10 }, here('small*3'), here('small*5'), 'nodes 10: 9 used, 2 more requested, 1 left'],
     ['a scale-out that fits', { nodes: 10 }, here('small*3'), here('small*4'), undefined],
     ['shrinking above a lowered quota', { nodes: 1 }, here('small*3'), here('small*2'), undefined],
     ['staying above a lowered quota', { nodes: 1 }, here('small*3'), here('small*3'), undefined],
@@ -103,7 +103,7 @@ describe('admit', () => {
   it.each(unpriced)('money is limited, so the price must be known: %s', (_what, held, asked, currency, refused) => {
     const refusals = admit(claimant('a', held, asked), [], [quota({ 'cost.hourly': 1000 }, { currency })]);
     expect(refusals.map(({ code }) => code)).toEqual(refused ? ['ERR_CONFIGURATION_PROBLEM'] : []);
-    if (refused) expect(refusals[0]?.message).toContain(`has a price in ${currency}`);
+    if (refused) expect(refusals[0]?.message).toContain(`have no price in ${currency}`);
   });
 });
 
@@ -115,7 +115,7 @@ describe('first come, first served', () => {
   it('does not depend on who is looked at first', () => {
     expect(admit(older, [younger], ten)).toEqual([]);
     expect(admit(younger, [older], ten)[0]?.message).toContain(
-      '6 used (6 of it promised to clusters that are older), 6 more asked for, 4 left',
+      '6 used (6 of it promised to clusters that are older), 6 more requested, 4 left',
     );
   });
   it('goes by name in the same second', () => {

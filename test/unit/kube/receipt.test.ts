@@ -35,7 +35,9 @@ it('a Secret that only has the name is not believed, written over, or deleted', 
   const server = new MemoryObjects(stranger);
   const receipts = new Receipts<{ id: number }>(server, place);
   expect(await receipts.read('a')).toBeUndefined();
-  await expect(receipts.save('a', { id: 1 })).rejects.toThrow('seed/made-a stands where a receipt is to be written');
+  await expect(receipts.save('a', { id: 1 })).rejects.toThrow(
+    'seed/made-a has the name of a receipt, but Coppice did not write it',
+  );
   await receipts.remove('a');
   expect(server.writes).toEqual([]);
 });

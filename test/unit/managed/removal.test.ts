@@ -262,7 +262,9 @@ describe('a managed pool that is Coppice’s to size', () => {
     garden.clock.advance(BATCH.mostMs);
     await autoscaler.reconcile(key, new AbortController().signal);
     expect(garden.decided).toEqual(
-      new Map([['web', expect.objectContaining({ count: 2, why: 'the cloud has replaced a node that was to leave' })]]),
+      new Map([
+        ['web', expect.objectContaining({ count: 2, why: 'the cloud replaced a node that was being removed' })],
+      ]),
     );
     operators[0]!.look(key);
     await idle();

@@ -200,7 +200,7 @@ describe('a rehearsal', () => {
     const { said } = await play('1h,one,,5\n2h,two,,1\n3h,one,,5', [quota, cluster('one'), cluster('two')]);
     const of = said.filter((line) => /quota|-> 5|-> 1\)/.test(line));
     expect(of[0]).toContain(
-      '1:00 spec.dataPlaneNodes: quota "project" allows nodes 6: 4 used, 3 more asked for, 2 left',
+      '1:00 spec.dataPlaneNodes: quota "project" allows nodes 6: 4 used, 3 more requested, 2 left',
     );
     expect(of.slice(1)).toEqual([
       '2:00 pool default: 1 machines taken away (2 -> 1)',

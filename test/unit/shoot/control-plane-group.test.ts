@@ -56,7 +56,7 @@ describe('the machines of a control plane in a cloud', () => {
   it.each<[string, ControlPlaneGroupObservation, string]>([
     ['one as wanted', observed('a'), 'done'],
     ['three as wanted', observed('abc'), 'done'],
-    ['nobody answers', observed('abc', { members: undefined }), 'wait: etcd does not answer'],
+    ['nobody answers', observed('abc', { members: undefined }), 'wait: etcd to answer'],
     ['growing', observed('a', { desired: 3 }), 'ask for 2'],
     ['growing, the machine is to come', observed('a', { desired: 3, asked: 2 }), 'wait: 1 more machines to be made'],
     [
@@ -153,7 +153,7 @@ describe('the machines of a control plane in a cloud', () => {
     [
       'a node that is Ready still, whose machine has gone, is not the end of it',
       observed('a', { nodes: [{ name: 'b', ready: true }] }),
-      'wait: node b to be known as gone with its machine',
+      'wait: the API server to mark node b NotReady, since its machine is gone',
     ],
     [
       'somebody stops one of three: it ends',

@@ -193,7 +193,7 @@ describe('the size of a control plane on machines', () => {
     [
       'a stranger',
       observed(1, { members: [member(0), member(1, { name: 'x', peerURLs: ['https://192.0.2.1:2380'] })] }),
-      'blocked: etcd member x at https://192.0.2.1:2380 is not ours',
+      'blocked: etcd has member x at https://192.0.2.1:2380, which Coppice did not add: remove it with etcdctl',
     ],
   ])('%s', (_what, observation, expected) => {
     expect(words(planControlPlaneSize(observation))).toBe(expected);

@@ -203,7 +203,7 @@ describe('planEtcd', () => {
     [
       'a stranger',
       { members: [member(0), member(1, { peerURLs: ['https://elsewhere:2380'] })] },
-      'blocked: member etcd-main-1 at https://elsewhere:2380 is not ours',
+      'blocked: etcd has member etcd-main-1 at https://elsewhere:2380, which Coppice did not add: remove it with etcdctl',
     ],
   ])('%s', (_, change, expected) => expect(line(planEtcd(observed(change)))).toBe(expected));
 

@@ -26,7 +26,7 @@ const PATIENCE_MS = 10 * 60_000;
 const FIRST_BACKOFF_MS = 5 * 60_000;
 
 const TOO_DANGEROUS =
-  'Change it back in the cloud: the operator could end machines of the control plane, or change the address of the API server';
+  'Change it back in the cloud yourself: the operator might terminate control plane machines or change the API server address while doing so';
 
 /** What to do about what was found just now. */
 const toMend = ({ metadata, spec }: Shoot): string =>

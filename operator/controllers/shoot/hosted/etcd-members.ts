@@ -63,7 +63,7 @@ export async function refuseLostMajority(op: Operation, signal: AbortSignal): Pr
   if (ready().length === members.length) return;
   const lost = lostMajority({ volumes: await volumesOf(op, signal), noted, replicas }, ready());
   if (lost)
-    throw configurationProblem(lost, 'Restore a backup into the volumes, or delete the cluster and make it anew.');
+    throw configurationProblem(lost, 'Restore a backup into the volumes, or delete the cluster and create it again.');
 }
 
 const podOf = ({ seed, values }: Operation, ordinal: number) =>
@@ -185,7 +185,13 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
           'EtcdVolumeLost',
           `the volume of etcd member ${action.ordinal} is lost: the member is removed from etcd, and joins as a new one`,
         );
-      else op.deps.recordEvent(op.shoot, 'Normal', 'EtcdMemberLeaves', `etcd member ${action.ordinal} leaves`);
+      else
+        op.deps.recordEvent(
+          op.shoot,
+          'Normal',
+          'EtcdMemberRemoved',
+          `the operator removes etcd member ${action.ordinal}`,
+        );
       return client.remove(action.id);
     case 'delete-volume':
       await seed.client.delete(PVCS, etcdClaimName(action.ordinal), ns, { signal });

@@ -68,7 +68,7 @@ export async function drain(deps: DrainDependencies, node: string, deadline: Dat
     }
     deps.report(
       refused.length > 0
-        ? `Draining node ${node} until ${deadline.toISOString()}: a PodDisruptionBudget holds ${names(refused)}`
+        ? `Draining node ${node} until ${deadline.toISOString()}: a PodDisruptionBudget blocks the eviction of ${names(refused)}`
         : `Draining node ${node} until ${deadline.toISOString()}: waiting for ${names(staying)} to end`,
     );
     const ending = deps.endPods ? staying.filter(({ metadata }) => metadata.deletionTimestamp) : [];

@@ -8,8 +8,7 @@ import { isLost, LossWatch, lookAtGroup, machinesOfNodes, Patience } from './con
 /** How often it is looked whether there is anything to wait for still. */
 export const LOOK_MS = 10_000;
 
-const LOST =
-  'the machines that most of the state of the cluster was on are lost, and with them the cluster: nothing can bring it back. Delete it, and make it anew';
+const LOST = 'too many control plane machines are lost: etcd has no majority, and the cluster cannot be recovered';
 
 type Etcd = Pick<EtcdClient, 'observe' | 'remove' | 'transferLeadership'>;
 
@@ -40,7 +39,7 @@ export interface GroupWork {
 /** A majority of machines that is lost cannot come back. Throws once that is sure. */
 export function looksLost(noted: readonly string[], seen: ControlPlaneGroupSeen, watch: LossWatch, now: Date): boolean {
   const looksSo = isLost(noted, seen);
-  if (watch.isSure(looksSo, now)) throw configurationProblem(LOST);
+  if (watch.isSure(looksSo, now)) throw configurationProblem(LOST, 'Delete the cluster and create it again.');
   return looksSo;
 }
 
@@ -69,7 +68,7 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
     await work.tell(plan.action?.type === 'ask-for' ? plan.action.machines : seen.asked);
     if (!plan.action && !plan.waitFor) return;
     if (!plan.action && seen.failure !== undefined)
-      throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', `${plan.waitFor}: ${seen.failure}`);
+      throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', `waiting for ${plan.waitFor}: ${seen.failure}`);
     if (plan.action) await act(work, etcd, plan.action, seen);
     await work.sleep(patience.next(plan.action ? undefined : plan.waitFor), signal);
   }
@@ -91,7 +90,7 @@ async function act(
     case 'transfer-leadership':
       return etcd.transferLeadership(action.from, action.to);
     case 'remove-member':
-      work.say('EtcdMemberLeaves', `${action.name} leaves etcd`);
+      work.say('EtcdMemberRemoved', `the operator removes ${action.name} from etcd`);
       return etcd.remove(action.id);
     case 'remove-node':
       return work.removeNode(action.name);

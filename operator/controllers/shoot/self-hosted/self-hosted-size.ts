@@ -33,7 +33,7 @@ export async function applyControlPlaneMachines(op: Operation, own: SeedMachines
   const context = op.context();
   const seen = await machines.observe(context, pool.name);
   const note = noteIn(op);
-  if (isLost(seen, note)) throw configurationProblem(LOST);
+  if (isLost(seen, note)) throw volumeLost();
   const noted = ordinalsNoted(note);
   // A set of machines that somebody took away comes back with as many as there were: fewer would have no majority.
   const count = asked ?? (seen.asked || Math.max(0, ...noted) + 1);
@@ -51,8 +51,11 @@ export async function applyControlPlaneMachines(op: Operation, own: SeedMachines
   );
 }
 
-const LOST =
-  'the volume of the only machine of the control plane is lost, and the state of the cluster with it: nothing can bring it back. Delete the cluster, and make it anew';
+const volumeLost = () =>
+  configurationProblem(
+    "the only control plane machine lost its volume, and etcd's data with it: the cluster cannot be recovered",
+    'Delete the cluster and create it again.',
+  );
 
 /** Whether the one volume that had the cluster's state has been replaced by an empty one. */
 function isLost({ asked, volumes }: ControlPlaneMachinesSeen, note: KubeObject | undefined): boolean {
@@ -62,7 +65,7 @@ function isLost({ asked, volumes }: ControlPlaneMachinesSeen, note: KubeObject |
 /** Rejects as soon as the state of the cluster is seen to be lost; otherwise when it is aborted. To be run while something is waited for. */
 export async function untilLost(op: Operation, { machines, pool }: SeedMachines, signal: AbortSignal): Promise<never> {
   for (;;) {
-    if (isLost(await machines.observe(op.context(), pool.name), noteIn(op))) throw configurationProblem(LOST);
+    if (isLost(await machines.observe(op.context(), pool.name), noteIn(op))) throw volumeLost();
     await sleep(LOOK_MS, signal);
     signal.throwIfAborted();
   }
@@ -123,7 +126,7 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
       signal.throwIfAborted();
       const [seen, members] = await Promise.all([machines.observe(op.context(), pool.name), client.observe()]);
       // Its etcd would be waited for until the task is over.
-      if (isLost(seen, noteIn(op))) throw configurationProblem(LOST);
+      if (isLost(seen, noteIn(op))) throw volumeLost();
       const nodes = inside(op).nodes.list();
       await removeNodesOfMachinesThatLeft(op, pool, seen, nodes);
       await letIn(op, seen.machines, nodes);
@@ -185,7 +188,12 @@ async function act(
     case 'transfer-leadership':
       return client.transferLeadership(action.from, action.to);
     case 'remove-member':
-      op.deps.recordEvent(op.shoot, 'Normal', 'EtcdMemberLeaves', `${name(action.ordinal)} leaves etcd`);
+      op.deps.recordEvent(
+        op.shoot,
+        'Normal',
+        'EtcdMemberRemoved',
+        `the operator removes ${name(action.ordinal)} from etcd`,
+      );
       await client.remove(action.id);
       return action.thenAskFor === undefined ? undefined : askFor(op, own, action.thenAskFor);
     case 'remove-node':
@@ -209,7 +217,7 @@ async function act(
           op.shoot,
           'Normal',
           'ControlPlaneMachineReplaced',
-          `${name(action.ordinal)} is made anew, with Kubernetes ${op.values.version}`,
+          `${name(action.ordinal)} is created again, with Kubernetes ${op.values.version}`,
         );
       return machines.replace(op.context(), pool.name, action.ordinal);
   }

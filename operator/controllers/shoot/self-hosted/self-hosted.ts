@@ -70,8 +70,7 @@ export function selfHostedProblem(
 }
 
 /** Why an API server on machines has no name. */
-export const NO_NAMES =
-  'an API server on machines cannot have a name in DNS yet: leave spec.dns away, or have the control plane hosted';
+export const NO_NAMES = 'an API server on machines cannot have a name in DNS yet: remove spec.dns, or use mode Hosted';
 
 /** Why the version of a control plane on machines stays as it is. */
 export const versionIsFixed = (running: string, wanted: string): string =>

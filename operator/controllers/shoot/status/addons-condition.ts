@@ -34,7 +34,7 @@ export function addonsCondition(
   if (refused !== undefined)
     return not(
       'RefusedByAdmission',
-      `an admission policy of the cluster refuses metrics-server; leave kube-system out of it: ${refused}`,
+      `an admission policy of the cluster refuses metrics-server. Exempt namespace kube-system from that policy: ${refused}`,
     );
   if (readyPodsOf(METRICS_SERVER_APP, facts.inside.pods) === 0 || served === undefined)
     return not(

@@ -55,7 +55,7 @@ export function systemCondition(facts: RunningFacts, desired: number) {
       'SystemComponentsHealthy',
       false,
       'RefusedByAdmission',
-      `an admission policy of the cluster refuses what the operator applies; leave kube-system out of it: ${facts.systemRefused}`,
+      `an admission policy of the cluster refuses what the operator applies. Exempt namespace kube-system from that policy: ${facts.systemRefused}`,
     );
   const { pods } = facts.inside;
   const podsOf = (app: string) =>
@@ -70,8 +70,8 @@ export function systemCondition(facts: RunningFacts, desired: number) {
       'SystemComponentsHealthy',
       false,
       'TunnelDown',
-      `no agent of the tunnel is connected to an API server (${agents.length} pods): kubectl logs, exec and port-forward, ` +
-        'aggregated APIs and webhooks in the cluster do not work',
+      `no tunnel agent is connected to an API server (${agents.length} pods). ` +
+        'kubectl logs, exec and port-forward, webhooks and aggregated APIs fail',
     );
   if (facts.nothingRuns)
     return say(

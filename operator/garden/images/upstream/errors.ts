@@ -27,7 +27,7 @@ export function offline(host: string, failure: unknown, hasProxy: boolean): Pull
   const { code = '', message = '', cause } = failure as NetworkFailure;
   if (cause instanceof PullError) return cause;
   if (CERTIFICATE.test(code)) {
-    const text = `this machine does not trust the certificate of ${host} (${code}): add its certificate authority to the system's trust store, or set SSL_CERT_FILE, and run "coppice up" again`;
+    const text = `this machine does not trust the certificate of ${host} (${code}). Add its certificate authority to the system's trust store, or set SSL_CERT_FILE, and run "coppice up" again`;
     return new PullError(502, text, { cause: failure });
   }
   const why = code || message || 'no answer';
