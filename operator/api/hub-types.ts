@@ -40,7 +40,7 @@ export const kueue = z
     evicts: z
       .boolean()
       .describe(
-        'Have Kueue stop the jobs of a cluster that leaves and start them anew in others. Absent: no; the leave waits until they have ended.',
+        'Have Kueue stop the jobs of a cluster that leaves and start them again in others. Absent: no; the leave waits until they have ended.',
       )
       .optional(),
   })

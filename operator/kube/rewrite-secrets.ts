@@ -33,7 +33,9 @@ export async function rewriteSecrets(
         await client.mergePatch(SECRETS, name, namespace, {}, { signal });
       } catch (error) {
         if (isNotFound(error)) continue;
-        throw new Error(`Secret ${namespace}/${name} could not be written anew: ${errorText(error)}`, { cause: error });
+        throw new Error(`Secret ${namespace}/${name} could not be written again: ${errorText(error)}`, {
+          cause: error,
+        });
       }
     }
   };

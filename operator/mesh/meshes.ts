@@ -207,7 +207,7 @@ function receiptOf(secret: Secret, place: ReceiptPlace): MeshReceipt {
   if (isMeshReceipt(receipt)) return receipt;
   throw configurationProblem(
     `Secret ${place.namespace}/${place.name} does not say what clusters of the mesh were given`,
-    'Bring it back from a backup; or delete it: the ranges of clusters that run are then seen at their Shoots.',
+    'Restore it from a backup, or delete it: Coppice then reads the ranges of running clusters from their Shoots.',
   );
 }
 

@@ -91,7 +91,7 @@ export class TwoSides {
     if (live && !this.isOurs(live)) {
       throw notYetConfigured(
         `${object.kind} ${keyOf(object)} ${on === 'hub' ? 'of the hub' : 'of the cluster'} was not made for this membership`,
-        'Look whose it is; delete it or rename it, and the cluster joins.',
+        'Find out whose it is. Delete it or rename it, and the cluster joins.',
       );
     }
     // Whoever has a finalizer on it may take for ever: each look would write it again. It is made anew when it is gone.

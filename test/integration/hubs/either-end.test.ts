@@ -77,9 +77,7 @@ describe('a hub and its members', () => {
     }
     expect(await garden.client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeUndefined();
     const forced = scene.events.filter((text) => text.startsWith('Membership Forced'));
-    expect(forced).toEqual([
-      'Membership Forced: cluster shop/demo does not answer: what is left in it of Hub test stays there',
-    ]);
+    expect(forced).toEqual(['Membership Forced: cluster shop/demo does not answer: objects of Hub test remain in it']);
   });
 
   it('part without force when the cluster is deleted that broke off before', async () => {
@@ -128,7 +126,7 @@ describe('a hub and its members', () => {
     expect(await client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeDefined();
     const forced = scene.events.slice(before).filter((text) => text.startsWith('Membership Forced'));
     expect(forced).toEqual([
-      'Membership Forced: Hub test does not answer: what it holds of the cluster as shop--demo stays there',
+      'Membership Forced: Hub test does not answer: objects of the cluster remain in it under the name shop--demo',
     ]);
   });
 
