@@ -222,7 +222,7 @@ function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts
       'Adopted',
       false,
       'Pending',
-      planned ? `taking over ${adopt.id} would change: ${planned}` : `${adopt.id} is being inspected`,
+      planned ? `plan for taking over ${adopt.id}: ${planned}` : `${adopt.id} is being inspected`,
     );
   const then = adopt.deletionPolicy === 'Delete' ? 'is deleted with this object' : 'stays when this object is deleted';
   return say('Adopted', true, 'TakenOver', `${adopt.id} is taken over; it ${then}`);
