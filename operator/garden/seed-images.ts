@@ -157,7 +157,7 @@ export async function fillImages(
   { toolchain, state, signal, say }: GardenOfImages,
 ): Promise<void> {
   const tool = (name: ImageName) => () => toolImage(name, toolchain);
-  // A machine needs root, and tools for it are then made for nothing.
+  // A machine needs root: without, tools for it and for what runs on it would be made for nothing.
   const hasMachines = !state?.rootless;
   const missing = [
     ...SEED_IMAGES.map((name) => ({ make: tool(name), here: true })),
@@ -170,10 +170,14 @@ export async function fillImages(
       : []),
     // Late, because only simulated nodes need it and it takes minutes where it must be built.
     { make: tool('kwok'), here: true },
-    // Machines ask the mirror for it, once their cluster is Ready.
-    { make: tool('local-path-provisioner'), here: false },
-    // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
-    ...(hasMachines ? [{ make: () => buildControlPlaneMachineImage(toolchain), here: false }] : []),
+    ...(hasMachines
+      ? [
+          // Machines ask the mirror for it, once their cluster is Ready.
+          { make: tool('local-path-provisioner'), here: false },
+          // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
+          { make: () => buildControlPlaneMachineImage(toolchain), here: false },
+        ]
+      : []),
   ];
   await makeAll(missing, (tar) => importer.import(tar), { signal, say });
   if (!signal.aborted) say('images', 'the seed has all its images', { fraction: 1 });

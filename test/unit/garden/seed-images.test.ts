@@ -1,0 +1,44 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { imagesDirectory } from '../../../operator/garden/images/build.ts';
+import { fillImages, ImageImporter } from '../../../operator/garden/seed-images.ts';
+import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
+import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
+import { TOOL_NAMES } from '../../../operator/garden/toolchain/tools.ts';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'coppice-seed-images-'));
+  const cache = new ToolCache(folder);
+  for (const name of TOOL_NAMES) {
+    await mkdir(dirname(cache.file(name)), { recursive: true });
+    await writeFile(cache.file(name), name, { mode: 0o755 });
+  }
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** Images that a new garden makes, by file name without tag and digest. */
+async function made(state: { rootless?: true }): Promise<string[]> {
+  const importer = new ImageImporter({ enter: [], ctr: '/bin/true', memory: join(folder, 'imported.json') });
+  const { signal } = new AbortController();
+  await fillImages(importer, { toolchain: new Toolchain({ dir: folder }), state, signal, say: () => {} });
+  const files = await readdir(imagesDirectory(folder));
+  return files
+    .filter((name) => name.endsWith('.tar'))
+    .map((name) => name.replace(/-v?\d.*$/, ''))
+    .sort();
+}
+
+const CONTROL_PLANE = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+
+it('makes without root only what control planes and simulated nodes run', async () => {
+  expect(await made({ rootless: true })).toEqual([...CONTROL_PLANE, 'kwok_kwok'].sort());
+});
+
+it('makes with root what machines run, too', async () => {
+  const machines = ['control-plane-machine', 'coredns_coredns', 'machine', 'pause', 'rancher_local-path-provisioner'];
+  expect(await made({})).toEqual([...CONTROL_PLANE, 'kwok_kwok', ...machines].sort());
+});
