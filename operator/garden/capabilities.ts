@@ -8,7 +8,7 @@ const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'macOS', win
 /** Why no real node can be made on this machine. Undefined when one can. */
 export async function whyNoNodes(): Promise<string | undefined> {
   if (process.platform !== 'linux')
-    return `this machine runs ${SYSTEMS[process.platform] ?? process.platform}, and nodes need Linux`;
+    return `this machine runs ${SYSTEMS[process.platform] ?? process.platform}, and clusters run on Linux`;
   if (process.getuid?.() !== 0) return 'nodes need root, and coppice runs as an ordinary user';
   if (!(await readLayout())) return 'there are no cgroups mounted at /sys/fs/cgroup';
   try {
@@ -33,20 +33,25 @@ export async function whyNoNamespaces(): Promise<string | undefined> {
     await run([...UNSHARE, 'mount', '-t', 'tmpfs', 'coppice', '/mnt']);
     return undefined;
   } catch (error) {
-    for (const [name, off] of SWITCHES) {
-      if ((await readText(`/proc/sys/${name}`).catch(() => ''))?.trim() === off)
-        return `ordinary users may not create user namespaces (sysctl ${name.replace('/', '.')}=${off})`;
+    for (const { name, off, on, orElse = '' } of SWITCHES) {
+      if ((await readText(`/proc/sys/${name.replace('.', '/')}`).catch(() => ''))?.trim() === off)
+        return `ordinary users may not create user namespaces until root runs "sysctl -w ${name}=${on}"${orElse}`;
     }
     return `no user namespace can be created (${(error as Error).message})`;
   }
 }
 
-/** Settings of kernels that forbid user namespaces, with the value that does. */
-const SWITCHES = [
-  ['kernel/apparmor_restrict_unprivileged_userns', '1'],
-  ['kernel/unprivileged_userns_clone', '0'],
-  ['user/max_user_namespaces', '0'],
-] as const;
+/** Settings of kernels that forbid user namespaces: the value that does, one that does not, and another way where there is one. */
+const SWITCHES: readonly { name: string; off: string; on: string; orElse?: string }[] = [
+  {
+    name: 'kernel.apparmor_restrict_unprivileged_userns',
+    off: '1',
+    on: '0',
+    orElse: ', or loads an AppArmor profile that grants "userns" to unshare',
+  },
+  { name: 'kernel.unprivileged_userns_clone', off: '0', on: '1' },
+  { name: 'user.max_user_namespaces', off: '0', on: '15000' },
+];
 
 /** What a person does where `whyNoNodes` has a reason. `command` is what is called again, with another seed. */
 export const wayToSeed = (command: string): string =>
@@ -62,6 +67,7 @@ export interface SeedPossible {
 export async function seedPossible(): Promise<SeedPossible> {
   const noNodes = await whyNoNodes();
   if (noNodes === undefined) return {};
+  if (process.platform !== 'linux') return { why: noNodes };
   const noNamespaces = await whyNoNamespaces();
   return noNamespaces === undefined ? { rootless: noNodes } : { why: `${noNodes}; ${noNamespaces}` };
 }
