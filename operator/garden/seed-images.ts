@@ -95,6 +95,7 @@ export const EXPECTED_IMAGES: string[] = [
   ...([...SEED_IMAGES, 'coredns', 'kwok', 'local-path-provisioner'] satisfies ImageName[]).map(
     (name) => IMAGES[name].ref,
   ),
+  machineImage(OWN_VERSION),
   controlPlaneMachineImage(OWN_VERSION),
 ];
 /** Images that are made together, once somebody asks for one of them. */

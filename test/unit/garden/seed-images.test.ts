@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { imagesDirectory } from '../../../operator/garden/images/build.ts';
-import { fillImages, ImageImporter } from '../../../operator/garden/seed-images.ts';
+import { EXPECTED_IMAGES, fillImages, ImageImporter } from '../../../operator/garden/seed-images.ts';
 import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
 import { TOOL_NAMES } from '../../../operator/garden/toolchain/tools.ts';
@@ -41,4 +41,14 @@ it('makes without root only what control planes and simulated nodes run', async 
 it('makes with root what machines run, too', async () => {
   const machines = ['control-plane-machine', 'coredns_coredns', 'machine', 'pause', 'rancher_local-path-provisioner'];
   expect(await made({})).toEqual([...CONTROL_PLANE, 'kwok_kwok', ...machines].sort());
+});
+
+it('has who asks for any of them wait until it is made, instead of trying again at growing intervals', async () => {
+  const asFile = (ref: string) =>
+    ref
+      .replace(/^[^/]+\//, '')
+      .replace(/:.*$/, '')
+      .replaceAll('/', '_');
+  const atOnce = ['pause'];
+  expect((await made({})).filter((name) => !atOnce.includes(name))).toEqual(EXPECTED_IMAGES.map(asFile).sort());
 });
