@@ -11,6 +11,7 @@ import { OwnGarden } from '../kit/own-garden.ts';
 import { run } from '../kit/workload.ts';
 
 const NAME = 'kept';
+const HALF = 'half';
 const MANIFEST = `apiVersion: multi-cluster.demo.io/v1
 kind: WorkerCluster
 metadata: {name: ${NAME}}
@@ -26,7 +27,7 @@ const NOTE: KubeObject = {
 e2e('a garden of somebody who starts and stops it', () => {
   let garden: OwnGarden;
   let manifest: string;
-  let uid: string | undefined;
+  let pressed: number;
   let stranger: ChildProcess | undefined;
 
   beforeAll(async () => {
@@ -64,7 +65,20 @@ e2e('a garden of somebody who starts and stops it', () => {
   }
   const nothingRuns = async () =>
     expect(await leftOvers(garden.directory)).toEqual([`folder ${garden.directory.root}`]);
-  const cluster = () => garden.client.get<WorkerCluster>(WORKERCLUSTERS, NAME, 'default');
+  /** Of each cluster there is everything once, for that generation, with as many nodes. */
+  const madeOnce = async (name: string, generation: number, nodes: number) => {
+    await garden.ready(name, generation);
+    const found = await garden.inventory(name);
+    expect(found.machines).toHaveLength(nodes);
+    expect(found.nodes).toEqual(found.machines);
+    expect(
+      [found.namespaces, found.etcdPods, found.etcdVolumes, found.etcdMembers].map(({ length }) => length),
+    ).toEqual([1, 1, 1, 1]);
+    return found;
+  };
+  const isUnderWay = (name: string) => garden.shoot(name)?.status?.lastOperation?.state === 'Processing';
+  const cluster = (name: string) => garden.client.get<WorkerCluster>(WORKERCLUSTERS, name, 'default');
+  const uidOf = async (name: string) => (await cluster(name)).metadata.uid;
   const inside = async <T>(ask: (client: KubeClient) => Promise<T>): Promise<T> => {
     const client = await garden.clusterClient(NAME);
     try {
@@ -83,33 +97,57 @@ e2e('a garden of somebody who starts and stops it', () => {
       expect(Date.parse(startedAt)).toBeGreaterThan(since - 1_000);
     });
 
-  it('stops at Ctrl-C while its first cluster is made, goes on with that, and stops when the terminal is closed', async () => {
+  it('stops at Ctrl-C or when the terminal is closed, while its first cluster is made', async () => {
     const first = begin();
     await first.until(/WorkerCluster kept: +\d+ %/);
-    const pressed = Date.now();
+    pressed = Date.now();
     first.signal('SIGINT');
     expect(await first.code).toBe(130);
     expect(first.lastLine()).toMatch(/^Stopped\. Its clusters are kept in .*coppice start" starts them again/);
     await nothingRuns();
 
     const second = begin();
-    await second.until(/Ctrl-C to stop the garden/);
+    await second.until(/WorkerCluster kept: +\d+ %/);
+    second.hangUp();
+    expect(await second.code).toBe(130);
+    await nothingRuns();
+  });
+
+  it('goes on after a stop with what was under way: clusters that are made and grow, and pods that run', async () => {
+    await garden.up();
     await garden.connect();
-    const { metadata } = await cluster();
+    await garden.ready(NAME);
+    const { metadata } = await cluster(NAME);
     expect(Date.parse(metadata.creationTimestamp!)).toBeLessThan(pressed);
-    uid = metadata.uid;
     await inside(async (client) => {
       await client.create(NOTE);
       await run(client, { name: 'echo' });
     });
-    second.hangUp();
-    expect(await second.code).toBe(0);
+    const before = await madeOnce(NAME, 1, 1);
+    const grown = await garden.apply(NAME, { controlPlaneNodes: 1, dataPlaneNodes: 2 });
+    const half = await garden.apply(HALF, { controlPlaneNodes: 1, dataPlaneNodes: 0 });
+    await garden.when('a cluster to be half made while another grows', () => {
+      const machines = garden.pods(NAME).filter(({ metadata }) => metadata.name.startsWith('machines-'));
+      return machines.length === 2 && garden.pods(HALF).length > 0 && isUnderWay(NAME) && isUnderWay(HALF);
+    });
+    const { code, stderr } = await garden.coppice(['stop']);
+    expect(code, stderr).toBe(0);
     await nothingRuns();
+
+    const stopped = Date.now();
+    await garden.up();
+    await garden.eventually(() => runsSince(stopped));
+    const [made] = await Promise.all([
+      madeOnce(NAME, grown.metadata.generation!, 2),
+      madeOnce(HALF, half.metadata.generation!, 0),
+    ]);
+    expect(made.machines).toEqual(expect.arrayContaining(before.machines));
+    for (const { metadata } of [grown, half]) expect(await uidOf(metadata.name)).toBe(metadata.uid);
   });
 
-  it('has its clusters again after a reboot, with what was in them, and ends nobody who has a number of before', async () => {
-    await garden.up();
-    await garden.ready(NAME);
+  it('has its cluster again after a reboot, with what was in it, goes on with a deletion, and ends nobody who has a number of before', async () => {
+    const uid = await uidOf(NAME);
+    await garden.client.delete(WORKERCLUSTERS, HALF, 'default');
     stranger = spawn('/bin/sleep', ['3600'], { detached: true, stdio: 'ignore' });
     await once(stranger, 'spawn');
     const identity = (await identityOf(stranger.pid!)) as ProcessIdentity;
@@ -120,8 +158,9 @@ e2e('a garden of somebody who starts and stops it', () => {
     await garden.up();
     await garden.eventually(() => runsSince(booted));
     await garden.ready(NAME);
-    expect((await cluster()).metadata.uid).toBe(uid);
+    expect(await uidOf(NAME)).toBe(uid);
     expect((await inside((client) => client.get(CONFIGMAPS, 'note', 'default'))).data).toEqual(NOTE.data);
+    await garden.gone(HALF);
     expect(await isAlive(identity)).toBe(true);
     expect(await garden.down()).toEqual([]);
     expect(await isAlive(identity)).toBe(true);
