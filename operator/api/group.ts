@@ -45,6 +45,8 @@ export const LABELS = {
   burst: `${GROUP}/burst`,
   /** On a WorkerCluster that was made for a BurstPolicy: name of the policy. */
   burstPolicy: `${GROUP}/burst-policy`,
+  /** On the same: name of the candidate that it was made from. */
+  burstCandidate: `${GROUP}/burst-candidate`,
   /** On the same: which purchase of that policy it is. */
   burstPurchase: `${GROUP}/burst-purchase`,
   /** On the same, as long as it waits warm: it joins its hubs, and is not opened there. */

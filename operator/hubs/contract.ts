@@ -219,7 +219,22 @@ export interface Demand {
   /** Why what it asks for cannot be read, a sentence: it buys nothing. Absent: it can be. */
   readonly problem?: string;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
-  readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
+  readonly accepts?: (member: KnownMember) => boolean;
+  /** The hub places it only where this is served. Absent: every cluster serves it, or the hub does not look. */
+  readonly customKind?: CustomKind | undefined;
+}
+
+/** What a hub chooses a member by. */
+type KnownMember = Pick<Member, 'name' | 'labels' | 'zones'>;
+
+/** A kind that not every cluster serves, as the hub knows of it; one object for all work of the kind in one look. */
+export interface CustomKind {
+  /** API version and kind: `batch.volcano.sh/v1alpha1 Job`. */
+  readonly kind: string;
+  /** Names of the members that serve it, as the hub says. */
+  readonly servedBy: ReadonlySet<string>;
+  /** Whether the hub itself has it come to such a member. */
+  readonly isBroughtTo: (member: KnownMember) => boolean;
 }
 
 /** What a pod says of the nodes that it can run on. */
@@ -230,7 +245,8 @@ export interface NodeRules {
 }
 
 /** Work that a hub has placed on a member. */
-export interface PlacedWork extends Pick<Demand, 'source' | 'count' | 'each' | 'inOneCluster' | 'accepts'> {
+export interface PlacedWork
+  extends Pick<Demand, 'source' | 'count' | 'each' | 'inOneCluster' | 'accepts' | 'customKind'> {
   /** The object on the member that makes its pods. */
   readonly workload: { readonly kind: string; readonly namespace: string; readonly name: string };
   /** Why the hub would not move it to where there is room, the end of a sentence that begins with the source. Absent: it would. */

@@ -19,7 +19,11 @@ export function nodesAlone(scenario: Scenario, candidateName: string): Scenario 
   const profile = scenario.profiles.get(profileNameOf(candidate.template));
   const isManaged = modeOf(candidate.template, profile) === 'Managed';
   const { spec } = autoscaled(candidate, policy.spec.maximumClusters, isManaged);
-  const made = manifestOf(policy, { template: { ...candidate.template, spec } }, { name: NAME, number: 0, nodes: {} });
+  const made = manifestOf(
+    policy,
+    { name: candidateName, template: { ...candidate.template, spec } },
+    { name: NAME, number: 0, nodes: {} },
+  );
   const key = `${made.metadata.namespace}/${NAME}`;
   return { ...scenario, policy: undefined, overflow: key, clusters: new Map([...scenario.clusters, [key, made]]) };
 }

@@ -16,12 +16,12 @@ import {
 } from '../burst/clusters/receipt.ts';
 import { soldOutOf, withoutSoldOut } from '../burst/clusters/sold-out.ts';
 import { startupMs } from '../capacity/startup-times.ts';
+import { SETTLE_MS } from '../controllers/burst/alike.ts';
 import { withFacts } from '../controllers/burst/facts.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
 import { BurstMemory } from '../controllers/burst/memory.ts';
 import { idleKey, manifestOf, type Seen, underusedKey } from '../controllers/burst/own-clusters.ts';
 import { peaksOf } from '../controllers/burst/peaks.ts';
-import { SETTLE_MS } from '../controllers/burst/supply.ts';
 import { parseMoney } from '../cost/money.ts';
 import { emptyingOf, isUnderused, moveWork } from './emptying.ts';
 import { growingPools, growPool, growthOf, noteGrowths } from './growth.ts';

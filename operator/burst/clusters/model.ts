@@ -7,6 +7,18 @@ export interface HubMember {
   readonly name: string;
   readonly labels: Labels;
   readonly zones: readonly string[];
+  /** Of one that is to be made, or has just come: names of older members made like it. Absent: it is known by what the hub says of itself. */
+  readonly alike?: readonly string[] | undefined;
+}
+
+/** A kind that not every cluster serves, as a hub knows of it. */
+export interface CustomKind {
+  /** API version and kind: `batch.volcano.sh/v1alpha1 Job`. */
+  readonly kind: string;
+  /** Names of the members that serve it, as the hub says. */
+  readonly servedBy: ReadonlySet<string>;
+  /** Whether the hub itself has it come to such a member. */
+  readonly isBroughtTo: (member: HubMember) => boolean;
 }
 
 /** Work that a hub cannot place, of which each replica asks for the same. */
@@ -25,6 +37,8 @@ export interface WaitingWork {
   readonly inOneCluster?: true | undefined;
   /** Whether the hub would place it there, room aside. Absent: everywhere. */
   readonly accepts?: ((member: HubMember) => boolean) | undefined;
+  /** The hub places it only where this is served. Absent: every cluster serves it, or the hub does not look. */
+  readonly customKind?: CustomKind | undefined;
 }
 
 /** Equal nodes of a cluster that are not there yet. */

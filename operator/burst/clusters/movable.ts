@@ -4,19 +4,14 @@ import { NOT_JUDGED } from '../fit/not-judged.ts';
 import { fitPod } from '../fit/pod.ts';
 import { type LabelSelector, labelSelector } from '../fit/selectors.ts';
 import { whyPodStays } from '../nodes/stays.ts';
-import type { HubMember, Movable, WaitingWork } from './model.ts';
+import type { Movable, WaitingWork } from './model.ts';
 
 /** Work that a hub has placed on a cluster. */
-export interface Placed {
-  /** Whose it is, in words. */
-  readonly source: string;
-  /** How many replicas are to be there, and what each of them asks for, in words. */
+export interface Placed extends Pick<WaitingWork, 'source' | 'each' | 'inOneCluster' | 'accepts' | 'customKind'> {
+  /** How many replicas are to be there. */
   readonly count: number;
-  readonly each: string;
   /** The object there that makes its pods. */
   readonly workload: { readonly kind: string; readonly namespace: string; readonly name: string };
-  readonly inOneCluster?: true | undefined;
-  readonly accepts?: ((member: HubMember) => boolean) | undefined;
   /** Why its hub would not move it to where there is room, the end of a sentence; absent: it would. */
   readonly stays?: string | undefined;
 }
@@ -67,6 +62,7 @@ export function movableWork(placed: readonly Placed[], { pods, budgets, others }
         since: 0,
         ...(one.inOneCluster && { inOneCluster: one.inOneCluster }),
         ...(one.accepts && { accepts: one.accepts }),
+        ...(one.customKind && { customKind: one.customKind }),
       });
   }
   return { work };

@@ -3,6 +3,7 @@ import type { FitPod, NodeTemplate, PendingPod } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import { pack } from '../fit/pack.ts';
 import { ClusterState, type NodeState } from '../fit/state.ts';
+import { isPlaceable, isServed } from './hub-filters.ts';
 import type { ClusterOffer, GrowingPool, HubMember, OfferedPool, Supply, WaitingWork } from './model.ts';
 import { countedNodes } from './offer.ts';
 
@@ -142,7 +143,7 @@ export class Room {
 
   readonly #mayGo = (work: WaitingWork, node: string): boolean => {
     const member = this.#members.get(clusterOfNode(node));
-    return member !== undefined && (work.accepts?.(member) ?? true);
+    return member !== undefined && isPlaceable(work, member);
   };
 
   /** Does something, and takes back all that it has filled. */
@@ -213,7 +214,7 @@ function packedFor(
   mostNodes: number,
   priceOf: (pool: OfferedPool) => Micros | undefined,
 ): Taken {
-  const { accepted, refused } = byAcceptance(wanted, ({ work }) => work.accepts?.(offer.member) ?? true);
+  const { accepted, refused } = byAcceptance(wanted, ({ work }) => isPlaceable(work, offer.member));
   const state = new ClusterState();
   for (const { template, minimum } of offer.pools) addNodes(state, 'new', template, minimum);
   const packed = pack(podsOf(accepted), state, {
@@ -233,7 +234,7 @@ function packedFor(
     for (const pool of opened.countsAgainst) if (pool !== ALL_POOLS) nodes.set(pool, (nodes.get(pool) ?? 0) + 1);
   const placed = [...packed.placed.keys(), ...packed.opened.flatMap(({ pods }) => pods)];
   const misfits = new Set<string>();
-  if (refused.length > 0) misfits.add('the hub would not place it there: its affinity asks for other clusters');
+  for (const { work } of refused) misfits.add(whyRefused(work, offer.member));
   for (const { misfits: why, atLimit } of packed.unplaced.values()) {
     for (const { message } of why) misfits.add(message);
     for (const pool of atLimit) if (pool !== ALL_POOLS) misfits.add(`pool ${pool} is at its maximum`);
@@ -259,10 +260,7 @@ export function takenByPool(
   most: number,
 ): { left: Replicas[]; nodes: number; count: number } {
   // What goes to one cluster goes where its hub says; then its pods have nodes come there.
-  const { accepted, refused } = byAcceptance(
-    wanted,
-    ({ work }) => !work.inOneCluster && (work.accepts?.(member) ?? true),
-  );
+  const { accepted, refused } = byAcceptance(wanted, ({ work }) => !work.inOneCluster && isPlaceable(work, member));
   const { opened } = pack(podsOf(accepted), new ClusterState(), {
     offers: [{ template, price: 1, countsAgainst: [template.id] }],
     limits: new Map([[template.id, most]]),
@@ -270,6 +268,12 @@ export function takenByPool(
   const placed = opened.flatMap(({ pods }) => pods);
   return { left: [...refused, ...without(accepted, placed)], nodes: opened.length, count: placed.length };
 }
+
+/** Why the hub would not place it on a new cluster. */
+const whyRefused = ({ customKind }: WaitingWork, member: HubMember): string =>
+  isServed(customKind, member)
+    ? 'the hub would not place it there: its affinity asks for other clusters'
+    : `a new cluster of it will not serve ${customKind?.kind}: the hub does not bring it there, and no clusters made like it show that they have it`;
 
 /** Those that may go there, and those that may not. */
 function byAcceptance(wanted: readonly Replicas[], mayGo: (one: Replicas) => boolean) {
@@ -317,7 +321,8 @@ export function likenessOf(): (work: WaitingWork) => string {
     numbers.set(one, number);
     return number;
   };
-  return ({ pod, accepts, inOneCluster }) => `${numberOf(pod)}/${numberOf(accepts)}${inOneCluster ? '/one' : ''}`;
+  return ({ pod, accepts, customKind, inOneCluster }) =>
+    `${numberOf(pod)}/${numberOf(accepts)}/${numberOf(customKind)}${inOneCluster ? '/one' : ''}`;
 }
 
 /** What is left of it when the pods of these keys are placed. */

@@ -2,6 +2,7 @@ import { nodeMisfit } from '../fit/filters/node.ts';
 import { roomFor } from '../fit/filters/resources.ts';
 import type { FitNode, NodeTemplate } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
+import { isPlaceable } from './hub-filters.ts';
 import type { ClustersView, HubMember, Limits, WaitingWork } from './model.ts';
 import { likenessOf, totalOf } from './room.ts';
 
@@ -90,9 +91,9 @@ export function takenByOffers({
     const alike = likeness(work);
     let isTaken = known.get(alike);
     if (isTaken === undefined) {
-      const { pod, accepts } = work;
+      const { pod } = work;
       isTaken = nodes.some(
-        ({ member, node }) => (accepts?.(member) ?? true) && !nodeMisfit(pod, node) && roomFor(pod, node, []) > 0,
+        ({ member, node }) => isPlaceable(work, member) && !nodeMisfit(pod, node) && roomFor(pod, node, []) > 0,
       );
       known.set(alike, isTaken);
     }

@@ -51,8 +51,7 @@ export function growthOf(deps: BurstDependencies, scene: GrowthScene): GrowthVie
     const cluster = deps.clusters.get(clusterOf(membership));
     const isIn = membership.status?.state === 'Joined' && !membership.metadata.deletionTimestamp;
     if (!isIn || !cluster || cluster.metadata.deletionTimestamp || cluster.metadata.namespace !== namespace) return [];
-    const name = membership.status?.memberName ?? cluster.metadata.name;
-    return [{ cluster, member: memberOf(deps, hub, cluster, name) }];
+    return [{ cluster, member: memberOf(deps, hub, cluster) }];
   });
   const pools = (which: (cluster: WorkerCluster) => boolean, entry?: Entry): GrowingPool[] =>
     members

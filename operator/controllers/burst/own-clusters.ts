@@ -26,7 +26,7 @@ const HOPELESS = new Set([
 /** The WorkerCluster of a purchase, as it is made. */
 export const manifestOf = (
   { metadata }: BurstPolicy,
-  { template }: Pick<BurstCandidate, 'template'>,
+  { name: candidate, template }: Pick<BurstCandidate, 'name' | 'template'>,
   { name, number, nodes, warm }: Pick<KeptPurchase, 'name' | 'number' | 'nodes' | 'warm'>,
 ): WorkerCluster => ({
   apiVersion: API_VERSION,
@@ -38,6 +38,7 @@ export const manifestOf = (
       ...template.metadata?.labels,
       [LABELS.burst]: 'true',
       [LABELS.burstPolicy]: metadata.name,
+      [LABELS.burstCandidate]: candidate,
       [LABELS.burstPurchase]: String(number),
       ...(warm && { [LABELS.burstWarm]: 'true' }),
     },

@@ -1,6 +1,7 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
+import { membershipName } from '../../api/names.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { HubMember, PlannedNodes, Supply, WaitingWork } from '../../burst/clusters/model.ts';
 import { nodesOf } from '../../burst/clusters/offer.ts';
@@ -15,6 +16,7 @@ import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { isAsleep, nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
+import { alikeTo, SETTLE_MS } from './alike.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import { ordered, poolsSeen } from './pools.ts';
@@ -24,8 +26,6 @@ import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
 const MOST_DEMANDS = 2_000;
 /** Of one cluster so many pods that wait are looked at. */
 const MOST_PENDING = 500;
-/** Nodes of a cluster that has joined come within this time, or are not counted on any more. */
-export const SETTLE_MS = 5 * 60_000;
 
 /** A cluster that some policy has bought and that is not on its way out, as it is or as it will be made. */
 export interface Bought {
@@ -49,7 +49,7 @@ export type HubWork = WaitingWork & {
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
   const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
   return known.flatMap((demand) => {
-    const { source, namespace, count, each, others, accepts, inOneCluster, priority } = demand;
+    const { source, namespace, count, each, others, accepts, customKind, inOneCluster, priority } = demand;
     if (!Number.isSafeInteger(count) || count <= 0) return [];
     return [
       {
@@ -63,6 +63,7 @@ export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, nu
         ...(priority !== undefined && { priority }),
         ...(inOneCluster && { inOneCluster }),
         ...(accepts && { accepts }),
+        ...(customKind && { customKind }),
       },
     ];
   });
@@ -127,7 +128,6 @@ export function supplyOf(
     // Its room would keep work waiting for ever, and the cluster with it.
     if (own?.isUseless || own?.isEmptying) return [];
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
-    const name = status.memberName ?? cluster.metadata.name;
     const sizes = nodeSizesOf(cluster, open, deps.profiles.get(profileNameOf(cluster)));
     const pods = open?.pods.list() ?? [];
     const pools = poolsSeen(deps, cluster, growths, now);
@@ -139,7 +139,7 @@ export function supplyOf(
     return [
       {
         cluster: key,
-        member: memberOf(deps, hub, cluster, name),
+        member: memberOf(deps, hub, cluster),
         nodes: withPods(nodes, pods, uncountedBy(hub, sizes)),
         planned,
         ...(planned.length > 0 && { pending: waitingPods(pods) }),
@@ -196,16 +196,22 @@ const waitingPods = (pods: readonly Pod[]): FitPod[] =>
 
 /** How the hub knows a cluster, or would know one that is not made yet. */
 export function memberOf(
-  { profiles, openClusters }: Pick<BurstDependencies, 'profiles' | 'openClusters'>,
+  deps: Pick<BurstDependencies, 'profiles' | 'openClusters' | 'memberships' | 'clusters' | 'now'>,
   hub: Hub,
   cluster: WorkerCluster,
-  name: string = cluster.metadata.name,
 ): HubMember {
-  const profile = profiles.get(profileNameOf(cluster));
-  const open = openClusters.get(`${cluster.metadata.namespace}/${cluster.metadata.name}`);
+  const { namespace, name } = cluster.metadata;
+  const profile = deps.profiles.get(profileNameOf(cluster));
+  const open = deps.openClusters.get(`${namespace}/${name}`);
+  const membership = deps.memberships.get(`${namespace}/${membershipName(name, hub.metadata.name)}`);
   const made = asMade(cluster, profile);
   const surroundings = { open, profile };
-  return { name, labels: labelsOf(made, hub.spec, surroundings), zones: zonesOf(made, surroundings) };
+  return {
+    name: membership?.status?.memberName ?? name,
+    labels: labelsOf(made, hub.spec, surroundings),
+    zones: zonesOf(made, surroundings),
+    alike: alikeTo(deps, hub, cluster, membership),
+  };
 }
 
 /** With what its status will say, as far as its labels rest on it. */

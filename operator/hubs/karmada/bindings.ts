@@ -3,7 +3,7 @@ import type { LabelSelector } from '../../api/hub.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
 import { amountsOf, othersOf } from '../amounts.ts';
-import type { Demand, NodeRules, Placement as PlacedWork, Touch } from '../contract.ts';
+import type { CustomKind, Demand, NodeRules, Placement as PlacedWork, Touch } from '../contract.ts';
 import type { KarmadaCluster } from './cluster.ts';
 
 type ResourceRequest = Readonly<Record<string, string>>;
@@ -56,7 +56,7 @@ interface Replicas {
 /** A ResourceBinding or ClusterResourceBinding, as far as it is read here. */
 export type BindingObject = KubeObject & {
   spec?: Replicas & {
-    resource?: { uid?: string; kind?: string; namespace?: string; name?: string };
+    resource?: { apiVersion?: string; uid?: string; kind?: string; namespace?: string; name?: string };
     clusters?: { name: string; replicas?: number }[];
     gracefulEvictionTasks?: { fromCluster: string }[];
     components?: (Replicas & { name: string })[];
@@ -198,7 +198,19 @@ const TOO_FEW = /number of feasible (clusters|region) is less/;
  */
 const SHUT =
   /0\/\d+ clusters are available:|no cluster exists|\d+ cluster\(s\) (did not match the placement cluster affinity constraint|is in the process of eviction|had untolerated taint \{(?!cluster\.karmada\.io\/)[^{}]*\})|[\s,.[\]]/g;
-const areShut = (message: string): boolean => message !== '' && message.replace(SHUT, '') === '';
+/** Of a custom kind it is looked at before anything is bought whether another cluster would serve it. */
+const LACKS_KIND = /\d+ cluster\(s\) did not have the API resource/g;
+const areShut = (message: string, isCustom: boolean): boolean =>
+  message !== '' && (isCustom ? message.replace(LACKS_KIND, '') : message).replace(SHUT, '') === '';
+
+/** API versions with work that each Kubernetes serves by itself. */
+const OF_KUBERNETES = new Set(['v1', 'apps/v1', 'batch/v1']);
+
+/** API version and kind of what it binds, where not every cluster serves it. Pure. */
+export function customKindOf({ spec }: BindingObject): string | undefined {
+  const { apiVersion, kind } = spec?.resource ?? {};
+  return apiVersion && kind && !OF_KUBERNETES.has(apiVersion) ? `${apiVersion} ${kind}` : undefined;
+}
 
 /** Whether Karmada looks at what is free: what is duplicated, or divided by static weights, waits for clusters of a number or kind alone. */
 export const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
@@ -210,8 +222,13 @@ export const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
  * Work that found no room. A division is all or nothing, so all that is not placed counts. Work that is duplicated, or divided by static
  * weights, is not among it: Karmada places that without looking at what is free. Pure.
  * @param classes values of PriorityClasses by name
+ * @param kinds custom ones
  */
-export function demandOf(bindings: Bindings, classes: ReadonlyMap<string, number> = new Map()): Demand[] {
+export function demandOf(
+  bindings: Bindings,
+  classes: ReadonlyMap<string, number> = new Map(),
+  kinds: ReadonlyMap<string, CustomKind> = new Map(),
+): Demand[] {
   // Shared by those that say the same: whoever packs them sees that they are alike.
   const known = new Map<string, NonNullable<Demand['accepts']>>();
   const acceptedBy = ({ spec }: BindingObject) => {
@@ -223,6 +240,7 @@ export function demandOf(bindings: Bindings, classes: ReadonlyMap<string, number
   return bindings.flatMap(({ resource, binding }) => {
     const { uid } = binding.spec?.resource ?? {};
     const { namespace } = binding.metadata;
+    const customKind = kinds.get(customKindOf(binding) ?? '');
     return homelessOf(binding).map(({ priorityClassName, ...part }) => ({
       ...part,
       ...priorityOf(binding, priorityClassName, classes),
@@ -230,6 +248,7 @@ export function demandOf(bindings: Bindings, classes: ReadonlyMap<string, number
       ...(uid && { uid }),
       namespace,
       accepts: acceptedBy(binding),
+      ...(customKind && { customKind }),
     }));
   });
 }
@@ -251,7 +270,11 @@ function priorityOf(
   return Number.isInteger(priority) ? { priority } : {};
 }
 
-/** Whether a binding without a place names a PriorityClass. Pure. */
+/** Bindings with replicas that found no room. Pure. */
+export const withoutRoom = (bindings: Bindings): Bindings =>
+  bindings.filter(({ binding }) => homelessOf(binding).length > 0);
+
+/** Whether a binding names a PriorityClass. Pure. */
 export const namesClasses = (bindings: Bindings): boolean =>
   bindings.some(({ binding }) => homelessOf(binding).some(({ priorityClassName }) => priorityClassName));
 
@@ -261,7 +284,7 @@ export function waitsFor(binding: KubeObject): string | undefined {
   return parts.length > 0 ? JSON.stringify(parts) : undefined;
 }
 
-type Homeless = Omit<Demand, 'source' | 'uid' | 'namespace' | 'accepts' | 'priority'> & {
+type Homeless = Omit<Demand, 'source' | 'uid' | 'namespace' | 'accepts' | 'customKind' | 'priority'> & {
   readonly priorityClassName?: string;
 };
 
@@ -270,7 +293,7 @@ function homelessOf(binding: BindingObject): Homeless[] {
   const { reason, message = '', lastTransitionTime: since = '' } = refusalOf(binding) ?? {};
   const isDivided = looksAtRoom(binding.spec?.placement);
   const isFull = FULL.test(message) || (TOO_FEW.test(message) && isDivided);
-  const isShutOut = isDivided && areShut(message);
+  const isShutOut = isDivided && areShut(message, customKindOf(binding) !== undefined);
   const isWithoutRoom =
     reason === 'Unschedulable' || (reason === 'SchedulerError' && isFull) || (reason === 'NoClusterFit' && isShutOut);
   if (!isWithoutRoom) return [];

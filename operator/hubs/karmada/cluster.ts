@@ -1,5 +1,6 @@
 import { GROUP, LABELS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
+import { shortHash } from '../../api/names.ts';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import type { Amounts, Member } from '../contract.ts';
@@ -52,6 +53,7 @@ export type KarmadaCluster = KubeObject & {
   };
   status?: {
     conditions?: { type: string; status: string; message?: string }[];
+    apiEnablements?: { groupVersion: string; resources?: { kind: string }[] }[];
     resourceSummary?: {
       allocatable?: ResourceList;
       allocated?: ResourceList;
@@ -197,8 +199,19 @@ export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefine
   if (isOld) return undefined;
   // Sums that were shown by old grades already are told again when they are counted by new ones.
   const grades = counted.length > 0 ? `.grades-${counted.length}` : '';
-  return `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}${grades}`;
+  // Work of a kind that the cluster has only now is to be looked at again, too.
+  const custom = apisOf(live).filter((one) => /^[^/]*\.[^/]*\//.test(one) && !OF_KUBERNETES.test(one));
+  const apis = custom.length > 0 ? `.apis-${shortHash(custom.sort().join())}` : '';
+  return `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}${grades}${apis}`;
 }
+
+const OF_KUBERNETES = /^[^/]*\.k8s\.io\//;
+
+/** API versions and kinds that a cluster serves, as Karmada has seen. */
+export const apisOf = (live: KarmadaCluster | undefined): string[] =>
+  (live?.status?.apiEnablements ?? []).flatMap(({ groupVersion, resources = [] }) =>
+    resources.map(({ kind }) => `${groupVersion} ${kind}`),
+  );
 
 /**
  * Whether what is about to be written of the Cluster lets more work in than before: it is opened, or more of it is counted. What is written

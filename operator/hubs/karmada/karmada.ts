@@ -1,7 +1,7 @@
 import type { HubSpec } from '../../api/hub.ts';
 import { DEPLOYMENTS, ROLEBINDINGS, ROLES } from '../../kube/resources.ts';
 import type { HubType, Member, Wanted } from '../contract.ts';
-import { demandOf, namesClasses, waitsFor } from './bindings.ts';
+import { demandOf, namesClasses, waitsFor, withoutRoom } from './bindings.ts';
 import {
   CLUSTERS,
   clusterObject,
@@ -12,6 +12,7 @@ import {
   type KarmadaCluster,
   whyNotReady,
 } from './cluster.ts';
+import { customKindsOf } from './kinds.ts';
 import { movableOn } from './placed-work.ts';
 import { pull } from './pull.ts';
 import { push } from './push.ts';
@@ -90,10 +91,16 @@ export const karmadaHub: HubType<Seen> = {
   release: (_member, _spec, { forsaken }) => forsaken,
   async demand(hub) {
     const bindings = await bindingsOf(hub);
-    return demandOf(bindings, namesClasses(bindings) ? await priorityClassesOf(hub) : undefined);
+    const waiting = withoutRoom(bindings);
+    const classes = namesClasses(waiting) ? await priorityClassesOf(hub) : undefined;
+    return demandOf(waiting, classes, await customKindsOf(hub, waiting, bindings));
   },
-  placedWork: async (hub, spec, member) =>
-    spec.karmada?.evicts ? movableOn(await bindingsOf(hub), member) : NO_EVICTION,
+  async placedWork(hub, spec, member) {
+    if (!spec.karmada?.evicts) return NO_EVICTION;
+    const bindings = await bindingsOf(hub);
+    const here = bindings.filter(({ binding }) => binding.spec?.clusters?.some(({ name }) => name === member));
+    return movableOn(bindings, member, await customKindsOf(hub, here, bindings));
+  },
   demandWatch: { resources: [RESOURCEBINDINGS, CLUSTERRESOURCEBINDINGS], says: waitsFor },
   counts: countedBy,
   capacity: (_member, { cluster }) => freeOn(cluster),

@@ -1,13 +1,26 @@
 import { amountsOf } from '../amounts.ts';
-import type { Demand, PlacedWork } from '../contract.ts';
-import { accepting, type BindingObject, type Bindings, looksAtRoom, type Placement, textOf } from './bindings.ts';
+import type { CustomKind, Demand, PlacedWork } from '../contract.ts';
+import {
+  accepting,
+  type BindingObject,
+  type Bindings,
+  customKindOf,
+  looksAtRoom,
+  type Placement,
+  textOf,
+} from './bindings.ts';
 import { LEAVES } from './cluster.ts';
 
 /**
  * Work with replicas on a cluster, and what keeps Karmada from moving it to where there is room: it evicts what is copied or divided by fixed weights, too,
  * and then places it nowhere, or without looking at what is free. Pure.
+ * @param kinds custom ones
  */
-export function movableOn(bindings: Bindings, cluster: string): PlacedWork[] {
+export function movableOn(
+  bindings: Bindings,
+  cluster: string,
+  kinds: ReadonlyMap<string, CustomKind> = new Map(),
+): PlacedWork[] {
   // Shared by those that say the same: whoever packs them sees that they are alike.
   const known = new Map<string, NonNullable<Demand['accepts']>>();
   const acceptedBy = (placement: Placement = {}) => {
@@ -23,6 +36,7 @@ export function movableOn(bindings: Bindings, cluster: string): PlacedWork[] {
     const count = here?.replicas ?? (here ? (spec.replicas ?? 0) : 0);
     if (count === 0 && !spec.components?.length) return [];
     const stays = whyStays(binding);
+    const customKind = kinds.get(customKindOf(binding) ?? '');
     const isWhole = spec.placement?.spreadConstraints?.some(({ maxGroups }) => maxGroups === 1);
     return [
       {
@@ -31,6 +45,7 @@ export function movableOn(bindings: Bindings, cluster: string): PlacedWork[] {
         each: amountsOf(spec.replicaRequirements?.resourceRequest),
         workload: { kind, namespace, name },
         accepts: acceptedBy(spec.placement),
+        ...(customKind && { customKind }),
         ...(isWhole && { inOneCluster: true as const }),
         ...(stays && { stays }),
       },

@@ -4,6 +4,7 @@ import type {
   ClusterOffer,
   ClusterPrice,
   ClustersView,
+  CustomKind,
   GrowingPool,
   Limits,
   OwnCluster,
@@ -368,6 +369,56 @@ describe('work without a place', () => {
     expect(plan({ waiting: elsewhere }).verdicts[0]).toMatchObject({
       state: 'Refused',
       message: expect.stringContaining('its affinity asks for other clusters'),
+    });
+  });
+
+  describe('of a kind that not every cluster serves', () => {
+    const kind = (servedBy: readonly string[], isBroughtTo: CustomKind['isBroughtTo'] = () => false): CustomKind => ({
+      kind: 'batch.volcano.sh/v1alpha1 Job',
+      servedBy: new Set(servedBy),
+      isBroughtTo,
+    });
+    const waits = (customKind: CustomKind) => [work('train', 6, '1', { customKind })];
+    const like = (name: string, price: number, alike: readonly string[]) => {
+      const one = candidate(name, price);
+      return { ...one, offer: { ...one.offer, member: { ...one.offer.member, alike } } };
+    };
+
+    it.each<[string, CustomKind, readonly string[], string[]]>([
+      ['nothing where only clusters of another make serve it', kind(['private']), [], []],
+      ['one that the hub brings the kind to', kind([], ({ labels }) => labels.tier === 'public'), [], ['aws 2']],
+      ['none to which the hub does not bring it', kind([], ({ labels }) => labels.tier === 'own'), [], []],
+      ['one like those that serve it', kind(['first', 'second']), ['first', 'second'], ['aws 2']],
+      ['none like some of which one does not serve it', kind(['first']), ['first', 'second'], []],
+    ])('buys %s', (_, customKind, alike, expected) => {
+      const view = { waiting: waits(customKind), candidates: [like('aws', 1, alike)] };
+      expect(bought(view)).toEqual(expected);
+      if (expected.length === 0)
+        expect(plan(view).verdicts).toMatchObject([
+          {
+            state: 'Refused',
+            message: expect.stringContaining('aws: a new cluster of it will not serve batch.volcano'),
+          },
+        ]);
+    });
+
+    it('buys the dearer candidate of two, of which the other would not serve it', () => {
+      const candidates = [like('aws', 1, ['a']), like('gcp', 2, ['b'])];
+      const { purchases } = plan({ waiting: waits(kind(['b'])), candidates });
+      expect(purchases).toMatchObject([
+        { candidate: 'gcp', alternatives: [{ candidate: 'aws', whyNot: expect.stringContaining('will not serve') }] },
+      ]);
+    });
+
+    it('counts no room where it is not served, and that of what is on its way as it was bought', () => {
+      const candidates = [like('aws', 1, ['old'])];
+      const customKind = kind(['old']);
+      expect(bought({ waiting: waits(customKind), candidates, supply: [supply('private', 8)] })).toEqual(['aws 2']);
+      const { member, ...coming } = supply('coming', 8);
+      const there = { ...coming, member: { ...member, alike: ['old'] } };
+      expect(bought({ waiting: waits(customKind), candidates, supply: [there] })).toEqual([]);
+      const served = kind(['old', member.name]);
+      expect(states({ waiting: waits(served), supply: [supply('coming', 8)] })).toEqual(['Fits']);
     });
   });
 

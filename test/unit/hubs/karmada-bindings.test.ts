@@ -191,6 +191,83 @@ describe('what Karmada has no room for', () => {
     expect(await priority('low', {}, { ...closed, list })).toBeUndefined();
   });
 
+  describe('of a custom kind', () => {
+    const resource = { apiVersion: 'batch.volcano.sh/v1alpha1', kind: 'Job', namespace: 'shop', name: 'train' };
+    const asked = (message: string, more: object) =>
+      binding(
+        { replicaScheduling: dynamic },
+        { spec: { ...wants, ...more }, status: refused('NoClusterFit', message) },
+      );
+    const lacks = '0/1 clusters are available: 1 cluster(s) did not have the API resource.';
+    const cluster = (name: string, kind: string) => ({
+      apiVersion: 'cluster.karmada.io/v1alpha1',
+      kind: 'Cluster',
+      metadata: { name },
+      status: { apiEnablements: [{ groupVersion: 'batch.volcano.sh/v1alpha1', resources: [{ kind }] }] },
+    });
+    const definition = (plural: string, kind: string, served = true) => ({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.batch.volcano.sh` },
+      spec: { names: { kind }, versions: [{ name: 'v1alpha1', served }] },
+    });
+    const propagated = (plural: string, tier: string) => ({
+      ...binding({ clusterAffinity: { labelSelector: { matchLabels: { tier } } } }),
+      kind: 'ClusterResourceBinding',
+      metadata: { name: plural },
+      spec: {
+        placement: { clusterAffinity: { labelSelector: { matchLabels: { tier } } } },
+        resource: {
+          apiVersion: 'apiextensions.k8s.io/v1',
+          kind: 'CustomResourceDefinition',
+          name: `${plural}.batch.volcano.sh`,
+        },
+      },
+    });
+    const objects = {
+      resourcebindings: [asked(lacks, { resource })],
+      clusters: [cluster('has', 'Job'), cluster('has-not', 'Queue')],
+      clusterresourcebindings: [propagated('jobs', 'gold'), propagated('queues', 'own')],
+      customresourcedefinitions: [definition('jobs', 'Job'), definition('queues', 'Queue')],
+    };
+    const told = async (more: object = {}) => {
+      const [found] = await karmadaHub.demand!(reader({ ...objects, ...more }), spec, 'fleet');
+      const brought = (tier: string) => found!.customKind!.isBroughtTo({ name: 'new', labels: { tier }, zones: [] });
+      return { found, brought: ['gold', 'own'].filter(brought) };
+    };
+
+    it('says which members serve it, and to which Karmada would bring it', async () => {
+      const { found, brought } = await told();
+      expect(found).toMatchObject({ count: 6, customKind: { kind: 'batch.volcano.sh/v1alpha1 Job' } });
+      expect([...found!.customKind!.servedBy]).toEqual(['has']);
+      expect(brought).toEqual(['gold']);
+    });
+
+    it('is brought nowhere in a version that is not served, nor where the definition may not be read', async () => {
+      const unserved = { customresourcedefinitions: [definition('jobs', 'Job', false)] };
+      expect((await told(unserved)).brought).toEqual([]);
+      const closed = reader(objects);
+      const get: typeof closed.get = async () => {
+        throw new KubeApiError('GET', 403, { reason: 'Forbidden', message: '' });
+      };
+      const [found] = await karmadaHub.demand!({ ...closed, get }, spec, 'fleet');
+      expect(found!.customKind!.isBroughtTo({ name: 'new', labels: { tier: 'gold' }, zones: [] })).toBe(false);
+    });
+
+    it('is asked about only for what waits and is not of Kubernetes itself', async () => {
+      const own = { resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' } };
+      const closed = reader({ resourcebindings: [asked('0/0 clusters are available: no cluster exists.', own)] });
+      const list: typeof closed.list = async (kind, options) => {
+        expect(kind.plural).not.toBe('clusters');
+        return closed.list(kind, options);
+      };
+      const [found] = await karmadaHub.demand!({ ...closed, list }, spec, 'fleet');
+      expect(found).not.toHaveProperty('customKind');
+      // That no cluster serves a Deployment is an error, which no cluster more would mend.
+      expect(await demand([asked(lacks, own)])).toEqual([]);
+    });
+  });
+
   it('is for clusters that its affinities allow, of which any will do', async () => {
     const accepted = async (placement: object, labels: Record<string, string>, zones: string[] = []) => {
       const [found] = await demand([binding(placement, { spec: wants, status: refused('Unschedulable', '') })]);

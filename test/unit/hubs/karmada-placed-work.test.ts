@@ -51,6 +51,14 @@ describe('work that Karmada has placed on a cluster', () => {
     expect([one!.accepts!(member('gold')), one!.accepts!(member('own'))]).toEqual([true, false]);
   });
 
+  it('is told with where its kind is served, where that is not everywhere', async () => {
+    const resource = { apiVersion: 'batch.volcano.sh/v1alpha1', kind: 'Job', namespace: 'shop', name: 'train' };
+    const [one] = await placed(binding({}, { resource }));
+    expect(one!.customKind).toMatchObject({ kind: 'batch.volcano.sh/v1alpha1 Job', servedBy: new Set() });
+    const [other] = await placed(binding());
+    expect(other).not.toHaveProperty('customKind');
+  });
+
   it('is nothing of what is elsewhere, or has no replicas', async () => {
     expect(await placed(binding({}, { clusters: [{ name: 'shop--private', replicas: 5 }] }))).toEqual([]);
     expect(await placed(binding({}, { replicas: 0, clusters: [{ name: 'shop--bought' }] }))).toEqual([]);

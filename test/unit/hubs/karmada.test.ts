@@ -158,6 +158,18 @@ describe('a Cluster of Karmada', () => {
     expect(label(9)).toBe('cpu-3500m.memory-8Gi.grades-9');
     expect(freeOn(cluster)).toEqual({ cpu: '2', memory: '7Gi' });
   });
+
+  it('shows by the same label that custom kinds have come, of which the scheduler would not hear else', () => {
+    const serving = (...kinds: [string, string][]) => {
+      const apiEnablements = kinds.map(([groupVersion, kind]) => ({ groupVersion, resources: [{ kind }] }));
+      return offeredBy(member, live({ status: { resourceSummary: { allocatable: { cpu: '1' } }, apiEnablements } }));
+    };
+    const plain = serving(['apps/v1', 'Deployment'], ['gateway.networking.k8s.io/v1', 'Gateway']);
+    expect(plain).toBe(serving());
+    const jobs = serving(['batch.volcano.sh/v1alpha1', 'Job']);
+    expect(jobs).toMatch(/^cpu-1\.memory-0\.apis-[0-9a-f]{8}$/);
+    expect(serving(['batch.volcano.sh/v1alpha1', 'Queue'])).not.toBe(jobs);
+  });
 });
 
 const spec: HubSpec = { type: 'Karmada' };

@@ -1,0 +1,60 @@
+import { KubeApiError } from '../../kube/errors.ts';
+import { CRDS, type KubeObject } from '../../kube/resources.ts';
+import type { CustomKind, Reader } from '../contract.ts';
+import { accepting, type Bindings, customKindOf } from './bindings.ts';
+import { apisOf, CLUSTERS, type KarmadaCluster } from './cluster.ts';
+
+/** Of a group so many definitions are read. */
+const MOST_DEFINITIONS = 20;
+
+interface Definition extends KubeObject {
+  spec?: { names?: { kind?: string }; versions?: { name: string; served?: boolean }[] };
+}
+
+/**
+ * Where the custom kinds of these bindings are served: on which members, as Karmada says, and whether Karmada propagates their
+ * CustomResourceDefinitions. Nothing is read where all kinds are Kubernetes' own.
+ * @param all every binding of the hub: CustomResourceDefinitions have theirs among them
+ */
+export async function customKindsOf(
+  hub: Reader,
+  bindings: Bindings,
+  all: Bindings,
+): Promise<ReadonlyMap<string, CustomKind>> {
+  const kinds = new Set(bindings.flatMap(({ binding }) => customKindOf(binding) ?? []));
+  if (kinds.size === 0) return new Map();
+  const clusters = (await hub.list(CLUSTERS)) as KarmadaCluster[];
+  const found = [...kinds].map(async (kind): Promise<[string, CustomKind]> => {
+    const servedBy = clusters.filter((one) => apisOf(one).includes(kind)).map(({ metadata }) => metadata.name);
+    const bringing = await placementsOf(hub, kind, all);
+    const isBroughtTo: CustomKind['isBroughtTo'] = (member) => bringing.some((accepts) => accepts(member));
+    return [kind, { kind, servedBy: new Set(servedBy), isBroughtTo }];
+  });
+  return new Map(await Promise.all(found));
+}
+
+/** Where Karmada propagates the definition of a kind to. */
+async function placementsOf(hub: Reader, kind: string, all: Bindings) {
+  const [, group, version, name] = /^(.+)\/(\S+) (\S+)$/.exec(kind) ?? [];
+  const ofGroup = all.filter(
+    ({ binding: { spec } }) => spec?.resource?.kind === CRDS.kind && spec.resource.name?.endsWith(`.${group}`),
+  );
+  const bringing = await Promise.all(
+    ofGroup.slice(0, MOST_DEFINITIONS).map(async ({ binding: { spec } }) => {
+      const { names, versions = [] } = (await definition(hub, spec?.resource?.name ?? ''))?.spec ?? {};
+      const isServed = names?.kind === name && versions.some((one) => one.name === version && one.served);
+      return isServed ? [accepting(spec?.placement)] : [];
+    }),
+  );
+  return bringing.flat();
+}
+
+/** undefined also where the hub does not let it be read: then it is not known to bring the kind. */
+async function definition(hub: Reader, name: string): Promise<Definition | undefined> {
+  try {
+    return (await hub.get(CRDS, name)) as Definition | undefined;
+  } catch (error) {
+    if (error instanceof KubeApiError && error.isForbidden) return undefined;
+    throw error;
+  }
+}
