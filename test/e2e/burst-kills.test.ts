@@ -1,0 +1,339 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
+import { findCondition, isTrue } from '../../operator/api/conditions.ts';
+import { ALPHA_API_VERSION, ANNOTATIONS, API_VERSION, LABELS, ROLES } from '../../operator/api/group.ts';
+import type { Membership } from '../../operator/api/membership.ts';
+import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import type { BurstReceipt } from '../../operator/burst/clusters/receipt.ts';
+import { StateDirectory } from '../../operator/garden/state.ts';
+import { readStatus } from '../../operator/garden/status.ts';
+import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
+import { PLACEMENTDECISIONS } from '../../operator/hubs/placement-decisions.ts';
+import { type Informer, waitFor } from '../../operator/kube/informer.ts';
+import { receiptIn } from '../../operator/kube/receipt.ts';
+import {
+  BURSTPOLICIES,
+  CLOUDPROFILES,
+  DEPLOYMENTS,
+  HUBS,
+  type KubeObject,
+  MEMBERSHIPS,
+  NAMESPACES,
+  PODS,
+  type Pod,
+  SECRETS,
+  type Secret,
+  WORKERCLUSTERS,
+} from '../../operator/kube/resources.ts';
+import { clusterClient, coppice, e2e, follow, garden, gardenClient, ok } from '../kit/garden.ts';
+import { HeldRequests } from '../kit/held-requests.ts';
+import { echo } from '../kit/workload.ts';
+
+const NAME = 'burst-kills';
+const FLEET = 'burst-kills-fleet';
+const POLICY = 'peak';
+const SOURCE = `PlacementDecision ${FLEET}/web`;
+const PATIENCE_MS = 3 * 60_000;
+/** Long enough that a busy machine sees work come and go within it. */
+const PENDING_FOR_S = 6;
+const EACH = { cpu: '1', memory: '64Mi' };
+
+/** A simulated cloud whose only machine costs so much an hour: control planes and API servers are real, and machines are not. */
+const cloud = (name: string, hourly: string, simulation: object = {}): KubeObject => ({
+  apiVersion: API_VERSION,
+  kind: 'CloudProfile',
+  metadata: { name },
+  spec: {
+    type: 'simulated',
+    kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
+    seedSelector: { providerTypes: ['*'] },
+    providerConfig: { simulation },
+    defaults: {
+      mode: 'Hosted',
+      region: 'here',
+      machineType: 'medium',
+      pods: '100.96.0.0/11',
+      services: '100.64.0.0/13',
+    },
+    machineTypes: [
+      { name: 'medium', cpu: '4', gpu: '0', memory: '16Gi', pods: 110, price: { hourly, currency: 'USD' } },
+    ],
+    regions: [{ name: 'here', zones: [{ name: 'here-a' }] }],
+  },
+});
+const CHEAP = `${NAME}-cheap`;
+const DEAR = `${NAME}-dear`;
+
+const policy: KubeObject = {
+  apiVersion: ALPHA_API_VERSION,
+  kind: 'BurstPolicy',
+  metadata: { name: POLICY, namespace: NAME },
+  spec: {
+    hub: NAME,
+    trigger: { pendingFor: `${PENDING_FOR_S}s` },
+    candidates: [
+      {
+        name: 'cheap',
+        template: { spec: { cloudProvider: CHEAP, controlPlaneNodes: 1, pools: [{ name: 'a', maximum: 1 }] } },
+      },
+      {
+        name: 'dear',
+        template: { spec: { cloudProvider: DEAR, controlPlaneNodes: 1, pools: [{ name: 'a', maximum: 1 }] } },
+      },
+    ],
+    maximumClusters: 3,
+    budget: { hourly: '0.35', currency: 'USD' },
+    scaleIn: { idleFor: '2s', minimumLife: '1s' },
+    cooldown: { scaleOut: '1s', scaleIn: '1s' },
+  },
+};
+
+/** A garden with a hub whose scheduler is this test, and a policy that serves it. */
+class Scene {
+  readonly clusters: Informer<WorkerCluster>;
+  readonly memberships: Informer<Membership>;
+  readonly profiles: Informer;
+  readonly policies: Informer<BurstPolicy>;
+  readonly receipts: Informer<Secret>;
+  /** Names of all clusters that ever were made for the policy, by UID. */
+  readonly made = new Map<string, string>();
+  #killed: number | undefined;
+
+  private constructor(
+    clusters: Informer<WorkerCluster>,
+    memberships: Informer<Membership>,
+    profiles: Informer,
+    policies: Informer<BurstPolicy>,
+    receipts: Informer<Secret>,
+  ) {
+    this.clusters = clusters;
+    this.memberships = memberships;
+    this.profiles = profiles;
+    this.policies = policies;
+    this.receipts = receipts;
+    clusters.onChange(({ object: { metadata } }) => {
+      if (metadata.namespace === NAME) this.made.set(metadata.uid!, metadata.name);
+    });
+  }
+
+  static async make(): Promise<Scene> {
+    const client = gardenClient();
+    for (const name of [FLEET, NAME]) await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    // Of one whose machines do not come nobody needs the control plane.
+    const soldOut = { capacity: { depleted: [{ machineType: 'medium' }] }, controlPlane: { run: false } };
+    await client.create(cloud(CHEAP, '0.1', soldOut));
+    await client.create(cloud(DEAR, '0.2'));
+    await client.create({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'Hub',
+      metadata: { name: NAME },
+      spec: {
+        type: 'ClusterProfile',
+        allowedNamespaces: [NAME],
+        clusterProfile: { namespace: FLEET, rights: 'Manage' },
+      },
+    });
+    await client.create({ ...decisionOf([]), decisions: [] }, { resource: PLACEMENTDECISIONS });
+    await client.create(policy);
+    return new Scene(
+      await follow<WorkerCluster>(client, WORKERCLUSTERS),
+      await follow<Membership>(client, MEMBERSHIPS),
+      await follow(client, CLUSTERPROFILES, { namespace: FLEET }),
+      await follow<BurstPolicy>(client, BURSTPOLICIES, { namespace: NAME }),
+      await follow<Secret>(client, SECRETS, { labelSelector: `${LABELS.role}=${ROLES.burstReceipt}` }),
+    );
+  }
+
+  async until<R>(what: string, predicate: () => R | undefined | false): Promise<R> {
+    return waitFor([this.clusters, this.memberships, this.profiles, this.policies, this.receipts], predicate, {
+      timeoutMs: PATIENCE_MS,
+      what: () =>
+        `${what}: ${JSON.stringify([this.policies.list()[0]?.status, this.receipt(), ...this.clusters.list()], undefined, 1)}`,
+    });
+  }
+
+  /** What the hub says: how many replicas have no place, and where others are. */
+  async says(unplaced: number | string, ...placedOn: string[]): Promise<void> {
+    const text = typeof unplaced === 'string' ? unplaced : JSON.stringify({ replicas: unplaced, requests: EACH });
+    await gardenClient().apply(decisionOf(placedOn, unplaced === 0 ? {} : { [ANNOTATIONS.unplaced]: text }), {
+      resource: PLACEMENTDECISIONS,
+      fieldManager: 'scheduler',
+      force: true,
+    });
+  }
+
+  /** What the policy says of the work; undefined: nothing. */
+  said() {
+    return this.policies.list()[0]?.status?.demand?.find(({ source }) => source === SOURCE);
+  }
+
+  receipt(): BurstReceipt | undefined {
+    return receiptIn<BurstReceipt>(this.receipts.list()[0]);
+  }
+
+  decided(action: string): string[] {
+    const { decisions = [] } = this.policies.list()[0]?.status ?? {};
+    return decisions.filter((one) => one.action === action).map(({ why }) => why);
+  }
+
+  of(candidate: string): WorkerCluster | undefined {
+    return this.clusters.list().find(({ metadata: { name } }) => name.startsWith(`${POLICY}-${candidate}-`));
+  }
+
+  membership(candidate: string): Membership | undefined {
+    return this.memberships.list().find(({ spec }) => spec.cluster.startsWith(`${POLICY}-${candidate}-`));
+  }
+
+  /** Ends the operator at once. Its supervisor starts it again, and waits longer each time. */
+  async kill(phase: string): Promise<void> {
+    const began = performance.now();
+    const running = async () => {
+      const status = await readStatus(new StateDirectory(garden.home).statusFile);
+      const { pid, state } = status!.processes.find(({ name }) => name === 'operator')!;
+      return state === 'running' && pid !== this.#killed ? pid : undefined;
+    };
+    await expect.poll(running, { timeout: PATIENCE_MS, interval: 50 }).toBeDefined();
+    this.#killed = await running();
+    process.kill(this.#killed!, 'SIGKILL');
+    console.info(`${phase}: the operator is killed (${((performance.now() - began) / 1000).toFixed(1)} s)`);
+  }
+}
+
+const decisionOf = (placedOn: readonly string[], annotations: Record<string, string> = {}): KubeObject => ({
+  apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+  kind: 'PlacementDecision',
+  metadata: { name: 'web', namespace: FLEET, annotations },
+  schedulerName: 'test',
+  decisions: placedOn.map((name) => ({ clusterProfileRef: { name } })),
+});
+
+e2e('a policy whose operator is killed in each phase', () => {
+  let scene: Scene;
+  let held: HeldRequests;
+  /** Name of the ClusterProfile of what was bought. */
+  let member = '';
+
+  beforeAll(async () => {
+    scene = await Scene.make();
+    held = await HeldRequests.of(gardenClient(), WORKERCLUSTERS, { [LABELS.burstPolicy]: POLICY });
+  });
+  afterAll(async () => {
+    const client = gardenClient();
+    await held?.end();
+    await client.delete(BURSTPOLICIES, POLICY, NAME);
+    await scene?.until('the policy to go', () => scene.policies.size === 0);
+    await client.delete(HUBS, NAME);
+    const namespaces = await follow(client, NAMESPACES);
+    for (const one of [FLEET, NAME]) await client.delete(NAMESPACES, one);
+    await namespaces.waitFor(() => !namespaces.get(FLEET) && !namespaces.get(NAME), {
+      timeoutMs: PATIENCE_MS,
+      what: 'namespaces to go',
+    });
+    for (const one of [CHEAP, DEAR]) await client.delete(CLOUDPROFILES, one);
+  });
+
+  it('buys nothing for a hub that flaps, or says what nobody can read', async () => {
+    for (const began = Date.now(); Date.now() < began + 1.5 * PENDING_FOR_S * 1000; ) {
+      await scene.says(3);
+      await scene.until('work to be seen', () => scene.said()?.state === 'Stabilising');
+      await scene.says(0);
+      await scene.until('it to be over', () => scene.said() === undefined);
+    }
+    await scene.says('{"replicas": "many"}');
+    await scene.until('that to be refused', () =>
+      scene.decided('Refuse').some((why) => why.includes('cannot be read')),
+    );
+    await scene.says(1_000_000);
+    await scene.until('so much to be refused', () => scene.said()?.message?.includes('more than 5000'));
+    expect([scene.made.size, scene.receipt()?.purchases ?? []]).toEqual([0, []]);
+    await gardenClient().mergePatch(BURSTPOLICIES, POLICY, NAME, { spec: { trigger: { pendingFor: '1ms' } } });
+  });
+
+  it('makes what was written down once, and the next candidate where the cloud is sold out', async () => {
+    const made = held.hold('CREATE');
+    await scene.says(3);
+    await made.seen;
+    const [written, ...others] = scene.receipt()!.purchases;
+    expect([written!.candidate, others, scene.made.size]).toEqual(['cheap', [], 0]);
+    await scene.kill('written down, not made');
+    made.release();
+    await scene.until('it to be made', () => scene.of('cheap'));
+    await scene.kill('made');
+    expect([...scene.made.values()]).toEqual([written!.name]);
+    await scene.until('it to be given up', () => scene.decided('Fail').length > 0);
+    expect(scene.decided('Fail')[0]).toMatch(/sold out|no .*medium|depleted/i);
+    await scene.until('the next to be made', () => scene.of('dear'));
+    await scene.until('nothing to be left of the first', () => !scene.of('cheap'));
+  });
+
+  it('has that joined and filled, and buys no more for work of which the hub still says that it waits', async () => {
+    const profile = await scene.until(
+      'it to join',
+      () =>
+        scene.membership('dear')?.status?.state === 'Joined' &&
+        scene.profiles.list().find((one) => isTrue(one.status?.conditions, 'Joined')),
+    );
+    member = profile.metadata.name;
+    await scene.kill('joined');
+    await scene.until('it to count as room', () => scene.said()?.state === 'Fits');
+    const inside = await clusterClient({ name: scene.of('dear')!.metadata.name, namespace: NAME });
+    await inside.create(echo({ name: 'web', replicas: 3, requests: EACH }));
+    const pods = await follow<Pod>(inside, PODS, { namespace: 'default' });
+    await scene.says(0, member);
+    await pods.waitFor(() => pods.list().filter(({ status }) => status?.phase === 'Running').length === 3, {
+      timeoutMs: PATIENCE_MS,
+      what: 'three pods to run',
+    });
+    await scene.kill('filled');
+    expect(scene.made.size).toBe(2);
+  });
+
+  it('stops at its budget, and destroys nothing for it', async () => {
+    await scene.says(3, member);
+    const said = await scene.until('work to be refused', () => scene.said()?.state === 'Refused' && scene.said());
+    expect(said.message).toMatch(
+      /dear: it costs 0\.2 USD an hour, and 0\.15 of the budget of 0\.35 are left|dear: .*budget/,
+    );
+    await gardenClient().mergePatch(BURSTPOLICIES, POLICY, NAME, { spec: { budget: { hourly: '0.05' } } });
+    await scene.until('the new budget to be told', () => scene.said()?.message?.includes('0.05'));
+    await scene.says(0, member);
+    await scene.until('nothing to wait', () => scene.said() === undefined);
+    expect(scene.decided('Remove')).toEqual([]);
+    expect(scene.of('dear')?.metadata.deletionTimestamp).toBeUndefined();
+    expect(scene.made.size).toBe(2);
+  });
+
+  it('gives it back once, and leaves nothing', async () => {
+    const { metadata } = scene.of('dear')!;
+    const inside = await clusterClient({ name: metadata.name, namespace: NAME });
+    const deleted = held.hold('DELETE');
+    await inside.delete(DEPLOYMENTS, 'web', 'default');
+    await deleted.seen;
+    expect(scene.receipt()!.purchases).toMatchObject([{ name: metadata.name, leaving: true }]);
+    expect(scene.of('dear')?.metadata.deletionTimestamp).toBeUndefined();
+    await scene.kill('written down that it goes');
+    deleted.release();
+    // The hub has not taken its work away.
+    await scene.until('it to be drained', () => findCondition(scene.membership('dear')?.status?.conditions, 'Drained'));
+    await scene.kill('draining');
+    expect(scene.of('dear')).toBeDefined();
+    await scene.says(0);
+    await scene.until('it to have left', () => scene.profiles.size === 0);
+    await scene.kill('left');
+    await scene.until('it to be deleted', () => !scene.of('dear'));
+    await scene.kill('deleted');
+    await scene.until('it to be gone from what is written down', () => scene.receipt()?.purchases.length === 0);
+    const { status } = await scene.until('that to be told', () =>
+      scene.policies.list()[0]!.status?.clusters?.length ? undefined : scene.policies.list()[0]!,
+    );
+    expect(Number(status!.spend?.amount)).toBeGreaterThan(0);
+    expect(scene.decided('Buy')).toHaveLength(2);
+    expect(scene.decided('Remove')).toHaveLength(1);
+    expect(scene.made.size).toBe(2);
+    for (const kind of [MEMBERSHIPS, CLUSTERPROFILES, NAMESPACES, SECRETS]) {
+      const { items } = await gardenClient().list(kind);
+      expect(items.map((one) => one.metadata.name).filter((name) => /peak-(cheap|dear)/.test(name))).toEqual([]);
+    }
+    ok(await coppice(['hubs', 'audit']));
+  });
+});

@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
+import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
+import { RESOURCEBINDINGS } from '../../operator/hubs/karmada/seen.ts';
+import { BURSTPOLICIES, CRDS, type KubeObject } from '../../operator/kube/resources.ts';
+import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import { makePeakPolicy, runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
+import { HubScene } from '../kit/hubs/hub-scene.ts';
+import { BY_WEIGHT } from '../kit/hubs/karmada-work.ts';
+import { Processes } from '../kit/hubs/processes.ts';
+import { programs } from '../kit/hubs/programs.ts';
+import { RealKarmada } from '../kit/hubs/real-karmada.ts';
+import { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
+
+const PATIENCE_MS = 120_000;
+const GROUP = 'apps.kruise.io';
+/** Of which Karmada itself knows how many replicas it has, and what they ask for. */
+const DEFINITION = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `clonesets.${GROUP}` },
+  spec: {
+    group: GROUP,
+    scope: 'Namespaced',
+    names: { kind: 'CloneSet', plural: 'clonesets', singular: 'cloneset', listKind: 'CloneSetList' },
+    versions: [
+      {
+        name: 'v1alpha1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        subresources: { status: {} },
+      },
+    ],
+  },
+};
+const CLONESETS = { group: GROUP, version: 'v1alpha1', plural: 'clonesets', kind: 'CloneSet', namespaced: true };
+const policies = (plural: string, kind: string, namespaced: boolean) => ({
+  group: 'policy.karmada.io',
+  version: 'v1alpha1',
+  plural,
+  kind,
+  namespaced,
+});
+
+/** Work of a kind that not every cluster serves. Each test goes on where the one before ended. */
+describe.skipIf(!programs)('the real Karmada, a BurstPolicy and a custom kind', () => {
+  let karmada: RealKarmada;
+  let processes: Processes;
+  let scene: HubScene;
+  let own: SchedulingMember;
+  let bought: BoughtClusters;
+  const began = Date.now();
+  const saw = (what: string) => console.log(`kinds ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
+
+  beforeAll(async () => {
+    karmada = await RealKarmada.start(programs!);
+    processes = await Processes.begin('members');
+    scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, [], 'admin', karmada.apiserver);
+    bought = new BoughtClusters(scene, processes, { first: await scene.addMember('first', '4', '8Gi') });
+    own = await SchedulingMember.start(processes, scene.member, 'demo');
+    await own.addNode('one', '4', '8Gi');
+    await bought.start();
+    await sellClusters(scene.garden.client);
+    runBurst(scene);
+    await scene.startOperator();
+    await scene.makeHub();
+    await scene.makeCluster({ tier: 'own' });
+    scene.open(own.pods);
+    await scene.until('the private cluster to join', () => scene.state() === 'Joined', PATIENCE_MS);
+  });
+  afterAll(async () => {
+    await bought?.stop();
+    await own?.stop();
+    await processes?.stop();
+    await karmada?.stop();
+    await scene?.stop();
+  });
+
+  const client = () => scene.garden.client;
+  const soon = (poll: () => unknown) => expect.poll(poll, { timeout: PATIENCE_MS, interval: 100 });
+  const binding = async () =>
+    (await client().getOrUndefined(RESOURCEBINDINGS, 'train-cloneset', 'shop')) as
+      | (KubeObject & {
+          spec: { clusters?: { name: string; replicas: number }[] };
+          status?: { conditions?: { type: string; message: string }[] };
+        })
+      | undefined;
+  const refusal = async () =>
+    (await binding())?.status?.conditions?.find(({ type }) => type === 'Scheduled')?.message ?? '';
+  const said = async () =>
+    (await client().get<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop')).status?.demand?.[0]?.message ?? '';
+
+  it('buys nothing for work that a new cluster would not serve, and says so', async () => {
+    await client().create(DEFINITION, { resource: CRDS });
+    await soon(() =>
+      client()
+        .list(CLONESETS)
+        .then(
+          ({ items }) => items,
+          () => undefined,
+        ),
+    ).toEqual([]);
+    const requests = { cpu: '500m', memory: '64Mi' };
+    const containers = [{ name: 'train', image: 'pause', resources: { requests } }];
+    const labels = { app: 'train' };
+    await client().create(
+      {
+        apiVersion: `${GROUP}/v1alpha1`,
+        kind: 'CloneSet',
+        metadata: { name: 'train', namespace: 'shop' },
+        spec: {
+          replicas: 2,
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec: { containers } },
+        },
+      },
+      { resource: CLONESETS },
+    );
+    await client().create(
+      {
+        apiVersion: 'policy.karmada.io/v1alpha1',
+        kind: 'PropagationPolicy',
+        metadata: { name: 'train', namespace: 'shop' },
+        spec: {
+          resourceSelectors: [{ apiVersion: `${GROUP}/v1alpha1`, kind: 'CloneSet', name: 'train' }],
+          placement: { replicaScheduling: BY_WEIGHT },
+        },
+      },
+      { resource: policies('propagationpolicies', 'PropagationPolicy', true) },
+    );
+    await soon(refusal).toContain('did not have the API resource');
+    saw(`train, CloneSet of 2 replicas of 500m. Karmada: ${await refusal()}`);
+    const template = {
+      metadata: { labels: { tier: 'burst' } },
+      spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] },
+    };
+    await makePeakPolicy(client(), [{ name: 'cloud', template }]);
+    await soon(said).toContain(`cloud: a new cluster of it will not serve ${GROUP}/v1alpha1 CloneSet`);
+    saw(`the policy: ${await said()}`);
+    expect(bought.names).toEqual([]);
+  });
+
+  it('buys one when Karmada brings the definition to such clusters, and Karmada places the work there', async () => {
+    const from = Date.now();
+    await client().create(
+      {
+        apiVersion: 'policy.karmada.io/v1alpha1',
+        kind: 'ClusterPropagationPolicy',
+        metadata: { name: 'clonesets' },
+        spec: {
+          resourceSelectors: [
+            { apiVersion: DEFINITION.apiVersion, kind: DEFINITION.kind, name: DEFINITION.metadata.name },
+          ],
+          placement: { clusterAffinity: { labelSelector: { matchLabels: { tier: 'burst' } } } },
+        },
+      },
+      { resource: policies('clusterpropagationpolicies', 'ClusterPropagationPolicy', false) },
+    );
+    saw('a ClusterPropagationPolicy propagates CustomResourceDefinition clonesets.apps.kruise.io to tier burst');
+    const since = () => `${((Date.now() - from) / 1000).toFixed(1)} s after that`;
+    await soon(() => bought.names).toHaveLength(1);
+    const [name] = bought.names as [string];
+    saw(`WorkerCluster ${name} is made ${since()}`);
+    await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+    const member = scene.membership('test', name)?.status?.memberName ?? '';
+    saw(`${member} has joined Karmada ${since()}`);
+    const served = async () =>
+      ((await client().get(CLUSTERS, member)) as KarmadaCluster).status?.apiEnablements?.some(
+        ({ groupVersion }) => groupVersion === `${GROUP}/v1alpha1`,
+      );
+    await soon(served).toBe(true);
+    saw(`Karmada sees that it serves CloneSets ${since()}`);
+    await soon(async () => (await binding())?.spec.clusters).toEqual([{ name: member, replicas: 2 }]);
+    saw(`Karmada has placed both replicas there ${since()}`);
+    expect(bought.names).toEqual([name]);
+  });
+});
