@@ -82,7 +82,7 @@ const policy: KubeObject = {
       },
     ],
     maximumClusters: 3,
-    budget: { hourly: '0.35', currency: 'USD' },
+    budget: { hourly: '0.29', currency: 'USD' },
     scaleIn: { idleFor: '2s', minimumLife: '1s' },
     cooldown: { scaleOut: '1s', scaleIn: '1s' },
   },
@@ -253,7 +253,10 @@ e2e('a policy whose operator is killed in each phase', () => {
     const made = held.hold('CREATE');
     await scene.says(3);
     await made.seen;
-    const [written, ...others] = scene.receipt()!.purchases;
+    const [written, ...others] = await scene.until('it to be written down', () => {
+      const { purchases = [] } = scene.receipt() ?? {};
+      return purchases.length > 0 && purchases;
+    });
     expect([written!.candidate, others, scene.made.size]).toEqual(['cheap', [], 0]);
     await scene.kill('written down, not made');
     made.release();
@@ -261,7 +264,7 @@ e2e('a policy whose operator is killed in each phase', () => {
     await scene.kill('made');
     expect([...scene.made.values()]).toEqual([written!.name]);
     await scene.until('it to be given up', () => scene.decided('Fail').length > 0);
-    expect(scene.decided('Fail')[0]).toMatch(/sold out|no .*medium|depleted/i);
+    expect(scene.decided('Fail')[0]).toMatch(/^sold out: medium in here-a/);
     await scene.until('the next to be made', () => scene.of('dear'));
     await scene.until('nothing to be left of the first', () => !scene.of('cheap'));
   });
@@ -291,9 +294,7 @@ e2e('a policy whose operator is killed in each phase', () => {
   it('stops at its budget, and destroys nothing for it', async () => {
     await scene.says(3, member);
     const said = await scene.until('work to be refused', () => scene.said()?.state === 'Refused' && scene.said());
-    expect(said.message).toMatch(
-      /dear: it costs 0\.2 USD an hour, and 0\.15 of the budget of 0\.35 are left|dear: .*budget/,
-    );
+    expect(said.message).toContain('dear: it costs 0.2 USD an hour, and 0.09 USD of the budget of 0.29 USD are left');
     await gardenClient().mergePatch(BURSTPOLICIES, POLICY, NAME, { spec: { budget: { hourly: '0.05' } } });
     await scene.until('the new budget to be told', () => scene.said()?.message?.includes('0.05'));
     await scene.says(0, member);
@@ -309,7 +310,7 @@ e2e('a policy whose operator is killed in each phase', () => {
     const deleted = held.hold('DELETE');
     await inside.delete(DEPLOYMENTS, 'web', 'default');
     await deleted.seen;
-    expect(scene.receipt()!.purchases).toMatchObject([{ name: metadata.name, leaving: true }]);
+    await scene.until('that it goes to be written down', () => scene.receipt()?.purchases[0]?.leaving);
     expect(scene.of('dear')?.metadata.deletionTimestamp).toBeUndefined();
     await scene.kill('written down that it goes');
     deleted.release();

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import type { Resource } from '../../operator/kube/resources.ts';
 import { createCA, issue } from '../../operator/pki/certificates.ts';
@@ -27,16 +29,7 @@ export class HeldRequests {
     const request = { commonName: 'held requests', ipAddresses: ['127.0.0.1'], usages: ['server' as const], days: 1 };
     const server = createServer(await issue(ca, request));
     const held = new HeldRequests(client, server, `held-${plural}`);
-    server.on('request', (incoming, response) => {
-      let text = '';
-      incoming.on('data', (part) => (text += part));
-      incoming.on('end', async () => {
-        const { uid, operation, dryRun } = (JSON.parse(text) as { request: Asked }).request;
-        if (!dryRun) await held.#wait(operation);
-        const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, allowed: true } };
-        response.setHeader('content-type', 'application/json').end(JSON.stringify(review));
-      });
-    });
+    server.on('request', (incoming, response) => void held.#answer(incoming, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const rule = { apiGroups: [group], resources: [plural], operations: ['CREATE', 'DELETE'] };
@@ -63,10 +56,13 @@ export class HeldRequests {
     return { seen: seen.promise, release };
   }
 
-  async #wait(operation: Operation): Promise<void> {
-    const held = this.#held.get(operation);
+  async #answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { uid, operation, dryRun } = ((await json(incoming)) as { request: Asked }).request;
+    const held = dryRun ? undefined : this.#held.get(operation);
     held?.seen.resolve();
     await held?.over;
+    const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, allowed: true } };
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(review));
   }
 
   async end(): Promise<void> {

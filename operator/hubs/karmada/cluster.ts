@@ -200,12 +200,13 @@ export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefine
   // Sums that were shown by old grades already are told again when they are counted by new ones.
   const grades = counted.length > 0 ? `.grades-${counted.length}` : '';
   // Work of a kind that the cluster has only now is to be looked at again, too.
-  const custom = apisOf(live).filter((one) => /^[^/]*\.[^/]*\//.test(one) && !OF_KUBERNETES.test(one));
+  const custom = apisOf(live).filter((one) => !OF_KUBERNETES.test(one));
   const apis = custom.length > 0 ? `.apis-${shortHash(custom.sort().join())}` : '';
   return `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}${grades}${apis}`;
 }
 
-const OF_KUBERNETES = /^[^/]*\.k8s\.io\//;
+/** Its groups have no domain, or one of its own. */
+const OF_KUBERNETES = /^(v1 |[^./]+\/|[^/]+\.k8s\.io\/)/;
 
 /** API versions and kinds that a cluster serves, as Karmada has seen. */
 export const apisOf = (live: KarmadaCluster | undefined): string[] =>
