@@ -34,6 +34,8 @@ export const KEPT_DECISIONS = 20;
 export const SHOWN_MONTHS = 12;
 /** How much of what waits is shown. */
 export const SHOWN_DEMAND = 20;
+/** How many offers that are sold out are shown. */
+export const SHOWN_SOLD_OUT = 50;
 
 const money = (description: string) => text(32, description, DECIMAL);
 const currency = (description: string) => name(3, description, /^[A-Z]{3}$/);
@@ -430,6 +432,20 @@ export const burstPolicyStatus = z
         .describe('How a candidate is.'),
       8,
       'How the candidates are.',
+    ).optional(),
+    soldOut: list(
+      z
+        .object({
+          profile: text(LIMITS.name, 'Name of the CloudProfile.'),
+          region: text(LIMITS.label, 'The region.'),
+          zone: text(LIMITS.label, 'The zone. Absent: the region has none.').optional(),
+          machineType: text(LIMITS.name, 'The machine type.'),
+          spot: z.boolean().describe('Spot machines. Absent: others.').optional(),
+          until: time('Until when it is not asked for again.'),
+        })
+        .describe('Machines that a cloud had none of.'),
+      SHOWN_SOLD_OUT,
+      'Machines of CloudProfiles of the policy that are known to be sold out, as some cluster has met it.',
     ).optional(),
     spend: z
       .object({

@@ -129,6 +129,8 @@ export interface WarmCluster {
   readonly supply: Supply;
   /** What waking it means; absent: it is awake. */
   readonly waking?: Waking | undefined;
+  /** Why it would not come if it were woken now, a sentence. Absent: nothing that is known speaks against it. */
+  readonly problem?: string | undefined;
 }
 
 /** What it means to wake a cluster. Money is in millionths of the currency of the policy. */

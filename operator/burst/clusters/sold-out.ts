@@ -20,8 +20,8 @@ export interface SoldOut {
 const NOTHING: SoldOut = { pools: new Set(), problem: undefined };
 
 /**
- * What is known to be sold out of a cluster that could be made: of each pool all machine types in all zones, also of the places that it falls back
- * to. One whose pools with a minimum cannot be had is not worth its order: it fails, and work waits for it meanwhile. Pure.
+ * What is known to be sold out of a cluster that could be made, or woken: of each pool all machine types in all zones, also of the places that it
+ * falls back to; one that is there already stays in its place. One whose pools with a minimum cannot be had is not worth its order: it fails, and work waits for it meanwhile. Pure.
  */
 export function soldOutOf(
   cluster: WorkerCluster,
@@ -30,7 +30,14 @@ export function soldOutOf(
   now: Date,
 ): SoldOut {
   const places = Array.from({ length: placesOf(cluster) }, (_, place) => atPlace(cluster, place));
-  const each = places.map((place) => soldOutAt(place, profileOf(profileNameOf(place)), capacity, now));
+  const isThere = (place: WorkerCluster) => {
+    const profile = profileOf(profileNameOf(place));
+    return profile && regionOf({ cluster: place, profile }) === cluster.status?.region;
+  };
+  const there = places.filter(isThere).slice(0, 1);
+  const each = (there.length > 0 ? there : places).map((place) =>
+    soldOutAt(place, profileOf(profileNameOf(place)), capacity, now),
+  );
   const [first = NOTHING, ...others] = each;
   // Elsewhere it has other machine types, and comes.
   if (others.some(({ problem }) => problem === undefined)) return NOTHING;

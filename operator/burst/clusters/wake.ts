@@ -50,9 +50,9 @@ export function wakeOrChoose(view: ClustersView, wanted: readonly Replicas[], no
 export const costToWake = (openings: readonly ChosenWarm[], limits: Limits): Micros =>
   openings.reduce((sum, { warm: { waking } }) => sum + (waking ? forMinimumLife(waking, limits, 'hourly') : 0n), 0n);
 
-/** Whether budgets allow that it is woken now. */
-export const mayWake = (view: ClustersView, { waking }: WarmCluster, now: number): boolean =>
-  waking === undefined || whyTooDear(waking, view.limits, moneyLeft(view, now)) === undefined;
+/** Whether it takes work at once, or may be woken now. */
+export const mayWake = (view: ClustersView, one: WarmCluster, now: number): boolean =>
+  !isSleeping(one) || whyNotNow(one, view.limits, moneyLeft(view, now)) === undefined;
 
 /** What clusters that sleep have to say to work for which nothing is done. */
 export function whyNotWoken(view: ClustersView, wanted: readonly Replicas[], now: number): Alternative[] {
@@ -62,7 +62,7 @@ export function whyNotWoken(view: ClustersView, wanted: readonly Replicas[], now
     if (!isSleeping(one)) return [];
     const { candidate, name, waking } = one;
     const whyNot =
-      whyTooDear(waking, view.limits, left) ?? `it takes ${takenByWarm(one, wanted).count} of ${total} replicas`;
+      whyNotNow(one, view.limits, left) ?? `it takes ${takenByWarm(one, wanted).count} of ${total} replicas`;
     return [{ candidate, hourly: waking.hourly, whyNot: `${name} sleeps: ${whyNot}` }];
   });
 }
@@ -74,7 +74,7 @@ function wakeFor(view: ClustersView, wanted: readonly Replicas[], now: number) {
   let left = [...wanted];
   for (const one of inOrder(view)) {
     if (left.length === 0) break;
-    if (!isSleeping(one) || whyTooDear(one.waking, view.limits, money) !== undefined) continue;
+    if (!isSleeping(one) || whyNotNow(one, view.limits, money) !== undefined) continue;
     const taken = takenByWarm(one, left);
     if (taken.count === 0) continue;
     chosen.push({ warm: one, count: taken.count });
@@ -95,7 +95,8 @@ const isLate = ({ startupMs }: Waking, { startWithinMs }: Limits): boolean =>
 
 const lateOnes = (chosen: readonly Chosen[]): number => chosen.filter((one) => one.isLate).length;
 
-function whyTooDear(waking: Waking, limits: Limits, left: ReturnType<typeof moneyLeft>): string | undefined {
+function whyNotNow({ waking, problem }: Sleeping, limits: Limits, left: ReturnType<typeof moneyLeft>) {
+  if (problem !== undefined) return problem;
   const more = moreHourly(waking);
   const show = (amount: Micros) => `${formatMoney(amount > 0n ? amount : 0n)} ${limits.currency}`;
   if (more > 0n && more > left.hourly)

@@ -28,7 +28,7 @@ import type { Seen } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { siblingDaemons } from './sibling-daemons.ts';
-import { type HubWork, supplyAwake, supplyIn, supplyOf } from './supply.ts';
+import { awake, type HubWork, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn } from './turn.ts';
 import { sleepersOf, wokenBy } from './wake-others.ts';
 
@@ -116,7 +116,7 @@ function warmOf(deps: BurstDependencies, { hub, turn, now }: DecisionScene, seen
       billing: own.billing,
       startupMs: measuredWakingMs(turn.receipt, candidate),
     };
-    return [{ name, candidate, supply: supplyAwake(deps, hub, cluster, daemons), waking }];
+    return [{ name, candidate, ...awake(deps, hub, cluster, daemons, now), waking }];
   });
 }
 

@@ -17,6 +17,7 @@ import { grownNow, growPools } from './grow-pools.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderSleep } from './order-sleep.ts';
 import type { Seen } from './own-clusters.ts';
+import { soldOutFor } from './sold-out-told.ts';
 import { type Outcome, statusOf } from './status.ts';
 import type { HubWork } from './supply.ts';
 import { asleepSince, endedIn, freshIn, tellOutcomes } from './tell-outcomes.ts';
@@ -225,6 +226,7 @@ export class PolicyLook {
       isNews,
       seen: this.#seen(),
       woken: wokenBy(this.#deps, this.#memory, this.#policy, receipt, this.#now),
+      soldOut: soldOutFor(this.#deps, this.#policy, this.#now),
     };
     const status = statusOf(this.#policy, whole, this.#deps.now());
     const { policies, garden } = this.#deps;

@@ -7,7 +7,6 @@ import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { hubType } from '../../hubs/index.ts';
 import { KubeClient } from '../../kube/client.ts';
@@ -41,6 +40,7 @@ import { reconcileBurst } from './controller.ts';
 import { type BurstDependencies, burstReceipts } from './dependencies.ts';
 import { BurstMemory } from './memory.ts';
 import { idleKey, underusedKey } from './own-clusters.ts';
+import { toldBy } from './sold-out-told.ts';
 import { ToldByHubs } from './told.ts';
 
 const ANSWER_MS = 15_000;
@@ -149,6 +149,7 @@ function dependenciesOf(
     if (policy) told.set(object.metadata.uid ?? '', { ...policy, status: object.status as BurstPolicy['status'] });
   });
   const receipts = burstReceipts(readOnly, namespace);
+  const soldOut = toldBy(beside);
   const sizes = new DecidedSizes(readOnly, namespace, caches.decidedSecrets);
   const read = receipts.read.bind(receipts);
   // What was decided before is not told again: all decisions are those of this look.
@@ -168,8 +169,7 @@ function dependenciesOf(
     openClusters: { get: (key) => opened.get(key) },
     provider,
     granted: new Map(),
-    // What the operator was told to be sold out it alone knows.
-    capacity: new DepletedOffers(() => new Date()),
+    capacity: { known: () => soldOut },
     sizes,
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
     receipts,

@@ -39,6 +39,8 @@ export interface Outcome {
   readonly verdicts: readonly WorkVerdict[];
   /** Why clusters are not emptied that have little work, by name. */
   readonly stays: ReadonlyMap<string, string>;
+  /** What is known to be sold out of what it may need. Absent: nothing. */
+  readonly soldOut?: BurstPolicyStatus['soldOut'];
   /** The policy is on its way out: what it waits for. */
   readonly deleting?: string;
 }
@@ -134,6 +136,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
         }),
       };
     }),
+    ...(outcome.soldOut?.length && { soldOut: outcome.soldOut }),
     decisions: receipt.decisions.slice(0, KEPT_DECISIONS),
     ...(before?.spend && { spend: before.spend }),
   };

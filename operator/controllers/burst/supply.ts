@@ -3,9 +3,10 @@ import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import { membershipName } from '../../api/names.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import type { HubMember, PlannedNodes, Supply, WaitingWork } from '../../burst/clusters/model.ts';
+import type { HubMember, PlannedNodes, Supply, WaitingWork, WarmCluster } from '../../burst/clusters/model.ts';
 import { nodesOf } from '../../burst/clusters/offer.ts';
 import type { KeptGrowth } from '../../burst/clusters/receipt.ts';
+import { soldOutOf } from '../../burst/clusters/sold-out.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
@@ -172,18 +173,24 @@ export function supplyIn(deps: BurstDependencies, hub: Hub, cluster: WorkerClust
   };
 }
 
-/** What a cluster takes that sleeps, when it is awake. */
-export const supplyAwake = (
+/** What a cluster takes that sleeps, when it is awake: without pools that are known to be sold out, by which it may not come at all. */
+export function awake(
   deps: BurstDependencies,
   hub: Hub,
   cluster: WorkerCluster,
   daemons: SiblingDaemons,
-): Supply => ({
-  cluster: keyOf(cluster),
-  member: memberOf(deps, hub, cluster),
-  nodes: [],
-  planned: plannedOf(deps, hub, cluster, daemons),
-});
+  now: number,
+): Pick<WarmCluster, 'supply' | 'problem'> {
+  const capacity = deps.capacity.known('');
+  const { pools, problem } = soldOutOf(cluster, (name) => deps.profiles.get(name), capacity, new Date(now));
+  const supply = {
+    cluster: keyOf(cluster),
+    member: memberOf(deps, hub, cluster),
+    nodes: [],
+    planned: plannedOf(deps, hub, cluster, daemons).filter(({ template }) => !pools.has(template.id)),
+  };
+  return { supply, problem };
+}
 
 /** Pods of a cluster that wait for a node of it. */
 const waitingPods = (pods: readonly Pod[]): FitPod[] =>

@@ -28,7 +28,7 @@ import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
 import { failureOf, isWithoutWork } from './own-clusters.ts';
 import { siblingDaemons } from './sibling-daemons.ts';
-import { type HubWork, memberOf, reserveOf, supplyAwake } from './supply.ts';
+import { awake, type HubWork, memberOf, reserveOf } from './supply.ts';
 
 type Entry = NonNullable<BurstPolicy['spec']['wake']>[number];
 
@@ -55,8 +55,8 @@ export function sleepersOf(
     if (!waking) return [];
     const startupMs = measuredWakeMs(receipt, entry.name);
     const { name } = cluster.metadata;
-    const supply = supplyAwake(deps, hub, cluster, daemons);
-    return [{ name, candidate: entry.name, entry: entry.name, supply, waking: { ...waking, startupMs } }];
+    const its = awake(deps, hub, cluster, daemons, now);
+    return [{ name, candidate: entry.name, entry: entry.name, ...its, waking: { ...waking, startupMs } }];
   });
 }
 

@@ -60,6 +60,10 @@ it('plans for a policy only what those before it leave, asked of it alone or of 
   const [first, second] = order as [string, string];
   expect(await planned([second])).toEqual({ [second]: [] });
   expect(await planned(names)).toEqual({ [first]: ['Buy'], [second]: [] });
+  // What the operator knows to be sold out, the plan knows by the status of a policy.
+  const soldOut = [{ profile: 'cloud', region: 'here', machineType: 'large', until: '2999-01-01T00:00:00Z' }];
+  await client.mergePatch(BURSTPOLICIES, second, 'shop', { status: { soldOut } }, { subresource: 'status' });
+  expect(await planned(names)).toEqual({ [first]: ['Refuse'], [second]: ['Refuse'] });
   for (const name of names) await client.delete(BURSTPOLICIES, name, 'shop');
   await expect.poll(async () => (await client.list(BURSTPOLICIES)).items, PATIENCE).toEqual([]);
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');

@@ -80,6 +80,14 @@ describe('what is known to be sold out of a cluster', () => {
     expect(soldOut({ pools: [pool()], ...spec }, known, new Date(UNTIL)).problem).toBeUndefined();
   });
 
+  it('is what is sold out where it is, of one that is there and sleeps', () => {
+    const there = { ...cluster({ pools: [pool()], fallback: [{ region: 'there' }] }), status: { region: 'here' } };
+    const known = (depleted: readonly (typeof small)[]) =>
+      soldOutOf(there as typeof there & WorkerCluster, () => profile(), { depleted }, NOW).problem;
+    expect(known([small])).toBe(why);
+    expect(known([{ ...small, region: 'there' }])).toBeUndefined();
+  });
+
   it('is each of its zones', () => {
     const regions = [{ name: 'here', zones: [{ name: 'here-a' }, { name: 'here-b' }] }];
     const zones = ['here-a', 'here-b'].map((zone) => ({ ...small, zone }));

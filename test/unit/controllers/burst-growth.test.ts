@@ -39,7 +39,7 @@ function arrive(nodes: number, replicas: number): void {
   scene.join({ ...member, spec: { ...member.spec, pools: [{ ...member.spec.pools![0]!, minimum: nodes }] } }, replicas);
 }
 const soldOut = () => [
-  { profile: 'cloud', region: 'here', machineType: 'small', zone: '', spot: false, until: Number.POSITIVE_INFINITY },
+  { profile: 'cloud', region: 'here', machineType: 'small', zone: '', spot: false, until: Date.parse('2027-01-01') },
 ];
 const decided = () => scene.sizes.get(KEY)?.get('a')?.count;
 /** The autoscaler has the pool be smaller. */

@@ -236,6 +236,32 @@ describe('a candidate with sleeping clusters', () => {
     expect(scene.policy()!.status!.demand![0]!.message).toMatch(/sleeps: awake it costs 0.3 USD an hour more/);
   });
 
+  it('wakes none whose machines are known to be sold out, until that is over, and says so', async () => {
+    const made = await asleep();
+    const offer = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: false };
+    scene.depleted = [{ ...offer, until: scene.now + 5 * MINUTE }];
+    scene.demands = [WORK];
+    await scene.looks(4 * MINUTE);
+    expect(isOrdered(made)).toBe(true);
+    expect(scene.policy()!.status!.demand![0]!.message).toMatch(/sleeps: small of pool a in here is sold out, and not/);
+    await scene.looks(2 * MINUTE);
+    expect(isOrdered(made)).toBe(false);
+  });
+
+  it('wakes one without the pool that is sold out where its other pool takes the work', async () => {
+    const pools = [
+      { name: 'a', minimum: 3, maximum: 10 },
+      { name: 'b', machineType: 'gpu', minimum: 0, maximum: 3 },
+    ];
+    scene.objects.put(policy(1, { candidates: [candidate(1, { pools })] }));
+    const made = await asleep();
+    const offer = { profile: 'cloud', region: 'here', zone: '', machineType: 'gpu', spot: false };
+    scene.depleted = [{ ...offer, until: scene.now + 50 * MINUTE }];
+    scene.demands = [WORK];
+    await scene.looks(MINUTE);
+    expect(isOrdered(made)).toBe(false);
+  });
+
   it('has them replaced when their template changes, and taken away when fewer are asked for', async () => {
     const made = await asleep();
     await scene.looks(11 * MINUTE);

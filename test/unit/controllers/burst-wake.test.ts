@@ -145,6 +145,13 @@ describe('a policy that may wake clusters of others', () => {
       () => own({ asleep: true }, { labels: { fleet: 'own', 'multi-cluster.demo.io/burst-policy': 'p' } }),
     ],
     ['its budget has no money for', () => scene.objects.put(policy({ budget: { hourly: '0.2', currency: 'USD' } }))],
+    [
+      'has machines of which none are to be had',
+      () => {
+        const offer = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: false };
+        scene.depleted = [{ ...offer, until: scene.now + 10 * MINUTE }];
+      },
+    ],
     ['it would wake in a dry run', () => scene.objects.put(policy({ dryRun: true }))],
   ])('leaves alone one that %s', async (_, change) => {
     change();

@@ -5,6 +5,7 @@ import { burstClusterName } from '../../../operator/api/names.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
+import { toldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
 import { BURSTPOLICIES, HUBS, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/scene.ts';
 import { profile, quota } from '../cost/objects.ts';
@@ -396,7 +397,9 @@ describe('a candidate', () => {
     expect(scene.policy()!.status).toMatchObject({
       decisions: [{ action: 'Buy', candidate: 'there', alternatives: [{ candidate: 'cloud', whyNot: why }] }],
       candidates: [{ name: 'cloud', problem: why }, { name: 'there' }],
+      soldOut: [{ profile: 'cloud', region: 'here', machineType: 'small', until: '2026-11-23T12:10:00Z' }],
     });
+    expect(toldBy([scene.policy()!]).depleted).toEqual(scene.depleted);
     scene.join(scene.clusters()[0]!, 3);
     // Nothing is left to be bought, and nothing is ordered.
     scene.depleted = [...scene.depleted, { ...offer, region: 'there', until: START + 12 * MINUTE }];

@@ -1,0 +1,50 @@
+import { type BurstPolicy, type BurstPolicyStatus, SHOWN_SOLD_OUT } from '../../api/burstpolicy.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import type { DepletedOffer, KnownCapacity } from '../../capacity/offers.ts';
+import { profileNamesOf } from '../../capacity/places.ts';
+import { BY_NAMESPACE } from '../by-namespace.ts';
+import { trialOf } from './candidates.ts';
+import type { BurstDependencies } from './dependencies.ts';
+
+/**
+ * What is known to be sold out now, of CloudProfiles that candidates of the policy or clusters of its namespace name. Its status tells it: who
+ * only looks what would be decided has no other way to know.
+ */
+export function soldOutFor(
+  { capacity, clusters }: Pick<BurstDependencies, 'capacity' | 'clusters'>,
+  policy: BurstPolicy,
+  now: number,
+): NonNullable<BurstPolicyStatus['soldOut']> {
+  const depleted = capacity.known('').depleted.filter(({ until }) => until > now);
+  if (depleted.length === 0) return [];
+  const trials = policy.spec.candidates.map((candidate) => trialOf(policy, candidate, {}));
+  const named = new Set(
+    [...trials, ...clusters.byIndex(BY_NAMESPACE, policy.metadata.namespace ?? '')].flatMap(profileNamesOf),
+  );
+  return depleted
+    .filter(({ profile }) => named.has(profile))
+    .slice(0, SHOWN_SOLD_OUT)
+    .map(({ profile, region, zone, machineType, spot, until }) => ({
+      profile,
+      region,
+      ...(zone && { zone }),
+      machineType,
+      ...(spot && { spot }),
+      until: rfc3339(new Date(until)),
+    }));
+}
+
+/** What is known to be sold out, as the statuses of policies tell it. */
+export const toldBy = (policies: readonly BurstPolicy[]): KnownCapacity => ({
+  depleted: policies.flatMap(({ status }) =>
+    (status?.soldOut ?? []).map(
+      ({ until, zone = '', spot = false, ...offer }): DepletedOffer => ({
+        ...offer,
+        zone,
+        spot,
+        until: Date.parse(until),
+      }),
+    ),
+  ),
+  tries: [],
+});
