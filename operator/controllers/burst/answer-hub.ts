@@ -1,6 +1,7 @@
 import type { Hub } from '../../api/hub.ts';
 import { answersTo, type PolicySaid } from '../../burst/clusters/answers.ts';
 import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
+import type { Asking } from '../../hubs/contract.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { BurstDependencies } from './dependencies.ts';
@@ -23,16 +24,17 @@ export interface Decided {
 /**
  * Answers a hub that holds work until there is room for it. What somebody has changed since it was read is answered by the next look. Throws as
  * KubeClient does.
+ * @param asking undefined: it asks nothing
  * @param decided undefined: no policy names this hub
  */
 export async function answerHub(
   deps: BurstDependencies,
   memory: BurstMemory,
   hub: Hub,
+  asking: Asking | undefined,
   decided: Decided | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const asking = await deps.asksOf?.(hub, signal);
   if (!asking) return;
   const taking = workOf(asking.taking(deps.now()), new Map(), Number.NEGATIVE_INFINITY);
   const answers = decided && asking.sources.length > 0 ? toldOf(deps, memory, hub, decided, taking) : undefined;

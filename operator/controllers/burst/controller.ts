@@ -33,7 +33,8 @@ export async function reconcileBurst(
   if (policies.length === 0) {
     memory.forgetHub(hubName);
     const hub = deps.hubs.get(hubName);
-    if (hub && isTrue(hub.status?.conditions, 'Ready')) await answerHub(deps, memory, hub, undefined, signal);
+    if (!hub || !isTrue(hub.status?.conditions, 'Ready')) return {};
+    await answerHub(deps, memory, hub, await deps.asksOf?.(hub, inTime(signal)), undefined, signal);
     return {};
   }
   const look = await lookAt(deps, memory, hubName, signal);
@@ -60,11 +61,13 @@ export async function reconcileBurst(
   }
   if ('hub' in look) {
     const isPartial = turns.length < policies.length;
-    await answerHub(deps, memory, look.hub, { work: look.work, turns, isPartial }, signal);
+    await answerHub(deps, memory, look.hub, look.asking, { work: look.work, turns, isPartial }, signal);
   }
   const next = Math.min(...turns.map((turn) => turn.next ?? Number.POSITIVE_INFINITY)) - deps.now().getTime();
   return { requeueAfterMs: Math.max(SOONEST_MS, Math.min(LOOK_MS, next)) };
 }
+
+const inTime = (signal: AbortSignal): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
 
 const byAge = (a: BurstPolicy, b: BurstPolicy): number => {
   const [x, y] = [a, b].map(({ metadata }) => `${metadata.creationTimestamp} ${metadata.uid}`);
@@ -77,7 +80,7 @@ async function lookAt(deps: BurstDependencies, memory: BurstMemory, name: string
   if (!isTrue(hub.status?.conditions, 'Ready'))
     return { reason: 'HubNotReady', problem: `Hub ${name} is not ready: nothing is bought or given back` };
   try {
-    const demands = await deps.demandOf(hub, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
+    const { demands, asking } = await deps.hear(hub, inTime(signal));
     if (!demands) {
       const problem = `hubs of type ${hub.spec.type} do not tell which work has no place`;
       return { hub, work: [], silent: { reason: 'NoDemand', problem } };
@@ -86,7 +89,7 @@ async function lookAt(deps: BurstDependencies, memory: BurstMemory, name: string
     const unread = demands.flatMap(({ source, namespace, problem }) =>
       problem === undefined ? [] : [{ source, namespace, problem }],
     );
-    return { hub, work: workOf(demands, memory.waiting(name, demands, now), now), unread };
+    return { hub, work: workOf(demands, memory.waiting(name, demands, now), now), unread, asking };
   } catch (error) {
     if (signal.aborted) throw error;
     const problem = `Hub ${name} does not answer: nothing is bought or given back (${errorText(error)})`;

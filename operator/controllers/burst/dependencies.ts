@@ -7,7 +7,7 @@ import type { Quota } from '../../api/quota.ts';
 import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
-import type { Asking, Demand, PlacedWork, StatusPart } from '../../hubs/contract.ts';
+import type { Asking, PlacedWork, StatusPart } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Registry } from '../../kube/metrics.ts';
@@ -15,6 +15,7 @@ import { operatorReceiptPlace, type ReceiptClient, Receipts } from '../../kube/r
 import type { Core } from '../core.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import type { ClaimantDependencies } from '../quota/claimants.ts';
+import type { HubSays } from './hear-hub.ts';
 
 /** What decides about clusters works with. */
 export interface BurstDependencies extends ClaimantDependencies {
@@ -33,8 +34,8 @@ export interface BurstDependencies extends ClaimantDependencies {
   readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
   readonly receipts: Receipts<BurstReceipt>;
   readonly metrics: Registry;
-  /** What a hub has no place for. undefined: hubs of its type do not tell. Throws where it does not answer. */
-  demandOf(hub: Hub, signal: AbortSignal): Promise<readonly Demand[] | undefined>;
+  /** What a hub says now. Throws where it does not answer. */
+  hear(hub: Hub, signal: AbortSignal): Promise<HubSays>;
   /**
    * Of a policy that only says what it would do: whether others are to find it done, as where all are asked what they would do. Absent: nobody
    * is.
@@ -46,8 +47,8 @@ export interface BurstDependencies extends ClaimantDependencies {
    */
   placedWork(hub: Hub, member: string, signal: AbortSignal): Promise<readonly PlacedWork[] | string | undefined>;
   /**
-   * What a hub asks about work that it holds. undefined: nothing there asks. Absent: nobody answers, as where one only looks what would be decided.
-   * Throws where it does not answer.
+   * What a hub asks about work that it holds, where no policy names it. undefined: nothing there asks. Absent: nobody answers, as where one only
+   * looks what would be decided. Throws where it does not answer.
    */
   asksOf?(hub: Hub, signal: AbortSignal): Promise<Asking | undefined>;
   /** Writes an answer into a hub. Throws as KubeClient does; error 409: somebody has changed the object since. */

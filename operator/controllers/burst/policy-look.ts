@@ -4,6 +4,7 @@ import { withGrowthFacts } from '../../burst/clusters/growth-receipt.ts';
 import { withOutcomes } from '../../burst/clusters/outcomes.ts';
 import { type BurstReceipt, givenBack, monthOf } from '../../burst/clusters/receipt.ts';
 import { waitingAnew } from '../../burst/clusters/waiting-anew.ts';
+import type { Asking } from '../../hubs/contract.ts';
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -45,6 +46,8 @@ interface Answer {
   readonly work: readonly HubWork[];
   /** What it has no place for and nobody can read. Absent: nothing. */
   readonly unread?: readonly Unread[];
+  /** What it asks about work that it holds. Absent: nothing. */
+  readonly asking?: Asking | undefined;
   /** It does not tell which work has no place: a policy can only keep to its schedule and minimum. */
   readonly silent?: Problem;
 }

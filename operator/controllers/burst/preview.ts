@@ -177,12 +177,12 @@ function dependenciesOf(
     claims: ({ metadata }) => !byUid.get(metadata.uid ?? '')?.spec.dryRun,
     now: () => new Date(),
     recordEvent: () => {},
-    async demandOf({ metadata: { name }, spec, status }, stop) {
+    async hear({ metadata: { name }, spec, status }, stop) {
       const type = hubType(spec.type);
-      if (!type?.demand) return undefined;
+      if (!type?.demand) return { demands: undefined };
       const { client } = await connections.open(name, spec, status?.clusterIdentity, stop);
       const demands = await type.demand(readerOf(client, stop), spec, name);
-      return first.once(name, status?.clusterIdentity ?? name, demands, Date.now());
+      return { demands: first.once(name, status?.clusterIdentity ?? name, demands, Date.now()) };
     },
     async placedWork({ metadata: { name }, spec, status }, member, stop) {
       const type = hubType(spec.type);

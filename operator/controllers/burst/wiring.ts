@@ -15,6 +15,7 @@ import { onlyStatusChanged } from '../status-writer.ts';
 import { reconcileBurst } from './controller.ts';
 import { DemandWatches } from './demand-watches.ts';
 import { type BurstDependencies, burstReceipts } from './dependencies.ts';
+import { hearHub } from './hear-hub.ts';
 import { BurstMemory } from './memory.ts';
 import { policyMetrics } from './policy-metrics.ts';
 import { ToldByHubs } from './told.ts';
@@ -74,15 +75,16 @@ export function wireBurst(
     hubs: hubs.hubs,
     memberships: hubs.memberships,
     receipts: burstReceipts(garden, core.state.namespace),
-    async demandOf(hub, signal) {
+    async hear(hub, signal) {
       const { spec, status, metadata } = hub;
       const { name } = metadata;
       const type = hubType(spec.type);
-      if (!type?.demand) return undefined;
+      if (!type?.demand) return { demands: undefined };
       const client = await open(hub, signal);
       if (type.demandWatch) watches.follow(name, client, type.demandWatch);
-      const demands = await type.demand(readerOf(client, signal), spec, name);
-      return told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime());
+      if (type.askWatch) asked.follow(name, client, type.askWatch);
+      const { demands = [], asking } = await hearHub(type, readerOf(client, signal), spec, name);
+      return { demands: told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime()), asking };
     },
     async placedWork(hub, member, signal) {
       const type = hubType(hub.spec.type);

@@ -95,7 +95,7 @@ export class BurstScene {
   /** undefined: hubs of this type do not tell. */
   demands: readonly Demand[] | Error | undefined = [];
   /** What the hub asks about work that it holds, and what is done with answers. Absent: nothing. */
-  asked: (() => Promise<Asking | undefined>) | undefined;
+  asked: ((signal: AbortSignal) => Promise<Asking | undefined>) | undefined;
   answered: (part: StatusPart) => void = () => {};
   /** By the name of the member what the hub has placed there and would move. undefined: hubs of this type do not tell. */
   placedBy: ((member: string) => readonly PlacedWork[] | string) | undefined;
@@ -207,11 +207,11 @@ export class BurstScene {
       },
       receipts: burstReceipts(garden as never, 'kube-system'),
       metrics: this.metrics,
-      demandOf: async () => {
+      hear: async (_hub: unknown, signal: AbortSignal) => {
         if (this.demands instanceof Error) throw this.demands;
-        return this.demands;
+        return { demands: this.demands, asking: await this.asked?.(signal) };
       },
-      asksOf: async () => this.asked?.(),
+      asksOf: async (_hub: unknown, signal: AbortSignal) => this.asked?.(signal),
       writeStatus: async (_hub: unknown, part: StatusPart) => this.answered(part),
       placedWork: async (_hub: unknown, member: string) => this.placedBy?.(member),
       now: () => new Date(this.now),

@@ -1,8 +1,9 @@
-import { beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
 import type { Hub } from '../../../operator/api/hub.ts';
 import { burstReceiptName } from '../../../operator/api/names.ts';
-import type { StatusPart } from '../../../operator/hubs/contract.ts';
+import { hearHub } from '../../../operator/controllers/burst/hear-hub.ts';
+import type { Reader, StatusPart } from '../../../operator/hubs/contract.ts';
 import { kueueHub } from '../../../operator/hubs/kueue.ts';
 import type { DispatchedWorkload } from '../../../operator/hubs/kueue-demand.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
@@ -62,6 +63,7 @@ const looks = async (during: number) => {
 };
 const put = (more: Partial<BurstPolicySpec> = {}) => scene.objects.put(policyNamed('peak', more));
 
+afterEach(() => vi.restoreAllMocks());
 beforeEach(() => {
   hub = {
     multikueueconfigs: [{ ...api, kind: 'MultiKueueConfig', metadata: { name: 'production' }, spec: { clusters: [] } }],
@@ -153,6 +155,55 @@ it('lets nobody wait for a cluster where no policy names the hub, and says so', 
   expect(writes).toEqual(['admissionchecks capacity', 'workloads train']);
   expect(says('train')).toBe('Retry: no BurstPolicy names Hub production, so nobody would buy room');
   expect(hub.admissionchecks![1]!.status).toMatchObject({ conditions: [{ status: 'False', reason: 'NoPolicy' }] });
+});
+
+it('reads the objects of the hub once in a look, both for what waits and for what is asked', async () => {
+  const calls: string[] = [];
+  const real = reader(hub);
+  const counted: Reader = {
+    get: (resource, ...place) => {
+      calls.push(`get ${resource.plural}`);
+      return real.get(resource, ...place);
+    },
+    list: (resource, ...options) => {
+      calls.push(`list ${resource.plural}`);
+      return real.list(resource, ...options);
+    },
+    serves: (resource) => real.serves(resource),
+  };
+  const apart = [
+    await kueueHub.demand!(counted, { type: 'Kueue' }, 'production'),
+    (await kueueHub.asks!(counted, { type: 'Kueue' }, 'production'))!.sources,
+  ];
+  expect(calls.sort().filter((one) => /workloads|admissionchecks/.test(one))).toEqual([
+    'list admissionchecks',
+    'list admissionchecks',
+    'list workloads',
+    'list workloads',
+  ]);
+  calls.length = 0;
+  const { demands, asking } = await hearHub(kueueHub, counted, { type: 'Kueue' }, 'production');
+  expect([demands, asking!.sources]).toEqual(apart);
+  expect(calls.sort()).toEqual([
+    'get multikueueconfigs',
+    'list admissionchecks',
+    'list multikueueclusters',
+    'list workloads',
+  ]);
+});
+
+it.each([true, false])('waits for a hub no longer than 30 s, with a policy (%s) or without one', async (hasPolicy) => {
+  if (hasPolicy) put();
+  const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(AbortSignal.abort(new Error('too late')));
+  scene.asked = async (signal) => {
+    signal.throwIfAborted();
+    return undefined;
+  };
+  if (hasPolicy) {
+    await scene.look();
+    expect(scene.says('Ready')).toBe('False HubDoesNotAnswer');
+  } else await expect(scene.look()).rejects.toThrow('too late');
+  expect(timeout).toHaveBeenCalledWith(30_000);
 });
 
 it('tells nothing while the hub does not answer, or is not ready', async () => {

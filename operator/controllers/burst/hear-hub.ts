@@ -1,0 +1,41 @@
+import type { HubSpec } from '../../api/hub.ts';
+import type { Asking, Demand, HubType, Reader } from '../../hubs/contract.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+
+/** What a hub says in one look. */
+export interface HubSays {
+  /** What it has no place for. undefined: hubs of its type do not tell. */
+  readonly demands: readonly Demand[] | undefined;
+  /** What it asks about work that it holds. Absent: nothing there asks, or nobody would answer. */
+  readonly asking?: Asking | undefined;
+}
+
+/**
+ * What a hub has no place for, and what it asks, of objects that are read once for both: a large hub has thousands of them, and what is told of
+ * one moment is decided for all of it. Throws as Reader does.
+ */
+export async function hearHub(
+  type: Pick<HubType, 'demand' | 'asks'>,
+  hub: Reader,
+  spec: HubSpec,
+  name: string,
+): Promise<HubSays> {
+  const reader = listingOnce(hub);
+  const demands = await type.demand?.(reader, spec, name);
+  return { demands, asking: await type.asks?.(reader, spec, name) };
+}
+
+/** A reader that lists each kind once. */
+function listingOnce(hub: Reader): Reader {
+  const lists = new Map<string, Promise<KubeObject[]>>();
+  return {
+    ...hub,
+    list(resource, options = {}) {
+      const { group, plural } = resource;
+      const key = JSON.stringify([group, plural, options]);
+      const known = lists.get(key) ?? hub.list(resource, options);
+      lists.set(key, known);
+      return known;
+    },
+  };
+}
