@@ -42,7 +42,7 @@ export function giveBack(view: ClustersView, { needed, hasBought, moved = new Se
   const failed = [...clusters, ...(view.woken ?? [])].flatMap((one): Removal[] => {
     const { name, phase, at, failure, hasWork } = one;
     // What has work has come, though a cache that is behind does not show that it has joined.
-    if ((phase !== 'Making' && phase !== 'Waking') || hasWork) return [];
+    if (phase === 'Joined' || phase === 'Leaving' || hasWork) return [];
     const limit = phase === 'Waking' ? WAKE_LIMIT_MS : JOIN_LIMIT_MS;
     if (failure === undefined && !isDue(at + limit)) return [];
     const what = phase === 'Waking' ? 'it was woken, and is not back in' : 'it has not joined';

@@ -55,7 +55,16 @@ export interface KeptPurchase {
   readonly leftAlone?: { readonly failures: number; readonly until: string };
   /** It is given back. */
   readonly leaving?: true;
+  /** Of one that nobody had seen by then: when it was given back. */
+  readonly leavingAt?: string;
 }
+
+/** An API server that was asked to make something has made it by then, or never does. */
+const MADE_MS = 2 * 60_000;
+
+/** Whether what is given back, and is not there, was never made: it is not waited for. */
+export const wasNeverMade = ({ leaving, uid, leavingAt }: KeptPurchase, now: number): boolean =>
+  leaving === true && uid === undefined && (leavingAt === undefined || Date.parse(leavingAt) + MADE_MS <= now);
 
 /** Whether a cluster has joined and never had work, though some has waited for it: whatever it has room for, its hub does not place it there. */
 export const isOfNoUse = ({ useless, worked }: KeptPurchase): boolean => useless === true && !worked;
@@ -199,7 +208,8 @@ export function givenBack(
   const purchase = receipt.purchases.find((one) => one.name === name);
   if (!purchase || purchase.leaving) return receipt;
   const at = rfc3339(new Date(now));
-  const leaving = { ...changed(receipt, name, { leaving: true }), lastIn: at };
+  const unseen = purchase.uid === undefined && { leavingAt: at };
+  const leaving = { ...changed(receipt, name, { leaving: true, ...unseen }), lastIn: at };
   const said = decided(leaving, {
     at,
     action: isFailure ? 'Fail' : 'Remove',

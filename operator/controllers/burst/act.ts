@@ -89,6 +89,8 @@ export async function openClusters(
 export interface Ended {
   /** Names of what is stored and still there. */
   readonly left: readonly string[];
+  /** Names of what is not there, and of which nobody knows that it ever was. */
+  readonly unmade: readonly string[];
   /** Why one of them cannot be deleted, a sentence; undefined: each can be. */
   readonly problem: string | undefined;
 }
@@ -101,6 +103,7 @@ export async function endClusters(
   signal: AbortSignal,
 ): Promise<Ended> {
   const left: string[] = [];
+  const unmade: string[] = [];
   let problem: string | undefined;
   for (const purchase of receipt.purchases) {
     if (!purchase.leaving) continue;
@@ -110,7 +113,10 @@ export async function endClusters(
     // One of which the cache has not heard may be there all the same.
     const cluster =
       known ?? (await deps.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal }));
-    if (!cluster || !isOf(cluster, policy, purchase)) continue;
+    if (!cluster || !isOf(cluster, policy, purchase)) {
+      if (purchase.uid === undefined) unmade.push(name);
+      continue;
+    }
     left.push(name);
     const { uid, deletionTimestamp } = cluster.metadata;
     if (deletionTimestamp) continue;
@@ -123,5 +129,5 @@ export async function endClusters(
         problem ??= `WorkerCluster ${name} cannot be given back: ${errorText(error)}`;
       });
   }
-  return { left, problem };
+  return { left, unmade, problem };
 }

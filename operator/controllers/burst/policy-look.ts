@@ -2,7 +2,7 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
 import { withGrowthFacts } from '../../burst/clusters/growth-receipt.ts';
 import { withOutcomes } from '../../burst/clusters/outcomes.ts';
-import { type BurstReceipt, givenBack, monthOf } from '../../burst/clusters/receipt.ts';
+import { type BurstReceipt, givenBack, gone, monthOf, wasNeverMade } from '../../burst/clusters/receipt.ts';
 import { waitingAnew } from '../../burst/clusters/waiting-anew.ts';
 import type { Asking } from '../../hubs/contract.ts';
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
@@ -93,7 +93,7 @@ export class PolicyLook {
     if (refused || 'problem' in look) {
       this.#turn.verdicts = [];
       await this.#save();
-      await endClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+      await this.#giveBack();
       await this.#tell({ ready: { status: false, reason: refused!.reason, message: refused!.problem } });
       return work;
     }
@@ -167,7 +167,7 @@ export class PolicyLook {
       this.#turn.receipt = await makeClusters(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await this.#save();
     }
-    const { problem } = await endClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+    const problem = await this.#giveBack();
     const ready = problem
       ? { status: false, reason: 'CannotGiveBack', message: problem }
       : suspend
@@ -193,6 +193,17 @@ export class PolicyLook {
       this.#turn.receipt = withPlan(this.#deps, { ...scene, policy }, plan);
     }
     return [...others, ...mine.filter((one) => isLeft.has(one))];
+  }
+
+  /** Deletes what is given back, and forgets what was never made. @returns why one of them cannot be deleted */
+  async #giveBack(): Promise<string | undefined> {
+    const { unmade, problem } = await endClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+    const { receipt } = this.#turn;
+    this.#turn.receipt = receipt.purchases
+      .filter((one) => unmade.includes(one.name) && wasNeverMade(one, this.#now))
+      .reduce((next, { name }) => gone(next, name, this.#now), receipt);
+    await this.#save();
+    return problem;
   }
 
   /** Writes the receipt down if it says something new, and has Events tell of decisions, and of what became of them. */

@@ -55,6 +55,25 @@ describe('a candidate with warm clusters', () => {
     expect(scene.objects.writes).toHaveLength(writes);
   });
 
+  it('leaves nothing written down of one that was never made, and is asked for no longer', async () => {
+    let neverMade = 0;
+    for (let lives = 1; lives <= 4; lives++) {
+      scene = new BurstScene();
+      scene.objects.put(policy(1));
+      scene.lives = lives;
+      await scene.look().catch((error: unknown) => {
+        if (!(error instanceof Killed)) throw error;
+      });
+      scene.lives = Number.POSITIVE_INFINITY;
+      if (scene.receipt()?.purchases.length && scene.clusters().length === 0) neverMade++;
+      scene.objects.put(policy(0));
+      await scene.looks(4 * MINUTE);
+      expect(scene.clusters(), `killed at write ${lives}`).toEqual([]);
+      expect(scene.receipt()?.purchases ?? [], `killed at write ${lives}`).toEqual([]);
+    }
+    expect(neverMade).toBe(1);
+  });
+
   it('has one opened for work, at once, and another one made when that has its place', async () => {
     await scene.look();
     const [first] = warm();

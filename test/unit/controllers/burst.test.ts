@@ -1,11 +1,13 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import type { Hub } from '../../../operator/api/hub.ts';
 import { burstClusterName } from '../../../operator/api/names.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { toldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, HUBS, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/scene.ts';
 import { profile, quota } from '../cost/objects.ts';
@@ -205,6 +207,28 @@ describe('a peak', () => {
       expect(scene.receipt()!.purchases).toEqual([]);
       expect(scene.receipt()!.next).toBe(2);
     }
+  });
+
+  it('that the API server cannot make is given up, and leaves nothing written down', async () => {
+    const broken = scene.deps;
+    const create = async (object: WorkerCluster, options: { dryRun?: boolean } = {}) => {
+      if (!options.dryRun) throw new KubeApiError('POST', 500, { message: 'failed calling webhook' });
+      return object;
+    };
+    Object.assign(broken.garden, { create });
+    vi.spyOn(scene, 'deps', 'get').mockReturnValue(broken);
+    const [candidate] = policyNamed('peak').spec.candidates;
+    scene.objects.put(policyNamed('peak', { candidates: [candidate!], maximumClusters: 1 }));
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(20 * MINUTE);
+    expect(scene.receipt()!.purchases).toMatchObject([{ number: 1 }]);
+    scene.demands = [];
+    // What was asked for last may come a moment later: it is not forgotten before.
+    await scene.looks(13 * MINUTE);
+    expect(scene.receipt()!.purchases).toMatchObject([{ number: 1, leaving: true }]);
+    await scene.looks(3 * MINUTE);
+    expect(scene.receipt()!.purchases).toEqual([]);
+    expect(scene.policy()!.status).toMatchObject({ clusterCount: 0, hourly: '0' });
   });
 
   it('is not bought for twice with caches that are behind', async () => {
