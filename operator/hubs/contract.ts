@@ -216,6 +216,8 @@ export interface Demand {
   readonly priority?: number | undefined;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true;
+  /** The hub places it nowhere before it is told that one cluster has room for all of it. Absent: it has not asked. */
+  readonly isHeld?: true;
   /** Why what it asks for cannot be read, a sentence: it buys nothing. Absent: it can be. */
   readonly problem?: string;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */

@@ -69,7 +69,8 @@ export function waitingJobs(
     if (ours.some(({ state }) => state !== 'Pending' && state !== 'Ready')) return [];
     // Kueue may ask a few at a time, and the next ones after minutes. Of what we hold it asks none.
     if (ours.length === 0 && !clusters.every((one) => asked.includes(one))) return [];
-    return podsOf(workload, dispatch.lastTransitionTime ?? '') ?? [];
+    const pods = podsOf(workload, dispatch.lastTransitionTime ?? '') ?? [];
+    return ours.length > 0 ? pods.map((one) => ({ ...one, isHeld: true as const })) : pods;
   });
 }
 

@@ -96,9 +96,10 @@ function growFor(
   return { chosen, left };
 }
 
-/** A pool, and how many replicas a node of it takes. */
+/** A pool, and how many replicas so many nodes of it take. */
 interface Counted {
   readonly pool: GrowingPool;
+  readonly nodes: number;
   readonly count: number;
 }
 
@@ -107,21 +108,33 @@ function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: Grow
     .flatMap((entry) => entry.pools.map((pool) => ({ entry, pool })))
     .filter(({ pool }) => pool.problem === undefined && pool.more > 0)
     .slice(0, MOST_POOLS)
-    .map((one) => ({ ...one, count: takenByPool(one.pool, wanted, 1).count }))
+    .map((one) => ({ ...one, ...takenByFew(one.pool, wanted) }))
     .filter(({ count }) => count > 0)
     .sort((a, b) => {
-      const [eachA, eachB] = [a.pool.hourly * BigInt(b.count), b.pool.hourly * BigInt(a.count)];
+      const [eachA, eachB] = forEach(a, b, ({ hourly }) => hourly);
       if (eachA !== eachB) return eachA < eachB ? -1 : 1;
       const byPrice = cheaperFirst(a, b);
-      return byPrice || b.count - a.count || (a.pool.template.id < b.pool.template.id ? -1 : 1);
+      return byPrice || b.count * a.nodes - a.count * b.nodes || (a.pool.template.id < b.pool.template.id ? -1 : 1);
     });
 }
+
+/** What a node takes; or all that it may have, where it takes one job only as a whole. */
+function takenByFew(pool: GrowingPool, wanted: readonly Replicas[]): ReturnType<typeof takenByPool> {
+  const one = takenByPool(pool, wanted, 1);
+  return one.count > 0 ? one : takenByPool(pool, wanted, pool.more);
+}
+
+/** What either costs for each replica, without a fraction. */
+const forEach = (a: Counted, b: Counted, price: (pool: GrowingPool) => Micros): [Micros, Micros] => [
+  price(a.pool) * BigInt(a.nodes * b.count),
+  price(b.pool) * BigInt(b.nodes * a.count),
+];
 
 /** Of clusters that budgets count at their largest already one may be in a dearer place than the other. What has no price comes last. */
 function cheaperFirst(a: Counted, b: Counted): number {
   if (a.pool.price === undefined || b.pool.price === undefined)
     return Number(a.pool.price === undefined) - Number(b.pool.price === undefined);
-  const [eachA, eachB] = [a.pool.price * BigInt(b.count), b.pool.price * BigInt(a.count)];
+  const [eachA, eachB] = forEach(a, b, ({ price = 0n }) => price);
   return eachA === eachB ? 0 : eachA < eachB ? -1 : 1;
 }
 
@@ -160,7 +173,7 @@ function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGro
   const problem = entry.pools.find((pool) => pool.problem !== undefined)?.problem;
   const open = entry.pools.filter((pool) => pool.problem === undefined && pool.more > 0);
   if (open.length === 0) return problem ?? 'its pools are at their maximum';
-  const taking = open.filter((pool) => takenByPool(pool, replicas, 1).count > 0);
+  const taking = open.filter((pool) => takenByFew(pool, replicas).count > 0);
   const [dear] = taking;
   if (!dear) return 'its nodes take none of it';
   if (short) return short;

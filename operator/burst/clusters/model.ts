@@ -35,6 +35,8 @@ export interface WaitingWork {
   readonly priority?: number | undefined;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true | undefined;
+  /** Its hub holds it until one cluster has room for all of it: nodes that are added to a pool are such room. Absent: it does not. */
+  readonly isHeld?: true | undefined;
   /** Whether the hub would place it there, room aside. Absent: everywhere. */
   readonly accepts?: ((member: HubMember) => boolean) | undefined;
   /** The hub places it only where this is served. Absent: every cluster serves it, or the hub does not look. */

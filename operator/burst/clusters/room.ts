@@ -183,17 +183,23 @@ export function takenBy(
   wanted: readonly Replicas[],
   mostNodes: number = Number.POSITIVE_INFINITY,
 ): Taken {
-  const torn = new Set<string>();
+  const { taken, torn } = untorn(wanted, (tried) => packedBy(offer, tried, mostNodes));
+  if (torn.length === 0) return taken;
+  const why = 'it goes to one cluster as a whole, and this one takes a part of it at most';
+  return { ...taken, left: [...taken.left, ...torn], misfits: [...taken.misfits, why] };
+}
+
+/** Has all or nothing taken of each source that goes to one cluster. @returns what was taken of the others, and what was not even tried */
+function untorn<T extends { readonly left: readonly Replicas[] }>(
+  wanted: readonly Replicas[],
+  take: (tried: readonly Replicas[]) => T,
+): { taken: T; torn: Replicas[] } {
+  const sources = new Set<string>();
   for (;;) {
-    const tried = wanted.filter(({ work }) => !torn.has(work.source));
-    const taken = packedBy(offer, tried, mostNodes);
-    const { size } = torn;
-    for (const { work } of taken.left) if (work.inOneCluster) torn.add(work.source);
-    if (torn.size > size) continue;
-    const left = wanted.filter(({ work }) => torn.has(work.source));
-    if (left.length === 0) return taken;
-    const why = 'it goes to one cluster as a whole, and this one takes a part of it at most';
-    return { ...taken, left: [...taken.left, ...left], misfits: [...taken.misfits, why] };
+    const taken = take(wanted.filter(({ work }) => !sources.has(work.source)));
+    const { size } = sources;
+    for (const { work } of taken.left) if (work.inOneCluster) sources.add(work.source);
+    if (sources.size === size) return { taken, torn: wanted.filter(({ work }) => sources.has(work.source)) };
   }
 }
 
@@ -259,14 +265,20 @@ export function takenByPool(
   wanted: readonly Replicas[],
   most: number,
 ): { left: Replicas[]; nodes: number; count: number } {
-  // What goes to one cluster goes where its hub says; then its pods have nodes come there.
-  const { accepted, refused } = byAcceptance(wanted, ({ work }) => !work.inOneCluster && isPlaceable(work, member));
-  const { opened } = pack(podsOf(accepted), new ClusterState(), {
-    offers: [{ template, price: 1, countsAgainst: [template.id] }],
-    limits: new Map([[template.id, most]]),
+  // What goes to one cluster and is not held goes where its hub says; then its pods have nodes come there.
+  const { accepted, refused } = byAcceptance(
+    wanted,
+    ({ work }) => (!work.inOneCluster || work.isHeld === true) && isPlaceable(work, member),
+  );
+  const { taken, torn } = untorn(accepted, (tried) => {
+    const { opened } = pack(podsOf(tried), new ClusterState(), {
+      offers: [{ template, price: 1, countsAgainst: [template.id] }],
+      limits: new Map([[template.id, most]]),
+    });
+    const placed = opened.flatMap(({ pods }) => pods);
+    return { left: without(tried, placed), nodes: opened.length, count: placed.length };
   });
-  const placed = opened.flatMap(({ pods }) => pods);
-  return { left: [...refused, ...without(accepted, placed)], nodes: opened.length, count: placed.length };
+  return { ...taken, left: [...refused, ...torn, ...taken.left] };
 }
 
 /** Why the hub would not place it on a new cluster. */
@@ -321,8 +333,8 @@ export function likenessOf(): (work: WaitingWork) => string {
     numbers.set(one, number);
     return number;
   };
-  return ({ pod, accepts, customKind, inOneCluster }) =>
-    `${numberOf(pod)}/${numberOf(accepts)}/${numberOf(customKind)}${inOneCluster ? '/one' : ''}`;
+  return ({ pod, accepts, customKind, inOneCluster, isHeld }) =>
+    `${numberOf(pod)}/${numberOf(accepts)}/${numberOf(customKind)}${inOneCluster ? '/one' : ''}${isHeld ? '/held' : ''}`;
 }
 
 /** What is left of it when the pods of these keys are placed. */

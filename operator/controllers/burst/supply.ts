@@ -50,7 +50,7 @@ export type HubWork = WaitingWork & {
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
   const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
   return known.flatMap((demand) => {
-    const { source, namespace, count, each, others, accepts, customKind, inOneCluster, priority } = demand;
+    const { source, namespace, count, each, others, accepts, customKind, inOneCluster, isHeld, priority } = demand;
     if (!Number.isSafeInteger(count) || count <= 0) return [];
     return [
       {
@@ -63,6 +63,7 @@ export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, nu
         since: since.get(source) ?? now,
         ...(priority !== undefined && { priority }),
         ...(inOneCluster && { inOneCluster }),
+        ...(isHeld && { isHeld }),
         ...(accepts && { accepts }),
         ...(customKind && { customKind }),
       },

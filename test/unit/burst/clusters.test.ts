@@ -700,6 +700,8 @@ describe('a most of nodes', () => {
 });
 
 describe('pools that may grow', () => {
+  const held = (source: string, count: number, more: Partial<WaitingWork> = {}) =>
+    work(source, count, '1', { inOneCluster: true, isHeld: true, ...more });
   const growth = (pools: GrowingPool[], left = 100) => [{ name: 'private', left, pools }];
   const grown = (more: Partial<ClustersView>) => {
     const { growths, purchases } = plan(more);
@@ -771,6 +773,32 @@ describe('pools that may grow', () => {
         ],
       },
       ['shop/own +2'],
+    ],
+    [
+      'one pool for all of a job that its hub holds, the cheapest that takes it',
+      {
+        waiting: [held('train', 6)],
+        growth: growth([growing('small', 1, 1), growing('dear', 5, 3), growing('own', 5, 2)]),
+      },
+      ['shop/own +2'],
+    ],
+    [
+      'several such jobs each on one pool',
+      {
+        waiting: [held('a', 6), held('b', 6, { since: NOW - 9 * MINUTE })],
+        growth: growth([growing('own', 2, 1), growing('two', 2, 2)]),
+      },
+      ['shop/own +2', 'shop/two +2'],
+    ],
+    [
+      'none for a job that no pool takes as a whole',
+      { waiting: [held('train', 6)], growth: growth([growing('own', 1, 0), growing('two', 1, 0)]) },
+      ['aws 2'],
+    ],
+    [
+      'none for a job that its hub has sent to its clusters: where it goes its pods have nodes',
+      { waiting: [work('train', 6, '1', { inOneCluster: true })], growth: growth([growing('own', 5, 0)]) },
+      ['aws 2'],
     ],
     ['none that cannot', { growth: growth([growing('own', 5, 1, { problem: 'it rests' })]) }, ['aws 2']],
     [

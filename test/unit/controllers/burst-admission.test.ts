@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
+import { API_VERSION } from '../../../operator/api/group.ts';
 import type { Hub } from '../../../operator/api/hub.ts';
 import { burstReceiptName } from '../../../operator/api/names.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { hearHub } from '../../../operator/controllers/burst/hear-hub.ts';
 import type { Reader, StatusPart } from '../../../operator/hubs/contract.ts';
 import { kueueHub } from '../../../operator/hubs/kueue.ts';
@@ -105,6 +107,28 @@ it('holds a job for which it buys, says what it does, and lets it go on when the
   await look();
   expect(says('later')).toMatch(/^Pending: /);
   expect(scene.clusters()).toHaveLength(1);
+});
+
+it('has a pool of a cluster that is there grow for a job before a cluster is bought, and lets the job go on', async () => {
+  const pools = [{ name: 'a', minimum: 1, maximum: 5, autoscale: 'Coppice' as const }];
+  const spec = { cloudProvider: 'cloud', pools };
+  const metadata = { name: 'private', namespace: 'shop', uid: 'uid-of-private', labels: { fleet: 'private' } };
+  const member = { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata, spec } as unknown as WorkerCluster;
+  scene.objects.put(member);
+  const arrive = (minimum: number, pods: number) =>
+    scene.join({ ...member, spec: { ...member.spec, pools: [{ ...pools[0]!, minimum }] } }, pods);
+  arrive(1, 1);
+  hub.workloads = [workload('train', '3')];
+  const clusterSelector = { matchLabels: { fleet: 'private' } };
+  put({ grow: [{ name: 'private', clusterSelector, maximumNodes: 4 }] });
+  await looks(40 * SECOND);
+  expect(says('train')).toBe('Pending: BurstPolicy shop/peak: added for it: 3 nodes of pool a of shop/private');
+  expect(scene.sizes.get('shop/private')?.get('a')?.count).toBe(4);
+  await looks(MINUTE);
+  expect(scene.clusters()).toHaveLength(1);
+  arrive(4, 1);
+  await look();
+  expect(says('train')).toBe('Ready: there is room for its pods on WorkerCluster shop/private');
 });
 
 it('has Kueue take the quota back where the budget allows no cluster, each time after a longer while', async () => {

@@ -76,7 +76,7 @@ const entries = async (one: KubeObject, answer: Answer | undefined = READY, chec
 describe('a job that our check holds', () => {
   it('is work without room though no cluster was asked, and until a cluster has it', async () => {
     const [one] = await demand(job());
-    expect(one).toMatchObject({ source: 'Workload shop/train', count: 3, each: { cpu: '1' }, inOneCluster: true });
+    expect(one).toMatchObject({ source: 'Workload shop/train', count: 3, each: { cpu: '1' }, isHeld: true });
     expect(await demand(job({ ...held, admissionChecks: [state('capacity', 'Ready'), state('fleet')] }))).toHaveLength(
       1,
     );
