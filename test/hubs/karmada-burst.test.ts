@@ -249,15 +249,36 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await givesBack(name, from);
   });
 
+  it('buys nothing for work of less priority than the policy buys for', async () => {
+    const urgent = {
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name: 'urgent' },
+      value: 1000,
+    };
+    await client().create(urgent);
+    await client().mergePatch(BURSTPOLICIES, 'peak', 'shop', { spec: { minimumPriority: 100 } });
+    await propagate('low', 1, '1900m', { replicaScheduling: BY_WEIGHT });
+    await expect.poll(() => refusal('low'), { timeout: PATIENCE_MS }).toMatchObject({ reason: 'Unschedulable' });
+    const said = async () => (await policy())?.status?.demand?.map(({ source, state }) => `${source} ${state}`);
+    await took(Date.now(), said, ['ResourceBinding shop/low-deployment LowPriority']);
+    saw(`of low, 1 replica of 1900m, the policy says: ${(await policy())?.status?.demand?.[0]?.message}`);
+    await client().delete(DEPLOYMENTS, 'low', 'shop');
+    await took(Date.now(), said, []);
+    expect(bought.names).toEqual([]);
+  });
+
   it('buys as many nodes as Karmada counts on, which counts less of a node than is free', async () => {
     const from = Date.now();
     // Two of them fit beside what the system has of a node; Karmada counts seven eighths of it, in which there is room for one.
     // They go to nodes of a pool alone, such as the candidate has.
     const nodeSelector = { [LABELS.pool]: 'a' };
-    const odd = { name: 'odd', replicas: 2, cpu: '1900m', nodeSelector };
+    const odd = { name: 'odd', replicas: 2, cpu: '1900m', nodeSelector, priorityClass: 'urgent' };
     await propagateTo(client(), odd, { replicaScheduling: BY_WEIGHT });
     await expect.poll(() => refusal('odd'), { timeout: PATIENCE_MS, interval: 50 }).toBeDefined();
-    saw(`odd, 2 of 1900m by dynamic weight. Karmada: ${(await refusal('odd')).message}`);
+    saw(`odd, 2 of 1900m by dynamic weight, of class urgent. Karmada: ${(await refusal('odd')).message}`);
+    const { schedulePriority } = (await bindingOf(client(), 'odd'))!.spec;
+    saw(`schedulePriority of its binding: ${JSON.stringify(schedulePriority)}`);
     const name = await buys(from);
     const placedAt = await took(from, () => placed('odd'), { [memberOf(name)]: 2 });
     saw(`placed ${placedAt} s after it came: ${JSON.stringify(await placed('odd'))}`);

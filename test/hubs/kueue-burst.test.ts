@@ -3,11 +3,11 @@ import { findCondition } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
 import { NO_CLUSTER } from '../../operator/hubs/kueue.ts';
 import { CLUSTERQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS } from '../../operator/hubs/kueue-kinds.ts';
-import { JOBS, SECRETS } from '../../operator/kube/resources.ts';
+import { BURSTPOLICIES, JOBS, SECRETS } from '../../operator/kube/resources.ts';
 import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
 import type { HubScene } from '../kit/hubs/hub-scene.ts';
 import { KueueBurst } from '../kit/hubs/kueue-burst-scene.ts';
-import { job, jobIn, workloadOf } from '../kit/hubs/kueue-work.ts';
+import { job, jobIn, makePriorityClass, workloadOf } from '../kit/hubs/kueue-work.ts';
 import { programs } from '../kit/hubs/programs.ts';
 import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
 
@@ -30,7 +30,8 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
   afterAll(() => burst?.stop());
 
   const client = () => scene.garden.client;
-  const submit = (name: string, cpu: string, count = 1) => client().create(job(name, cpu, count), { resource: JOBS });
+  const submit = (name: string, cpu: string, count = 1, priorityClass?: string) =>
+    client().create(job(name, cpu, count, priorityClass), { resource: JOBS });
   const policy = () => burst.policy();
   const decisions = async () => (await policy())?.status?.decisions ?? [];
   const took = async (from: number, poll: () => unknown, is: unknown, timeout = PATIENCE_MS) => {
@@ -49,11 +50,27 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
     expect(bought.names).toEqual([]);
   });
 
-  it('buys a cluster for a job that no cluster takes, and Kueue sends it there', async () => {
+  it('buys nothing for a job of less priority than the policy buys for', async () => {
+    await makePriorityClass(client(), 'urgent', 1000);
+    await client().mergePatch(BURSTPOLICIES, 'peak', 'shop', { spec: { minimumPriority: 100 } });
+    await submit('low', '1', 3);
+    const said = async () => (await policy())?.status?.demand?.map(({ source, state }) => `${source} ${state}`);
+    await took(Date.now(), said, [expect.stringMatching(/^Workload shop\/job-low-.* LowPriority$/)]);
+    const workload = await workloadOf(client(), 'low');
+    saw(`low, 3 pods of one CPU, without a class: priority ${workload?.spec?.priority} by Kueue`);
+    saw(`of low the policy says: ${(await policy())?.status?.demand?.[0]?.message}`);
+    await client().delete(JOBS, 'low', 'shop', { propagationPolicy: 'Background' });
+    await took(Date.now(), said, []);
+    expect(bought.names).toEqual([]);
+  });
+
+  it('buys a cluster for a job of that priority that no cluster takes, and Kueue sends it there', async () => {
     const from = Date.now();
-    await submit('peak', '1', 3);
+    await submit('peak', '1', 3, 'urgent');
     await took(from, async () => (await status('peak'))?.nominatedClusterNames, ['shop--demo']);
-    saw(`the peak: job peak, 3 pods of one CPU. ${JSON.stringify(await status('peak'))}`);
+    const { spec } = (await workloadOf(client(), 'peak'))!;
+    saw(`the peak: job peak, 3 pods of one CPU, of class urgent: priority ${spec?.priority} by Kueue`);
+    saw(JSON.stringify(await status('peak')));
     await expect.poll(() => bought.names, { timeout: PATIENCE_MS, interval: 50 }).toHaveLength(1);
     const [name] = bought.names as [string];
     saw(`WorkerCluster ${name} is made ${((bought.madeAt.get(name)! - from) / 1000).toFixed(1)} s after it came`);
@@ -111,6 +128,7 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
       `the private cluster has left. ClusterQueue all: ${(await condition())?.reason}: ${(await condition())?.message}`,
     );
     const from = Date.now();
+    await client().mergePatch(BURSTPOLICIES, 'peak', 'shop', { spec: { minimumPriority: null } });
     await submit('first', '1', 3);
     await expect.poll(() => bought.names, { timeout: PATIENCE_MS, interval: 50 }).toHaveLength(1);
     saw(`a job of 3 pods of one CPU comes, and has no quota: ${JSON.stringify(await status('first'))}`);

@@ -44,6 +44,7 @@ export async function propagate(
     gpu,
     nodeSelector,
     image = 'pause',
+    priorityClass,
   }: {
     name: string;
     replicas: number;
@@ -52,6 +53,8 @@ export async function propagate(
     nodeSelector?: Record<string, string>;
     /** Of members whose kubelet is a real one. */
     image?: string;
+    /** Of the binding, by which Karmada schedules it. */
+    priorityClass?: string;
   },
   placement: object,
 ): Promise<void> {
@@ -70,13 +73,17 @@ export async function propagate(
       },
     },
   });
+  const schedulePriority = priorityClass && {
+    priorityClassSource: 'KubePriorityClass',
+    priorityClassName: priorityClass,
+  };
   const resourceSelectors = [{ apiVersion: 'apps/v1', kind: 'Deployment', name }];
   await client.apply(
     {
       apiVersion: 'policy.karmada.io/v1alpha1',
       kind: 'PropagationPolicy',
       metadata: { name, namespace: 'shop' },
-      spec: { resourceSelectors, placement },
+      spec: { resourceSelectors, placement, ...(schedulePriority && { schedulePriority }) },
     },
     { resource: POLICIES },
   );
@@ -94,7 +101,11 @@ export interface Scheduled {
 export const bindingOf = async (client: KubeClient, name: string) =>
   (await client.getOrUndefined(RESOURCEBINDINGS, `${name}-deployment`, 'shop')) as
     | (KubeObject & {
-        spec: { clusters?: { name: string; replicas: number }[]; rescheduleTriggeredAt?: string };
+        spec: {
+          clusters?: { name: string; replicas: number }[];
+          rescheduleTriggeredAt?: string;
+          schedulePriority?: object;
+        };
         status?: { conditions?: Scheduled[]; schedulerObservedGeneration?: number };
       })
     | undefined;

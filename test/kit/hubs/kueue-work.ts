@@ -4,8 +4,10 @@ import { JOBS, type KubeObject, type Resource } from '../../../operator/kube/res
 import { localQueue } from './kueue.ts';
 
 const QUEUE_LABEL = 'kueue.x-k8s.io/queue-name';
+const PRIORITY_LABEL = 'kueue.x-k8s.io/priority-class';
 
 export interface KueueWorkload extends KubeObject {
+  spec?: { priority?: number };
   status?: {
     conditions?: { type: string; status: string; reason: string; message: string }[];
     clusterName?: string;
@@ -41,11 +43,15 @@ export async function makeQueues(
   await client.create(localQueue('shop'), { resource: LOCALQUEUES });
 }
 
-/** Job shop/<name> in LocalQueue `jobs`. */
-export const job = (name: string, cpu: string, parallelism = 1): KubeObject => ({
+/** Job shop/<name> in LocalQueue `jobs`. @param priorityClass name of a WorkloadPriorityClass; absent: none */
+export const job = (name: string, cpu: string, parallelism = 1, priorityClass?: string): KubeObject => ({
   apiVersion: 'batch/v1',
   kind: 'Job',
-  metadata: { name, namespace: 'shop', labels: { [QUEUE_LABEL]: 'jobs' } },
+  metadata: {
+    name,
+    namespace: 'shop',
+    labels: { [QUEUE_LABEL]: 'jobs', ...(priorityClass && { [PRIORITY_LABEL]: priorityClass }) },
+  },
   spec: {
     parallelism,
     completions: parallelism,
@@ -58,6 +64,21 @@ export const job = (name: string, cpu: string, parallelism = 1): KubeObject => (
     },
   },
 });
+
+/** WorkloadPriorityClass of this name and value. */
+export const makePriorityClass = (client: KubeClient, name: string, value: number) =>
+  client.create(
+    { apiVersion: 'kueue.x-k8s.io/v1beta2', kind: 'WorkloadPriorityClass', metadata: { name }, value } as KubeObject,
+    {
+      resource: {
+        group: 'kueue.x-k8s.io',
+        version: 'v1beta2',
+        plural: 'workloadpriorityclasses',
+        kind: 'WorkloadPriorityClass',
+        namespaced: false,
+      },
+    },
+  );
 
 /** What Kueue has made of Job shop/<name>. */
 export async function workloadOf(client: KubeClient, name: string): Promise<KueueWorkload | undefined> {
