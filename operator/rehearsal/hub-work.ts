@@ -29,8 +29,11 @@ export function workOf({ groups }: WorkState, memory: BurstMemory, hub: string, 
     each: asked,
     since: '',
   }));
-  const since = memory.waiting(hub, said, now);
-  return parts.map((part): HubWork => ({ ...part, since: since.get(part.source) ?? now }));
+  const waiting = memory.waiting(hub, said, now);
+  return parts.map((part): HubWork => {
+    const { since = now, unchangedSince = now } = waiting.get(part.source) ?? {};
+    return { ...part, since, unchangedSince };
+  });
 }
 
 function sourcesOf({ name, size, isJobs, waiting, waitingCount }: WorkGroup): { source: string; count: number }[] {

@@ -31,6 +31,8 @@ export interface WaitingWork {
   readonly each: string;
   /** Since when it is seen to wait without a break, milliseconds since the epoch. */
   readonly since: number;
+  /** It was served, and its hub says the same of it as before: nothing is bought for it until then, milliseconds since the epoch. Absent: it was not. */
+  readonly servedUntil?: number | undefined;
   /** Of its pods. Absent: 0, as in Kubernetes. */
   readonly priority?: number | undefined;
   /** All of the source goes to one cluster. Absent: it may be divided. */

@@ -7,7 +7,7 @@ import type { ClustersPlan, ClustersView, Kept, Purchase, WaitingWork, WorkState
 import { serveMost } from './most.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
 import { likenessOf, Room, totalOf } from './room.ts';
-import { byPriority, lookedAt, MOST_REPLICAS, takenByOffers, tooLow } from './sources.ts';
+import { byPriority, byService, lookedAt, MOST_REPLICAS, takenByOffers, tooLow } from './sources.ts';
 import { whyNotWoken } from './wake.ts';
 import { chooseWarm, WORDS } from './warm.ts';
 import { askedBy, listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
@@ -44,7 +44,8 @@ class Planning {
 
   plan(): ClustersPlan {
     const { counted, low } = byPriority(this.#view.waiting, this.#view.limits);
-    const sources = this.#bounded(counted);
+    const { fresh, served } = byService(counted, this.#now);
+    const sources = this.#bounded(fresh);
     const fitting = this.#fitting(sources, this.#needed);
     const waits: WaitingWork[][] = [];
     for (const work of sources) {
@@ -64,7 +65,8 @@ class Planning {
     const bought = this.#buy(waits, forPeaks.purchases.length + forPeaks.openings.length > 0);
     const openings = [...forPeaks.openings, ...bought.openings];
     const { growths } = bought;
-    this.#tellLow(low);
+    this.#tellLast(served, (work) => this.#tellServed(work));
+    this.#tellLast(low, (work) => this.#say(work, 'LowPriority', tooLow(work, this.#view.limits)));
     // What grows is to have work.
     for (const { cluster } of growths) this.#needed.add(cluster);
     const forWork = [...forPeaks.purchases, ...bought.purchases];
@@ -104,14 +106,21 @@ class Planning {
    * What becomes of work for which nothing is bought. It comes after all other work, and makes no cluster needed: what was bought for others would
    * else seem taken by it, and be bought twice; and an empty cluster would stay for it.
    */
-  #tellLow(low: readonly WaitingWork[]): void {
-    const { sources, tooLarge, later } = lookedAt(low, this.#isTaken);
+  #tellLast(waiting: readonly WaitingWork[], say: (work: readonly WaitingWork[]) => void): void {
+    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken);
     const fitting = this.#fitting(sources, new Set());
     for (const work of [...sources, ...tooLarge, ...later]) {
       const on = fitting.get(work);
       if (on) this.#sayWhere(work, on);
-      else this.#say(work, 'LowPriority', tooLow(work, this.#view.limits));
+      else say(work);
     }
+  }
+
+  #tellServed(work: readonly WaitingWork[]): void {
+    const due = Math.max(...work.map(({ servedUntil = this.#now }) => servedUntil));
+    this.#times.push(due);
+    const same = 'what was bought for it has work, and its hub says the same of it as before';
+    this.#say(work, 'Stabilising', `${same}; it is served when it still does at ${text(due)}`);
   }
 
   /** The sources that are looked at now, the oldest first. */

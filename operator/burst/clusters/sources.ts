@@ -48,6 +48,17 @@ export function byPriority(
   return { counted: sources.filter((one) => !isLow(one)).flat(), low: sources.filter(isLow).flat() };
 }
 
+/** Work by whether it was served a while ago, and its hub says the same of it all the time. */
+export function byService(
+  waiting: readonly WaitingWork[],
+  now: number,
+): { fresh: readonly WaitingWork[]; served: readonly WaitingWork[] } {
+  const { fresh = [], served = [] } = Object.groupBy(waiting, ({ servedUntil = now }) =>
+    servedUntil > now ? 'served' : 'fresh',
+  );
+  return { fresh, served };
+}
+
 /** Why nothing is bought for work, a sentence. */
 export const tooLow = (work: readonly WaitingWork[], { minimumPriority }: Pick<Limits, 'minimumPriority'>): string =>
   `nothing is bought for it: its priority is ${priorityOf(work)}, and the policy buys for ${minimumPriority} and more (minimumPriority)`;

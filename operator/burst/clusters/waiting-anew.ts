@@ -1,22 +1,52 @@
 import type { WaitingWork } from './model.ts';
-import type { BurstReceipt } from './receipt.ts';
+import { type BurstReceipt, restMs } from './receipt.ts';
+
+/** However often something was bought for work of which nothing changes, it is tried again after so long. */
+const LONGEST_MS = 3_600_000;
+
+/** Something that a source was served by. */
+interface Service {
+  readonly sources: readonly string[];
+  /** When it was decided; what was decided at once is one service. */
+  readonly at: number;
+  /** When it first had work. */
+  readonly workedAt: number;
+}
 
 /**
- * Work that waits, where some of it waits anew: from when a cluster that came for it first had work. What its hub says a moment later may be what it
- * has just placed there, and would be bought twice. Pure.
+ * Work that waits, where some of it was served: it waits anew from when a cluster that came for it first had work. What its hub says a moment later
+ * may be what it has just placed there, and would be bought twice. Where the hub goes on to say the very same, it may do so for ever, or something
+ * else may have taken the room: so it is served again, each time after twice as long. Pure.
  * @param receipts of all policies that may have bought for it
  */
-export function waitingAnew<Work extends Pick<WaitingWork, 'source' | 'since'>>(
+export function waitingAnew<Work extends Pick<WaitingWork, 'source' | 'since'> & { readonly unchangedSince: number }>(
   waiting: readonly Work[],
   receipts: readonly BurstReceipt[],
 ): Work[] {
-  const served = new Map<string, number>();
-  for (const { purchases, wakes = [] } of receipts)
-    for (const { sources, workedAt } of [...purchases, ...wakes])
-      for (const source of workedAt === undefined ? [] : sources)
-        served.set(source, Math.max(served.get(source) ?? 0, Date.parse(workedAt!)));
+  const bySource = new Map<string, Service[]>();
+  for (const one of receipts.flatMap(servicesOf))
+    for (const source of one.sources) bySource.set(source, [...(bySource.get(source) ?? []), one]);
   return waiting.map((one) => {
-    const since = served.get(one.source) ?? 0;
-    return since > one.since ? { ...one, since } : one;
+    const services = bySource.get(one.source) ?? [];
+    const since = Math.max(one.since, ...services.map(({ workedAt }) => workedAt));
+    const repeated = services.filter(({ at }) => at >= one.unchangedSince);
+    const times = new Set(repeated.map(({ at }) => at)).size;
+    if (times === 0) return since > one.since ? { ...one, since } : one;
+    const last = Math.max(...repeated.map(({ workedAt }) => workedAt));
+    return { ...one, since, servedUntil: last + Math.min(LONGEST_MS, restMs(times)) };
   });
+}
+
+function servicesOf({ purchases, wakes = [], growths = [] }: BurstReceipt): Service[] {
+  const clusters = [...purchases, ...wakes].flatMap((one): Service[] => {
+    if (one.workedAt === undefined) return [];
+    const workedAt = Date.parse(one.workedAt);
+    // One that waited warm was ordered long before it was opened.
+    const waited = 'warmAt' in one && one.warmAt !== undefined;
+    return [{ sources: one.sources, at: waited ? workedAt : Date.parse(one.at), workedAt }];
+  });
+  const nodes = growths.flatMap(({ sources, at, came }): Service[] =>
+    came ? [{ sources, at: Date.parse(at), workedAt: Date.parse(at) }] : [],
+  );
+  return [...clusters, ...nodes];
 }

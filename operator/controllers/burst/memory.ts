@@ -1,5 +1,13 @@
 import type { Demand } from '../../hubs/contract.ts';
 
+/** Since when a source is so without a break, milliseconds since the epoch. */
+export interface Waits {
+  /** Its hub has no place for it. */
+  readonly since: number;
+  /** Its hub says the same of it. */
+  readonly unchangedSince: number;
+}
+
 /** A hub that did not answer for longer has its work wait anew. */
 const LONGEST_SILENCE_MS = 60_000;
 /** What was refused is tried again after this long: a quota may have room by then. */
@@ -10,7 +18,10 @@ const REFUSED_MS = 60_000;
  * so that nothing is bought or given back for what happened in between.
  */
 export class BurstMemory {
-  readonly #waiting = new Map<string, { readonly since: ReadonlyMap<string, number>; readonly seen: number }>();
+  readonly #waiting = new Map<
+    string,
+    { readonly sources: ReadonlyMap<string, Waits & { readonly says: string }>; readonly seen: number }
+  >();
   readonly #idle = new Map<string, number>();
   readonly #tried = new Map<
     string,
@@ -19,15 +30,22 @@ export class BurstMemory {
 
   /**
    * Since when each source waits. What a hub itself says of that is not used: one that places work and takes it back again has it wait from then on.
-   * @returns by source, milliseconds since the epoch
+   * @returns by source
    */
-  waiting(hub: string, demands: readonly Demand[], now: number): ReadonlyMap<string, number> {
+  waiting(hub: string, demands: readonly Demand[], now: number): ReadonlyMap<string, Waits> {
     const known = this.#waiting.get(hub);
     // What was in a long silence nobody knows.
-    const before = known && now - known.seen <= LONGEST_SILENCE_MS ? known.since : undefined;
-    const since = new Map(demands.map(({ source }) => [source, before?.get(source) ?? now]));
-    this.#waiting.set(hub, { since, seen: now });
-    return since;
+    const before = known && now - known.seen <= LONGEST_SILENCE_MS ? known.sources : undefined;
+    const sources = new Map(
+      [...Map.groupBy(demands, ({ source }) => source)].map(([source, parts]) => {
+        const says = JSON.stringify(parts.map(({ count, each, others }) => [count, each, others]));
+        const last = before?.get(source);
+        const unchangedSince = last?.says === says ? last.unchangedSince : now;
+        return [source, { since: last?.since ?? now, unchangedSince, says }];
+      }),
+    );
+    this.#waiting.set(hub, { sources, seen: now });
+    return sources;
   }
 
   /** Nobody asks this hub any more. */

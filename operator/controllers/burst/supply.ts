@@ -20,6 +20,7 @@ import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { alikeTo, SETTLE_MS } from './alike.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
+import type { Waits } from './memory.ts';
 import { ordered, poolsSeen } from './pools.ts';
 import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
 
@@ -44,14 +45,17 @@ export interface Bought {
 export type HubWork = WaitingWork & {
   readonly namespace: string | undefined;
   readonly asked: Amounts;
+  /** Since when the hub says the same of it without a break, milliseconds since the epoch. */
+  readonly unchangedSince: number;
 };
 
 /** What a hub has no place for, as the planner takes it. */
-export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
+export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>, now: number): HubWork[] {
   const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
   return known.flatMap((demand) => {
     const { source, namespace, count, each, others, accepts, customKind, inOneCluster, isHeld, priority } = demand;
     if (!Number.isSafeInteger(count) || count <= 0) return [];
+    const { since = now, unchangedSince = now } = waits.get(source) ?? {};
     return [
       {
         source: source.slice(0, 512),
@@ -60,7 +64,8 @@ export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, nu
         count,
         pod: fitPod(podOf(demand)),
         each: wordsOf(each, others),
-        since: since.get(source) ?? now,
+        since,
+        unchangedSince,
         ...(priority !== undefined && { priority }),
         ...(inOneCluster && { inOneCluster }),
         ...(isHeld && { isHeld }),

@@ -49,6 +49,10 @@ export class BurstFleet extends BurstScene {
   onKilled = () => {};
   /** The hub does not answer. */
   isSilent = false;
+  /** So long the hub goes on to say of what it has placed on clusters that were bought that it has no place. */
+  repeatsMs = 0;
+  /** Until when it says so of a workload. */
+  readonly #repeated = new Map<string, number>();
   /** The hub moves nothing away from clusters that are to be emptied. */
   isStuck = false;
   /** Called when a cluster is to be emptied, with the replicas on it and the room for them elsewhere. */
@@ -135,7 +139,8 @@ export class BurstFleet extends BurstScene {
     this.#cloud();
     this.#move();
     this.#place();
-    const waiting = [...this.wanted].filter(([name]) => !this.placed.has(name));
+    const isTold = (name: string) => !this.placed.has(name) || (this.#repeated.get(name) ?? 0) > this.now;
+    const waiting = [...this.wanted].filter(([name]) => isTold(name));
     const each = { cpu: `${this.cpu}m`, memory: '1Gi' };
     const priority = (name: string) => (this.low.has(name) ? { priority: -1 } : {});
     this.demands = this.isSilent
@@ -363,6 +368,7 @@ export class BurstFleet extends BurstScene {
     for (const [name, count] of this.wanted) {
       if (this.placed.has(name) || this.isSilent || count > this.free) continue;
       this.placed.add(name);
+      this.#repeated.set(name, this.now + this.repeatsMs);
       let left = count;
       for (const { nodes, pods } of this.#open())
         for (const { metadata } of nodes) {

@@ -287,6 +287,33 @@ describe('a hub', () => {
     expect(scene.receipt()!.next).toBe(3);
   });
 
+  it('that says the very same for minutes after the cluster has taken it has no other bought before 5 minutes are over', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(MINUTE);
+    scene.join(scene.clusters()[0]!, 3);
+    await scene.looks(4 * MINUTE);
+    expect(scene.receipt()!.next).toBe(2);
+    expect(scene.policy()!.status!.demand).toMatchObject([
+      {
+        state: 'Stabilising',
+        message: expect.stringMatching(/^what was bought for it has work, and its hub says the/),
+      },
+    ]);
+    // Something else may have taken its room: it is served again.
+    await scene.looks(2 * MINUTE);
+    expect(scene.receipt()!.next).toBe(3);
+  });
+
+  it('that says more after the cluster has taken it has another one bought for that', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(MINUTE);
+    scene.join(scene.clusters()[0]!, 3);
+    await scene.looks(20 * SECOND);
+    scene.demands = [demand('ResourceBinding shop/web', 4)];
+    await scene.looks(MINUTE);
+    expect(scene.receipt()!.next).toBe(3);
+  });
+
   it('that does not answer has nothing bought and nothing given back, and the policy says so', async () => {
     scene.demands = [demand('ResourceBinding shop/web', 3)];
     await scene.looks(40 * SECOND);

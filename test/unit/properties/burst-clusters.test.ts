@@ -348,6 +348,32 @@ describe('whatever happens to a fleet', () => {
   );
 
   holds(
+    'a hub that goes on for minutes to say what its clusters have taken has nothing more bought than one that does not',
+    async (choose) => {
+      const steps = ['web', 'api', 'jobs'].map((name) => ({
+        name,
+        count: choose.integer(1, 6),
+        pause: choose.integer(0, 6) * MINUTE,
+      }));
+      const cpu = choose.pick([500, 900, 1800]);
+      const startMs = choose.integer(0, 4) * MINUTE;
+      const made = async (repeatsMs: number) => {
+        const fleet = new BurstFleet({ maximumClusters: 40, budget: { hourly: '100', currency: 'USD' } }, 0);
+        Object.assign(fleet, { cpu, startMs, repeatsMs });
+        for (const { name, count, pause } of steps) {
+          fleet.scale(name, count);
+          await fleet.pass(pause);
+        }
+        await fleet.pass(15 * MINUTE);
+        expect(fleet.waiting).toBe(0);
+        return fleet.history;
+      };
+      expect(await made(choose.integer(1, 4) * MINUTE)).toEqual(await made(0));
+    },
+    { runs: 8 },
+  );
+
+  holds(
     'a cluster is emptied only where its work fits elsewhere; none is lost, none is bought again for the same load, and it comes to rest',
     async (choose) => {
       const scaleIn = { consolidationPolicy: 'WhenEmptyOrUnderutilized', utilizationThreshold: 60 } as const;
