@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
+import { spentUntil } from '../../../operator/burst/clusters/receipt.ts';
 import { isToSleep } from '../../../operator/burst/clusters/sleep-receipt.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf } from '../../kit/burst/fleet.ts';
@@ -28,12 +29,14 @@ class Watched {
   readonly fleet: BurstFleet;
   readonly maximum: number;
   readonly hourly: bigint;
+  readonly monthly: bigint | undefined;
   readonly warm: number;
   readonly asleep: number;
 
   constructor(choose: Draw, more: Partial<BurstPolicySpec> = {}, ownNodes = choose.integer(0, 2)) {
     this.maximum = more.maximumClusters ?? choose.integer(2, 5);
-    this.hourly = BigInt(choose.integer(1, 10)) * 100_000n;
+    this.hourly = more.budget ? parseMoney(more.budget.hourly) : BigInt(choose.integer(1, 10)) * 100_000n;
+    this.monthly = more.budget?.monthly === undefined ? undefined : parseMoney(more.budget.monthly);
     this.warm = choose.integer(0, Math.min(2, this.maximum));
     this.asleep = choose.integer(0, Math.min(2, this.maximum));
     const waits = {
@@ -72,6 +75,11 @@ class Watched {
     // What was there may have become dearer by itself; what is bought or woken stays within the budget.
     if (spends.length > 0 && this.counted > before)
       expect(this.counted, 'budget of an hour').toBeLessThanOrEqual(this.hourly);
+    if (spends.length > 0 && this.monthly !== undefined) {
+      // All of it lives for half an hour at least.
+      const promised = this.counted / 2n + spentUntil(fleet.receipt()!, fleet.now);
+      expect(promised, 'budget of the month').toBeLessThanOrEqual(this.monthly);
+    }
     expect(fleet.receipt()?.purchases.length ?? 0, 'maximum').toBeLessThanOrEqual(this.maximum);
     expect(fleet.bought().length, 'maximum').toBeLessThanOrEqual(this.maximum);
     expect(new Set(fleet.made).size, 'made twice').toBe(fleet.made.length);
@@ -159,6 +167,32 @@ describe('whatever happens to a fleet with clusters that wait, and with peaks', 
       expect(one.fleet.bought().map(nodesOf)).toEqual([]);
     },
     { runs: 4 },
+  );
+
+  holds(
+    'as many are woken as the budget of an hour allows awake, and no more; of a month no more than is left of it',
+    async (choose) => {
+      const [asleep, most] = [choose.integer(2, 3), choose.integer(1, 3)];
+      const monthly = choose.chance(0.5) ? String(choose.integer(3, 9) / 20) : undefined;
+      const budget = { hourly: String(most / 10), currency: 'USD', ...(monthly !== undefined && { monthly }) };
+      const candidates = [candidate('cloud', { sleepingClusters: asleep })];
+      const one = new Watched(choose, { candidates, maximumClusters: asleep, budget }, 0);
+      const { fleet } = one;
+      // One replica to a cluster.
+      fleet.cpu = 1800;
+      await one.pass(HOUR);
+      if (monthly === undefined) expect(one.phases()).toEqual({ Asleep: asleep });
+      const names = ['web', 'api', 'jobs'];
+      for (let turn = 0; turn < 4; turn++) {
+        const wanted = choose.integer(0, 3);
+        for (const [index, name] of names.entries()) fleet.scale(name, index < wanted ? 1 : 0);
+        await one.pass(HOUR);
+        const awake = one.phases().Joined ?? 0;
+        expect(awake, 'awake at once').toBeLessThanOrEqual(most);
+        if (monthly === undefined) expect(awake, 'as many as are needed').toBe(Math.min(wanted, most, asleep));
+      }
+    },
+    { runs: 6 },
   );
 
   holds(
