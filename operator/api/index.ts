@@ -25,6 +25,7 @@ export const KINDS: readonly KindDefinition[] = [
 ];
 
 export * from './burstpolicy.ts';
+export * from './burstpolicy-status.ts';
 export * from './cloudprofile.ts';
 export * from './conditions.ts';
 export * from './cost.ts';

@@ -1,20 +1,14 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { profileNameOf } from '../api/workercluster.ts';
 import { grownHourly, grownNodes } from '../burst/clusters/growth-receipt.ts';
-import type { CandidateView, ClustersPlan, OwnCluster, Supply } from '../burst/clusters/model.ts';
+import { billingOfPurchase, emptyReceipt, type KeptPurchase, nodesOfPurchase } from '../burst/clusters/kept.ts';
+import type { CandidateView, OwnCluster, Supply } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
 import { planClusters } from '../burst/clusters/plan.ts';
-import {
-  billingOfPurchase,
-  emptyReceipt,
-  givenBack,
-  type KeptPurchase,
-  measuredStartupMs,
-  nodesOfPurchase,
-  ordered as purchased,
-  spentUntil,
-} from '../burst/clusters/receipt.ts';
+import type { ClustersPlan } from '../burst/clusters/plan-model.ts';
+import { givenBack, measuredStartupMs, ordered as purchased } from '../burst/clusters/receipt.ts';
 import { soldOutOf, withoutSoldOut } from '../burst/clusters/sold-out.ts';
+import { spentUntil } from '../burst/clusters/spend.ts';
 import { startupMs } from '../capacity/startup-times.ts';
 import { SETTLE_MS } from '../controllers/burst/alike.ts';
 import { withFacts } from '../controllers/burst/facts.ts';

@@ -1,6 +1,7 @@
 import { underused } from '../burst/clusters/consolidate.ts';
 import { kept as keptOn, emptying as written } from '../burst/clusters/emptying-receipt.ts';
-import type { ClustersPlan, ClustersView, Movable, OwnCluster, Supply } from '../burst/clusters/model.ts';
+import type { ClustersView, Movable, OwnCluster, Supply } from '../burst/clusters/model.ts';
+import type { ClustersPlan } from '../burst/clusters/plan-model.ts';
 import { emptiesUnderused, hasLittleWork } from '../controllers/burst/own-clusters.ts';
 import type { BurstMind } from './mind.ts';
 import { type ClusterState, type Simulation, tell } from './state.ts';

@@ -1,4 +1,5 @@
-import type { Supply, WaitingWork, WorkState, WorkVerdict } from './model.ts';
+import type { Supply, WaitingWork } from './model.ts';
+import type { WorkState, WorkVerdict } from './plan-model.ts';
 import { likenessOf, Room } from './room.ts';
 import { lookedAt } from './sources.ts';
 

@@ -1,8 +1,9 @@
 import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
-import type { Alternative, CandidateView, ClusterOffer, ClusterPrice, ClustersView, Limits } from './model.ts';
+import type { CandidateView, ClusterOffer, ClusterPrice, ClustersView, Limits } from './model.ts';
 import { nodesLeft, shortOfNodes } from './node-limit.ts';
 import { countedNodes } from './offer.ts';
+import type { Alternative } from './plan-model.ts';
 import { type Replicas, type Taken, takenBy, totalOf } from './room.ts';
 import { nodesOf } from './words.ts';
 

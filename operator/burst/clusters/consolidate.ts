@@ -1,6 +1,7 @@
 import { LEAVE_MS, paidUntil, restedAt } from './give-back.ts';
-import type { ClustersView, Emptying, EmptyingCluster, Kept, Movable, OwnCluster, WaitingWork } from './model.ts';
+import type { ClustersView, EmptyingCluster, Movable, OwnCluster, WaitingWork } from './model.ts';
 import { countsFor, isOn } from './peaks.ts';
+import type { Emptying, Kept } from './plan-model.ts';
 import { Room, totalOf } from './room.ts';
 import { byPriority } from './sources.ts';
 import { askedBy, listed, replicasOf } from './words.ts';

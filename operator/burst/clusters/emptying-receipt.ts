@@ -1,6 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
-import type { Emptying, Kept } from './model.ts';
-import { type BurstReceipt, changed, decided, type KeptPurchase, restMs } from './receipt.ts';
+import type { BurstReceipt, KeptPurchase } from './kept.ts';
+import type { Emptying, Kept } from './plan-model.ts';
+import { changed, decided, restMs } from './receipt.ts';
 
 const FIRST_LEFT_ALONE_MS = 30 * 60_000;
 

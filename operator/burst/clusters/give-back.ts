@@ -1,6 +1,7 @@
 import { paidAheadMs } from '../../cost/billing.ts';
-import type { ClustersView, OwnCluster, Removal } from './model.ts';
+import type { ClustersView, OwnCluster } from './model.ts';
 import { countsFor, isOn } from './peaks.ts';
+import type { Removal } from './plan-model.ts';
 import { mayFallAsleep } from './wake.ts';
 import { warmToGo } from './warm.ts';
 import { text } from './words.ts';

@@ -1,8 +1,9 @@
 import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import { type Chosen, costOf, moneyLeft } from './choose.ts';
-import type { Alternative, ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
+import type { ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
 import { nodesLeft, nodesOfOthers, shortOfNodes } from './node-limit.ts';
+import type { Alternative } from './plan-model.ts';
 import { type Replicas, takenByPool, totalOf } from './room.ts';
 import { costToWake, wakeOrChoose } from './wake.ts';
 import { type ChosenWarm, openFor } from './warm.ts';

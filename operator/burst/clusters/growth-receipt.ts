@@ -1,8 +1,10 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
-import type { Growth } from './model.ts';
+import type { BurstReceipt, KeptGrowth } from './kept.ts';
 import { nodesOfOthers } from './node-limit.ts';
-import { type BurstReceipt, decided, type KeptGrowth, rested, spentWith, useful } from './receipt.ts';
+import type { Growth } from './plan-model.ts';
+import { decided, rested, useful } from './receipt.ts';
+import { spentWith } from './spend.ts';
 
 /** What is seen of a pool now. */
 export interface PoolNow {

@@ -1,7 +1,8 @@
-import type { BurstDecision, BurstOutcome } from '../../api/burstpolicy.ts';
+import type { BurstDecision, BurstOutcome } from '../../api/burstpolicy-status.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
 import { nameOf } from './growth-receipt.ts';
-import { type BurstReceipt, lifeCost } from './receipt.ts';
+import type { BurstReceipt } from './kept.ts';
+import { lifeCost } from './spend.ts';
 import { slept } from './wake-receipt.ts';
 import { nodesOf, text } from './words.ts';
 

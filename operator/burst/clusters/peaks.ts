@@ -1,5 +1,6 @@
 import { type Chosen, chooseLeast } from './choose.ts';
-import type { Alternative, ClustersView, OwnCluster, Peak, WarmCluster } from './model.ts';
+import type { ClustersView, OwnCluster, Peak, WarmCluster } from './model.ts';
+import type { Alternative } from './plan-model.ts';
 import { mayWake } from './wake.ts';
 import { withANode } from './warm.ts';
 

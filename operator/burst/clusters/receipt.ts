@@ -1,153 +1,18 @@
-import type { BurstDecision } from '../../api/burstpolicy.ts';
-import { KEPT_DECISIONS } from '../../api/burstpolicy.ts';
+import { type BurstDecision, KEPT_DECISIONS } from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { burstClusterName } from '../../api/names.ts';
-import { type ClusterBilling, costOver } from '../../cost/billing.ts';
-import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
-import { billingFrom, type KeptBilling, type KeptWake, keptBilling } from './kept-wake.ts';
-import type { Alternative, Opening, Purchase } from './model.ts';
+import { formatMoney, parseMoney } from '../../cost/money.ts';
+import type { BurstReceipt, KeptPurchase, Times } from './kept.ts';
+import { keptBilling } from './kept-wake.ts';
+import type { Alternative, Opening, Purchase } from './plan-model.ts';
+import { lifeCost, spentWith, withBegunOf } from './spend.ts';
 
-/** A cluster that was bought, as it is written down before it is made. Money as decimals, times as RFC 3339. */
-export interface KeptPurchase {
-  readonly number: number;
-  /** Of the WorkerCluster. */
-  readonly name: string;
-  readonly candidate: string;
-  readonly at: string;
-  readonly sources: readonly string[];
-  readonly nodes: Readonly<Record<string, number>>;
-  /** How many autoscalers may make of them. Absent: no more, or it is of before this was written down. */
-  readonly mostNodes?: number;
-  /** What budgets count an hour of it with. */
-  readonly most: string;
-  /** What it costs in an hour since `rateSince`; what it cost before is in `spent` already. */
-  readonly rate: string;
-  readonly rateSince: string;
-  /** What it has cost in all until `rateSince`. Absent: nothing, or nobody knows, as in receipts from before this was kept. */
-  readonly cost?: string;
-  /** How its time is billed; absent: every moment counts. */
-  readonly billing?: KeptBilling;
-  /** Of the WorkerCluster, once it was seen. Then one that is gone is not made again. */
-  readonly uid?: string;
-  /** It waits, or is to. Absent: it takes work. */
-  readonly warm?: true;
-  /** It waits asleep, or is to. */
-  readonly sleeps?: true;
-  /** Of one that waits asleep, or did: what it costs in an hour awake. */
-  readonly awake?: string;
-  /** When it was woken last. */
-  readonly wokenAt?: string;
-  /** Of the template that it was made from. */
-  readonly revision?: string;
-  /** When it was first seen to be ready to take work, while it waited; of one that was put to sleep after work, when that was. */
-  readonly warmAt?: string;
-  /** When it was first seen in the hub. */
-  readonly joinedAt?: string;
-  /** It was seen to have work. */
-  readonly worked?: true;
-  /** When that was first seen. */
-  readonly workedAt?: string;
-  /** It joined, and the hub placed none of the work there that it was bought for. */
-  readonly useless?: true;
-  /** Since when its work is moved away, so that it can be given back. Absent: it is not. */
-  readonly emptyingSince?: string;
-  /** It could not be emptied so many times, and is left alone until then. */
-  readonly leftAlone?: { readonly failures: number; readonly until: string };
-  /** It is given back. */
-  readonly leaving?: true;
-  /** Of one that nobody had seen by then: when it was given back. */
-  readonly leavingAt?: string;
-}
-
-/** An API server that was asked to make something has made it by then, or never does. */
-const MADE_MS = 2 * 60_000;
-
-/** Whether what is given back, and is not there, was never made: it is not waited for. */
-export const wasNeverMade = ({ leaving, uid, leavingAt }: KeptPurchase, now: number): boolean =>
-  leaving === true && uid === undefined && (leavingAt === undefined || Date.parse(leavingAt) + MADE_MS <= now);
-
-/** Whether a cluster has joined and never had work, though some has waited for it: whatever it has room for, its hub does not place it there. */
-export const isOfNoUse = ({ useless, worked }: KeptPurchase): boolean => useless === true && !worked;
-
-/** Nodes that were added to a pool, as it is written down before they are ordered. Money as decimals, times as RFC 3339. */
-export interface KeptGrowth {
-  /** `namespace/name` of the WorkerCluster, and its UID. */
-  readonly cluster: string;
-  readonly uid: string;
-  readonly pool: string;
-  /** Of the entry of the policy; absent: the cluster is the policy's. */
-  readonly entry?: string;
-  readonly at: string;
-  readonly sources: readonly string[];
-  /** Nodes that the pool was to have before, and with them. */
-  readonly from: number;
-  readonly to: number;
-  /** How many of them are still wanted: the pool may have become smaller since. */
-  readonly nodes: number;
-  /** What one costs in an hour; and all that are still wanted, since `rateSince`. */
-  readonly each: string;
-  readonly rate: string;
-  readonly rateSince: string;
-  /** All of them were seen. */
-  readonly came?: true;
-  /** They did not come, and the pool rests. */
-  readonly failed?: true;
-}
-
-/** A candidate, or a pool by `namespace/name/pool`, that is not tried for a while. */
-export interface Rest {
-  readonly failures: number;
-  /** RFC 3339. */
-  readonly until: string;
-  readonly why: string;
-}
-
-/** By candidate, seconds, the newest first. */
-type Times = Readonly<Record<string, readonly number[]>>;
-
-/** What a policy has bought and spent: its only memory. What its status says is for people. */
-export interface BurstReceipt {
-  readonly policy: { readonly namespace: string; readonly name: string; readonly uid: string };
-  /** Number of the next purchase: none is ever used twice. */
-  readonly next: number;
-  readonly purchases: readonly KeptPurchase[];
-  /** Nodes that were added to pools. Absent: none, as in receipts from before this was done. */
-  readonly growths?: readonly KeptGrowth[];
-  /** Clusters of others that were woken. Absent: none, as in receipts from before this was done. */
-  readonly wakes?: readonly KeptWake[];
-  /** By month (2026-11), as decimals. */
-  readonly spent: Readonly<Record<string, string>>;
-  readonly rests: Readonly<Record<string, Rest>>;
-  /** By candidate: how long the last of its clusters took to join, seconds, the newest first. */
-  readonly startups?: Times;
-  /** The same of those that slept, from when they were woken. */
-  readonly wakings?: Times;
-  readonly lastOut?: string;
-  readonly lastIn?: string;
-  /** The newest first. */
-  readonly decisions: readonly BurstDecision[];
-}
-
-const KEPT_MONTHS = 24;
 const KEPT_STARTUPS = 9;
 /** Names of candidates may change for ever. */
 const KEPT_STARTED = 16;
-const HOUR_MS = 3_600_000n;
 const FIRST_REST_MS = 5 * 60_000;
 const LONGEST_REST_MS = 24 * 3_600_000;
 const MOST_WORDS = 500;
-
-export const emptyReceipt = (policy: BurstReceipt['policy']): BurstReceipt => ({
-  policy,
-  next: 1,
-  purchases: [],
-  spent: {},
-  rests: {},
-  decisions: [],
-});
-
-/** The month that a time is in (UTC), for example 2026-11. */
-export const monthOf = (time: number): string => new Date(time).toISOString().slice(0, 7);
 
 /** A purchase is written down. */
 export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number): BurstReceipt {
@@ -270,14 +135,6 @@ export function costs(receipt: BurstReceipt, name: string, rate: string, now: nu
   return changed(settled, name, { rate, rateSince: rfc3339(new Date(now)), ...known });
 }
 
-/** What a cluster has cost in all, in millionths, if it costs only `left` an hour from now on; undefined: nobody knows. */
-export function lifeCost(purchase: KeptPurchase, left: Micros, now: number): Micros | undefined {
-  const { at, rateSince, cost = rateSince === at ? '0' : undefined } = purchase;
-  if (cost === undefined) return undefined;
-  const since = withBegunOf(spentWith({}, purchase, now), purchase, left, now);
-  return Object.values(since).reduce((sum, amount) => sum + parseMoney(amount), parseMoney(cost));
-}
-
 /** A cluster is gone. */
 export function gone(receipt: BurstReceipt, name: string, now: number): BurstReceipt {
   const purchase = receipt.purchases.find((one) => one.name === name);
@@ -316,18 +173,6 @@ export function middleMs(times: readonly number[] = []): number | undefined {
   return middle === undefined ? undefined : middle * 1000;
 }
 
-/** How many nodes count of what was bought. @param seen nodes that the cluster is known to be asked for: somebody may have made it larger */
-export const nodesOfPurchase = ({ nodes, mostNodes = 0 }: KeptPurchase, seen = 0): number =>
-  Math.max(
-    Object.values(nodes).reduce((sum, count) => sum + count, 0),
-    mostNodes,
-    seen,
-  );
-
-/** How the time of what was bought is billed; undefined: every moment counts. */
-export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | undefined =>
-  billing && billingFrom(billing);
-
 /**
  * A decision is kept. Of refusals only the last one for each source, and none that says the same again: work that changes all the time must
  * not push out what was bought.
@@ -345,20 +190,6 @@ export function decided(receipt: BurstReceipt, decision: BurstDecision): BurstRe
   return { ...receipt, decisions: [kept, ...others].slice(0, KEPT_DECISIONS) };
 }
 
-/** What was spent until then, by month (2026-11), as decimals. */
-export const spentByMonth = (receipt: BurstReceipt, now: number): Readonly<Record<string, string>> =>
-  costing(receipt).reduce((spent, one) => spentWith(spent, one, now), receipt.spent);
-
-/** What was spent in the month of `now` until then. */
-export const spentUntil = (receipt: BurstReceipt, now: number): Micros =>
-  parseMoney(spentByMonth(receipt, now)[monthOf(now)] ?? '0');
-
-/** What all that it has costs in an hour. */
-export const hourlyOf = (receipt: BurstReceipt): Micros =>
-  costing(receipt).reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
-
-const costing = ({ purchases, growths = [], wakes = [] }: BurstReceipt) => [...purchases, ...growths, ...wakes];
-
 /** Alternatives as they are kept and shown. */
 export const told = (alternatives: readonly Alternative[]) =>
   alternatives.slice(0, 8).map(({ candidate, hourly, whyNot }) => ({
@@ -366,52 +197,3 @@ export const told = (alternatives: readonly Alternative[]) =>
     ...(hourly !== undefined && { hourly: formatMoney(hourly) }),
     ...(whyNot && { whyNot: whyNot.slice(0, MOST_WORDS) }),
   }));
-
-/** With what its cloud takes for time that has begun, when it costs only `left` an hour from now on. */
-function withBegunOf(
-  spent: Readonly<Record<string, string>>,
-  purchase: KeptPurchase,
-  left: Micros,
-  now: number,
-): Readonly<Record<string, string>> {
-  const billing = billingOfPurchase(purchase);
-  // What nobody has seen was not made.
-  if (!billing || purchase.uid === undefined) return spent;
-  const life = Math.max(0, now - Date.parse(purchase.wokenAt ?? purchase.at));
-  const rate = parseMoney(purchase.rate);
-  // Machines go before a control plane does.
-  const fee = left < billing.fee ? (billing.fee < rate ? billing.fee : rate) - left : 0n;
-  return withBegun(spent, rate - left, { ...billing, fee }, life, now);
-}
-
-/** The same of what costs so much in an hour, has lived so long and ends now. */
-export function withBegun(
-  spent: Readonly<Record<string, string>>,
-  hourly: Micros,
-  billing: ClusterBilling | undefined,
-  life: number,
-  now: number,
-): Readonly<Record<string, string>> {
-  const begun = billing ? costOver(hourly, life, billing, life) : 0n;
-  if (begun === 0n) return spent;
-  const month = monthOf(now);
-  return { ...spent, [month]: formatMoney(parseMoney(spent[month] ?? '0') + begun) };
-}
-
-/** What was spent, with what this has cost since `rateSince`. */
-export function spentWith(
-  spent: Readonly<Record<string, string>>,
-  { rate, rateSince }: { readonly rate: string; readonly rateSince: string },
-  now: number,
-): Readonly<Record<string, string>> {
-  const sums = { ...spent };
-  const hourly = parseMoney(rate);
-  for (let from = Date.parse(rateSince); from < now; ) {
-    const date = new Date(from);
-    const to = Math.min(now, Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1));
-    const month = monthOf(from);
-    sums[month] = formatMoney(parseMoney(sums[month] ?? '0') + (hourly * BigInt(Math.floor(to - from))) / HOUR_MS);
-    from = to;
-  }
-  return Object.fromEntries(Object.entries(sums).sort().slice(-KEPT_MONTHS));
-}

@@ -1,6 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
-import type { Opening, Removal } from './model.ts';
-import { type BurstReceipt, changed, costs, decided, type KeptPurchase, told, withTime } from './receipt.ts';
+import type { BurstReceipt, KeptPurchase } from './kept.ts';
+import type { Opening, Removal } from './plan-model.ts';
+import { changed, costs, decided, told, withTime } from './receipt.ts';
 
 /** Whether it is told to sleep: it was ready to take work once, and waits. */
 export const isToSleep = ({ sleeps, warmAt, leaving }: KeptPurchase): boolean =>

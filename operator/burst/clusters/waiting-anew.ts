@@ -1,5 +1,6 @@
+import type { BurstReceipt } from './kept.ts';
 import type { WaitingWork } from './model.ts';
-import { type BurstReceipt, restMs } from './receipt.ts';
+import { restMs } from './receipt.ts';
 
 /** However often something was bought for work of which nothing changes, it is tried again after so long. */
 const LONGEST_MS = 3_600_000;

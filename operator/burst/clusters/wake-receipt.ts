@@ -1,19 +1,12 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
 import { nameOf } from './growth-receipt.ts';
+import type { BurstReceipt } from './kept.ts';
 import { billingFrom, type KeptWake, keptBilling } from './kept-wake.ts';
-import type { Opening, Removal, Waking, WokenCluster } from './model.ts';
-import {
-  type BurstReceipt,
-  decided,
-  middleMs,
-  rested,
-  spentWith,
-  told,
-  useful,
-  withBegun,
-  withTime,
-} from './receipt.ts';
+import type { Waking, WokenCluster } from './model.ts';
+import type { Opening, Removal } from './plan-model.ts';
+import { decided, middleMs, rested, told, useful, withTime } from './receipt.ts';
+import { spentWith, withBegun } from './spend.ts';
 
 /** What is seen of a cluster now that was woken. */
 export interface WakeNow {

@@ -1,7 +1,8 @@
 import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import { type Chosen, choose, costOf, moneyLeft } from './choose.ts';
-import type { Alternative, CandidateView, ClustersView, Limits, OwnCluster, Waking, WarmCluster } from './model.ts';
+import type { CandidateView, ClustersView, Limits, OwnCluster, Waking, WarmCluster } from './model.ts';
+import type { Alternative } from './plan-model.ts';
 import { type Replicas, totalOf } from './room.ts';
 import { type ChosenWarm, inOrder, takenByWarm } from './warm.ts';
 

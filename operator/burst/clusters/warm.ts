@@ -1,5 +1,6 @@
 import { type Chosen, chooseLeast } from './choose.ts';
-import type { Alternative, CandidateView, ClustersView, OwnCluster, Removal, WarmCluster } from './model.ts';
+import type { CandidateView, ClustersView, OwnCluster, WarmCluster } from './model.ts';
+import type { Alternative, Removal } from './plan-model.ts';
 import { type Replicas, Room, totalOf } from './room.ts';
 
 /** A cluster that waits and is to take work, before it has a reason. */

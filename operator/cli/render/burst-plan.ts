@@ -1,4 +1,5 @@
-import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { BurstDecision } from '../../api/burstpolicy-status.ts';
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { oneLine } from '../errors.ts';

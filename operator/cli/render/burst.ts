@@ -1,4 +1,5 @@
-import type { BurstDecision, BurstPolicy, BurstPolicyStatus } from '../../api/burstpolicy.ts';
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { BurstDecision, BurstPolicyStatus } from '../../api/burstpolicy-status.ts';
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { accruedUntil } from '../../cost/accrual.ts';
 import { parseMoney, roundMoney } from '../../cost/money.ts';

@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { isTrue } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
-import { type BurstReceipt, emptyReceipt } from '../../burst/clusters/receipt.ts';
+import { type BurstReceipt, emptyReceipt } from '../../burst/clusters/kept.ts';
 import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { tellFailure } from '../failure.ts';

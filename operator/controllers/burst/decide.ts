@@ -1,21 +1,16 @@
-import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { BurstDecision } from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { emptying, kept } from '../../burst/clusters/emptying-receipt.ts';
 import { grew, grownHourly, grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
-import type { ClustersPlan, GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
+import type { BurstReceipt } from '../../burst/clusters/kept.ts';
+import type { GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
-import {
-  type BurstReceipt,
-  decided,
-  givenBack,
-  measuredWakingMs,
-  opened,
-  ordered,
-  spentUntil,
-  told,
-} from '../../burst/clusters/receipt.ts';
+import type { ClustersPlan } from '../../burst/clusters/plan-model.ts';
+import { decided, givenBack, measuredWakingMs, opened, ordered, told } from '../../burst/clusters/receipt.ts';
 import { isToSleep, putToSleep, woken } from '../../burst/clusters/sleep-receipt.ts';
+import { spentUntil } from '../../burst/clusters/spend.ts';
 import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-receipt.ts';
 import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';

@@ -4,7 +4,7 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { burstReceiptName } from '../../api/names.ts';
 import type { Quota } from '../../api/quota.ts';
-import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
+import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { Asking, PlacedWork, StatusPart } from '../../hubs/contract.ts';

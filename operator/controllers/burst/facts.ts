@@ -1,14 +1,6 @@
 import { rfc3339 } from '../../api/conditions.ts';
-import {
-  type BurstReceipt,
-  changed,
-  costs,
-  gone,
-  type KeptPurchase,
-  rested,
-  startedUp,
-  useful,
-} from '../../burst/clusters/receipt.ts';
+import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
+import { changed, costs, gone, rested, startedUp, useful } from '../../burst/clusters/receipt.ts';
 import { isWaking, wokeUp } from '../../burst/clusters/sleep-receipt.ts';
 import type { Seen } from './own-clusters.ts';
 import type { HubWork } from './supply.ts';

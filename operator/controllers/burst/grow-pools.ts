@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { isToOrder, type PoolNow } from '../../burst/clusters/growth-receipt.ts';
-import type { BurstReceipt, KeptGrowth } from '../../burst/clusters/receipt.ts';
+import type { BurstReceipt, KeptGrowth } from '../../burst/clusters/kept.ts';
 import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { byPool, isThere } from '../autoscaling/nodes-seen.ts';

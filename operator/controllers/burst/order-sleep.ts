@@ -1,5 +1,5 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
+import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import type { SleepOrder } from '../../capacity/sleep-order.ts';
 import { keyOf } from '../../kube/resources.ts';

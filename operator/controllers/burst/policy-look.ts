@@ -1,8 +1,10 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
 import { withGrowthFacts } from '../../burst/clusters/growth-receipt.ts';
+import { type BurstReceipt, wasNeverMade } from '../../burst/clusters/kept.ts';
 import { withOutcomes } from '../../burst/clusters/outcomes.ts';
-import { type BurstReceipt, givenBack, gone, monthOf, wasNeverMade } from '../../burst/clusters/receipt.ts';
+import { givenBack, gone } from '../../burst/clusters/receipt.ts';
+import { monthOf } from '../../burst/clusters/spend.ts';
 import { waitingAnew } from '../../burst/clusters/waiting-anew.ts';
 import type { Asking } from '../../hubs/contract.ts';
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';

@@ -1,4 +1,5 @@
-import { type BurstPolicy, type BurstPolicyStatus, SHOWN_SOLD_OUT } from '../../api/burstpolicy.ts';
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { type BurstPolicyStatus, SHOWN_SOLD_OUT } from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { DepletedOffer, KnownCapacity } from '../../capacity/offers.ts';
 import { profileNamesOf } from '../../capacity/places.ts';

@@ -1,24 +1,20 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import {
   type BurstPhase,
-  type BurstPolicy,
   type BurstPolicyStatus,
   KEPT_DECISIONS,
   SHOWN_DEMAND,
   SHOWN_MONTHS,
-} from '../../api/burstpolicy.ts';
+} from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
-import type { CandidateView, OwnCluster, WokenCluster, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
+import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
+import type { CandidateView, OwnCluster, WokenCluster } from '../../burst/clusters/model.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
-import {
-  type BurstReceipt,
-  hourlyOf,
-  type KeptPurchase,
-  measuredWakingMs,
-  monthOf,
-  spentByMonth,
-} from '../../burst/clusters/receipt.ts';
+import type { WorkState, WorkVerdict } from '../../burst/clusters/plan-model.ts';
+import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
 import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
+import { hourlyOf, monthOf, spentByMonth } from '../../burst/clusters/spend.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { Seen } from './own-clusters.ts';

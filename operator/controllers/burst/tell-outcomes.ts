@@ -1,4 +1,5 @@
-import type { BurstDecision, BurstOutcome, BurstPolicy } from '../../api/burstpolicy.ts';
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { BurstDecision, BurstOutcome } from '../../api/burstpolicy-status.ts';
 import { findCondition, HIBERNATED } from '../../api/conditions.ts';
 import type { BurstDependencies } from './dependencies.ts';
 

@@ -1,6 +1,6 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import type { WorkVerdict } from '../../burst/clusters/model.ts';
-import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/receipt.ts';
+import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/kept.ts';
+import type { WorkVerdict } from '../../burst/clusters/plan-model.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf, type Seen, seenOf } from './own-clusters.ts';

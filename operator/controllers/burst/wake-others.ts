@@ -5,10 +5,10 @@ import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { nameOf } from '../../burst/clusters/growth-receipt.ts';
+import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
 import type { WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
 import { offerOf } from '../../burst/clusters/offer.ts';
-import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import {
   letSleep,
   measuredWakeMs,

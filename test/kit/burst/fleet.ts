@@ -2,7 +2,7 @@ import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/gr
 import type { Hub } from '../../../operator/api/hub.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import type { BurstReceipt } from '../../../operator/burst/clusters/receipt.ts';
+import type { BurstReceipt } from '../../../operator/burst/clusters/kept.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { PlacedWork } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';

@@ -2,7 +2,7 @@ import type { BurstPolicy, BurstPolicySpec } from '../../../operator/api/burstpo
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import type { BurstReceipt } from '../../../operator/burst/clusters/receipt.ts';
+import type { BurstReceipt } from '../../../operator/burst/clusters/kept.ts';
 import type { DecidedSize } from '../../../operator/capacity/desired-sizes.ts';
 import type { DepletedOffer } from '../../../operator/capacity/offers.ts';
 import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';

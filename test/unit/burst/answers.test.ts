@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { answersTo, type PolicySaid } from '../../../operator/burst/clusters/answers.ts';
-import type { Supply, WaitingWork, WorkState } from '../../../operator/burst/clusters/model.ts';
+import type { Supply, WaitingWork } from '../../../operator/burst/clusters/model.ts';
+import type { WorkState } from '../../../operator/burst/clusters/plan-model.ts';
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';

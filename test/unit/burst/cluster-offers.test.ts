@@ -1,22 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkerCluster, WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
+import { type BurstReceipt, emptyReceipt } from '../../../operator/burst/clusters/kept.ts';
 import { countedNodes, nodesOf, offerOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
 import {
-  type BurstReceipt,
   changed,
   costs,
   decided,
-  emptyReceipt,
   givenBack,
   gone,
   measuredStartupMs,
   ordered,
   rested,
-  spentUntil,
   startedUp,
   useful,
 } from '../../../operator/burst/clusters/receipt.ts';
 import { soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
+import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { holds } from '../../kit/property.ts';
 import { profile } from '../cost/objects.ts';

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
-import type { KeptPurchase } from '../../../operator/burst/clusters/receipt.ts';
+import type { KeptPurchase } from '../../../operator/burst/clusters/kept.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf, type Region } from '../../kit/burst/fleet.ts';
 import { MINUTE, SECOND } from '../../kit/burst/scene.ts';

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
-import { spentUntil } from '../../../operator/burst/clusters/receipt.ts';
 import { isToSleep } from '../../../operator/burst/clusters/sleep-receipt.ts';
+import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf } from '../../kit/burst/fleet.ts';
 import { MINUTE, SECOND } from '../../kit/burst/scene.ts';

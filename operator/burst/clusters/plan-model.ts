@@ -1,0 +1,132 @@
+import type { Micros } from '../../cost/money.ts';
+import type { ClusterPrice, WaitingWork, Waking } from './model.ts';
+
+/** What else there was to choose, or why not. */
+export interface Alternative {
+  readonly candidate: string;
+  readonly hourly?: Micros;
+  readonly whyNot?: string;
+}
+
+/** A cluster to buy. */
+export interface Purchase {
+  readonly candidate: string;
+  /** Nodes by pool. */
+  readonly nodes: Readonly<Record<string, number>>;
+  /** How many autoscalers may make of them. Absent: no more. */
+  readonly mostNodes?: number;
+  readonly price: ClusterPrice;
+  readonly sources: readonly string[];
+  readonly why: string;
+  readonly alternatives: readonly Alternative[];
+  /** It is to wait: warm, or asleep. */
+  readonly warm?: true;
+  readonly sleeps?: true;
+  readonly revision?: string | undefined;
+}
+
+/** A cluster that waited and is to take work. */
+export interface Opening {
+  readonly name: string;
+  readonly candidate: string;
+  readonly sources: readonly string[];
+  readonly why: string;
+  /** It sleeps, and is woken. Absent: it is awake. */
+  readonly waking?: Waking | undefined;
+  /** It is somebody's, and woken by this entry. Absent: it is the policy's. */
+  readonly entry?: string | undefined;
+  /** What else there was to choose. Absent: nothing. */
+  readonly alternatives?: readonly Alternative[];
+}
+
+/** Nodes to add to a pool. */
+export interface Growth {
+  /** Of the entry of the policy; undefined: the cluster is the policy's. */
+  readonly entry: string | undefined;
+  /** `namespace/name` of the WorkerCluster. */
+  readonly cluster: string;
+  readonly pool: string;
+  /** How many more. */
+  readonly nodes: number;
+  /** What one of them costs in an hour, as budgets count it. */
+  readonly each: Micros;
+  readonly sources: readonly string[];
+  readonly why: string;
+}
+
+/** A cluster whose work its hub is to move away, so that it can be given back. */
+export interface Emptying {
+  readonly name: string;
+  readonly why: string;
+}
+
+/** A cluster that was being emptied and takes work again. */
+export interface Kept {
+  readonly name: string;
+  readonly why: string;
+  /** It could not be emptied: it is left alone for a while. */
+  readonly isFailure: boolean;
+}
+
+/** A cluster to give back. */
+export interface Removal {
+  readonly name: string;
+  readonly why: string;
+  /** It did not come: its candidate rests. */
+  readonly isFailure: boolean;
+  /** It is put to sleep, and not given back. */
+  readonly toSleep?: true;
+  /** It is somebody's that was woken: it sleeps again as its spec says. */
+  readonly isOthers?: true;
+}
+
+/** What becomes of waiting work. */
+export type WorkState =
+  /** It fits on what is there: the hub has yet to place it. */
+  | 'Fits'
+  /** Room is on its way. */
+  | 'RoomOrdered'
+  /** It has not waited long enough. */
+  | 'Stabilising'
+  /** A purchase was made a moment ago. */
+  | 'CoolingDown'
+  | 'Bought'
+  /** Nodes are added for it to clusters that are there, and no cluster is bought. */
+  | 'Growing'
+  /** A cluster that waited warm takes it, and none is bought. */
+  | 'Opened'
+  /** A cluster that sleeps is woken for it, and none is bought. */
+  | 'Waking'
+  | 'Suspended'
+  /** There is more than is looked at in one go. */
+  | 'Later'
+  /** Its priority is less than what the policy buys for. */
+  | 'LowPriority'
+  /** Nothing may be bought for it. */
+  | 'Refused';
+
+export interface WorkVerdict {
+  readonly source: string;
+  readonly state: WorkState;
+  readonly message: string;
+  /** Of a refusal. */
+  readonly alternatives?: readonly Alternative[];
+}
+
+/** What is to be done now. */
+export interface ClustersPlan {
+  readonly purchases: readonly Purchase[];
+  readonly growths: readonly Growth[];
+  readonly openings: readonly Opening[];
+  readonly removals: readonly Removal[];
+  /** At most one. */
+  readonly emptyings: readonly Emptying[];
+  readonly kept: readonly Kept[];
+  /** Why clusters are not emptied that have little work: sentences, by name. */
+  readonly stays: ReadonlyMap<string, string>;
+  readonly verdicts: readonly WorkVerdict[];
+  /** Work that another policy may serve: this one does not. */
+  readonly left: readonly WaitingWork[];
+  /** When something changes by the clock alone, milliseconds since the epoch; undefined: nothing does. */
+  readonly next: number | undefined;
+}
