@@ -56,6 +56,16 @@ export function outsideOnly(allowed: AddressList, own: readonly string[] = []): 
   };
 }
 
+/**
+ * The address that a proxy is asked to connect to in place of a name: the proxy would look the name up again, and may get another answer.
+ * Throws as `admit` does.
+ */
+export async function admittedAddress(host: string, admit: Admit): Promise<string> {
+  const found = await systemLookup(host, { all: true, order: 'ipv4first' });
+  for (const { address } of found) admit(address);
+  return found[0]!.address;
+}
+
 /** Addresses of the hosts of these URLs, as they are found now; those that are not found have none. */
 export async function addressesOf(urls: readonly string[]): Promise<string[]> {
   const hosts = urls.filter((url) => URL.canParse(url)).map((url) => hostOf(new URL(url)));
@@ -64,6 +74,12 @@ export async function addressesOf(urls: readonly string[]): Promise<string[]> {
 }
 
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+
+const loopback = addressList(['127.0.0.0/8', '::1/128']);
+
+/** Whether a host, a name or an address, is whatever machine asks for it. */
+export const isLoopback = (host: string): boolean =>
+  isIP(host) === 0 ? host === 'localhost' || host.endsWith('.localhost') : loopback.has(host);
 
 /**
  * Looks a name up for a connection, and has each of its addresses judged. The connection goes to what was judged, and to no other answer of

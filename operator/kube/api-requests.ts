@@ -237,9 +237,9 @@ export class ApiRequests {
   }
 
   #newTransport(identity: Credentials): Transport {
-    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, admit, reachMs } = this.#options;
+    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, admit, reachMs, proxy } = this.#options;
     const tls = { ca, cert, key, serverName, insecureSkipTlsVerify, ...identity };
-    return newTransport({ origin: this.#origin, liveness, admit, reachMs, ...tls });
+    return newTransport({ origin: this.#origin, liveness, admit, reachMs, proxy, ...tls });
   }
 
   #unreachable(what: string, error: unknown): Error {

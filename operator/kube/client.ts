@@ -7,6 +7,7 @@ import {
   type Connection,
   inClusterConnection,
   loadOwnKubeconfig,
+  parseAdministratorsKubeconfig,
   parseOwnKubeconfig,
   parseUntrustedKubeconfig,
 } from './kubeconfig.ts';
@@ -58,6 +59,18 @@ export class KubeClient {
   ): KubeClient {
     const { source, ...options } = more;
     return new KubeClient({ ...parseUntrustedKubeconfig(yaml, source, context), limits: TENANT_LIMITS, ...options });
+  }
+
+  /**
+   * The same for a cluster elsewhere, by a kubeconfig that an administrator wrote, or this program: a proxy may lead there
+   * (parseAdministratorsKubeconfig).
+   */
+  static fromAdministratorsKubeconfig(
+    yaml: string,
+    source: string,
+    more: Omit<Partial<KubeClientOptions>, keyof Connection> = {},
+  ): KubeClient {
+    return new KubeClient({ ...parseAdministratorsKubeconfig(yaml, source), limits: TENANT_LIMITS, ...more });
   }
 
   /** For a kubeconfig that belongs to the person who runs this program (parseOwnKubeconfig). Does not connect yet. */

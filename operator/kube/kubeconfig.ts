@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { dump } from 'js-yaml';
 import { notYetConfigured } from '../api/errors.ts';
+import { environmentProxy, type HttpProxy, parseProxy } from './http-proxy.ts';
 import {
   combineKubeconfigs,
   KUBECONFIG_LISTS,
@@ -20,6 +21,8 @@ export interface Connection extends TlsMaterial {
   token?: string | undefined;
   /** File to read the bearer token from, again each minute: the kubelet rotates it. */
   tokenFile?: string | undefined;
+  /** By which the server is reached; absent: directly. */
+  proxy?: HttpProxy | undefined;
   impersonate?: { user: string; groups?: string[] | undefined } | undefined;
   /** Asks a credential plugin. Called before the first request and after each 401. */
   credentials?: (() => Promise<Credentials>) | undefined;
@@ -77,27 +80,49 @@ const HARMLESS: Record<'cluster' | 'user', ReadonlySet<string>> = {
 const UNTRUSTED_ADVICE =
   'Put a kubeconfig there that has an https server, certificate-authority-data, and a token or a client certificate as data.';
 
+/** Of administrators, who may have the operator connect to any address, since they name the server. */
+const ADMINISTRATORS: typeof HARMLESS = { ...HARMLESS, cluster: new Set([...HARMLESS.cluster, 'proxy-url']) };
+
 /**
  * Reads a kubeconfig that came out of a Secret, from a cloud, or from anybody but the person who runs this program. Throws a
  * CoppiceError that names what is refused: file names, plugins, proxies and unverified servers, wherever in the text they are.
  * @param source for the error: "the kubeconfig of Secret shop/seed"
  */
 export function parseUntrustedKubeconfig(yaml: string, source = 'the kubeconfig', context?: string): Connection {
-  // No aliases: nobody needs them there.
-  const document = parseYaml(yaml, source, { maxAliases: 0 });
-  refuseHarm(document, source);
-  return connectionOf(document, context);
+  return connectionOf(untrustedDocument(yaml, source, HARMLESS), context);
 }
 
 /**
+ * The same for a cluster elsewhere that an administrator named (a seed, a hub). Its `proxy-url` is used, and without one the proxy of the
+ * environment (environmentProxy).
+ */
+export function parseAdministratorsKubeconfig(yaml: string, source = 'the kubeconfig', context?: string): Connection {
+  return byProxy(connectionOf(untrustedDocument(yaml, source, ADMINISTRATORS), context));
+}
+
+function untrustedDocument(yaml: string, source: string, allowed: typeof HARMLESS): KubeconfigDocument {
+  // No aliases: nobody needs them there.
+  const document = parseYaml(yaml, source, { maxAliases: 0 });
+  refuseHarm(document, source, allowed);
+  return document;
+}
+
+/** A connection to a cluster that is elsewhere: by the proxy of the environment, where its kubeconfig names none. */
+export const byProxy = (connection: Connection, env: NodeJS.ProcessEnv = process.env): Connection => {
+  const proxy = connection.proxy ?? environmentProxy(connection.server, env);
+  return proxy ? { ...connection, proxy } : connection;
+};
+
+/**
  * Reads a kubeconfig of the person who runs this program: it may name files and run plugins, which reads these files and runs these
- * programs. Never for what lies in a Secret. Throws an error that names what is missing.
+ * programs. Never for what lies in a Secret. A server elsewhere is reached by `proxy-url`, or by the proxy of the environment. Throws an error
+ * that names what is missing.
  * @param directory what relative file names in it are relative to; default the working directory
  */
 export function parseOwnKubeconfig(yaml: string, options: { context?: string; directory?: string } = {}): Connection {
   const document = parseYaml(yaml);
   const file = join(options.directory ?? '.', 'kubeconfig');
-  return connectionOf(combineKubeconfigs([{ document, file }]), options.context);
+  return byProxy(connectionOf(combineKubeconfigs([{ document, file }]), options.context));
 }
 
 /**
@@ -112,7 +137,7 @@ export function loadOwnKubeconfig(context?: string, env: NodeJS.ProcessEnv = pro
     if (text?.trim()) parts.push({ file: resolve(file), document: parseYaml(text, file) });
   }
   if (parts.length === 0) throw new Error(`there is no kubeconfig: ${files.join(', ')} is missing or empty`);
-  return connectionOf(combineKubeconfigs(parts), context);
+  return byProxy(connectionOf(combineKubeconfigs(parts), context), env);
 }
 
 /**
@@ -138,18 +163,18 @@ export function selfContainedKubeconfig(yaml: string, file: string): string {
       }
     }
   }
-  refuseHarm(document, file);
+  refuseHarm(document, file, ADMINISTRATORS);
   return inlined ? dump(document, { lineWidth: -1 }) : yaml;
 }
 
-function refuseHarm(config: KubeconfigDocument, source: string): void {
+function refuseHarm(config: KubeconfigDocument, source: string, allowed: typeof HARMLESS): void {
   for (const [list, kind] of [
     ['clusters', 'cluster'],
     ['users', 'user'],
   ] as const) {
     for (const entry of config[list] ?? []) {
       const said = Object.entries((entry?.[kind] ?? {}) as object).filter(([, value]) => Boolean(value));
-      const refused = said.map(([field]) => field).filter((field) => !HARMLESS[kind].has(field));
+      const refused = said.map(([field]) => field).filter((field) => !allowed[kind].has(field));
       const server = kind === 'cluster' ? (entry?.cluster as Cluster | undefined)?.server : undefined;
       if (refused.length === 0 && (!server || String(server).startsWith('https://'))) continue;
       const users = (config.contexts ?? []).filter(
@@ -175,7 +200,9 @@ function connectionOf(config: KubeconfigDocument, wanted?: string): Connection {
   if (!context) throw new Error(`the kubeconfig has no context "${contextName}"`);
   const cluster = find<Cluster>(config.clusters, 'cluster', context.cluster ?? '');
   if (!cluster?.server) throw new Error(`the kubeconfig has no cluster "${context.cluster}" with a server`);
-  if (cluster['proxy-url']) throw new Error(`proxy-url of cluster "${context.cluster}" is not supported`);
+  const proxy = cluster['proxy-url'];
+  if (proxy && !String(cluster.server).startsWith('https://'))
+    throw new Error(`proxy-url of cluster "${context.cluster}" is not used for a server without https`);
   const userName = context.user ?? '';
   const user = find<User>(config.users, 'user', userName);
   if (!user && userName) throw new Error(`the kubeconfig has no user "${userName}"`);
@@ -195,6 +222,7 @@ function connectionOf(config: KubeconfigDocument, wanted?: string): Connection {
     token: user?.token,
     tokenFile: user?.token ? undefined : user?.tokenFile,
   };
+  if (proxy) connection.proxy = parseProxy(proxy, `proxy-url of cluster "${context.cluster}"`);
   if (user?.as) connection.impersonate = { user: user.as, groups: user['as-groups'] };
   if (user?.exec || user?.['auth-provider']) connection.credentials = pluginCredentials(config, contextName);
   return connection;

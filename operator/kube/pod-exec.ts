@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import type { V1Status } from '@kubernetes/client-node';
+import { streamsBy } from './pod-streams.ts';
 
 /** Where a command runs. */
 export interface ExecTarget {
@@ -20,10 +21,7 @@ export async function execInPod(
   command: string[],
   timeoutMs: number,
 ): Promise<string> {
-  // It takes 70 MiB once it is loaded.
-  const { Exec, KubeConfig } = await import('@kubernetes/client-node');
-  const config = new KubeConfig();
-  config.loadFromString(kubeconfig);
+  const [{ Exec }, config] = await Promise.all([import('@kubernetes/client-node'), streamsBy(kubeconfig)]);
   let output = '';
   const stream = new PassThrough();
   stream.on('data', (chunk) => {

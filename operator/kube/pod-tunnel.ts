@@ -1,5 +1,6 @@
 import { Duplex, PassThrough } from 'node:stream';
 import type { PortForward } from '@kubernetes/client-node';
+import { streamsBy } from './pod-streams.ts';
 
 /** Opens a stream of bytes to a port of a pod. */
 export type PodDialer = (namespace: string, pod: string, port: number) => Promise<Duplex>;
@@ -38,10 +39,8 @@ export function podDialer(kubeconfig: string | (() => string)): PodDialer {
   };
 }
 
-/** client-node takes 70 MiB once it is loaded, and few gardens have a pod that cannot be dialled. */
+/** Few gardens have a pod that cannot be dialled. */
 async function portForward(kubeconfig: string): Promise<PortForward> {
-  const { KubeConfig, PortForward } = await import('@kubernetes/client-node');
-  const config = new KubeConfig();
-  config.loadFromString(kubeconfig);
+  const [{ PortForward }, config] = await Promise.all([import('@kubernetes/client-node'), streamsBy(kubeconfig)]);
   return new PortForward(config);
 }

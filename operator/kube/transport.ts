@@ -1,8 +1,9 @@
 import { isIP, type Socket } from 'node:net';
 import { createSecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
-import { type Admit, guardedLookup } from './address-guard.ts';
+import { type Admit, admittedAddress, guardedLookup } from './address-guard.ts';
 import type { Answer, Exchange } from './exchange.ts';
+import { connectThrough, type HttpProxy } from './http-proxy.ts';
 import { Http2Pool } from './http2-pool.ts';
 
 export interface TlsMaterial {
@@ -22,6 +23,8 @@ export interface TransportOptions extends TlsMaterial {
   liveness?: Liveness | undefined;
   /** Asked about each address before it is connected to. Absent: all will do. */
   admit?: Admit | undefined;
+  /** Opens the connections to the server, with which TLS is spoken through it. Absent: they are opened directly. */
+  proxy?: HttpProxy | undefined;
   /** How long the host may take to take a connection, in ms, before another is tried; absent: as long as the whole of it. */
   reachMs?: number | undefined;
 }
@@ -50,7 +53,7 @@ export interface Liveness {
 
 /** Opens no connection yet. HTTP/2 where the server can, which every API server does; what stands before one may not. */
 export function newTransport(options: TransportOptions): Transport {
-  const { origin, liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, admit, reachMs, ...tls } = options;
+  const { origin, liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, admit, reachMs, proxy, ...tls } = options;
   const { protocol, hostname, port } = new URL(origin);
   const sockets = watchSilence(liveness);
   // Parsed once, not for each connection.
@@ -60,13 +63,20 @@ export function newTransport(options: TransportOptions): Transport {
 
   const host = hostname.replace(/^\[|\]$/g, '');
   const guard = admit && { lookup: guardedLookup(admit) };
+  const target = { host, port: Number(port || 443) };
+  const closing = new AbortController();
+  /** A connection to the server that a proxy opens. An address was admitted before. */
+  const tunnel = async (by: HttpProxy): Promise<Socket> => {
+    const at = admit && !isIP(host) ? await admittedAddress(host, admit) : host;
+    return connectThrough(by, { ...target, host: at }, { withinMs: CONNECT_MS, signal: closing.signal });
+  };
   const dial = async (): Promise<TLSSocket> => {
     // An address is not looked up.
     if (isIP(host)) admit?.(host);
     const socket = tlsConnect({
       ...guard,
-      host,
-      port: Number(port || 443),
+      ...target,
+      ...(proxy && { socket: await tunnel(proxy) }),
       servername: tls.serverName ?? (isIP(host) ? '' : host),
       secureContext,
       rejectUnauthorized,
@@ -97,11 +107,14 @@ export function newTransport(options: TransportOptions): Transport {
       allowH2: false,
       timeout: CONNECT_MS,
     } as buildConnector.BuildOptions);
-    const tracked: buildConnector.connector = (target, callback) => {
-      connect(target, (...result) => {
-        if (result[1]) sockets.add(result[1]);
-        callback(...result);
-      });
+    const tracked: buildConnector.connector = (wanted, callback) => {
+      const open = (through?: Socket) =>
+        connect({ ...wanted, ...(through && { httpSocket: through }) }, (...result) => {
+          if (result[1]) sockets.add(result[1]);
+          callback(...result);
+        });
+      if (proxy) void tunnel(proxy).then(open, (error: Error) => callback(error, null));
+      else open();
     };
     // Writes and reads are few beside the watches, each of which needs a connection.
     return new Agent({ connect: tracked, allowH2: false, keepAliveTimeout: 60_000, keepAliveMaxTimeout: 60_000 });
@@ -122,6 +135,7 @@ export function newTransport(options: TransportOptions): Transport {
     },
     sockets: () => sockets.size(),
     async close() {
+      closing.abort(Object.assign(new Error('the client was closed'), { code: 'ECLOSED' }));
       for (const socket of dialing) socket.destroy();
       await Promise.all([http2.request.close(), http2.stream.close(), http1?.destroy()]);
       sockets.stop();

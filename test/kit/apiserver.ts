@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeClientOptions } from '../../operator/kube/api-requests.ts';
 import { createCA, issue, newServiceAccountKey } from '../../operator/pki/certificates.ts';
 import { type ApiserverAccess, type ApiserverKeys, accessTo, certificateOf } from './apiserver-access.ts';
+import { ELSEWHERE } from './connect-proxy.ts';
 import { testTools } from './tools.ts';
 
 export interface ApiserverOptions {
@@ -94,7 +95,13 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
 
     const ca = await createCA({ commonName: 'coppice-test', days: 2 });
     const [serving, admin, account] = await Promise.all([
-      issue(ca, { commonName: 'apiserver', ipAddresses: ['127.0.0.1'], usages: ['server'], days: 1 }),
+      issue(ca, {
+        commonName: 'apiserver',
+        ipAddresses: ['127.0.0.1'],
+        dnsNames: [ELSEWHERE],
+        usages: ['server'],
+        days: 1,
+      }),
       issue(ca, certificateOf('admin', ['system:masters'])),
       newServiceAccountKey(),
     ]);

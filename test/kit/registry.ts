@@ -144,29 +144,6 @@ export async function startBlobStore(
   return { url: `http://127.0.0.1:${port}`, requests, close: () => closed(server) };
 }
 
-/** A forward proxy; `names` says where hosts are that only it knows. */
-export async function startProxy(
-  names: Record<string, number>,
-): Promise<{ url: string; asked: string[]; close: () => Promise<void> }> {
-  const asked: string[] = [];
-  const server = createServer((_, response) => void response.writeHead(501).end());
-  server.on('connect', (request, client, head) => {
-    const host = request.url ?? '';
-    asked.push(host);
-    const port = names[host];
-    if (port === undefined) return void client.end('HTTP/1.1 403 Forbidden\r\n\r\n');
-    const far = connect(port, '127.0.0.1', () => {
-      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      far.write(head);
-      client.pipe(far).pipe(client);
-    });
-    far.on('error', () => client.destroy());
-    client.on('error', () => far.destroy());
-  });
-  const port = await listening(server);
-  return { url: `http://127.0.0.1:${port}`, asked, close: () => closed(server) };
-}
-
 export const listening = (server: Server): Promise<number> =>
   new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
 

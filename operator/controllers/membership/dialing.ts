@@ -1,6 +1,5 @@
-import { isIP } from 'node:net';
-import { addressList } from '../../api/address-range.ts';
 import type { Endpoint, HubType } from '../../hubs/contract.ts';
+import { isLoopback } from '../../kube/address-guard.ts';
 
 /** One end of the connection between a hub and a cluster. */
 export interface End {
@@ -41,8 +40,3 @@ function hostOf({ server }: Endpoint): string | undefined {
   if (!URL.canParse(server)) return undefined;
   return new URL(server).hostname.replace(/^\[|\]$/g, '') || undefined;
 }
-
-const LOOPBACK = addressList(['127.0.0.0/8', '::1/128']);
-
-const isLoopback = (host: string): boolean =>
-  isIP(host) === 0 ? host === 'localhost' || host.endsWith('.localhost') : LOOPBACK.has(host);

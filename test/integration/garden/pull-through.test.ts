@@ -4,17 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PullThrough } from '../../../operator/garden/images/upstream/pull-through.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
+import { startProxy } from '../../kit/connect-proxy.ts';
 import { bytes, MirrorRig, pull, statusOf } from '../../kit/mirror.ts';
-import {
-  digestOf,
-  indexOf,
-  listening,
-  push,
-  randomImage,
-  startBlobStore,
-  startProxy,
-  startRegistry,
-} from '../../kit/registry.ts';
+import { digestOf, indexOf, listening, push, randomImage, startBlobStore, startRegistry } from '../../kit/registry.ts';
 
 const rig = new MirrorRig();
 

@@ -7,7 +7,7 @@ import { machineLogin } from '../../../operator/garden/images/upstream/credentia
 import { otherUser } from '../../../operator/garden/images/upstream/others.ts';
 import { Registries } from '../../../operator/garden/images/upstream/registry.ts';
 import { changeSettings, parseSettings } from '../../../operator/garden/images/upstream/settings.ts';
-import { startProxy } from '../../kit/registry.ts';
+import { startProxy } from '../../kit/connect-proxy.ts';
 
 let home: string;
 beforeEach(async () => {

@@ -1,9 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import {
   loadOwnKubeconfig,
+  parseAdministratorsKubeconfig,
   parseOwnKubeconfig,
   parseUntrustedKubeconfig,
   selfContainedKubeconfig,
@@ -101,7 +102,16 @@ describe('what is wrong with one', () => {
     { name: 'unknown cluster', yaml: config({}, {}, { clusters: [] }), error: 'no cluster "c"' },
     { name: 'unknown user', yaml: config({}, {}, { users: [] }), error: 'no user "u"' },
     { name: 'a password', yaml: config({}, { username: 'u', password: 'p' }), error: 'password' },
-    { name: 'a proxy', yaml: config({ 'proxy-url': 'http://p' }, {}), error: 'proxy-url' },
+    {
+      name: 'a proxy that cannot be used',
+      yaml: config({ 'proxy-url': 'socks5://u:hush@p' }, {}),
+      error: 'proxy-url of cluster "c" names no proxy that can be used',
+    },
+    {
+      name: 'a proxy to a server without https',
+      yaml: config({ 'proxy-url': 'http://p', server: 'http://host' }, {}),
+      error: 'proxy-url of cluster "c" is not used for a server without https',
+    },
   ];
   for (const { name, yaml, error } of cases) it(name, () => expect(() => parseOwnKubeconfig(yaml)).toThrow(error));
 });
@@ -179,6 +189,38 @@ current-context: no
       { name: 'other', user: { exec: { command: 'true' } } },
     ];
     expect(() => parseUntrustedKubeconfig(config({}, {}, { users }))).toThrow('user "other" has exec');
+  });
+});
+
+describe('the proxy to a server', () => {
+  const named = config({ 'proxy-url': 'http://u:p@named:1' }, {});
+  const near = config({ 'proxy-url': 'http://named:1', server: 'https://127.0.0.1:6443' }, {});
+  afterEach(() => vi.unstubAllEnvs());
+
+  it("is proxy-url of a person's own kubeconfig or an administrator's, whatever NO_PROXY says, or the environment's", () => {
+    vi.stubEnv('HTTPS_PROXY', 'http://environment:2');
+    vi.stubEnv('https_proxy', '');
+    for (const parse of [parseOwnKubeconfig, (text: string) => parseAdministratorsKubeconfig(text)]) {
+      expect(parse(config({}, {})).proxy?.name).toBe('http://environment:2');
+      expect(parse(named).proxy).toMatchObject({ name: 'http://named:1', authorization: 'Basic dTpw' });
+      expect(parse(near).proxy?.name).toBe('http://named:1');
+      expect(parse(config({ server: 'https://127.0.0.1:6443' }, {})).proxy).toBeUndefined();
+    }
+    vi.stubEnv('NO_PROXY', 'host,named');
+    expect(parseOwnKubeconfig(config({}, {})).proxy).toBeUndefined();
+    expect(parseOwnKubeconfig(named).proxy?.name).toBe('http://named:1');
+    expect(parseAdministratorsKubeconfig(selfContainedKubeconfig(named, 'seed.yaml')).proxy?.name).toBe(
+      'http://named:1',
+    );
+  });
+
+  it('is none for a kubeconfig that somebody else wrote, nor in the own cluster of a pod', () => {
+    vi.stubEnv('HTTPS_PROXY', 'http://environment:2');
+    expect(parseUntrustedKubeconfig(config({}, {})).proxy).toBeUndefined();
+    const file = join(directory, 'own.yaml');
+    writeFileSync(file, config({ server: 'https://10.96.0.1:443' }, {}));
+    const env = { KUBECONFIG: file, HTTPS_PROXY: 'http://environment:2', KUBERNETES_SERVICE_HOST: '10.96.0.1' };
+    expect(loadOwnKubeconfig(undefined, env).proxy).toBeUndefined();
   });
 });
 
