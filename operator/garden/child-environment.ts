@@ -1,5 +1,7 @@
-/** What our own programs may see of this process's environment. */
-export function childEnvironment(): Record<string, string> {
+import { ALL_GARDENS } from './ranges.ts';
+
+/** What our own programs may see of this process's environment. Proxies do not lead to gardens of this machine. */
+export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const passed = [
     'PATH',
     'HOME',
@@ -14,23 +16,19 @@ export function childEnvironment(): Record<string, string> {
     'NODE_EXTRA_CA_CERTS',
     'HTTPS_PROXY',
     'HTTP_PROXY',
-    'NO_PROXY',
-  ];
-  return variables(passed);
-}
-
-/** What a program needs besides that asks registries: how curl and Docker are told of proxies, certificates and logins. */
-export const registryEnvironment = (): Record<string, string> =>
-  variables([
     'https_proxy',
     'http_proxy',
-    'no_proxy',
-    'SSL_CERT_FILE',
-    'SSL_CERT_DIR',
-    'DOCKER_CONFIG',
-    'REGISTRY_AUTH_FILE',
-    'XDG_RUNTIME_DIR',
-  ]);
+  ];
+  const found = variables(passed, env);
+  if (!found.HTTPS_PROXY && !found.https_proxy && !found.HTTP_PROXY && !found.http_proxy) return found;
+  // Both are told, since each program looks at one of them first.
+  const direct = [env.no_proxy || env.NO_PROXY || '', ALL_GARDENS].filter(Boolean).join(',');
+  return { ...found, NO_PROXY: direct, no_proxy: direct };
+}
 
-const variables = (names: readonly string[]): Record<string, string> =>
-  Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+/** What a program needs besides that asks registries: how curl and Docker are told of certificates and logins. */
+export const registryEnvironment = (): Record<string, string> =>
+  variables(['SSL_CERT_FILE', 'SSL_CERT_DIR', 'DOCKER_CONFIG', 'REGISTRY_AUTH_FILE', 'XDG_RUNTIME_DIR']);
+
+const variables = (names: readonly string[], env: NodeJS.ProcessEnv = process.env): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
