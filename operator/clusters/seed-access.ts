@@ -59,6 +59,8 @@ export class SeedAccess {
   readonly addresses: SeedAddresses;
   /** The way to pods of a seed that is another cluster. */
   readonly dialPod: PodDialer | undefined;
+  /** Another cluster than the garden's: it, and what it exposes, may be reached by a proxy alone. */
+  readonly isElsewhere: boolean;
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
 
   constructor(
@@ -67,7 +69,14 @@ export class SeedAccess {
       identity,
       client,
       dialPod,
-    }: { name: string; identity: string; client: KubeClient; dialPod?: PodDialer | undefined },
+      isElsewhere = false,
+    }: {
+      name: string;
+      identity: string;
+      client: KubeClient;
+      dialPod?: PodDialer | undefined;
+      isElsewhere?: boolean;
+    },
     log: Log,
     onChange: (shootKey: string, object: KubeObject) => void,
   ) {
@@ -75,6 +84,7 @@ export class SeedAccess {
     this.identity = identity;
     this.client = client;
     this.dialPod = dialPod;
+    this.isElsewhere = isElsewhere;
     // Only what belongs to a shoot: a seed may run much else.
     const options = {
       labelSelector: LABELS.shoot,
@@ -224,16 +234,20 @@ export class SeedRegistry {
     const client =
       credentials === ''
         ? this.#garden
-        : KubeClient.fromKubeconfig(credentials, undefined, { source: `the kubeconfig of seed ${name}` });
+        : KubeClient.fromAdministratorsKubeconfig(credentials, `the kubeconfig of seed ${name}`);
     const dialPod = credentials === '' ? this.#dialInGarden : podDialer(credentials);
     let access: SeedAccess | undefined;
     try {
       const identity = await identityOf(client, signal);
       // Before anything of it is looked at: what is missing in another cluster has not gone.
       refuseOther(seed, identity);
-      access = new SeedAccess({ name, identity, client, dialPod }, this.#log, (shootKey, object) => {
-        for (const listener of this.#listeners) listener(shootKey, object);
-      });
+      access = new SeedAccess(
+        { name, identity, client, dialPod, isElsewhere: credentials !== '' },
+        this.#log,
+        (shootKey, object) => {
+          for (const listener of this.#listeners) listener(shootKey, object);
+        },
+      );
       await access.start(signal);
     } catch (error) {
       await access?.stop();

@@ -315,7 +315,7 @@ class Daemon {
     const { seed, ranges, rootless, inventory = false } = this.#state;
     let objects = seed === 'local' ? [localSeed(ranges, mirrorURL(ranges), rootless)] : [];
     if (foreign) {
-      const client = KubeClient.fromKubeconfig(foreign);
+      const client = KubeClient.fromAdministratorsKubeconfig(foreign, 'the kubeconfig of --seed-kubeconfig');
       try {
         objects = foreignSeed(foreign, await networksOf(client));
       } catch (error) {

@@ -170,22 +170,25 @@ async function seedClient(garden: KubeClient, shoot: Shoot, signal: AbortSignal)
   const seed = await garden.getOrUndefined<Seed>(SEED.resource, name, undefined, { signal });
   const ref = seed && seedKubeconfigRef(seed);
   if (ref === undefined) return garden;
-  return secretClient(garden, ref, signal);
+  return secretClient(garden, ref, signal, true);
 }
 
 async function secretClient(
   client: KubeClient,
   { name, namespace, key = KUBECONFIG_KEY }: KubeconfigPlace,
   signal: AbortSignal,
+  isAdministrators = false,
 ): Promise<KubeClient | undefined> {
   const secret = await client.getOrUndefined(SECRETS, name, namespace, { signal });
   const data = secret?.data as Record<string, string> | undefined;
   const value = data?.[key] ?? data?.kubeconfig;
   if (value === undefined) return undefined;
-  return KubeClient.fromKubeconfig(Buffer.from(value, 'base64').toString('utf8'), undefined, {
-    userAgent: 'coppice-cli',
-    source: `the kubeconfig in Secret ${namespace}/${name}`,
-  });
+  const text = Buffer.from(value, 'base64').toString('utf8');
+  const source = `the kubeconfig in Secret ${namespace}/${name}`;
+  const userAgent = 'coppice-cli';
+  return isAdministrators
+    ? KubeClient.fromAdministratorsKubeconfig(text, source, { userAgent })
+    : KubeClient.fromKubeconfig(text, undefined, { userAgent, source });
 }
 
 async function nodesOf(

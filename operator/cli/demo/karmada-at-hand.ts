@@ -61,7 +61,7 @@ async function open(
   signal: AbortSignal,
 ): Promise<KarmadaAtHand> {
   const { metadata } = await garden.get(NAMESPACES, 'kube-system', undefined, { signal });
-  const client = KubeClient.fromKubeconfig(kubeconfig, undefined, { source: 'of the Karmada' });
+  const client = KubeClient.fromAdministratorsKubeconfig(kubeconfig, 'of the Karmada');
   const fleet = new KarmadaFleet(client, kubeconfig, namespace, metadata.uid ?? '');
   return { fleet, close: () => client.close() };
 }

@@ -48,7 +48,7 @@ export class HubConnections {
     if (known?.credentials === credentials) return refuseOther(name, known, pinned);
     await this.close(name);
     const source = `the kubeconfig of Hub ${name}`;
-    const client = credentials === '' ? this.#garden : KubeClient.fromKubeconfig(credentials, undefined, { source });
+    const client = credentials === '' ? this.#garden : KubeClient.fromAdministratorsKubeconfig(credentials, source);
     try {
       const identity = await identityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
       const connection: Opened = { client, identity, credentials, watches: [] };

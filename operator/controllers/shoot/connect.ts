@@ -71,6 +71,20 @@ export const outsideOfSeed: APIServerWait = { started: async () => {}, patience:
 
 const IN_POD = inPodOfSeed(4 * MINUTE, 5 * MINUTE);
 
+/** A client of the shoot's API server, by the proxy of the environment where that is outside of the garden's own cluster. */
+export function clientOf(
+  { values, seed, provider, controlPlanePool }: Operation,
+  kubeconfig: string,
+  more: { reachMs?: number } = {},
+): KubeClient {
+  const { exposure = 'ClusterIP' } = values;
+  const isInCloud = controlPlanePool !== undefined && provider.inCloud === true;
+  const isOutside = isInCloud || (seed.isElsewhere && exposure !== 'ClusterIP');
+  return isOutside
+    ? KubeClient.fromAdministratorsKubeconfig(kubeconfig, 'a kubeconfig of our own', more)
+    : KubeClient.fromKubeconfig(kubeconfig, undefined, more);
+}
+
 /** Opens the connection to the shoot's API server once it serves. */
 export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD): Promise<void> {
   const { state, deps } = op;
@@ -84,7 +98,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
   const certificate = await issueOperatorCertificate(op.pki, deps.now());
   const { reachMs } = wait.patience;
   const kubeconfig = operatorKubeconfig(op.values, op.pki, certificate);
-  const client = KubeClient.fromKubeconfig(kubeconfig, undefined, reachMs === undefined ? {} : { reachMs });
+  const client = clientOf(op, kubeconfig, reachMs === undefined ? {} : { reachMs });
   let connection: ClusterConnection | undefined;
   // One that wakes is started, and nobody has waited for it to answer.
   const isExpected = hasServed(op.shoot) && state.operation?.type !== 'Wake';

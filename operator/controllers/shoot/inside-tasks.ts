@@ -4,7 +4,6 @@ import { LABELS } from '../../api/group.ts';
 import { hasServed } from '../../api/shoot.ts';
 import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import type { Task } from '../../flow/graph.ts';
-import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { waitFor } from '../../kube/informer.ts';
@@ -13,7 +12,7 @@ import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../shoot/konnectiv
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { refusedByAdmission, usable } from '../../shoot/readiness.ts';
 import { adminAccess, adminRole, coreDNS, machineAccess, viewerAccess } from '../../shoot/system-components.ts';
-import { USABLE } from './connect.ts';
+import { clientOf, USABLE } from './connect.ts';
 import { readyNames } from './dns/dns-records.ts';
 import { scaleIn } from './machines/machine-removal.ts';
 import { rollMachines } from './machines/machine-roll.ts';
@@ -75,7 +74,7 @@ async function grantAccess(op: Operation, signal: AbortSignal, patienceMs?: numb
     .catch((error: unknown) => {
       if (patienceMs === undefined || !refusedByAdmission(error)) throw error;
     });
-  const client = KubeClient.fromKubeconfig(admin);
+  const client = clientOf(op, admin);
   const began = performance.now();
   try {
     for (;;) {

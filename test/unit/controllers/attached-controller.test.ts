@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { addressList } from '../../../operator/api/address-range.ts';
 import { FINALIZER } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
@@ -18,6 +18,7 @@ import { Informer } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { startProxy } from '../../kit/connect-proxy.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
 
 const OPERATOR = 'coppice-system';
@@ -219,6 +220,19 @@ describe('a kubeconfig that a tenant wrote', () => {
     expect(theirs.requests).toEqual([]);
     keep(theirs.kubeconfig, 'demo', OPERATOR);
     expect((await look(attach('demo', OPERATOR))).refusal).toBeUndefined();
+  });
+
+  it('leads by the proxy of the environment, in which the tenant has no say', async () => {
+    const proxy = await startProxy({});
+    vi.stubEnv('HTTPS_PROXY', proxy.url);
+    try {
+      keep(config({ server: 'https://192.0.2.1:6443' }));
+      const message = expect.stringContaining(`proxy ${proxy.url} did not open a connection to 192.0.2.1:6443`);
+      expect((await look(attach())).refusal).toMatchObject({ reason: 'NotReachable', message });
+    } finally {
+      vi.unstubAllEnvs();
+      await proxy.close();
+    }
   });
 
   it.each([{}, { kind: 'x' }, { metadata: { uid: { a: 1 } } }, { metadata: { uid: 'x'.repeat(999) } }])(
