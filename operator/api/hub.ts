@@ -146,7 +146,7 @@ export const hubSpec = rules(
         name: objectName('Name of the Secret; the kubeconfig is under key value, or else kubeconfig.'),
       })
       .describe(
-        "Secret with a kubeconfig of the hub, in the operator's namespace. One that names files, plugins or a proxy, or skips verification, is refused. Absent: the garden itself is the hub.",
+        "Secret with a kubeconfig of the hub, in the operator's namespace. One that names files or plugins, or skips verification, is refused. Its proxy-url leads there; without one, HTTPS_PROXY of the operator does. Absent: the garden itself is the hub.",
       )
       .optional(),
     clusterSelector: labelSelectorSchema(

@@ -125,7 +125,7 @@ export const seedSpec = rules(
         namespace: labelName('Namespace of the Secret.'),
       })
       .describe(
-        'Secret with a kubeconfig of the seed, with keys and certificates in it. A kubeconfig that names files, plugins or a proxy, or skips verification, is refused. Absent: the garden itself is the seed.',
+        'Secret with a kubeconfig of the seed, with keys and certificates in it. A kubeconfig that names files or plugins, or skips verification, is refused. Its proxy-url leads there; without one, HTTPS_PROXY of the operator does. Absent: the garden itself is the seed.',
       )
       .optional(),
     exposure: z

@@ -129,6 +129,22 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     expect(JSON.parse((dashboards.data as Record<string, string>)['operator.json']!).uid).toBe('coppice-operator');
   });
 
+  it('may tell the operator of a proxy, and let it connect to nobody else', async () => {
+    const objects = await render(
+      'extraEnv[0].name=HTTPS_PROXY,extraEnv[0].valueFrom.secretKeyRef.name=proxy,extraEnv[0].valueFrom.secretKeyRef.key=url',
+      'networkPolicy.egress[0].to[0].ipBlock.cidr=192.0.2.10/32,networkPolicy.egress[0].ports[0].port=3128',
+    );
+    const { spec } = objects.find(({ kind }) => kind === 'Deployment')!;
+    expect(spec.template.spec.containers[0].env).toContainEqual({
+      name: 'HTTPS_PROXY',
+      valueFrom: { secretKeyRef: { name: 'proxy', key: 'url' } },
+    });
+    expect(objects.find(({ kind }) => kind === 'NetworkPolicy')!.spec).toMatchObject({
+      policyTypes: ['Ingress', 'Egress'],
+      egress: [{ to: [{ ipBlock: { cidr: '192.0.2.10/32' } }], ports: [{ port: 3128 }] }],
+    });
+  });
+
   it('lets nobody but helm test read metrics, unless values name who else may', async () => {
     const test = {
       podSelector: {
