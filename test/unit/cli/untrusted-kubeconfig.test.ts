@@ -48,6 +48,13 @@ beforeEach(async () => {
   objects['secrets/handed-over'] = { data: { config: Buffer.from(good).toString('base64') } };
   // Nobody's of these: the name alone says nothing of an attached cluster.
   objects['secrets/theirs-kubeconfig'] = objects['secrets/demo-kubeconfig']!;
+  const far = { server: 'https://far.example.com', 'proxy-url': 'http://ada:hush@127.0.0.1:1' };
+  objects['secrets/far'] = { data: { kubeconfig: Buffer.from(kubeconfig(far, { token: 't' })).toString('base64') } };
+  objects['seeds/far'] = { metadata: { name: 'far' }, spec: { kubeconfigRef: { name: 'far' } } };
+  objects['shoots/hosted'] = {
+    metadata: { name: 'hosted', namespace: 'default' },
+    spec: { seedName: 'far', provider: { type: 'local', workers: [] }, kubernetes: { version: '1.36.3' } },
+  };
   writes = 0;
   server = createServer((request, response) => {
     if (request.method !== 'GET') writes++;
@@ -91,6 +98,11 @@ it('describes a cluster without running the plugin of its kubeconfig, and says w
   const { code, out, pluginRan } = await coppice('describe', 'demo');
   expect(out.replace(/\s+/g, ' ')).toMatch(/kubeconfig in Secret/);
   expect({ code, pluginRan }).toEqual({ code: 0, pluginRan: false });
+});
+
+it('looks at a seed by the proxy that its kubeconfig names, which an administrator wrote', async () => {
+  const { out } = await coppice('describe', 'shoot', 'hosted');
+  expect(out.replace(/\s+/g, ' ')).toContain('proxy http://127.0.0.1:1 cannot be used: connect ECONNREFUSED');
 });
 
 it.each([['--secret', '--merge'], ['--secret']])(
