@@ -1,4 +1,5 @@
 import type { Micros } from '../../cost/money.ts';
+import { freeFor } from '../fit/filters/resources.ts';
 import type { FitPod, NodeTemplate, PendingPod } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import { pack } from '../fit/pack.ts';
@@ -17,50 +18,30 @@ export interface Replicas {
 export const totalOf = (parts: readonly { readonly count: number }[]): number =>
   parts.reduce((sum, { count }) => sum + count, 0);
 
-/** No name of a cluster or of a node has it. */
-const BETWEEN = ':';
+/** A cluster with room. It is looked at by itself: what pods say of each other holds within a cluster, and zones of others may bear the same name. */
+interface Site {
+  readonly cluster: string;
+  readonly member: HubMember;
+  readonly state: ClusterState;
+  /** Nodes that may have room for some of the work. */
+  readonly roomy: readonly NodeState[];
+}
 
 /** Free room in clusters of a hub, and on the nodes that are on their way to them. Work goes only where the hub would place it. */
 export class Room {
-  readonly #state = new ClusterState();
-  readonly #members = new Map<string, HubMember>();
-  readonly #roomy: readonly NodeState[];
+  readonly #sites: readonly Site[];
 
   /** @param waiting all work that will ever be asked for: nodes without room for any of it are not looked at for each */
   constructor(supply: readonly Supply[], waiting: readonly WaitingWork[]) {
-    for (const { cluster, member, nodes, planned, pending } of supply) {
-      this.#members.set(cluster, member);
-      for (const { node, pods } of nodes) {
-        const name = `${cluster}${BETWEEN}${node.name}`;
-        this.#state.addNode({ ...node, name });
-        for (const pod of pods) this.#state.place(pod, name);
-      }
-      for (const { template, count } of planned) addNodes(this.#state, cluster, template, count);
-      if (pending) this.#settle(cluster, pending);
-    }
-    const least = (field: 'cpu' | 'memory') =>
-      waiting.reduce((sum, { pod }) => Math.min(sum, pod.requests[field]), Infinity);
-    const [cpu, memory] = [least('cpu'), least('memory')];
-    // What is not asked for is not looked at: a node that has too little of it would do.
-    const hasRoom = (most: number, used: number, wanted: number) => wanted === 0 || most - used >= wanted;
-    this.#roomy = this.#state
-      .nodes()
-      .filter(
-        ({ node: { allocatable }, used }) =>
-          hasRoom(allocatable.cpu, used.cpu, cpu) && hasRoom(allocatable.memory, used.memory, memory),
-      );
-  }
-
-  /** Pods that were placed on a cluster and wait for nodes there take these first: what is ordered for them is no room for others. */
-  #settle(cluster: string, pods: readonly FitPod[]): void {
-    const own = pods.map((pod, index): PendingPod => {
-      const { acceptsNode } = pod;
-      return {
-        key: String(index),
-        pod: { ...pod, acceptsNode: (node) => clusterOfNode(node.name) === cluster && acceptsNode(node) },
-      };
-    });
-    pack(own, this.#state);
+    const hasRoom = roomForAny(waiting);
+    this.#sites = supply
+      .map((one) => {
+        const state = stateOf(one);
+        return { cluster: one.cluster, member: one.member, state, roomy: state.nodes().filter(hasRoom) };
+      })
+      // Most fleets for which clusters are bought are full.
+      .filter(({ roomy }) => roomy.length > 0)
+      .sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
   }
 
   /** What of it finds no room, alike replicas together; nothing is taken. What goes to one cluster has no room in a part. */
@@ -77,16 +58,16 @@ export class Room {
    */
   fillOneEach(sources: readonly (readonly WaitingWork[])[]): Map<readonly WaitingWork[], string> {
     const found = new Map<readonly WaitingWork[], string>();
-    for (const [cluster, among] of this.#roomyByCluster()) {
+    for (const site of this.#sites) {
       let refused = Infinity;
       for (const source of sources) {
         const wanted = source.map(asReplicas);
         const count = totalOf(wanted);
         if (found.has(source) || count >= refused) continue;
-        const fits = this.whatIf(() => this.fill(wanted, among).left.length === 0);
+        const fits = site.state.whatIf(() => packedOn(site, wanted).size === count);
         if (fits) {
-          this.fill(wanted, among);
-          found.set(source, cluster);
+          packedOn(site, wanted);
+          found.set(source, site.cluster);
         } else refused = count;
       }
     }
@@ -94,14 +75,17 @@ export class Room {
   }
 
   /** Takes the room that there is for it. @returns what found none, and on which clusters the rest is */
-  fill(wanted: readonly Replicas[], among = this.#roomy): { left: Replicas[]; on: ReadonlySet<string> } {
-    // Most fleets for which clusters are bought are full.
-    if (among.length === 0) return { left: [...wanted], on: new Set() };
-    const { placed } = pack(podsOf(wanted, this.#mayGo), this.#state, { among });
-    return {
-      left: without(wanted, placed.keys()),
-      on: new Set([...placed.values()].map(clusterOfNode)),
-    };
+  fill(wanted: readonly Replicas[]): { left: Replicas[]; on: ReadonlySet<string> } {
+    const on = new Set<string>();
+    let left = [...wanted];
+    for (const site of this.#sites) {
+      if (left.length === 0) break;
+      const placed = packedOn(site, left);
+      if (placed.size === 0) continue;
+      left = without(left, placed.keys());
+      on.add(site.cluster);
+    }
+    return { left, on };
   }
 
   /**
@@ -110,55 +94,84 @@ export class Room {
    * @returns for each that has room now: on which clusters; and all clusters that any replica would go to
    */
   fillAlike(works: readonly WaitingWork[]): { whole: Map<WaitingWork, ReadonlySet<string>>; on: ReadonlySet<string> } {
-    if (this.#roomy.length === 0) return { whole: new Map(), on: new Set() };
+    const work = works[0]!;
     const total = totalOf(works);
-    const pending = podsOf([{ work: works[0]!, count: total }], this.#mayGo);
-    const { placed } = pack(pending, this.#state, { among: this.#roomy });
-    const nodes = [...placed.values()];
-    const on = new Set(nodes.map(clusterOfNode));
+    const placed: { site: Site; node: string }[] = [];
+    for (const site of this.#sites) {
+      if (placed.length === total) break;
+      for (const node of packedOn(site, [{ work, count: total - placed.length }]).values()) placed.push({ site, node });
+    }
+    const clustersOf = (some: typeof placed) => new Set(some.map(({ site }) => site.cluster));
     const whole = new Map<WaitingWork, ReadonlySet<string>>();
     let taken = 0;
-    for (const work of works) {
-      if (taken + work.count > nodes.length) continue;
-      whole.set(work, new Set(nodes.slice(taken, taken + work.count).map(clusterOfNode)));
-      taken += work.count;
+    for (const one of works) {
+      if (taken + one.count > placed.length) continue;
+      whole.set(one, clustersOf(placed.slice(taken, taken + one.count)));
+      taken += one.count;
     }
-    for (const node of nodes.slice(taken)) this.#state.remove(pending[0]!.pod, node);
-    return { whole, on };
+    for (const { site, node } of placed.slice(taken)) site.state.remove(work.pod, node);
+    return { whole, on: clustersOf(placed) };
   }
-
-  #byCluster: Map<string, NodeState[]> | undefined;
-  #roomyByCluster(): ReadonlyMap<string, NodeState[]> {
-    if (this.#byCluster) return this.#byCluster;
-    const found = new Map<string, NodeState[]>();
-    for (const one of this.#roomy) {
-      const cluster = clusterOfNode(one.node.name);
-      const known = found.get(cluster);
-      if (known) known.push(one);
-      else found.set(cluster, [one]);
-    }
-    this.#byCluster = found;
-    return found;
-  }
-
-  readonly #mayGo = (work: WaitingWork, node: string): boolean => {
-    const member = this.#members.get(clusterOfNode(node));
-    return member !== undefined && isPlaceable(work, member);
-  };
 
   /** Does something, and takes back all that it has filled. */
   whatIf<T>(work: () => T): T {
-    return this.#state.whatIf(work);
+    return this.#sites.reduce(
+      (inner, { state }) =>
+        () =>
+          state.whatIf(inner),
+      work,
+    )();
   }
 }
 
+/** Nodes of a cluster that are there and those that are on their way, with their pods and those that wait for them. */
+function stateOf({ nodes, planned, pending }: Supply): ClusterState {
+  const state = new ClusterState();
+  for (const { node, pods } of nodes) {
+    state.addNode(node);
+    for (const pod of pods) state.place(pod, node.name);
+  }
+  // No name of a node has a colon.
+  for (const { template, count } of planned) addNodes(state, 'planned:', template, count);
+  // Pods that were placed there take these first: what is ordered for them is no room for others.
+  if (pending)
+    pack(
+      pending.map((pod, index) => ({ key: String(index), pod })),
+      state,
+    );
+  return state;
+}
+
+/** Whether a node may have room for any of it. */
+function roomForAny(waiting: readonly WaitingWork[]): (at: NodeState) => boolean {
+  const least = (field: 'cpu' | 'memory') =>
+    waiting.reduce((sum, { pod }) => Math.min(sum, pod.requests[field]), Infinity);
+  const [cpu, memory] = [least('cpu'), least('memory')];
+  // What is not asked for is not looked at: a node that has too little of it would do.
+  const hasRoom = (most: number, used: number, wanted: number) => wanted === 0 || most - used >= wanted;
+  return ({ node: { allocatable }, used }) =>
+    hasRoom(allocatable.cpu, used.cpu, cpu) && hasRoom(allocatable.memory, used.memory, memory);
+}
+
+/** Puts as much of it onto a cluster as it takes. @returns by key: on which node */
+function packedOn({ member, state, roomy }: Site, wanted: readonly Replicas[]): ReadonlyMap<string, string> {
+  // No more than nodes could have by their size are tried: there may be thousands, and hundreds of clusters of which each takes a few.
+  const most = new Map<FitPod, number>();
+  const pods = podsOf(wanted, (work, count) => {
+    const known = most.get(work.pod) ?? roomy.reduce((sum, at) => sum + freeFor(work.pod, at), 0);
+    const tried = known > 0 && isPlaceable(work, member) ? Math.min(count, known) : 0;
+    most.set(work.pod, known - tried);
+    return tried;
+  });
+  return pods.length > 0 ? pack(pods, state, { among: roomy }).placed : NOWHERE;
+}
+
+const NOWHERE: ReadonlyMap<string, string> = new Map();
+
 const asReplicas = (work: WaitingWork): Replicas => ({ work, count: work.count });
 
-const clusterOfNode = (node: string): string => node.slice(0, node.indexOf(BETWEEN));
-
-function addNodes(state: ClusterState, cluster: string, template: NodeTemplate, count: number): void {
-  for (let index = 0; index < count; index++)
-    state.addNode(nodeOf(template, `${cluster}${BETWEEN}planned${BETWEEN}${template.id}${BETWEEN}${index}`));
+function addNodes(state: ClusterState, prefix: string, template: NodeTemplate, count: number): void {
+  for (let index = 0; index < count; index++) state.addNode(nodeOf(template, `${prefix}${template.id}:${index}`));
 }
 
 /** What a new cluster would take. */
@@ -222,7 +235,7 @@ function packedFor(
 ): Taken {
   const { accepted, refused } = byAcceptance(wanted, ({ work }) => isPlaceable(work, offer.member));
   const state = new ClusterState();
-  for (const { template, minimum } of offer.pools) addNodes(state, 'new', template, minimum);
+  for (const { template, minimum } of offer.pools) addNodes(state, 'planned:', template, minimum);
   const packed = pack(podsOf(accepted), state, {
     offers: offer.pools.map((pool) => ({
       template: pool.template,
@@ -293,26 +306,11 @@ function byAcceptance(wanted: readonly Replicas[], mayGo: (one: Replicas) => boo
   return { accepted, refused };
 }
 
-/** Replicas as pods that are packed; alike ones share a pod. @param mayGo whether the hub would place it on the node of this name; absent: on each */
-function podsOf(wanted: readonly Replicas[], mayGo?: (work: WaitingWork, node: string) => boolean): PendingPod[] {
-  const known = new Map<string, FitPod>();
-  const likeness = likenessOf();
-  const podOf = (work: WaitingWork): FitPod => {
-    if (!mayGo) return work.pod;
-    const alike = likeness(work);
-    const { acceptsNode } = work.pod;
-    const pod = known.get(alike) ?? {
-      ...work.pod,
-      acceptsNode: (node) => mayGo(work, node.name) && acceptsNode(node),
-    };
-    known.set(alike, pod);
-    return pod;
-  };
-  return wanted.flatMap(({ work, count }, index) => {
-    const pod = podOf(work);
-    return Array.from({ length: count }, (_, replica) => ({ key: `${index}/${replica}`, pod }));
-  });
-}
+/** Replicas as pods that are packed. @param most how many of these are, in the order of the work; absent: all */
+const podsOf = (wanted: readonly Replicas[], most = (_: WaitingWork, count: number) => count): PendingPod[] =>
+  wanted.flatMap(({ work, count }, index) =>
+    Array.from({ length: most(work, count) }, (_, replica) => ({ key: `${index}/${replica}`, pod: work.pod })),
+  );
 
 /** Alike replicas together, of whichever source. */
 export function together(replicas: readonly Replicas[]): Replicas[] {
