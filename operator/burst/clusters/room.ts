@@ -157,8 +157,9 @@ function roomForAny(waiting: readonly WaitingWork[]): (at: NodeState) => boolean
 function packedOn({ member, state, roomy }: Site, wanted: readonly Replicas[]): ReadonlyMap<string, string> {
   // No more than nodes could have by their size are tried: there may be thousands, and hundreds of clusters of which each takes a few.
   const most = new Map<FitPod, number>();
+  const total = totalOf(wanted);
   const pods = podsOf(wanted, (work, count) => {
-    const known = most.get(work.pod) ?? roomy.reduce((sum, at) => sum + freeFor(work.pod, at), 0);
+    const known = most.get(work.pod) ?? freeOn(roomy, work.pod, total);
     const tried = known > 0 && isPlaceable(work, member) ? Math.min(count, known) : 0;
     most.set(work.pod, known - tried);
     return tried;
@@ -167,6 +168,16 @@ function packedOn({ member, state, roomy }: Site, wanted: readonly Replicas[]): 
 }
 
 const NOWHERE: ReadonlyMap<string, string> = new Map();
+
+/** How many of a pod nodes have room for by their size alone, up to so many. */
+function freeOn(nodes: readonly NodeState[], pod: FitPod, most: number): number {
+  let free = 0;
+  for (const at of nodes) {
+    free += freeFor(pod, at);
+    if (free >= most) return most;
+  }
+  return free;
+}
 
 const asReplicas = (work: WaitingWork): Replicas => ({ work, count: work.count });
 

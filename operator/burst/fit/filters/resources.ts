@@ -59,15 +59,20 @@ export function roomFor(
 }
 
 /** How many of a pod a node has room for by what is free on it now. */
-export function freeFor({ requests }: FitPod, { node: { allocatable }, used, podCount }: NodeState): number {
+export function freeFor(pod: FitPod, at: NodeState): number {
+  // Of most nodes of a fleet this is all that is asked.
+  if (!hasRoom(pod, at)) return 0;
+  const { requests } = pod;
+  const { node, used, podCount } = at;
+  const { allocatable } = node;
   const times = (asked: number, free: number) => (asked > 0 ? Math.floor(free / asked) : Number.POSITIVE_INFINITY);
-  let most = Math.min(
+  return Math.min(
     allocatable.pods - podCount,
     times(requests.cpu, allocatable.cpu - used.cpu),
     times(requests.memory, allocatable.memory - used.memory),
     times(requests.storage, allocatable.storage - used.storage),
+    ...[...requests.others].map(([name, asked]) =>
+      times(asked, (allocatable.others.get(name) ?? 0) - (used.others.get(name) ?? 0)),
+    ),
   );
-  for (const [name, asked] of requests.others)
-    most = Math.min(most, times(asked, (allocatable.others.get(name) ?? 0) - (used.others.get(name) ?? 0)));
-  return Math.max(0, most);
 }
