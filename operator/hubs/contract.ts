@@ -1,6 +1,6 @@
 import { LABELS } from '../api/group.ts';
 import type { HubSpec, HubTypeName } from '../api/hub.ts';
-import type { KubeObject, Resource } from '../kube/resources.ts';
+import type { KubeObject, Pod, Resource } from '../kube/resources.ts';
 
 /** On which of the two API servers something is: the hub's, or that of the cluster that is its member. */
 export type Side = 'hub' | 'member';
@@ -210,6 +210,8 @@ export interface Demand {
   readonly others?: Readonly<Record<string, string>>;
   /** On which nodes each can run, as a pod says it. Absent: on all without taints. */
   readonly nodes?: NodeRules;
+  /** All that decides where its pods fit, where the hub has the whole pods. Absent: what is said by the three above. */
+  readonly template?: PodTemplate;
   /** RFC 3339. */
   readonly since: string;
   /** Of its pods. Absent: the hub does not tell, and it counts as 0, as in Kubernetes. */
@@ -218,8 +220,8 @@ export interface Demand {
   readonly inOneCluster?: true;
   /** The hub places it nowhere before it is told that one cluster has room for all of it. Absent: it has not asked. */
   readonly isHeld?: true;
-  /** Why what it asks for cannot be read, a sentence: it buys nothing. Absent: it can be. */
-  readonly problem?: string;
+  /** Why what it asks for cannot be read, or judged, a sentence: it buys nothing. Absent: it can be. */
+  readonly problem?: string | undefined;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: KnownMember) => boolean;
   /** The hub places it only where this is served. Absent: every cluster serves it, or the hub does not look. */
@@ -244,6 +246,12 @@ export interface NodeRules {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly affinity?: { readonly nodeAffinity: { readonly requiredDuringSchedulingIgnoredDuringExecution: object } };
   readonly tolerations?: readonly object[];
+}
+
+/** A template of pods, of which no more than what decides where they fit: bounded by the hub's file. */
+export interface PodTemplate {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly spec: Pod['spec'];
 }
 
 /** Work that a hub has placed on a member. */

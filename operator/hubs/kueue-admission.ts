@@ -2,8 +2,16 @@ import { findCondition, rfc3339, setCondition } from '../api/conditions.ts';
 import { ADMISSION_CONTROLLER } from '../api/group.ts';
 import type { Condition } from '../api/meta.ts';
 import type { KubeObject } from '../kube/resources.ts';
-import type { Answer, Asking, DemandWatch, StatusPart } from './contract.ts';
-import { type CheckState, type DispatchedWorkload, heldBefore, isOffered, podsOf, sourceOf } from './kueue-demand.ts';
+import type { Answer, Asking, Demand, DemandWatch, StatusPart } from './contract.ts';
+import {
+  type CheckState,
+  type DispatchedWorkload,
+  heldBefore,
+  isOffered,
+  partsOf,
+  podsOf,
+  sourceOf,
+} from './kueue-demand.ts';
 import { ADMISSIONCHECKS, KUEUE_API_VERSION, MULTIKUEUE_CONTROLLER, WORKLOADS } from './kueue-kinds.ts';
 
 /** Whoever reads a Workload reads all of it. */
@@ -69,7 +77,8 @@ export function askingOf(
           admitted?.status === 'True' && Date.parse(admitted.lastTransitionTime) + COMING_MS > now.getTime();
         if (!clusterName || !isFresh) return [];
         const accepts = (member: { name: string }) => member.name === clusterName;
-        return (podsOf(workload, '') ?? []).map((demand) => ({ ...demand, accepts }));
+        // It is there, whatever is known of where it fits.
+        return (partsOf(workload, '') ?? []).map((demand) => ({ ...demand, problem: undefined, accepts }));
       }),
     answers(say, now) {
       const active = checks
@@ -106,6 +115,8 @@ function answerTo(
   const pods = podsOf(workload, '');
   if (!pods) return retry('what its pods ask for cannot be read');
   if (pods.length === 0) return { state: 'Ready', message: 'it has no pods that need room' };
+  const [{ problem }] = pods as [Demand];
+  if (problem !== undefined) return retry(`nothing is bought for it: ${problem}`);
   return say(sourceOf(workload).source);
 }
 

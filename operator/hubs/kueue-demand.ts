@@ -1,14 +1,18 @@
 import type { Condition } from '../api/meta.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
 import { effectiveRequests } from '../kube/effective-requests.ts';
-import { type KubeObject, keyOf, type Pod } from '../kube/resources.ts';
+import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { GPU, othersOf } from './amounts.ts';
-import type { Amounts, Demand, NodeRules } from './contract.ts';
+import type { Amounts, Demand } from './contract.ts';
+import { isReadable, type PodSet, templateOf } from './kueue-pods.ts';
 
 /** Name of a podSet that has none, as Kueue fills it in. */
 const MAIN = 'main';
 
-interface PodSet {
+/** Of jobs that nobody can judge so many are told of, where only one job is looked at. */
+const MOST_TOLD = 10;
+
+interface Assigned {
   readonly name: string;
   readonly count?: number;
   /** Of all its pods together, as Kueue counts them: with what defaults and overhead add. */
@@ -33,13 +37,13 @@ export type DispatchedWorkload = KubeObject & {
     queueName?: string;
     /** As Kueue has resolved it of the job's class. */
     priority?: number;
-    podSets?: { name?: string; count?: number; template: Pick<Pod, 'spec'> }[];
+    podSets?: PodSet[];
   };
   status?: {
     conditions?: Condition[];
     clusterName?: string;
     nominatedClusterNames?: string[];
-    admission?: { podSetAssignments?: PodSet[] };
+    admission?: { podSetAssignments?: Assigned[] };
     admissionChecks?: CheckState[];
     reclaimablePods?: { name: string; count: number }[];
   };
@@ -84,8 +88,15 @@ export const heldBefore = (
     name === check || own.includes(name) || state === 'Ready' ? [] : [name],
   );
 
-/** The pods that it has quota for. @returns undefined: nobody can read all of it */
+/** The pods that it has quota for; what has a problem stands for all of them. @returns undefined: nobody can read all of it */
 export function podsOf(workload: DispatchedWorkload, since: string): Demand[] | undefined {
+  const demands = partsOf(workload, since);
+  const bad = demands?.find(({ problem }) => problem !== undefined);
+  return bad ? [bad] : demands;
+}
+
+/** The same, with each set of pods by itself. */
+export function partsOf(workload: DispatchedWorkload, since: string): Demand[] | undefined {
   const { status = {}, spec, metadata } = workload;
   const demands: Demand[] = [];
   for (const podSet of status.admission?.podSetAssignments ?? []) {
@@ -93,7 +104,13 @@ export function podsOf(workload: DispatchedWorkload, since: string): Demand[] | 
     const count = (podSet.count ?? 0) - done;
     if (count <= 0) continue;
     const each = eachOf(podSet);
-    const rules = rulesOf(spec?.podSets?.find(({ name = MAIN }) => name === podSet.name)?.template);
+    const rules =
+      each &&
+      placingOf(
+        workload,
+        spec?.podSets?.find(({ name = MAIN }) => name === podSet.name),
+        each,
+      );
     if (!each || !rules) return undefined;
     const { namespace } = metadata;
     const part = { namespace, count, each, ...rules, ...priorityOf(workload), since, inOneCluster: true as const };
@@ -186,16 +203,21 @@ export function firstJob(
   const priority = ({ workload }: (typeof candidates)[number]) => workload.spec?.priority ?? 0;
   // A policy may buy nothing for a low one, and nobody else would be heard of.
   const inOrder = candidates.sort((a, b) => priority(b) - priority(a) || (age(a) < age(b) ? -1 : 1));
-  return inOrder[0]?.demands ?? [];
+  const problems = inOrder.flatMap(({ demands }) => demands.find(({ problem }) => problem !== undefined) ?? []);
+  const first = inOrder.find(({ demands }) => demands.every(({ problem }) => problem === undefined));
+  // What buys nothing keeps no other from being the first, and is told of.
+  return [...problems.slice(0, MOST_TOLD), ...(first?.demands ?? [])];
 }
 
 const later = (one = '', other = ''): string => (one > other ? one : other);
 
 /** @returns undefined: nobody can read it. */
 function demandsOf(workload: DispatchedWorkload, since: string): Demand[] | undefined {
-  const { metadata, spec } = workload;
+  const { metadata, spec: { podSets = [] } = {} } = workload;
+  if (!podSets.every(isReadable)) return undefined;
   try {
-    return (spec?.podSets ?? []).flatMap(({ count = 1, template }) => {
+    return podSets.flatMap((podSet) => {
+      const { count = 1, template } = podSet;
       const asked = effectiveRequests(template);
       const [cpu = 0, memory = 0, gpu = 0] = ['cpu', 'memory', GPU].map((name) => asked.get(name));
       const each = { cpu: formatCpu(cpu), memory: formatBytes(memory), ...(gpu > 0 && { gpu: String(gpu) }) };
@@ -206,7 +228,7 @@ function demandsOf(workload: DispatchedWorkload, since: string): Demand[] | unde
         since,
         inOneCluster: true as const,
       };
-      return count > 0 ? [{ ...common, count, each, ...rulesOf(template) }] : [];
+      return count > 0 ? [{ ...common, count, each, ...placingOf(workload, podSet, each) }] : [];
     });
   } catch (error) {
     if (error instanceof RangeError) return undefined;
@@ -245,26 +267,21 @@ const priorityOf = ({ spec: { priority } = {} }: DispatchedWorkload): Pick<Deman
   Number.isInteger(priority) ? { priority } : {};
 
 /**
- * What pods of a template want of their nodes: which ones, and what besides CPU, memory and GPUs. Kueue's quota need not know of it; a cluster
- * that lacks it would be bought, asked, and left empty.
+ * What decides where pods of a set fit, and what they ask for besides CPU, memory and GPUs. Kueue's quota need not know of it; a cluster that lacks
+ * it would be bought, asked, and left empty.
  * @returns undefined: nobody can read it
  */
-function rulesOf(template: Pick<Pod, 'spec'> | undefined): Pick<Demand, 'others' | 'nodes'> | undefined {
-  if (!template) return {};
+function placingOf(
+  workload: DispatchedWorkload,
+  podSet: PodSet | undefined,
+  each: Amounts,
+): Pick<Demand, 'others' | 'template' | 'problem'> | undefined {
+  if (!podSet) return {};
+  if (!isReadable(podSet)) return undefined;
   try {
-    const asked = [...effectiveRequests(template)].filter(([, amount]) => amount > 0);
+    const asked = [...effectiveRequests(podSet.template)].filter(([, amount]) => amount > 0);
     const others = othersOf(Object.fromEntries(asked.map(([name, amount]) => [name, String(amount)])));
-    const { nodeSelector, tolerations, affinity } = template.spec;
-    const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-    const nodes: NodeRules = {
-      ...(nodeSelector && { nodeSelector }),
-      ...(required && { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } } }),
-      ...(tolerations && { tolerations }),
-    };
-    return {
-      ...(Object.keys(others).length > 0 && { others }),
-      ...(Object.keys(nodes).length > 0 && { nodes }),
-    };
+    return { ...(Object.keys(others).length > 0 && { others }), ...templateOf(workload, podSet, each) };
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
@@ -272,7 +289,7 @@ function rulesOf(template: Pick<Pod, 'spec'> | undefined): Pick<Demand, 'others'
 }
 
 /** @returns undefined: nobody can read it. */
-function eachOf({ count = 0, resourceUsage = {} }: PodSet): Amounts | undefined {
+function eachOf({ count = 0, resourceUsage = {} }: Assigned): Amounts | undefined {
   const { cpu, memory, [GPU]: gpu } = resourceUsage;
   try {
     return {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { CandidateView, ClustersView, Supply, WaitingWork } from '../../operator/burst/clusters/model.ts';
 import { planClusters } from '../../operator/burst/clusters/plan.ts';
-import type { FitPod, NodeTemplate } from '../../operator/burst/fit/model.ts';
+import type { NodeTemplate } from '../../operator/burst/fit/model.ts';
 import { nodeOf } from '../../operator/burst/fit/node.ts';
 import { fitPod } from '../../operator/burst/fit/pod.ts';
 
@@ -14,12 +14,15 @@ const NOW = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;
 const GIB = 2 ** 30;
 
-const podOf = (millicores: number, app: string): FitPod =>
+const podOf = (millicores: number, app: string, { ports = {}, ...more }: { ports?: object; affinity?: object } = {}) =>
   fitPod({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'replica', namespace: 'shop', labels: { app } },
-    spec: { containers: [{ name: 'work', resources: { requests: { cpu: `${millicores}m`, memory: '1Gi' } } }] },
+    spec: {
+      containers: [{ name: 'work', resources: { requests: { cpu: `${millicores}m`, memory: '1Gi' } }, ...ports }],
+      ...more,
+    },
   });
 
 const template = (cores: number): NodeTemplate => ({
@@ -101,6 +104,25 @@ function view(sizes: number, more: Partial<ClustersView> = {}): ClustersView {
   };
 }
 
+/** Jobs of which each goes to one cluster as a whole, whose pods keep away from each other and use ports of their nodes. */
+function jobs(sizes: number): ClustersView {
+  const pods = Array.from({ length: sizes }, (_, index) => {
+    const app = `job-${index}`;
+    const apart = { labelSelector: { matchLabels: { app } }, topologyKey: 'kubernetes.io/hostname' };
+    return podOf(600 + index, app, {
+      ports: { ports: [{ hostPort: 8000 + (index % 10) }] },
+      affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] } },
+    });
+  });
+  const known = view(1);
+  const waiting = known.waiting.map((one, index) => ({
+    ...one,
+    pod: pods[index % sizes]!,
+    inOneCluster: true as const,
+  }));
+  return { ...known, waiting };
+}
+
 /** CPU time of a decision in milliseconds, and the most memory in mebibytes that its process had by then. */
 export interface Measured {
   readonly milliseconds: number;
@@ -124,6 +146,8 @@ const CASES: Readonly<Record<string, () => ClustersView>> = {
   'the same, of 5,000 sizes': () => view(DEMANDS),
   'the same, of 100 sizes, and the budget has room for a few': () => view(100, withBudget(20_000_000n)),
   'the same, of 100 sizes, and the budget has room for none': () => view(100, withBudget(1000n)),
+  '5,000 jobs of 100 sizes, each for one cluster, with pods that keep apart and host ports, before the same fleet':
+    () => jobs(100),
 };
 
 /** Each case in a process of its own: what ran before counts for none. */

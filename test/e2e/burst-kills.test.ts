@@ -4,7 +4,7 @@ import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, ANNOTATIONS, API_VERSION, LABELS, ROLES } from '../../operator/api/group.ts';
 import type { Membership } from '../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import type { BurstReceipt } from '../../operator/burst/clusters/receipt.ts';
+import type { BurstReceipt } from '../../operator/burst/clusters/kept.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import { readStatus } from '../../operator/garden/status.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { ADMISSION_CONTROLLER } from '../../operator/api/group.ts';
 import { ADMISSIONCHECKS, CLUSTERQUEUES } from '../../operator/hubs/kueue-kinds.ts';
-import { JOBS } from '../../operator/kube/resources.ts';
+import { JOBS, type KubeObject } from '../../operator/kube/resources.ts';
 import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
 import type { HubScene } from '../kit/hubs/hub-scene.ts';
 import { KueueBurst } from '../kit/hubs/kueue-burst-scene.ts';
@@ -29,7 +29,11 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
   afterAll(() => burst?.stop());
 
   const client = () => scene.garden.client;
-  const submit = (name: string, cpu: string, count = 1) => client().create(job(name, cpu, count), { resource: JOBS });
+  const submit = (name: string, cpu: string, count = 1, pods: object = {}) => {
+    const { spec, ...made } = job(name, cpu, count) as KubeObject & { spec: { template: { spec: object } } };
+    Object.assign(spec.template.spec, pods);
+    return client().create({ ...made, spec }, { resource: JOBS });
+  };
   const status = async (name: string) => (await workloadOf(client(), name))?.status;
   const check = async (name: string) => (await status(name))?.admissionChecks?.find((one) => one.name === 'capacity');
   const condition = async (name: string, type: string) =>
@@ -125,6 +129,37 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
     const again = Date.now();
     await took(again, () => own.podsOf('more').running, 1);
     saw(`base has ended; more runs in demo ${((Date.now() - again) / 1000).toFixed(1)} s after that`);
+  });
+
+  it('lets no job go on that has CPU enough and fits nowhere all the same, and says why', async () => {
+    const resources = { requests: { cpu: '100m', memory: '64Mi' } };
+    const served = [{ name: 'main', image: 'job', resources, ports: [{ containerPort: 80, hostPort: 80 }] }];
+    const jobs: readonly [string, number, object, RegExp][] = [
+      // No cluster has nine nodes.
+      ['ports', 9, { containers: served }, /^Retry: BurstPolicy shop\/peak: nothing is bought/m],
+      ['odd', 1, { schedulerName: 'other' }, /^Retry: nothing is bought for it: it names a scheduler other than/m],
+    ];
+    for (const [name, count, pods, words] of jobs) {
+      const from = Date.now();
+      await submit(name, '100m', count, pods);
+      const said: string[] = [];
+      await expect
+        .poll(
+          async () => {
+            const { state = '', message = '' } = (await check(name)) ?? {};
+            if (said.at(-1) !== `${state}: ${message}`) said.push(`${state}: ${message}`);
+            return said.join('\n');
+          },
+          { timeout: PATIENCE_MS, interval: 20 },
+        )
+        .toMatch(words);
+      saw(`${name} is told ${((Date.now() - from) / 1000).toFixed(1)} s after it came:\n    ${said.join('\n    ')}`);
+      expect(said.filter((one) => one.startsWith('Ready'))).toEqual([]);
+      expect((await status(name))?.clusterName).toBeUndefined();
+      await client().delete(JOBS, name, 'shop', { propagationPolicy: 'Background' });
+      await took(Date.now(), () => status(name), undefined);
+    }
+    expect(bought.names).toHaveLength(1);
   });
 
   it('writes nothing while nothing changes', async () => {

@@ -1,5 +1,5 @@
 import { LEAVE_MS, paidUntil, restedAt } from './give-back.ts';
-import type { ClustersView, EmptyingCluster, Movable, OwnCluster, WaitingWork } from './model.ts';
+import type { ClustersView, EmptyingCluster, Movable, OwnCluster, Supply, WaitingWork } from './model.ts';
 import { countsFor, isOn } from './peaks.ts';
 import type { Emptying, Kept } from './plan-model.ts';
 import { Room, totalOf } from './room.ts';
@@ -119,26 +119,14 @@ function placeElsewhere(
     ...one,
     count: one.count + Math.max(1, Math.ceil(one.count * HEADROOM)),
   }));
-  const { on, left } = fill(new Room(others, wanted), wanted);
+  const { on, left } = fillWith(others, wanted);
   return left.length === 0 ? on : `there is not enough room elsewhere for its ${replicasOf(movable.work)}`;
 }
 
-/** Takes room for all of it, of each source that goes to one cluster as a whole. */
-function fill(room: Room, works: readonly WaitingWork[]): { on: ReadonlySet<string>; left: readonly WaitingWork[] } {
-  const on = new Set<string>();
-  const left: WaitingWork[] = [];
-  const whole = works.filter(({ inOneCluster }) => inOneCluster);
-  for (const source of new Set(whole.map((one) => one.source))) {
-    const parts = whole.filter((one) => one.source === source);
-    const cluster = room.fillOneEach([parts]).get(parts);
-    if (cluster === undefined) left.push(...parts);
-    else on.add(cluster);
-  }
-  const divided = room.fill(
-    works.filter(({ inOneCluster }) => !inOneCluster).map((work) => ({ work, count: work.count })),
-  );
-  for (const cluster of divided.on) on.add(cluster);
-  return { on, left: [...left, ...divided.left.map(({ work, count: missing }) => ({ ...work, count: missing }))] };
+/** Takes room in these clusters for all of it. */
+function fillWith(supply: readonly Supply[], works: readonly WaitingWork[]) {
+  const { on, left } = new Room(supply, works).fillWhole(works.map((work) => ({ work, count: work.count })));
+  return { on, left: left.map(({ work, count }) => ({ ...work, count })) };
 }
 
 /**
@@ -176,8 +164,8 @@ function whyKept(
   const asked = peak ? `peak ${peak.name} is on` : neededForMinimum(view);
   if (asked) return { why: asked, isFailure: false };
   const { counted } = byPriority(waiting, limits);
-  const homeless = counted.length > 0 ? fill(new Room(supply, counted), counted).left : [];
-  const there = homeless.length > 0 ? fill(new Room([one.supply], homeless), homeless).on : new Set();
+  const homeless = counted.length > 0 ? fillWith(supply, counted).left : [];
+  const there = homeless.length > 0 ? fillWith([one.supply], homeless).on : new Set();
   if (there.size > 0)
     return { why: `${replicasOf(homeless)} of ${homeless[0]!.source} have room nowhere else`, isFailure: false };
   const known = movable?.get(key);

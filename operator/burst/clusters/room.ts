@@ -1,7 +1,7 @@
 import type { Micros } from '../../cost/money.ts';
 import { freeFor } from '../fit/filters/resources.ts';
 import type { FitPod, NodeTemplate, PendingPod } from '../fit/model.ts';
-import { nodeOf } from '../fit/node.ts';
+import { HOSTNAME, nodeOf } from '../fit/node.ts';
 import { pack } from '../fit/pack.ts';
 import { ClusterState, type NodeState } from '../fit/state.ts';
 import { isPlaceable, isServed } from './hub-filters.ts';
@@ -86,6 +86,23 @@ export class Room {
       on.add(site.cluster);
     }
     return { left, on };
+  }
+
+  /** The same, and nothing for a part of a source that goes to one cluster. */
+  fillWhole(wanted: readonly Replicas[]): { left: Replicas[]; on: ReadonlySet<string> } {
+    const on = new Set<string>();
+    const left: Replicas[] = [];
+    const { whole = [], divided = [] } = Object.groupBy(wanted, ({ work }) =>
+      work.inOneCluster ? 'whole' : 'divided',
+    );
+    for (const parts of Map.groupBy(whole, ({ work }) => work.source).values()) {
+      const source = parts.map(({ work, count }) => ({ ...work, count }));
+      const cluster = this.fillOneEach([source]).get(source);
+      if (cluster === undefined) left.push(...parts);
+      else on.add(cluster);
+    }
+    const rest = this.fill(divided);
+    return { left: [...left, ...rest.left], on: new Set([...on, ...rest.on]) };
   }
 
   /**
@@ -292,7 +309,8 @@ export function takenByPool(
   // What goes to one cluster and is not held goes where its hub says; then its pods have nodes come there.
   const { accepted, refused } = byAcceptance(
     wanted,
-    ({ work }) => (!work.inOneCluster || work.isHeld === true) && isPlaceable(work, member),
+    ({ work }) =>
+      (!work.inOneCluster || work.isHeld === true) && !looksBeyondItsNode(work.pod) && isPlaceable(work, member),
   );
   const { taken, torn } = untorn(accepted, (tried) => {
     const { opened } = pack(podsOf(tried), new ClusterState(), {
@@ -310,6 +328,10 @@ const whyRefused = ({ customKind }: WaitingWork, member: HubMember): string =>
   isServed(customKind, member)
     ? 'the hub would not place it there: its affinity asks for other clusters'
     : `a new cluster of it will not serve ${customKind?.kind}: the hub does not bring it there, and no clusters made like it show that they have it`;
+
+/** Whether it has rules about pods on other nodes: what runs on those of a cluster that is there already is not looked at for new ones. */
+const looksBeyondItsNode = ({ affinity, antiAffinity, spread }: FitPod): boolean =>
+  affinity.length + spread.length > 0 || antiAffinity.some(({ topologyKey }) => topologyKey !== HOSTNAME);
 
 /** Those that may go there, and those that may not. */
 function byAcceptance(wanted: readonly Replicas[], mayGo: (one: Replicas) => boolean) {

@@ -22,7 +22,7 @@ export function takenByWarm({ supply }: WarmCluster, wanted: readonly Replicas[]
     [supply],
     wanted.map(({ work }) => work),
   );
-  const { left } = room.fill(wanted);
+  const { left } = room.fillWhole(wanted);
   return { count: totalOf(wanted) - totalOf(left), left };
 }
 

@@ -11,6 +11,7 @@ import type { FitPod } from '../../burst/fit/model.ts';
 import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
+import { quantitiesOf } from '../../hubs/amounts.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
@@ -76,26 +77,19 @@ export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Wa
   });
 }
 
-const podOf = ({ each: { cpu, memory, gpu }, others, nodes }: Demand): Pod => ({
+const podOf = ({ namespace = 'default', template, ...demand }: Demand): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name: 'replica', namespace: 'default' },
-  spec: {
-    ...nodes,
-    containers: [
-      {
-        name: 'work',
-        resources: {
-          requests: {
-            ...others,
-            ...(cpu && { cpu }),
-            ...(memory && { memory }),
-            ...(gpu && gpu !== '0' && { 'nvidia.com/gpu': gpu }),
-          },
-        },
-      },
-    ],
-  },
+  metadata: template
+    ? { name: 'replica', namespace, labels: template.labels }
+    : { name: 'replica', namespace: 'default' },
+  spec: template?.spec ?? barePod(demand),
+});
+
+/** Of a hub that tells no more than what a replica asks for and on which nodes. */
+const barePod = ({ each, others, nodes }: Pick<Demand, 'each' | 'others' | 'nodes'>): Pod['spec'] => ({
+  ...nodes,
+  containers: [{ name: 'work', resources: { requests: { ...others, ...quantitiesOf(each) } } }],
 });
 
 /** What a replica asks for, in words. */

@@ -261,7 +261,11 @@ export class BurstScene {
         kind: 'Node',
         metadata: {
           name: `${name}-${index}`,
-          labels: { [LABELS.pool]: 'a', 'node.kubernetes.io/instance-type': 'small' },
+          labels: {
+            [LABELS.pool]: 'a',
+            'node.kubernetes.io/instance-type': 'small',
+            'kubernetes.io/hostname': `${name}-${index}`,
+          },
         },
         spec: {},
         status: {

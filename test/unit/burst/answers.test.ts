@@ -77,6 +77,34 @@ describe('room in clusters', () => {
     expect(told([job('train', 3)], [cluster('a', 4, { planned })], [says('RoomOrdered')])).toEqual(['train Pending']);
   });
 
+  it('is looked at cluster by cluster: pods and zones of another one of the same name matter to nobody', () => {
+    const pod = (app: string, spec: object = {}) =>
+      fitPod({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'replica', namespace: 'shop', labels: { app } },
+        spec: { containers: [{ name: 'work', resources: { requests: { cpu: '1' } } }], ...spec },
+      } as Pod);
+    const rule = [{ labelSelector: { matchLabels: { app: 'web' } }, topologyKey: 'zone' }];
+    const near = pod('near', { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: rule } } });
+    const away = pod('away', {
+      affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: rule } },
+    });
+    const inZone = (name: string, pods: FitPod[]) =>
+      cluster(name, 0, {
+        nodes: [{ node: { ...template, name: 'node', unschedulable: false, labels: { zone: 'one' } }, pods }],
+      });
+    const full = inZone(
+      'full',
+      Array.from({ length: 4 }, () => pod('web')),
+    );
+    expect(told([job('near', 1, { pod: near })], [full, inZone('free', [])], [])).toEqual(['near Retry']);
+    expect(told([job('near', 1, { pod: near })], [inZone('free', []), inZone('some', [pod('web')])], [])).toEqual([
+      'near Ready',
+    ]);
+    expect(told([job('away', 1, { pod: away })], [full, inZone('free', [])], [])).toEqual(['away Ready']);
+  });
+
   it('is not that of what waits there for a node already', () => {
     expect(told([job('train', 2)], [cluster('a', 1, { pending: [podOf('2')] })])).toEqual(['train Retry']);
   });

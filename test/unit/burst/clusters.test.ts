@@ -14,6 +14,7 @@ import type {
   WarmCluster,
 } from '../../../operator/burst/clusters/model.ts';
 import { planClusters } from '../../../operator/burst/clusters/plan.ts';
+import { takenByPool } from '../../../operator/burst/clusters/room.ts';
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { ClusterBilling } from '../../../operator/cost/billing.ts';
@@ -711,6 +712,29 @@ describe('pools that may grow', () => {
     ];
   };
 
+  it('do not grow for pods that have rules about pods on other nodes, as those are not looked at there', () => {
+    const labelSelector = { matchLabels: { app: 'web' } };
+    const spread = [{ topologyKey: 'zone', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule', labelSelector }];
+    const apartBy = (topologyKey: string) => ({
+      affinity: {
+        podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, labelSelector }] },
+      },
+    });
+    const ofPods = (spec: object) => {
+      const object = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'a', namespace: 'shop', labels: { app: 'web' } },
+      };
+      const containers = [{ name: 'work', resources: { requests: { cpu: '1' } } }];
+      const pod = fitPod({ ...object, spec: { containers, ...spec } });
+      return takenByPool(growing('own', 5, 1), [{ work: { ...work('web', 2), pod }, count: 2 }], 5).nodes;
+    };
+    expect(ofPods({})).toBe(1);
+    expect(ofPods(apartBy('kubernetes.io/hostname'))).toBe(2);
+    expect([apartBy('zone'), { topologySpreadConstraints: spread }].map(ofPods)).toEqual([0, 0]);
+  });
+
   it('grow before a cluster is bought, though that would cost less, and say why', () => {
     const { growths, purchases, verdicts } = plan({ growth: growth([growing('own', 5, 3)]) });
     expect(purchases).toEqual([]);
@@ -895,6 +919,11 @@ describe('a warm cluster', () => {
   it.each<[string, Partial<ClustersView>, string[]]>([
     ['is opened before another is bought', { warm: [ready('a', 8)] }, ['open a']],
     ['is opened for a part, and one is bought for the rest', { warm: [ready('a')] }, ['open a', 'aws 1']],
+    [
+      'is not opened for a part of what goes to one cluster',
+      { warm: [ready('a')], waiting: [work('job', 6, '1', { inOneCluster: true })] },
+      ['aws 2'],
+    ],
     ['is opened as many as are needed', { warm: [ready('a'), ready('b'), ready('c')] }, ['open a', 'open b']],
     [
       'is opened after pools that may grow',

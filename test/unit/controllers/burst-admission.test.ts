@@ -37,6 +37,20 @@ const workload = (name: string, cpu: string): DispatchedWorkload => ({
     admissionChecks: ['capacity', 'production'].map((one) => ({ name: one, state: 'Pending', message: '' })),
   },
 });
+/** The same, with more said of its pods. */
+const withPods = (name: string, cpu: string, count: number, spec: object): DispatchedWorkload => {
+  const one = workload(name, cpu);
+  one.status!.admission!.podSetAssignments![0] = { name: 'main', count, resourceUsage: { cpu, memory: '1Gi' } };
+  const template = { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'main' }], ...spec } };
+  return { ...one, spec: { podSets: [{ name: 'main', count, template }] } };
+};
+const apartFrom = (app: string, topologyKey = 'kubernetes.io/hostname') => ({
+  affinity: {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [{ labelSelector: { matchLabels: { app } }, topologyKey }],
+    },
+  },
+});
 const inHub = (name: string) => hub.workloads!.find(({ metadata }) => metadata.name === name) as DispatchedWorkload;
 const says = (name: string) => {
   const { state, message } = inHub(name).status!.admissionChecks!.find((one) => one.name === 'capacity')!;
@@ -239,4 +253,41 @@ it('tells nothing while the hub does not answer, or is not ready', async () => {
   scene.objects.put({ ...known, status: { conditions: [] } } as Hub);
   await scene.look();
   expect(writes).toEqual([]);
+});
+
+it('buys nothing for a job that nobody can judge, and says so to the job and in the policy', async () => {
+  put();
+  hub.workloads = [withPods('odd', '2', 2, { schedulerName: 'other', resourceClaims: [{ name: 'fpga' }] })];
+  await looks(2 * MINUTE);
+  expect(scene.clusters()).toEqual([]);
+  const why = 'nothing is bought for it: it asks for devices by ResourceClaims (dynamic resource allocation)';
+  expect(says('odd')).toBe(`Retry: ${why}`);
+  expect(JSON.stringify(scene.policy()!.status)).toContain(why);
+});
+
+it('buys as many nodes as pods need that keep away from each other, and no cluster where they fit nowhere', async () => {
+  put();
+  hub.workloads = [
+    withPods('apart', '500m', 2, apartFrom('apart')),
+    withPods('nowhere', '500m', 2, apartFrom('nowhere', 'topology.kubernetes.io/region')),
+  ];
+  await looks(MINUTE);
+  expect(scene.clusters().map(({ spec }) => spec.pools![0]!.minimum)).toEqual([2]);
+  expect(says('nowhere')).toMatch(/^Retry: .* it goes to one cluster as a whole/);
+  scene.join(scene.clusters()[0]!, 0);
+  await look();
+  expect(says('apart')).toMatch(/^Ready: /);
+});
+
+it('lets no job go on for whose host port there is no node, though there is CPU', async () => {
+  put({ maximumClusters: 1 });
+  const served = { containers: [{ name: 'main', ports: [{ containerPort: 80, hostPort: 80 }] }] };
+  hub.workloads = [withPods('first', '500m', 1, served)];
+  await looks(MINUTE);
+  scene.join(scene.clusters()[0]!, 0);
+  hub.workloads.push(withPods('second', '500m', 1, served), withPods('third', '500m', 1, {}));
+  await looks(MINUTE);
+  expect(says('first')).toMatch(/^Ready: /);
+  expect(says('second')).toMatch(/^Retry: /);
+  expect(says('third')).toMatch(/^Ready: /);
 });

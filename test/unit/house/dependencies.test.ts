@@ -21,7 +21,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   providers: ['operator/api', 'operator/kube', 'operator/pki'],
   'operator/clusters': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/accounts': ['operator/api', 'operator/kube', 'operator/pki', 'operator/cost', 'providers'],
-  'operator/hubs': ['operator/api', 'operator/kube', 'operator/pki', 'operator/placement'],
+  // Of operator/burst only what no pod can be judged by.
+  'operator/hubs': ['operator/api', 'operator/burst', 'operator/kube', 'operator/pki', 'operator/placement'],
   'operator/mesh': ['operator/api', 'operator/hubs', 'operator/kube', 'operator/shoot'],
   'operator/controllers': [
     'operator/api',

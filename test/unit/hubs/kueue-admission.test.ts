@@ -154,6 +154,18 @@ describe('a job that our check holds', () => {
       'Retry',
       /cannot be read/,
     ],
+    [
+      'has pods of nothing',
+      job(held, { spec: { podSets: [{ name: 'main', template: {} }] } }),
+      'Retry',
+      /cannot be read/,
+    ],
+    [
+      'nobody can judge',
+      job(held, { spec: { podSets: [{ template: { spec: { containers: [], schedulerName: 'other' } } }] } }),
+      'Retry',
+      /^nothing is bought for it: it names a scheduler other than default-scheduler/,
+    ],
     ['has no pods', job({ ...held, admission: { podSetAssignments: [podSet(0)] } }), 'Ready', /no pods/],
   ])('that %s is told so', async (_, one, is, words) => {
     const [entry] = await entries(one);

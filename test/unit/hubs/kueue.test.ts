@@ -281,10 +281,11 @@ describe('jobs that no cluster takes', () => {
     const containers = [{ name: 'work', resources }];
     const podSets = [{ name: 'worker', template: { spec: { containers, ...rules, affinity } } }];
     const [leader, worker] = await demand(job(waiting, { spec: { podSets } }));
-    expect(leader).not.toHaveProperty('nodes');
+    expect(leader).not.toHaveProperty('template');
     expect(worker).toMatchObject({ each: { gpu: '2' }, others: { 'example.com/fpga': '1' } });
     const { podAffinity: _, ...ofNodes } = affinity;
-    expect(worker!.nodes).toEqual({ ...rules, affinity: ofNodes });
+    expect(worker!.template!.spec).toMatchObject({ ...rules, containers: [{ resources }] });
+    expect(worker!.template!.spec.affinity).toEqual(ofNodes);
     expect(Object.keys(worker!.others!)).toEqual(['example.com/fpga']);
   });
 
@@ -383,7 +384,22 @@ describe('jobs that no cluster takes', () => {
       const devices = { requests: { ...resources.requests, 'example.com/fpga': '2' } };
       const template = { spec: { nodeSelector: { disk: 'ssd' }, containers: [{ ...container, resources: devices }] } };
       const [one] = await found([waits('fpga', SINCE, { podSets: [{ name: 'main', count: 1, template }] })]);
-      expect(one).toMatchObject({ others: { 'example.com/fpga': '2' }, nodes: { nodeSelector: { disk: 'ssd' } } });
+      expect(one).toMatchObject({
+        others: { 'example.com/fpga': '2' },
+        template: { spec: { nodeSelector: { disk: 'ssd' } } },
+      });
+    });
+
+    it('that nobody can judge keep no other from being the first, and are told of', async () => {
+      const template = { spec: { schedulerName: 'other', containers: [container] } };
+      const told = await found([
+        waits('young', '2026-11-23T12:01:00Z'),
+        waits('odd', SINCE, { podSets: [{ name: 'main', count: 1, template }] }),
+      ]);
+      expect(told.map(({ source, problem }) => `${source}: ${problem}`)).toEqual([
+        'Workload shop/odd: it names a scheduler other than default-scheduler, whose rules are not known',
+        'Workload shop/young: undefined',
+      ]);
     });
 
     it('count of the oldest one only, since nothing could be given any more: the first cluster comes for it', async () => {
@@ -395,6 +411,7 @@ describe('jobs that no cluster takes', () => {
         each: { cpu: '2', memory: '1Gi' },
         since: LATER,
         inOneCluster: true,
+        template: { labels: {}, spec: { containers: [{ ...container, name: 'work' }] } },
       };
       expect(await found([waits('young', '2026-11-23T12:01:00Z'), waits('old')])).toEqual([one]);
       const urgent = waits('young', '2026-11-23T12:01:00Z', { priority: 5 });
