@@ -20,10 +20,10 @@ export interface Demand {
 
 /** Why a pod that waits buys nothing. docs/burst.md shows this list. */
 export const NOT_DEMAND = {
-  Gated: 'a scheduling gate holds it',
+  Gated: 'a scheduling gate blocks it',
   SchedulerError: 'its scheduler failed, for which a node is no cure',
   Nominated: 'a node is nominated for it, where others make room',
-  BoundToNode: 'it runs on one node only: a DaemonSet or the node itself made it',
+  BoundToNode: "it runs on one node only: it is a DaemonSet's or a static pod",
   LowPriority: 'its priority is below -10, the least that buys nodes',
 } as const;
 

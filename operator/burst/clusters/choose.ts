@@ -265,11 +265,11 @@ function alternative(
   const reason =
     whyNot ??
     (best && isLate(candidate, limits)
-      ? `${chosen}: this one takes ${inMinutes(candidate.startupMs)} to come, and ${inMinutes(limits.startWithinMs)} are allowed`
+      ? `${chosen}: this one needs ${inMinutes(candidate.startupMs)} to start, and ${inMinutes(limits.startWithinMs)} are allowed`
       : best && candidate.priority < best.candidate.priority
         ? `${chosen}: it has a higher priority`
         : best && taken && taken.count < best.taken.count
-          ? `${chosen}: this one takes ${taken.count} of the replicas, that one ${best.taken.count}`
+          ? `${chosen}: this one has room for ${taken.count} of the replicas, that one for ${best.taken.count}`
           : best && price && taken && price.hourly <= best.price.hourly && taken.left.length === best.taken.left.length
             ? `${chosen}: as its time is billed, this one costs ${formatMoney(forMinimumLife(price, limits).cost)} ${limits.currency} at least, that one ${formatMoney(forMinimumLife(best.price, limits).cost)}`
             : (chosen ?? ''));

@@ -46,7 +46,7 @@ export function giveBack(view: ClustersView, { needed, hasBought, moved = new Se
     if (phase === 'Joined' || phase === 'Leaving' || hasWork) return [];
     const limit = phase === 'Waking' ? WAKE_LIMIT_MS : JOIN_LIMIT_MS;
     if (failure === undefined && !isDue(at + limit)) return [];
-    const what = phase === 'Waking' ? 'it was woken, and is not back in' : 'it has not joined';
+    const what = phase === 'Waking' ? 'it was woken, but did not rejoin' : 'it did not join';
     const why = failure ?? `${what} the hub within ${limit / 60_000} minutes`;
     return [{ name, why, isFailure: true, ...(ofOthers.has(one) && { isOthers: true as const }) }];
   });

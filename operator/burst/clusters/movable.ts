@@ -52,7 +52,7 @@ export function movableWork(placed: readonly Placed[], { pods, budgets, others }
     if (one.stays && there > 0) return { stays: `${one.source} ${one.stays}` };
     // While one of the two is ahead nobody knows what the cluster will have.
     if (!one.stays && there !== one.count)
-      return { stays: `of ${one.source} ${one.count} replicas are to be there, and ${there} are` };
+      return { stays: `of ${one.source} ${one.count} replicas were placed there by the hub, and ${there} pods exist` };
     for (const [pod, count] of counts)
       work.push({
         source: one.source,

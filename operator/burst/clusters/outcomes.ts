@@ -173,7 +173,7 @@ function ofSleep({ was, is, cluster, took, scene }: Change, at: number): BurstOu
 const ofOthers = ({ cost: { gone } }: Standing, scene: OutcomeScene): BurstOutcome =>
   ended(
     'Succeeded',
-    `since then its own spec decides again; to have it awake has cost ${costText(gone, scene)}`,
+    `since then its own spec decides again; keeping it awake has cost ${costText(gone, scene)}`,
     scene,
   );
 

@@ -100,7 +100,7 @@ class Planning {
   }
 
   #later(work: readonly WaitingWork[]): void {
-    this.#say(work, 'Later', 'more work waits than is looked at in one go: it is looked at after the older one');
+    this.#say(work, 'Later', 'too much work waits to consider all of it at once, and older work goes first');
   }
 
   /**
@@ -234,7 +234,7 @@ class Planning {
       ...sizeOf(nodes, mostNodes),
       price,
       sources: [],
-      why: `it ${WORDS[wait].one}, as candidate ${candidate.name} is to have ${candidate[wait]} of`,
+      why: `it ${WORDS[wait].one}, as candidate ${candidate.name} asks for ${candidate[wait]} of`,
       alternatives: [],
       warm: true,
       ...(wait === 'asleep' && { sleeps: true }),
@@ -277,7 +277,7 @@ class Planning {
       const names = listed([...clusters.map(({ candidate }) => candidate), ...grown, ...opened]);
       if (clusters.length > 0) this.#say(one, 'Bought', `bought for it: ${names}`);
       else if (openings.some(({ warm }) => warm.waking)) this.#say(one, 'Waking', `woken for it: ${names}`);
-      else if (growths.length === 0) this.#say(one, 'Opened', `opened for it: ${names}`);
+      else if (growths.length === 0) this.#say(one, 'Opened', `opened to work for it: ${names}`);
       else this.#say(one, 'Growing', `added for it: ${names}`);
     }
     return {

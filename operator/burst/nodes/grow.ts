@@ -35,10 +35,10 @@ export interface GrowView {
 export const WAITS = {
   NotJudged: 'whether they fit is not known',
   Incurable: 'no new node would take them',
-  NoOffer: 'the pools that would take them have nothing to be bought now',
+  NoOffer: 'all machine types of the pools that would take them are sold out, or were tried a moment ago',
   AtMaximum: 'the pools that would take them are at their maximum',
   OverQuota: 'a quota stands against it',
-  SystemOnly: 'they serve other pods of the cluster, and there are none',
+  SystemOnly: 'they are system pods, and the cluster runs no other pods',
 } as const;
 
 /** A key of the list. */
@@ -228,7 +228,7 @@ export const countOf = (count: number, what: string): string => `${count} ${what
 function givenUp({ mayShrink }: GrowView, pool: PoolView, isReplaced: boolean): SizeChange[] {
   const count = Math.max(pool.minimum, pool.present);
   if (count >= pool.count || !mayShrink(new Map([[pool.name, count]]))) return [];
-  const then = isReplaced ? 'so that nodes of another pool were bought' : 'and nobody waits for them any more';
+  const then = isReplaced ? 'so Coppice bought nodes of another pool' : 'and nobody waits for them any more';
   return [{ pool: pool.name, count, why: `${whyClosed(pool)}, ${then}` }];
 }
 

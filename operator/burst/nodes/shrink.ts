@@ -174,7 +174,7 @@ const limitOf = (
 function whyOverBudget(view: ShrinkView, node: NodeView, going: ReadonlyMap<string, number>): string | undefined {
   if (holders(view, node).length === 0) return undefined;
   const limit = limitOf(view, node.pool, 'Underutilized', going, limitExceeded);
-  return limit && `${limit.words} of pool ${node.pool} lets ${countOf(limit.nodes, 'node')} be missing at once`;
+  return limit && `${limit.words} of pool ${node.pool} allows ${countOf(limit.nodes, 'node')} to be missing at once`;
 }
 
 function allows(view: ShrinkView, name: string, sizes: ReadonlyMap<string, number>): boolean {

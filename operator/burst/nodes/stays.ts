@@ -26,7 +26,7 @@ export function whyPodStays({ metadata }: Pod): string | undefined {
   if (marks[safeToEvict] === 'false') return `has annotation ${safeToEvict}: "false"`;
   if (marks[safeToEvict] === 'true') return undefined;
   const owner = (metadata.ownerReferences ?? []).find(({ controller }) => controller);
-  if (!owner) return 'was made by nobody who would make it again';
+  if (!owner) return 'has no controller that would create it again';
   // Its work would begin anew.
   return owner.kind === 'Job' ? 'is of a Job that has not ended' : undefined;
 }

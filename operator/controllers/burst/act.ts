@@ -27,7 +27,7 @@ export async function makeClusters(
     const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate);
     const problem = candidate
       ? await make(deps, policy, manifestOf(policy, candidate, purchase), purchase, signal)
-      : 'the policy has this candidate no longer';
+      : 'the policy no longer has this candidate';
     if (problem === undefined) continue;
     const { name, at } = purchase;
     next = decided(rested(gone(next, name, now), purchase.candidate, { why: problem, at }, now), {

@@ -185,6 +185,6 @@ const nodesOf = ({ growths = [] }: BurstReceipt) =>
 function demandMet(verdicts: readonly WorkVerdict[]) {
   const [first] = [...verdicts].sort((a, b) => BY_WEIGHT.indexOf(a.state) - BY_WEIGHT.indexOf(b.state));
   if (!first) return say('DemandMet', true, 'NothingWaits', 'no work of the hub waits for room');
-  const more = verdicts.length > 1 ? `; and ${verdicts.length - 1} more sources wait` : '';
+  const more = verdicts.length > 1 ? `; and ${verdicts.length - 1} more workloads wait` : '';
   return say('DemandMet', false, first.state, `${first.source}: ${first.message}${more}`.slice(0, 4000));
 }

@@ -141,10 +141,11 @@ function wakeNow(
 /** Why a policy has nothing to say any more. */
 function ownerSays({ spec }: BurstPolicy, { status }: WorkerCluster, { at, entry }: KeptWake): string | undefined {
   const { enabledAt, asleep, order } = status?.hibernation ?? {};
-  if (!spec.wake?.some(({ name }) => name === entry)) return 'the policy has the entry no longer by which it was woken';
+  if (!spec.wake?.some(({ name }) => name === entry))
+    return 'the entry of the policy by which it was woken was removed';
   if (enabledAt !== undefined && Date.parse(enabledAt) > Date.parse(at) && !order)
     return `somebody has said since then that it is to ${asleep ? 'sleep' : 'be awake'}`;
-  return order?.otherwise === false ? 'its own spec has it awake now' : undefined;
+  return order?.otherwise === false ? 'its own spec keeps it awake now' : undefined;
 }
 
 /** Clusters of others that a policy has woken and has not let go of. */

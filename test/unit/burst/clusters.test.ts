@@ -327,7 +327,7 @@ describe('work without a place', () => {
     const [inTime] = plan({ candidates: [slow, quick], ...within(5) }).purchases;
     expect(inTime).toMatchObject({
       candidate: 'gcp',
-      alternatives: [{ whyNot: 'gcp was better: this one takes 13 minutes to come, and 5 minutes are allowed' }],
+      alternatives: [{ whyNot: 'gcp was better: this one needs 13 minutes to start, and 5 minutes are allowed' }],
     });
     expect(bought({ candidates: [slow, quick], ...within(1) })).toEqual(['gcp 2']);
     // What is not known keeps nobody out.

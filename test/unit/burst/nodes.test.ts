@@ -260,7 +260,7 @@ describe('fewer nodes', () => {
       expect(shrink(emptying).keep).toEqual([
         {
           node: 'n2',
-          why: 'its disruption budget (nodes: 0, until 2026-11-23T01:00:00Z) of pool a lets 0 nodes be missing at once',
+          why: 'its disruption budget (nodes: 0, until 2026-11-23T01:00:00Z) of pool a allows 0 nodes to be missing at once',
         },
       ]);
     });
@@ -287,7 +287,7 @@ describe('fewer nodes', () => {
       { annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' } },
       {},
     ],
-    ['a pod that nobody makes again', 'made by nobody', { ownerReferences: [] }, {}],
+    ['a pod that nobody makes again', 'has no controller', { ownerReferences: [] }, {}],
     [
       'the same that may go all the same',
       undefined,

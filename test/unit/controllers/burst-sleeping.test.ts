@@ -82,7 +82,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(isOrdered(made!)).toBe(false);
     expect(scene.policy()!.status!.decisions![0]).toMatchObject({
       action: 'Buy',
-      why: 'it waits asleep, as candidate cloud is to have 1 of',
+      why: 'it waits asleep, as candidate cloud asks for 1 of',
     });
     ready(made!);
     await scene.look(10 * SECOND);
@@ -204,7 +204,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(scene.clusters().map(({ metadata }) => metadata.name)).not.toContain(made.metadata.name);
     expect(scene.clusters().map(({ metadata }) => metadata.name.startsWith('peak-other-'))).toEqual([true]);
     expect(scene.policy()!.status!.decisions!.find(({ action }) => action === 'Fail')).toMatchObject({
-      why: 'it was woken, and is not back in the hub within 15 minutes',
+      why: 'it was woken, but did not rejoin the hub within 15 minutes',
     });
   });
 

@@ -122,7 +122,7 @@ describe('a policy that may wake clusters of others', () => {
       'LetSleep BurstPolicy shop/peak no longer keeps it awake: it sleeps again as its own spec says',
     );
     expect(scene.outcomes()).toEqual([
-      expect.stringMatching(/^Sleep Succeeded: since then its own spec decides again; to have it awake has cost 0.2/),
+      expect.stringMatching(/^Sleep Succeeded: since then its own spec decides again; keeping it awake has cost 0.2/),
       expect.stringMatching(/^Wake Succeeded: it was in the hub \d+ s after the decision, and had work by then$/),
     ]);
     expect(scene.policy()!.status!.hourly).toBe('0');

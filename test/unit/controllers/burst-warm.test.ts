@@ -44,7 +44,7 @@ describe('a candidate with warm clusters', () => {
       clusterCount: 1,
       hourly: '0.3',
       clusters: [{ phase: 'Making' }],
-      decisions: [{ action: 'Buy', why: 'it waits warm, as candidate cloud is to have 1 of' }],
+      decisions: [{ action: 'Buy', why: 'it waits warm, as candidate cloud asks for 1 of' }],
     });
     ready(warm()[0]!);
     await scene.look(10 * SECOND);

@@ -513,7 +513,7 @@ describe('a candidate', () => {
     scene.demands = [demand('ResourceBinding shop/api', 3)];
     await scene.looks(2 * MINUTE);
     expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
-    expect(scene.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/takes 9 minutes to come, and 5/);
+    expect(scene.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/needs 9 minutes to start, and 5/);
   });
 
   it('has as much room as its siblings have beside their DaemonSets', async () => {
