@@ -29,7 +29,7 @@ export interface PoolWish {
 }
 
 /** What there is to be bought now. */
-export interface Market {
+export interface OfferAvailability {
   /** Whether the part of this name could not be filled when it was tried last. */
   isShort(part: string): boolean;
   isDepleted(machineType: string, zone: string): boolean;
@@ -71,7 +71,7 @@ export function partOf(wish: PoolWish, held: HeldPart): HeldPart | undefined {
  * machine type. So does what the pool grows by. It shrinks from its last choice up.
  * @param held parts of all pools as they were asked for last
  */
-export function allocate(wish: PoolWish, held: readonly HeldPart[], market: Market): Allocation {
+export function allocate(wish: PoolWish, held: readonly HeldPart[], market: OfferAvailability): Allocation {
   const before = held.flatMap((part) => partOf(wish, part) ?? []);
   const kept = new Map(before.map((part) => [part.name, { ...part, count: assured(part, market) }]));
   let missing = wish.count - sum(kept.values());
@@ -102,7 +102,7 @@ export function allocate(wish: PoolWish, held: readonly HeldPart[], market: Mark
 }
 
 /** How many of its nodes a part has for sure: all, unless it is known to be short. */
-function assured({ name, count, running }: HeldPart, market: Market): number {
+function assured({ name, count, running }: HeldPart, market: OfferAvailability): number {
   return running !== undefined && running < count && market.isShort(name) ? running : count;
 }
 
@@ -115,7 +115,7 @@ const preferredOf = ({ machineTypes, zones }: PoolWish): Machines => ({ machineT
 /** What a pool's next node would be of; undefined: nothing is left that it may have. Pure. */
 export function bestOffer(
   { machineTypes, zones }: Pick<PoolWish, 'machineTypes' | 'zones'>,
-  market: Pick<Market, 'isDepleted'>,
+  market: Pick<OfferAvailability, 'isDepleted'>,
 ): Machines | undefined {
   for (const machineType of machineTypes) {
     if (zones.length === 0 && !market.isDepleted(machineType, '')) return { machineType, zones };

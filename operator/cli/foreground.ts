@@ -6,7 +6,7 @@ import { quote } from './invocation.ts';
 import { formatAge } from './render/age.ts';
 
 /** Commands for what comes next, as the person who called this one would type them. */
-export interface Ways {
+export interface NextCommands {
   /** Goes on with the garden that was stopped. */
   again: string;
   /** How coppice is called. */
@@ -14,7 +14,7 @@ export interface Ways {
 }
 
 /** Stops the garden's processes, and says last what is kept, and the ways on. */
-async function stopGarden(garden: Garden, { terminal }: Context, { again, coppice }: Ways): Promise<void> {
+async function stopGarden(garden: Garden, { terminal }: Context, { again, coppice }: NextCommands): Promise<void> {
   terminal.note('Stopping the garden; its state is kept.');
   await showProgress(terminal, (onProgress) => garden.stop({ onProgress }));
   const kept = quote(garden.directory.root);
@@ -27,11 +27,11 @@ async function stopGarden(garden: Garden, { terminal }: Context, { again, coppic
  * Stays until the person presses Ctrl-C, which stops the garden, or until somebody else has ended it. Both are a good end.
  * Throws CliError when the garden's daemon was killed or has failed.
  */
-export async function stayWithGarden(garden: Garden, context: Context, ways: Ways): Promise<void> {
+export async function stayWithGarden(garden: Garden, context: Context, next: NextCommands): Promise<void> {
   const { terminal, signal } = context;
   const end = await garden.whenEnded(signal);
-  if (end === undefined) return stopGarden(garden, context, ways);
-  const { again, coppice } = ways;
+  if (end === undefined) return stopGarden(garden, context, next);
+  const { again, coppice } = next;
   if (end === 'gone')
     return terminal.note(`Somebody deleted the garden with "coppice down"; "${again}" creates a new one.`);
   if (end === 'stopped')
@@ -48,11 +48,11 @@ export async function stayWithGarden(garden: Garden, context: Context, ways: Way
 export async function withGarden(
   garden: Garden,
   context: Context,
-  ways: Ways,
+  next: NextCommands,
   work: () => Promise<void>,
 ): Promise<ExitCode> {
   const { terminal, signal, options } = context;
-  const { coppice } = ways;
+  const { coppice } = next;
   const timeout = options.number('timeout');
   const deadline = timeout === undefined ? undefined : AbortSignal.timeout(timeout);
   const over = deadline === undefined ? signal : AbortSignal.any([signal, deadline]);
@@ -67,7 +67,7 @@ export async function withGarden(
     if (signal.aborted) {
       if (options.flag('detach'))
         terminal.note(`The garden keeps starting in the background; "${coppice} stop" stops it.`);
-      else await stopGarden(garden, context, ways);
+      else await stopGarden(garden, context, next);
       return EXIT.interrupted;
     }
     if (deadline?.aborted && error === deadline.reason) {

@@ -4,7 +4,7 @@ import { decoded, type KubeObject, type Resource, SECRETS, type Secret } from '.
 import {
   type Amounts,
   type HubType,
-  isStrange,
+  isForeign,
   type Member,
   type Place,
   type Reader,
@@ -79,11 +79,11 @@ export const argoCDHub: HubType<Seen> = {
   ],
 
   // It knows clusters by their URL alone.
-  async stranger(hub, { endpoint }, spec) {
+  async foreignEntry(hub, { endpoint }, spec) {
     const { namespace } = secretPlace({ name: '' }, spec);
     const secrets = (await hub.list(SECRETS, { namespace, labelSelector: CLUSTER_SECRETS })) as Secret[];
     const server = urlOf(endpoint.server);
-    const found = secrets.find((one) => isStrange(one) && urlOf(decoded(one.data).server ?? '') === server);
+    const found = secrets.find((one) => isForeign(one) && urlOf(decoded(one.data).server ?? '') === server);
     if (!found) return undefined;
     const { name } = found.metadata;
     const called = decoded(found.data).name;

@@ -6,7 +6,7 @@ import {
   type Amounts,
   type HubType,
   type Identity,
-  isStrange,
+  isForeign,
   type Member,
   type Place,
   takenOver,
@@ -107,10 +107,10 @@ export const clusterProfileHub: HubType<Seen> = {
     },
   ],
 
-  async stranger(hub, member, spec) {
+  async foreignEntry(hub, member, spec) {
     const wanted = profilePlace(member, spec);
     const profiles = await hub.list(CLUSTERPROFILES);
-    const found = profiles.find((one) => isStrange(one) && propertiesOf(one).get(ID) === member.id);
+    const found = profiles.find((one) => isForeign(one) && propertiesOf(one).get(ID) === member.id);
     if (!found) return undefined;
     const { name, namespace } = found.metadata;
     const { clusterManager } = (found.spec ?? {}) as { clusterManager?: { name?: string } };

@@ -3,7 +3,7 @@ import { GROUP, LABELS } from '../api/group.ts';
 import type { Condition } from '../api/meta.ts';
 import { podSecurityLabels } from '../kube/pod-security.ts';
 import { type KubeObject, keyOf, NAMESPACES, type Resource } from '../kube/resources.ts';
-import { type Amounts, type HubType, isStrange, type Member, type Trace, takenOver, type Wanted } from './contract.ts';
+import { type Amounts, type HubType, isForeign, type Member, type Trace, takenOver, type Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
 import { secretAt, secretWith } from './secrets.ts';
 
@@ -87,9 +87,9 @@ export const clusternetHub: HubType<Seen> = {
   ],
 
   // A cluster that an agent registered is known by the URL that the agent reports.
-  async stranger(hub, { endpoint }) {
+  async foreignEntry(hub, { endpoint }) {
     const all = (await hub.list(MANAGEDCLUSTERS)) as ManagedCluster[];
-    const found = all.find((one) => isStrange(one) && one.status?.apiserverURL === endpoint.server);
+    const found = all.find((one) => isForeign(one) && one.status?.apiserverURL === endpoint.server);
     if (!found) return undefined;
     const whyNot = `ManagedCluster ${keyOf(found)} of the hub has an agent of somebody else's`;
     return { name: found.metadata.name, places: [takenOver(MANAGEDCLUSTERS, found)], whyNot };

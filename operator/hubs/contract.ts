@@ -64,7 +64,7 @@ export interface Touch extends Place {
 }
 
 /** What somebody else has made in the hub for a cluster that is to join it: known by the UID of its kube-system, or by its URL. */
-export interface Stranger {
+export interface ForeignEntry {
   /** Name of the cluster there. */
   readonly name: string;
   /** First what stands for the cluster, then what it refers to. */
@@ -74,7 +74,7 @@ export interface Stranger {
 }
 
 /** Whether no operator of ours, of whatever garden, has made it, for a hub or for anything else. */
-export const isStrange = ({ metadata: { labels = {} } }: KubeObject): boolean =>
+export const isForeign = ({ metadata: { labels = {} } }: KubeObject): boolean =>
   labels[LABELS.membership] === undefined && labels[LABELS.managedBy] !== 'coppice';
 
 /** It as something to take over; read from the hub. */
@@ -314,7 +314,7 @@ export interface HubType<Seen = unknown> {
   identities(member: Member, spec: HubSpec): readonly Identity[];
   observe(hub: Reader, cluster: Reader | undefined, member: Member, spec: HubSpec): Promise<Seen>;
   /** Somebody else's object for the same cluster, whatever its name; read before anything is made. Absent: the hub cannot tell. */
-  stranger?(hub: Reader, member: Member, spec: HubSpec): Promise<Stranger | undefined>;
+  foreignEntry?(hub: Reader, member: Member, spec: HubSpec): Promise<ForeignEntry | undefined>;
   /** The same objects each time, as they should be now; also of a cluster that has long joined. */
   join(member: Member, spec: HubSpec, seen: Seen): readonly Step[];
   leave(member: Member, spec: HubSpec, seen: Seen): readonly Removal[];

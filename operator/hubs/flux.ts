@@ -1,7 +1,7 @@
 import type { HubSpec } from '../api/hub.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
 import { decoded, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
-import { type HubType, isStrange, type Member, type Reader, takenOver, type Wanted } from './contract.ts';
+import { type HubType, isForeign, type Member, type Reader, takenOver, type Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
 import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
@@ -65,11 +65,11 @@ export const fluxHub: HubType<Seen> = {
   ],
 
   // Its Secrets are known by what is in them: a kubeconfig with the URL of the cluster.
-  async stranger(hub, member, spec) {
+  async foreignEntry(hub, member, spec) {
     const { namespace, name: wanted } = secretPlace(member, spec);
     for (const name of new Set([wanted, ...(await namedSecrets(hub, namespace))])) {
       const secret = (await hub.get(SECRETS, name, namespace)) as Secret | undefined;
-      if (!secret || !isStrange(secret) || serverIn(decoded(secret.data)[KEY]) !== member.endpoint.server) continue;
+      if (!secret || !isForeign(secret) || serverIn(decoded(secret.data)[KEY]) !== member.endpoint.server) continue;
       const isOwnable = name === wanted;
       return {
         name: isOwnable ? member.name : name,

@@ -12,11 +12,11 @@ import {
   type Secret,
 } from '../kube/resources.ts';
 import {
+  type ForeignEntry,
   type HubType,
-  isStrange,
+  isForeign,
   type Member,
   type Reader,
-  type Stranger,
   type Trace,
   takenOver,
   type Wanted,
@@ -93,7 +93,7 @@ export const kueueHub: HubType<Seen> = {
     },
   ],
 
-  stranger: strangerIn,
+  foreignEntry: foreignEntryIn,
 
   async observe(hub, inside, member, spec) {
     const leaves = member.closed === 'Leaving';
@@ -289,8 +289,8 @@ function queuesAs({ hubName }: Member, queues: readonly LocalQueue[], policy?: S
 }
 
 /** A MultiKueueCluster of somebody else's, known by the URL in the kubeconfig that it names. */
-async function strangerIn(hub: Reader, member: Member, spec: HubSpec): Promise<Stranger | undefined> {
-  for (const one of (await hub.list(MULTIKUEUECLUSTERS)).filter(isStrange)) {
+async function foreignEntryIn(hub: Reader, member: Member, spec: HubSpec): Promise<ForeignEntry | undefined> {
+  for (const one of (await hub.list(MULTIKUEUECLUSTERS)).filter(isForeign)) {
     const { locationType, location = '' } = (one.spec as ClusterSpec | undefined)?.clusterSource?.kubeConfig ?? {};
     if (locationType !== 'Secret') continue;
     const place = secretAt(secretPlace(member, spec).namespace, location);

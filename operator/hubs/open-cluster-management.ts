@@ -26,7 +26,7 @@ import {
   managedCluster,
   whyNotAvailable,
 } from './managed-cluster.ts';
-import { strangerIn } from './managed-cluster-stranger.ts';
+import { foreignEntryIn } from './managed-cluster-foreign-entry.ts';
 import { memberName } from './member-name.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
 import { secretAt, secretWith } from './secrets.ts';
@@ -56,7 +56,7 @@ export const openClusterManagementHub: HubType<Seen> = {
     { on: 'hub', resource: NAMESPACES },
   ],
   dials: () => 'HubToMember',
-  stranger: strangerIn,
+  foreignEntry: foreignEntryIn,
 
   async validate(hub) {
     const needed = [MANAGEDCLUSTERS, KLUSTERLETS];

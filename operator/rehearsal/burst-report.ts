@@ -1,7 +1,7 @@
 import { limitsOf } from '../controllers/burst/limits.ts';
 import type { Micros } from '../cost/money.ts';
-import type { Refusal } from './mind.ts';
 import type { Cost } from './money.ts';
+import type { Refusal } from './rehearsed-policy.ts';
 import type { Simulation } from './state.ts';
 import { type WaitHistogram, waitQuantile } from './waits.ts';
 
@@ -61,10 +61,10 @@ export interface WorkReport {
 
 /** @param costs of what was bought */
 export function workReport(simulation: Simulation, costs: readonly Cost[]): WorkReport | undefined {
-  const { work, ledger, mind, now } = simulation;
+  const { work, standings, rehearsed, now } = simulation;
   if (!work) return undefined;
   const { all, waited, beyondStartup } = work.waits;
-  const money = (of: Parameters<typeof ledger.sum>[0]) => BigInt(Math.round(ledger.sum(of, now) / HOUR_MS));
+  const money = (of: Parameters<typeof standings.sum>[0]) => BigInt(Math.round(standings.sum(of, now) / HOUR_MS));
   const [fees, starting, idle, spare, room] = [
     money('boughtFees'),
     money('boughtStarting'),
@@ -75,7 +75,7 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
   const rest = money('boughtHourly') - fees - starting - idle - spare - room;
   // Each is rounded by itself, so without work the rest may be below nothing.
   const used = rest > 0n ? rest : 0n;
-  const stabilisation = mind ? limitsOf(mind.policy.spec).pendingForMs : 0;
+  const stabilisation = rehearsed ? limitsOf(rehearsed.policy.spec).pendingForMs : 0;
   return {
     waits: waitsOf(all),
     waited: waitsOf(waited),
@@ -83,17 +83,17 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
     waitedBeyondStartup: waitsOf(beyondStartup),
     cancelled: work.cancelled,
     waiting: [...work.groups.values()].reduce((sum, { waitingCount }) => sum + waitingCount, 0),
-    refusals: [...(mind?.refusals.values() ?? [])].sort((a, b) => b.looks - a.looks || a.first - b.first),
+    refusals: [...(rehearsed?.refusals.values() ?? [])].sort((a, b) => b.looks - a.looks || a.first - b.first),
     bought: {
       clusters: [...simulation.clusters.values()].filter(({ candidate }) => candidate !== undefined).length,
-      peakClusters: ledger.peak('boughtClusters'),
-      peakNodes: ledger.peak('boughtNodes'),
+      peakClusters: standings.peak('boughtClusters'),
+      peakNodes: standings.peak('boughtNodes'),
       costs,
       fees,
       paidFor: { starting, idle, spare, room, work: used },
     },
-    paidCpu: ledger.sum('boughtPaid', now),
-    usedCpu: ledger.sum('boughtUsed', now),
+    paidCpu: standings.sum('boughtPaid', now),
+    usedCpu: standings.sum('boughtUsed', now),
   };
 }
 

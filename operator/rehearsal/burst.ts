@@ -22,7 +22,7 @@ import { growingPools, growPool, growthOf, noteGrowths } from './growth.ts';
 import { workOf } from './hub-work.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
 import { memberOf, offerInputs } from './members.ts';
-import type { BurstMind } from './mind.ts';
+import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { type ClusterState, newCluster, type Simulation, tell } from './state.ts';
 
 /** As often the operator asks a hub what it has no place for. */
@@ -31,7 +31,7 @@ const LOOK_MS = 10_000;
 const WAITING_MS = 60_000;
 
 /** What the operator knows of a policy before its first look. */
-export function newMind(policy: BurstPolicy): BurstMind {
+export function newRehearsedPolicy(policy: BurstPolicy): RehearsedPolicy {
   const { name, namespace = '', uid = `${namespace}/${name}` } = policy.metadata;
   const known = { ...policy, metadata: { ...policy.metadata, uid } };
   const receipt = emptyReceipt({ namespace, name, uid });
@@ -40,45 +40,45 @@ export function newMind(policy: BurstPolicy): BurstMind {
 
 /** Has the operator look at its policy as soon as it would: when something has changed, at the next of its looks at the hub. */
 export function planLook(simulation: Simulation): void {
-  const { mind, work } = simulation;
-  if (!mind || !work || mind.seen === work.version) return;
+  const { rehearsed, work } = simulation;
+  if (!rehearsed || !work || rehearsed.seen === work.version) return;
   const next = Math.ceil(simulation.now / LOOK_MS) * LOOK_MS;
-  lookBy(simulation, mind, Math.max(next, mind.lookedAt + LOOK_MS));
+  lookBy(simulation, rehearsed, Math.max(next, rehearsed.lookedAt + LOOK_MS));
 }
 
-function lookBy(simulation: Simulation, mind: BurstMind, wanted: number): void {
+function lookBy(simulation: Simulation, rehearsed: RehearsedPolicy, wanted: number): void {
   const at = Math.max(wanted, simulation.now);
-  if (mind.lookAt !== undefined && mind.lookAt >= simulation.now && mind.lookAt <= at) return;
-  mind.lookAt = at;
-  simulation.events.add({ at, isLive: () => mind.lookAt === at, run: () => look(simulation, mind) });
+  if (rehearsed.lookAt !== undefined && rehearsed.lookAt >= simulation.now && rehearsed.lookAt <= at) return;
+  rehearsed.lookAt = at;
+  simulation.events.add({ at, isLive: () => rehearsed.lookAt === at, run: () => look(simulation, rehearsed) });
 }
 
 /** One look at the policy: the operator's own planner, on what there is. */
-function look(simulation: Simulation, mind: BurstMind): void {
-  const { policy, memory } = mind;
-  mind.lookAt = undefined;
-  mind.lookedAt = simulation.now;
+function look(simulation: Simulation, rehearsed: RehearsedPolicy): void {
+  const { policy, memory } = rehearsed;
+  rehearsed.lookAt = undefined;
+  rehearsed.lookedAt = simulation.now;
   const now = simulation.epoch + simulation.now;
   const waiting = workOf(simulation.work!, memory, policy.spec.hub, now);
-  mind.receipt = withFacts(mind.receipt, seenAll(simulation, mind, now), waiting, now);
-  noteGrowths(simulation, mind);
-  const { receipt } = mind;
+  rehearsed.receipt = withFacts(rehearsed.receipt, seenAll(simulation, rehearsed, now), waiting, now);
+  noteGrowths(simulation, rehearsed);
+  const { receipt } = rehearsed;
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   const own = {
     limits: limitsOf(policy.spec),
-    clusters: seenAll(simulation, mind, now).map((one) => one.own),
+    clusters: seenAll(simulation, rehearsed, now).map((one) => one.own),
     lastOut: time(receipt.lastOut),
     lastIn: time(receipt.lastIn),
   };
-  const emptying = emptyingOf(simulation, mind, own, (cluster) => supplyIn(simulation, mind, cluster), now);
+  const emptying = emptyingOf(simulation, rehearsed, own, (cluster) => supplyIn(simulation, rehearsed, cluster), now);
   const plan = planClusters(
     {
       ...own,
       ...emptying,
       waiting,
-      supply: waiting.length > 0 || emptying.movable ? supplyOf(simulation, mind) : [],
-      candidates: candidatesOf(simulation, mind, now),
-      growth: waiting.length > 0 ? growthOf(simulation, mind) : [],
+      supply: waiting.length > 0 || emptying.movable ? supplyOf(simulation, rehearsed) : [],
+      candidates: candidatesOf(simulation, rehearsed, now),
+      growth: waiting.length > 0 ? growthOf(simulation, rehearsed) : [],
       grownHourly: grownHourly(receipt),
       grownNodes: grownNodes(receipt),
       peaks: peaksOf(policy.spec, now),
@@ -86,27 +86,27 @@ function look(simulation: Simulation, mind: BurstMind): void {
     },
     now,
   );
-  for (const growth of plan.growths) growPool(simulation, mind, growth);
+  for (const growth of plan.growths) growPool(simulation, rehearsed, growth);
   for (const purchase of plan.purchases) {
-    mind.receipt = purchased(mind.receipt, purchase, now);
-    buy(simulation, mind, mind.receipt.purchases.at(-1)!, purchase.why);
+    rehearsed.receipt = purchased(rehearsed.receipt, purchase, now);
+    buy(simulation, rehearsed, rehearsed.receipt.purchases.at(-1)!, purchase.why);
   }
-  moveWork(simulation, mind, plan, (name) => keyOf(policy, name), now);
+  moveWork(simulation, rehearsed, plan, (name) => keyOf(policy, name), now);
   for (const { name, why, isFailure } of plan.removals) {
-    mind.receipt = givenBack(mind.receipt, { name, why, isFailure }, now);
+    rehearsed.receipt = givenBack(rehearsed.receipt, { name, why, isFailure }, now);
     giveBack(simulation, keyOf(policy, name), isFailure ? why : 'it has no work any more');
   }
-  noteRefusals(simulation, mind, plan);
-  mind.seen = simulation.work!.version;
-  if (plan.next !== undefined) lookBy(simulation, mind, plan.next - simulation.epoch);
+  noteRefusals(simulation, rehearsed, plan);
+  rehearsed.seen = simulation.work!.version;
+  if (plan.next !== undefined) lookBy(simulation, rehearsed, plan.next - simulation.epoch);
   // Of a peak, or of the least number of clusters, that nothing may be bought for, a verdict says so.
-  if (waiting.length + plan.verdicts.length > 0) lookBy(simulation, mind, simulation.now + WAITING_MS);
+  if (waiting.length + plan.verdicts.length > 0) lookBy(simulation, rehearsed, simulation.now + WAITING_MS);
 }
 
 /** More reasons than this nobody reads; amounts of money make many of one. */
 const MOST_REASONS = 20;
 
-function noteRefusals({ now }: Simulation, { refusals }: BurstMind, { verdicts }: ClustersPlan): void {
+function noteRefusals({ now }: Simulation, { refusals }: RehearsedPolicy, { verdicts }: ClustersPlan): void {
   const reasons = new Map<string, string>();
   for (const { state, source, alternatives = [] } of verdicts) {
     const why = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
@@ -121,7 +121,7 @@ function noteRefusals({ now }: Simulation, { refusals }: BurstMind, { verdicts }
 
 const keyOf = (policy: BurstPolicy, name: string): string => `${policy.metadata.namespace}/${name}`;
 
-function buy(simulation: Simulation, { policy }: BurstMind, purchase: KeptPurchase, why: string): void {
+function buy(simulation: Simulation, { policy }: RehearsedPolicy, purchase: KeptPurchase, why: string): void {
   const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate)!;
   const manifest = manifestOf(policy, candidate, purchase);
   const key = keyOf(policy, purchase.name);
@@ -138,11 +138,16 @@ function giveBack(simulation: Simulation, key: string, why: string): void {
   deleteCluster(simulation, cluster);
 }
 
-const seenAll = (simulation: Simulation, mind: BurstMind, now: number): Seen[] =>
-  mind.receipt.purchases.map((purchase) => seenOf(simulation, mind, purchase, now));
+const seenAll = (simulation: Simulation, rehearsed: RehearsedPolicy, now: number): Seen[] =>
+  rehearsed.receipt.purchases.map((purchase) => seenOf(simulation, rehearsed, purchase, now));
 
 /** What the operator sees of a purchase. A cluster is in the hub as soon as its control plane serves. */
-function seenOf(simulation: Simulation, { policy, memory }: BurstMind, purchase: KeptPurchase, now: number): Seen {
+function seenOf(
+  simulation: Simulation,
+  { policy, memory }: RehearsedPolicy,
+  purchase: KeptPurchase,
+  now: number,
+): Seen {
   const { name, candidate, at, most, uid } = purchase;
   const key = keyOf(policy, name);
   const state = simulation.clusters.get(key);
@@ -187,7 +192,7 @@ function seenOf(simulation: Simulation, { policy, memory }: BurstMind, purchase:
 
 function candidatesOf(
   { scenario, capacity }: Simulation,
-  { policy, receipt }: BurstMind,
+  { policy, receipt }: RehearsedPolicy,
   now: number,
 ): CandidateView[] {
   const { candidates, maximumClusters, budget } = policy.spec;
@@ -215,13 +220,13 @@ function candidatesOf(
 }
 
 /** Clusters that take work of the hub: all that serve; and bought ones that are on their way. */
-function supplyOf(simulation: Simulation, mind: BurstMind): Supply[] {
+function supplyOf(simulation: Simulation, rehearsed: RehearsedPolicy): Supply[] {
   return [...simulation.clusters.values()]
     .filter(({ key, object }) => object && !object.metadata.deletionTimestamp && !simulation.work!.isClosed(key))
-    .map((cluster) => supplyIn(simulation, mind, cluster));
+    .map((cluster) => supplyIn(simulation, rehearsed, cluster));
 }
 
-function supplyIn(simulation: Simulation, { receipt }: BurstMind, cluster: ClusterState): Supply {
+function supplyIn(simulation: Simulation, { receipt }: RehearsedPolicy, cluster: ClusterState): Supply {
   const now = simulation.epoch + simulation.now;
   const { key, object, profile } = cluster;
   const purchase = receipt.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));

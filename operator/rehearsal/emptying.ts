@@ -3,13 +3,13 @@ import { kept as keptOn, emptying as written } from '../burst/clusters/emptying-
 import type { ClustersView, Movable, OwnCluster, Supply } from '../burst/clusters/model.ts';
 import type { ClustersPlan } from '../burst/clusters/plan-model.ts';
 import { emptiesUnderused, hasLittleWork } from '../controllers/burst/own-clusters.ts';
-import type { BurstMind } from './mind.ts';
+import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { type ClusterState, type Simulation, tell } from './state.ts';
 
 /** Since when a cluster has little work is counted from now; undefined: it has more, or nobody asks. */
 export function isUnderused(
   { work }: Simulation,
-  { policy }: Pick<BurstMind, 'policy'>,
+  { policy }: Pick<RehearsedPolicy, 'policy'>,
   key: string,
 ): boolean | undefined {
   const used = emptiesUnderused(policy) ? work!.utilization(key) : undefined;
@@ -19,7 +19,7 @@ export function isUnderused(
 /** What a plan needs to know to empty clusters. The hub moves work at once. */
 export function emptyingOf(
   { work, clusters }: Simulation,
-  { receipt }: BurstMind,
+  { receipt }: RehearsedPolicy,
   view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   supplyOf: (cluster: ClusterState) => Supply,
   now: number,
@@ -42,19 +42,19 @@ export function emptyingOf(
 /** Does what was decided about clusters with little work. */
 export function moveWork(
   simulation: Simulation,
-  mind: BurstMind,
+  rehearsed: RehearsedPolicy,
   { emptyings, kept }: ClustersPlan,
   keyOf: (name: string) => string,
   now: number,
 ): void {
   for (const one of kept) {
-    mind.receipt = keptOn(mind.receipt, one, now);
+    rehearsed.receipt = keptOn(rehearsed.receipt, one, now);
     const cluster = simulation.clusters.get(keyOf(one.name))!;
     simulation.work!.reopen(cluster.key);
     tell(simulation, cluster, 'kept', one.why);
   }
   for (const one of emptyings) {
-    mind.receipt = written(mind.receipt, one, now);
+    rehearsed.receipt = written(rehearsed.receipt, one, now);
     const cluster = simulation.clusters.get(keyOf(one.name))!;
     tell(simulation, cluster, 'emptied', one.why);
     simulation.work!.moveAway(cluster.key, simulation.now);

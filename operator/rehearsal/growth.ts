@@ -11,10 +11,10 @@ import { billingOf } from '../cost/billing.ts';
 import { parseMoney } from '../cost/money.ts';
 import { matchesLabels } from '../placement/selectors.ts';
 import { offerInputs } from './members.ts';
-import type { BurstMind } from './mind.ts';
+import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
-type Entry = NonNullable<BurstMind['policy']['spec']['grow']>[number];
+type Entry = NonNullable<RehearsedPolicy['policy']['spec']['grow']>[number];
 
 /** Pools that are Coppice's to size, and not those for which it stands in for a cloud. */
 export function growingPools({ object, manifest, profile, decided }: ClusterState): DesiredPool[] {
@@ -24,8 +24,8 @@ export function growingPools({ object, manifest, profile, decided }: ClusterStat
 }
 
 /** Pools that the policy may have grow: of its own clusters, and of those that it names. */
-export function growthOf(simulation: Simulation, mind: BurstMind): GrowthView[] {
-  const { policy, receipt } = mind;
+export function growthOf(simulation: Simulation, rehearsed: RehearsedPolicy): GrowthView[] {
+  const { policy, receipt } = rehearsed;
   const leaving = new Set(
     receipt.purchases.flatMap(({ name, leaving: goes, emptyingSince }) => (goes || emptyingSince ? [name] : [])),
   );
@@ -33,7 +33,7 @@ export function growthOf(simulation: Simulation, mind: BurstMind): GrowthView[] 
     ({ object, serves }) => serves && object && !object.metadata.deletionTimestamp,
   );
   const pools = (which: (cluster: ClusterState) => boolean, entry?: Entry) =>
-    members.filter(which).flatMap((cluster) => poolsOf(simulation, mind, cluster, entry));
+    members.filter(which).flatMap((cluster) => poolsOf(simulation, rehearsed, cluster, entry));
   const mine = pools(({ candidate, manifest }) => candidate !== undefined && !leaving.has(manifest.metadata.name));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
     const added = (receipt.growths ?? []).filter((one) => one.entry === entry.name);
@@ -47,7 +47,7 @@ export function growthOf(simulation: Simulation, mind: BurstMind): GrowthView[] 
 
 function poolsOf(
   simulation: Simulation,
-  { policy, receipt }: BurstMind,
+  { policy, receipt }: RehearsedPolicy,
   cluster: ClusterState,
   entry?: Entry,
 ): GrowingPool[] {
@@ -86,22 +86,22 @@ function poolsOf(
 }
 
 /** Has a pool be as large as was decided, and writes that down. */
-export function growPool(simulation: Simulation, mind: BurstMind, growth: Growth): void {
+export function growPool(simulation: Simulation, rehearsed: RehearsedPolicy, growth: Growth): void {
   const cluster = simulation.clusters.get(growth.cluster);
   const pool = cluster && growingPools(cluster).find(({ name }) => name === growth.pool);
   if (!cluster?.object || !pool) return;
   const uid = cluster.object.metadata.uid ?? '';
-  mind.receipt = grew(mind.receipt, growth, uid, pool.count, simulation.epoch + simulation.now);
-  const by = `BurstPolicy ${mind.policy.metadata.name}`;
+  rehearsed.receipt = grew(rehearsed.receipt, growth, uid, pool.count, simulation.epoch + simulation.now);
+  const by = `BurstPolicy ${rehearsed.policy.metadata.name}`;
   const at = dateOf(simulation).toISOString();
   cluster.decided.set(growth.pool, { count: pool.count + growth.nodes, by, why: growth.why, at });
   simulation.toPlan.add(cluster);
 }
 
 /** What is seen of nodes that were added to pools. */
-export function noteGrowths(simulation: Simulation, mind: BurstMind): void {
-  mind.receipt = withGrowthFacts(
-    mind.receipt,
+export function noteGrowths(simulation: Simulation, rehearsed: RehearsedPolicy): void {
+  rehearsed.receipt = withGrowthFacts(
+    rehearsed.receipt,
     (growth) => poolNow(simulation, growth),
     simulation.epoch + simulation.now,
   );

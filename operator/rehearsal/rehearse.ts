@@ -1,13 +1,13 @@
 import type { WorkerClusterSpec } from '../api/workercluster.ts';
 import { demandProblem } from './admission.ts';
-import { newMind, planLook } from './burst.ts';
-import { note } from './ledger-entry.ts';
+import { newRehearsedPolicy, planLook } from './burst.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
 import { reconcileMachines } from './machines.ts';
 import { sizeClusters } from './node-sizes.ts';
 import { planCluster, sizeChanged } from './planning.ts';
 import { type Report, reportOf } from './report.ts';
 import type { Scenario } from './scenario.ts';
+import { note } from './standing-now.ts';
 import { type ClusterState, type Entry, newSimulation, noteRefusal, type Simulation, tell } from './state.ts';
 import { clusterOf, type Survey } from './survey.ts';
 import type { TraceLine } from './trace-line.ts';
@@ -38,7 +38,7 @@ export async function rehearse(
     hasWork: survey.hasWork,
     tell: (entry) => options.onEntry?.(entry),
   });
-  if (scenario.policy && simulation.work) simulation.mind = newMind(scenario.policy);
+  if (scenario.policy && simulation.work) simulation.rehearsed = newRehearsedPolicy(scenario.policy);
   for (const cluster of simulation.clusters.values()) {
     if (!survey.created.has(cluster.key)) make(simulation, cluster, cluster.manifest.spec);
   }

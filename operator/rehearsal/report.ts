@@ -4,8 +4,8 @@ import type { Micros } from '../cost/money.ts';
 import { priceOf } from '../cost/price.ts';
 import { askedSize } from '../cost/size.ts';
 import { type WorkReport, workReport } from './burst-report.ts';
-import type { Standing } from './ledger.ts';
 import type { Cost } from './money.ts';
+import type { Standing } from './standings.ts';
 import { type ClusterState, metered, type Refused, type Simulation } from './state.ts';
 import { mergeHistograms, type WaitHistogram, waitQuantile } from './waits.ts';
 
@@ -74,7 +74,7 @@ export function reportOf(simulation: Simulation, start: number): Report {
     clusters,
     bought,
     ...(work && { work }),
-    standings: simulation.ledger.standings,
+    standings: simulation.standings.all,
     total: {
       machineMs: metered(simulation.machines, simulation.now),
       peak: simulation.peak,

@@ -89,10 +89,10 @@ export function scenarioOf(
   if (clusters.size === 0 && !policy) {
     throw configurationProblem('the manifests have no WorkerCluster', 'Name those that the trace is about with -f.');
   }
-  const stranger = Object.keys(options.simulations ?? {}).find((name) => !profiles.has(name));
-  if (stranger !== undefined) {
+  const unknown = Object.keys(options.simulations ?? {}).find((name) => !profiles.has(name));
+  if (unknown !== undefined) {
     const known = [...profiles.keys()].join(', ');
-    throw configurationProblem(`there is no CloudProfile "${stranger}" to simulate`, `There are ${known}.`);
+    throw configurationProblem(`there is no CloudProfile "${unknown}" to simulate`, `There are ${known}.`);
   }
   const bound = new Map(
     [...profiles].map(([name, profile]) => [name, behaving(simulated(profile), options, policy !== undefined)]),

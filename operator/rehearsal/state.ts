@@ -10,9 +10,9 @@ import { DepletedOffers } from '../capacity/depleted-offers.ts';
 import type { DecidedSize } from '../capacity/desired-sizes.ts';
 import type { Node } from '../kube/resources.ts';
 import { EventQueue } from './event-queue.ts';
-import { Ledger } from './ledger.ts';
-import type { BurstMind } from './mind.ts';
+import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import type { Scenario } from './scenario.ts';
+import { Standings } from './standings.ts';
 import { emptyHistogram, emptyLine, type WaitHistogram, type WaitingLine } from './waits.ts';
 import { WorkState } from './work.ts';
 
@@ -160,8 +160,8 @@ export interface Simulation {
   /** Workloads and where they run; undefined: the trace has none. */
   readonly work: WorkState | undefined;
   /** What the policy of the scenario remembers; undefined: there is none. */
-  mind?: BurstMind | undefined;
-  readonly ledger: Ledger;
+  rehearsed?: RehearsedPolicy | undefined;
+  readonly standings: Standings;
   readonly tell: (entry: Entry) => void;
 }
 
@@ -194,7 +194,7 @@ export function newSimulation(scenario: Scenario, { start, epoch, hasWork, tell 
     capacity: new DepletedOffers(() => dateOf(simulation)),
     peak: 0,
     work: hasWork ? new WorkState(events) : undefined,
-    ledger: new Ledger(),
+    standings: new Standings(),
     tell,
   };
   return simulation;

@@ -67,8 +67,8 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
     ...member,
     ordinal: peerURLs.findIndex((url) => member.peerURLs.includes(url)),
   }));
-  const stranger = members.find((member) => member.ordinal < 0);
-  if (stranger) return { waitFor: foreignMember(stranger), blocked: true };
+  const unknown = members.find((member) => member.ordinal < 0);
+  if (unknown) return { waitFor: foreignMember(unknown), blocked: true };
   // What left in the middle of being taken away goes before anything else: data of a member that etcd has let go must never come back.
   const leaving = machines.find((ordinal) => ordinal >= asked);
   if (leaving !== undefined) return { waitFor: `machine ${leaving} to be gone` };

@@ -73,10 +73,10 @@ export function planEtcd(observed: EtcdObservation): EtcdPlan {
   const members = observed.members
     .map((member) => ({ ...member, ordinal: peerURLs.findIndex((url) => member.peerURLs.includes(url)) }))
     .sort((a, b) => a.ordinal - b.ordinal);
-  const stranger = members.find((member) => member.ordinal < 0);
-  if (stranger) {
+  const unknown = members.find((member) => member.ordinal < 0);
+  if (unknown) {
     const endpoints = members.filter((member) => member.ordinal >= 0 && !member.learner).map(({ ordinal }) => ordinal);
-    return { ...blocked(foreignMember(stranger)), endpoints, target: desired };
+    return { ...blocked(foreignMember(unknown)), endpoints, target: desired };
   }
   const target = initialised ? (gapOf(members, observed) ?? desired) : desired;
   const voters = members.filter((member) => !member.learner);

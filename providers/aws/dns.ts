@@ -1,7 +1,7 @@
 import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import { plainName } from '../dns/names.ts';
 import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
-import type { ZoneKeeper } from '../dns/records.ts';
+import type { DNSZonesClient } from '../dns/records.ts';
 import { quoted, unquoted } from '../dns/txt.ts';
 import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
 import { eachPage } from '../pages.ts';
@@ -15,7 +15,7 @@ const TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'TXT'] satisfies RecordT
 const MOST_AT_A_NAME = 100;
 
 /** Route 53. All changes of one request are made, or none; what is deleted must be exactly as it was last seen. */
-export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Connection>): ZoneKeeper {
+export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Connection>): DNSZonesClient {
   return {
     async zones(ctx) {
       const aws = await connect(ctx);

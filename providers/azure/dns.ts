@@ -1,6 +1,6 @@
 import { plainName } from '../dns/names.ts';
 import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
-import type { ZoneKeeper } from '../dns/records.ts';
+import type { DNSZonesClient } from '../dns/records.ts';
 import type { DNSContext, DNSZone, RecordSet, RecordType } from '../dns.ts';
 import { allPages, call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
@@ -28,7 +28,7 @@ interface AzureRecordSet {
 const kindOf = (zone: DNSZone) => KINDS.find((kind) => kind.private === zone.private)!;
 
 /** Azure DNS and its private DNS. Record sets are changed one by one, each only as it was last seen. */
-export function azureDNS(endpoints: Endpoints): ZoneKeeper {
+export function azureDNS(endpoints: Endpoints): DNSZonesClient {
   const open = async (ctx: Omit<DNSContext, 'owner'>) => {
     const azure = endpointsAt(ctx.profile, endpoints);
     const { token } = await entraToken(ctx, azure, managementScope(azure));

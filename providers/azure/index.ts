@@ -17,11 +17,11 @@ import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { existingAt } from './existing.ts';
+import { refuseForeignResources } from './foreign-resources.ts';
 import { aksKubeconfig } from './kubeconfig.ts';
 import { azureMachines } from './machines.ts';
 import { NODES_SUBNET, virtualNetworkID } from './names.ts';
 import { removeNodes } from './remove-nodes.ts';
-import { refuseStrangers } from './strangers.ts';
 import { taggedResources } from './tagged.ts';
 import { validateCluster } from './validate.ts';
 
@@ -62,7 +62,7 @@ export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD):
     destroyLeftOvers: leftOverLayers(runner, layersAt(endpoints), {
       tagged,
       async destroy(ctx, cluster) {
-        await refuseStrangers(ctx, at(endpoints, ctx));
+        await refuseForeignResources(ctx, at(endpoints, ctx));
         await layers.destroy(ctx, cluster);
       },
     }),

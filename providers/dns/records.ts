@@ -5,7 +5,7 @@ import { planRecord, planRemoval, type RecordChange, type SeenRecordSet } from '
 import { chooseZone } from './zone-choice.ts';
 
 /** What a cloud's DNS must be able to do; whose what is, is decided here. */
-export interface ZoneKeeper<Zone extends DNSZone = DNSZone> {
+export interface DNSZonesClient<Zone extends DNSZone = DNSZone> {
   readonly withoutAccount?: boolean;
   /** All zones of the account. */
   zones(ctx: Omit<DNSContext, 'owner'>): Promise<Zone[]>;
@@ -18,17 +18,17 @@ export interface ZoneKeeper<Zone extends DNSZone = DNSZone> {
 }
 
 /** A provider's DNS, of what its cloud can do. */
-export function recordsIn<Zone extends DNSZone>(keeper: ZoneKeeper<Zone>): ProviderDNS {
+export function recordsIn<Zone extends DNSZone>(client: DNSZonesClient<Zone>): ProviderDNS {
   const seenAt = (ctx: DNSContext, zone: DNSZone, name: string) =>
-    keeper.recordsAt(ctx, zone as Zone, [name, claimName(name)]);
+    client.recordsAt(ctx, zone as Zone, [name, claimName(name)]);
   const change = async (ctx: DNSContext, zone: DNSZone, changes: readonly RecordChange[]) => {
     if (changes.length === 0) return false;
-    await keeper.change(ctx, zone as Zone, changes);
+    await client.change(ctx, zone as Zone, changes);
     return true;
   };
   return {
-    ...(keeper.withoutAccount && { withoutAccount: true }),
-    zoneOf: async (ctx, domain, choice) => chooseZone(await keeper.zones(ctx), domain, choice),
+    ...(client.withoutAccount && { withoutAccount: true }),
+    zoneOf: async (ctx, domain, choice) => chooseZone(await client.zones(ctx), domain, choice),
     async ensure(ctx, zone, wanted) {
       const { foreign, changes } = planRecord(await seenAt(ctx, zone, wanted.name), wanted, ctx.owner);
       if (foreign === undefined) return change(ctx, zone, changes);
@@ -38,10 +38,10 @@ export function recordsIn<Zone extends DNSZone>(keeper: ZoneKeeper<Zone>): Provi
     },
     remove: async (ctx, zone, name) => change(ctx, zone, planRemoval(await seenAt(ctx, zone, name), name, ctx.owner)),
     async claimed(ctx) {
-      const zones = await keeper.zones(ctx);
+      const zones = await client.zones(ctx);
       const found = await Promise.all(
         zones.map(async (zone) =>
-          (await keeper.texts(ctx, zone)).flatMap(({ name, type, values }) => {
+          (await client.texts(ctx, zone)).flatMap(({ name, type, values }) => {
             const about = claimedName(name);
             const claim = type === 'TXT' && values.length === 1 ? claimOf(values[0]!) : undefined;
             if (about === undefined || !claim) return [];

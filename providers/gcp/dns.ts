@@ -1,6 +1,6 @@
 import { plainName } from '../dns/names.ts';
 import type { SeenRecordSet } from '../dns/plan.ts';
-import type { ZoneKeeper } from '../dns/records.ts';
+import type { DNSZonesClient } from '../dns/records.ts';
 import { quoted, unquoted } from '../dns/txt.ts';
 import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
 import { posted } from '../json-api.ts';
@@ -26,7 +26,7 @@ interface GoogleRecordSet {
 const TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'TXT'] satisfies RecordType[];
 
 /** Cloud DNS. All changes of one request are made, or none; what is deleted must be exactly as it was last seen. */
-export function cloudDNS(endpoints: Endpoints): ZoneKeeper {
+export function cloudDNS(endpoints: Endpoints): DNSZonesClient {
   const open = async (ctx: Omit<DNSContext, 'owner'>) => {
     const google = endpointsAt(ctx.profile, endpoints);
     const { project } = credentialsOf(ctx.account, ctx.profile);

@@ -2,7 +2,7 @@ import { LABELS } from '../../operator/api/group.ts';
 import { CONFIGMAPS, type ConfigMap } from '../../operator/kube/resources.ts';
 import { plainName } from '../dns/names.ts';
 import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
-import type { ZoneKeeper } from '../dns/records.ts';
+import type { DNSZonesClient } from '../dns/records.ts';
 import type { DNSZone, RecordSet, RecordType } from '../dns.ts';
 
 /** Key of a zone's ConfigMap with its domain. */
@@ -19,7 +19,7 @@ const keyOf = ({ name, type }: Pick<RecordSet, 'name' | 'type'>): string => `${n
  * Zones that nobody resolves: each a ConfigMap in the namespace of whoever keeps the domain, made by them, with label
  * `multi-cluster.demo.io/dns-zone: simulated` and key `domain`; its other keys are the records, `<name>.<type>` → JSON.
  */
-export const simulatedZones: ZoneKeeper<SimulatedZone> = {
+export const simulatedZones: DNSZonesClient<SimulatedZone> = {
   withoutAccount: true,
 
   async zones({ objects: { client, namespace }, signal }) {

@@ -27,7 +27,7 @@ import {
 } from '../../operator/kube/resources.ts';
 import { WorkQueue } from '../../operator/kube/workqueue.ts';
 import { startApiserver } from '../kit/apiserver.ts';
-import { addNode } from '../kit/hubs/hub-scene.ts';
+import { addNode } from '../kit/hubs/hub-testbed.ts';
 import { serveKinds } from '../kit/hubs/serve-kinds.ts';
 import { secondsSince } from './garden.ts';
 import { Parts } from './parts.ts';

@@ -89,7 +89,7 @@ const policy: KubeObject = {
 };
 
 /** A garden with a hub whose scheduler is this test, and a policy that serves it. */
-class Scene {
+class Testbed {
   readonly clusters: Informer<WorkerCluster>;
   readonly memberships: Informer<Membership>;
   readonly profiles: Informer;
@@ -116,7 +116,7 @@ class Scene {
     });
   }
 
-  static async make(): Promise<Scene> {
+  static async make(): Promise<Testbed> {
     const client = gardenClient();
     for (const name of [FLEET, NAME]) await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     // Of one whose machines do not come nobody needs the control plane.
@@ -135,7 +135,7 @@ class Scene {
     });
     await client.create({ ...decisionOf([]), decisions: [] }, { resource: PLACEMENTDECISIONS });
     await client.create(policy);
-    return new Scene(
+    return new Testbed(
       await follow<WorkerCluster>(client, WORKERCLUSTERS),
       await follow<Membership>(client, MEMBERSHIPS),
       await follow(client, CLUSTERPROFILES, { namespace: FLEET }),
@@ -208,20 +208,20 @@ const decisionOf = (placedOn: readonly string[], annotations: Record<string, str
 });
 
 e2e('a policy whose operator is killed in each phase', () => {
-  let scene: Scene;
+  let testbed: Testbed;
   let held: HeldRequests;
   /** Name of the ClusterProfile of what was bought. */
   let member = '';
 
   beforeAll(async () => {
-    scene = await Scene.make();
+    testbed = await Testbed.make();
     held = await HeldRequests.of(gardenClient(), WORKERCLUSTERS, { [LABELS.burstPolicy]: POLICY });
   });
   afterAll(async () => {
     const client = gardenClient();
     await held?.end();
     await client.delete(BURSTPOLICIES, POLICY, NAME);
-    await scene?.until('the policy to go', () => scene.policies.size === 0);
+    await testbed?.until('the policy to go', () => testbed.policies.size === 0);
     await client.delete(HUBS, NAME);
     const namespaces = await follow(client, NAMESPACES);
     for (const one of [FLEET, NAME]) await client.delete(NAMESPACES, one);
@@ -234,103 +234,105 @@ e2e('a policy whose operator is killed in each phase', () => {
 
   it('buys nothing for a hub that flaps, or says what nobody can read', async () => {
     for (const began = Date.now(); Date.now() < began + 1.5 * PENDING_FOR_S * 1000; ) {
-      await scene.says(3);
-      await scene.until('work to be seen', () => scene.said()?.state === 'Stabilising');
-      await scene.says(0);
-      await scene.until('it to be over', () => scene.said() === undefined);
+      await testbed.says(3);
+      await testbed.until('work to be seen', () => testbed.said()?.state === 'Stabilising');
+      await testbed.says(0);
+      await testbed.until('it to be over', () => testbed.said() === undefined);
     }
-    await scene.says('{"replicas": "many"}');
-    await scene.until('that to be refused', () =>
-      scene.decided('Refuse').some((why) => why.includes('cannot be read')),
+    await testbed.says('{"replicas": "many"}');
+    await testbed.until('that to be refused', () =>
+      testbed.decided('Refuse').some((why) => why.includes('cannot be read')),
     );
-    await scene.says(1_000_000);
-    await scene.until('so much to be refused', () => scene.said()?.message?.includes('more than 5000'));
-    expect([scene.made.size, scene.receipt()?.purchases ?? []]).toEqual([0, []]);
+    await testbed.says(1_000_000);
+    await testbed.until('so much to be refused', () => testbed.said()?.message?.includes('more than 5000'));
+    expect([testbed.made.size, testbed.receipt()?.purchases ?? []]).toEqual([0, []]);
     await gardenClient().mergePatch(BURSTPOLICIES, POLICY, NAME, { spec: { trigger: { pendingFor: '1ms' } } });
   });
 
   it('makes what was written down once, and the next candidate where the cloud is sold out', async () => {
     const made = held.hold('CREATE');
-    await scene.says(3);
+    await testbed.says(3);
     await made.seen;
-    const [written, ...others] = await scene.until('it to be written down', () => {
-      const { purchases = [] } = scene.receipt() ?? {};
+    const [written, ...others] = await testbed.until('it to be written down', () => {
+      const { purchases = [] } = testbed.receipt() ?? {};
       return purchases.length > 0 && purchases;
     });
-    expect([written!.candidate, others, scene.made.size]).toEqual(['cheap', [], 0]);
-    await scene.kill('written down, not made');
+    expect([written!.candidate, others, testbed.made.size]).toEqual(['cheap', [], 0]);
+    await testbed.kill('written down, not made');
     made.release();
-    await scene.until('it to be made', () => scene.of('cheap'));
-    await scene.kill('made');
-    expect([...scene.made.values()]).toEqual([written!.name]);
-    await scene.until('it to be given up', () => scene.decided('Fail').length > 0);
-    expect(scene.decided('Fail')[0]).toMatch(/^sold out: medium in here-a/);
-    await scene.until('the next to be made', () => scene.of('dear'));
-    await scene.until('nothing to be left of the first', () => !scene.of('cheap'));
+    await testbed.until('it to be made', () => testbed.of('cheap'));
+    await testbed.kill('made');
+    expect([...testbed.made.values()]).toEqual([written!.name]);
+    await testbed.until('it to be given up', () => testbed.decided('Fail').length > 0);
+    expect(testbed.decided('Fail')[0]).toMatch(/^sold out: medium in here-a/);
+    await testbed.until('the next to be made', () => testbed.of('dear'));
+    await testbed.until('nothing to be left of the first', () => !testbed.of('cheap'));
   });
 
   it('has that joined and filled, and buys no more for work of which the hub still says that it waits', async () => {
-    const profile = await scene.until(
+    const profile = await testbed.until(
       'it to join',
       () =>
-        scene.membership('dear')?.status?.state === 'Joined' &&
-        scene.profiles.list().find((one) => isTrue(one.status?.conditions, 'Joined')),
+        testbed.membership('dear')?.status?.state === 'Joined' &&
+        testbed.profiles.list().find((one) => isTrue(one.status?.conditions, 'Joined')),
     );
     member = profile.metadata.name;
-    await scene.kill('joined');
-    await scene.until('it to count as room', () => scene.said()?.state === 'Fits');
-    const inside = await clusterClient({ name: scene.of('dear')!.metadata.name, namespace: NAME });
+    await testbed.kill('joined');
+    await testbed.until('it to count as room', () => testbed.said()?.state === 'Fits');
+    const inside = await clusterClient({ name: testbed.of('dear')!.metadata.name, namespace: NAME });
     await inside.create(echo({ name: 'web', replicas: 3, requests: EACH }));
     const pods = await follow<Pod>(inside, PODS, { namespace: 'default' });
-    await scene.says(0, member);
+    await testbed.says(0, member);
     await pods.waitFor(() => pods.list().filter(({ status }) => status?.phase === 'Running').length === 3, {
       timeoutMs: PATIENCE_MS,
       what: 'three pods to run',
     });
-    await scene.kill('filled');
-    expect(scene.made.size).toBe(2);
+    await testbed.kill('filled');
+    expect(testbed.made.size).toBe(2);
   });
 
   it('stops at its budget, and destroys nothing for it', async () => {
-    await scene.says(3, member);
-    const said = await scene.until('work to be refused', () => scene.said()?.state === 'Refused' && scene.said());
+    await testbed.says(3, member);
+    const said = await testbed.until('work to be refused', () => testbed.said()?.state === 'Refused' && testbed.said());
     expect(said.message).toContain('dear: it costs 0.2 USD an hour, and 0.09 USD of the budget of 0.29 USD are left');
     await gardenClient().mergePatch(BURSTPOLICIES, POLICY, NAME, { spec: { budget: { hourly: '0.05' } } });
-    await scene.until('the new budget to be told', () => scene.said()?.message?.includes('0.05'));
-    await scene.says(0, member);
-    await scene.until('nothing to wait', () => scene.said() === undefined);
-    expect(scene.decided('Remove')).toEqual([]);
-    expect(scene.of('dear')?.metadata.deletionTimestamp).toBeUndefined();
-    expect(scene.made.size).toBe(2);
+    await testbed.until('the new budget to be told', () => testbed.said()?.message?.includes('0.05'));
+    await testbed.says(0, member);
+    await testbed.until('nothing to wait', () => testbed.said() === undefined);
+    expect(testbed.decided('Remove')).toEqual([]);
+    expect(testbed.of('dear')?.metadata.deletionTimestamp).toBeUndefined();
+    expect(testbed.made.size).toBe(2);
   });
 
   it('gives it back once, and leaves nothing', async () => {
-    const { metadata } = scene.of('dear')!;
+    const { metadata } = testbed.of('dear')!;
     const inside = await clusterClient({ name: metadata.name, namespace: NAME });
     const deleted = held.hold('DELETE');
     await inside.delete(DEPLOYMENTS, 'web', 'default');
     await deleted.seen;
-    await scene.until('that it goes to be written down', () => scene.receipt()?.purchases[0]?.leaving);
-    expect(scene.of('dear')?.metadata.deletionTimestamp).toBeUndefined();
-    await scene.kill('written down that it goes');
+    await testbed.until('that it goes to be written down', () => testbed.receipt()?.purchases[0]?.leaving);
+    expect(testbed.of('dear')?.metadata.deletionTimestamp).toBeUndefined();
+    await testbed.kill('written down that it goes');
     deleted.release();
     // The hub has not taken its work away.
-    await scene.until('it to be drained', () => findCondition(scene.membership('dear')?.status?.conditions, 'Drained'));
-    await scene.kill('draining');
-    expect(scene.of('dear')).toBeDefined();
-    await scene.says(0);
-    await scene.until('it to have left', () => scene.profiles.size === 0);
-    await scene.kill('left');
-    await scene.until('it to be deleted', () => !scene.of('dear'));
-    await scene.kill('deleted');
-    await scene.until('it to be gone from what is written down', () => scene.receipt()?.purchases.length === 0);
-    const { status } = await scene.until('that to be told', () =>
-      scene.policies.list()[0]!.status?.clusters?.length ? undefined : scene.policies.list()[0]!,
+    await testbed.until('it to be drained', () =>
+      findCondition(testbed.membership('dear')?.status?.conditions, 'Drained'),
+    );
+    await testbed.kill('draining');
+    expect(testbed.of('dear')).toBeDefined();
+    await testbed.says(0);
+    await testbed.until('it to have left', () => testbed.profiles.size === 0);
+    await testbed.kill('left');
+    await testbed.until('it to be deleted', () => !testbed.of('dear'));
+    await testbed.kill('deleted');
+    await testbed.until('it to be gone from what is written down', () => testbed.receipt()?.purchases.length === 0);
+    const { status } = await testbed.until('that to be told', () =>
+      testbed.policies.list()[0]!.status?.clusters?.length ? undefined : testbed.policies.list()[0]!,
     );
     expect(Number(status!.spend?.amount)).toBeGreaterThan(0);
-    expect(scene.decided('Buy')).toHaveLength(2);
-    expect(scene.decided('Remove')).toHaveLength(1);
-    expect(scene.made.size).toBe(2);
+    expect(testbed.decided('Buy')).toHaveLength(2);
+    expect(testbed.decided('Remove')).toHaveLength(1);
+    expect(testbed.made.size).toBe(2);
     for (const kind of [MEMBERSHIPS, CLUSTERPROFILES, NAMESPACES, SECRETS]) {
       const { items } = await gardenClient().list(kind);
       expect(items.map((one) => one.metadata.name).filter((name) => /peak-(cheap|dear)/.test(name))).toEqual([]);

@@ -231,25 +231,25 @@ class Waiting {
 
 e2e('a policy with a cluster that waits warm and one that sleeps', () => {
   it('has work run on the one at once, wakes the other for more, and has it sleep again', async () => {
-    const scene = await Waiting.make();
+    const testbed = await Waiting.make();
     const scheduler = startScheduler(garden.kubeconfig, process.env, () => {});
-    const isAsleep = () => scene.of('night')?.status?.phase === 'Hibernated';
+    const isAsleep = () => testbed.of('night')?.status?.phase === 'Hibernated';
     try {
-      await scene.until('one to sleep', isAsleep);
-      const { spec, status } = scene.of('night')!;
+      await testbed.until('one to sleep', isAsleep);
+      const { spec, status } = testbed.of('night')!;
       // Its spec is as it was made: that it sleeps is the policy's order.
       expect(spec.hibernation).toBeUndefined();
       expect(status!.hibernation).toMatchObject({ asleep: true, order: { by: `BurstPolicy ${NAMESPACE}/${POLICY}` } });
       const isWarm = ({ spec: { cluster }, status: said }: Membership) =>
-        cluster === scene.of('awake')?.metadata.name && isTrue(said?.conditions, 'Warm');
-      await scene.until('one to wait warm', () => scene.memberships.list().some(isWarm));
+        cluster === testbed.of('awake')?.metadata.name && isTrue(said?.conditions, 'Warm');
+      await testbed.until('one to wait warm', () => testbed.memberships.list().some(isWarm));
 
-      await scene.serve(FIT, 'awake', FIT);
+      await testbed.serve(FIT, 'awake', FIT);
       expect(isAsleep()).toBe(true);
-      await scene.serve(FIT + 1, 'night', 1);
+      await testbed.serve(FIT + 1, 'night', 1);
 
-      await scene.scale(FIT);
-      await scene.until('it to sleep again', isAsleep);
+      await testbed.scale(FIT);
+      await testbed.until('it to sleep again', isAsleep);
       const explained = ok(await coppice(['burst', 'explain', POLICY, '-n', NAMESPACE]));
       for (const [action, candidate] of [
         ['Open', 'awake'],
@@ -258,7 +258,7 @@ e2e('a policy with a cluster that waits warm and one that sleeps', () => {
       ])
         expect(explained).toMatch(new RegExp(` ${action} ${POLICY}-${candidate}-`));
 
-      await scene.scale(0);
+      await testbed.scale(0);
       const decisions = await follow<KubeObject & { decisions?: unknown[] }>(gardenClient(), PLACEMENTDECISIONS, {
         namespace: FLEET,
       });
@@ -271,9 +271,9 @@ e2e('a policy with a cluster that waits warm and one that sleeps', () => {
     }
     const client = gardenClient();
     await client.delete(BURSTPOLICIES, POLICY, NAMESPACE);
-    await scene.until(
+    await testbed.until(
       'all to be given back',
-      () => !scene.of('awake') && !scene.of('night') && scene.profiles.size === 0,
+      () => !testbed.of('awake') && !testbed.of('night') && testbed.profiles.size === 0,
     );
     await client.delete(HUBS, DEMO);
     const namespaces = await follow(client, NAMESPACES);

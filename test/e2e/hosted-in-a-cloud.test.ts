@@ -20,7 +20,7 @@ import {
   PATIENCE_MS,
   untilReady,
 } from '../kit/garden.ts';
-import { apply, type CloudScene, hostedScene } from '../kit/machines/cloud-scene.ts';
+import { apply, type CloudTestbed, hostedTestbed } from '../kit/machines/cloud-testbed.ts';
 import { COLD_MS, whyNoMachineImage } from '../kit/machines/image.ts';
 import { machinesCache, type RealMachines } from '../kit/machines/real-machines.ts';
 import { rotates } from '../kit/rotation.ts';
@@ -84,7 +84,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
 
   beforeAll(async () => {
     await testImages('proxy-server', 'proxy-agent');
-    const made = await hostedScene(atEnd, { name: 'aws', region: REGION, namespace: NAMESPACE });
+    const made = await hostedTestbed(atEnd, { name: 'aws', region: REGION, namespace: NAMESPACE });
     ({ cloud, account, machines, seedNetwork } = made);
   }, COLD_MS);
 
@@ -264,7 +264,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
 // What Google does otherwise than AWS: the metadata, names, a network in which all goes by the gateway, and repairs.
 describeGoogle('a hosted cluster whose machines are at Google, and boot', () => {
   const ZONES = /^europe-west3-[abc]$/;
-  let { cloud, account, machines }: Partial<CloudScene> = {};
+  let { cloud, account, machines }: Partial<CloudTestbed> = {};
   let cluster: KubeClient;
   const atEnd: (() => Promise<unknown>)[] = [];
   const instances = () => cloud!.instances(account!, GOOGLE_REGION);
@@ -279,8 +279,8 @@ describeGoogle('a hosted cluster whose machines are at Google, and boot', () => 
 
   beforeAll(async () => {
     await testImages('proxy-server', 'proxy-agent');
-    const scene = { name: 'gcp', region: GOOGLE_REGION, namespace: green.namespace } as const;
-    ({ cloud, account, machines } = await hostedScene(atEnd, scene));
+    const testbed = { name: 'gcp', region: GOOGLE_REGION, namespace: green.namespace } as const;
+    ({ cloud, account, machines } = await hostedTestbed(atEnd, testbed));
   }, COLD_MS);
 
   afterAll(async () => {

@@ -370,11 +370,11 @@ e2e('a local cluster with two nodes', () => {
     await client.apply(claimOf('kept'));
     const sh = (pod: Pod | undefined, command: string) =>
       kubectl(['exec', pod?.metadata.name ?? '', '--', '/bin/sh', '-c', command], { kubeconfig });
-    const [first] = await run(client, { name: 'keeper', claim: 'kept' });
+    const [first] = await run(client, { name: 'client', claim: 'kept' });
     ok(await sh(first, `echo as it was > ${DATA}/note`));
     ok(await kubectl(['delete', 'pod', first!.metadata.name, '--wait'], { kubeconfig }));
     const isAnother = ([one]: Pod[]) => one !== undefined && one.metadata.uid !== first?.metadata.uid;
-    const [second] = await untilPods(client, 'keeper', isAnother, 'to be made anew');
+    const [second] = await untilPods(client, 'client', isAnother, 'to be made anew');
     expect(ok(await sh(second, `cat ${DATA}/note`))).toBe('as it was\n');
     const claim = await client.get<PersistentVolumeClaim>(PVCS, 'kept', 'default');
     expect(claim).toMatchObject({ status: { phase: 'Bound' }, spec: { storageClassName: 'coppice-local' } });
@@ -383,7 +383,7 @@ e2e('a local cluster with two nodes', () => {
     const disks = new StateDirectory(garden.home).path('seed', 'kubelet', 'pods');
     const folders = () => readdir(join(disks, machine!.metadata.uid!, ...volumes));
     expect(await folders()).toHaveLength(1);
-    ok(await kubectl(['delete', 'deployment/keeper', 'pvc/kept', '--wait'], { kubeconfig }));
+    ok(await kubectl(['delete', 'deployment/client', 'pvc/kept', '--wait'], { kubeconfig }));
     await expect.poll(folders).toEqual([]);
     await expect.poll(async () => (await client.list(PVS)).items).toEqual([]);
   });

@@ -26,7 +26,7 @@ import {
   PATIENCE_MS,
   untilReady,
 } from '../kit/garden.ts';
-import { apply, type CloudScene, selfManagedScene } from '../kit/machines/cloud-scene.ts';
+import { apply, type CloudTestbed, selfManagedTestbed } from '../kit/machines/cloud-testbed.ts';
 import { COLD_MS, whyNoMachineImage } from '../kit/machines/image.ts';
 import { machinesCache, type RealMachines } from '../kit/machines/real-machines.ts';
 import { rotates } from '../kit/rotation.ts';
@@ -97,7 +97,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
   const atEnd: (() => Promise<unknown>)[] = [];
 
   beforeAll(async () => {
-    ({ cloud, account, machines, endpoint } = await selfManagedScene(atEnd, {
+    ({ cloud, account, machines, endpoint } = await selfManagedTestbed(atEnd, {
       name: 'aws',
       region: REGION,
       cluster: own,
@@ -249,13 +249,13 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
 
 // What Google does otherwise than AWS: names, an address of its own before a proxy, and groups that repair nothing by themselves.
 describeGoogle('a cluster whose control plane is on machines at Google, and boot', () => {
-  let { cloud, account, machines, endpoint }: Partial<CloudScene & { endpoint: string }> = {};
+  let { cloud, account, machines, endpoint }: Partial<CloudTestbed & { endpoint: string }> = {};
   let cluster: KubeClient;
   const atEnd: (() => Promise<unknown>)[] = [];
 
   beforeAll(async () => {
     const options = { name: 'gcp', region: GOOGLE_REGION, cluster: atGoogle } as const;
-    ({ cloud, account, machines, endpoint } = await selfManagedScene(atEnd, options));
+    ({ cloud, account, machines, endpoint } = await selfManagedTestbed(atEnd, options));
   }, COLD_MS);
 
   afterAll(async () => {

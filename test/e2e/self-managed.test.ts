@@ -146,7 +146,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
 
   it('gives a claim without a class a volume of its other node', async () => {
     await client.apply(claimOf('data'));
-    const [pod] = await run(client, { name: 'keeper', claim: 'data' });
+    const [pod] = await run(client, { name: 'client', claim: 'data' });
     expect(pod!.spec.nodeName).not.toBe(machine(0));
   });
 

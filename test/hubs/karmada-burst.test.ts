@@ -7,7 +7,7 @@ import { BURSTPOLICIES, DEPLOYMENTS, NAMESPACES, NODES, SECRETS } from '../../op
 import type { TestApiserver } from '../kit/apiserver.ts';
 import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
 import { makePeakPolicy, runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
-import { HubScene } from '../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../kit/hubs/hub-testbed.ts';
 import {
   BY_WEIGHT,
   bindingOf,
@@ -34,7 +34,7 @@ const LEAVES_MS = 240_000;
 describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
   let karmada: RealKarmada;
   let processes: Processes;
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let own: SchedulingMember;
   let bought: BoughtClusters;
   const began = Date.now();
@@ -43,20 +43,25 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
   beforeAll(async () => {
     karmada = await RealKarmada.start(programs!);
     processes = await Processes.begin('members');
-    scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, [], 'admin', karmada.apiserver);
+    testbed = await HubTestbed.start(
+      { type: 'Karmada', karmada: { renewsTokens: true } },
+      [],
+      'admin',
+      karmada.apiserver,
+    );
     const kept: Record<string, TestApiserver> = {};
-    for (const name of ['first', 'second', 'third']) kept[name] = await scene.addMember(name, '4', '8Gi');
-    own = await SchedulingMember.start(processes, scene.member, 'demo');
+    for (const name of ['first', 'second', 'third']) kept[name] = await testbed.addMember(name, '4', '8Gi');
+    own = await SchedulingMember.start(processes, testbed.member, 'demo');
     await own.addNode('one', '4', '8Gi');
-    bought = new BoughtClusters(scene, processes, kept);
+    bought = new BoughtClusters(testbed, processes, kept);
     await bought.start();
-    await sellClusters(scene.garden.client);
-    runBurst(scene);
-    await scene.startOperator();
-    await scene.makeHub();
-    await scene.makeCluster({ tier: 'own' });
-    scene.open(own.pods);
-    await scene.until('the private cluster to join', () => scene.state() === 'Joined', PATIENCE_MS);
+    await sellClusters(testbed.garden.client);
+    runBurst(testbed);
+    await testbed.startOperator();
+    await testbed.makeHub();
+    await testbed.makeCluster({ tier: 'own' });
+    testbed.open(own.pods);
+    await testbed.until('the private cluster to join', () => testbed.state() === 'Joined', PATIENCE_MS);
     saw('Karmada, the operator and a private cluster of 4 CPUs run');
   });
   afterAll(async () => {
@@ -64,10 +69,10 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await own?.stop();
     await processes?.stop();
     await karmada?.stop();
-    await scene?.stop();
+    await testbed?.stop();
   });
 
-  const client = () => scene.garden.client;
+  const client = () => testbed.garden.client;
   const propagate = (name: string, replicas: number, cpu: string, placement: object) =>
     propagateTo(client(), { name, replicas, cpu }, placement);
   const scale = (name: string, replicas: number) =>
@@ -76,7 +81,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
   const policy = () => client().getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
   const decisions = async () => (await policy())?.status?.decisions ?? [];
   /** Its name in Karmada. */
-  const memberOf = (name: string) => scene.membership('test', name)?.status?.memberName ?? `shop--${name}`;
+  const memberOf = (name: string) => testbed.membership('test', name)?.status?.memberName ?? `shop--${name}`;
   const refusal = async (name: string) => {
     const found = await scheduledIn(client(), name);
     return found.find(({ status }) => status === 'False')!;
@@ -98,7 +103,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await took(from, async () => (await decisions())[0]?.action, 'Buy');
     const [{ why, hourly } = { why: '' }] = await decisions();
     saw(`decided: Buy, ${hourly} USD an hour, because ${why}`);
-    await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+    await testbed.until(`${name} to join`, () => testbed.state('test', name) === 'Joined', PATIENCE_MS);
     const ms = Date.now() - bought.madeAt.get(name)!;
     saw(`${memberOf(name)} has joined Karmada ${(ms / 1000).toFixed(1)} s after it was made`);
     return name;
@@ -183,7 +188,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
   it('buys nothing for GPUs, which this Karmada does not find in clusters whose grades are of CPU and memory', async () => {
     const gpus = { 'nvidia.com/gpu': '2' };
     const status = { allocatable: gpus, capacity: gpus };
-    await scene.member.client.mergePatch(NODES, 'one', undefined, { status }, { subresource: 'status' });
+    await testbed.member.client.mergePatch(NODES, 'one', undefined, { status }, { subresource: 'status' });
     const summary = async () =>
       ((await client().get(CLUSTERS, 'shop--demo')) as KarmadaCluster).status?.resourceSummary;
     await took(Date.now(), async () => (await summary())?.allocatable?.['nvidia.com/gpu'], '2');

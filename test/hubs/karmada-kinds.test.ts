@@ -5,7 +5,7 @@ import { RESOURCEBINDINGS } from '../../operator/hubs/karmada/seen.ts';
 import { BURSTPOLICIES, CRDS, type KubeObject } from '../../operator/kube/resources.ts';
 import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
 import { makePeakPolicy, runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
-import { HubScene } from '../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../kit/hubs/hub-testbed.ts';
 import { BY_WEIGHT } from '../kit/hubs/karmada-work.ts';
 import { Processes } from '../kit/hubs/processes.ts';
 import { programs } from '../kit/hubs/programs.ts';
@@ -47,7 +47,7 @@ const policies = (plural: string, kind: string, namespaced: boolean) => ({
 describe.skipIf(!programs)('the real Karmada, a BurstPolicy and a custom kind', () => {
   let karmada: RealKarmada;
   let processes: Processes;
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let own: SchedulingMember;
   let bought: BoughtClusters;
   const began = Date.now();
@@ -56,28 +56,33 @@ describe.skipIf(!programs)('the real Karmada, a BurstPolicy and a custom kind', 
   beforeAll(async () => {
     karmada = await RealKarmada.start(programs!);
     processes = await Processes.begin('members');
-    scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, [], 'admin', karmada.apiserver);
-    bought = new BoughtClusters(scene, processes, { first: await scene.addMember('first', '4', '8Gi') });
-    own = await SchedulingMember.start(processes, scene.member, 'demo');
+    testbed = await HubTestbed.start(
+      { type: 'Karmada', karmada: { renewsTokens: true } },
+      [],
+      'admin',
+      karmada.apiserver,
+    );
+    bought = new BoughtClusters(testbed, processes, { first: await testbed.addMember('first', '4', '8Gi') });
+    own = await SchedulingMember.start(processes, testbed.member, 'demo');
     await own.addNode('one', '4', '8Gi');
     await bought.start();
-    await sellClusters(scene.garden.client);
-    runBurst(scene);
-    await scene.startOperator();
-    await scene.makeHub();
-    await scene.makeCluster({ tier: 'own' });
-    scene.open(own.pods);
-    await scene.until('the private cluster to join', () => scene.state() === 'Joined', PATIENCE_MS);
+    await sellClusters(testbed.garden.client);
+    runBurst(testbed);
+    await testbed.startOperator();
+    await testbed.makeHub();
+    await testbed.makeCluster({ tier: 'own' });
+    testbed.open(own.pods);
+    await testbed.until('the private cluster to join', () => testbed.state() === 'Joined', PATIENCE_MS);
   });
   afterAll(async () => {
     await bought?.stop();
     await own?.stop();
     await processes?.stop();
     await karmada?.stop();
-    await scene?.stop();
+    await testbed?.stop();
   });
 
-  const client = () => scene.garden.client;
+  const client = () => testbed.garden.client;
   const soon = (poll: () => unknown) => expect.poll(poll, { timeout: PATIENCE_MS, interval: 100 });
   const binding = async () =>
     (await client().getOrUndefined(RESOURCEBINDINGS, 'train-cloneset', 'shop')) as
@@ -162,8 +167,8 @@ describe.skipIf(!programs)('the real Karmada, a BurstPolicy and a custom kind', 
     await soon(() => bought.names).toHaveLength(1);
     const [name] = bought.names as [string];
     saw(`WorkerCluster ${name} is made ${since()}`);
-    await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
-    const member = scene.membership('test', name)?.status?.memberName ?? '';
+    await testbed.until(`${name} to join`, () => testbed.state('test', name) === 'Joined', PATIENCE_MS);
+    const member = testbed.membership('test', name)?.status?.memberName ?? '';
     saw(`${member} has joined Karmada ${since()}`);
     const served = async () =>
       ((await client().get(CLUSTERS, member)) as KarmadaCluster).status?.apiEnablements?.some(

@@ -3,7 +3,7 @@ import type { HubSpec } from '../../operator/api/hub.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
 import { DEPLOYMENTS, NAMESPACES, NODES, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
-import { addNode, HubScene } from '../kit/hubs/hub-scene.ts';
+import { addNode, HubTestbed } from '../kit/hubs/hub-testbed.ts';
 import {
   BY_WEIGHT,
   bindingOf,
@@ -42,7 +42,7 @@ export interface SyncModeUnderTest {
 export function placesWork(mode: SyncModeUnderTest): void {
   describe.skipIf(!programs)(`the real Karmada, ${mode.name}`, () => {
     let karmada: RealKarmada;
-    let scene: HubScene;
+    let testbed: HubTestbed;
     let small: TestApiserver;
     let third: TestApiserver;
     const replicas = new Replicas('web');
@@ -52,43 +52,43 @@ export function placesWork(mode: SyncModeUnderTest): void {
     beforeAll(async () => {
       karmada = await RealKarmada.start(programs!);
       saw('Karmada runs');
-      scene = await HubScene.start(mode.spec, [], 'admin', karmada.apiserver);
-      small = await scene.addMember('small', '2', '2Gi');
-      third = await scene.addMember('third', '8', '16Gi');
-      for (const [name, member] of Object.entries({ demo: scene.member, small, third })) {
+      testbed = await HubTestbed.start(mode.spec, [], 'admin', karmada.apiserver);
+      small = await testbed.addMember('small', '2', '2Gi');
+      third = await testbed.addMember('third', '8', '16Gi');
+      for (const [name, member] of Object.entries({ demo: testbed.member, small, third })) {
         await karmada.controllersOf(member, name);
         await replicas.runIn(name, member);
       }
-      await scene.startOperator();
+      await testbed.startOperator();
       saw('three clusters and the operator run');
     });
     afterAll(async () => {
       await karmada?.stop();
       await replicas.stop();
-      await scene?.stop();
+      await testbed?.stop();
     });
 
-    const cluster = async (name: string) => (await scene.garden.client.get(CLUSTERS, name)) as KarmadaCluster;
+    const cluster = async (name: string) => (await testbed.garden.client.get(CLUSTERS, name)) as KarmadaCluster;
     const offered = async (name: string) => (await cluster(name)).metadata.labels?.['multi-cluster.demo.io/offered'];
     const propagate = (name: string, count: number, cpu: string, placement: object) =>
-      propagateTo(scene.garden.client, { name, replicas: count, cpu }, placement);
-    const placed = (name: string) => placedIn(scene.garden.client, name);
-    const scheduled = (name: string) => scheduledIn(scene.garden.client, name);
+      propagateTo(testbed.garden.client, { name, replicas: count, cpu }, placement);
+    const placed = (name: string) => placedIn(testbed.garden.client, name);
+    const scheduled = (name: string) => scheduledIn(testbed.garden.client, name);
     const unschedulable = expect.objectContaining({ type: 'Scheduled', status: 'False', reason: 'Unschedulable' });
     const hasNoRoom = async (name: string) => {
       await expect.poll(() => scheduled(name), { timeout: PATIENCE_MS }).toContainEqual(unschedulable);
       saw(`${name} finds no room: ${JSON.stringify(await scheduled(name))}`);
     };
     const deployed = ({ client }: TestApiserver, name: string) => client.getOrUndefined(DEPLOYMENTS, name, 'shop');
-    const forget = (name: string) => scene.garden.client.delete(DEPLOYMENTS, name, 'shop');
+    const forget = (name: string) => testbed.garden.client.delete(DEPLOYMENTS, name, 'shop');
     const make = async (name: string, member: TestApiserver, labels: Record<string, string> = {}) => {
-      await scene.makeCluster(labels, name);
-      scene.open([], name);
+      await testbed.makeCluster(labels, name);
+      testbed.open([], name);
       const end = await mode.runsIn?.(karmada, name, member);
       if (end) ends.set(name, end);
     };
     const joined = (name: string) =>
-      scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+      testbed.until(`${name} to join`, () => testbed.state('test', name) === 'Joined', PATIENCE_MS);
     /** Until what is polled is so. @returns milliseconds */
     const took = async (from: number, poll: () => Promise<unknown>, is: unknown) => {
       await expect.poll(poll, { timeout: PATIENCE_MS, interval: 50 }).toEqual(is);
@@ -97,8 +97,8 @@ export function placesWork(mode: SyncModeUnderTest): void {
 
     it('takes two clusters, and opens them when it counts what their nodes offer', async () => {
       const made = Date.now();
-      await scene.makeHub();
-      await make('demo', scene.member, { tier: 'own' });
+      await testbed.makeHub();
+      await make('demo', testbed.member, { tier: 'own' });
       await make('small', small, { tier: 'burst' });
       for (const name of ['demo', 'small']) await joined(name);
       saw(`both have joined ${Date.now() - made} ms after they were made`);
@@ -107,7 +107,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       expect(spec).toMatchObject({ syncMode: mode.spec.karmada?.syncMode ?? 'Push' });
       expect(spec?.taints ?? []).toEqual([]);
       expect(await offered('shop--small')).toBe('cpu-2.memory-2Gi.grades-9');
-      await mode.hasJoined(scene.garden, small);
+      await mode.hasJoined(testbed.garden, small);
     });
 
     it('divides work onto both by what is free, also onto nodes that its own grades count as nothing', async () => {
@@ -117,13 +117,13 @@ export function placesWork(mode: SyncModeUnderTest): void {
       await took(from, () => placed('web'), both);
       const ms = await took(from, async () => replicas.running, WEB_REPLICAS);
       saw(`${WEB_REPLICAS} replicas by dynamic weight: ${JSON.stringify(await placed('web'))}; all run after ${ms} ms`);
-      for (const member of [scene.member, small]) expect(await deployed(member, 'web')).toBeDefined();
+      for (const member of [testbed.member, small]) expect(await deployed(member, 'web')).toBeDefined();
     });
 
     it('duplicates work in both', async () => {
       await propagate('agent', 2, '100m', { replicaScheduling: DUPLICATED });
       await took(Date.now(), () => placed('agent'), { 'shop--demo': 2, 'shop--small': 2 });
-      for (const member of [scene.member, small])
+      for (const member of [testbed.member, small])
         await expect
           .poll(() => deployed(member, 'agent'), { timeout: PATIENCE_MS })
           .toMatchObject({ spec: { replicas: 2 } });
@@ -133,8 +133,8 @@ export function placesWork(mode: SyncModeUnderTest): void {
     it('fills a third cluster as soon as it has joined, with what found no room in the two', async () => {
       await propagate('big', 6, '1500m', { replicaScheduling: BY_WEIGHT });
       await hasNoRoom('big');
-      await scene.quiet();
-      const { length } = scene.line.writes;
+      await testbed.quiet();
+      const { length } = testbed.line.writes;
       const made = Date.now();
       await make('third', third);
       await joined('third');
@@ -146,8 +146,8 @@ export function placesWork(mode: SyncModeUnderTest): void {
       );
       await expect.poll(() => deployed(third, 'big'), { timeout: PATIENCE_MS }).toBeDefined();
       await took(made, () => placed('agent'), { 'shop--demo': 2, 'shop--small': 2, 'shop--third': 2 });
-      await scene.quiet();
-      const writes = scene.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
+      await testbed.quiet();
+      const writes = testbed.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
       saw(`writes for its join: ${writes.length} ${JSON.stringify(writes)}`);
       expect(ms).toBeLessThan(JOINED_MS);
       expect(filled).toBeLessThan(PLACED_MS);
@@ -178,16 +178,16 @@ export function placesWork(mode: SyncModeUnderTest): void {
     });
 
     it('writes nothing while nothing changes, though Karmada reports every two seconds', async () => {
-      await scene.quiet();
-      const { length } = scene.line.writes;
+      await testbed.quiet();
+      const { length } = testbed.line.writes;
       await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-      const writes = scene.line.writes.slice(length);
+      const writes = testbed.line.writes.slice(length);
       saw(`writes in ${IDLE_MS} ms: ${JSON.stringify(writes)}`);
       expect(writes).toEqual([]);
     });
 
     it('has work looked at again that Karmada overlooks: placed before, homeless since, and as it was', async () => {
-      const { client } = scene.garden;
+      const { client } = testbed.garden;
       for (const node of ['two', 'three']) await small.client.delete(NODES, node);
       await took(Date.now(), () => offered('shop--small'), 'cpu-2.memory-2Gi.grades-9');
       await propagate('lone', 1, '3', OVERFLOWING);
@@ -212,30 +212,30 @@ export function placesWork(mode: SyncModeUnderTest): void {
       };
       await took(deleted, () => isBack().catch(() => false), true);
       await propagate('again', 2, '100m', { replicaScheduling: DUPLICATED });
-      const back = await took(deleted, async () => (await deployed(scene.member, 'again'))?.spec?.replicas, 2);
+      const back = await took(deleted, async () => (await deployed(testbed.member, 'again'))?.spec?.replicas, 2);
       saw(`a Cluster that somebody deleted is back, and work is in it, ${back} ms after that`);
       await forget('again');
     });
 
     it('drains a cluster that is deleted while every replica lives on, and then leaves nothing of it', async () => {
-      const { client } = scene.garden;
+      const { client } = testbed.garden;
       await took(Date.now(), async () => replicas.running, WEB_REPLICAS);
       expect(await placed('web')).toHaveProperty('shop--small');
       const fewest = replicas.watch();
-      const { length } = scene.line.writes;
+      const { length } = testbed.line.writes;
       const from = Date.now();
       await client.delete(WORKERCLUSTERS, 'small', 'shop');
       const isMoved = async () => !('shop--small' in (await placed('web')));
       const moved = await took(from, isMoved, true);
-      saw(`moved after ${moved} ms; ${scene.membership('test', 'small')?.status?.waiting}`);
+      saw(`moved after ${moved} ms; ${testbed.membership('test', 'small')?.status?.waiting}`);
       expect((await cluster('shop--small')).metadata.deletionTimestamp).toBeUndefined();
-      await scene.until('small to have left', () => !scene.membership('test', 'small'), PATIENCE_MS * 2);
-      const writes = scene.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
+      await testbed.until('small to have left', () => !testbed.membership('test', 'small'), PATIENCE_MS * 2);
+      const writes = testbed.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
       saw(`left after ${Date.now() - from} ms, with ${writes.length} writes: ${JSON.stringify(writes)}`);
       expect(await deployed(small, 'web')).toBeUndefined();
       expect(await client.getOrUndefined(CLUSTERS, 'shop--small')).toBeUndefined();
       expect(await client.getOrUndefined(NAMESPACES, 'karmada-es-shop--small')).toBeUndefined();
-      await mode.hasLeft(scene.garden);
+      await mode.hasLeft(testbed.garden);
       ends.get('small')?.();
       await small.kill();
       expect(fewest()).toBe(WEB_REPLICAS);
@@ -245,14 +245,14 @@ export function placesWork(mode: SyncModeUnderTest): void {
     });
 
     it('lets go of a cluster that is dead, by force, and leaves nothing of it', async () => {
-      const { client } = scene.garden;
-      await scene.makeHub('test', { drain: { timeout: '5s', force: true } });
+      const { client } = testbed.garden;
+      await testbed.makeHub('test', { drain: { timeout: '5s', force: true } });
       ends.get('demo')?.();
-      await scene.member.kill();
-      await scene.silence();
+      await testbed.member.kill();
+      await testbed.silence();
       const from = Date.now();
       await client.delete(WORKERCLUSTERS, 'demo', 'shop');
-      await scene.until('demo to have left', () => !scene.membership(), PATIENCE_MS);
+      await testbed.until('demo to have left', () => !testbed.membership(), PATIENCE_MS);
       saw(`left by force after ${Date.now() - from} ms`);
       expect(await client.getOrUndefined(CLUSTERS, 'shop--demo')).toBeUndefined();
       await took(from, () => client.getOrUndefined(NAMESPACES, 'karmada-es-shop--demo'), undefined);

@@ -4,8 +4,8 @@ import { ADMISSION_CONTROLLER } from '../../operator/api/group.ts';
 import { ADMISSIONCHECKS, CLUSTERQUEUES } from '../../operator/hubs/kueue-kinds.ts';
 import { JOBS, type KubeObject } from '../../operator/kube/resources.ts';
 import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
-import type { HubScene } from '../kit/hubs/hub-scene.ts';
-import { KueueBurst } from '../kit/hubs/kueue-burst-scene.ts';
+import type { HubTestbed } from '../kit/hubs/hub-testbed.ts';
+import { KueueBurst } from '../kit/hubs/kueue-burst-testbed.ts';
 import { job, workloadOf } from '../kit/hubs/kueue-work.ts';
 import { programs } from '../kit/hubs/programs.ts';
 import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
@@ -15,7 +15,7 @@ const PATIENCE_MS = 120_000;
 /** A ClusterQueue of the real Kueue whose jobs pass an AdmissionCheck of ours. Each test goes on where the one before ended. */
 describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
   let burst: KueueBurst;
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let own: SchedulingMember;
   let bought: BoughtClusters;
   const began = Date.now();
@@ -23,12 +23,12 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
 
   beforeAll(async () => {
     burst = await KueueBurst.start(programs!, ['first'], 'chart');
-    ({ scene, own, bought } = burst);
+    ({ testbed, own, bought } = burst);
     saw('Kueue, the operator and a private cluster of 4 CPUs run');
   });
   afterAll(() => burst?.stop());
 
-  const client = () => scene.garden.client;
+  const client = () => testbed.garden.client;
   const submit = (name: string, cpu: string, count = 1, pods: object = {}) => {
     const { spec, ...made } = job(name, cpu, count) as KubeObject & { spec: { template: { spec: object } } };
     Object.assign(spec.template.spec, pods);
@@ -95,7 +95,7 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
     expect(
       states.some((one) => one.startsWith(`Pending: BurstPolicy shop/peak: WorkerCluster ${name} was ordered`)),
     ).toBe(true);
-    const member = scene.membership('test', name)!.status!.memberName!;
+    const member = testbed.membership('test', name)!.status!.memberName!;
     await took(from, async () => (await status('peak'))?.clusterName, member);
     saw(`its 3 pods run ${await took(from, () => bought.member(name)?.podsOf('peak').running, 3)} s after it came`);
   });
@@ -163,9 +163,9 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
   });
 
   it('writes nothing while nothing changes', async () => {
-    await scene.quiet();
-    const { length } = scene.line.writes;
+    await testbed.quiet();
+    const { length } = testbed.line.writes;
     await new Promise((resolve) => setTimeout(resolve, 12_000));
-    expect(scene.line.writes.slice(length).filter((one) => one.includes('kueue.x-k8s.io'))).toEqual([]);
+    expect(testbed.line.writes.slice(length).filter((one) => one.includes('kueue.x-k8s.io'))).toEqual([]);
   });
 });

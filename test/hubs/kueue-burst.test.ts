@@ -5,8 +5,8 @@ import { NO_CLUSTER } from '../../operator/hubs/kueue.ts';
 import { CLUSTERQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS } from '../../operator/hubs/kueue-kinds.ts';
 import { BURSTPOLICIES, JOBS, SECRETS } from '../../operator/kube/resources.ts';
 import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
-import type { HubScene } from '../kit/hubs/hub-scene.ts';
-import { KueueBurst } from '../kit/hubs/kueue-burst-scene.ts';
+import type { HubTestbed } from '../kit/hubs/hub-testbed.ts';
+import { KueueBurst } from '../kit/hubs/kueue-burst-testbed.ts';
 import { job, jobIn, makePriorityClass, workloadOf } from '../kit/hubs/kueue-work.ts';
 import { programs } from '../kit/hubs/programs.ts';
 import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
@@ -16,7 +16,7 @@ const PATIENCE_MS = 120_000;
 /** Jobs that no cluster takes, on the real MultiKueue: a cluster is bought, gets them, and is given back. Each test goes on where the one before ended. */
 describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
   let burst: KueueBurst;
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let own: SchedulingMember;
   let bought: BoughtClusters;
   const began = Date.now();
@@ -24,12 +24,12 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
 
   beforeAll(async () => {
     burst = await KueueBurst.start(programs!, ['first', 'second']);
-    ({ scene, own, bought } = burst);
+    ({ testbed, own, bought } = burst);
     saw('Kueue, the operator and a private cluster of 4 CPUs run');
   });
   afterAll(() => burst?.stop());
 
-  const client = () => scene.garden.client;
+  const client = () => testbed.garden.client;
   const submit = (name: string, cpu: string, count = 1, priorityClass?: string) =>
     client().create(job(name, cpu, count, priorityClass), { resource: JOBS });
   const policy = () => burst.policy();
@@ -77,9 +77,9 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
     await took(from, async () => (await decisions())[0]?.action, 'Buy');
     const [{ why, hourly } = { why: '' }] = await decisions();
     saw(`decided: Buy, ${hourly} USD an hour, because ${why}`);
-    await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+    await testbed.until(`${name} to join`, () => testbed.state('test', name) === 'Joined', PATIENCE_MS);
     saw(`it has joined ${((Date.now() - bought.madeAt.get(name)!) / 1000).toFixed(1)} s after it was made`);
-    const member = scene.membership('test', name)!.status!.memberName!;
+    const member = testbed.membership('test', name)!.status!.memberName!;
     saw(
       `Kueue has sent the job there ${await took(from, async () => (await status('peak'))?.clusterName, member)} s after it came`,
     );
@@ -89,7 +89,7 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
   });
 
   const givesBack = async (name: string, ofJob: string) => {
-    const member = scene.membership('test', name)!.status!.memberName!;
+    const member = testbed.membership('test', name)!.status!.memberName!;
     const from = Date.now();
     await bought.member(name)!.finish(ofJob);
     await took(from, () => isComplete(ofJob), true);
@@ -118,8 +118,8 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
     await own.finish('base');
     await took(Date.now(), () => isComplete('base'), true);
     const clusterSelector = { matchLabels: { [LABELS.burst]: 'true' } };
-    await scene.makeHub('test', { clusterSelector });
-    await scene.until('the private cluster to leave', () => scene.state() === undefined, PATIENCE_MS);
+    await testbed.makeHub('test', { clusterSelector });
+    await testbed.until('the private cluster to leave', () => testbed.state() === undefined, PATIENCE_MS);
     await took(Date.now(), listed, [NO_CLUSTER]);
     const condition = async () =>
       findCondition((await client().get(CLUSTERQUEUES, 'all')).status?.conditions, 'Active');
@@ -136,7 +136,7 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
     saw(`WorkerCluster ${name} is made ${((bought.madeAt.get(name)! - from) / 1000).toFixed(1)} s after it came`);
     await took(from, async () => (await decisions())[0]?.action, 'Buy');
     saw(`decided: Buy, because ${(await decisions())[0]?.why}`);
-    await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+    await testbed.until(`${name} to join`, () => testbed.state('test', name) === 'Joined', PATIENCE_MS);
     saw(`its 3 pods run ${await took(from, () => bought.member(name)?.podsOf('first').running, 3)} s after it came`);
     await givesBack(name, 'first');
     expect(await listed()).toEqual([NO_CLUSTER]);

@@ -23,7 +23,7 @@ import {
 } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
 import { runControllers } from '../kit/hubs/controllers.ts';
-import { HubScene } from '../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../kit/hubs/hub-testbed.ts';
 import { job, jobIn, makeQueues, namesIn, workloadOf } from '../kit/hubs/kueue-work.ts';
 import { Processes } from '../kit/hubs/processes.ts';
 import { programs } from '../kit/hubs/programs.ts';
@@ -40,7 +40,7 @@ const KUBECONFIG = 'shop--demo-kubeconfig';
 describe.skipIf(!programs)('the real Kueue', () => {
   let kueue: RealKueue;
   let processes: Processes;
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let small: TestApiserver;
   const members: Record<string, SchedulingMember> = {};
   const began = Date.now();
@@ -49,30 +49,30 @@ describe.skipIf(!programs)('the real Kueue', () => {
   beforeAll(async () => {
     kueue = await RealKueue.begin(programs!);
     processes = await Processes.begin('members');
-    scene = await HubScene.start({ type: 'Kueue' }, [], 'chart');
-    small = await scene.addMember('small', '2', '4Gi');
-    await runControllers(processes, scene.garden, 'hub', ['namespace', 'garbagecollector']);
-    for (const [name, member] of Object.entries({ demo: scene.member, small })) {
+    testbed = await HubTestbed.start({ type: 'Kueue' }, [], 'chart');
+    small = await testbed.addMember('small', '2', '4Gi');
+    await runControllers(processes, testbed.garden, 'hub', ['namespace', 'garbagecollector']);
+    for (const [name, member] of Object.entries({ demo: testbed.member, small })) {
       members[name] = await SchedulingMember.start(processes, member, name);
       await members[name].addNode('one', name === 'demo' ? '4' : '2', '8Gi');
     }
-    await kueue.runIn(scene.garden, 'hub');
-    for (const [name, member] of Object.entries({ demo: scene.member, small })) await kueue.runIn(member, name);
-    await makeQueues(scene.garden.client, { cpu: '100', memory: '100Gi' }, ['test']);
-    await makeQueues(scene.member.client, { cpu: '4', memory: '8Gi' });
+    await kueue.runIn(testbed.garden, 'hub');
+    for (const [name, member] of Object.entries({ demo: testbed.member, small })) await kueue.runIn(member, name);
+    await makeQueues(testbed.garden.client, { cpu: '100', memory: '100Gi' }, ['test']);
+    await makeQueues(testbed.member.client, { cpu: '4', memory: '8Gi' });
     await makeQueues(small.client, { cpu: '2', memory: '8Gi' });
-    await scene.startOperator();
+    await testbed.startOperator();
     saw('Kueue runs in a hub and two clusters, and the operator');
   });
   afterAll(async () => {
     for (const member of Object.values(members)) await member.stop();
     await processes?.stop();
     await kueue?.stop();
-    await scene?.stop();
+    await testbed?.stop();
   });
 
-  const client = () => scene.garden.client;
-  const inside = (name: string) => (name === 'demo' ? scene.member : small).client;
+  const client = () => testbed.garden.client;
+  const inside = (name: string) => (name === 'demo' ? testbed.member : small).client;
   const submit = (name: string, cpu: string, count = 1) => client().create(job(name, cpu, count), { resource: JOBS });
   /** Until what is polled is so. @returns seconds */
   const took = async (from: number, poll: () => unknown, is: unknown, timeout = PATIENCE_MS) => {
@@ -102,15 +102,16 @@ describe.skipIf(!programs)('the real Kueue', () => {
   const queueOf = async (name: string) =>
     (await inside(name).get(LOCALQUEUES, 'jobs', 'shop')) as KubeObject & { spec: object };
   const joins = (name: string) =>
-    scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
-  const writesSince = (length: number) => scene.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
+    testbed.until(`${name} to join`, () => testbed.state('test', name) === 'Joined', PATIENCE_MS);
+  const writesSince = (length: number) =>
+    testbed.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
 
   it('connects to two clusters, and is told to send jobs to them', async () => {
     const made = Date.now();
-    await scene.makeHub();
+    await testbed.makeHub();
     for (const name of ['demo', 'small']) {
-      await scene.makeCluster({ fleet: name }, name);
-      scene.open([], name);
+      await testbed.makeCluster({ fleet: name }, name);
+      testbed.open([], name);
     }
     const active = async (name: string) =>
       condition(await client().getOrUndefined(MULTIKUEUECLUSTERS, `shop--${name}`), 'Active')?.status;
@@ -120,7 +121,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     expect((await listed())?.toSorted()).toEqual(['shop--demo', 'shop--small']);
     await took(made, async () => condition(await client().get(ADMISSIONCHECKS, 'test'), 'Active')?.status, 'True');
     saw(JSON.stringify(condition(await client().get(ADMISSIONCHECKS, 'test'), 'Active')));
-    await scene.quiet();
+    await testbed.quiet();
     saw(`writes for both joins: ${writesSince(0).length}`);
   });
 
@@ -145,11 +146,11 @@ describe.skipIf(!programs)('the real Kueue', () => {
   });
 
   it('writes nothing while nothing changes', async () => {
-    await scene.quiet();
-    const { length } = scene.line.writes;
+    await testbed.quiet();
+    const { length } = testbed.line.writes;
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-    saw(`writes in ${IDLE_MS} ms: ${JSON.stringify(scene.line.writes.slice(length))}`);
-    expect(scene.line.writes.slice(length)).toEqual([]);
+    saw(`writes in ${IDLE_MS} ms: ${JSON.stringify(testbed.line.writes.slice(length))}`);
+    expect(testbed.line.writes.slice(length)).toEqual([]);
   });
 
   it('connects anew when its credentials are renewed, and goes on sending jobs', async () => {
@@ -157,10 +158,10 @@ describe.skipIf(!programs)('the real Kueue', () => {
       decoded((await client().get<Secret>(SECRETS, KUBECONFIG, 'kueue-system')).data).kubeconfig;
     const [before, log] = [await access(), await kueue.log('hub')];
     const from = Date.now();
-    scene.now = () => new Date(Date.now() + 20 * 3600_000);
-    await scene.makeCluster({ fleet: 'demo', touched: 'yes' });
+    testbed.now = () => new Date(Date.now() + 20 * 3600_000);
+    await testbed.makeCluster({ fleet: 'demo', touched: 'yes' });
     await took(from, async () => (await access()) !== before, true);
-    scene.now = () => new Date();
+    testbed.now = () => new Date();
     const watches = (text: string) => text.split('"Starting watch"').length;
     await took(from, async () => watches(await kueue.log('hub')) > watches(log), true);
     saw(`Kueue watches by the new token ${((Date.now() - from) / 1000).toFixed(1)} s after it was due`);
@@ -177,14 +178,14 @@ describe.skipIf(!programs)('the real Kueue', () => {
     await took(Date.now(), running('large'), ['demo']);
     await submit('stays', '1');
     await took(Date.now(), running('stays'), ['small']);
-    const { length } = scene.line.writes;
+    const { length } = testbed.line.writes;
     const from = Date.now();
-    await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'demo' } } });
+    await testbed.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'demo' } } });
     await took(from, async () => ((await queueOf('small')).spec as any).stopPolicy, 'Hold');
-    await scene.until('what it waits for', () =>
-      /Workload shop\/job-stays.* is placed/.test(scene.membership('test', 'small')?.status?.waiting ?? ''),
+    await testbed.until('what it waits for', () =>
+      /Workload shop\/job-stays.* is placed/.test(testbed.membership('test', 'small')?.status?.waiting ?? ''),
     );
-    saw(`small leaves: ${scene.membership('test', 'small')?.status?.waiting}`);
+    saw(`small leaves: ${testbed.membership('test', 'small')?.status?.waiting}`);
     await submit('later', '1');
     await members.demo!.finish('large');
     saw(`a job that comes then runs in demo ${await took(from, running('later'), ['demo'])} s after that`);
@@ -193,7 +194,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     const ends = Date.now();
     await members.small!.finish('stays');
     await took(ends, isComplete('stays'), 'True');
-    await scene.until('small to have left', () => !scene.membership('test', 'small'), PATIENCE_MS);
+    await testbed.until('small to have left', () => !testbed.membership('test', 'small'), PATIENCE_MS);
     saw(
       `left ${((Date.now() - ends) / 1000).toFixed(1)} s after its job ended, with ${writesSince(length).length} writes`,
     );
@@ -213,7 +214,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
   });
 
   it('moves a job out of a cluster that leaves where the Hub says so, and it never runs twice', async () => {
-    await scene.makeHub();
+    await testbed.makeHub();
     await joins('small');
     await submit('huge', '3500m');
     await took(Date.now(), running('huge'), ['demo']);
@@ -227,12 +228,12 @@ describe.skipIf(!programs)('the real Kueue', () => {
     }, 20);
     const from = Date.now();
     const clusterSelector = { matchLabels: { fleet: 'demo' } };
-    await scene.makeHub('test', { kueue: { evicts: true }, clusterSelector });
+    await testbed.makeHub('test', { kueue: { evicts: true }, clusterSelector });
     saw(`small is to leave: its job runs in demo ${await took(from, running('moves'), ['demo'])} s after that`);
     clearInterval(watch);
     expect(most).toBe(1);
     saw(JSON.stringify((await workloadOf(client(), 'moves'))?.status));
-    await scene.until('small to have left', () => !scene.membership('test', 'small'), PATIENCE_MS);
+    await testbed.until('small to have left', () => !testbed.membership('test', 'small'), PATIENCE_MS);
     saw(`left ${((Date.now() - from) / 1000).toFixed(1)} s after that`);
     expect([...(await sent('small')), ...(await inMember('small'))]).toEqual([]);
     expect(((await queueOf('small')).spec as any).stopPolicy).toBe('None');
@@ -279,15 +280,15 @@ describe.skipIf(!programs)('the real Kueue', () => {
   });
 
   it('gives back to Kueue what runs in a cluster that is dead, by force', async () => {
-    await scene.makeHub('test', { drain: { timeout: '5s', force: true } });
+    await testbed.makeHub('test', { drain: { timeout: '5s', force: true } });
     await joins('small');
     await submit('lost', '3');
     await took(Date.now(), running('lost'), ['demo']);
-    await scene.member.kill();
-    await scene.silence();
+    await testbed.member.kill();
+    await testbed.silence();
     const from = Date.now();
     await client().delete(WORKERCLUSTERS, 'demo', 'shop');
-    await scene.until('demo to have left', () => !scene.membership(), PATIENCE_MS);
+    await testbed.until('demo to have left', () => !testbed.membership(), PATIENCE_MS);
     saw(`demo is dead; left by force after ${((Date.now() - from) / 1000).toFixed(1)} s`);
     expect(await listed()).toEqual(['shop--small']);
     await took(from, () => runsIn('lost'), undefined);

@@ -22,7 +22,7 @@ import {
   WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
-import { HubScene } from '../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../kit/hubs/hub-testbed.ts';
 import { programs } from '../kit/hubs/programs.ts';
 import { RealOpenClusterManagement } from '../kit/hubs/real-open-cluster-management.ts';
 
@@ -43,7 +43,7 @@ const REPLICASETS = kind('work', 'v1alpha1', 'manifestworkreplicasets', 'Manifes
 
 describe.skipIf(!programs)('the real Open Cluster Management', () => {
   let hub: RealOpenClusterManagement;
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let second: TestApiserver;
   let third: TestApiserver;
   const began = Date.now();
@@ -52,32 +52,33 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     hub = await RealOpenClusterManagement.start(programs!);
     saw('Open Cluster Management runs');
     const spec = { type: 'OpenClusterManagement' as const, member: { agentImage: 'registration-operator' } };
-    scene = await HubScene.start(spec, [], 'admin', hub.apiserver);
-    second = await scene.addMember('small', '2', '2Gi');
-    third = await scene.addMember('third', '8', '16Gi');
-    for (const [name, member] of Object.entries({ demo: scene.member, small: second, third })) {
+    testbed = await HubTestbed.start(spec, [], 'admin', hub.apiserver);
+    second = await testbed.addMember('small', '2', '2Gi');
+    third = await testbed.addMember('third', '8', '16Gi');
+    for (const [name, member] of Object.entries({ demo: testbed.member, small: second, third })) {
       await member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
       await hub.controllersOf(member, name);
     }
-    await scene.startOperator();
+    await testbed.startOperator();
     saw('three clusters and the operator run');
   });
   afterAll(async () => {
     await hub?.stop();
-    await scene?.stop();
+    await testbed?.stop();
   });
 
   const make = (resource: Resource, name: string, namespace: string, spec: object) =>
-    scene.garden.client.apply(
+    testbed.garden.client.apply(
       { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, metadata: { name, namespace }, spec },
       { resource },
     );
   /** Without those to the Hub, whose counts follow at a pace of their own. */
-  const writesSince = (length: number) => scene.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
+  const writesSince = (length: number) =>
+    testbed.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
   const cluster = async (name: string) =>
-    (await scene.garden.client.getOrUndefined(MANAGEDCLUSTERS, name)) as ManagedCluster | undefined;
+    (await testbed.garden.client.getOrUndefined(MANAGEDCLUSTERS, name)) as ManagedCluster | undefined;
   const decided = async () => {
-    const { items } = await scene.garden.client.list(DECISIONS, { namespace: 'shop' });
+    const { items } = await testbed.garden.client.list(DECISIONS, { namespace: 'shop' });
     return items.flatMap(({ status }) => (status?.decisions ?? []).map((one: any) => one.clusterName)).sort();
   };
   const deployed = ({ client }: TestApiserver, name: string) => client.getOrUndefined(CONFIGMAPS, name, 'default');
@@ -93,13 +94,13 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
 
   it('accepts two clusters, signs their agents, and opens them when it was told what they offer', async () => {
     const made = Date.now();
-    await scene.makeHub();
+    await testbed.makeHub();
     for (const name of ['demo', 'small']) {
-      await scene.makeCluster({}, name);
-      scene.open([], name);
+      await testbed.makeCluster({}, name);
+      testbed.open([], name);
     }
     for (const name of ['demo', 'small'])
-      await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+      await testbed.until(`${name} to join`, () => testbed.state('test', name) === 'Joined', PATIENCE_MS);
     saw(`both have joined ${Date.now() - made} ms after they were made`);
     const { metadata, spec, status } = (await cluster('shop--small'))!;
     saw(JSON.stringify({ labels: metadata.labels, taints: spec?.taints, allocatable: status?.allocatable }));
@@ -109,13 +110,13 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     expect(conditions).toEqual(expect.arrayContaining(accepted.map((type) => `${type}=True`)));
     expect(spec?.taints ?? []).toEqual([]);
     expect(status?.allocatable).toMatchObject({ cpu: '2', memory: '2Gi' });
-    const requests = (await scene.garden.client.list(CSRS)).items;
+    const requests = (await testbed.garden.client.list(CSRS)).items;
     const approvals = requests.map((one) => [one.spec.username, one.status?.conditions?.map((c: any) => c.reason)]);
     saw(JSON.stringify(approvals));
     for (const name of ['demo', 'small'])
       expect(approvals).toContainEqual([`system:serviceaccount:kube-system:coppice-shop--${name}`, ['CoppiceJoin']]);
     expect(requests.every((one) => one.status?.certificate)).toBe(true);
-    await scene.quiet();
+    await testbed.quiet();
     saw(`writes for both joins: ${writesSince(0).length}`);
   });
 
@@ -129,50 +130,50 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
       manifestWorkTemplate: { workload: { manifests: [configMap('web')] } },
       placementRefs: [{ name: 'local', rolloutStrategy: { type: 'All' } }],
     });
-    for (const member of [scene.member, second])
+    for (const member of [testbed.member, second])
       await expect.poll(() => deployed(member, 'web'), { timeout: PATIENCE_MS }).toBeDefined();
     saw('what the ManifestWorkReplicaSet says is in both');
     await make(MANIFESTWORKS, 'db', 'shop--demo', { workload: { manifests: [configMap('db')] } });
-    await expect.poll(() => deployed(scene.member, 'db'), { timeout: PATIENCE_MS }).toBeDefined();
+    await expect.poll(() => deployed(testbed.member, 'db'), { timeout: PATIENCE_MS }).toBeDefined();
     saw('a ManifestWork is applied');
   });
 
   it('takes a third, to which the Placement then brings what is in the two', async () => {
-    await scene.quiet();
-    const { length } = scene.line.writes;
+    await testbed.quiet();
+    const { length } = testbed.line.writes;
     const made = Date.now();
-    await scene.makeCluster({}, 'third');
-    scene.open([], 'third');
-    await scene.until('third to join', () => scene.state('test', 'third') === 'Joined', PATIENCE_MS);
+    await testbed.makeCluster({}, 'third');
+    testbed.open([], 'third');
+    await testbed.until('third to join', () => testbed.state('test', 'third') === 'Joined', PATIENCE_MS);
     saw(`the third has joined ${Date.now() - made} ms after it was usable`);
     await expect.poll(() => deployed(third, 'web'), { timeout: PATIENCE_MS }).toBeDefined();
     saw(`the ConfigMap is in it ${Date.now() - made} ms after it was usable`);
     expect(await decided()).toEqual(['shop--demo', 'shop--small', 'shop--third']);
-    await scene.quiet();
+    await testbed.quiet();
     saw(`writes for its join: ${writesSince(length).length}`);
   });
 
   it('writes nothing while nothing changes, though agents report', async () => {
-    await scene.quiet();
-    const { length } = scene.line.writes;
+    await testbed.quiet();
+    const { length } = testbed.line.writes;
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-    const writes = scene.line.writes.slice(length);
+    const writes = testbed.line.writes.slice(length);
     saw(`writes in ${IDLE_MS} ms: ${JSON.stringify(writes)}`);
     expect(writes).toEqual([]);
   });
 
   it('moves work away from a cluster that leaves, and then leaves nothing of it', async () => {
-    const { length } = scene.line.writes;
+    const { length } = testbed.line.writes;
     const left = Date.now();
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     await client.delete(WORKERCLUSTERS, 'small', 'shop');
     await expect.poll(decided, { timeout: PATIENCE_MS }).toEqual(['shop--demo', 'shop--third']);
     saw(`the Placement has dropped it after ${Date.now() - left} ms`);
-    await scene.until('small to have left', () => !scene.membership('test', 'small'), PATIENCE_MS);
+    await testbed.until('small to have left', () => !testbed.membership('test', 'small'), PATIENCE_MS);
     saw(`left after ${Date.now() - left} ms, with ${writesSince(length).length} writes`);
     expect(await deployed(second, 'web')).toBeUndefined();
-    expect(await deployed(scene.member, 'web')).toBeDefined();
-    expect(await leftovers(scene.garden, 'small', OF_HUB)).toEqual([]);
+    expect(await deployed(testbed.member, 'web')).toBeDefined();
+    expect(await leftovers(testbed.garden, 'small', OF_HUB)).toEqual([]);
     // Of ours there is the account by which the hub came in: it would have gone with the cluster.
     const inMember = () => leftovers(second, 'small');
     await expect.poll(inMember, { timeout: PATIENCE_MS }).toEqual([]);
@@ -180,14 +181,14 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
   });
 
   it('lets go of a cluster that is dead, by force, and leaves nothing of it', async () => {
-    await scene.makeHub('test', { drain: { timeout: '5s', force: true } });
-    await scene.member.kill();
-    await scene.silence();
+    await testbed.makeHub('test', { drain: { timeout: '5s', force: true } });
+    await testbed.member.kill();
+    await testbed.silence();
     const left = Date.now();
-    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-    await scene.until('demo to have left', () => !scene.membership(), PATIENCE_MS);
+    await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await testbed.until('demo to have left', () => !testbed.membership(), PATIENCE_MS);
     saw(`left by force after ${Date.now() - left} ms`);
-    const inHub = () => leftovers(scene.garden, 'demo', OF_HUB);
+    const inHub = () => leftovers(testbed.garden, 'demo', OF_HUB);
     await expect.poll(inHub, { timeout: PATIENCE_MS }).toEqual([]);
     saw('nothing of it is left in the hub');
   });

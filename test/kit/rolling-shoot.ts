@@ -21,16 +21,16 @@ export interface RollingShoot {
 }
 
 /** Events and the most machines that were seen at once; `signal` may end the roll anywhere. */
-export async function roll(scene: RollingShoot, signal = new AbortController().signal) {
-  const { shoot } = scene;
+export async function roll(testbed: RollingShoot, signal = new AbortController().signal) {
+  const { shoot } = testbed;
   const events: string[] = [];
   const counts: { ready: number; there: number }[] = [];
   const nodes = () => [...shoot.objects.values()].filter((object): object is Node => object.kind === 'Node');
   const listMachines = async (ctx: ProviderContext) => {
-    const machines = await scene.provider.listMachines(ctx);
+    const machines = await testbed.provider.listMachines(ctx);
     const alive = machines.filter(({ phase }) => phase !== 'Terminating');
     for (const machine of alive) {
-      if (scene.joins?.(machine) === false || nodes().some(({ metadata }) => metadata.name === machine.nodeName))
+      if (testbed.joins?.(machine) === false || nodes().some(({ metadata }) => metadata.name === machine.nodeName))
         continue;
       shoot.put(nodeOf(machine));
     }
@@ -39,18 +39,18 @@ export async function roll(scene: RollingShoot, signal = new AbortController().s
     return machines;
   };
   const op = {
-    provider: { ...scene.provider, listMachines },
-    pools: scene.pools,
+    provider: { ...testbed.provider, listMachines },
+    pools: testbed.pools,
     shoot: {
       metadata: { name: 'one', namespace: 'team' },
       spec: {
         provider: {
-          workers: scene.pools.map(({ name, count }) => ({
+          workers: testbed.pools.map(({ name, count }) => ({
             name,
             minimum: count,
             maxSurge: 1,
             maxUnavailable: 0,
-            ...scene.worker,
+            ...testbed.worker,
           })),
         },
       },
@@ -75,13 +75,13 @@ export async function roll(scene: RollingShoot, signal = new AbortController().s
     seed: { pods: { get: () => undefined, synced: true, onAnyChange: () => () => {} } },
     values: { namespace: 'shoot--team--one' },
     deps: {
-      now: () => scene.now(),
+      now: () => testbed.now(),
       recordEvent(_: unknown, __: string, reason: string, text: string) {
         events.push(`${reason}: ${text}`);
-        scene.onEvent?.();
+        testbed.onEvent?.();
       },
     },
-    context: () => scene.context(),
+    context: () => testbed.context(),
     notice: () => {},
   } as unknown as Operation;
   let failure: unknown;

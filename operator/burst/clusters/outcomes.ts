@@ -7,7 +7,7 @@ import { slept } from './wake-receipt.ts';
 import { nodesOf, text } from './words.ts';
 
 /** What an outcome is told with. */
-export interface OutcomeScene {
+export interface OutcomeInputs {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Of the policy's budget. */
@@ -28,10 +28,10 @@ const GOES: readonly Action[] = ['Remove', 'Fail', 'Sleep'];
  * whenever the operator is killed, and is written with the change that it is of. Pure.
  * @param before as it was written down last
  */
-export function withOutcomes(before: BurstReceipt, after: BurstReceipt, scene: OutcomeScene): BurstReceipt {
+export function withOutcomes(before: BurstReceipt, after: BurstReceipt, inputs: OutcomeInputs): BurstReceipt {
   const decisions = after.decisions.map((decision): BurstDecision => {
     if (decision.dryRun || decision.outcome?.endedAt !== undefined) return decision;
-    const outcome = outcomeOf(decision, before, after, scene);
+    const outcome = outcomeOf(decision, before, after, inputs);
     return outcome ? { ...decision, outcome } : decision;
   });
   return decisions.every((one, index) => one === after.decisions[index]) ? after : { ...after, decisions };
@@ -41,16 +41,16 @@ function outcomeOf(
   decision: BurstDecision,
   before: BurstReceipt,
   after: BurstReceipt,
-  scene: OutcomeScene,
+  inputs: OutcomeInputs,
 ): BurstOutcome | undefined {
   const { action, cluster, pool, at } = decision;
   if (cluster === undefined) return undefined;
-  const took = (until = scene.now) => spanText(until - Date.parse(at));
-  if (pool !== undefined) return action === 'Grow' ? ofGrowth(decision, before, after, took, scene) : undefined;
-  const [was, is] = [standing(before, cluster, scene.now), standing(after, cluster, scene.now)];
+  const took = (until = inputs.now) => spanText(until - Date.parse(at));
+  if (pool !== undefined) return action === 'Grow' ? ofGrowth(decision, before, after, took, inputs) : undefined;
+  const [was, is] = [standing(before, cluster, inputs.now), standing(after, cluster, inputs.now)];
   // What is written down only now has come to nothing yet.
   if (!was || newest(after, cluster, action)?.at !== at) return undefined;
-  const change: Change = { was, is, after, cluster, took, scene };
+  const change: Change = { was, is, after, cluster, took, inputs };
   if (COMES.includes(action)) return ofComing(change);
   if (action === 'Sleep') return ofSleep(change, Date.parse(at));
   if (action === 'Remove' || action === 'Fail') return ofRemoval(change);
@@ -106,34 +106,34 @@ interface Change {
   readonly is: Standing | undefined;
   readonly after: BurstReceipt;
   readonly cluster: string;
-  readonly scene: OutcomeScene;
+  readonly inputs: OutcomeInputs;
   /** How long after the decision that was; absent: now. */
   readonly took: (until?: number) => string;
 }
 
 /** Of a cluster that was to take work, or to wait. */
-function ofComing({ was, is, after, cluster, took, scene }: Change): BurstOutcome | undefined {
+function ofComing({ was, is, after, cluster, took, inputs }: Change): BurstOutcome | undefined {
   if (was.isLeaving) return undefined;
-  const end = madeNow(after, cluster, 'Remove', scene);
+  const end = madeNow(after, cluster, 'Remove', inputs);
   const joinedAt = is?.joinedAt ?? was.joinedAt;
   const inHub = joinedAt && `it was in the hub ${took(Date.parse(joinedAt))} after the decision`;
-  const failed = () => ended('Failed', `it was given up ${took()} after the decision: ${end?.why ?? ''}`, scene);
-  if (!is) return end?.action === 'Fail' ? failed() : lost(took, scene);
+  const failed = () => ended('Failed', `it was given up ${took()} after the decision: ${end?.why ?? ''}`, inputs);
+  if (!is) return end?.action === 'Fail' ? failed() : lost(took, inputs);
   if (is.isLeaving || (is.waits && !was.waits)) {
     if (end?.action === 'Fail') return failed();
-    if (was.hasWorked) return ended('Succeeded', `${inHub ?? 'it was in the hub'}, and had work`, scene);
+    if (was.hasWorked) return ended('Succeeded', `${inHub ?? 'it was in the hub'}, and had work`, inputs);
     const how = is.isLeaving && !is.isOthers ? 'given back' : 'put to sleep';
     if (!inHub || !joinedAt)
-      return ended('GivenBack', `it was ${how} ${took()} after the decision, before it was in the hub`, scene);
-    const idle = spanText(scene.now - Date.parse(joinedAt));
-    return ended('Unused', `${inHub}, and had no work in the ${idle} until it was ${how}`, scene);
+      return ended('GivenBack', `it was ${how} ${took()} after the decision, before it was in the hub`, inputs);
+    const idle = spanText(inputs.now - Date.parse(joinedAt));
+    return ended('Unused', `${inHub}, and had no work in the ${idle} until it was ${how}`, inputs);
   }
   if (is.waits && is.warmAt && !was.warmAt)
-    return ended('Succeeded', `it was ready in the hub ${took()} after the decision, and waits ${is.waits}`, scene);
+    return ended('Succeeded', `it was ready in the hub ${took()} after the decision, and waits ${is.waits}`, inputs);
   if (is.hasWorked && !was.hasWorked && inHub && joinedAt) {
-    const later = scene.now - Date.parse(joinedAt);
+    const later = inputs.now - Date.parse(joinedAt);
     const work = later < 1000 ? 'had work by then' : `had work ${spanText(later)} later`;
-    return ended('Succeeded', `${inHub}, and ${work}`, scene);
+    return ended('Succeeded', `${inHub}, and ${work}`, inputs);
   }
   if (is.joinedAt && !was.joinedAt && !is.hasWorked)
     return { result: 'InProgress', message: `${inHub}; it has had no work yet` };
@@ -141,54 +141,55 @@ function ofComing({ was, is, after, cluster, took, scene }: Change): BurstOutcom
 }
 
 /** Of a cluster that was to be given back. */
-function ofRemoval({ was, is, took, scene }: Change): BurstOutcome | undefined {
+function ofRemoval({ was, is, took, inputs }: Change): BurstOutcome | undefined {
   if (is || !was.isLeaving) return undefined;
-  if (was.isOthers) return ofOthers(was, scene);
-  const cost = costText(was.cost.gone, scene);
+  if (was.isOthers) return ofOthers(was, inputs);
+  const cost = costText(was.cost.gone, inputs);
   return ended(
     'Succeeded',
     `it was gone ${took()} after the decision${cost && `, and has cost ${cost} in all`}`,
-    scene,
+    inputs,
   );
 }
 
 /** Of a cluster that was to sleep. */
-function ofSleep({ was, is, cluster, took, scene }: Change, at: number): BurstOutcome | undefined {
-  if (was.isOthers) return is || !was.isLeaving ? undefined : ofOthers(was, scene);
-  if (!is) return lost(took, scene);
-  if (is.isLeaving) return ended('GivenBack', `it was given back ${took()} after the decision, before it slept`, scene);
+function ofSleep({ was, is, cluster, took, inputs }: Change, at: number): BurstOutcome | undefined {
+  if (was.isOthers) return is || !was.isLeaving ? undefined : ofOthers(was, inputs);
+  if (!is) return lost(took, inputs);
+  if (is.isLeaving)
+    return ended('GivenBack', `it was given back ${took()} after the decision, before it slept`, inputs);
   if (is.waits !== 'asleep')
-    return ended('Kept', `it was woken again ${took()} after the decision, before it slept`, scene);
-  const since = scene.asleepSince(cluster);
+    return ended('Kept', `it was woken again ${took()} after the decision, before it slept`, inputs);
+  const since = inputs.asleepSince(cluster);
   if (since === undefined || since < at) return undefined;
-  const cost = costText(is.cost.soFar, scene);
+  const cost = costText(is.cost.soFar, inputs);
   return ended(
     'Succeeded',
     `it was asleep ${took(since)} after the decision${cost && `, and has cost ${cost} in all until now`}`,
-    scene,
+    inputs,
   );
 }
 
 /** Of somebody's cluster that the policy keeps awake no longer: when it sleeps its own spec says. */
-const ofOthers = ({ cost: { gone } }: Standing, scene: OutcomeScene): BurstOutcome =>
+const ofOthers = ({ cost: { gone } }: Standing, inputs: OutcomeInputs): BurstOutcome =>
   ended(
     'Succeeded',
-    `since then its own spec decides again; keeping it awake has cost ${costText(gone, scene)}`,
-    scene,
+    `since then its own spec decides again; keeping it awake has cost ${costText(gone, inputs)}`,
+    inputs,
   );
 
 /** Of a cluster whose work was to be moved away. */
-function ofEmptying({ was, is, after, cluster, took, scene }: Change): BurstOutcome | undefined {
-  if (!is) return lost(took, scene);
+function ofEmptying({ was, is, after, cluster, took, inputs }: Change): BurstOutcome | undefined {
+  if (!is) return lost(took, inputs);
   const isGoing = (is.isLeaving && !was.isLeaving) || (is.waits !== undefined && was.waits === undefined);
   if (isGoing) {
     const how = is.isLeaving ? 'given back' : 'put to sleep';
-    const why = madeNow(after, cluster, 'Remove', scene)?.why ?? '';
-    return ended('Succeeded', `it was ${how} ${took()} after the decision: ${why}`, scene);
+    const why = madeNow(after, cluster, 'Remove', inputs)?.why ?? '';
+    return ended('Succeeded', `it was ${how} ${took()} after the decision: ${why}`, inputs);
   }
   if (!was.isEmptying || is.isEmptying) return undefined;
-  const why = madeNow(after, cluster, 'Keep', scene)?.why ?? '';
-  return ended('Kept', `it took work again ${took()} after the decision: ${why}`, scene);
+  const why = madeNow(after, cluster, 'Keep', inputs)?.why ?? '';
+  return ended('Kept', `it took work again ${took()} after the decision: ${why}`, inputs);
 }
 
 /** Of nodes that were added to a pool. */
@@ -197,32 +198,32 @@ function ofGrowth(
   before: BurstReceipt,
   after: BurstReceipt,
   took: Change['took'],
-  scene: OutcomeScene,
+  inputs: OutcomeInputs,
 ): BurstOutcome | undefined {
   const its = ({ growths = [] }: BurstReceipt) =>
     growths.find((one) => nameOf(one.cluster) === cluster && one.pool === pool && one.at === at);
   const [was, is] = [its(before), its(after)];
   if (!was || was.came || was.failed) return undefined;
   const wanted = was.to - was.from;
-  if (is?.came) return ended('Succeeded', `its ${nodesOf(wanted)} came within ${took()} of the decision`, scene);
+  if (is?.came) return ended('Succeeded', `its ${nodesOf(wanted)} came within ${took()} of the decision`, inputs);
   const hasFailed = after.decisions.some(
-    (one) => one.action === 'Fail' && one.cluster === cluster && one.pool === pool && one.at === text(scene.now),
+    (one) => one.action === 'Fail' && one.cluster === cluster && one.pool === pool && one.at === text(inputs.now),
   );
   if (is?.failed || (!is && hasFailed))
-    return ended('Failed', `${is?.nodes ?? 0} of its ${nodesOf(wanted)} came within ${took()} of the decision`, scene);
+    return ended('Failed', `${is?.nodes ?? 0} of its ${nodesOf(wanted)} came within ${took()} of the decision`, inputs);
   if (is) return undefined;
   const why = 'its cluster or its pool is gone, or Coppice does not size that pool any more';
-  return ended('Lost', `${took()} after the decision ${why}`, scene);
+  return ended('Lost', `${took()} after the decision ${why}`, inputs);
 }
 
-const ended = (result: Result, message: string, { now }: OutcomeScene): BurstOutcome => ({
+const ended = (result: Result, message: string, { now }: OutcomeInputs): BurstOutcome => ({
   result,
   message: message.slice(0, 1000),
   endedAt: text(now),
 });
 
-const lost = (took: Change['took'], scene: OutcomeScene): BurstOutcome =>
-  ended('Lost', `somebody deleted it, or took it from the policy, ${took()} after the decision`, scene);
+const lost = (took: Change['took'], inputs: OutcomeInputs): BurstOutcome =>
+  ended('Lost', `somebody deleted it, or took it from the policy, ${took()} after the decision`, inputs);
 
 /** The newest decision of this kind: of those by which a cluster comes, or goes, whichever was last. */
 function newest({ decisions }: BurstReceipt, name: string, action: Action): BurstDecision | undefined {
@@ -231,12 +232,12 @@ function newest({ decisions }: BurstReceipt, name: string, action: Action): Burs
 }
 
 /** The same, if it was made in this look. */
-function madeNow(after: BurstReceipt, name: string, action: Action, { now }: OutcomeScene): BurstDecision | undefined {
+function madeNow(after: BurstReceipt, name: string, action: Action, { now }: OutcomeInputs): BurstDecision | undefined {
   const found = newest(after, name, action);
   return found?.at === text(now) ? found : undefined;
 }
 
-const costText = (cost: Micros | undefined, { currency }: OutcomeScene): string =>
+const costText = (cost: Micros | undefined, { currency }: OutcomeInputs): string =>
   cost === undefined ? '' : `${formatMoney(cost)} ${currency}`;
 
 /** A time for people: seconds, from ten minutes on minutes, from ten hours on hours. */

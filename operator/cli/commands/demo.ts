@@ -4,11 +4,11 @@ import type { KubeClient } from '../../kube/client.ts';
 import { CLOUDPROFILES } from '../../kube/resources.ts';
 import { connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { BurstDemo } from '../demo/burst-demo.ts';
 import { DEMO, type Sold, soldAs, stage } from '../demo/burst-objects.ts';
-import { BurstStory } from '../demo/burst-story.ts';
 import { cleanUp, leftOfDemo } from '../demo/clean-up.ts';
+import { type ExistingKarmada, karmadaLeft, karmadaOf } from '../demo/existing-karmada.ts';
 import type { Fleet } from '../demo/fleet.ts';
-import { type KarmadaAtHand, karmadaLeft, karmadaOf } from '../demo/karmada-at-hand.ts';
 import { KARMADA_SECRET } from '../demo/karmada-fleet.ts';
 import { NeutralFleet } from '../demo/neutral-fleet.ts';
 import { CliError, EXIT, InterruptedError, UsageError } from '../errors.ts';
@@ -32,7 +32,7 @@ export async function run(context: Context): Promise<undefined> {
   const deadline = timeout === undefined ? undefined : AbortSignal.timeout(timeout);
   const over = deadline ? AbortSignal.any([signal, deadline]) : signal;
   const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
-  const opened: KarmadaAtHand[] = [];
+  const opened: ExistingKarmada[] = [];
   try {
     const local = await client.getOrUndefined<CloudProfile>(CLOUDPROFILES, 'local', undefined, { signal: over });
     if (!local) throw new CliError('the demo needs CloudProfile local, which does not exist here');
@@ -94,10 +94,10 @@ async function play({ terminal }: Context, { client, fleet, sold, local, over, t
     tell(
       `Hub ${DEMO} and CloudProfile ${DEMO} are created. All machines are local and nothing is billed; these are prices of clouds, in USD an hour: ${prices.join(', ')}`,
     );
-    let story: BurstStory | undefined;
+    let story: BurstDemo | undefined;
     try {
       const ended = await fleet.begin(over);
-      story = new BurstStory(client, fleet, sold, tell, AbortSignal.any([over, ended]));
+      story = new BurstDemo(client, fleet, sold, tell, AbortSignal.any([over, ended]));
       await story.play();
     } finally {
       await fleet.end();

@@ -13,10 +13,10 @@ import type { Context } from '../context.ts';
 import { explain, UsageError } from '../errors.ts';
 import { type CliKind, kindOf, kindWords, MEMBERSHIP, SEED, SHOOT, WORKER_CLUSTER } from '../kinds.ts';
 import {
-  type ClusterPicture,
+  type ClusterDescription,
   type ControlPlanePart,
   describeTree,
-  type MachinePicture,
+  type MachineDescription,
   objectTree,
   picturesSimulated,
   TREE_HEADER,
@@ -73,9 +73,9 @@ async function gather(
   connection: Connection,
   object: WorkerCluster | Shoot,
   signal: AbortSignal,
-): Promise<ClusterPicture> {
+): Promise<ClusterDescription> {
   const { client } = connection;
-  const picture: ClusterPicture = { controlPlane: [], machines: [], gaps: [] };
+  const picture: ClusterDescription = { controlPlane: [], machines: [], gaps: [] };
   const namespace = object.metadata.namespace ?? connection.namespace;
   if (object.kind === 'WorkerCluster') {
     picture.cluster = object as WorkerCluster;
@@ -139,7 +139,7 @@ interface KubeconfigPlace {
 /** Of a cluster that a cloud manages, or others made, nothing can be seen but its nodes. `at` absent: it is the garden. */
 async function gatherNodes(
   { client }: Connection,
-  picture: ClusterPicture,
+  picture: ClusterDescription,
   at: KubeconfigPlace | undefined,
   signal: AbortSignal,
 ): Promise<void> {
@@ -149,7 +149,7 @@ async function gatherNodes(
 }
 
 async function noting<T>(
-  picture: ClusterPicture,
+  picture: ClusterDescription,
   what: string,
   signal: AbortSignal,
   look: () => Promise<T>,
@@ -233,7 +233,7 @@ async function controlPlane(seed: KubeClient, namespace: string, signal: AbortSi
 }
 
 /** Machines of a pool are pods in the seed (local) or only nodes (simulated); a pod and its node share a name. */
-export function machinesOf(pods: readonly KubeObject[], nodes: readonly KubeObject[]): MachinePicture[] {
+export function machinesOf(pods: readonly KubeObject[], nodes: readonly KubeObject[]): MachineDescription[] {
   const byName = new Map(nodes.map((node) => [node.metadata.name, node]));
   const machines = pods.map((pod) => {
     const node = byName.get(pod.metadata.name);
@@ -243,7 +243,7 @@ export function machinesOf(pods: readonly KubeObject[], nodes: readonly KubeObje
   return [...machines, ...[...byName.values()].map((node) => fromNode(node, undefined))];
 }
 
-function fromPod(pod: KubeObject): MachinePicture {
+function fromPod(pod: KubeObject): MachineDescription {
   const containers = (pod.status?.containerStatuses ?? []) as {
     state?: { waiting?: { reason?: string; message?: string } };
   }[];
@@ -262,7 +262,7 @@ function fromPod(pod: KubeObject): MachinePicture {
   };
 }
 
-function fromNode(node: KubeObject, pool: string | undefined): MachinePicture {
+function fromNode(node: KubeObject, pool: string | undefined): MachineDescription {
   const ready = ((node.status?.conditions ?? []) as Condition[]).find(({ type }) => type === 'Ready');
   const cordoned = node.spec?.unschedulable === true;
   const good = ready?.status === 'True';

@@ -42,9 +42,9 @@ export async function run(context: Context): Promise<number | undefined> {
   );
   const garden = await openGarden(env, options);
   const coppice = howToCallCoppice(env);
-  const ways = { again: howToStart(env), coppice };
+  const next = { again: howToStart(env), coppice };
 
-  const code = await withGarden(garden, context, ways, async () => {
+  const code = await withGarden(garden, context, next, async () => {
     const connection = await connectGarden(context);
     const clusters: WorkerCluster[] = [];
     for (const { object } of manifests) {
@@ -101,7 +101,7 @@ export async function run(context: Context): Promise<number | undefined> {
     return;
   }
   terminal.note('', 'Press Ctrl-C to stop the garden and keep its state.');
-  await stayWithGarden(garden, context, ways);
+  await stayWithGarden(garden, context, next);
 }
 
 /** Right after its first start the operator may not have installed the kinds yet. */

@@ -6,9 +6,9 @@ import { openGarden } from '../garden.ts';
 /** `coppice up [--detach]`. */
 export async function run(context: Context): Promise<number | undefined> {
   const { options, terminal, env, program } = context;
-  const ways = { again: `${program} up`, coppice: program };
+  const next = { again: `${program} up`, coppice: program };
   const garden = await openGarden(env, options);
-  const code = await withGarden(garden, context, ways, async () => {
+  const code = await withGarden(garden, context, next, async () => {
     terminal.print('The garden is up.');
   });
   if (code !== EXIT.ok) return code;
@@ -19,5 +19,5 @@ export async function run(context: Context): Promise<number | undefined> {
     return;
   }
   terminal.note('Press Ctrl-C to stop it and keep its state.');
-  await stayWithGarden(garden, context, ways);
+  await stayWithGarden(garden, context, next);
 }

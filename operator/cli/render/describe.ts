@@ -23,7 +23,7 @@ export interface ControlPlanePart {
 }
 
 /** One machine of a pool, and the node that it became. */
-export interface MachinePicture {
+export interface MachineDescription {
   name: string;
   pool: string;
   ready: Condition['status'];
@@ -33,11 +33,11 @@ export interface MachinePicture {
 }
 
 /** Everything that `describe` shows, gathered. */
-export interface ClusterPicture {
+export interface ClusterDescription {
   cluster?: WorkerCluster | undefined;
   shoot?: Shoot | undefined;
   controlPlane: ControlPlanePart[];
-  machines: MachinePicture[];
+  machines: MachineDescription[];
   /** Its places in hubs. */
   memberships?: readonly Membership[];
   /** What could not be seen, and why. */
@@ -65,7 +65,7 @@ const GROUP_FROM = 4;
 const NAMES_SHOWN = 3;
 
 /** The tree of a cluster: WorkerCluster, hubs, Shoot, control plane, pools, machines. */
-export function describeTree(picture: ClusterPicture, options: DescribeOptions): TreeNode {
+export function describeTree(picture: ClusterDescription, options: DescribeOptions): TreeNode {
   const { cluster, shoot } = picture;
   const shootNode = shoot && objectNode(shoot, seedOf(shoot), partsOf(picture, options), options);
   if (cluster === undefined) return shootNode ?? { cells: ['nothing'] };
@@ -190,7 +190,7 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
   });
 }
 
-function partsOf(picture: ClusterPicture, options: DescribeOptions): TreeNode[] {
+function partsOf(picture: ClusterDescription, options: DescribeOptions): TreeNode[] {
   const nodes: TreeNode[] = [];
   const { controlPlane, machines, shoot } = picture;
   if (shoot && lacksControlPlane(shoot)) return poolsWithoutControlPlane(shoot);
@@ -233,7 +233,7 @@ function partsOf(picture: ClusterPicture, options: DescribeOptions): TreeNode[] 
 const controlPlanePoolOf = ({ spec }: Shoot): string | undefined =>
   spec.provider === undefined ? undefined : controlPlaneWorker(spec)?.name;
 
-function controlPlaneOnMachines(picture: ClusterPicture, pool: string, options: DescribeOptions): TreeNode {
+function controlPlaneOnMachines(picture: ClusterDescription, pool: string, options: DescribeOptions): TreeNode {
   const own = picture.machines.filter((machine) => machine.pool === pool);
   const desired = wantedOf(picture).get(pool) ?? own.length;
   const [{ cells, children } = { cells: [] }] = poolNodes(own, new Map([[pool, desired]]), options);
@@ -247,14 +247,14 @@ const poolsWithoutControlPlane = ({ status }: Shoot): TreeNode[] =>
   }));
 
 /** How many machines each pool should have. */
-function wantedOf({ shoot }: ClusterPicture): Map<string, number> {
+function wantedOf({ shoot }: ClusterDescription): Map<string, number> {
   const wanted = new Map((shoot?.spec.provider?.workers ?? []).map((worker) => [worker.name, worker.minimum]));
   for (const worker of shoot?.status?.workers ?? []) wanted.set(worker.name, worker.desired);
   return wanted;
 }
 
 function poolNodes(
-  machines: readonly MachinePicture[],
+  machines: readonly MachineDescription[],
   wanted: ReadonlyMap<string, number>,
   options: DescribeOptions,
 ): TreeNode[] {
@@ -272,8 +272,8 @@ function poolNodes(
   });
 }
 
-function machineNodes(machines: MachinePicture[], options: DescribeOptions): TreeNode[] {
-  const groups = new Map<string, MachinePicture[]>();
+function machineNodes(machines: MachineDescription[], options: DescribeOptions): TreeNode[] {
+  const groups = new Map<string, MachineDescription[]>();
   for (const machine of machines) {
     const key = JSON.stringify([machine.ready, machine.reason, machine.message.replaceAll(machine.name, '')]);
     groups.set(key, [...(groups.get(key) ?? []), machine]);
@@ -289,7 +289,7 @@ function machineNodes(machines: MachinePicture[], options: DescribeOptions): Tre
   });
 }
 
-function machineNode(name: string, machine: MachinePicture, message: string, { now }: DescribeOptions): TreeNode {
+function machineNode(name: string, machine: MachineDescription, message: string, { now }: DescribeOptions): TreeNode {
   const since = machine.since === undefined ? '' : ageOf(machine.since, now);
   return { cells: [name, '', readyMark(machine.ready), cell(machine.reason), since, cell(message)] };
 }
@@ -306,5 +306,5 @@ function compareNames(a: string, b: string): number {
 }
 
 /** Whether the loud warning belongs above the tree. */
-export const picturesSimulated = ({ cluster }: ClusterPicture): boolean =>
+export const picturesSimulated = ({ cluster }: ClusterDescription): boolean =>
   cluster !== undefined && isSimulated(cluster);

@@ -1,4 +1,4 @@
-import type { Standing } from '../../rehearsal/ledger.ts';
+import type { Standing } from '../../rehearsal/standings.ts';
 
 /** What a chart of a rehearsal shows. */
 export interface ChartInputs {

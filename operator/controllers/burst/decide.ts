@@ -16,8 +16,8 @@ import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import type { BurstDependencies } from './dependencies.ts';
-import { type EmptyingScene, emptyingOf } from './emptying.ts';
-import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
+import { type EmptyingInputs, emptyingOf } from './emptying.ts';
+import { type GrowthInputs, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
 import type { Seen } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
@@ -28,20 +28,20 @@ import { boughtBy, seenIn } from './turn.ts';
 import { sleepersOf, wokenBy } from './wake-others.ts';
 
 /** What a policy decides with. */
-export interface DecisionScene extends GrowthScene, EmptyingScene {}
+export interface DecisionInputs extends GrowthInputs, EmptyingInputs {}
 
 /** What a policy does now. What is bought was tried as it will be made: what is refused then is passed by. */
 export async function planFor(
   deps: BurstDependencies,
-  scene: DecisionScene,
+  inputs: DecisionInputs,
   waiting: readonly HubWork[],
   candidates: Considered[],
   signal: AbortSignal,
 ): Promise<ClustersPlan> {
-  const { hub, policy, receipt, memory, turn, turns, growths, now } = scene;
+  const { hub, policy, receipt, memory, turn, turns, growths, now } = inputs;
   const bought = boughtBy(deps, memory, turns, now);
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
-  let growth = waiting.length > 0 ? growthOf(deps, scene) : [];
+  let growth = waiting.length > 0 ? growthOf(deps, inputs) : [];
   const seen = seenIn(deps, memory, turn, now);
   const own = {
     limits: limitsOf(policy.spec),
@@ -49,7 +49,7 @@ export async function planFor(
     lastOut: time(receipt.lastOut),
     lastIn: time(receipt.lastIn),
   };
-  const emptying = await emptyingOf(deps, scene, seen, own, signal);
+  const emptying = await emptyingOf(deps, inputs, seen, own, signal);
   const view = {
     ...own,
     ...emptying,
@@ -57,7 +57,7 @@ export async function planFor(
     supply: waiting.length > 0 || emptying.movable ? supplyOf(deps, hub, bought, growths, now) : [],
     grownHourly: grownHourly(receipt) + wokenHourly(receipt),
     grownNodes: grownNodes(receipt),
-    warm: [...warmOf(deps, scene, seen), ...(waiting.length > 0 ? sleepersOf(deps, scene) : [])],
+    warm: [...warmOf(deps, inputs, seen), ...(waiting.length > 0 ? sleepersOf(deps, inputs) : [])],
     woken: wokenBy(deps, memory, policy, receipt, now),
     peaks: peaksOf(policy.spec, now),
     spent: spentUntil(receipt, now),
@@ -96,7 +96,7 @@ const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
 /** Clusters of the policy that wait and are ready, with what they would take. Of a candidate that rests none is woken: its machines do not come. */
-function warmOf(deps: BurstDependencies, { hub, turn, now }: DecisionScene, seen: readonly Seen[]): WarmCluster[] {
+function warmOf(deps: BurstDependencies, { hub, turn, now }: DecisionInputs, seen: readonly Seen[]): WarmCluster[] {
   const daemons = siblingDaemons(deps, hub);
   return seen.flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
     if (!cluster || !isWarm || own.phase === 'Leaving') return [];
@@ -143,13 +143,13 @@ function withinQuota(
 }
 
 /** The receipt with what the plan decides, before anything of it is done. */
-export function withPlan(deps: BurstDependencies, scene: DecisionScene, plan: ClustersPlan): BurstReceipt {
-  const { policy, growths, now } = scene;
+export function withPlan(deps: BurstDependencies, inputs: DecisionInputs, plan: ClustersPlan): BurstReceipt {
+  const { policy, growths, now } = inputs;
   const { dryRun } = policy.spec;
   const at = rfc3339(new Date(now));
   const only = (receipt: BurstReceipt, decision: Omit<BurstDecision, 'at'>) =>
     decided(receipt, { at, ...decision, dryRun: true });
-  let { receipt } = scene;
+  let { receipt } = inputs;
   for (const growth of plan.growths) {
     const { cluster: key, pool, entry, why, each, nodes } = growth;
     const cluster = deps.clusters.get(key);

@@ -24,7 +24,7 @@ import { supplyIn, wordsOf } from './supply.ts';
 import type { Turn } from './turn.ts';
 
 /** What is looked at before a cluster is emptied. */
-export interface EmptyingScene {
+export interface EmptyingInputs {
   readonly hub: Hub;
   readonly policy: BurstPolicy;
   readonly memory: BurstMemory;
@@ -39,31 +39,31 @@ export interface EmptyingScene {
 /** What a plan needs to know to empty clusters. Nobody is asked before it is time for one. @param seen what the policy has bought */
 export async function emptyingOf(
   deps: BurstDependencies,
-  scene: EmptyingScene,
+  inputs: EmptyingInputs,
   seen: readonly Seen[],
   view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   signal: AbortSignal,
 ): Promise<Pick<ClustersView, 'movable' | 'emptying' | 'unsettled'>> {
-  const { now } = scene;
+  const { now } = inputs;
   const begun = seen.flatMap((one) => {
-    const emptying = emptyingSeen(deps, scene, one);
+    const emptying = emptyingSeen(deps, inputs, one);
     return emptying ? [{ own: one.own, emptying }] : [];
   });
   const { due } = underused(view, now);
   const asked = [...due, ...begun.flatMap(({ own, emptying }) => (emptying.hasBegun ? [] : [own]))];
   if (asked.length + begun.length === 0) return {};
   const movable = await Promise.all(
-    asked.map(async (one) => [one.key, await movableIn(deps, scene, one, signal)] as const),
+    asked.map(async (one) => [one.key, await movableIn(deps, inputs, one, signal)] as const),
   );
   return {
     movable: new Map(movable),
     emptying: begun.map(({ emptying }) => emptying),
-    unsettled: whyUnsettled(deps, scene),
+    unsettled: whyUnsettled(deps, inputs),
   };
 }
 
 /** Why work of the hub is not moved now, because of what is none of the policy's; undefined: nothing speaks against it. */
-function whyUnsettled(deps: BurstDependencies, { hub, turn, turns, isQuiet }: EmptyingScene): string | undefined {
+function whyUnsettled(deps: BurstDependencies, { hub, turn, turns, isQuiet }: EmptyingInputs): string | undefined {
   if (!isQuiet) return 'work of the hub waits for room';
   // Room that two count on is promised twice.
   const busy = turns.find(
@@ -80,19 +80,19 @@ function whyUnsettled(deps: BurstDependencies, { hub, turn, turns, isQuiet }: Em
   return leaves ? 'work of another cluster of the hub is being moved' : undefined;
 }
 
-const membershipOf = (deps: BurstDependencies, { hub, policy }: EmptyingScene, name: string): Membership | undefined =>
+const membershipOf = (deps: BurstDependencies, { hub, policy }: EmptyingInputs, name: string): Membership | undefined =>
   deps.memberships.get(`${policy.metadata.namespace}/${membershipName(name, hub.metadata.name)}`);
 
 /** A cluster that is being emptied, as its membership tells of it; undefined: it is not, or is not there. */
 function emptyingSeen(
   deps: BurstDependencies,
-  scene: EmptyingScene,
+  inputs: EmptyingInputs,
   { purchase, cluster }: Seen,
 ): EmptyingCluster | undefined {
-  const { hub, policy, now } = scene;
+  const { hub, policy, now } = inputs;
   if (!cluster || purchase.emptyingSince === undefined || purchase.leaving) return undefined;
   const { name } = purchase;
-  const conditions = membershipOf(deps, scene, name)?.status?.conditions;
+  const conditions = membershipOf(deps, inputs, name)?.status?.conditions;
   const drained = findCondition(conditions, 'Drained');
   const noRoom = findCondition(conditions, 'RoomElsewhere');
   const { drainDeadline } = policy.spec.scaleIn ?? {};
@@ -118,13 +118,13 @@ function emptyingSeen(
 
 async function movableIn(
   deps: BurstDependencies,
-  scene: EmptyingScene,
+  inputs: EmptyingInputs,
   { key, name }: OwnCluster,
   signal: AbortSignal,
 ): Promise<Movable> {
-  const { hub } = scene;
+  const { hub } = inputs;
   const open = deps.openClusters.get(key);
-  const member = membershipOf(deps, scene, name)?.status?.memberName;
+  const member = membershipOf(deps, inputs, name)?.status?.memberName;
   if (!open || !member) return { stays: 'it does not answer' };
   try {
     const placed = await deps.placedWork(hub, member, signal);

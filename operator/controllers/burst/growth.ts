@@ -28,7 +28,7 @@ import { isManaged, type PoolSeen, poolsSeen } from './pools.ts';
 import { memberOf } from './supply.ts';
 
 /** What pools that may grow are looked at with. */
-export interface GrowthScene {
+export interface GrowthInputs {
   readonly hub: Hub;
   readonly policy: BurstPolicy;
   readonly receipt: BurstReceipt;
@@ -40,8 +40,8 @@ export interface GrowthScene {
 type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
 
 /** Pools that a policy may have grow: of its own clusters, and of those in its namespace that it names. */
-export function growthOf(deps: BurstDependencies, scene: GrowthScene): GrowthView[] {
-  const { hub, policy, receipt } = scene;
+export function growthOf(deps: BurstDependencies, inputs: GrowthInputs): GrowthView[] {
+  const { hub, policy, receipt } = inputs;
   const { namespace = '' } = policy.metadata;
   const own = new Set(
     receipt.purchases.flatMap((one) =>
@@ -57,7 +57,7 @@ export function growthOf(deps: BurstDependencies, scene: GrowthScene): GrowthVie
   const pools = (which: (cluster: WorkerCluster) => boolean, entry?: Entry): GrowingPool[] =>
     members
       .filter(({ cluster }) => which(cluster))
-      .flatMap(({ cluster, member }) => poolsOf(deps, scene, cluster, member, entry));
+      .flatMap(({ cluster, member }) => poolsOf(deps, inputs, cluster, member, entry));
   const mine = pools(({ metadata }) => own.has(metadata.uid ?? ''));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
     const added = (receipt.growths ?? []).filter((one) => one.entry === entry.name);
@@ -77,7 +77,7 @@ export function growthOf(deps: BurstDependencies, scene: GrowthScene): GrowthVie
 
 function poolsOf(
   deps: BurstDependencies,
-  { hub, receipt, growths, policy, now }: GrowthScene,
+  { hub, receipt, growths, policy, now }: GrowthInputs,
   cluster: WorkerCluster,
   member: HubMember,
   entry: Entry | undefined,

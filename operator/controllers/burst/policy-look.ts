@@ -134,7 +134,7 @@ export class PolicyLook {
       this.#now,
       this.#signal,
     );
-    const scene = {
+    const inputs = {
       hub,
       policy: this.#policy,
       receipt: this.#turn.receipt,
@@ -145,7 +145,7 @@ export class PolicyLook {
       turns: this.#turns,
       isQuiet,
     };
-    const planned = await planFor(this.#deps, scene, mine, candidates, this.#signal);
+    const planned = await planFor(this.#deps, inputs, mine, candidates, this.#signal);
     const refused = unread
       .filter(isMine)
       .slice(0, MOST_UNREAD)
@@ -155,7 +155,7 @@ export class PolicyLook {
         message: `nothing is bought for it: ${problem}`,
       }));
     const plan = { ...planned, verdicts: [...planned.verdicts, ...refused] };
-    this.#turn.receipt = withPlan(this.#deps, scene, plan);
+    this.#turn.receipt = withPlan(this.#deps, inputs, plan);
     this.#turn.next = plan.next;
     this.#turn.verdicts = plan.verdicts;
     await this.#save();
@@ -192,7 +192,7 @@ export class PolicyLook {
     if (dryRun && !this.#deps.claims?.(this.#policy)) return work;
     if (dryRun) {
       const policy = { ...this.#policy, spec: { ...this.#policy.spec, dryRun: false } };
-      this.#turn.receipt = withPlan(this.#deps, { ...scene, policy }, plan);
+      this.#turn.receipt = withPlan(this.#deps, { ...inputs, policy }, plan);
     }
     return [...others, ...mine.filter((one) => isLeft.has(one))];
   }

@@ -9,7 +9,7 @@ import type { KeyPair } from '../../pki/certificates.ts';
 import { requestedKey } from '../../pki/requested-key.ts';
 import { keyPair, PKI_SECRET } from '../../shoot/pki.ts';
 import type { Core, Part } from '../core.ts';
-import { notOurs, strangerIn } from '../shoot/ownership.ts';
+import { notOurs, otherOwnerIn } from '../shoot/ownership.ts';
 import { answerRequest, BY_USER, keptRequest } from './controller.ts';
 
 /** Makes the controller of requests for people's kubeconfigs. */
@@ -65,8 +65,8 @@ async function authorityOf(
   const access = await registry.open(seed, signal);
   const { name, namespace = '' } = shoot.metadata;
   const id = technicalID(namespace, name);
-  const stranger = strangerIn(access.namespaces.get(id), shoot, gardenID);
-  if (stranger) throw notOurs(seed.metadata.name, id, stranger);
+  const otherOwner = otherOwnerIn(access.namespaces.get(id), shoot, gardenID);
+  if (otherOwner) throw notOurs(seed.metadata.name, id, otherOwner);
   const pki = decoded(access.secrets.get(`${id}/${PKI_SECRET}`)?.data);
   return pki['ca.crt'] && pki['ca.key'] ? keyPair(pki, 'ca') : undefined;
 }

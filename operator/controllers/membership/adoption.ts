@@ -1,6 +1,6 @@
 import { configurationProblem } from '../../api/errors.ts';
 import type { HubSpec } from '../../api/hub.ts';
-import type { HubType, Member, Place, Reader, Stranger } from '../../hubs/contract.ts';
+import type { ForeignEntry, HubType, Member, Place, Reader } from '../../hubs/contract.ts';
 import { type MembershipReceipt, samePlace } from './receipt.ts';
 import type { TwoSides } from './two-sides.ts';
 
@@ -8,19 +8,19 @@ import type { TwoSides } from './two-sides.ts';
  * What somebody else has put into the hub for this cluster, where the Hub says what is to become of it. undefined: nothing, or the hub cannot
  * tell, or the cluster is in it by us already: two objects of one cluster are then the hub's to judge.
  */
-export async function strangerOf(
+export async function foreignEntryOf(
   type: HubType,
   hub: Reader,
   { member, spec, receipt }: { member: () => Member; spec: HubSpec; receipt: MembershipReceipt },
-): Promise<Stranger | undefined> {
+): Promise<ForeignEntry | undefined> {
   if (!spec.adoption || receipt.opened) return undefined;
-  return type.stranger?.(hub, member(), spec);
+  return type.foreignEntry?.(hub, member(), spec);
 }
 
 /**
  * The receipt with what is to be taken over on it, under the name that it has in the hub. Pure. Throws where it cannot be taken over.
  */
-export function owning(receipt: MembershipReceipt, { name, places, whyNot }: Stranger): MembershipReceipt {
+export function owning(receipt: MembershipReceipt, { name, places, whyNot }: ForeignEntry): MembershipReceipt {
   if (whyNot)
     throw configurationProblem(
       `${whyNot}, so this cluster cannot be taken over in the hub`,
@@ -46,7 +46,7 @@ export async function takeOver(
   return rest;
 }
 
-const withoutUID = (place: Stranger['places'][number]): Place => {
+const withoutUID = (place: ForeignEntry['places'][number]): Place => {
   const { uid: _, ...rest } = place;
   return rest;
 };

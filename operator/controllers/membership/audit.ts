@@ -21,7 +21,7 @@ import {
   WORKERCLUSTERS,
 } from '../../kube/resources.ts';
 import { HubConnections } from './hub-connections.ts';
-import { type GardenKnows, type LeftOver, leftOvers, type Sighting } from './left-overs.ts';
+import { type GardenObjects, type LabelledObject, type LeftOver, leftOvers } from './left-overs.ts';
 import { receiptsIn } from './receipt.ts';
 
 const ANSWER_MS = 15_000;
@@ -29,7 +29,7 @@ const AT_ONCE = 8;
 
 /** An API server that was looked at. */
 export interface LookedAt {
-  readonly on: Sighting['on'];
+  readonly on: LabelledObject['on'];
   readonly where: string;
   readonly identity: string;
   readonly client: KubeClient;
@@ -40,7 +40,7 @@ export interface Audit {
   readonly leftOvers: readonly LeftOver[];
   /** What could not be looked at, and why: sentences. */
   readonly gaps: readonly string[];
-  readonly knows: GardenKnows;
+  readonly knows: GardenObjects;
   /** By `where`. */
   readonly lookedAt: ReadonlyMap<string, LookedAt>;
 }
@@ -70,7 +70,7 @@ export class HubAudit {
       ...(await this.#hubs(garden, hubs.items, gaps, signal)),
       ...(await this.#members(clusters.items, gaps, signal)),
     ];
-    const sightings: Sighting[] = [];
+    const sightings: LabelledObject[] = [];
     await each(lookedAt, async (side) => {
       sightings.push(...(await this.#sightings(side, gaps, signal)));
     });
@@ -151,9 +151,9 @@ export class HubAudit {
     return client;
   }
 
-  async #sightings(side: LookedAt, gaps: string[], signal: AbortSignal): Promise<Sighting[]> {
+  async #sightings(side: LookedAt, gaps: string[], signal: AbortSignal): Promise<LabelledObject[]> {
     const { client, ...rest } = side;
-    const found: Sighting[] = [];
+    const found: LabelledObject[] = [];
     // The garden may be a member of a hub too.
     const kinds = new Set([...kindsWritten(side.on), ...(side.on === 'hub' ? kindsWritten('member') : [])]);
     for (const resource of kinds) {
@@ -168,7 +168,7 @@ export class HubAudit {
     return found;
   }
 
-  async #knows(garden: string, signal: AbortSignal): Promise<GardenKnows> {
+  async #knows(garden: string, signal: AbortSignal): Promise<GardenObjects> {
     const [hubs, memberships, clusters, receipts] = await Promise.all([
       this.#garden.list<Hub>(HUBS, { signal }),
       this.#garden.list<Membership>(MEMBERSHIPS, { signal }),

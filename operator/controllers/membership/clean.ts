@@ -11,7 +11,7 @@ import { hubEndpoint } from './join.ts';
 import { type Leaving, withdraw } from './leave.ts';
 import { isLive, isOurs, type LeftOver, placeOfLeftOver, whatOf } from './left-overs.ts';
 import { memberOf } from './member.ts';
-import type { OwnerSaid } from './ownership.ts';
+import type { LabelledOwner } from './ownership.ts';
 import { type MembershipReceipt, samePlace } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
@@ -23,7 +23,7 @@ const IDENTITY = [SECRETS, CLUSTERROLEBINDINGS, CLUSTERROLES, SERVICEACCOUNTS].m
 /** How a clean-up is done. */
 export interface CleanOptions {
   /** Told before each membership. */
-  readonly told: (owner: OwnerSaid, where: string) => void;
+  readonly told: (owner: LabelledOwner, where: string) => void;
   /** How long a hub has for its finalizers, in milliseconds; after that they are taken off, if the cluster is gone. */
   readonly patienceMs: number;
   readonly now: () => Date;
@@ -121,7 +121,7 @@ async function asMember(
   audit: Audit,
   { client, identity }: LookedAt,
   sides: TwoSides,
-  owner: OwnerSaid,
+  owner: LabelledOwner,
   places: readonly Place[],
   signal: AbortSignal,
 ): Promise<Leaving | undefined> {
@@ -153,7 +153,7 @@ const NONE = { get: () => undefined };
 
 /** As much of a receipt as the labels of an object tell. */
 const receiptOf = (
-  { membership, cluster, identity }: OwnerSaid,
+  { membership, cluster, identity }: LabelledOwner,
   hub: { name: string; identity: string; spec: HubSpec },
   nameLimit: number,
 ): MembershipReceipt => ({

@@ -141,7 +141,7 @@ export class MembershipController {
       await tell(deps, membership, told, signal);
       return { requeueAfterMs: RENEW_AGAIN_MS };
     }
-    const scene = {
+    const inputs = {
       membership,
       hub: hub!,
       type: type!,
@@ -158,7 +158,7 @@ export class MembershipController {
     const wasIn = isIn && !isObserved;
     let outcome: JoinOutcome;
     try {
-      outcome = await join(deps, scene, signal);
+      outcome = await join(deps, inputs, signal);
     } catch (error) {
       await tellFailure(deps, membership, wasIn ? before.state! : 'Joining', error, signal);
       throw error;
@@ -170,9 +170,9 @@ export class MembershipController {
     const { verdict, receipt, isWhole, awake, emptying } = outcome;
     const conditions = [...stepConditions(verdict.done, verdict.at), ...parkedConditions(awake, emptying)];
     const joined = verdict.at === undefined && receipt.opened === true;
-    const waitsWarm = scene.warm && receipt.opened !== true;
+    const waitsWarm = inputs.warm && receipt.opened !== true;
     if (waitsWarm && verdict.at === undefined) conditions.push(say('Warm', true, 'WaitsWarm', WARM));
-    const silent = scene.answers ? '' : notUsable!;
+    const silent = inputs.answers ? '' : notUsable!;
     const told: Told = {
       state:
         receipt.parked === 'Asleep' || receipt.parked === 'Waking' ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',

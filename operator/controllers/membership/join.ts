@@ -5,10 +5,10 @@ import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { identityOf } from '../../clusters/seed-access.ts';
-import type { Endpoint, HubType, Member, Stranger } from '../../hubs/contract.ts';
+import type { Endpoint, ForeignEntry, HubType, Member } from '../../hubs/contract.ts';
 import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { owning, strangerOf, takeOver } from './adoption.ts';
+import { foreignEntryOf, owning, takeOver } from './adoption.ts';
 import { boundTo, due, renewed } from './credentials.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import { drainTimeoutMs } from './drain-time.ts';
@@ -29,7 +29,7 @@ import { type MembershipReceipt, noting } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
 /** Both ends of a join that can be reached. */
-export interface JoinScene {
+export interface JoinInputs {
   readonly membership: Membership;
   readonly hub: Hub;
   readonly type: HubType;
@@ -54,7 +54,7 @@ export interface JoinOutcome {
   /** Whether all credentials could be had that are to be made or replaced. */
   readonly isWhole: boolean;
   /** Somebody else has put the cluster into the hub, and it is to stay theirs: nothing was made. */
-  readonly observed?: Stranger;
+  readonly observed?: ForeignEntry;
   /** Absent: nothing keeps it awake. */
   readonly awake?: KeptAwake | undefined;
   /** How far it is emptied; absent: it is not to be. */
@@ -75,12 +75,16 @@ export const hubEndpoint = ({ client }: HubConnection, { member }: HubSpec): End
  * Takes a join as far as it goes now. Idempotent: of a cluster that has joined it sees to it that all is as it should be. What is made is
  * written down before.
  */
-export async function join(deps: MembershipDependencies, scene: JoinScene, signal: AbortSignal): Promise<JoinOutcome> {
-  const { membership, type, connection, open, cluster } = scene;
-  const inside = scene.answers ? open.client : undefined;
+export async function join(
+  deps: MembershipDependencies,
+  inputs: JoinInputs,
+  signal: AbortSignal,
+): Promise<JoinOutcome> {
+  const { membership, type, connection, open, cluster } = inputs;
+  const inside = inputs.answers ? open.client : undefined;
   const key = keyOf(membership);
-  const spec = scene.hub.spec;
-  let receipt = await begun(deps, scene, signal);
+  const spec = inputs.hub.spec;
+  let receipt = await begun(deps, inputs, signal);
   let saved = receipt;
   const sides = new TwoSides(
     { hub: connection.client, member: inside },
@@ -94,18 +98,18 @@ export async function join(deps: MembershipDependencies, scene: JoinScene, signa
   };
   const memberAs = (closed: Member['closed']) =>
     memberOf(receipt, hubEndpoint(connection, spec), { cluster, open, profiles: deps.profiles, closed });
-  const stranger = await strangerOf(type, hub, { member: () => memberAs('Initializing'), spec, receipt });
-  if (stranger && spec.adoption === 'Observe')
-    return { verdict: { acting: [], done: [] }, receipt, isWhole: true, observed: stranger };
-  if (stranger) {
-    receipt = owning(receipt, stranger);
+  const foreignEntry = await foreignEntryOf(type, hub, { member: () => memberAs('Initializing'), spec, receipt });
+  if (foreignEntry && spec.adoption === 'Observe')
+    return { verdict: { acting: [], done: [] }, receipt, isWhole: true, observed: foreignEntry };
+  if (foreignEntry) {
+    receipt = owning(receipt, foreignEntry);
     await save();
   }
   if (receipt.takingOver) {
     receipt = await takeOver(sides, receipt, signal);
     await save();
   }
-  receipt = parked(emptied(receipt, scene.emptying && type.placedWork !== undefined), scene.asleep, deps.now());
+  receipt = parked(emptied(receipt, inputs.emptying && type.placedWork !== undefined), inputs.asleep, deps.now());
   for (let round = 0; ; round++) {
     const closed: Member['closed'] = !receipt.opened ? 'Initializing' : closedBy(receipt);
     const member = memberAs(closed);
@@ -114,7 +118,7 @@ export async function join(deps: MembershipDependencies, scene: JoinScene, signa
     const steps = type.join(member, spec, seen);
     const without = identities.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
     const verdict = judgeJoin(steps, without);
-    if (!verdict.at && !receipt.opened && !scene.warm) {
+    if (!verdict.at && !receipt.opened && !inputs.warm) {
       // Nothing is left to wait for: what is not there yet is made open at once, and both are one write of the receipt.
       receipt = { ...receipt, opened: true };
       continue;
@@ -132,7 +136,7 @@ export async function join(deps: MembershipDependencies, scene: JoinScene, signa
     const lacking = due(identities, receipt.credentials, deps.now(), (identity) => boundTo(sides, identity));
     const placed = () => placedOn(deps, { membership, spec, type, receipt, open }, member, seen);
     const emptying = receipt.parked === 'Emptying' ? judgeEmptying(placed()) : undefined;
-    const awake = receipt.parked === 'FallingAsleep' ? whyAwake(deps, scene, receipt, member, seen) : undefined;
+    const awake = receipt.parked === 'FallingAsleep' ? whyAwake(deps, inputs, receipt, member, seen) : undefined;
     if (receipt.parked === 'FallingAsleep' && !awake) {
       receipt = { ...receipt, parked: 'Asleep' };
       changed = true;
@@ -146,7 +150,7 @@ export async function join(deps: MembershipDependencies, scene: JoinScene, signa
         receipt = { ...receipt, credentials };
         changed = true;
       }
-    } else if (!verdict.at && receipt.parked === 'Waking' && scene.usable && !changed) {
+    } else if (!verdict.at && receipt.parked === 'Waking' && inputs.usable && !changed) {
       const { parked: _, ...awake } = receipt;
       receipt = awake;
       changed = true;
@@ -162,7 +166,7 @@ export async function join(deps: MembershipDependencies, scene: JoinScene, signa
 /** Why a hub keeps a cluster awake that is to sleep, and whether it is to move work away now. */
 function whyAwake(
   deps: MembershipDependencies,
-  { membership, hub, type, cluster, open }: JoinScene,
+  { membership, hub, type, cluster, open }: JoinInputs,
   receipt: MembershipReceipt,
   member: Member,
   seen: unknown,
@@ -203,7 +207,7 @@ function closedBy({ parked }: MembershipReceipt): Member['closed'] {
 /** The receipt that this join goes by: as it was written, or a new one that is not written yet. */
 async function begun(
   deps: MembershipDependencies,
-  { membership, hub, type, connection, cluster, open, answers }: JoinScene,
+  { membership, hub, type, connection, cluster, open, answers }: JoinInputs,
   signal: AbortSignal,
 ): Promise<MembershipReceipt> {
   const { namespace = '', name, uid = '' } = membership.metadata;

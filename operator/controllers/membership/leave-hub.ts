@@ -52,16 +52,16 @@ export async function leaveHub(
     // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
     const isOther = opened?.identity !== undefined && opened.identity !== receipt.member.id;
     const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
-    const scene = { membership, spec, type, receipt, cluster, connection, open };
+    const inputs = { membership, spec, type, receipt, cluster, connection, open };
     isInside = open !== undefined;
     try {
-      outcome = await leave(deps, scene, signal);
+      outcome = await leave(deps, inputs, signal);
     } catch (error) {
       // Which of the two did not answer is not known. If it was the cluster, the hub must not keep what it holds of it.
       if (!isInside || signal.aborted || !mayForce || !isSilence(error)) throw error;
       isInside = false;
       const written = (await deps.receipts.read(key, signal)) ?? receipt;
-      outcome = await leave(deps, { ...scene, receipt: written, open: undefined }, signal);
+      outcome = await leave(deps, { ...inputs, receipt: written, open: undefined }, signal);
     }
   } catch (error) {
     if (signal.aborted) throw error;

@@ -23,7 +23,7 @@ import { type MembershipReceipt, noting, placeOf, samePlace } from './receipt.ts
 import { readerOf, TwoSides } from './two-sides.ts';
 
 /** What is known of a cluster that leaves a hub. */
-export interface LeaveScene {
+export interface LeaveInputs {
   readonly membership: Membership;
   readonly spec: HubSpec;
   readonly type: HubType;
@@ -58,11 +58,11 @@ export const isForced = ({ metadata }: Membership, { drain }: HubSpec): boolean 
 /** Takes a leave as far as it goes now: keeps new work away, drains, withdraws, and sweeps what is in the receipt. Idempotent. */
 export async function leave(
   deps: MembershipDependencies,
-  scene: LeaveScene,
+  inputs: LeaveInputs,
   signal: AbortSignal,
 ): Promise<LeaveOutcome> {
-  const { membership, spec, type, cluster, connection, open } = scene;
-  let { receipt } = scene;
+  const { membership, spec, type, cluster, connection, open } = inputs;
+  let { receipt } = inputs;
   const sides = new TwoSides(
     { hub: connection.client, member: open?.client },
     madeFor(deps.gardenID, membership, receipt),
@@ -101,7 +101,7 @@ export async function leave(
   };
   // What an operator before this one has withdrawn already is not made anew only to be closed.
   if (wasOpen && type.cordon) await write(type.cordon(member, spec, seen), 'change');
-  const view = viewOf(deps, scene, member, seen);
+  const view = viewOf(deps, inputs, member, seen);
   let verdict = judgeLeave(view, deps.now());
   // Last of all, and never of a cluster that stays: who has exported there means it to be so.
   let ends: readonly string[] = [];
@@ -125,13 +125,13 @@ export async function leave(
 const isReached = ({ status }: Membership, stage: LeaveStage, by: 'True' | 'False' = 'True'): boolean =>
   findCondition(status?.conditions, stage)?.status === by;
 
-function viewOf(deps: MembershipDependencies, scene: LeaveScene, member: Member, seen: unknown): LeaveView {
-  const { membership, spec, type, receipt } = scene;
+function viewOf(deps: MembershipDependencies, inputs: LeaveInputs, member: Member, seen: unknown): LeaveView {
+  const { membership, spec, type, receipt } = inputs;
   const siblings = deps.memberships
     .byIndex(BY_CLUSTER, clusterOf(membership))
     .filter((one) => one.metadata.deletionTimestamp && one.metadata.uid !== membership.metadata.uid);
   return {
-    ...placedOn(deps, { membership, spec, type, receipt, open: scene.open }, member, seen),
+    ...placedOn(deps, { membership, spec, type, receipt, open: inputs.open }, member, seen),
     allowDelete: spec.drain?.allowDelete === true,
     began: new Date(membership.metadata.deletionTimestamp ?? 0),
     timeoutMs: drainTimeoutMs(spec),

@@ -4,11 +4,11 @@ import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Place, Side } from '../../hubs/contract.ts';
 import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
-import { type OwnerSaid, saidOf } from './ownership.ts';
+import { type LabelledOwner, labelledOwnerOf } from './ownership.ts';
 import type { MembershipReceipt } from './receipt.ts';
 
 /** An object that bears the label of a membership, and where it was seen. */
-export interface Sighting {
+export interface LabelledObject {
   readonly on: Side;
   /** `Hub production`, `cluster shop/demo`. */
   readonly where: string;
@@ -19,7 +19,7 @@ export interface Sighting {
 }
 
 /** What the garden knows, listed after all sightings were made: what came meanwhile finds its owner. */
-export interface GardenKnows {
+export interface GardenObjects {
   /** See gardenIdentity. */
   readonly garden: string;
   readonly hubs: readonly Hub[];
@@ -41,7 +41,7 @@ export interface LeftOver {
   readonly resource: Resource;
   readonly namespace?: string;
   readonly name: string;
-  readonly owner: OwnerSaid;
+  readonly owner: LabelledOwner;
   readonly cause: Cause;
   /** RFC 3339. */
   readonly madeAt: string;
@@ -53,13 +53,13 @@ export interface LeftOver {
  * Of what bears the label of a membership, that whose membership is no more. Pure. What another garden made is not ours to judge. Of what
  * says no garden, a receipt tells that it is ours; without one nobody knows, and it is listed as such.
  */
-export function leftOvers(sightings: readonly Sighting[], knows: GardenKnows): LeftOver[] {
+export function leftOvers(sightings: readonly LabelledObject[], knows: GardenObjects): LeftOver[] {
   const { garden, memberships, receipts } = knows;
   const live = new Set(memberships.map(({ metadata }) => metadata.uid));
   const inReceipts = new Set(receipts.map(({ receipt }) => receipt.membership.uid));
   const seen = new Set<string>();
   const found = sightings.flatMap(({ on, where, identity, resource, object }): LeftOver[] => {
-    const owner = saidOf(object);
+    const owner = labelledOwnerOf(object);
     const id = [identity, resource.group, resource.plural, keyOf(object)].join('/');
     if (!owner || live.has(owner.membership) || seen.has(id)) return [];
     if (owner.garden !== undefined && owner.garden !== garden) return [];
@@ -89,7 +89,7 @@ export function leftOvers(sightings: readonly Sighting[], knows: GardenKnows): L
 }
 
 /** The receipt of a membership that is no more: it alone tells of what others made because of it. */
-function kept({ key, receipt }: GardenKnows['receipts'][number], knows: GardenKnows): LeftOver {
+function kept({ key, receipt }: GardenObjects['receipts'][number], knows: GardenObjects): LeftOver {
   const [namespace = '', name = ''] = key.split('/');
   const owner = ownerOf(receipt);
   const resource: Resource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true };
@@ -106,7 +106,7 @@ function kept({ key, receipt }: GardenKnows['receipts'][number], knows: GardenKn
   };
 }
 
-const ownerOf = ({ membership, cluster, hub, member }: MembershipReceipt): OwnerSaid => ({
+const ownerOf = ({ membership, cluster, hub, member }: MembershipReceipt): LabelledOwner => ({
   membership: membership.uid,
   hub: hub.name,
   cluster: { namespace: membership.namespace, name: cluster, uid: '' },
@@ -114,19 +114,19 @@ const ownerOf = ({ membership, cluster, hub, member }: MembershipReceipt): Owner
 });
 
 /** What was written by an older operator says less than its receipt. */
-function withReceipt(owner: OwnerSaid, receipts: GardenKnows['receipts']): OwnerSaid {
+function withReceipt(owner: LabelledOwner, receipts: GardenObjects['receipts']): LabelledOwner {
   if (owner.cluster.name !== '') return owner;
   const known = receipts.find(({ receipt }) => receipt.membership.uid === owner.membership);
   return known ? { ...ownerOf(known.receipt), ...(owner.garden && { garden: owner.garden }) } : owner;
 }
 
-const causeOf = (owner: OwnerSaid, knows: GardenKnows): Cause => {
+const causeOf = (owner: LabelledOwner, knows: GardenObjects): Cause => {
   if (!isLive(owner, knows.clusters)) return 'ClusterGone';
   return knows.hubs.some(({ metadata }) => metadata.name === owner.hub) ? 'Left' : 'HubGone';
 };
 
 /** Whether the cluster still exists; one of which no UID is known does so by its name. Pure. */
-export const isLive = ({ cluster }: OwnerSaid, clusters: readonly WorkerCluster[]): boolean =>
+export const isLive = ({ cluster }: LabelledOwner, clusters: readonly WorkerCluster[]): boolean =>
   clusters.some(({ metadata }) =>
     cluster.uid === ''
       ? metadata.namespace === cluster.namespace && metadata.name === cluster.name

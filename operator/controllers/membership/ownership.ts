@@ -50,10 +50,10 @@ export const isMadeFor = ({ metadata }: KubeObject, membershipUID: string): bool
   metadata.labels?.[LABELS.membership] === membershipUID;
 
 /** What an object says of whose it is: '' and no garden where an older operator wrote it. */
-export type OwnerSaid = Omit<MadeFor, 'garden'> & { readonly garden?: string };
+export type LabelledOwner = Omit<MadeFor, 'garden'> & { readonly garden?: string };
 
 /** What the labels of an object say; undefined: it was made for no membership. Pure. */
-export function saidOf({ metadata }: KubeObject): OwnerSaid | undefined {
+export function labelledOwnerOf({ metadata }: KubeObject): LabelledOwner | undefined {
   const labels = metadata.labels ?? {};
   const membership = labels[LABELS.membership];
   if (!membership) return undefined;

@@ -1,7 +1,7 @@
 import { LABELS, ROLES } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { membershipReceiptName } from '../../api/names.ts';
-import type { Credential, Endpoint, Identity, Place, Step, Stranger, Trace, Wanted } from '../../hubs/contract.ts';
+import type { Credential, Endpoint, ForeignEntry, Identity, Place, Step, Trace, Wanted } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import {
   operatorReceiptPlace,
@@ -37,7 +37,7 @@ export interface MembershipReceipt {
   readonly places: readonly (Place & Partial<Pick<Trace, 'labels'>>)[];
   readonly credentials: readonly KeptCredential[];
   /** What somebody else made and is ours from now on, by UID; absent: nothing is being taken over. */
-  readonly takingOver?: Stranger['places'];
+  readonly takingOver?: ForeignEntry['places'];
   /** The hub has shown its capacity once: from then on it is open for work. */
   readonly opened?: true;
   /**

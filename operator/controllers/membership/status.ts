@@ -1,7 +1,7 @@
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import type { Membership, MembershipState, MembershipStatus } from '../../api/membership.ts';
 import type { Condition } from '../../api/meta.ts';
-import { JOIN_STEPS, type JoinStep, type Stranger } from '../../hubs/contract.ts';
+import { type ForeignEntry, JOIN_STEPS, type JoinStep } from '../../hubs/contract.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { EmptyingVerdict, KeptAwake, LeaveVerdict } from './judge.ts';
 import type { MembershipReceipt } from './receipt.ts';
@@ -59,7 +59,7 @@ export function statusOf(
 export const OBSERVED = 'Observed';
 
 /** It is in the hub, and not by us. Pure. */
-export const toldOfOthers = ({ name, places: [place] }: Stranger): Told => {
+export const toldOfOthers = ({ name, places: [place] }: ForeignEntry): Told => {
   const what = place ? `${place.resource.kind} ${place.namespace ? `${place.namespace}/` : ''}${place.name}` : name;
   const text = `${what} of the hub is this cluster, and somebody else made it: it is never drained, changed or deleted`;
   return { state: 'Joined', waiting: '', conditions: [say(OBSERVED, true, 'MadeByOthers', text)], name };

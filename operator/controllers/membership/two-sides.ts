@@ -8,7 +8,7 @@ import { Applier, includes } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
-import { isMadeFor, type MadeFor, ownerLabels, saidOf } from './ownership.ts';
+import { isMadeFor, labelledOwnerOf, type MadeFor, ownerLabels } from './ownership.ts';
 
 /** What may be asked of a cluster by a hub's code: reading. */
 export function readerOf(client: KubeClient, signal: AbortSignal): Reader {
@@ -161,7 +161,7 @@ export class TwoSides {
     const { on, resource, namespace, name } = place;
     const client = this.client(on);
     const live = await client.getOrUndefined(resource, name, namespace, { signal });
-    if (live?.metadata.uid !== uid || saidOf(live) !== undefined) return;
+    if (live?.metadata.uid !== uid || labelledOwnerOf(live) !== undefined) return;
     const { resourceVersion } = live.metadata;
     const metadata = { uid, resourceVersion, labels: ownerLabels(this.#owner) };
     await client.mergePatch(resource, name, namespace, { metadata }, { signal });

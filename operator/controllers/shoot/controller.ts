@@ -11,7 +11,7 @@ import { closeLeftOver, tellLeftBehind } from './left-over.ts';
 import { decideServingCertificates, MACHINE_KNOWN_MS } from './machines/serving-certificates.ts';
 import { openOperation, type PlacedShoot } from './open-operation.ts';
 import type { Operation } from './operation.ts';
-import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
+import { namespaceIn, notOurs, otherOwnerIn } from './ownership.ts';
 import { runReconcile } from './run-reconcile.ts';
 import { ShootSeeds } from './shoot-seeds.ts';
 import { ShootStates } from './shoot-states.ts';
@@ -120,10 +120,10 @@ export class ShootController {
       const { namespace } = op.values;
       // Before it makes one the graph asks the server, so that each new cluster asks once.
       const found = deleting ? await namespaceIn(op.seed, namespace, signal) : op.seed.namespaces.get(namespace);
-      const stranger = strangerIn(found, shoot, deps.gardenID);
+      const otherOwner = otherOwnerIn(found, shoot, deps.gardenID);
       // Nothing of it was ever made there: namespaces come first.
-      if (stranger && deleting) return await this.#release(shoot, signal);
-      if (stranger) throw notOurs(op.seed.name, namespace, stranger);
+      if (otherOwner && deleting) return await this.#release(shoot, signal);
+      if (otherOwner) throw notOurs(op.seed.name, namespace, otherOwner);
     } catch (error) {
       // Somebody else wrote to the seed while it was to be held.
       if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) throw error;

@@ -19,7 +19,7 @@ import {
 import { closeConnection } from './close-connection.ts';
 import { removeRecords } from './dns/dns-records.ts';
 import type { Operation } from './operation.ts';
-import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
+import { namespaceIn, notOurs, otherOwnerIn } from './ownership.ts';
 
 /** What a control plane is made of in the seed, besides pods. */
 const OBJECTS = [DEPLOYMENTS, STATEFULSETS, SERVICES, SECRETS, CONFIGMAPS, PVCS];
@@ -153,8 +153,8 @@ export async function removeKubeconfig({ shoot, deps }: Operation, signal: Abort
 export async function closeNamespace({ seed, shoot, values, deps }: Operation, signal: AbortSignal): Promise<void> {
   const ns = values.namespace;
   const live = await namespaceIn(seed, ns, signal);
-  const stranger = strangerIn(live, shoot, deps.gardenID);
-  if (stranger) throw notOurs(seed.name, ns, stranger);
+  const otherOwner = otherOwnerIn(live, shoot, deps.gardenID);
+  if (otherOwner) throw notOurs(seed.name, ns, otherOwner);
   const uid = live?.metadata.uid;
   if (live) await seed.client.delete(NAMESPACES, ns, undefined, { signal, preconditions: { ...(uid && { uid }) } });
   // Whoever makes the cluster anew looks into the cache, and must find that this namespace is not to be had.

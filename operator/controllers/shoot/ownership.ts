@@ -15,7 +15,7 @@ export const GARDEN_ANNOTATION = `${GROUP}/garden`;
 export const SHOOT_UID_ANNOTATION = `${GROUP}/shoot-uid`;
 
 /** Whom a namespace belongs to that is not this shoot's. */
-export interface Stranger {
+export interface OtherOwner {
   /** A clause: `belongs to ...`. */
   readonly whose: string;
   /** Whether it is another garden's: that does not change by itself. */
@@ -26,11 +26,11 @@ export interface Stranger {
  * Whom the namespace belongs to, if that is somebody else; undefined: it is this shoot's, or there is none. Pure. That it has the shoot's
  * name says nothing: people make namespaces too, and two long names may have the same hash.
  */
-export function strangerIn(
+export function otherOwnerIn(
   namespace: KubeObject | undefined,
   { metadata: { name, namespace: project, uid }, status }: Pick<Shoot, 'metadata' | 'status'>,
   garden: string,
-): Stranger | undefined {
+): OtherOwner | undefined {
   if (!namespace) return undefined;
   const { annotations = {}, labels = {} } = namespace.metadata;
   const { [GARDEN_ANNOTATION]: theirs, [SHOOT_UID_ANNOTATION]: of } = annotations;
@@ -61,5 +61,5 @@ export async function namespaceIn(
 }
 
 /** What is said of a namespace that is somebody else's. */
-export const notOurs = (seed: string, name: string, { whose, isGarden }: Stranger): Error =>
+export const notOurs = (seed: string, name: string, { whose, isGarden }: OtherOwner): Error =>
   (isGarden ? configurationProblem : notYetConfigured)(`namespace ${name} of seed ${seed} ${whose}`);

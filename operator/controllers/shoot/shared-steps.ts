@@ -6,7 +6,7 @@ import { issueShootPKI, PKI_SECRET, type PKIData, type PKIParameters, planShootP
 import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { earlierNamespaceGone } from './deletion.ts';
 import type { Operation } from './operation.ts';
-import { GARDEN_ANNOTATION, namespaceIn, notOurs, SHOOT_UID_ANNOTATION, strangerIn } from './ownership.ts';
+import { GARDEN_ANNOTATION, namespaceIn, notOurs, otherOwnerIn, SHOOT_UID_ANNOTATION } from './ownership.ts';
 import { VNI_ANNOTATION } from './vni.ts';
 
 const MINUTE = 60_000;
@@ -26,8 +26,8 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
   if (!op.shoot.status?.seedName) await op.tell(signal);
   await earlierNamespaceGone(op, signal);
   const found = await namespaceIn(op.seed, op.values.namespace, signal);
-  const stranger = strangerIn(found, op.shoot, op.deps.gardenID);
-  if (stranger) throw notOurs(op.seed.name, op.values.namespace, stranger);
+  const otherOwner = otherOwnerIn(found, op.shoot, op.deps.gardenID);
+  if (otherOwner) throw notOurs(op.seed.name, op.values.namespace, otherOwner);
   const object = namespace(op.values, op.provider.privilegedInSeed ? 'privileged' : 'restricted');
   object.metadata.annotations = {
     ...object.metadata.annotations,

@@ -3,7 +3,7 @@ import { findCondition } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
-import { allocate, type HeldPart, type Market, type PoolPart } from '../../capacity/allocation.ts';
+import { allocate, type HeldPart, type OfferAvailability, type PoolPart } from '../../capacity/allocation.ts';
 import { capacityCondition, type DividedPool } from '../../capacity/condition.ts';
 import { isDepleted, type KnownCapacity, machineTypesOf, NOTHING_DEPLETED, type Try } from '../../capacity/offers.ts';
 import type { Node } from '../../kube/resources.ts';
@@ -43,7 +43,7 @@ function marketOf(
   { spot }: DesiredPool,
   region: string,
   now: Date,
-): Market {
+): OfferAvailability {
   const profile = profileNameOf(cluster);
   const here = capacity.tries.filter((known) => !known.over && known.profile === profile && known.region === region);
   return {

@@ -12,6 +12,7 @@ import {
   type KarmadaCluster,
   whyNotReady,
 } from './cluster.ts';
+import { foreignEntryIn } from './foreign-entry.ts';
 import { customKindsOf } from './kinds.ts';
 import { movableOn } from './placed-work.ts';
 import { pull } from './pull.ts';
@@ -26,7 +27,6 @@ import {
   type Seen,
   worksNamespace,
 } from './seen.ts';
-import { strangerIn } from './stranger.ts';
 import type { SyncMode } from './sync-mode.ts';
 
 const NO_EVICTION = 'the Hub does not say that its Karmada moves work away: karmada.evicts';
@@ -55,7 +55,7 @@ export const karmadaHub: HubType<Seen> = {
   },
 
   identities: (member, spec) => modeOf(spec).identities(member, spec),
-  stranger: strangerIn,
+  foreignEntry: foreignEntryIn,
   observe: (hub, inside, member, spec) => look(hub, inside, member, modeOf(spec)),
 
   join(member, spec, seen) {

@@ -10,14 +10,14 @@ import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
 import type { CloudName, WebEndpoints } from '../../kit/cloud/index.ts';
 import { engineFor } from '../../kit/stacks/runner.ts';
-import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, runnersForFile, T } from './scenery.ts';
+import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, runnersForFile, T } from './testbed.ts';
 
 const fake = cloudForFile();
 const PATIENCE_MS = 10 * 60_000;
 const NAME = 'theirs';
 
 /** A cloud with a cluster that others made in it, which runs 1.35 and has one pool, `before`. */
-interface Scene {
+interface Testbed {
   cloud: CloudName;
   cluster: string;
   pool: string;
@@ -33,7 +33,7 @@ interface Scene {
   change: (inputs: Record<string, any>) => void;
 }
 
-const SCENES: readonly Scene[] = [
+const SCENES: readonly Testbed[] = [
   {
     cloud: 'aws',
     cluster: T.cluster,
@@ -112,18 +112,18 @@ const clusters = {} as Record<CloudName, ManagedClusters>;
 const engineOf = (cloud: CloudName) => engineFor(cloud, 'managed');
 const kept = runnersForFile(fake, engineOf, async (runners) => {
   const web = await fake.cloud.web();
-  for (const scene of SCENES) clusters[scene.cloud] = scene.clusters(runners[scene.cloud], web);
+  for (const testbed of SCENES) clusters[testbed.cloud] = testbed.clusters(runners[testbed.cloud], web);
 });
 
-const LIVES = SCENES.map((scene) => [scene.cloud, engineOf(scene.cloud), scene] as const);
+const LIVES = SCENES.map((testbed) => [testbed.cloud, engineOf(testbed.cloud), testbed] as const);
 
-describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_cloud, _engine, scene) => {
-  const region = REGIONS[scene.cloud];
+describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_cloud, _engine, testbed) => {
+  const region = REGIONS[testbed.cloud];
   const context = (uid: string): CloudContext => ({
     owner: { technicalID: `shop--${uid}`, uid, name: uid, namespace: 'shop', garden: 'garden-1' },
-    account: fake.cloud.account(scene.cloud),
+    account: fake.cloud.account(testbed.cloud),
     region,
-    profile: { metadata: { name: scene.cloud }, spec: {} } as unknown as CloudProfile,
+    profile: { metadata: { name: testbed.cloud }, spec: {} } as unknown as CloudProfile,
     state: { url: pathToFileURL(kept.dir).href, passphrase: 'a phrase for tests', env: {} },
     log: silent,
     signal: new AbortController().signal,
@@ -131,17 +131,17 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
   });
   const wanted = (deletionPolicy: 'Release' | 'Delete', more: Partial<ManagedCluster> = {}): ManagedCluster => ({
     region,
-    zones: scene.zones,
+    zones: testbed.zones,
     kubernetesVersion: '',
     cidrs: { nodes: '10.0.0.0/16', pods: '10.64.0.0/14', services: '10.128.0.0/20' },
     pools: [],
     authorizedNetworks: [],
-    adopt: { id: scene.id, deletionPolicy },
+    adopt: { id: testbed.id, deletionPolicy },
     ...more,
   });
   const pool: ManagedCluster['pools'][number] = {
     name: 'ours',
-    machineType: scene.machineType,
+    machineType: testbed.machineType,
     minimum: 1,
     maximum: 1,
     desired: 1,
@@ -150,22 +150,22 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
     architecture: 'amd64',
     labels: {},
     taints: [],
-    zones: scene.zones,
+    zones: testbed.zones,
   };
-  const all = () => fake.cloud.resources({ account: fake.cloud.account(scene.cloud).id });
+  const all = () => fake.cloud.resources({ account: fake.cloud.account(testbed.cloud).id });
   const ids = () => all().map(({ id }) => id);
-  const theirs = () => fake.cloud.resource(scene.cluster, NAME);
+  const theirs = () => fake.cloud.resource(testbed.cluster, NAME);
   const pools = () => {
-    const names = fake.cloud.resources({ type: scene.pool }).map(({ name }) => name);
+    const names = fake.cloud.resources({ type: testbed.pool }).map(({ name }) => name);
     return [...new Set(names.map((name) => (name.startsWith('ours') ? 'ours' : name)))].sort();
   };
-  const at = () => clusters[scene.cloud];
+  const at = () => clusters[testbed.cloud];
 
   it('is taken over as it is, grows and is upgraded, and is released as it was', { timeout: PATIENCE_MS }, async () => {
-    await scene.build(await fake.plugin(scene.cloud));
+    await testbed.build(await fake.plugin(testbed.cloud));
     const before = ids();
     const { createdAt, inputs } = theirs();
-    const chosen = structuredClone(scene.theirs(inputs));
+    const chosen = structuredClone(testbed.theirs(inputs));
     const ctx = context('blue');
 
     // Nothing of theirs is to be changed but tags.
@@ -173,14 +173,14 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
     expect(changes.filter(({ resource }) => resource.endsWith(' adopted'))).toEqual([
       {
         operation: 'update',
-        resource: `${scene.cluster} adopted`,
+        resource: `${testbed.cluster} adopted`,
         properties: expect.toSatisfy((names: string[]) =>
-          names.every((name) => name.split(/[.[]/)[0] === scene.tags.property),
+          names.every((name) => name.split(/[.[]/)[0] === testbed.tags.property),
         ),
       },
     ]);
     expect(ids()).toEqual(before);
-    expect(fake.cloud.tags(theirs())).toEqual(scene.tags.own);
+    expect(fake.cloud.tags(theirs())).toEqual(testbed.tags.own);
 
     const ours = wanted('Release', { pools: [pool] });
     const made = await at().apply(ctx, ours);
@@ -191,8 +191,8 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
     const access = await at().kubeconfig(ctx, made);
     expect(access.kubeconfig).toContain(made.endpoint);
     expect(theirs().createdAt).toBe(createdAt);
-    expect(scene.theirs(theirs().inputs)).toEqual(chosen);
-    expect(fake.cloud.tags(theirs())).toMatchObject({ ...scene.tags.own, 'coppice-adopted-as': scene.tags.taken });
+    expect(testbed.theirs(theirs().inputs)).toEqual(chosen);
+    expect(fake.cloud.tags(theirs())).toMatchObject({ ...testbed.tags.own, 'coppice-adopted-as': testbed.tags.taken });
     // The sweep must never see it as something that we made.
     expect(fake.cloud.tags(theirs())).not.toHaveProperty('coppice-uid');
     const tagged = await at().tagged!(ctx);
@@ -210,13 +210,13 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
     );
 
     // Its makers go on with it; an upgrade of ours must not take that back.
-    await fake.cloud.edit(scene.cluster, NAME, scene.change);
-    const changed = structuredClone(scene.theirs(theirs().inputs));
+    await fake.cloud.edit(testbed.cluster, NAME, testbed.change);
+    const changed = structuredClone(testbed.theirs(theirs().inputs));
     expect(changed).not.toEqual(chosen);
     const upgraded = await at().apply(ctx, { ...ours, kubernetesVersion: '1.36' });
     expect(upgraded.version).toMatch(/^1\.36/);
     expect(theirs().createdAt).toBe(createdAt);
-    expect(scene.theirs(theirs().inputs)).toEqual(changed);
+    expect(testbed.theirs(theirs().inputs)).toEqual(changed);
 
     await at().apply(ctx, wanted('Release', { kubernetesVersion: '1.36' }));
     expect(pools()).toEqual(['before']);
@@ -225,17 +225,17 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
     await at().destroy(ctx, ours);
     expect(ids()).toEqual(before);
     expect(theirs().createdAt).toBe(createdAt);
-    expect(fake.cloud.tags(theirs())).toEqual(scene.tags.own);
-    expect(scene.theirs(theirs().inputs)).toEqual(changed);
+    expect(fake.cloud.tags(theirs())).toEqual(testbed.tags.own);
+    expect(testbed.theirs(theirs().inputs)).toEqual(changed);
   });
 
   it('is deleted only where the user says so', { timeout: PATIENCE_MS }, async () => {
-    await fake.cloud.remove(scene.pool, 'before');
+    await fake.cloud.remove(testbed.pool, 'before');
     const ctx = context('green');
     await at().apply(ctx, wanted('Release'));
     // Said only now, and not applied any more.
     await at().destroy(ctx, wanted('Delete'));
-    expect(fake.cloud.resources({ type: scene.cluster })).toEqual([]);
+    expect(fake.cloud.resources({ type: testbed.cluster })).toEqual([]);
     expect(fake.cloud.resources({ tags: { 'coppice-uid': 'green' } })).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ import type { Plugin } from '../../kit/cloud/client.ts';
 import type { CloudName } from '../../kit/cloud/index.ts';
 import { engineFor } from '../../kit/stacks/runner.ts';
 import { context, FakeCluster, pool } from '../../unit/providers/fixtures.ts';
-import { byName, cloudForFile, gcpGround, REGIONS, runnersForFile, T } from './scenery.ts';
+import { byName, cloudForFile, gcpGround, REGIONS, runnersForFile, T } from './testbed.ts';
 
 const fake = cloudForFile();
 /** A dozen engine runs on two busy cores. */

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startPlugin } from '../../kit/cloud/client.ts';
 import type { Account, CloudName } from '../../kit/cloud/index.ts';
-import { cloudForFile, configurationFor, REGIONS, T } from './scenery.ts';
+import { cloudForFile, configurationFor, REGIONS, T } from './testbed.ts';
 
 const fake = cloudForFile();
 

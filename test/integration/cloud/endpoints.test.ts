@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eksToken } from '../../../providers/aws/token.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
-import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, T } from './scenery.ts';
+import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, T } from './testbed.ts';
 
 const fake = cloudForFile();
 let aws: Plugin;

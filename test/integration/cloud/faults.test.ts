@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Plugin, PluginError } from '../../kit/cloud/client.ts';
-import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, T } from './scenery.ts';
+import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, T } from './testbed.ts';
 
 const fake = cloudForFile();
 let aws: Plugin;

@@ -13,7 +13,7 @@ import type { CloudName } from '../../kit/cloud/index.ts';
 import { roll } from '../../kit/rolling-shoot.ts';
 import { engineFor } from '../../kit/stacks/runner.ts';
 import { context, FakeCluster, pool } from '../../unit/providers/fixtures.ts';
-import { byName, cloudForFile, REGIONS, runnersForFile } from './scenery.ts';
+import { byName, cloudForFile, REGIONS, runnersForFile } from './testbed.ts';
 
 const fake = cloudForFile();
 /** Engine runs, half a dozen for a cloud, on two busy cores. */
@@ -226,21 +226,21 @@ describe.each(CLOUDS.map(([name, ...kinds]) => [engineOf(name), name, ...kinds] 
         ...started(name),
         listMachines: (of: ProviderContext) => started(name).listMachines(of),
       });
-      const scene = { context: ctx, shoot, pools: wanted(2), now: () => new Date() };
+      const testbed = { context: ctx, shoot, pools: wanted(2), now: () => new Date() };
       await provider.reconcilePools!(ctx(), wanted(2));
       const before = await alive(looking());
       expect(before.map(({ outdated = false }) => outdated).sort()).toEqual([false, true, true]);
       const crash = new AbortController();
       const first = await roll(
         {
-          ...scene,
+          ...testbed,
           provider: looking(),
           onEvent: () => crash.abort(new Error('the operator ends')),
         },
         crash.signal,
       );
       expect(first).toMatchObject({ most: 3, events: [expect.stringContaining('took away')] });
-      const { failure, events, fewestReady, most } = await roll({ ...scene, provider: looking() });
+      const { failure, events, fewestReady, most } = await roll({ ...testbed, provider: looking() });
       expect({ failure, taken: events.length, fewestReady, most }).toEqual({
         failure: undefined,
         taken: 1,

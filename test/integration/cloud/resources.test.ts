@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Plugin } from '../../kit/cloud/client.ts';
-import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, T } from './scenery.ts';
+import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, T } from './testbed.ts';
 
 const fake = cloudForFile();
 let aws: Plugin;

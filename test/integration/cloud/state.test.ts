@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Plugin, startPlugin } from '../../kit/cloud/client.ts';
 import { UNKNOWN } from '../../kit/cloud/property-values.ts';
-import { awsGround, cloudForFile, configurationFor, gcpGround, REGIONS, T } from './scenery.ts';
+import { awsGround, cloudForFile, configurationFor, gcpGround, REGIONS, T } from './testbed.ts';
 
 const fake = cloudForFile();
 let aws: Plugin;

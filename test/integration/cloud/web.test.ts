@@ -9,7 +9,7 @@ import { gcp } from '../../../providers/gcp/index.ts';
 import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import { tagsOf } from '../../../providers/tags.ts';
 import type { Account, CloudName } from '../../kit/cloud/index.ts';
-import { cloudForFile, REGIONS, T } from './scenery.ts';
+import { cloudForFile, REGIONS, T } from './testbed.ts';
 
 const fake = cloudForFile();
 /** Nothing here is made by Pulumi. */

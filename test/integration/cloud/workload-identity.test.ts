@@ -11,7 +11,7 @@ import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts'
 import { gcp } from '../../../providers/gcp/index.ts';
 import type { Account, CloudName } from '../../kit/cloud/index.ts';
 import { jwt } from '../../unit/providers/jwt.ts';
-import { cloudForFile, REGIONS, runnersForFile } from './scenery.ts';
+import { cloudForFile, REGIONS, runnersForFile } from './testbed.ts';
 
 const fake = cloudForFile();
 const PATIENCE_MS = 10 * 60_000;

@@ -28,7 +28,7 @@ import {
 import { type Operator, startOperator } from '../../../operator/operator.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
-import { addNode } from '../../kit/hubs/hub-scene.ts';
+import { addNode } from '../../kit/hubs/hub-testbed.ts';
 import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
 
 const PATIENCE_MS = 120_000;

@@ -1,5 +1,5 @@
 import { keepsClusters } from '../../kit/conformance/clusters.ts';
-import { fakeCloudScene } from '../../kit/conformance/fake-cloud-scene.ts';
+import { fakeCloudTestbed } from '../../kit/conformance/fake-cloud-testbed.ts';
 import { engineFor } from '../../kit/stacks/runner.ts';
 
-keepsClusters(`aws, by the ${engineFor('aws', 'managed')} engine,`, 'm5.large', () => fakeCloudScene('aws'));
+keepsClusters(`aws, by the ${engineFor('aws', 'managed')} engine,`, 'm5.large', () => fakeCloudTestbed('aws'));

@@ -1,4 +1,4 @@
 import { keepsRecords } from '../../kit/conformance/dns.ts';
-import { fakeDNSScene } from '../../kit/conformance/dns-scenes.ts';
+import { fakeDNSTestbed } from '../../kit/conformance/dns-testbeds.ts';
 
-for (const name of ['aws', 'gcp', 'azure'] as const) keepsRecords(name, () => fakeDNSScene(name));
+for (const name of ['aws', 'gcp', 'azure'] as const) keepsRecords(name, () => fakeDNSTestbed(name));

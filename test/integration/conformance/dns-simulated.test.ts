@@ -1,5 +1,5 @@
 import { keepsRecords } from '../../kit/conformance/dns.ts';
-import { simulatedDNSScene } from '../../kit/conformance/dns-scenes.ts';
+import { simulatedDNSTestbed } from '../../kit/conformance/dns-testbeds.ts';
 import { sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 keepsRecords('simulated', async () => {
@@ -10,7 +10,7 @@ keepsRecords('simulated', async () => {
       if (method !== 'GET') writes++;
     },
   });
-  return simulatedDNSScene(
+  return simulatedDNSTestbed(
     client,
     server.namespace,
     () => writes,

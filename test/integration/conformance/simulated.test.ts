@@ -1,7 +1,7 @@
 import { simulatedProvider } from '../../../providers/simulated/index.ts';
 import { startApiserver } from '../../kit/apiserver.ts';
 import { keepsMachines } from '../../kit/conformance/machines.ts';
-import { simulatedScene } from '../../kit/conformance/simulated-scene.ts';
+import { simulatedTestbed } from '../../kit/conformance/simulated-testbed.ts';
 import { FakeCluster } from '../../unit/providers/fixtures.ts';
 
 keepsMachines('in a real API server', simulatedProvider(Date.now), async () => {
@@ -13,7 +13,7 @@ keepsMachines('in a real API server', simulatedProvider(Date.now), async () => {
   });
   // Clusters in other projects have API servers of their own.
   const other = new FakeCluster();
-  return simulatedScene(
+  return simulatedTestbed(
     (namespace) => (namespace === 'shop' ? server.client : other.client),
     () => writes + other.writes.length,
     () => server.stop(),

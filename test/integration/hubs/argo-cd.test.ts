@@ -4,7 +4,7 @@ import { APPLICATIONS } from '../../../operator/hubs/argo-cd.ts';
 import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { ArgoCD, application, RESOURCES } from '../../kit/hubs/argo-cd.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
@@ -13,15 +13,15 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 const standIns: ArgoCD[] = [];
 
 /** A hub with a generator for clusters that are labelled so, and a Hub that labels each. */
-async function open(spec: Partial<HubSpec> = {}): Promise<HubScene> {
-  const scene = await HubScene.start({ type: 'ArgoCD', clusterLabels: { deploy: 'web' }, ...spec }, ['argo-cd']);
-  await scene.garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'argocd' } });
-  await scene.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
-  const argo = new ArgoCD(scene.garden.client);
+async function open(spec: Partial<HubSpec> = {}): Promise<HubTestbed> {
+  const testbed = await HubTestbed.start({ type: 'ArgoCD', clusterLabels: { deploy: 'web' }, ...spec }, ['argo-cd']);
+  await testbed.garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'argocd' } });
+  await testbed.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
+  const argo = new ArgoCD(testbed.garden.client);
   argo.generators.set('web', { deploy: 'web' });
   await argo.start();
   standIns.push(argo);
-  return scene;
+  return testbed;
 }
 afterAll(() => Promise.all(standIns.map((argo) => argo.stop())));
 
@@ -51,37 +51,37 @@ keepsMembers({
 });
 
 rotates(describe, TURN)('Argo CD and its clusters', () => {
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let argo: ArgoCD;
   beforeAll(async () => {
-    scene = await open();
+    testbed = await open();
     argo = standIns.at(-1)!;
   });
-  afterAll(() => scene?.stop());
+  afterAll(() => testbed?.stop());
   beforeEach(async () => {
-    await scene.makeHub();
-    await scene.startOperator();
+    await testbed.makeHub();
+    await testbed.startOperator();
   });
   afterEach(async () => {
     argo.deployed.answers = true;
-    await scene.makeHub('test', { drain: { allowDelete: true } });
-    const { client } = scene.garden;
+    await testbed.makeHub('test', { drain: { allowDelete: true } });
+    const { client } = testbed.garden;
     await client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
-    await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    await testbed.until('the cluster to have left', () => testbed.memberships.size === 0);
     await client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
-    await scene.stopOperator();
-    await sweepMember(scene);
+    await testbed.stopOperator();
+    await sweepMember(testbed);
   });
 
   const joined = async () => {
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
   };
-  const secret = () => scene.garden.client.getOrUndefined(SECRETS, NAME, 'argocd');
+  const secret = () => testbed.garden.client.getOrUndefined(SECRETS, NAME, 'argocd');
   const deployed = async () =>
-    (await scene.member.client.getOrUndefined(CONFIGMAPS, `${NAME}-web`, 'default')) !== undefined;
-  const waiting = () => scene.membership()?.status?.waiting ?? '';
+    (await testbed.member.client.getOrUndefined(CONFIGMAPS, `${NAME}-web`, 'default')) !== undefined;
+  const waiting = () => testbed.membership()?.status?.waiting ?? '';
 
   it('has its generators deploy to a cluster that joins, by the token that it was given', async () => {
     await joined();
@@ -95,9 +95,9 @@ rotates(describe, TURN)('Argo CD and its clusters', () => {
   it('is through with all that it deployed before its Secret goes', async () => {
     await joined();
     await expect.poll(deployed, { timeout: 20_000 }).toBe(true);
-    await scene.makeHub('test', { drain: { allowDelete: true } });
-    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-    await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+    await testbed.makeHub('test', { drain: { allowDelete: true } });
+    await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
     // Without the Secret it would have forgotten it, and left it there.
     expect(await deployed()).toBe(false);
     expect(await argo.list(APPLICATIONS)).toEqual([]);
@@ -106,8 +106,8 @@ rotates(describe, TURN)('Argo CD and its clusters', () => {
   it('deletes nothing of a cluster that leaves before the Hub allows it, and ends what people delete meanwhile', async () => {
     await joined();
     await expect.poll(deployed, { timeout: 20_000 }).toBe(true);
-    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-    await scene.until('it to be said', () => waiting().includes('drain.allowDelete'));
+    await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await testbed.until('it to be said', () => waiting().includes('drain.allowDelete'));
     expect(waiting()).toContain(`Application argocd/${NAME}-web`);
     const cordoned = await secret();
     expect(cordoned?.metadata.labels).toMatchObject({ deploy: 'web' });
@@ -117,49 +117,49 @@ rotates(describe, TURN)('Argo CD and its clusters', () => {
     // While the cluster is skipped no Application of it would end.
     argo.generators.clear();
     argo.look();
-    await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+    await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
     argo.generators.set('web', { deploy: 'web' });
     expect(await deployed()).toBe(false);
   });
 
   it('waits for an Application that a person made, and says whose it is', async () => {
     await joined();
-    const { client } = scene.garden;
-    const theirs = application('theirs', { server: scene.member.url });
+    const { client } = testbed.garden;
+    const theirs = application('theirs', { server: testbed.member.url });
     await client.create(theirs, { resource: APPLICATIONS });
-    await scene.makeHub('test', { drain: { allowDelete: true } });
+    await testbed.makeHub('test', { drain: { allowDelete: true } });
     await client.delete(WORKERCLUSTERS, 'demo', 'shop');
-    await scene.until('it to be said', () => waiting().includes('Application argocd/theirs is still to be deleted'));
+    await testbed.until('it to be said', () => waiting().includes('Application argocd/theirs is still to be deleted'));
     expect((await client.get(APPLICATIONS, 'theirs', 'argocd')).metadata.finalizers).toEqual([RESOURCES]);
     await client.delete(APPLICATIONS, 'theirs', 'argocd');
-    await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+    await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
   });
 
   it('lets go of a dead cluster that is forced out, and no Application hangs', async () => {
     await joined();
     await expect.poll(deployed, { timeout: 20_000 }).toBe(true);
     argo.deployed.answers = false;
-    await scene.silence();
-    await scene.makeHub('test', { drain: { timeout: '1s', force: true } });
-    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-    await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+    await testbed.silence();
+    await testbed.makeHub('test', { drain: { timeout: '1s', force: true } });
+    await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
     await expect.poll(() => argo.list(APPLICATIONS), { timeout: 20_000 }).toEqual([]);
-    await scene.member.client.delete(CONFIGMAPS, `${NAME}-web`, 'default');
+    await testbed.member.client.delete(CONFIGMAPS, `${NAME}-web`, 'default');
   });
 
   it('refuses a second cluster with the URL of one that is there, and takes it when that has gone', async () => {
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     const metadata = { name: 'theirs', namespace: 'argocd', labels: { 'argocd.argoproj.io/secret-type': 'cluster' } };
     // With a slash at its end it is the same to Argo CD.
-    const stringData = { name: 'theirs', server: `${scene.member.url}/`, config: '{}' };
+    const stringData = { name: 'theirs', server: `${testbed.member.url}/`, config: '{}' };
     await client.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData });
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('it to be said', () =>
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('it to be said', () =>
       waiting().includes('Secret argocd/theirs of the hub is a cluster with URL'),
     );
     expect(await secret()).toBeUndefined();
     await client.delete(SECRETS, 'theirs', 'argocd');
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
   });
 });

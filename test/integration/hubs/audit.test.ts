@@ -23,7 +23,7 @@ import {
 } from '../../../operator/kube/resources.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { sweepMember } from '../../kit/conformance/hubs.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { applyFolder } from '../../kit/hubs/serve-kinds.ts';
 import { type CommandResult, runCoppice } from '../../kit/run.ts';
 
@@ -43,34 +43,34 @@ const POD = {
 
 /** A garden, a cluster of it, and a hub that is another API server. */
 describe('a cluster that leaves a hub elsewhere', () => {
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let hub: TestApiserver;
   beforeAll(async () => {
-    [scene, hub] = await Promise.all([HubScene.start(SPEC, []), startApiserver()]);
-    scene.onStop(() => hub.stop());
+    [testbed, hub] = await Promise.all([HubTestbed.start(SPEC, []), startApiserver()]);
+    testbed.onStop(() => hub.stop());
     await applyFolder(hub.client, CLUSTER_INVENTORY);
     await hub.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'fleet' } });
     await secret('kube-system', 'hub', hub.kubeconfig);
-    await scene.startOperator();
+    await testbed.startOperator();
   });
-  afterAll(() => scene?.stop());
+  afterAll(() => testbed?.stop());
 
   const secret = (namespace: string, name: string, kubeconfig: string) =>
-    scene.garden.client.apply({
+    testbed.garden.client.apply({
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name, namespace },
       data: { value: Buffer.from(kubeconfig).toString('base64') },
     });
   const joined = async (pods: readonly Pod[] = []) => {
-    await scene.makeHub();
-    await scene.makeCluster();
-    await secret('shop', 'demo-kubeconfig', scene.member.kubeconfig);
-    scene.open(pods);
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await testbed.makeHub();
+    await testbed.makeCluster();
+    await secret('shop', 'demo-kubeconfig', testbed.member.kubeconfig);
+    testbed.open(pods);
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
   };
   const audit = async (...more: string[]): Promise<CommandResult & { lines: string[] }> => {
-    const { directory, kubeconfig } = scene.garden;
+    const { directory, kubeconfig } = testbed.garden;
     const file = join(directory, 'admin.kubeconfig');
     await writeFile(file, kubeconfig);
     const home = join(directory, 'home');
@@ -86,16 +86,16 @@ describe('a cluster that leaves a hub elsewhere', () => {
       .map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`);
   };
   const gone = async () => {
-    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
-    await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+    await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
+    await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
     await destroyed();
   };
   /** What the rest of the operator does. */
   const destroyed = async () => {
-    await scene.garden.client
+    await testbed.garden.client
       .mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } })
       .catch(() => {});
-    await sweepMember(scene);
+    await sweepMember(testbed);
   };
 
   it('finds nothing while all is as it should be', async () => {
@@ -105,14 +105,14 @@ describe('a cluster that leaves a hub elsewhere', () => {
 
   it('does not follow the kubeconfig of an attached cluster to to which the operator has not connected yet', async () => {
     const say = (status: object) =>
-      scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
+      testbed.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
     await say({ mode: 'Attached', endpoint: 'https://demo.example.com' });
     const refused = await audit();
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain(
-      `could not check: cluster shop/demo: its kubeconfig points to ${scene.member.url}`,
+      `could not check: cluster shop/demo: its kubeconfig points to ${testbed.member.url}`,
     );
-    await say({ endpoint: scene.member.url, clusterIdentity: 'another' });
+    await say({ endpoint: testbed.member.url, clusterIdentity: 'another' });
     expect((await audit()).stderr).toContain(
       'could not check: cluster shop/demo: its kubeconfig points to another cluster',
     );
@@ -150,9 +150,9 @@ describe('a cluster that leaves a hub elsewhere', () => {
     expect(await inHub()).toHaveLength(4);
 
     // It is in the way of the next cluster of this name.
-    await scene.makeCluster();
-    const waiting = () => scene.membership()?.status?.waiting ?? '';
-    await scene.until('it to be said', () => waiting().includes('was not made for this membership'));
+    await testbed.makeCluster();
+    const waiting = () => testbed.membership()?.status?.waiting ?? '';
+    await testbed.until('it to be said', () => waiting().includes('was not made for this membership'));
 
     const cleaned = await audit('--clean');
     expect(cleaned.stderr).toContain(
@@ -160,9 +160,9 @@ describe('a cluster that leaves a hub elsewhere', () => {
     );
     // Nobody knows whose the one is that says no garden.
     expect(cleaned.code).toBe(1);
-    const { name, namespace } = scene.membership()!.metadata;
-    await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
-    await scene.until('the next one to join', () => scene.state() === 'Joined');
+    const { name, namespace } = testbed.membership()!.metadata;
+    await testbed.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
+    await testbed.until('the next one to join', () => testbed.state() === 'Joined');
     await gone();
     expect((await inHub()).sort()).toEqual(['Secret fleet/theirs', 'Secret fleet/unknown']);
 
@@ -173,9 +173,9 @@ describe('a cluster that leaves a hub elsewhere', () => {
 
   it('finds in a cluster what a Hub has left that let go of it', async () => {
     await joined();
-    await scene.makeHub('test', { orphan: true });
-    await scene.garden.client.delete(HUBS, 'test');
-    await scene.until('the hub to be gone', () => scene.hubs.size === 0);
+    await testbed.makeHub('test', { orphan: true });
+    await testbed.garden.client.delete(HUBS, 'test');
+    await testbed.until('the hub to be gone', () => testbed.hubs.size === 0);
     const found = await audit('-o', 'json');
     expect(found.code).toBe(1);
     const { leftOvers } = JSON.parse(found.stdout) as { leftOvers: { kind: string; where: string; cause: string }[] };
@@ -188,7 +188,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     expect((await audit('--clean')).code).toBe(0);
     const left = await Promise.all(
       [SERVICEACCOUNTS, CLUSTERROLES].map((kind) =>
-        scene.member.client.list(kind, { labelSelector: LABELS.membership }),
+        testbed.member.client.list(kind, { labelSelector: LABELS.membership }),
       ),
     );
     expect(left.flatMap(({ items }) => items)).toEqual([]);
@@ -198,17 +198,17 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await hub.client.deleteCollection(CLUSTERPROFILES, { namespace: 'fleet' });
     await hub.client.deleteCollection(SECRETS, { namespace: 'fleet' });
     await joined();
-    await scene.quiet();
-    await scene.stopOperator();
-    const garden = (await scene.garden.client.get(NAMESPACES, 'kube-system')).metadata.uid;
+    await testbed.quiet();
+    await testbed.stopOperator();
+    const garden = (await testbed.garden.client.get(NAMESPACES, 'kube-system')).metadata.uid;
     const profile = async () => (await hub.client.list<KubeObject>(CLUSTERPROFILES)).items[0]!.metadata;
     const { name, namespace } = await profile();
     const older = [LABELS.garden, LABELS.hub, LABELS.member, LABELS.memberNamespace, LABELS.memberUID];
     const labels = Object.fromEntries(older.map((label) => [label, null]));
     await hub.client.mergePatch(CLUSTERPROFILES, name, namespace, { metadata: { labels } });
     expect(await audit()).toMatchObject({ code: 0, stdout: '' });
-    await scene.startOperator();
-    scene.open();
+    await testbed.startOperator();
+    testbed.open();
     await expect
       .poll(async () => (await profile()).labels)
       .toMatchObject({ [LABELS.garden]: garden, [LABELS.hub]: 'test' });
@@ -218,29 +218,31 @@ describe('a cluster that leaves a hub elsewhere', () => {
     const pods: Pod[] = [POD];
     await joined(pods);
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', namespace: 'default' } };
-    await scene.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
-    await scene.member.client.apply({ ...service, spec: { type: 'LoadBalancer', ports: [{ port: 80 }] } });
-    await scene.makeHub('test', { drain: { timeout: '5m', otherWork: 'Hold' } });
-    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-    const waiting = () => scene.membership()?.status?.waiting ?? '';
-    await scene.until('it to be said', () => waiting().includes('no hub has placed Pod shop/web, Service default/web'));
-    expect(scene.isHeld).toBe(true);
-    expect(findCondition(scene.membership()?.status?.conditions, 'OwnWorkGone')?.status).toBe('False');
+    await testbed.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
+    await testbed.member.client.apply({ ...service, spec: { type: 'LoadBalancer', ports: [{ port: 80 }] } });
+    await testbed.makeHub('test', { drain: { timeout: '5m', otherWork: 'Hold' } });
+    await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    const waiting = () => testbed.membership()?.status?.waiting ?? '';
+    await testbed.until('it to be said', () =>
+      waiting().includes('no hub has placed Pod shop/web, Service default/web'),
+    );
+    expect(testbed.isHeld).toBe(true);
+    expect(findCondition(testbed.membership()?.status?.conditions, 'OwnWorkGone')?.status).toBe('False');
     pods.pop();
-    await scene.until('it to be said', () => waiting().includes('no hub has placed Service default/web'));
-    await scene.makeHub('test', { drain: { timeout: '5m' } });
+    await testbed.until('it to be said', () => waiting().includes('no hub has placed Service default/web'));
+    await testbed.makeHub('test', { drain: { timeout: '5m' } });
     await gone();
     expect(
-      scene.events.some((text) =>
+      testbed.events.some((text) =>
         text.includes('EndsWithCluster: deleting the cluster also deletes what is in it: Service default/web'),
       ),
     ).toBe(true);
-    await scene.member.client.delete(SERVICES, 'web', 'default');
+    await testbed.member.client.delete(SERVICES, 'web', 'default');
   });
 
   describe('and has exported Services', () => {
     const MEMBER = 'shop--demo';
-    const waiting = () => scene.membership()?.status?.waiting ?? '';
+    const waiting = () => testbed.membership()?.status?.waiting ?? '';
     const imported = (cluster: string) =>
       hub.client.mergePatch(
         SERVICEIMPORTS,
@@ -250,15 +252,15 @@ describe('a cluster that leaves a hub elsewhere', () => {
         { subresource: 'status' },
       );
     beforeAll(async () => {
-      await applyFolder(scene.member.client, 'mcs');
+      await applyFolder(testbed.member.client, 'mcs');
       await applyFolder(hub.client, 'mcs');
       const serves = (client: KubeClient, kind: Resource) =>
         vi.waitFor(async () => expect(await readerOf(client, AbortSignal.timeout(20_000)).serves(kind)).toBe(true), {
           timeout: 20_000,
         });
-      await serves(scene.member.client, SERVICEEXPORTS);
+      await serves(testbed.member.client, SERVICEEXPORTS);
       await serves(hub.client, SERVICEIMPORTS);
-      await scene.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } });
+      await testbed.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } });
       await hub.client.apply(
         {
           apiVersion: 'multicluster.x-k8s.io/v1alpha1',
@@ -277,41 +279,41 @@ describe('a cluster that leaves a hub elsewhere', () => {
         kind: 'ServiceExport',
         metadata: { name: 'web', namespace: 'web' },
       };
-      await scene.member.client.apply(object, { resource: SERVICEEXPORTS });
+      await testbed.member.client.apply(object, { resource: SERVICEEXPORTS });
       await imported(MEMBER);
     };
-    const exports = async () => (await scene.member.client.list(SERVICEEXPORTS)).items.length;
+    const exports = async () => (await testbed.member.client.list(SERVICEEXPORTS)).items.length;
 
     it('is not destroyed before they are seen to be gone in the hub', async () => {
       await exported();
-      await scene.makeHub('test', { drain: { timeout: '5m' } });
-      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-      await scene.until('it to be said', () =>
+      await testbed.makeHub('test', { drain: { timeout: '5m' } });
+      await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      await testbed.until('it to be said', () =>
         waiting().includes('traffic to it through ServiceImport fleet/web of the hub'),
       );
       expect(await exports()).toBe(0);
-      expect(scene.isHeld).toBe(true);
+      expect(testbed.isHeld).toBe(true);
       expect(await inHub()).toContain(`ClusterProfile fleet/${MEMBER}`);
-      expect(findCondition(scene.membership()?.status?.conditions, 'ExportsWithdrawn')?.status).toBe('False');
+      expect(findCondition(testbed.membership()?.status?.conditions, 'ExportsWithdrawn')?.status).toBe('False');
       // That it is another cluster's is nothing to wait for.
       await imported('other');
-      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
       await destroyed();
     });
 
     it('is destroyed all the same when the time is over and somebody forces it, which is said', async () => {
       await exported();
-      await scene.makeHub('test', { drain: { timeout: '1s' } });
-      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-      await scene.until('the time to be over', () =>
+      await testbed.makeHub('test', { drain: { timeout: '1s' } });
+      await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      await testbed.until('the time to be over', () =>
         waiting().includes('the drain deadline has passed, and other clusters'),
       );
-      const { name, namespace } = scene.membership()!.metadata;
+      const { name, namespace } = testbed.membership()!.metadata;
       const annotations = { [ANNOTATIONS.forceLeave]: 'true' };
-      await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { annotations } });
-      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      await testbed.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { annotations } });
+      await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
       expect(
-        scene.events.some((text) =>
+        testbed.events.some((text) =>
           text.includes('although other clusters still send traffic to it through ServiceImport'),
         ),
       ).toBe(true);
@@ -320,8 +322,8 @@ describe('a cluster that leaves a hub elsewhere', () => {
     it('keeps them where it stays and only leaves the hub', async () => {
       await destroyed();
       await exported();
-      await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
-      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      await testbed.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
+      await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
       expect(await exports()).toBe(1);
     });
   });

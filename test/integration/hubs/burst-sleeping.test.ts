@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ALPHA_API_VERSION, API_VERSION, LABELS, type WorkerCluster } from '../../../operator/api/index.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import { BURSTPOLICIES, type KubeObject, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-scene.ts';
+import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-testbed.ts';
 
 const SINCE = '2026-11-23T12:00:00Z';
 const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
 let burst: KarmadaBurst;
-let scene: KarmadaBurst['scene'];
+let testbed: KarmadaBurst['testbed'];
 let bind: KarmadaBurst['bind'];
 let clusters: KarmadaBurst['clusters'];
 let policy: KarmadaBurst['policy'];
@@ -17,16 +17,22 @@ beforeAll(async () => {
   burst = await startKarmadaBurst({}, async (made) => {
     await made.addMember('own', '4', '8Gi');
   });
-  ({ scene, bind, clusters, policy } = burst);
+  ({ testbed, bind, clusters, policy } = burst);
 });
-afterAll(() => scene?.stop());
+afterAll(() => testbed?.stop());
 
 /** What a cluster's own controller says of its sleep. */
 const tellHibernation = (name: string, hibernation: object | null) =>
-  scene.garden.client.mergePatch(WORKERCLUSTERS, name, 'shop', { status: { hibernation } }, { subresource: 'status' });
+  testbed.garden.client.mergePatch(
+    WORKERCLUSTERS,
+    name,
+    'shop',
+    { status: { hibernation } },
+    { subresource: 'status' },
+  );
 
 it('has a cluster sleep that was in the hub once, and opened when it has woken for work', async () => {
-  const { client } = scene.garden;
+  const { client } = testbed.garden;
   const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
   const template = { metadata: { labels: { fleet: 'production' } }, spec };
   await client.create({
@@ -46,36 +52,36 @@ it('has a cluster sleep that was in the hub once, and opened when it has woken f
   const { name } = made;
   const tell = (asleep: boolean) => tellHibernation(name, asleep ? { asleep, since: SINCE } : null);
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
-  const stop = scene.open([], 'demo', name);
+  const stop = testbed.open([], 'demo', name);
   const order = () => burst.sizes().sleepOrder(`shop/${name}`, made.uid ?? '');
   await expect.poll(order, PATIENCE).toMatchObject({ asleep: true, by: 'BurstPolicy shop/peak' });
   // What its own controller would make of that.
   stop();
   await tell(true);
   await expect.poll(async () => (await policy())?.status?.clusters?.[0]?.phase, PATIENCE).toBe('Asleep');
-  await scene.until('the hub to know of it', () => scene.state('test', name) === 'Pending');
+  await testbed.until('the hub to know of it', () => testbed.state('test', name) === 'Pending');
 
   await bind();
   await expect.poll(order, PATIENCE).toBe('none');
   await expect.poll(async () => (await policy())?.status?.clusters?.[0]?.phase, PATIENCE).toBe('Waking');
   expect((await clusters())[0]?.metadata.labels?.[LABELS.burstWarm]).toBeUndefined();
-  expect(scene.state('test', name)).toBe('Pending');
+  expect(testbed.state('test', name)).toBe('Pending');
   await tell(false);
-  scene.open([], 'demo', name);
-  await scene.until('the cluster to be open', () => scene.state('test', name) === 'Joined');
+  testbed.open([], 'demo', name);
+  await testbed.until('the cluster to be open', () => testbed.state('test', name) === 'Joined');
   await expect.poll(async () => (await policy())?.status?.candidates?.[0]?.wakingSeconds, PATIENCE).toBeDefined();
   const done = (await policy())!.status!.decisions!.filter(({ action }) => action !== 'Refuse');
   expect(done.map(({ action }) => action)).toEqual(['Wake', 'Buy']);
 
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
   await client.delete(BURSTPOLICIES, 'peak', 'shop');
-  await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
+  await testbed.until('the cluster to leave the hub', () => testbed.memberships.size === 0);
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(policy, PATIENCE).toBeUndefined();
 }, 180_000);
 
 it('wakes a cluster that is not its own for work, without a word in its spec, and lets it sleep when the work is gone', async () => {
-  const { client } = scene.garden;
+  const { client } = testbed.garden;
   const spec = {
     cloudProvider: 'cloud',
     hibernation: { enabled: true },
@@ -87,10 +93,10 @@ it('wakes a cluster that is not its own for work, without a word in its spec, an
     metadata: { name: 'own', namespace: 'shop', labels: { fleet: 'production', rests: 'at-night' } },
     spec,
   });
-  const stop = scene.open([], 'own');
-  await scene.until('the cluster to be in the hub', () => scene.state('test', 'own') === 'Joined');
+  const stop = testbed.open([], 'own');
+  await testbed.until('the cluster to be in the hub', () => testbed.state('test', 'own') === 'Joined');
   await tellHibernation('own', { asleep: true, since: SINCE });
-  await scene.until('the hub to place nothing on it', () => scene.state('test', 'own') === 'Asleep');
+  await testbed.until('the hub to place nothing on it', () => testbed.state('test', 'own') === 'Asleep');
   stop();
   await client.create({
     apiVersion: ALPHA_API_VERSION,
@@ -120,9 +126,9 @@ it('wakes a cluster that is not its own for work, without a word in its spec, an
     since: SINCE,
     order: { by, why, otherwise: true, otherwiseSince: SINCE },
   });
-  scene.open([], 'own');
-  await scene.until('the cluster to be back', () => scene.state('test', 'own') === 'Joined');
-  const { memberName = '' } = scene.membership('test', 'own')!.status!;
+  testbed.open([], 'own');
+  await testbed.until('the cluster to be back', () => testbed.state('test', 'own') === 'Joined');
+  const { memberName = '' } = testbed.membership('test', 'own')!.status!;
   await bind({ [memberName]: 3 });
   await expect.poll(async () => (await policy())?.status?.woken?.[0]?.phase, PATIENCE).toBe('Joined');
 
@@ -139,5 +145,5 @@ it('wakes a cluster that is not its own for work, without a word in its spec, an
   await client.delete(BURSTPOLICIES, 'peak', 'shop');
   await expect.poll(policy, PATIENCE).toBeUndefined();
   await client.delete(WORKERCLUSTERS, 'own', 'shop');
-  await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
+  await testbed.until('the cluster to leave the hub', () => testbed.memberships.size === 0);
 }, 180_000);

@@ -11,12 +11,12 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import type { TestApiserver } from '../../kit/apiserver.ts';
-import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-scene.ts';
+import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-testbed.ts';
 
 const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
 let burst: KarmadaBurst;
-let scene: KarmadaBurst['scene'];
+let testbed: KarmadaBurst['testbed'];
 let bind: KarmadaBurst['bind'];
 let clusters: KarmadaBurst['clusters'];
 let policy: KarmadaBurst['policy'];
@@ -31,19 +31,19 @@ beforeAll(async () => {
     for (const one of [made.member, full, emptied])
       await one.client.mergePatch(NODES, 'one', undefined, { spec: { taints: null } });
   });
-  ({ scene, bind, clusters, policy } = burst);
+  ({ testbed, bind, clusters, policy } = burst);
 });
-afterAll(() => scene?.stop());
+afterAll(() => testbed?.stop());
 
 /** Taints of a Cluster of the hub, by their effects. */
 const taintsOf = async (memberName: string): Promise<string[]> => {
   type Tainted = KubeObject & { spec: { taints?: { effect: string }[] } };
-  const { spec } = await scene.garden.client.get<Tainted>(CLUSTERS, memberName);
+  const { spec } = await testbed.garden.client.get<Tainted>(CLUSTERS, memberName);
   return (spec.taints ?? []).map(({ effect }) => effect);
 };
 
 it('keeps a warm cluster in the hub, which places nothing there, and has it opened at once when work waits', async () => {
-  const { client } = scene.garden;
+  const { client } = testbed.garden;
   const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
   const template = { metadata: { labels: { fleet: 'production' } }, spec };
   await client.create({
@@ -62,19 +62,19 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
   const [made] = await clusters();
   const { name } = made!.metadata;
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
-  scene.open([], 'demo', name);
-  await scene.until(
+  testbed.open([], 'demo', name);
+  await testbed.until(
     'the cluster to wait warm',
-    () => scene.membership('test', name)?.status?.conditions?.some(({ type }) => type === 'Warm') === true,
+    () => testbed.membership('test', name)?.status?.conditions?.some(({ type }) => type === 'Warm') === true,
   );
   await expect.poll(async () => (await policy())?.status?.clusters?.[0]?.phase, PATIENCE).toBe('Warm');
-  expect(scene.state('test', name)).toBe('Joining');
-  const { memberName = '' } = scene.membership('test', name)!.status!;
+  expect(testbed.state('test', name)).toBe('Joining');
+  const { memberName = '' } = testbed.membership('test', name)!.status!;
   const taints = () => taintsOf(memberName);
   expect(await taints()).toContain('NoSchedule');
 
   await bind();
-  await scene.until('the cluster to be open', () => scene.state('test', name) === 'Joined');
+  await testbed.until('the cluster to be open', () => testbed.state('test', name) === 'Joined');
   await expect.poll(taints, PATIENCE).toEqual([]);
   expect((await clusters()).map(({ metadata }) => metadata.labels?.[LABELS.burstWarm])).toEqual([undefined]);
   // Another one is refused: the policy has as many as it may.
@@ -83,7 +83,7 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
 
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
   await client.delete(BURSTPOLICIES, 'peak', 'shop');
-  await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
+  await testbed.until('the cluster to leave the hub', () => testbed.memberships.size === 0);
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(policy, PATIENCE).toBeUndefined();
 }, 120_000);
@@ -102,14 +102,14 @@ const replica = (name: string, cpu = '1'): Pod => ({
 });
 
 it('has a cluster with little work emptied by its hub when the others have room, and gives it back; one that must not be disturbed it leaves alone', async () => {
-  const { client } = scene.garden;
-  await scene.makeCluster({ fleet: 'production' }, 'private');
+  const { client } = testbed.garden;
+  await testbed.makeCluster({ fleet: 'production' }, 'private');
   const resource = { cpu: '15', memory: '30Gi' };
   const status = { resource: { total: resource, available: resource, continuous: resource } };
   await client.mergePatch(WORKERCLUSTERS, 'private', 'shop', { status }, { subresource: 'status' });
   const others = [replica('other', '15')];
-  scene.open(others, 'private');
-  await scene.until('the private cluster to join', () => scene.state('test', 'private') === 'Joined');
+  testbed.open(others, 'private');
+  await testbed.until('the private cluster to join', () => testbed.state('test', 'private') === 'Joined');
 
   const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
   await bind();
@@ -132,9 +132,9 @@ it('has a cluster with little work emptied by its hub when the others have room,
   const { name } = (await bought())!.metadata;
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
   const pods = ['web-1', 'web-2', 'web-3'].map((one) => replica(one));
-  scene.open(pods, 'emptied', name);
-  await scene.until('the cluster to join', () => scene.state('test', name) === 'Joined');
-  const { memberName = '' } = scene.membership('test', name)!.status!;
+  testbed.open(pods, 'emptied', name);
+  await testbed.until('the cluster to join', () => testbed.state('test', name) === 'Joined');
+  const { memberName = '' } = testbed.membership('test', name)!.status!;
   await bind({ [memberName]: 3 });
   const shown = async () => (await policy())?.status?.clusters?.[0];
   await expect.poll(async () => (await policy())?.status?.demand, PATIENCE).toEqual([]);
@@ -159,19 +159,19 @@ it('has a cluster with little work emptied by its hub when the others have room,
   await expect.poll(() => taintsOf(memberName), PATIENCE).toEqual(expect.arrayContaining(['NoSchedule', 'NoExecute']));
   expect(await shown()).toMatchObject({ phase: 'Emptying' });
   expect((await bought())!.metadata.deletionTimestamp).toBeUndefined();
-  await bind({ [scene.membership('test', 'private')!.status!.memberName!]: 1 });
+  await bind({ [testbed.membership('test', 'private')!.status!.memberName!]: 1 });
   // Nothing is placed there any more, and its last pod ends.
-  await scene.until(
+  await testbed.until(
     'the hub to be done',
     () =>
-      scene
+      testbed
         .membership('test', name)
         ?.status?.conditions?.some(({ type, status: is }) => type === 'Drained' && is === 'True') === true,
   );
   expect((await bought())!.metadata.deletionTimestamp).toBeUndefined();
   pods.length = 0;
   await expect.poll(async () => (await bought())?.metadata.deletionTimestamp, PATIENCE).toBeDefined();
-  await scene.until('the cluster to leave the hub', () => scene.membership('test', name) === undefined);
+  await testbed.until('the cluster to leave the hub', () => testbed.membership('test', name) === undefined);
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(async () => (await policy())?.status?.clusterCount, PATIENCE).toBe(0);
   // Where the test is slow to place the work in the new cluster, the policy says that it buys no second one.

@@ -5,24 +5,24 @@ import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import { BURSTPOLICIES, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-scene.ts';
+import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-testbed.ts';
 
 const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
 let burst: KarmadaBurst;
-let scene: KarmadaBurst['scene'];
+let testbed: KarmadaBurst['testbed'];
 let bind: KarmadaBurst['bind'];
 let clusters: KarmadaBurst['clusters'];
 let policy: KarmadaBurst['policy'];
 
 beforeAll(async () => {
   burst = await startKarmadaBurst();
-  ({ scene, bind, clusters, policy } = burst);
+  ({ testbed, bind, clusters, policy } = burst);
 });
-afterAll(() => scene?.stop());
+afterAll(() => testbed?.stop());
 
 it('plans for a policy only what those before it leave, asked of it alone or of all', async () => {
-  const { client } = scene.garden;
+  const { client } = testbed.garden;
   await bind();
   const names = ['older', 'younger'];
   for (const name of names)
@@ -70,7 +70,7 @@ it('plans for a policy only what those before it leave, asked of it alone or of 
 });
 
 it('says what it would buy, has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
-  const { client } = scene.garden;
+  const { client } = testbed.garden;
   await bind();
   await client.create({
     apiVersion: ALPHA_API_VERSION,
@@ -124,9 +124,9 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
   // What the controllers of clusters do: hold it, and open a connection to it.
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
   const pods: Pod[] = [];
-  scene.open(pods, 'demo', name);
-  await scene.until('the cluster to join', () => scene.state('test', name) === 'Joined');
-  const { memberName = '' } = scene.membership('test', name)!.status!;
+  testbed.open(pods, 'demo', name);
+  await testbed.until('the cluster to join', () => testbed.state('test', name) === 'Joined');
+  const { memberName = '' } = testbed.membership('test', name)!.status!;
   // Nobody wrote a kubeconfig of it here, so a plan cannot know what fits on it, and says so.
   const unseen = await previewBurst(
     client,
@@ -163,14 +163,14 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
   pods.length = 0;
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
   await expect.poll(async () => (await clusters())[0]?.metadata.deletionTimestamp, PATIENCE).toBeDefined();
-  await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
+  await testbed.until('the cluster to leave the hub', () => testbed.memberships.size === 0);
   expect(await client.getOrUndefined(CLUSTERS, memberName)).toBeUndefined();
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(async () => (await policy())?.status?.clusterCount, PATIENCE).toBe(0);
   const { decisions = [], spend } = (await policy())!.status!;
   expect(decisions.filter(({ dryRun }) => !dryRun).map(({ action }) => action)).toEqual(['Remove', 'Grow', 'Buy']);
   expect(Number(spend!.amount)).toBeGreaterThan(0);
-  expect(scene.events).toContainEqual(expect.stringMatching(/^BurstPolicy ClusterBought: .*have no place/));
+  expect(testbed.events).toContainEqual(expect.stringMatching(/^BurstPolicy ClusterBought: .*have no place/));
 
   await client.delete(BURSTPOLICIES, 'peak', 'shop');
   await expect.poll(policy, PATIENCE).toBeUndefined();

@@ -1,12 +1,12 @@
 import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 
 // The garden is the hub: all of it with the rights that the chart gives the operator, and no more.
 keepsMembers({
   type: 'ClusterProfile',
-  open: () => HubScene.start({ type: 'ClusterProfile' }, [CLUSTER_INVENTORY], 'chart'),
+  open: () => HubTestbed.start({ type: 'ClusterProfile' }, [CLUSTER_INVENTORY], 'chart'),
   kinds: [CLUSTERPROFILES],
   // Each embedded garden pays this for each of its clusters.
   costs: { join: 10, leave: 7 },

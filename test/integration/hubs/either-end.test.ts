@@ -7,7 +7,7 @@ import { hubType } from '../../../operator/hubs/index.ts';
 import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
 import { SECRETS, SERVICEACCOUNTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { sweepMember } from '../../kit/conformance/hubs.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 
 const MANY = 8;
 const HOUR_MS = 3_600_000;
@@ -15,130 +15,130 @@ const PATIENCE = { timeout: 120_000 };
 const OTHER = { clusterSelector: { matchLabels: { fleet: 'other' } } };
 
 describe('a hub and its members', () => {
-  let scene: HubScene;
+  let testbed: HubTestbed;
   beforeAll(async () => {
-    scene = await HubScene.start({ type: 'ClusterProfile' }, [CLUSTER_INVENTORY]);
+    testbed = await HubTestbed.start({ type: 'ClusterProfile' }, [CLUSTER_INVENTORY]);
   });
-  afterAll(() => scene?.stop());
+  afterAll(() => testbed?.stop());
   beforeEach(async () => {
-    scene.now = () => new Date();
-    await scene.startOperator();
-    await scene.makeHub();
+    testbed.now = () => new Date();
+    await testbed.startOperator();
+    await testbed.makeHub();
   });
   afterEach(async () => {
     vi.restoreAllMocks();
     await remove();
-    await scene.stopOperator();
+    await testbed.stopOperator();
   });
   /** All clusters. */
   const remove = async () => {
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     for (const { metadata } of (await client.list(WORKERCLUSTERS, { namespace: 'shop' })).items) {
       await client.mergePatch(WORKERCLUSTERS, metadata.name, 'shop', { metadata: { finalizers: null } });
       await client.delete(WORKERCLUSTERS, metadata.name, 'shop');
     }
-    await scene.until('all to have left', () => scene.memberships.size === 0);
+    await testbed.until('all to have left', () => testbed.memberships.size === 0);
   };
 
   it('are asked once in a while whether clusters can join, however many come, and at once when the Hub is changed', async () => {
-    const isReady = () => scene.hubs.get('test')?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
-    await scene.until('the hub to be usable', () => isReady() === 'True');
+    const isReady = () => testbed.hubs.get('test')?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    await testbed.until('the hub to be usable', () => isReady() === 'True');
     const validate = vi.spyOn(hubType('ClusterProfile')!, 'validate');
     const at = new Date();
-    scene.now = () => at;
+    testbed.now = () => at;
     const names = Array.from({ length: MANY }, (_, at) => `c${at}`);
     for (const [index, name] of names.entries()) {
-      await scene.makeCluster({}, name);
+      await testbed.makeCluster({}, name);
       // Each of them has the Hub looked at anew.
-      await scene.until(`${name} to be a member`, () => scene.memberships.size === index + 1);
+      await testbed.until(`${name} to be a member`, () => testbed.memberships.size === index + 1);
     }
-    await scene.makeHub('test', { maxConcurrentLeaves: MANY });
+    await testbed.makeHub('test', { maxConcurrentLeaves: MANY });
     await expect.poll(() => validate.mock.calls.length).toBe(1);
-    scene.now = () => new Date(+at + 11_000);
-    await scene.makeCluster({}, 'last');
+    testbed.now = () => new Date(+at + 11_000);
+    await testbed.makeCluster({}, 'last');
     await expect.poll(() => validate.mock.calls.length).toBe(2);
     await remove();
     expect(validate).toHaveBeenCalledTimes(2);
   });
 
   it('part by force when the cluster has broken off, which is named, and nothing stays in the hub', async () => {
-    const { garden, member } = scene;
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    const { garden, member } = testbed;
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
     // Nobody has noticed yet: it counts as one that answers.
     await member.kill();
     try {
-      await scene.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
-      await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+      await testbed.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
+      await testbed.until('the cluster to have left', () => testbed.memberships.size === 0);
     } finally {
       await member.start();
-      await sweepMember(scene);
+      await sweepMember(testbed);
     }
     expect(await garden.client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeUndefined();
-    const forced = scene.events.filter((text) => text.startsWith('Membership Forced'));
+    const forced = testbed.events.filter((text) => text.startsWith('Membership Forced'));
     expect(forced).toEqual(['Membership Forced: cluster shop/demo does not answer: objects of Hub test remain in it']);
   });
 
   it('part without force when the cluster is deleted that broke off before', async () => {
-    const { garden, member } = scene;
-    const before = scene.events.length;
-    await scene.makeHub();
-    await scene.makeCluster();
+    const { garden, member } = testbed;
+    const before = testbed.events.length;
+    await testbed.makeHub();
+    await testbed.makeCluster();
     let isAnswering = true;
-    const reason = () => findCondition(scene.membership()?.status?.conditions, 'Ready')?.reason;
-    scene.open([], 'demo', 'demo', () => isAnswering);
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    const reason = () => findCondition(testbed.membership()?.status?.conditions, 'Ready')?.reason;
+    testbed.open([], 'demo', 'demo', () => isAnswering);
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
     await member.kill();
     try {
       // Its conditions say no more of its API server by then: all that knows is the line.
       await garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-      await scene.until('the leave to fail', () => reason() === 'CannotGoOn');
+      await testbed.until('the leave to fail', () => reason() === 'CannotGoOn');
       isAnswering = false;
-      await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+      await testbed.until('the cluster to have left', () => testbed.memberships.size === 0);
     } finally {
       await member.start();
-      await sweepMember(scene);
+      await sweepMember(testbed);
     }
     expect(await garden.client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeUndefined();
-    expect(scene.events.slice(before).filter((text) => text.startsWith('Membership Forced'))).toEqual([]);
+    expect(testbed.events.slice(before).filter((text) => text.startsWith('Membership Forced'))).toEqual([]);
   });
 
   /** What a leave by force has left in the hub. */
   const sweepHub = async () => {
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     for (const resource of [CLUSTERPROFILES, SECRETS])
       for (const { metadata } of (await client.list(resource, { labelSelector: LABELS.membership })).items)
         await client.delete(resource, metadata.name, metadata.namespace);
-    await sweepMember(scene);
+    await sweepMember(testbed);
   };
 
   it('part by force when the hub does not answer, which is named', async () => {
-    const { client } = scene.garden;
-    const before = scene.events.length;
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    const { client } = testbed.garden;
+    const before = testbed.events.length;
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
     const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     vi.spyOn(hubType('ClusterProfile')!, 'observe').mockRejectedValue(new KubeUnreachableError('GET /', away));
-    await scene.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
-    await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    await testbed.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
+    await testbed.until('the cluster to have left', () => testbed.memberships.size === 0);
     expect(await client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeDefined();
-    const forced = scene.events.slice(before).filter((text) => text.startsWith('Membership Forced'));
+    const forced = testbed.events.slice(before).filter((text) => text.startsWith('Membership Forced'));
     expect(forced).toEqual([
       'Membership Forced: Hub test does not answer: objects of the cluster remain in it under the name shop--demo',
     ]);
   });
 
   it('part as always, though by force, when somebody has written in between', async () => {
-    const { client } = scene.garden;
-    const before = scene.events.length;
+    const { client } = testbed.garden;
+    const before = testbed.events.length;
     await sweepHub();
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
     // The time of the drain is over from the first look on.
-    scene.now = () => new Date(Date.now() + HOUR_MS);
+    testbed.now = () => new Date(Date.now() + HOUR_MS);
     const inBetween = new KubeApiError('PATCH /', 409, { reason: 'Conflict', message: 'the object has been modified' });
     const type = hubType('ClusterProfile')!;
     const observe = type.observe.bind(type);
@@ -147,28 +147,28 @@ describe('a hub and its members', () => {
       if (all[2].closed === 'Leaving' && refused++ === 0) throw inBetween;
       return observe(...all);
     });
-    await scene.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
-    await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    await testbed.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
+    await testbed.until('the cluster to have left', () => testbed.memberships.size === 0);
     expect(refused).toBeGreaterThan(1);
     expect(await client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeUndefined();
-    expect(await scene.made({ hub: [], member: [SERVICEACCOUNTS] })).toEqual([]);
-    expect(scene.events.slice(before).filter((text) => text.startsWith('Membership Forced'))).toEqual([]);
+    expect(await testbed.made({ hub: [], member: [SERVICEACCOUNTS] })).toEqual([]);
+    expect(testbed.events.slice(before).filter((text) => text.startsWith('Membership Forced'))).toEqual([]);
   });
 
   it('do not hear of what somebody deletes in the hub before it is gone, and then have it back', async () => {
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     await sweepHub();
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
     const place = [CLUSTERPROFILES, 'shop--demo', 'shop'] as const;
     const finalizers = (wanted: string[] | null) => client.mergePatch(...place, { metadata: { finalizers: wanted } });
     const { uid } = (await finalizers([`${LABELS.membership}-test`])).metadata;
-    await scene.quiet();
-    const { length } = scene.line.writes;
+    await testbed.quiet();
+    const { length } = testbed.line.writes;
     await client.delete(...place);
-    await scene.quiet();
-    expect(scene.line.writes.slice(length)).toEqual([]);
+    await testbed.quiet();
+    expect(testbed.line.writes.slice(length)).toEqual([]);
     await finalizers(null);
     await expect.poll(async () => (await client.getOrUndefined(...place))?.metadata.uid ?? uid, PATIENCE).not.toBe(uid);
   });

@@ -4,22 +4,22 @@ import { KUSTOMIZATIONS } from '../../../operator/hubs/flux.ts';
 import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { Flux, kustomization } from '../../kit/hubs/flux.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
 const SECRET = 'shop--demo-kubeconfig';
 const standIns: Flux[] = [];
 
-async function open(spec: Partial<HubSpec> = {}): Promise<HubScene> {
-  const scene = await HubScene.start({ type: 'Flux', ...spec }, ['flux']);
-  for (const { client } of [scene.garden, scene.member])
+async function open(spec: Partial<HubSpec> = {}): Promise<HubTestbed> {
+  const testbed = await HubTestbed.start({ type: 'Flux', ...spec }, ['flux']);
+  for (const { client } of [testbed.garden, testbed.member])
     for (const name of ['default', 'shop'])
       await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  const flux = new Flux(scene.garden.client);
+  const flux = new Flux(testbed.garden.client);
   await flux.start();
   standIns.push(flux);
-  return scene;
+  return testbed;
 }
 afterAll(() => Promise.all(standIns.map((flux) => flux.stop())));
 
@@ -44,43 +44,43 @@ keepsMembers({
 });
 
 rotates(describe, TURN)('Flux and its clusters', () => {
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let flux: Flux;
   beforeAll(async () => {
-    scene = await open();
+    testbed = await open();
     flux = standIns.at(-1)!;
   });
-  afterAll(() => scene?.stop());
+  afterAll(() => testbed?.stop());
   beforeEach(async () => {
-    await scene.makeHub();
-    await scene.startOperator();
-    await scene.makeCluster();
-    await scene.garden.client.create(kustomization('web', 'shop', SECRET), { resource: KUSTOMIZATIONS });
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await testbed.makeHub();
+    await testbed.startOperator();
+    await testbed.makeCluster();
+    await testbed.garden.client.create(kustomization('web', 'shop', SECRET), { resource: KUSTOMIZATIONS });
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
     await expect.poll(deployed, { timeout: 20_000 }).toBe(true);
   });
   afterEach(async () => {
     flux.deployed.answers = true;
-    const { client } = scene.garden;
-    await scene.makeHub('test', { drain: { allowDelete: true } });
+    const { client } = testbed.garden;
+    await testbed.makeHub('test', { drain: { allowDelete: true } });
     await client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
     await client.delete(KUSTOMIZATIONS, 'web', 'shop').catch(() => {});
-    await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    await testbed.until('the cluster to have left', () => testbed.memberships.size === 0);
     await expect.poll(() => flux.list(KUSTOMIZATIONS), { timeout: 20_000 }).toEqual([]);
-    await scene.member.client.delete(CONFIGMAPS, 'web', 'default').catch(() => {});
+    await testbed.member.client.delete(CONFIGMAPS, 'web', 'default').catch(() => {});
     await client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
-    await scene.stopOperator();
-    await sweepMember(scene);
+    await testbed.stopOperator();
+    await sweepMember(testbed);
   });
-  const deployed = async () => (await scene.member.client.getOrUndefined(CONFIGMAPS, 'web', 'default')) !== undefined;
-  const waiting = () => scene.membership()?.status?.waiting ?? '';
-  const gone = () => scene.until('the membership to be gone', () => scene.memberships.size === 0);
+  const deployed = async () => (await testbed.member.client.getOrUndefined(CONFIGMAPS, 'web', 'default')) !== undefined;
+  const waiting = () => testbed.membership()?.status?.waiting ?? '';
+  const gone = () => testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
 
   it('keeps a cluster until nobody deploys to it any more, and ends with its Secret what is deleted', async () => {
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     await client.delete(WORKERCLUSTERS, 'demo', 'shop');
-    await scene.until('it to be said', () => waiting().includes('Kustomization shop/web is placed'));
+    await testbed.until('it to be said', () => waiting().includes('Kustomization shop/web is placed'));
     expect(waiting()).toContain('drain.allowDelete');
     await client.delete(KUSTOMIZATIONS, 'web', 'shop');
     await gone();
@@ -89,12 +89,12 @@ rotates(describe, TURN)('Flux and its clusters', () => {
   });
 
   it('waits with its Secret for a Kustomization that is being deleted, also where the Hub allows to delete', async () => {
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     flux.deployed.answers = false;
     await client.delete(KUSTOMIZATIONS, 'web', 'shop');
-    await scene.makeHub('test', { drain: { allowDelete: true } });
+    await testbed.makeHub('test', { drain: { allowDelete: true } });
     await client.delete(WORKERCLUSTERS, 'demo', 'shop');
-    await scene.until('it to be said', () => waiting().includes(`is being deleted, and needs Secret ${SECRET}`));
+    await testbed.until('it to be said', () => waiting().includes(`is being deleted, and needs Secret ${SECRET}`));
     flux.deployed.answers = true;
     flux.look();
     await gone();
@@ -102,19 +102,19 @@ rotates(describe, TURN)('Flux and its clusters', () => {
   });
 
   it('has a cluster leave under a Kustomization that nobody deletes, where the Hub allows it; that one ends when it is deleted', async () => {
-    const { client } = scene.garden;
-    await scene.makeHub('test', { drain: { allowDelete: true } });
+    const { client } = testbed.garden;
+    await testbed.makeHub('test', { drain: { allowDelete: true } });
     await client.delete(WORKERCLUSTERS, 'demo', 'shop');
     await gone();
     expect(await client.getOrUndefined(KUSTOMIZATIONS, 'web', 'shop')).toBeDefined();
   });
 
   it('lets go of a dead cluster that is forced out, and no Kustomization hangs', async () => {
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     flux.deployed.answers = false;
     await client.delete(KUSTOMIZATIONS, 'web', 'shop');
-    await scene.silence();
-    await scene.makeHub('test', { drain: { timeout: '1s', force: true } });
+    await testbed.silence();
+    await testbed.makeHub('test', { drain: { timeout: '1s', force: true } });
     await client.delete(WORKERCLUSTERS, 'demo', 'shop');
     await gone();
     await expect.poll(() => flux.list(KUSTOMIZATIONS), { timeout: 20_000 }).toEqual([]);

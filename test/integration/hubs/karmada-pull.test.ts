@@ -18,7 +18,7 @@ import {
   SERVICEACCOUNTS,
 } from '../../../operator/kube/resources.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { accessOf, agentRun } from '../../kit/hubs/karmada-agent.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
 import { turnOf } from '../../kit/hubs/turns.ts';
@@ -33,12 +33,12 @@ const IN_HUB = [CLUSTERS, SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, RO
 const NAME = 'shop--demo';
 const NAMESPACE = `karmada-es-${NAME}`;
 
-async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
-  const scene = await HubScene.start(SPEC, ['karmada']);
-  const standIn = new KarmadaStandIn(scene.garden.client, scene.member.client);
+async function open(): Promise<{ testbed: HubTestbed; standIn: KarmadaStandIn }> {
+  const testbed = await HubTestbed.start(SPEC, ['karmada']);
+  const standIn = new KarmadaStandIn(testbed.garden.client, testbed.member.client);
   await standIn.start();
-  scene.onStop(() => standIn.stop());
-  return { scene, standIn };
+  testbed.onStop(() => standIn.stop());
+  return { testbed, standIn };
 }
 
 const TURN = turnOf('Karmada, pull');
@@ -47,7 +47,7 @@ keepsMembers({
   turn: TURN,
   costs: { join: 26, leave: 14 },
   type: 'Karmada',
-  open: async () => (await open()).scene,
+  open: async () => (await open()).testbed,
   kinds: IN_HUB,
   inMember: [DEPLOYMENTS],
   shows: '/clusters/shop--demo',
@@ -63,36 +63,37 @@ keepsMembers({
 });
 
 rotates(describe, TURN)('a cluster that an agent of Karmada pulls for', () => {
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let standIn: KarmadaStandIn;
   beforeAll(async () => {
-    ({ scene, standIn } = await open());
-    await scene.startOperator();
+    ({ testbed, standIn } = await open());
+    await testbed.startOperator();
   });
-  afterAll(() => scene?.stop());
+  afterAll(() => testbed?.stop());
 
-  const cluster = async () => (await scene.garden.client.getOrUndefined(CLUSTERS, NAME)) as KarmadaCluster | undefined;
+  const cluster = async () =>
+    (await testbed.garden.client.getOrUndefined(CLUSTERS, NAME)) as KarmadaCluster | undefined;
   const join = async () => {
-    await scene.makeHub();
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await testbed.makeHub();
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
   };
   /** It stays what it is, and is selected no more. */
   const leave = async () => {
-    await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
-    await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+    await testbed.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
+    await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
   };
-  const makeWork = () => scene.garden.client.apply(work, { resource: WORKS });
+  const makeWork = () => testbed.garden.client.apply(work, { resource: WORKS });
   const left = () =>
-    scene.made({ hub: [...IN_HUB, SECRETS], member: [SERVICEACCOUNTS, CLUSTERROLES, SECRETS, DEPLOYMENTS] });
+    testbed.made({ hub: [...IN_HUB, SECRETS], member: [SERVICEACCOUNTS, CLUSTERROLES, SECRETS, DEPLOYMENTS] });
 
   it('runs an agent that does in the hub what it has to, and nothing else', async () => {
     await join();
     expect((await cluster())?.spec).toMatchObject({ syncMode: 'Pull', id: expect.any(String) });
     // It has reported, by the rights of its token.
-    expect(await scene.garden.client.getOrUndefined(LEASES, NAME, 'karmada-cluster')).toBeDefined();
-    const agent = KubeClient.fromKubeconfig(accessOf((await agentRun(scene.member.client))!));
+    expect(await testbed.garden.client.getOrUndefined(LEASES, NAME, 'karmada-cluster')).toBeDefined();
+    const agent = KubeClient.fromKubeconfig(accessOf((await agentRun(testbed.member.client))!));
     try {
       const live = (await agent.get(CLUSTERS, NAME)) as KarmadaCluster;
       const forbidden = { status: 403 };
@@ -119,38 +120,40 @@ rotates(describe, TURN)('a cluster that an agent of Karmada pulls for', () => {
     expect((await left()).filter((one) => one.startsWith('Secret'))).toEqual([
       'Secret kube-system/coppice-hub-test-agent',
     ]);
-    expect(await scene.garden.client.getOrUndefined(SECRETS, 'coppice-hub-test-agent', 'kube-system')).toBeUndefined();
+    expect(
+      await testbed.garden.client.getOrUndefined(SECRETS, 'coppice-hub-test-agent', 'kube-system'),
+    ).toBeUndefined();
   });
 
   it('gives the agent a new token before the old one ends, without a restart', async () => {
-    const { now } = scene;
-    const secret = async () => (await agentRun(scene.member.client))!.files.token!;
+    const { now } = testbed;
+    const secret = async () => (await agentRun(testbed.member.client))!.files.token!;
     const generation = async () =>
-      (await scene.member.client.get(DEPLOYMENTS, 'coppice-hub-test-agent', 'kube-system')).metadata.generation;
+      (await testbed.member.client.get(DEPLOYMENTS, 'coppice-hub-test-agent', 'kube-system')).metadata.generation;
     const [before, old] = [await generation(), await secret()];
     try {
-      scene.now = () => new Date(+now() + 20 * 3_600_000);
-      const { name, namespace } = scene.membership()!.metadata;
-      await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
+      testbed.now = () => new Date(+now() + 20 * 3_600_000);
+      const { name, namespace } = testbed.membership()!.metadata;
+      await testbed.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
       await expect.poll(secret).not.toBe(old);
       expect(await generation()).toBe(before);
       const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token: old } };
-      const { status } = await scene.garden.client.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', {
+      const { status } = await testbed.garden.client.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', {
         body,
       });
       expect(status.user.username).toBe(`system:serviceaccount:kube-system:coppice-agent-${NAME}`);
     } finally {
-      scene.now = now;
+      testbed.now = now;
     }
   });
 
   it('has its Works taken away by its agent before that may not any more, and leaves nothing', async () => {
     await makeWork();
     await leave();
-    expect(await scene.garden.client.getOrUndefined(WORKS, 'web', NAMESPACE)).toBeUndefined();
+    expect(await testbed.garden.client.getOrUndefined(WORKS, 'web', NAMESPACE)).toBeUndefined();
     expect(await left()).toEqual([]);
-    expect(await scene.garden.client.getOrUndefined(NAMESPACES, NAMESPACE)).toBeUndefined();
-    expect(await scene.member.client.getOrUndefined(NAMESPACES, 'karmada-cluster')).toBeUndefined();
+    expect(await testbed.garden.client.getOrUndefined(NAMESPACES, NAMESPACE)).toBeUndefined();
+    expect(await testbed.member.client.getOrUndefined(NAMESPACES, 'karmada-cluster')).toBeUndefined();
   });
 
   it('leaves without being forced when its agent is dead: Karmada drops the Works itself', async () => {
@@ -161,13 +164,13 @@ rotates(describe, TURN)('a cluster that an agent of Karmada pulls for', () => {
     await expect.poll(async () => (await cluster())?.status?.conditions?.[0]?.status).toBe('Unknown');
     await leave();
     expect(await cluster()).toBeUndefined();
-    expect(await scene.garden.client.getOrUndefined(WORKS, 'web', NAMESPACE)).toBeUndefined();
+    expect(await testbed.garden.client.getOrUndefined(WORKS, 'web', NAMESPACE)).toBeUndefined();
     expect(await left()).toEqual([]);
     standIn.agentIsDown = false;
   });
 
   it('is pulled for as long as its Hub lives, by an agent that the Hub names', async () => {
-    const patch = (spec: object) => scene.garden.client.mergePatch(HUBS, 'test', undefined, { spec });
+    const patch = (spec: object) => testbed.garden.client.mergePatch(HUBS, 'test', undefined, { spec });
     await expect(patch({ karmada: { syncMode: 'Push' } })).rejects.toThrow(/syncMode cannot be changed/);
     await expect(patch({ karmada: null })).rejects.toThrow(/syncMode cannot be changed/);
     await expect(patch({ member: null })).rejects.toThrow(/member.agentImage/);

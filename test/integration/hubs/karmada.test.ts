@@ -5,17 +5,17 @@ import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
 import { RESOURCEBINDINGS, WORKS } from '../../../operator/hubs/karmada/seen.ts';
 import { type KubeObject, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { KarmadaStandIn, removeNamespace } from '../../kit/hubs/karmada-stand-in.ts';
 import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
-async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
-  const scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, ['karmada']);
-  const standIn = new KarmadaStandIn(scene.garden.client, scene.member.client);
+async function open(): Promise<{ testbed: HubTestbed; standIn: KarmadaStandIn }> {
+  const testbed = await HubTestbed.start({ type: 'Karmada', karmada: { renewsTokens: true } }, ['karmada']);
+  const standIn = new KarmadaStandIn(testbed.garden.client, testbed.member.client);
   await standIn.start();
-  scene.onStop(() => standIn.stop());
-  return { scene, standIn };
+  testbed.onStop(() => standIn.stop());
+  return { testbed, standIn };
 }
 
 const TURN = turnOf('Karmada');
@@ -25,9 +25,9 @@ keepsMembers({
   costs: { join: 20, leave: 10 },
   type: 'Karmada',
   open: async () => {
-    const { scene } = await open();
-    await scene.garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'karmada-cluster' } });
-    return scene;
+    const { testbed } = await open();
+    await testbed.garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'karmada-cluster' } });
+    return testbed;
   },
   kinds: [CLUSTERS],
   shows: '/clusters/shop--demo',
@@ -56,26 +56,27 @@ const NAME = 'shop--demo';
 const NAMESPACE = `karmada-es-${NAME}`;
 
 rotates(describe, TURN)('a cluster in Karmada', () => {
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let standIn: KarmadaStandIn;
   beforeAll(async () => {
-    ({ scene, standIn } = await open());
-    await scene.startOperator();
+    ({ testbed, standIn } = await open());
+    await testbed.startOperator();
   });
-  afterAll(() => scene?.stop());
+  afterAll(() => testbed?.stop());
 
-  const cluster = async () => (await scene.garden.client.getOrUndefined(CLUSTERS, NAME)) as KarmadaCluster | undefined;
-  const waiting = () => scene.membership()?.status?.waiting ?? '';
-  const join = async (more: Parameters<HubScene['makeHub']>[1] = {}) => {
-    await scene.makeHub('test', more);
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+  const cluster = async () =>
+    (await testbed.garden.client.getOrUndefined(CLUSTERS, NAME)) as KarmadaCluster | undefined;
+  const waiting = () => testbed.membership()?.status?.waiting ?? '';
+  const join = async (more: Parameters<HubTestbed['makeHub']>[1] = {}) => {
+    await testbed.makeHub('test', more);
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
   };
   /** It stays what it is, and is selected no more. */
-  const leave = (more: Parameters<HubScene['makeHub']>[1] = {}) =>
-    scene.makeHub('test', { ...more, clusterSelector: { matchLabels: { fleet: 'other' } } });
-  const left = () => scene.until('the membership to be gone', () => scene.memberships.size === 0);
+  const leave = (more: Parameters<HubTestbed['makeHub']>[1] = {}) =>
+    testbed.makeHub('test', { ...more, clusterSelector: { matchLabels: { fleet: 'other' } } });
+  const left = () => testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
   const place = async (spec: object) => {
     const object: KubeObject = {
       apiVersion: 'work.karmada.io/v1alpha2',
@@ -83,7 +84,7 @@ rotates(describe, TURN)('a cluster in Karmada', () => {
       metadata: { name: 'web-deployment', namespace: 'shop' },
       spec: { resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' }, ...spec },
     };
-    await scene.garden.client.apply(object, { resource: RESOURCEBINDINGS, force: true });
+    await testbed.garden.client.apply(object, { resource: RESOURCEBINDINGS, force: true });
   };
   const keys = async () => ((await cluster())?.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`).sort();
 
@@ -101,10 +102,10 @@ rotates(describe, TURN)('a cluster in Karmada', () => {
     // Somebody cordons it after it was looked at, and before it is written.
     const look = vi.spyOn(karmadaHub, 'observe').mockImplementationOnce(async (...all) => {
       const seen = await observe(...all);
-      await scene.garden.client.mergePatch(CLUSTERS, NAME, undefined, { spec: { taints: [cordoned] } });
+      await testbed.garden.client.mergePatch(CLUSTERS, NAME, undefined, { spec: { taints: [cordoned] } });
       return seen;
     });
-    await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { labels: { tier: 'gold' } } });
+    await testbed.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { labels: { tier: 'gold' } } });
     await expect.poll(async () => (await cluster())?.metadata.labels).toHaveProperty('tier', 'gold');
     expect(await keys()).toEqual(['cluster.karmada.io/unschedulable:NoSchedule']);
     look.mockRestore();
@@ -115,13 +116,13 @@ rotates(describe, TURN)('a cluster in Karmada', () => {
     const observe = karmadaHub.observe.bind(karmadaHub);
     const reported = { conditions: [{ type: 'Ready', status: 'True' }], resourceSummary: { allocatable: more } };
     try {
-      await scene.quiet();
+      await testbed.quiet();
       standIn.isDown = true;
       vi.spyOn(karmadaHub, 'observe').mockImplementation(async (...all) => {
         const seen = await observe(...all);
         if (seen.cluster?.status?.resourceSummary?.allocatable?.cpu === more.cpu) return seen;
         const before = told.mock.calls.length;
-        await scene.garden.client.mergePatch(
+        await testbed.garden.client.mergePatch(
           CLUSTERS,
           NAME,
           undefined,
@@ -132,7 +133,7 @@ rotates(describe, TURN)('a cluster in Karmada', () => {
         return seen;
       });
       // Something by which it is looked at, and nothing is written.
-      await scene.garden.client.mergePatch(CLUSTERS, NAME, undefined, { metadata: { annotations: { look: 'now' } } });
+      await testbed.garden.client.mergePatch(CLUSTERS, NAME, undefined, { metadata: { annotations: { look: 'now' } } });
       await expect
         .poll(async () => (await cluster())?.metadata.labels?.['multi-cluster.demo.io/offered'])
         .toBe('cpu-64.memory-8Gi');
@@ -145,7 +146,7 @@ rotates(describe, TURN)('a cluster in Karmada', () => {
   it('stays while a binding names it that this Karmada does not move, and leaves when it was moved', async () => {
     await place({ clusters: [{ name: NAME, replicas: 1 }] });
     await leave();
-    await scene.until('it to be said', () => waiting().includes('ResourceBinding shop/web-deployment is placed'));
+    await testbed.until('it to be said', () => waiting().includes('ResourceBinding shop/web-deployment is placed'));
     expect(await keys()).toEqual([
       'cluster.karmada.io/unschedulable:NoSchedule',
       'multi-cluster.demo.io/leaving:NoExecute',
@@ -153,7 +154,7 @@ rotates(describe, TURN)('a cluster in Karmada', () => {
     ]);
     // A Karmada that evicts all the same is seen to.
     await place({ clusters: [{ name: 'other' }], gracefulEvictionTasks: [evictedFrom(NAME)] });
-    await scene.until('it to be moved', () => waiting().includes('the hub moves ResourceBinding'));
+    await testbed.until('it to be moved', () => waiting().includes('the hub moves ResourceBinding'));
     expect((await cluster())?.metadata.deletionTimestamp).toBeUndefined();
     await place({ clusters: [{ name: 'other' }] });
     await left();
@@ -164,14 +165,14 @@ rotates(describe, TURN)('a cluster in Karmada', () => {
     standIn.leaksNamespace = true;
     await join();
     await leave();
-    await scene.until('the namespace to be swept', () => waiting().includes(NAMESPACE));
-    await removeNamespace(scene.garden.client, NAMESPACE);
+    await testbed.until('the namespace to be swept', () => waiting().includes(NAMESPACE));
+    await removeNamespace(testbed.garden.client, NAMESPACE);
     await left();
     standIn.leaksNamespace = false;
   });
 
   it('is withdrawn by force from a Karmada that does nothing any more, its Works first', async () => {
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     await join();
     await expect.poll(() => client.getOrUndefined(NAMESPACES, NAMESPACE)).toBeDefined();
     await client.apply(work, { resource: WORKS });

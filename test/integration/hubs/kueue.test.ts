@@ -12,7 +12,7 @@ import {
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
 import { SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { KueueManager, KueueWorker, localQueue, workload, workloadName } from '../../kit/hubs/kueue.ts';
 import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
 import { turnOf } from '../../kit/hubs/turns.ts';
@@ -21,15 +21,15 @@ import { rotates } from '../../kit/rotation.ts';
 const NAME = 'shop--demo';
 const JOBS: Resource = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job', namespaced: true };
 
-interface Scene {
-  readonly scene: HubScene;
+interface Testbed {
+  readonly testbed: HubTestbed;
   readonly manager: KueueManager;
 }
 
 /** The garden is the manager cluster: all of it with the rights that the chart gives the operator, and no more. */
-async function open(spec: Partial<HubSpec> = {}): Promise<Scene> {
-  const scene = await HubScene.start({ type: 'Kueue', ...spec }, ['kueue'], 'chart');
-  const { garden, member } = scene;
+async function open(spec: Partial<HubSpec> = {}): Promise<Testbed> {
+  const testbed = await HubTestbed.start({ type: 'Kueue', ...spec }, ['kueue'], 'chart');
+  const { garden, member } = testbed;
   await serveKinds(member.client, ['kueue']);
   for (const { client } of [garden, member]) {
     for (const name of ['kueue-system', 'shop'])
@@ -40,9 +40,9 @@ async function open(spec: Partial<HubSpec> = {}): Promise<Scene> {
   const worker = new KueueWorker(member.client, () => manager.look());
   for (const standIn of [manager, worker]) {
     await standIn.start();
-    scene.onStop(() => standIn.stop());
+    testbed.onStop(() => standIn.stop());
   }
-  return { scene, manager };
+  return { testbed, manager };
 }
 
 const TURN = turnOf('Kueue');
@@ -51,7 +51,7 @@ keepsMembers({
   turn: TURN,
   costs: { join: 14, leave: 10 },
   type: 'Kueue',
-  open: async () => (await open()).scene,
+  open: async () => (await open()).testbed,
   kinds: [MULTIKUEUECLUSTERS],
   shows: `/multikueueclusters/${NAME}`,
   taken: {
@@ -86,47 +86,47 @@ keepsMembers({
 });
 
 rotates(describe, TURN)('Kueue and its clusters', () => {
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let manager: KueueManager;
   beforeAll(async () => {
-    ({ scene, manager } = await open());
+    ({ testbed, manager } = await open());
   });
-  afterAll(() => scene?.stop());
+  afterAll(() => testbed?.stop());
   beforeEach(async () => {
-    await scene.makeHub();
-    await scene.startOperator();
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await testbed.makeHub();
+    await testbed.startOperator();
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
     await submit('train');
     await expect.poll(() => runsIn('train'), PATIENCE).toBe(NAME);
   });
   afterEach(async () => {
     manager.answers = true;
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     for (const name of ['train', 'later']) await client.delete(WORKLOADS, workloadName(name), 'shop').catch(() => {});
-    await scene.makeHub('test', { drain: { allowDelete: true } });
+    await testbed.makeHub('test', { drain: { allowDelete: true } });
     await client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
-    await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    await testbed.until('the cluster to have left', () => testbed.memberships.size === 0);
     await client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
-    await scene.stopOperator();
-    await sweepMember(scene);
+    await testbed.stopOperator();
+    await sweepMember(testbed);
     for (const resource of [JOBS, WORKLOADS])
       for (const { metadata } of await inMember(resource))
-        await scene.member.client.delete(resource, metadata.name, 'shop').catch(() => {});
+        await testbed.member.client.delete(resource, metadata.name, 'shop').catch(() => {});
   });
 
-  const submit = (name: string) => scene.garden.client.create(workload(name, 'shop'), { resource: WORKLOADS });
+  const submit = (name: string) => testbed.garden.client.create(workload(name, 'shop'), { resource: WORKLOADS });
   const runsIn = async (name: string) =>
     (
-      (await scene.garden.client.getOrUndefined(WORKLOADS, workloadName(name), 'shop'))?.status as
+      (await testbed.garden.client.getOrUndefined(WORKLOADS, workloadName(name), 'shop'))?.status as
         | { clusterName?: string }
         | undefined
     )?.clusterName;
   const listed = async () =>
-    ((await scene.garden.client.get(MULTIKUEUECONFIGS, 'test')).spec as { clusters: string[] }).clusters;
+    ((await testbed.garden.client.get(MULTIKUEUECONFIGS, 'test')).spec as { clusters: string[] }).clusters;
   const inMember = async (resource: Resource): Promise<KubeObject[]> =>
-    (await scene.member.client.list(resource, { namespace: 'shop' })).items;
+    (await testbed.member.client.list(resource, { namespace: 'shop' })).items;
   const namesIn = async (resource: Resource) => (await inMember(resource)).map(({ metadata }) => metadata.name);
   const queue = async () => (await inMember(LOCALQUEUES))[0]!;
   const finish = (name: string) => {
@@ -140,18 +140,18 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
       },
     ];
     const patch = { status: { conditions } };
-    return scene.garden.client.mergePatch(WORKLOADS, workloadName(name), 'shop', patch, { subresource: 'status' });
+    return testbed.garden.client.mergePatch(WORKLOADS, workloadName(name), 'shop', patch, { subresource: 'status' });
   };
-  const waiting = () => scene.membership()?.status?.waiting ?? '';
+  const waiting = () => testbed.membership()?.status?.waiting ?? '';
   /** It stays what it is, and is selected no more. */
   const leave = (more: Partial<HubSpec> = {}) =>
-    scene.makeHub('test', { ...more, clusterSelector: { matchLabels: { fleet: 'other' } } });
-  const gone = () => scene.until('the membership to be gone', () => scene.memberships.size === 0);
+    testbed.makeHub('test', { ...more, clusterSelector: { matchLabels: { fleet: 'other' } } });
+  const gone = () => testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
 
   it('runs jobs by an AdmissionCheck that ClusterQueues can name', async () => {
     expect(await listed()).toEqual([NAME]);
     expect(await namesIn(JOBS)).toEqual(['train']);
-    expect((await scene.garden.client.get(ADMISSIONCHECKS, 'test')).spec).toEqual({
+    expect((await testbed.garden.client.get(ADMISSIONCHECKS, 'test')).spec).toEqual({
       controllerName: 'kueue.x-k8s.io/multikueue',
       parameters: { apiGroup: 'kueue.x-k8s.io', kind: 'MultiKueueConfig', name: 'test' },
     });
@@ -160,7 +160,7 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
   it('lets a job end in a cluster that leaves, begins none there, and leaves its queue as it was', async () => {
     const before = await queue();
     await leave();
-    await scene.until('it to be said', () => waiting().includes('Workload shop/job-train is placed'));
+    await testbed.until('it to be said', () => waiting().includes('Workload shop/job-train is placed'));
     expect((await queue()).spec).toHaveProperty('stopPolicy', 'Hold');
     await submit('later');
     await expect.poll(() => namesIn(WORKLOADS), PATIENCE).toContain('job-later');
@@ -198,18 +198,18 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
   it('gives the jobs of a dead cluster that is forced out back to Kueue at once', async () => {
     manager.answers = false;
     manager.look();
-    await scene.silence();
-    await scene.makeHub('test', { drain: { timeout: '1s', force: true } });
-    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await testbed.silence();
+    await testbed.makeHub('test', { drain: { timeout: '1s', force: true } });
+    await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
     await gone();
     expect(await listed()).toEqual([NO_CLUSTER]);
     await expect.poll(() => runsIn('train'), PATIENCE).toBeUndefined();
   });
 
   it('tells of a job that no cluster takes, until one does', async () => {
-    const { client } = scene.garden;
+    const { client } = testbed.garden;
     const demand = () => kueueHub.demand!(readerOf(client, AbortSignal.timeout(5_000)), { type: 'Kueue' }, 'test');
-    await scene.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'Hold' } });
+    await testbed.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'Hold' } });
     await submit('later');
     const lastTransitionTime = '2026-11-23T12:00:00Z';
     const reserved = {
@@ -251,13 +251,13 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
         });
         expect({ verb, plural, ...review.status }).toMatchObject({ allowed: true });
       }
-    await scene.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'None' } });
+    await testbed.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'None' } });
     await expect.poll(() => runsIn('later'), PATIENCE).toBe(NAME);
     expect(await demand()).toEqual([]);
   });
 
   it('does not touch a queue that a person has stopped', async () => {
-    const { client } = scene.member;
+    const { client } = testbed.member;
     await finish('train');
     await client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'Hold' } });
     await leave();

@@ -20,7 +20,7 @@ import {
   SERVICEACCOUNTS,
 } from '../../../operator/kube/resources.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
-import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import {
   CLUSTER_FINALIZERS,
   OpenClusterManagement,
@@ -29,18 +29,18 @@ import {
 import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
-async function open(): Promise<{ scene: HubScene; standIn: OpenClusterManagement }> {
-  const scene = await HubScene.start({ type: 'OpenClusterManagement' }, ['open-cluster-management']);
-  const { client } = scene.garden;
-  for (const one of [client, scene.member.client])
+async function open(): Promise<{ testbed: HubTestbed; standIn: OpenClusterManagement }> {
+  const testbed = await HubTestbed.start({ type: 'OpenClusterManagement' }, ['open-cluster-management']);
+  const { client } = testbed.garden;
+  for (const one of [client, testbed.member.client])
     await one.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
   const namespace = 'open-cluster-management';
   await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   await client.apply(operator(namespace));
   const standIn = new OpenClusterManagement(client);
   await standIn.start();
-  scene.onStop(() => standIn.stop());
-  return { scene, standIn };
+  testbed.onStop(() => standIn.stop());
+  return { testbed, standIn };
 }
 
 const TURN = turnOf('Open Cluster Management');
@@ -49,7 +49,7 @@ keepsMembers({
   turn: TURN,
   costs: { join: 28, leave: 16 },
   type: 'OpenClusterManagement',
-  open: async () => (await open()).scene,
+  open: async () => (await open()).testbed,
   kinds: [MANAGEDCLUSTERS, KLUSTERLETS, SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, NAMESPACES],
   shows: '/managedclusters/shop--demo',
   taken: {
@@ -78,35 +78,35 @@ keepsMembers({
 const NAME = 'shop--demo';
 
 rotates(describe, TURN)('a cluster in Open Cluster Management', () => {
-  let scene: HubScene;
+  let testbed: HubTestbed;
   let standIn: OpenClusterManagement;
   beforeAll(async () => {
-    ({ scene, standIn } = await open());
-    await scene.startOperator();
+    ({ testbed, standIn } = await open());
+    await testbed.startOperator();
   });
-  afterAll(() => scene?.stop());
+  afterAll(() => testbed?.stop());
   beforeEach(async () => {
-    await scene.makeHub();
-    await scene.makeCluster();
-    scene.open();
-    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await testbed.makeHub();
+    await testbed.makeCluster();
+    testbed.open();
+    await testbed.until('the cluster to join', () => testbed.state() === 'Joined');
   });
 
   const cluster = async () =>
-    (await scene.garden.client.getOrUndefined(MANAGEDCLUSTERS, NAME)) as ManagedCluster | undefined;
+    (await testbed.garden.client.getOrUndefined(MANAGEDCLUSTERS, NAME)) as ManagedCluster | undefined;
   const taint = async () => (await cluster())?.spec?.taints?.find(({ key }) => key === TAINT);
-  const waiting = () => scene.membership()?.status?.waiting ?? '';
-  const leave = (more: Parameters<HubScene['makeHub']>[1] = {}) =>
-    scene.makeHub('test', { ...more, clusterSelector: { matchLabels: { fleet: 'other' } } });
-  const left = () => scene.until('the membership to be gone', () => scene.memberships.size === 0);
+  const waiting = () => testbed.membership()?.status?.waiting ?? '';
+  const leave = (more: Parameters<HubTestbed['makeHub']>[1] = {}) =>
+    testbed.makeHub('test', { ...more, clusterSelector: { matchLabels: { fleet: 'other' } } });
+  const left = () => testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
   const write = (labels: Record<string, string> = {}) =>
-    scene.garden.client.create(manifestWork(labels), { resource: MANIFESTWORKS });
-  const deployed = () => scene.member.client.getOrUndefined(CONFIGMAPS, 'web', 'default');
+    testbed.garden.client.create(manifestWork(labels), { resource: MANIFESTWORKS });
+  const deployed = () => testbed.member.client.getOrUndefined(CONFIGMAPS, 'web', 'default');
   /** What is in the hub that names the cluster or its agents, except what the operator keeps of it. */
   const leftovers = async () => {
     const kinds = [MANAGEDCLUSTERS, KLUSTERLETS, NAMESPACES, CSRS, SECRETS, SERVICEACCOUNTS, MANIFESTWORKS, ADDONS];
     const rights = [CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS];
-    const lists = await Promise.all([...kinds, ...rights].map((kind) => scene.garden.client.list(kind)));
+    const lists = await Promise.all([...kinds, ...rights].map((kind) => testbed.garden.client.list(kind)));
     return lists
       .flatMap(({ items }) =>
         items.map(({ kind, metadata: { namespace = '', name } }) => `${kind} ${namespace}/${name}`),
@@ -120,11 +120,11 @@ rotates(describe, TURN)('a cluster in Open Cluster Management', () => {
     await write({ 'work.open-cluster-management.io/manifestworkreplicaset': 'shop.web' });
     await expect.poll(deployed).toBeDefined();
     await leave();
-    await scene.until('it to be said', () => waiting().includes('the hub moves ManifestWork shop--demo/web'));
+    await testbed.until('it to be said', () => waiting().includes('the hub moves ManifestWork shop--demo/web'));
     await expect.poll(taint).toMatchObject({ value: 'Leaving', effect: 'NoSelect' });
     expect((await cluster())?.metadata.deletionTimestamp).toBeUndefined();
     // Nothing of the Placement is there any more, and so its ManifestWork goes.
-    await scene.garden.client.delete(MANIFESTWORKS, 'web', NAME);
+    await testbed.garden.client.delete(MANIFESTWORKS, 'web', NAME);
     await left();
     expect(await deployed()).toBeUndefined();
     expect(await leftovers()).toEqual([]);
@@ -133,7 +133,7 @@ rotates(describe, TURN)('a cluster in Open Cluster Management', () => {
   it('stays while somebody has a ManifestWork on it that has no other place', async () => {
     await write();
     await leave();
-    await scene.until('it to be said', () => waiting().includes('would be deleted with the membership'));
+    await testbed.until('it to be said', () => waiting().includes('would be deleted with the membership'));
     expect(await cluster()).toBeDefined();
     await expect.poll(deployed).toBeDefined();
     await leave({ drain: { allowDelete: true } });
@@ -145,13 +145,13 @@ rotates(describe, TURN)('a cluster in Open Cluster Management', () => {
   it('is let go by force when it is dead, though nobody ends its ManifestWorks any more', async () => {
     await write();
     await expect.poll(deployed).toBeDefined();
-    await scene.garden.client.create(addon, { resource: ADDONS });
+    await testbed.garden.client.create(addon, { resource: ADDONS });
     standIn.answers = false;
     await leave({ drain: { timeout: '1s', force: true } });
     await left();
     expect(await leftovers()).toEqual([]);
     standIn.answers = true;
-    await scene.member.client.delete(CONFIGMAPS, 'web', 'default');
+    await testbed.member.client.delete(CONFIGMAPS, 'web', 'default');
   });
 
   it('is let go by force of a hub whose controllers are down', async () => {

@@ -5,13 +5,13 @@ import { eksForFile, REGION } from './eks.ts';
 /** Half a dozen engine runs on two busy cores. */
 const PATIENCE_MS = 10 * 60_000;
 
-const scene = eksForFile();
+const testbed = eksForFile();
 
 it('whatever goes wrong on its way ends in a condition with its code, and the cluster is there once in the end', {
   timeout: PATIENCE_MS,
 }, async () => {
-  const { cloud, garden, account, count } = scene;
-  const operator = await scene.operator();
+  const { cloud, garden, account, count } = testbed;
+  const operator = await testbed.operator();
   const patience = { timeout: PATIENCE_MS, interval: 100 };
   const key = garden.apply('one', { cloudProvider: 'aws', machineType: 'm7i.large' });
   const retry = () => {
@@ -40,7 +40,7 @@ it('whatever goes wrong on its way ends in a condition with its code, and the cl
   operator.credentialsChanged();
   await ends('InfrastructureReady', 'ERR_RETRYABLE_INFRA_DEPENDENCIES', 0);
 
-  garden.stateURL = scene.stateURL;
+  garden.stateURL = testbed.stateURL;
   cloud.faults.set({ quotas: { 'aws:ec2:Vpc': 0 } });
   retry();
   await ends('InfrastructureReady', 'ERR_INFRA_QUOTA_EXCEEDED', 0);

@@ -4,14 +4,14 @@ import { eksForFile, REGION } from './eks.ts';
 /** Half a dozen engine runs on two busy cores. */
 const PATIENCE_MS = 10 * 60_000;
 
-const scene = eksForFile();
+const testbed = eksForFile();
 
 it('EKS has no machines left of one type: the cluster has those of the next, and nothing twice', {
   timeout: PATIENCE_MS,
 }, async () => {
-  const { cloud, garden, account, count } = scene;
+  const { cloud, garden, account, count } = testbed;
   cloud.faults.set({ depleted: [{ machineType: 'm7i.large' }] });
-  const operator = await scene.operator();
+  const operator = await testbed.operator();
   const key = garden.apply('one', { cloudProvider: 'aws', machineTypes: ['m7i.large', 'm6i.large'] });
   const condition = (type: string) => garden.condition(key, type);
   const patience = { timeout: PATIENCE_MS, interval: 200 };

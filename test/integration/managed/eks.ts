@@ -27,7 +27,7 @@ const profile: CloudProfile = {
 };
 
 /** Managed clusters as the operator's controllers make them, by the real provider in the real engine, in the fake EKS. */
-export interface EksScene {
+export interface EksTestbed {
   cloud: FakeCloud;
   account: Account;
   garden: ManagedGarden;
@@ -40,8 +40,8 @@ export interface EksScene {
 }
 
 /** One cloud and one garden for a file of tests. */
-export function eksForFile(): EksScene {
-  const scene = { garden: new ManagedGarden() } as EksScene;
+export function eksForFile(): EksTestbed {
+  const testbed = { garden: new ManagedGarden() } as EksTestbed;
   let dir: string;
   let runner: PulumiRunner;
   beforeAll(async () => {
@@ -57,8 +57,8 @@ export function eksForFile(): EksScene {
       plugins: cloud.pluginFolders,
     });
     const account = cloud.account('aws');
-    const { garden } = scene;
-    Object.assign(scene, {
+    const { garden } = testbed;
+    Object.assign(testbed, {
       cloud,
       account,
       stateURL: pathToFileURL(join(dir, 'state')).href,
@@ -71,14 +71,14 @@ export function eksForFile(): EksScene {
         return operator;
       },
       count: (type) => cloud.resources({ account: account.id, type }).length,
-    } satisfies Partial<EksScene>);
-    garden.stateURL = scene.stateURL;
+    } satisfies Partial<EksTestbed>);
+    garden.stateURL = testbed.stateURL;
     garden.credentials('cloud', { ...account.credentials });
   }, 30 * 60_000);
   afterAll(async () => {
     await runner?.close(5_000);
-    await scene.cloud?.close();
+    await testbed.cloud?.close();
     if (dir) await rm(dir, { recursive: true, force: true });
   });
-  return scene;
+  return testbed;
 }

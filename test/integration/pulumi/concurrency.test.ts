@@ -4,95 +4,95 @@ import { describe, expect, it } from 'vitest';
 import { identityOf } from '../../../providers/pulumi/processes.ts';
 import { applyPatiently, PATIENCE_MS, sceneForFile, until } from './stacks.ts';
 
-const scene = sceneForFile();
+const testbed = sceneForFile();
 const WHOLE = ['blue', 'cluster', 'network', 'role', 'subnet-a', 'subnet-b'];
 
-const slowly = (ms: number) => scene.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: ms } } });
-const isMaking = (name: string) => until(() => scene.parts(name).includes('cluster'));
+const slowly = (ms: number) => testbed.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: ms } } });
+const isMaking = (name: string) => until(() => testbed.parts(name).includes('cluster'));
 
 describe('two at once on one stack', { timeout: PATIENCE_MS }, () => {
   it('of one runner wait for each other', async () => {
-    const runner = scene.runner();
+    const runner = testbed.runner();
     const both = await Promise.all([
-      runner.apply(scene.request('shared')),
-      runner.apply(scene.request('shared', { pools: { blue: 2 } })),
+      runner.apply(testbed.request('shared')),
+      runner.apply(testbed.request('shared', { pools: { blue: 2 } })),
     ]);
     expect(both.map(({ changes }) => changes.length)).toEqual([6, 1]);
-    expect(scene.parts('shared')).toEqual(WHOLE);
+    expect(testbed.parts('shared')).toEqual(WHOLE);
   });
 
   it.each(['home', 'home-of-another'])('of two runners do not meet: %s', async (home) => {
     const name = `contended-${home}`;
     slowly(500);
-    const first = scene.runner().apply(scene.request(name));
+    const first = testbed.runner().apply(testbed.request(name));
     await isMaking(name);
     // Held in the middle, for as long as the other takes to be refused.
     const engine = engineOf(name);
     process.kill(engine, 'SIGSTOP');
-    await expect(scene.runner({ home }).apply(scene.request(name))).rejects.toMatchObject({
+    await expect(testbed.runner({ home }).apply(testbed.request(name))).rejects.toMatchObject({
       code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
       message: expect.stringMatching(/process \d+/),
     });
     process.kill(engine, 'SIGCONT');
     await first;
-    const second = scene.runner({ home });
-    expect((await second.apply(scene.request(name))).changes).toEqual([]);
-    expect(scene.parts(name)).toEqual(WHOLE);
+    const second = testbed.runner({ home });
+    expect((await second.apply(testbed.request(name))).changes).toEqual([]);
+    expect(testbed.parts(name)).toEqual(WHOLE);
   });
 });
 
 describe('cancelling', { timeout: PATIENCE_MS }, () => {
   it('ends an operation gracefully: what was made is in the state, and no lock is left', async () => {
-    const runner = scene.runner();
+    const runner = testbed.runner();
     slowly(60_000);
     const { signal, ...cancelling } = cancellable();
-    const running = runner.apply(scene.request('cancelled', {}, { signal }));
+    const running = runner.apply(testbed.request('cancelled', {}, { signal }));
     running.catch(() => {});
     await isMaking('cancelled');
     cancelling.abort();
     await expect(running).rejects.toThrow('not wanted any more');
-    scene.cloud.faults.clear();
-    expect(scene.lines.filter(({ message }) => /dead engine/.test(message))).toEqual([]);
-    await runner.destroy(scene.request('cancelled'));
-    expect(scene.parts('cancelled')).toEqual([]);
+    testbed.cloud.faults.clear();
+    expect(testbed.lines.filter(({ message }) => /dead engine/.test(message))).toEqual([]);
+    await runner.destroy(testbed.request('cancelled'));
+    expect(testbed.parts('cancelled')).toEqual([]);
   });
 
   it('kills what does not come to an end, and the next one puts it right', async () => {
-    const runner = scene.runner({ graceMs: 300 });
+    const runner = testbed.runner({ graceMs: 300 });
     slowly(15_000);
     const { signal, ...cancelling } = cancellable();
-    const running = runner.apply(scene.request('stuck', {}, { signal }));
+    const running = runner.apply(testbed.request('stuck', {}, { signal }));
     running.catch(() => {});
     await isMaking('stuck');
     const engine = engineOf('stuck');
     process.kill(engine, 'SIGSTOP');
     cancelling.abort();
     await expect(running).rejects.toThrow('not wanted any more');
-    await until(async () => (await scene.cloud.processes()).length === 0);
+    await until(async () => (await testbed.cloud.processes()).length === 0);
     await until(() => identityOf(engine) === undefined);
-    scene.cloud.faults.clear();
+    testbed.cloud.faults.clear();
     // The cloud still makes the cluster for a while.
-    await applyPatiently(runner, scene.request('stuck'));
-    expect(scene.parts('stuck')).toEqual(WHOLE);
+    await applyPatiently(runner, testbed.request('stuck'));
+    expect(testbed.parts('stuck')).toEqual(WHOLE);
   });
 
   it('ends who still waits at once', async () => {
-    const runner = scene.runner({ maxWorkers: 1 });
+    const runner = testbed.runner({ maxWorkers: 1 });
     slowly(2_000);
-    const first = runner.apply(scene.request('ahead'));
+    const first = runner.apply(testbed.request('ahead'));
     await isMaking('ahead');
     const { signal, ...cancelling } = cancellable();
-    const second = runner.apply(scene.request('behind', {}, { signal }));
+    const second = runner.apply(testbed.request('behind', {}, { signal }));
     cancelling.abort();
     await expect(second).rejects.toThrow('not wanted any more');
     await first;
-    expect(scene.parts('behind')).toEqual([]);
+    expect(testbed.parts('behind')).toEqual([]);
   });
 
   it('is what closing the runner does to everything', async () => {
-    const runner = scene.runner();
+    const runner = testbed.runner();
     slowly(60_000);
-    const running = runner.apply(scene.request('closed'));
+    const running = runner.apply(testbed.request('closed'));
     running.catch(() => {});
     await isMaking('closed');
     const workers = runner.workers;
@@ -100,19 +100,19 @@ describe('cancelling', { timeout: PATIENCE_MS }, () => {
     await expect(running).rejects.toThrow(/being closed/);
     expect(runner.workers).toEqual([]);
     expect(workers.map(identityOf)).toEqual([undefined]);
-    expect(await scene.cloud.processes()).toEqual([]);
+    expect(await testbed.cloud.processes()).toEqual([]);
   });
 });
 
 describe('workers', { timeout: PATIENCE_MS }, () => {
   it('are no more than allowed, kept while there is work, and ended without it', async () => {
-    const runner = scene.runner({ maxWorkers: 2, worker: { idleMs: 500 } });
+    const runner = testbed.runner({ maxWorkers: 2, worker: { idleMs: 500 } });
     const most = { workers: 0 };
     const names = ['one', 'two', 'three', 'four'];
     const counting = setInterval(() => {
       most.workers = Math.max(most.workers, runner.workers.length);
     }, 10);
-    await Promise.all(names.map((name) => runner.preview(scene.request(name))));
+    await Promise.all(names.map((name) => runner.preview(testbed.request(name))));
     clearInterval(counting);
     expect(most.workers).toBe(2);
     await until(() => runner.workers.length === 0);
@@ -122,10 +122,10 @@ describe('workers', { timeout: PATIENCE_MS }, () => {
     ['so many tasks', { maxTasks: 1 }],
     ['so much memory', { maxRss: 1 }],
   ])('are replaced after %s', async (_, worker) => {
-    const runner = scene.runner({ maxWorkers: 1, worker });
-    await runner.preview(scene.request('worn'));
+    const runner = testbed.runner({ maxWorkers: 1, worker });
+    await runner.preview(testbed.request('worn'));
     const before = new Set(runner.workers);
-    await runner.preview(scene.request('worn'));
+    await runner.preview(testbed.request('worn'));
     await until(() => runner.workers.every((pid) => !before.has(pid)));
   });
 });
@@ -136,6 +136,6 @@ const cancellable = () => {
 };
 
 const engineOf = (name: string): number => {
-  const file = join(scene.homeOf(), 'stacks', `${name}.cluster`, 'engines.jsonl');
+  const file = join(testbed.homeOf(), 'stacks', `${name}.cluster`, 'engines.jsonl');
   return (JSON.parse(readFileSync(file, 'utf8').trim().split('\n').at(-1)!) as { pid: number }).pid;
 };

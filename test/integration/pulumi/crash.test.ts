@@ -12,11 +12,11 @@ import { rotates } from '../../kit/rotation.ts';
 import type { OperatorOrder } from './operator.ts';
 import { applyPatiently, copiesInMemory, PATIENCE_MS, sceneForFile, until } from './stacks.ts';
 
-const scene = sceneForFile();
+const testbed = sceneForFile();
 const WHOLE = ['blue', 'cluster', 'network', 'role', 'subnet-a', 'subnet-b'];
 
 const lockFolder = (name: string) =>
-  join(scene.stateDirectory, '.pulumi', 'locks', 'organization', 'coppice', `${name}.cluster`);
+  join(testbed.stateDirectory, '.pulumi', 'locks', 'organization', 'coppice', `${name}.cluster`);
 const locks = (name: string) => {
   try {
     return readdirSync(lockFolder(name)).filter((file) => file.endsWith('.json'));
@@ -24,12 +24,12 @@ const locks = (name: string) => {
     return [];
   }
 };
-const loseState = () => rmSync(join(scene.stateDirectory, '.pulumi'), { recursive: true, force: true });
+const loseState = () => rmSync(join(testbed.stateDirectory, '.pulumi'), { recursive: true, force: true });
 
 /** Destroys and looks for left-overs: nothing was made that the state did not know of. */
-async function expectNothingLeft(name: string, request = scene.request(name)) {
-  await scene.runner().destroy(request);
-  expect(scene.parts(name)).toEqual([]);
+async function expectNothingLeft(name: string, request = testbed.request(name)) {
+  await testbed.runner().destroy(request);
+  expect(testbed.parts(name)).toEqual([]);
   expect(locks(name)).toEqual([]);
 }
 
@@ -49,20 +49,20 @@ describe('after a crash nothing is made twice', { timeout: PATIENCE_MS }, () => 
   for (const [turn, [what, failure]] of DEATHS.entries())
     rotates(it, { of: DEATHS.length, turns: [turn] })(what, async () => {
       const name = `killed-${failure.when}-${failure.type.split(':').at(-1)!.toLowerCase()}`;
-      scene.cloud.faults.set({ failures: [failure] });
-      const runner = scene.runner();
-      await expect(runner.apply(scene.request(name))).rejects.toThrow(/engine was ended by SIGKILL/);
-      scene.cloud.faults.clear();
+      testbed.cloud.faults.set({ failures: [failure] });
+      const runner = testbed.runner();
+      await expect(runner.apply(testbed.request(name))).rejects.toThrow(/engine was ended by SIGKILL/);
+      testbed.cloud.faults.clear();
       expect(locks(name)).toHaveLength(1);
       // A kill between the two files of one write would leave a state that nobody can read.
-      const files = readdirSync(scene.stateDirectory, { recursive: true }) as string[];
+      const files = readdirSync(testbed.stateDirectory, { recursive: true }) as string[];
       expect(files.filter((file) => file.endsWith('.attrs'))).toEqual([]);
       // What the engine left behind is gone with its worker.
-      await until(async () => (await scene.cloud.processes()).length === 0);
+      await until(async () => (await testbed.cloud.processes()).length === 0);
       await runner.close();
 
-      const { changes } = await scene.runner().apply(scene.request(name));
-      expect(scene.parts(name)).toEqual(WHOLE);
+      const { changes } = await testbed.runner().apply(testbed.request(name));
+      expect(testbed.parts(name)).toEqual(WHOLE);
       expect(locks(name)).toEqual([]);
       const made = failure.when === 'after' ? failure.type.split(':').at(-1)!.toLowerCase() : 'nothing';
       expect(changes.filter(({ operation }) => operation === 'create').map(({ resource }) => resource)).not.toContain(
@@ -79,12 +79,12 @@ describe('after a crash nothing is made twice', { timeout: PATIENCE_MS }, () => 
   for (const [turn, [what, failure]] of ANSWERS.entries())
     rotates(it, { of: ANSWERS.length, turns: [turn] })(what, async () => {
       const name = `answer-${failure.how}`;
-      scene.cloud.faults.set({ failures: [failure] });
-      const runner = scene.runner();
-      await runner.apply(scene.request(name)).catch(() => {});
-      scene.cloud.faults.clear();
-      await runner.apply(scene.request(name));
-      expect(scene.parts(name)).toEqual(WHOLE);
+      testbed.cloud.faults.set({ failures: [failure] });
+      const runner = testbed.runner();
+      await runner.apply(testbed.request(name)).catch(() => {});
+      testbed.cloud.faults.clear();
+      await runner.apply(testbed.request(name));
+      expect(testbed.parts(name)).toEqual(WHOLE);
       if (failure.how === 'error') await expectNothingLeft(name);
     });
 
@@ -92,24 +92,24 @@ describe('after a crash nothing is made twice', { timeout: PATIENCE_MS }, () => 
   for (const [turn, who] of KILLED.entries())
     rotates(it, { of: KILLED.length, turns: [turn] })(`${who} is killed`, async () => {
       const name = who === 'the operator' ? 'orphaned' : 'all-killed';
-      scene.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: 3_000 } } });
-      const { signal: _signal, findExisting: _find, classify: _classify, ...request } = scene.request(name);
+      testbed.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: 3_000 } } });
+      const { signal: _signal, findExisting: _find, classify: _classify, ...request } = testbed.request(name);
       const operator = fork(fileURLToPath(new URL('./operator.ts', import.meta.url)), { execArgv: [] });
-      const home = scene.homeOf(name);
-      const order: OperatorOrder = { engine: scene.engine, home, plugins: scene.cloud.pluginFolders.aws, request };
+      const home = testbed.homeOf(name);
+      const order: OperatorOrder = { engine: testbed.engine, home, plugins: testbed.cloud.pluginFolders.aws, request };
       operator.send(order);
-      await until(() => scene.parts(name).includes('cluster'));
+      await until(() => testbed.parts(name).includes('cluster'));
       const worker = await until(() => workerOf(home, name));
       operator.kill('SIGKILL');
       if (who !== 'the operator') killSession(worker);
       await once(operator, 'exit');
 
-      const next = scene.runner({ home: name });
+      const next = testbed.runner({ home: name });
       // An engine that comes to its end gracefully has the stack until then.
-      const result = await applyPatiently(next, scene.request(name));
-      scene.cloud.faults.clear();
+      const result = await applyPatiently(next, testbed.request(name));
+      testbed.cloud.faults.clear();
       expect(result.outputs.endpoint).toMatch(/^https:/);
-      expect(scene.parts(name)).toEqual(WHOLE);
+      expect(testbed.parts(name)).toEqual(WHOLE);
       await until(() => processesOfSession(worker).length === 0);
     });
 });
@@ -127,22 +127,22 @@ function workerOf(home: string, name: string): number | undefined {
 
 describe('a state that is lost', { timeout: PATIENCE_MS }, () => {
   rotates(it, { of: 2, turns: [0] })('is rebuilt from the cloud', async () => {
-    const runner = scene.runner();
-    const { outputs } = await runner.apply(scene.request('lost'));
+    const runner = testbed.runner();
+    const { outputs } = await runner.apply(testbed.request('lost'));
     loseState();
-    const again = await runner.apply(scene.request('lost'));
+    const again = await runner.apply(testbed.request('lost'));
     expect(again).toEqual({ outputs, changes: [] });
-    expect(scene.parts('lost')).toEqual(WHOLE);
-    await runner.apply(scene.request('lost', { pools: { blue: 2 } }));
+    expect(testbed.parts('lost')).toEqual(WHOLE);
+    await runner.apply(testbed.request('lost', { pools: { blue: 2 } }));
     loseState();
-    await expectNothingLeft('lost', scene.request('lost', { pools: { blue: 2 } }));
+    await expectNothingLeft('lost', testbed.request('lost', { pools: { blue: 2 } }));
   });
 
   it('comes back from its copy, and what is newer than that from the cloud', async () => {
-    const runner = scene.runner();
+    const runner = testbed.runner();
     const copies = copiesInMemory();
     const request = (pools: Record<string, number>): StackRequest => {
-      const plain = scene.request('copied', { pools, token: 'a secret in the state' });
+      const plain = testbed.request('copied', { pools, token: 'a secret in the state' });
       return { ...plain, backend: { ...plain.backend, copies } };
     };
     await runner.apply(request({ blue: 1 }));
@@ -151,22 +151,22 @@ describe('a state that is lost', { timeout: PATIENCE_MS }, () => {
     for (const [stack, copy] of old) copies.kept.set(stack, copy);
     loseState();
     // Also the settings that say how secrets are encrypted.
-    rmSync(join(scene.homeOf(), 'stacks'), { recursive: true });
+    rmSync(join(testbed.homeOf(), 'stacks'), { recursive: true });
 
     expect((await runner.outputs(request({})))?.token).toBe('a secret in the state');
     await runner.apply(request({ blue: 1, green: 1 }));
-    expect(scene.parts('copied')).toEqual([...WHOLE, 'green'].sort());
+    expect(testbed.parts('copied')).toEqual([...WHOLE, 'green'].sort());
     await expectNothingLeft('copied', request({ blue: 1, green: 1 }));
   });
 
   rotates(it, { of: 2, turns: [1] })('is not the working directory, which may be lost', async () => {
     const inputs = { token: 'a secret in the state' };
-    const { outputs } = await scene.runner().apply(scene.request('homeless', inputs));
-    const elsewhere = scene.runner({ home: 'another-home' });
-    expect(await elsewhere.apply(scene.request('homeless', inputs))).toEqual({ outputs, changes: [] });
+    const { outputs } = await testbed.runner().apply(testbed.request('homeless', inputs));
+    const elsewhere = testbed.runner({ home: 'another-home' });
+    expect(await elsewhere.apply(testbed.request('homeless', inputs))).toEqual({ outputs, changes: [] });
     // And secrets can be written with what was not lost.
     const more = { ...inputs, token: 'another secret' };
-    expect((await elsewhere.apply(scene.request('homeless', more))).outputs.token).toBe('another secret');
+    expect((await elsewhere.apply(testbed.request('homeless', more))).outputs.token).toBe('another secret');
   });
 });
 
@@ -183,23 +183,23 @@ describe('a lock', { timeout: PATIENCE_MS }, () => {
   ])('%s is left alone, and its holder is named', async (_, host) => {
     const name = host === 'laptop-of-ann' ? 'theirs' : 'neighbours';
     lockBy(name, host);
-    await expect(scene.runner().apply(scene.request(name))).rejects.toMatchObject({
+    await expect(testbed.runner().apply(testbed.request(name))).rejects.toMatchObject({
       code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
       message: expect.stringContaining(`by process 1 of ann on ${host}`),
     });
     expect(locks(name)).toEqual(['theirs.json']);
-    expect(scene.parts(name)).toEqual([]);
+    expect(testbed.parts(name)).toEqual([]);
   });
 
   it('of a pod that is gone for good is broken', async () => {
-    const runner = scene.runner({ isGoneHost: async (host) => host === 'operator-7f9c' });
+    const runner = testbed.runner({ isGoneHost: async (host) => host === 'operator-7f9c' });
     // The engine itself breaks no lock of a stack that it does not know yet.
     lockBy('unmade', 'operator-7f9c');
-    await runner.preview(scene.request('left'));
+    await runner.preview(testbed.request('left'));
     lockBy('left', 'operator-7f9c');
     for (const name of ['unmade', 'left']) {
-      await runner.apply(scene.request(name));
-      expect(scene.parts(name)).toEqual(WHOLE);
+      await runner.apply(testbed.request(name));
+      expect(testbed.parts(name)).toEqual(WHOLE);
       expect(locks(name)).toEqual([]);
     }
   });

@@ -25,7 +25,7 @@ export interface Line {
 }
 
 /** One directory with a cloud, a state backend and the homes of runners. A file of tests has one; each test has stacks of its own. */
-export interface Scene {
+export interface Testbed {
   cloud: FakeCloud;
   /** The engine's executable. */
   engine: string;
@@ -41,8 +41,8 @@ export interface Scene {
   parts(name: string): string[];
 }
 
-export function sceneForFile(): Scene {
-  const scene = {} as Scene & { dir: string };
+export function sceneForFile(): Testbed {
+  const testbed = {} as Testbed & { dir: string };
   beforeAll(async () => {
     const { pulumi } = await testTools('pulumi');
     const dir = await mkdtemp(join(tmpdir(), 'coppice-pulumi-'));
@@ -57,7 +57,7 @@ export function sceneForFile(): Scene {
       ]),
     ) as unknown as RunnerOptions['log'];
 
-    Object.assign(scene, {
+    Object.assign(testbed, {
       dir,
       cloud,
       engine: pulumi,
@@ -67,7 +67,7 @@ export function sceneForFile(): Scene {
       runner({ home, ...options } = {}) {
         const runner = new PulumiRunner({
           engine: async () => pulumi,
-          home: scene.homeOf(home),
+          home: testbed.homeOf(home),
           log,
           acquirePlugins: false,
           plugins: { aws: cloud.pluginFolders.aws },
@@ -104,14 +104,14 @@ export function sceneForFile(): Scene {
         partsOf(cloud, name)
           .map(({ part }) => part)
           .sort(),
-    } satisfies Omit<Scene, never> & { dir: string });
+    } satisfies Omit<Testbed, never> & { dir: string });
   }, 30 * 60_000);
-  afterEach(() => scene.cloud.faults.clear());
+  afterEach(() => testbed.cloud.faults.clear());
   afterAll(async () => {
-    await scene.cloud?.close();
-    if (scene.dir) await rm(scene.dir, { recursive: true, force: true });
+    await testbed.cloud?.close();
+    if (testbed.dir) await rm(testbed.dir, { recursive: true, force: true });
   });
-  return scene;
+  return testbed;
 }
 
 /** Resources of a cluster in the cloud. */

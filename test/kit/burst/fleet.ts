@@ -7,7 +7,7 @@ import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { PlacedWork } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { HUBS, MEMBERSHIPS, type Node, type Pod, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from './scene.ts';
+import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from './testbed.ts';
 
 /** CPUs of a node in thousandths, of which the system has its part. */
 const NODE_CPU = 1900;
@@ -25,7 +25,7 @@ export const nodesOf = ({ spec }: WorkerCluster): number => spec.pools?.[0]?.min
  * A hub that divides work among its clusters, each workload as a whole or not at all, and a cloud whose clusters come and go in time. It
  * takes a step when told to; the real controller decides, and may be killed between any two of its writes.
  */
-export class BurstFleet extends BurstScene {
+export class BurstFleet extends BurstTestbed {
   /** Replicas that somebody wants, by workload. */
   readonly wanted = new Map<string, number>();
   /** What the hub has placed. */

@@ -24,8 +24,8 @@ import {
   type Properties,
   shortType,
 } from './model.ts';
-import { openScene } from './scene.ts';
 import { openStore, type RequestSeen } from './store.ts';
+import { openTestbed } from './testbed.ts';
 import { setTrust, type Trusted } from './trust.ts';
 import { awsWeb } from './web/aws.ts';
 import { launched, lose } from './web/aws-machines.ts';
@@ -194,7 +194,7 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
   };
   const sceneOf = ({ cloud, id, principal }: Account, region: string) => {
     const caller = { account: id, principal, region, defaultTags: {} };
-    return openScene(MODELS[cloud], store, caller, region, Date.now());
+    return openTestbed(MODELS[cloud], store, caller, region, Date.now());
   };
   const processes = async (): Promise<ProcessIdentity[]> => {
     const known = store.listJSON<ProcessIdentity>('processes');
@@ -259,15 +259,15 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
       store.transaction(() => LOSE[account.cloud](name, sceneOf(account, region), store)),
     nodes(pool) {
       const caller = { account: pool.account, principal: '', region: pool.region, defaultTags: {} };
-      const scene = openScene(MODELS[pool.cloud], store, caller, pool.region, Date.now());
-      return NODES[pool.cloud](scene.all(pool.type).find(({ uid }) => uid === pool.uid)!, scene, store);
+      const testbed = openTestbed(MODELS[pool.cloud], store, caller, pool.region, Date.now());
+      return NODES[pool.cloud](testbed.all(pool.type).find(({ uid }) => uid === pool.uid)!, testbed, store);
     },
     dns: (account) => fakeDNS(store, account),
     resources,
     resource,
     outputs(one) {
       const caller = { account: one.account, principal: '', region: one.region, defaultTags: one.defaultTags };
-      return openScene(MODELS[one.cloud], store, caller, one.region, Date.now()).outputs(one);
+      return openTestbed(MODELS[one.cloud], store, caller, one.region, Date.now()).outputs(one);
     },
     tags,
     edit: (type, name, change) =>

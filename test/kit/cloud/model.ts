@@ -51,7 +51,7 @@ export interface Caller {
 }
 
 /** What an operation finds in the cloud: the caller's resources that can be read now. */
-export interface Scene {
+export interface Testbed {
   caller: Caller;
   region: string;
   /** Unix milliseconds. */
@@ -133,11 +133,11 @@ export interface ResourceType {
   /** What the cloud makes up once. */
   facts?(resource: Draft): Properties | Promise<Properties>;
   /** What it answers besides the inputs. */
-  outputs(resource: CloudResource, scene: Scene): Properties;
+  outputs(resource: CloudResource, testbed: Testbed): Properties;
   references?(inputs: Properties): Reference[];
-  machines?(inputs: Properties, scene: Scene): Machines | undefined;
+  machines?(inputs: Properties, testbed: Testbed): Machines | undefined;
   /** `before` is absent on create, `after` on delete. */
-  refuse?(change: { before?: CloudResource; after?: Properties }, scene: Scene): Refusal | undefined;
+  refuse?(change: { before?: CloudResource; after?: Properties }, testbed: Testbed): Refusal | undefined;
 }
 
 /** What was tried, for the text of an error. */
@@ -211,7 +211,7 @@ export interface CloudModel {
   /** A physical name where the program gives none; `digits` are hexadecimal and random. */
   autoname(logicalName: string, digits: string): string;
   /** What it answers on any resource: tags, ids. */
-  commonOutputs(resource: CloudResource, scene: Scene): Properties;
+  commonOutputs(resource: CloudResource, testbed: Testbed): Properties;
   /** Whether ids are unique in a region only. */
   regionalIds: boolean;
   /** Whether reading what there was no state of keeps inputs that the cloud says nothing of; see Read in azure-native's provider.go. */
@@ -220,12 +220,12 @@ export interface CloudModel {
   isCalled(resource: CloudResource, id: string): boolean;
   /** All tags (labels) that the resource bears. */
   tags(resource: CloudResource): Record<string, string>;
-  lookups: Readonly<Record<string, (args: Properties, scene: Scene) => Properties | undefined>>;
+  lookups: Readonly<Record<string, (args: Properties, testbed: Testbed) => Properties | undefined>>;
 }
 
 /** Whether it was ever what it should be: what is still being made answers little. */
-export const isMade = (resource: CloudResource, scene: Scene): boolean =>
-  resource.generation > 1 || scene.now >= resource.readyAt;
+export const isMade = (resource: CloudResource, testbed: Testbed): boolean =>
+  resource.generation > 1 || testbed.now >= resource.readyAt;
 
 /** `aws:eks/cluster:Cluster` and `azure-native:containerservice/v20250901:ManagedCluster` without what is between / and :. */
 export const shortType = (token: string): string => token.replace(/\/[^:]*(?=:[^:]*$)/, '');

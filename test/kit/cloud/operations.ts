@@ -10,12 +10,12 @@ import {
   type Draft,
   type Properties,
   type ResourceType,
-  type Scene,
   type Settings,
   shortType,
+  type Testbed,
 } from './model.ts';
-import { findResource, openScene } from './scene.ts';
 import type { Store } from './store.ts';
+import { findResource, openTestbed } from './testbed.ts';
 
 /** A resource as Pulumi gets it. */
 export interface Answer {
@@ -58,10 +58,10 @@ export function createOperations(
   const gate = createGate(model, store, settings, host);
   const regionOf = (type: ResourceType, inputs: Properties): string =>
     type.global ? 'global' : (type.region?.(inputs) ?? inputs.region ?? settings().region);
-  const sceneFor = (caller: Caller, region: string): Scene => openScene(model, store, caller, region, host.now());
-  const answer = (resource: CloudResource, scene: Scene): Answer => ({
+  const sceneFor = (caller: Caller, region: string): Testbed => openTestbed(model, store, caller, region, host.now());
+  const answer = (resource: CloudResource, testbed: Testbed): Answer => ({
     id: resource.id,
-    outputs: scene.outputs(resource),
+    outputs: testbed.outputs(resource),
     inputs: resource.inputs,
   });
   const until = async (time: number): Promise<void> => {
@@ -84,16 +84,16 @@ export function createOperations(
   }
 
   /** What stands in the way of a resource with these inputs. Throws; gives the text of what goes wrong only later. */
-  function judge(type: ResourceType, attempt: Attempt, inputs: Properties, scene: Scene, before?: CloudResource) {
+  function judge(type: ResourceType, attempt: Attempt, inputs: Properties, testbed: Testbed, before?: CloudResource) {
     for (const reference of type.references?.(inputs) ?? []) {
-      if (reference.required !== false && !scene.find(reference.type, reference.handle)) {
+      if (reference.required !== false && !testbed.find(reference.type, reference.handle)) {
         throw new CloudError(model.errors.missing(attempt, reference));
       }
     }
-    const refusal = type.refuse?.({ before, after: inputs }, scene);
+    const refusal = type.refuse?.({ before, after: inputs }, testbed);
     if (refusal) throw new CloudError(model.errors.refused(attempt, refusal));
-    const machines = type.machines?.(inputs, scene);
-    const had = before ? (type.machines?.(before.inputs, scene)?.count ?? 0) : 0;
+    const machines = type.machines?.(inputs, testbed);
+    const had = before ? (type.machines?.(before.inputs, testbed)?.count ?? 0) : 0;
     if (!machines || machines.count <= had) return undefined;
     const faults = readFaults(store);
     const left = machines.zones.some((zone) =>
@@ -108,7 +108,7 @@ export function createOperations(
     inputs: Properties,
   ): Promise<CloudResource> {
     const { caller, region } = attempt;
-    const scene = sceneFor(caller, region);
+    const testbed = sceneFor(caller, region);
     const key = type.uniqueBy?.(inputs, region);
     const all = store.list(host.now()).filter((one) => one.type === type.type && one.account === caller.account);
     const peers = all.filter((one) => one.region === region);
@@ -120,7 +120,7 @@ export function createOperations(
     if (namesake) throw new CloudError(model.errors.exists(attempt, namesake.id));
     const quota = forType(readFaults(store).quotas, type.type);
     if (quota !== undefined && peers.length >= quota) throw new CloudError(model.errors.quota(attempt, quota));
-    const failure = judge(type, attempt, inputs, scene);
+    const failure = judge(type, attempt, inputs, testbed);
     const now = host.now();
     const draft: Draft = {
       uid: randomBytes(16).toString('hex'),
@@ -162,9 +162,9 @@ export function createOperations(
       const attempt = { operation: 'read', type: type.type, name: id!, region } as const;
       return gate.request(attempt, async ({ attempt: { caller }, latencyMs }) => {
         await until(host.now() + latencyMs);
-        const scene = sceneFor(caller, region);
-        const resource = findResource(model, scene, type.type, id!);
-        return resource && answer(resource, scene);
+        const testbed = sceneFor(caller, region);
+        const resource = findResource(model, testbed, type.type, id!);
+        return resource && answer(resource, testbed);
       });
     },
 
@@ -174,10 +174,10 @@ export function createOperations(
       return gate.request(attempt, async (admitted) => {
         const { caller, region } = admitted.attempt;
         const resource = await store.transaction(() => {
-          const scene = sceneFor(caller, region);
-          const before = findResource(model, scene, type.type, id);
+          const testbed = sceneFor(caller, region);
+          const before = findResource(model, testbed, type.type, id);
           if (!before) throw new CloudError(model.errors.gone(attempt));
-          const failure = judge(type, admitted.attempt, inputs, scene, before);
+          const failure = judge(type, admitted.attempt, inputs, testbed, before);
           const { failure: _, ...rest } = before;
           const after: CloudResource = {
             ...rest,
@@ -200,12 +200,12 @@ export function createOperations(
       return gate.request(attempt, async ({ attempt: { caller, region }, latencyMs, done }) => {
         const goneAt = host.now() + latencyMs;
         const doomed = await store.transaction(() => {
-          const scene = sceneFor(caller, region);
-          const resource = findResource(model, scene, type.type, id);
+          const testbed = sceneFor(caller, region);
+          const resource = findResource(model, testbed, type.type, id);
           if (!resource) return [];
-          const refusal = type.refuse?.({ before: resource }, scene);
+          const refusal = type.refuse?.({ before: resource }, testbed);
           if (refusal) throw new CloudError(model.errors.refused(attempt, refusal));
-          const all = withDependents(resource, attempt, scene);
+          const all = withDependents(resource, attempt, testbed);
           for (const one of all)
             store.put(typeOf(model, one.type).permanent ? { ...one, retired: true } : { ...one, goneAt });
           return all.filter((one) => !typeOf(model, one.type).permanent);
@@ -228,8 +228,8 @@ export function createOperations(
         const lookup = model.lookups[shortType(token)];
         if (!lookup)
           throw new CloudError(`the fake ${model.name} does not know the function ${token}: add it to lookups.ts`);
-        const scene = sceneFor(caller, region);
-        const result = lookup(args, scene);
+        const testbed = sceneFor(caller, region);
+        const result = lookup(args, testbed);
         if (!result) throw new CloudError(model.errors.gone({ ...attempt, name: JSON.stringify(args) }));
         return result;
       });
@@ -237,14 +237,16 @@ export function createOperations(
   };
 
   /** The resource and what ends with it. Throws if something needs it. */
-  function withDependents(resource: CloudResource, attempt: Attempt, scene: Scene): CloudResource[] {
+  function withDependents(resource: CloudResource, attempt: Attempt, testbed: Testbed): CloudResource[] {
     const doomed = [resource];
     for (const one of doomed) {
-      for (const other of scene.all()) {
+      for (const other of testbed.all()) {
         if (doomed.some(({ uid }) => uid === other.uid)) continue;
         const reference = typeOf(model, other.type)
           .references?.(other.inputs)
-          .find((candidate) => candidate.type === one.type && scene.find(one.type, candidate.handle)?.uid === one.uid);
+          .find(
+            (candidate) => candidate.type === one.type && testbed.find(one.type, candidate.handle)?.uid === one.uid,
+          );
         if (!reference || reference.onDelete === 'ignore') continue;
         if (reference.onDelete !== 'cascade') throw new CloudError(model.errors.inUse(attempt, one.id, other));
         doomed.push(other);

@@ -1,4 +1,4 @@
-import type { Caller, CloudModel, CloudResource, Properties, ResourceType, Scene } from './model.ts';
+import type { Caller, CloudModel, CloudResource, Properties, ResourceType, Testbed } from './model.ts';
 import { UNKNOWN } from './property-values.ts';
 
 const isPlain = (value: unknown): value is Properties =>
@@ -32,7 +32,7 @@ export function plannedCreate(model: CloudModel, type: ResourceType, inputs: Pro
     readyAt: 0,
     generation: 1,
   };
-  const nothing: Scene = {
+  const nothing: Testbed = {
     caller,
     region: '',
     now: 0,

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../../operator/api/errors.ts';
 import type { BackupBucket, BackupBuckets, BackupContent, BackupContext } from '../../../providers/contract.ts';
 
 /** Where a provider makes buckets, as the conformance suite needs it. */
-export interface BucketScene {
+export interface BucketTestbed {
   buckets: BackupBuckets;
   /** Where the cloud's own client finds it. Absent: it has none here. */
   endpoint?: string;
@@ -45,65 +45,65 @@ const bucketOf = (seed: string): BackupBucket => ({
 });
 
 /** What BackupBuckets promises, wherever `open` lets buckets be made: one life of a bucket, told in order. */
-export function keepsBuckets(name: string, open: () => Promise<BucketScene>): void {
+export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): void {
   describe(`${name} keeps buckets for backups`, () => {
-    let scene: BucketScene;
+    let testbed: BucketTestbed;
     let ctx: BackupContext;
     const bucket = bucketOf('blue');
     const bytes = randomBytes(SIZE);
     beforeAll(async () => {
-      scene = await open();
-      ctx = scene.context(bucket);
+      testbed = await open();
+      ctx = testbed.context(bucket);
     });
-    afterAll(() => scene?.close());
+    afterAll(() => testbed?.close());
 
-    const keys = async (prefix = '', of = ctx) => (await scene.buckets.list(of, prefix)).map(({ key }) => key);
+    const keys = async (prefix = '', of = ctx) => (await testbed.buckets.list(of, prefix)).map(({ key }) => key);
     const codeOf = (error: unknown) => (error as { code?: ErrorCode }).code;
     const refusal = async (run: () => Promise<unknown>) => run().then(() => undefined, codeOf);
     async function changingNothing(run: () => Promise<unknown>): Promise<void> {
-      const before = scene.writes?.();
+      const before = testbed.writes?.();
       await run();
-      expect(scene.writes?.()).toBe(before);
+      expect(testbed.writes?.()).toBe(before);
     }
 
     it('puts nothing into a bucket that is not there', async () => {
-      expect(await refusal(() => scene.buckets.put(ctx, 'shoot--a--b/u/one', contentFor(bytes)))).toBe(
+      expect(await refusal(() => testbed.buckets.put(ctx, 'shoot--a--b/u/one', contentFor(bytes)))).toBe(
         'ERR_INFRA_DEPENDENCIES',
       );
-      await scene.buckets.remove(ctx);
+      await testbed.buckets.remove(ctx);
     });
 
     it('makes one in which backups are safe, and then changes nothing more', async () => {
-      await scene.buckets.ensure(ctx);
-      expect(await scene.faults(bucket)).toEqual([]);
-      await changingNothing(() => scene.buckets.ensure(ctx));
+      await testbed.buckets.ensure(ctx);
+      expect(await testbed.faults(bucket)).toEqual([]);
+      await changingNothing(() => testbed.buckets.ensure(ctx));
       expect(await keys()).toEqual([]);
     });
 
     it('says what others have made less safe, leaves it so, and sets it again when it is told to', async () => {
-      expect(await scene.buckets.differences(ctx)).toEqual([]);
-      await scene.change(bucket, 'spoil');
-      await changingNothing(() => scene.buckets.ensure(ctx));
-      const said = await scene.buckets.differences(ctx);
-      expect(said.length).toBe((await scene.faults(bucket)).length);
+      expect(await testbed.buckets.differences(ctx)).toEqual([]);
+      await testbed.change(bucket, 'spoil');
+      await changingNothing(() => testbed.buckets.ensure(ctx));
+      const said = await testbed.buckets.differences(ctx);
+      expect(said.length).toBe((await testbed.faults(bucket)).length);
       expect(said.length).toBeGreaterThan(0);
-      await scene.change(bucket, 'unmark');
-      await scene.buckets.ensure(ctx);
-      expect([await scene.faults(bucket), await scene.buckets.differences(ctx)]).toEqual([[], []]);
+      await testbed.change(bucket, 'unmark');
+      await testbed.buckets.ensure(ctx);
+      expect([await testbed.faults(bucket), await testbed.buckets.differences(ctx)]).toEqual([[], []]);
     });
 
     it('gives back what was put, byte for byte, and of the same key the last', async () => {
       const key = 'shoot--a--b/u-1/Full-00000000-00000012-1760000000';
-      await scene.buckets.put(ctx, key, contentFor(Buffer.from('an earlier one')));
-      await scene.buckets.put(ctx, key, contentFor(bytes));
-      expect(await scene.buckets.list(ctx, '')).toEqual([{ key, size: SIZE }]);
-      expect((await buffer(await scene.buckets.get(ctx, key))).equals(bytes)).toBe(true);
+      await testbed.buckets.put(ctx, key, contentFor(Buffer.from('an earlier one')));
+      await testbed.buckets.put(ctx, key, contentFor(bytes));
+      expect(await testbed.buckets.list(ctx, '')).toEqual([{ key, size: SIZE }]);
+      expect((await buffer(await testbed.buckets.get(ctx, key))).equals(bytes)).toBe(true);
     });
 
     it('puts empty objects too', async () => {
-      await scene.buckets.put(ctx, 'deleted/shoot--a--b/u-0/1', contentFor(Buffer.alloc(0)));
-      expect(await scene.buckets.list(ctx, 'deleted/')).toEqual([{ key: 'deleted/shoot--a--b/u-0/1', size: 0 }]);
-      await scene.buckets.delete(ctx, 'deleted/shoot--a--b/u-0/1');
+      await testbed.buckets.put(ctx, 'deleted/shoot--a--b/u-0/1', contentFor(Buffer.alloc(0)));
+      expect(await testbed.buckets.list(ctx, 'deleted/')).toEqual([{ key: 'deleted/shoot--a--b/u-0/1', size: 0 }]);
+      await testbed.buckets.delete(ctx, 'deleted/shoot--a--b/u-0/1');
     });
 
     it('lists by prefix and in order, however many pages that takes', async () => {
@@ -114,80 +114,80 @@ export function keepsBuckets(name: string, open: () => Promise<BucketScene>): vo
         'shoot--a--b/u-2/d',
         'shoot--a--c/u/a',
       ];
-      for (const key of [...others].reverse()) await scene.buckets.put(ctx, key, contentFor(Buffer.from(key)));
+      for (const key of [...others].reverse()) await testbed.buckets.put(ctx, key, contentFor(Buffer.from(key)));
       expect(await keys('shoot--a--b/u-2/')).toEqual(others.slice(0, 4));
       expect((await keys()).length).toBe(6);
       expect(await keys('shoot--a--b/u-2/x')).toEqual([]);
     });
 
     it('deletes an object, and no other; one that is gone is fine', async () => {
-      await scene.buckets.delete(ctx, 'shoot--a--b/u-2/b');
-      await scene.buckets.delete(ctx, 'shoot--a--b/u-2/b');
+      await testbed.buckets.delete(ctx, 'shoot--a--b/u-2/b');
+      await testbed.buckets.delete(ctx, 'shoot--a--b/u-2/b');
       expect(await keys('shoot--a--b/u-2/')).toEqual(['shoot--a--b/u-2/a', 'shoot--a--b/u-2/c', 'shoot--a--b/u-2/d']);
     });
 
     it('says that an object is not there', async () => {
-      expect(await refusal(() => scene.buckets.get(ctx, 'shoot--a--b/u-2/b'))).toBe('ERR_INFRA_DEPENDENCIES');
+      expect(await refusal(() => testbed.buckets.get(ctx, 'shoot--a--b/u-2/b'))).toBe('ERR_INFRA_DEPENDENCIES');
     });
 
     it('takes no key that leads elsewhere', async () => {
       for (const key of ['../other', '/etc/passwd', 'a//b', 'a/../../b', 'a b', '', 'a/.hidden', 'a?x=y'])
-        expect(await refusal(() => scene.buckets.put(ctx, key, contentFor(bytes))), key).toBe(
+        expect(await refusal(() => testbed.buckets.put(ctx, key, contentFor(bytes))), key).toBe(
           'ERR_CONFIGURATION_PROBLEM',
         );
     });
 
     it('keeps buckets of other seeds apart', async () => {
-      const other = scene.context(bucketOf('green'));
-      await scene.buckets.ensure(other);
+      const other = testbed.context(bucketOf('green'));
+      await testbed.buckets.ensure(other);
       expect(await keys('', other)).toEqual([]);
-      await scene.buckets.put(other, 'shoot--a--b/u-1/x', contentFor(bytes));
-      await scene.buckets.remove(other, { withContents: true });
+      await testbed.buckets.put(other, 'shoot--a--b/u-1/x', contentFor(bytes));
+      await testbed.buckets.remove(other, { withContents: true });
       expect((await keys()).length).toBe(5);
     });
 
     it('leaves alone what somebody else has under the same name', async () => {
-      if (!scene.namesAreEverybodys) return;
-      const other = scene.context(bucket, 2);
-      expect(await refusal(() => scene.buckets.ensure(other))).toMatch(/^ERR_INFRA_(DEPENDENCIES|UNAUTHORIZED)$/);
-      expect(await refusal(() => scene.buckets.put(other, 'shoot--a--b/x', contentFor(bytes)))).toBeDefined();
-      await scene.buckets.remove(other).catch(() => {});
+      if (!testbed.namesAreEverybodys) return;
+      const other = testbed.context(bucket, 2);
+      expect(await refusal(() => testbed.buckets.ensure(other))).toMatch(/^ERR_INFRA_(DEPENDENCIES|UNAUTHORIZED)$/);
+      expect(await refusal(() => testbed.buckets.put(other, 'shoot--a--b/x', contentFor(bytes)))).toBeDefined();
+      await testbed.buckets.remove(other).catch(() => {});
       expect((await keys()).length).toBe(5);
     });
 
     it('puts nothing into a bucket that somebody else has made beforehand, and left open', async () => {
-      if (!scene.trap) return;
+      if (!testbed.trap) return;
       const trapped = bucketOf('violet');
-      const seen = scene.trap(trapped);
+      const seen = testbed.trap(trapped);
       const before = seen();
-      const other = scene.context(trapped);
-      expect(await refusal(() => scene.buckets.ensure(other))).toMatch(/^ERR_INFRA_(DEPENDENCIES|UNAUTHORIZED)$/);
+      const other = testbed.context(trapped);
+      expect(await refusal(() => testbed.buckets.ensure(other))).toMatch(/^ERR_INFRA_(DEPENDENCIES|UNAUTHORIZED)$/);
       expect(seen()).toBe(before);
     });
 
     it('says what is wrong by its code', async () => {
-      for (const { what, code, ...trouble } of scene.troubles) {
+      for (const { what, code, ...trouble } of testbed.troubles) {
         trouble.begin();
         for (const [method, run] of Object.entries({
-          ensure: () => scene.buckets.ensure(ctx),
-          list: () => scene.buckets.list(ctx, ''),
-          put: () => scene.buckets.put(ctx, 'shoot--a--b/u-3/x', contentFor(bytes)),
-          get: () => scene.buckets.get(ctx, 'shoot--a--b/u-2/a'),
+          ensure: () => testbed.buckets.ensure(ctx),
+          list: () => testbed.buckets.list(ctx, ''),
+          put: () => testbed.buckets.put(ctx, 'shoot--a--b/u-3/x', contentFor(bytes)),
+          get: () => testbed.buckets.get(ctx, 'shoot--a--b/u-2/a'),
         }))
           expect(await refusal(run), `${method} with ${what}`).toBe(code);
-        scene.heal();
+        testbed.heal();
       }
       expect((await keys()).length).toBe(5);
     });
 
     it('takes a bucket away only empty, or when it is told so', async () => {
-      expect(await refusal(() => scene.buckets.remove(ctx))).toBe('ERR_INFRA_DEPENDENCIES');
+      expect(await refusal(() => testbed.buckets.remove(ctx))).toBe('ERR_INFRA_DEPENDENCIES');
       expect((await keys()).length).toBe(5);
-      await scene.buckets.remove(ctx, { withContents: true });
-      await scene.buckets.remove(ctx, { withContents: true });
-      await scene.buckets.ensure(ctx);
+      await testbed.buckets.remove(ctx, { withContents: true });
+      await testbed.buckets.remove(ctx, { withContents: true });
+      await testbed.buckets.ensure(ctx);
       expect(await keys()).toEqual([]);
-      await scene.buckets.remove(ctx);
+      await testbed.buckets.remove(ctx);
     });
   });
 }

@@ -18,7 +18,7 @@ import type {
   ManagedClusterOutputs,
   Owner,
 } from '../../../providers/cloud.ts';
-import type { CloudScene } from './cloud-scene.ts';
+import type { CloudTestbed } from './cloud-testbed.ts';
 import { expectNoSecrets, expectOneLine, expectRefused, frozen } from './problems.ts';
 
 const GARDEN = '2b7c5a90-64d4-4a1c-9d3f-0f3f1f6d7a11';
@@ -40,26 +40,26 @@ const PATIENCE = { timeout: 15 * 60_000 };
 /**
  * What ManagedClusters promises, of any cloud that `open` sets up: one life of two clusters, told in order, as each run of an
  * engine takes seconds. A test that fails may make those after it fail.
- * @param machineType one that the scene's profile has, amd64 and without GPUs
+ * @param machineType one that the testbed's profile has, amd64 and without GPUs
  */
-export function keepsClusters(name: string, machineType: string, open: () => Promise<CloudScene>): void {
+export function keepsClusters(name: string, machineType: string, open: () => Promise<CloudTestbed>): void {
   describe(`${name} keeps managed clusters`, PATIENCE, () => {
-    let scene: CloudScene;
+    let testbed: CloudTestbed;
     let account: CloudAccount;
     const told: CloudProgress[] = [];
 
     beforeAll(async () => {
-      scene = await open();
-      account = scene.account();
+      testbed = await open();
+      account = testbed.account();
     }, PATIENCE.timeout);
-    afterAll(() => scene?.close());
+    afterAll(() => testbed?.close());
 
     const contextOf = async (of: Owner, more: Partial<CloudContext> = {}): Promise<CloudContext> => ({
       owner: frozen(of),
       account,
-      region: scene.region,
-      profile: scene.profile,
-      state: await scene.state(),
+      region: testbed.region,
+      profile: testbed.profile,
+      state: await testbed.state(),
       log: silent,
       signal: new AbortController().signal,
       now: () => new Date(),
@@ -90,13 +90,13 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
           { key: 'batch', value: 'only', effect: 'NoSchedule' },
           { key: 'empty', effect: 'PreferNoSchedule' },
         ],
-        zones: [scene.zones[1]],
+        zones: [testbed.zones[1]],
       });
     const cluster = (version: 'old' | 'new', ...pools: CloudPool[]): ManagedCluster =>
       frozen({
-        region: scene.region,
-        zones: [...scene.zones],
-        kubernetesVersion: scene.versions[version],
+        region: testbed.region,
+        zones: [...testbed.zones],
+        kubernetesVersion: testbed.versions[version],
         cidrs: { nodes: '10.0.0.0/16', pods: '10.64.0.0/14', services: '10.128.0.0/20' },
         pools,
         authorizedNetworks: [],
@@ -107,31 +107,31 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
     const last = () => cluster('new', pool(smaller), cheap());
     const minor = (version: string) => version.split('.').slice(0, 2).join('.');
 
-    const exists = () => scene.resources(account);
+    const exists = () => testbed.resources(account);
     const taggedOf = async (of: Owner) =>
-      ((await scene.managed.tagged?.(await contextOf(of))) ?? []).filter((one) => one.owner.uid === of.uid);
+      ((await testbed.managed.tagged?.(await contextOf(of))) ?? []).filter((one) => one.owner.uid === of.uid);
     /** Runs something that must leave the cloud as it is. */
     async function changingNothing<T>(run: () => Promise<T>): Promise<T> {
-      const before = { writes: scene.writes(), resources: exists() };
+      const before = { writes: testbed.writes(), resources: exists() };
       const result = await run();
-      expect({ writes: scene.writes(), resources: exists() }).toEqual(before);
+      expect({ writes: testbed.writes(), resources: exists() }).toEqual(before);
       return result;
     }
     let outputs: ManagedClusterOutputs;
     let ofBlue: string[];
 
     it('fits what it is asked for to what its own validation lets pass', () => {
-      expect(scene.managed.validate(first(), scene.profile)).toEqual([]);
-      expect(scene.managed.version).not.toBe('');
+      expect(testbed.managed.validate(first(), testbed.profile)).toEqual([]);
+      expect(testbed.managed.version).not.toBe('');
     });
 
     it('tells whose the credentials are, and makes nothing', async () => {
-      const found = await changingNothing(async () => scene.managed.checkAccount(await contextOf(BLUE)));
+      const found = await changingNothing(async () => testbed.managed.checkAccount(await contextOf(BLUE)));
       expect(found).toEqual({ id: account.id, missing: [] });
     });
 
     it('plans without making anything: all that is missing', async () => {
-      const changes = await changingNothing(async () => scene.managed.preview(await contextOf(BLUE), first()));
+      const changes = await changingNothing(async () => testbed.managed.preview(await contextOf(BLUE), first()));
       expect(new Set(changes.map(({ operation }) => operation))).toEqual(new Set(['create']));
       for (const { resource } of changes) expectOneLine(resource);
       expect(exists()).toEqual([]);
@@ -139,13 +139,13 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
 
     it('makes nothing for who has given up already', async () => {
       const signal = AbortSignal.abort(new Error('given up'));
-      const apply = scene.managed.apply(await contextOf(BLUE, { signal }), first());
+      const apply = testbed.managed.apply(await contextOf(BLUE, { signal }), first());
       await expect(apply).rejects.toThrow();
       expect(exists()).toEqual([]);
     });
 
     it('makes a cluster, and tells how to reach it', async () => {
-      outputs = await scene.managed.apply(await contextOf(BLUE), first());
+      outputs = await testbed.managed.apply(await contextOf(BLUE), first());
       ofBlue = exists();
       expect(outputs.endpoint).toMatch(/^https:\/\/[^/]+$/);
       expect(outputs.certificateAuthority).toContain('-----BEGIN CERTIFICATE-----');
@@ -154,20 +154,20 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
     });
 
     it('lets labels, taints, zones and spot of a pool reach its nodes', () => {
-      expect(scene.pool(BLUE, pool())).toMatchObject({
+      expect(testbed.pool(BLUE, pool())).toMatchObject({
         machineTypes: [machineType],
         nodes: 1,
         spot: false,
         labels: { team: 'shop' },
         taints: [],
-        zones: scene.zones,
+        zones: testbed.zones,
       });
-      expect(scene.pool(BLUE, cheap())).toMatchObject({
+      expect(testbed.pool(BLUE, cheap())).toMatchObject({
         nodes: 1,
         spot: true,
         labels: cheap().labels,
         taints: expect.arrayContaining(cheap().taints),
-        zones: [scene.zones[1]],
+        zones: [testbed.zones[1]],
       });
     });
 
@@ -180,13 +180,13 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
     });
 
     it('does nothing when all is as it should be', async () => {
-      const again = await changingNothing(async () => scene.managed.apply(await contextOf(BLUE), first()));
+      const again = await changingNothing(async () => testbed.managed.apply(await contextOf(BLUE), first()));
       expect(again).toEqual(outputs);
     });
 
     it('gives a kubeconfig that needs no other program, and makes nothing for it', async () => {
       const { kubeconfig, expiresAt } = await changingNothing(async () =>
-        scene.managed.kubeconfig(await contextOf(BLUE), outputs),
+        testbed.managed.kubeconfig(await contextOf(BLUE), outputs),
       );
       expect(parseUntrustedKubeconfig(kubeconfig).server.replace(/\/$/, '')).toBe(outputs.endpoint);
       expect(kubeconfig).not.toMatch(/\bexec\b|auth-provider/);
@@ -194,7 +194,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
     });
 
     it('plans a change: what differs, and nothing else', async () => {
-      const changes = await changingNothing(async () => scene.managed.preview(await contextOf(BLUE), grown()));
+      const changes = await changingNothing(async () => testbed.managed.preview(await contextOf(BLUE), grown()));
       expect(changes).not.toEqual([]);
       expect(changes.filter(({ operation }) => operation === 'delete' || operation === 'replace')).toEqual([]);
       for (const { resource } of changes) expect(resource.toLowerCase()).toMatch(/cluster|pool|group|addon/);
@@ -206,83 +206,83 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
         told.push(progress);
         if (progress.description.startsWith('creating')) giveUp.abort(new Error('the cluster was changed'));
       };
-      const cut = scene.managed.apply(await contextOf(OTHER_BLUE, { onProgress, signal: giveUp.signal }), first());
+      const cut = testbed.managed.apply(await contextOf(OTHER_BLUE, { onProgress, signal: giveUp.signal }), first());
       await expect(cut, 'an apply that is cancelled in the middle').rejects.toThrow();
-      await scene.managed.apply(await contextOf(OTHER_BLUE), first());
+      await testbed.managed.apply(await contextOf(OTHER_BLUE), first());
       const others = exists().filter((id) => !ofBlue.includes(id));
       expect(exists()).toEqual(expect.arrayContaining(ofBlue));
       expect(others.length, 'as many as of the one that was made in one go').toBe(ofBlue.length);
-      expect(scene.pool(OTHER_BLUE, cheap())).toMatchObject({ nodes: 1, labels: cheap().labels });
-      expect(scene.pool(BLUE, cheap())).toMatchObject({ nodes: 1 });
+      expect(testbed.pool(OTHER_BLUE, cheap())).toMatchObject({ nodes: 1, labels: cheap().labels });
+      expect(testbed.pool(BLUE, cheap())).toMatchObject({ nodes: 1 });
     });
 
     it('sees what others took away, and mends it only when asked', async () => {
-      await scene.damage(BLUE, cheap());
-      expect(await changingNothing(async () => scene.managed.drift(await contextOf(BLUE), first()))).not.toEqual([]);
-      expect(scene.pool(BLUE, cheap())).toBeUndefined();
+      await testbed.damage(BLUE, cheap());
+      expect(await changingNothing(async () => testbed.managed.drift(await contextOf(BLUE), first()))).not.toEqual([]);
+      expect(testbed.pool(BLUE, cheap())).toBeUndefined();
       // Mends, scales out and upgrades in one go.
-      const { version } = await scene.managed.apply(await contextOf(BLUE, { refresh: true }), grown());
+      const { version } = await testbed.managed.apply(await contextOf(BLUE, { refresh: true }), grown());
       expect(version).toContain(minor(grown().kubernetesVersion));
-      expect(scene.pool(BLUE, cheap())).toMatchObject({ nodes: 1, spot: true });
-      expect(scene.pool(BLUE, pool())).toMatchObject({ nodes: 2 });
+      expect(testbed.pool(BLUE, cheap())).toMatchObject({ nodes: 1, spot: true });
+      expect(testbed.pool(BLUE, pool())).toMatchObject({ nodes: 2 });
       expect(exists()).toHaveLength(2 * ofBlue.length);
     });
 
     it('says why the cloud refuses, with its code, and without secrets', async () => {
       const more = cluster('new', pool({ desired: 2 }), cheap(), pool({ name: 'more', desired: 3 }));
-      for (const trouble of scene.troubles) {
+      for (const trouble of testbed.troubles) {
         trouble.begin(account);
         try {
-          const secrets = scene.secrets(account);
+          const secrets = testbed.secrets(account);
           if (trouble.everything)
-            await expectRefused(scene.managed.checkAccount(await contextOf(BLUE)), trouble.code, secrets);
-          else await expectRefused(scene.managed.apply(await contextOf(BLUE), more), trouble.code, secrets);
+            await expectRefused(testbed.managed.checkAccount(await contextOf(BLUE)), trouble.code, secrets);
+          else await expectRefused(testbed.managed.apply(await contextOf(BLUE), more), trouble.code, secrets);
         } catch (error) {
           throw new Error(`${trouble.what}: ${error instanceof Error ? error.message : error}`, { cause: error });
         } finally {
-          scene.heal();
+          testbed.heal();
         }
       }
     });
 
     it('removes exactly the nodes that it is told, once, and an apply of the smaller size takes no other', async () => {
-      const before = scene.nodes(BLUE, pool());
-      const [strangers] = scene.nodes(OTHER_BLUE, pool());
+      const before = testbed.nodes(BLUE, pool());
+      const [strangers] = testbed.nodes(OTHER_BLUE, pool());
       expect(before).toHaveLength(2);
       const [staying, going] = [before[0]!, before[1]!];
       const remove = async () => {
         const ctx = await contextOf(BLUE);
-        const { inZones, ...left } = await scene.managed.removeNodes!(ctx, outputs, 'workers', [going, strangers!]);
+        const { inZones, ...left } = await testbed.managed.removeNodes!(ctx, outputs, 'workers', [going, strangers!]);
         expect(left).toEqual({ size: 1 });
-        expect(scene.nodes(BLUE, pool())).toEqual([staying]);
-        expect(scene.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
+        expect(testbed.nodes(BLUE, pool())).toEqual([staying]);
+        expect(testbed.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
         return inZones;
       };
       const inZones = await remove();
       // Whoever was cut short asks again.
       expect(await remove()).toEqual(inZones);
       smaller = { desired: 1, ...(inZones && { inZones }) };
-      await scene.managed.apply(await contextOf(BLUE), cluster('new', pool(smaller), cheap()));
-      expect(scene.nodes(BLUE, pool())).toEqual([staying]);
-      expect(scene.nodes(OTHER_BLUE, pool())).toHaveLength(1);
+      await testbed.managed.apply(await contextOf(BLUE), cluster('new', pool(smaller), cheap()));
+      expect(testbed.nodes(BLUE, pool())).toEqual([staying]);
+      expect(testbed.nodes(OTHER_BLUE, pool())).toHaveLength(1);
       const settled = cluster('new', pool(smaller), cheap());
       expect(
-        await scene.managed.drift(await contextOf(BLUE), settled),
+        await testbed.managed.drift(await contextOf(BLUE), settled),
         'nothing that others would have changed',
       ).toEqual([]);
     });
 
     it('scales in, and takes away the pool of which only a part was made', async () => {
-      await scene.managed.apply(await contextOf(BLUE), last());
+      await testbed.managed.apply(await contextOf(BLUE), last());
       expect(exists()).toHaveLength(2 * ofBlue.length);
-      expect(scene.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
-      expect(scene.pool(BLUE, pool({ name: 'more' }))).toBeUndefined();
+      expect(testbed.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
+      expect(testbed.pool(BLUE, pool({ name: 'more' }))).toBeUndefined();
     });
 
     it('finds again what it made when its state is lost, and makes nothing twice', async () => {
-      await scene.loseState();
+      await testbed.loseState();
       const before = exists();
-      const again = await scene.managed.apply(await contextOf(BLUE), last());
+      const again = await testbed.managed.apply(await contextOf(BLUE), last());
       expect(again.endpoint).toBe(outputs.endpoint);
       expect(exists().sort()).toEqual(before.sort());
     });
@@ -301,32 +301,32 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
         described: () => undefined,
       };
       const by: SweepAccount = {
-        profile: scene.profile,
-        clouds: scene.managed,
+        profile: testbed.profile,
+        clouds: testbed.managed,
         credentials: { use: { namespace: 'shop', secret: 'account' }, values: account.credentials, version: '1' },
-        regions: [scene.region],
+        regions: [testbed.region],
       };
       const { signal } = new AbortController();
       const sweep = async () => removeOrphans(deps, (await findOrphans(deps, [by], signal)).found, signal);
-      scene.cutShort();
+      testbed.cutShort();
       expect(await sweep()).toHaveLength(1);
-      scene.heal();
+      testbed.heal();
       expect(await sweep()).toEqual([]);
       expect(exists()).toHaveLength(ofBlue.length);
       expect(await taggedOf(OTHER_BLUE)).toEqual([]);
-      expect(scene.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
+      expect(testbed.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
     });
 
     it('takes away a cluster, wholly', async () => {
-      await scene.managed.destroy(await contextOf(BLUE), last());
+      await testbed.managed.destroy(await contextOf(BLUE), last());
       expect(exists()).toEqual([]);
-      expect(await scene.managed.tagged?.(await contextOf(BLUE))).toEqual([]);
-      await changingNothing(async () => scene.managed.destroy(await contextOf(BLUE), last()));
+      expect(await testbed.managed.tagged?.(await contextOf(BLUE))).toEqual([]);
+      await changingNothing(async () => testbed.managed.destroy(await contextOf(BLUE), last()));
     });
 
     it('told how far it was, in lines that anybody may read', () => {
       expect(told.length).toBeGreaterThan(0);
-      const secrets = scene.secrets(account);
+      const secrets = testbed.secrets(account);
       for (const { description, done, total } of told) {
         expectOneLine(description);
         expectNoSecrets(description, secrets);

@@ -11,7 +11,7 @@ export interface DNSTrouble {
 }
 
 /** Somebody's zones, as the conformance suite needs them: what it may ask, see and break. */
-export interface DNSScene {
+export interface DNSTestbed {
   dns: ProviderDNS;
   context(owner: RecordOwner): DNSContext;
   /** Values of the credentials that nobody may read anywhere. */
@@ -39,36 +39,36 @@ const record = (name: string, change: Partial<RecordSet> = {}): RecordSet =>
   frozen({ name, type: 'A', ttl: 120, values: ['192.0.2.1'], ...change });
 
 /** What ProviderDNS promises, of any provider whose zones `open` sets up. */
-export function keepsRecords(name: string, open: () => Promise<DNSScene>): void {
+export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): void {
   describe(`${name} keeps DNS records`, { timeout: 60_000 }, () => {
-    let scene: DNSScene;
+    let testbed: DNSTestbed;
     let zoneID: string;
     let long: string;
     const signal = () => new AbortController().signal;
     beforeAll(async () => {
-      scene = await open();
-      zoneID = await scene.makeZone('example.com');
-      await scene.makeZone('other.org');
-      long = await scene.makeZone('internal.example.com');
+      testbed = await open();
+      zoneID = await testbed.makeZone('example.com');
+      await testbed.makeZone('other.org');
+      long = await testbed.makeZone('internal.example.com');
     }, 120_000);
-    afterAll(() => scene?.close());
+    afterAll(() => testbed?.close());
 
-    const contextOf = (owner: RecordOwner) => ({ ...scene.context(owner), signal: signal() });
-    const zoneOf = async (domain: string, owner = BLUE) => (await scene.dns.zoneOf(contextOf(owner), domain))!;
+    const contextOf = (owner: RecordOwner) => ({ ...testbed.context(owner), signal: signal() });
+    const zoneOf = async (domain: string, owner = BLUE) => (await testbed.dns.zoneOf(contextOf(owner), domain))!;
     const ensure = async (wanted: RecordSet, owner = BLUE) =>
-      scene.dns.ensure(contextOf(owner), await zoneOf(wanted.name, owner), wanted);
+      testbed.dns.ensure(contextOf(owner), await zoneOf(wanted.name, owner), wanted);
     const remove = async (host: string, owner = BLUE) =>
-      scene.dns.remove(contextOf(owner), await zoneOf(host, owner), host);
+      testbed.dns.remove(contextOf(owner), await zoneOf(host, owner), host);
     const at = async (host: string) =>
-      (await scene.records(zoneID))
+      (await testbed.records(zoneID))
         .filter((one) => one.name === host)
         .map(({ type, ttl, values }) => ({ type, ttl, values: [...values].sort() }));
     const claims = async (host: string) =>
-      (await scene.records(zoneID)).filter((one) => one.name === `_coppice.${host}`).flatMap(({ values }) => values);
+      (await testbed.records(zoneID)).filter((one) => one.name === `_coppice.${host}`).flatMap(({ values }) => values);
     async function writingNothing<T>(run: () => Promise<T>): Promise<T> {
-      const before = { writes: scene.writes(), records: await scene.records(zoneID) };
+      const before = { writes: testbed.writes(), records: await testbed.records(zoneID) };
       const result = await run();
-      expect({ writes: scene.writes(), records: await scene.records(zoneID) }).toEqual(before);
+      expect({ writes: testbed.writes(), records: await testbed.records(zoneID) }).toEqual(before);
       return result;
     }
 
@@ -84,13 +84,13 @@ export function keepsRecords(name: string, open: () => Promise<DNSScene>): void 
     });
 
     it('takes the public of two zones of a domain, unless the private one is asked for', async () => {
-      const hidden = await scene.makeZone('example.com', { private: true });
+      const hidden = await testbed.makeZone('example.com', { private: true });
       expect(await zoneOf('api.example.com')).toMatchObject({ id: zoneID, private: false });
-      const choose = (choice: object) => scene.dns.zoneOf(contextOf(BLUE), 'api.example.com', choice);
+      const choose = (choice: object) => testbed.dns.zoneOf(contextOf(BLUE), 'api.example.com', choice);
       expect(await choose({ visibility: 'Private' })).toMatchObject({ id: hidden, private: true });
       expect(await choose({ include: [hidden] })).toMatchObject({ id: hidden });
       expect(await choose({ exclude: [zoneID, hidden] })).toBeUndefined();
-      await scene.removeZone(hidden);
+      await testbed.removeZone(hidden);
     });
 
     it.each<[RecordSet['type'], string[], string[]]>([
@@ -138,7 +138,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSScene>): void 
     it('mends what others changed of ours', async () => {
       const host = 'mended.example.com';
       await ensure(record(host));
-      await scene.put(zoneID, record(host, { values: ['203.0.113.9'] }));
+      await testbed.put(zoneID, record(host, { values: ['203.0.113.9'] }));
       expect(await ensure(record(host))).toBe(true);
       expect(await at(host)).toEqual([{ type: 'A', ttl: 120, values: ['192.0.2.1'] }]);
       await remove(host);
@@ -148,9 +148,9 @@ export function keepsRecords(name: string, open: () => Promise<DNSScene>): void 
       ['of the same type', record('foreign.example.com', { values: ['203.0.113.1'] })],
       ['that leads elsewhere', record('alias.example.com', { type: 'CNAME', values: ['elsewhere.example.org'] })],
     ])("leaves somebody else's record alone %s, and says so", async (_what, foreign) => {
-      await scene.put(zoneID, foreign);
+      await testbed.put(zoneID, foreign);
       const refusal = await writingNothing(() =>
-        expectRefused(ensure(record(foreign.name)), 'ERR_INFRA_DEPENDENCIES', scene.secrets),
+        expectRefused(ensure(record(foreign.name)), 'ERR_INFRA_DEPENDENCIES', testbed.secrets),
       );
       expect(refusal.message).toContain(foreign.name);
       expect(await writingNothing(() => remove(foreign.name))).toBe(false);
@@ -158,7 +158,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSScene>): void 
 
     it("leaves somebody else's records of other types at our name alone", async () => {
       const host = 'both.example.com';
-      await scene.put(zoneID, record(host, { type: 'AAAA', values: ['2001:db8::f'] }));
+      await testbed.put(zoneID, record(host, { type: 'AAAA', values: ['2001:db8::f'] }));
       await ensure(record(host));
       await remove(host);
       expect(await at(host)).toEqual([{ type: 'AAAA', ttl: 120, values: ['2001:db8::f'] }]);
@@ -180,7 +180,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSScene>): void 
 
     it('claims nothing where a text of others has the place of the claim', async () => {
       const host = 'texts.example.com';
-      await scene.put(zoneID, record(`_coppice.${host}`, { type: 'TXT', values: ['v=something'] }));
+      await testbed.put(zoneID, record(`_coppice.${host}`, { type: 'TXT', values: ['v=something'] }));
       await writingNothing(() => expectRefused(ensure(record(host)), 'ERR_INFRA_DEPENDENCIES'));
     });
 
@@ -189,7 +189,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSScene>): void 
       await ensure(record(host));
       const [claim] = await claims(host);
       await remove(host);
-      await scene.put(zoneID, record(`_coppice.${host}`, { type: 'TXT', ttl: 300, values: [claim!] }));
+      await testbed.put(zoneID, record(`_coppice.${host}`, { type: 'TXT', ttl: 300, values: [claim!] }));
       expect(await ensure(record(host))).toBe(true);
       expect(await at(host)).toHaveLength(1);
       await remove(host);
@@ -212,7 +212,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSScene>): void 
       ];
       for (const [host, owner] of made) await ensure(record(host), owner);
       const { owner: _, ...ctx } = contextOf(BLUE);
-      const claimed = await scene.dns.claimed(ctx);
+      const claimed = await testbed.dns.claimed(ctx);
       const told = claimed.map(({ zone, name: host, owner }) => [zone.domain, host, owner]);
       expect(told).toHaveLength(made.length);
       expect(told).toEqual(
@@ -224,18 +224,18 @@ export function keepsRecords(name: string, open: () => Promise<DNSScene>): void 
         ]),
       );
       for (const [host, owner] of made) await remove(host, owner);
-      expect(await scene.dns.claimed(ctx)).toEqual([]);
+      expect(await testbed.dns.claimed(ctx)).toEqual([]);
     });
 
     it('refuses in words that people can act on, changes nothing then, and works again afterwards', async () => {
       const host = 'troubled.example.com';
       const zone = await zoneOf(host);
-      for (const trouble of scene.troubles) {
+      for (const trouble of testbed.troubles) {
         trouble.begin();
         await writingNothingAt(host, () =>
-          expectRefused(scene.dns.ensure(contextOf(BLUE), zone, record(host)), trouble.code, scene.secrets),
+          expectRefused(testbed.dns.ensure(contextOf(BLUE), zone, record(host)), trouble.code, testbed.secrets),
         );
-        scene.heal();
+        testbed.heal();
       }
       expect(await ensure(record(host))).toBe(true);
       await remove(host);

@@ -4,7 +4,7 @@ import type { Machine, Pool, Provider, ProviderContext } from '../../../provider
 import { capacityOf } from '../../../providers/machine-types.ts';
 
 /** Where a provider makes machines, as the conformance suite needs it. */
-export interface MachineScene {
+export interface MachineTestbed {
   /** Context of a cluster of its own; equal names in other namespaces are other clusters. */
   context(namespace: string, name: string): ProviderContext;
   /** A pool that its profile offers. */
@@ -26,15 +26,15 @@ const TAINTS: Taint[] = [{ key: 'batch', value: 'only', effect: 'NoSchedule' }];
 const alive = (machines: readonly Machine[]) => machines.filter(({ phase }) => phase !== 'Terminating');
 
 /** What Provider promises of machines, wherever `open` lets them be made: one life of a cluster, told in order. */
-export function keepsMachines(where: string, provider: Provider, open: () => Promise<MachineScene>): void {
+export function keepsMachines(where: string, provider: Provider, open: () => Promise<MachineTestbed>): void {
   describe(`${provider.name} keeps machines ${where}`, () => {
-    let scene: MachineScene;
+    let testbed: MachineTestbed;
     let ctx: ProviderContext;
     beforeAll(async () => {
-      scene = await open();
-      ctx = scene.context('shop', 'blue');
+      testbed = await open();
+      ctx = testbed.context('shop', 'blue');
     });
-    afterAll(() => scene?.close());
+    afterAll(() => testbed?.close());
 
     const names = async (of = ctx, pool = 'workers') =>
       alive(await provider.listMachines(of))
@@ -43,12 +43,12 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
         .sort();
     const reconcile = async (pool: Pool, of = ctx) => {
       await provider.reconcilePool(of, pool);
-      await scene.settled(of);
+      await testbed.settled(of);
     };
     async function changingNothing(run: () => Promise<unknown>): Promise<void> {
-      const before = scene.writes();
+      const before = testbed.writes();
       await run();
-      expect(scene.writes()).toBe(before);
+      expect(testbed.writes()).toBe(before);
     }
 
     it('has none to begin with, and takes away what is not there', async () => {
@@ -60,7 +60,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
     });
 
     it('makes as many as are asked for, once', async () => {
-      await reconcile(scene.pool({ count: 2, labels: { team: 'shop' }, taints: TAINTS }));
+      await reconcile(testbed.pool({ count: 2, labels: { team: 'shop' }, taints: TAINTS }));
       const machines = await provider.listMachines(ctx);
       expect(machines).toHaveLength(2);
       for (const { pool, nodeName, phase, createdAt } of machines) {
@@ -68,15 +68,15 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
         expect(nodeName).not.toBe('');
         expect(Date.parse(createdAt)).toBeGreaterThan(0);
       }
-      await changingNothing(() => reconcile(scene.pool({ count: 2, labels: { team: 'shop' }, taints: TAINTS })));
+      await changingNothing(() => reconcile(testbed.pool({ count: 2, labels: { team: 'shop' }, taints: TAINTS })));
     });
 
     it('lets labels, taints, zone, region, type and capacity reach the nodes', async () => {
-      const nodes = await scene.nodes(ctx);
+      const nodes = await testbed.nodes(ctx);
       expect(nodes.map(({ metadata }) => metadata.name).sort()).toEqual(
         (await provider.listMachines(ctx)).map(({ nodeName }) => nodeName).sort(),
       );
-      const { machineType, zones } = scene.pool();
+      const { machineType, zones } = testbed.pool();
       const { pods, millicores } = capacityOf(ctx.profile, machineType);
       for (const { metadata, spec, status } of nodes) {
         expect(metadata.labels).toMatchObject({
@@ -91,8 +91,8 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
     });
 
     it('has nodes that exist follow their pool', async () => {
-      await reconcile(scene.pool({ count: 2, labels: { tier: 'web' } }));
-      for (const { metadata, spec } of await scene.nodes(ctx)) {
+      await reconcile(testbed.pool({ count: 2, labels: { tier: 'web' } }));
+      for (const { metadata, spec } of await testbed.nodes(ctx)) {
         expect(metadata.labels).toMatchObject({ tier: 'web' });
         expect(metadata.labels).not.toHaveProperty('team');
         expect(spec.taints ?? []).not.toEqual(expect.arrayContaining(TAINTS));
@@ -101,11 +101,11 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
 
     it('scales out, and never in by itself', async () => {
       const before = await names();
-      await reconcile(scene.pool({ count: 4 }));
+      await reconcile(testbed.pool({ count: 4 }));
       const after = await names();
       expect(after).toHaveLength(4);
       expect(after).toEqual(expect.arrayContaining(before));
-      await reconcile(scene.pool({ count: 1 }));
+      await reconcile(testbed.pool({ count: 1 }));
       expect(await names()).toEqual(after);
     });
 
@@ -114,10 +114,10 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       const going = [all[0]!, all[2]!];
       for (let again = 0; again < 2; again++) {
         await provider.removeMachines(ctx, 'workers', [...going, 'never-was'], 2);
-        await scene.settled(ctx);
+        await testbed.settled(ctx);
         expect(await names()).toEqual(all.filter((name) => !going.includes(name)));
       }
-      await reconcile(scene.pool({ count: 2 }));
+      await reconcile(testbed.pool({ count: 2 }));
       expect(await names()).toEqual(all.filter((name) => !going.includes(name)));
     });
 
@@ -127,7 +127,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
           .filter((machine) => machine.outdated)
           .map(({ name }) => name)
           .sort();
-      const other = (more: Partial<Pool>) => scene.pool({ machineType: scene.otherType, count: 2, ...more });
+      const other = (more: Partial<Pool>) => testbed.pool({ machineType: testbed.otherType, count: 2, ...more });
       const before = await names();
       expect(await outdated()).toEqual([]);
       await reconcile(other({}));
@@ -138,19 +138,19 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
         expect(await names()).toHaveLength(3);
         expect(await outdated()).toEqual(before);
         await provider.removeMachines(ctx, 'workers', before, 1);
-        await scene.settled(ctx);
+        await testbed.settled(ctx);
         await reconcile(other({}));
       }
       expect(await outdated()).toEqual([]);
-      const { pods } = capacityOf(ctx.profile, scene.otherType);
-      for (const { status } of await scene.nodes(ctx)) expect(status?.capacity).toMatchObject({ pods: String(pods) });
+      const { pods } = capacityOf(ctx.profile, testbed.otherType);
+      for (const { status } of await testbed.nodes(ctx)) expect(status?.capacity).toMatchObject({ pods: String(pods) });
     });
 
     it('keeps pools, and clusters of one name in two projects, apart', async () => {
-      const other = scene.context('n'.repeat(63), 'blue');
+      const other = testbed.context('n'.repeat(63), 'blue');
       const kept = await names();
-      await reconcile(scene.pool({ name: 'a23456789012345', machineType: scene.otherType, count: 1 }));
-      await reconcile(scene.pool({ count: 3 }), other);
+      await reconcile(testbed.pool({ name: 'a23456789012345', machineType: testbed.otherType, count: 1 }));
+      await reconcile(testbed.pool({ count: 3 }), other);
       expect(await names()).toEqual(kept);
       expect(await names(ctx, 'a23456789012345')).toHaveLength(1);
       const others = await names(other);
@@ -160,14 +160,14 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
         expect(name.length).toBeLessThanOrEqual(63);
       await provider.deletePool(ctx, 'a23456789012345');
       await provider.deletePool(ctx, 'a23456789012345');
-      await scene.settled(ctx);
+      await testbed.settled(ctx);
       expect(await names(ctx, 'a23456789012345')).toEqual([]);
       expect(await names()).toEqual(kept);
       expect(await names(other)).toEqual(others);
       await provider.deletePool(other, 'workers');
       await provider.deleteAll(other);
-      await scene.settled(other);
-      expect(await scene.leftIn(other)).toEqual([]);
+      await testbed.settled(other);
+      expect(await testbed.leftIn(other)).toEqual([]);
     });
 
     it('says what it has when the cluster does not answer, and leaves nothing in the end', async () => {
@@ -177,9 +177,9 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       await provider.deletePool(ctx, 'workers');
       await provider.deleteAll(unreachable);
       await provider.deleteAll(unreachable);
-      await scene.settled(unreachable);
+      await testbed.settled(unreachable);
       expect(await provider.listMachines(ctx)).toEqual([]);
-      expect(await scene.leftIn(ctx)).toEqual([]);
+      expect(await testbed.leftIn(ctx)).toEqual([]);
     });
   });
 }

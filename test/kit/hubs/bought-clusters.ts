@@ -3,7 +3,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import type { TestApiserver } from '../apiserver.ts';
-import type { HubScene } from './hub-scene.ts';
+import type { HubTestbed } from './hub-testbed.ts';
 import type { Processes } from './processes.ts';
 import { SchedulingMember } from './scheduling-member.ts';
 
@@ -17,7 +17,7 @@ const NODE = { cpu: '4', memory: '8Gi' } as const;
  * Each takes the next of the API servers that are kept for it.
  */
 export class BoughtClusters {
-  readonly #scene: HubScene;
+  readonly #testbed: HubTestbed;
   readonly #processes: Processes;
   readonly #kept: [string, TestApiserver][];
   readonly #clusters: Informer<WorkerCluster>;
@@ -28,12 +28,12 @@ export class BoughtClusters {
   readonly goneAt = new Map<string, number>();
   #failure: unknown;
 
-  /** @param kept members of the scene, by name */
-  constructor(scene: HubScene, processes: Processes, kept: Readonly<Record<string, TestApiserver>>) {
-    this.#scene = scene;
+  /** @param kept members of the testbed, by name */
+  constructor(testbed: HubTestbed, processes: Processes, kept: Readonly<Record<string, TestApiserver>>) {
+    this.#testbed = testbed;
     this.#processes = processes;
     this.#kept = Object.entries(kept);
-    this.#clusters = new Informer<WorkerCluster>(scene.garden.client, WORKERCLUSTERS, { namespace: 'shop' });
+    this.#clusters = new Informer<WorkerCluster>(testbed.garden.client, WORKERCLUSTERS, { namespace: 'shop' });
     this.#clusters.onChange(({ type, object }) => {
       const { name, labels } = object.metadata;
       if (labels?.[LABELS.burstPolicy] === undefined) return;
@@ -73,7 +73,7 @@ export class BoughtClusters {
   }
 
   async #life({ metadata: { name, namespace }, spec }: WorkerCluster): Promise<void> {
-    const { client } = this.#scene.garden;
+    const { client } = this.#testbed.garden;
     await client.mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { finalizers: [TEST_FINALIZER] } });
     const [as, apiserver] = this.#kept.shift() ?? [];
     if (!as || !apiserver) throw new Error(`no API server is kept for ${name}`);
@@ -85,10 +85,10 @@ export class BoughtClusters {
       await member.addSystemPod(node);
     }
     this.#members.set(name, member);
-    const close = this.#scene.open(member.pods, as, name);
+    const close = this.#testbed.open(member.pods, as, name);
     const isDeleted = () => this.#clusters.get(`${namespace}/${name}`)?.metadata.deletionTimestamp !== undefined;
     await this.#clusters.waitFor(() => isDeleted() || undefined, { timeoutMs: 10 * 60_000, what: `${name} to go` });
-    await this.#scene.until(`${name} to leave`, () => !this.#scene.membership('test', name), 4 * 60_000);
+    await this.#testbed.until(`${name} to leave`, () => !this.#testbed.membership('test', name), 4 * 60_000);
     close();
     await client.mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { finalizers: null } });
   }

@@ -8,14 +8,14 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { QUOTAS, SECRETS, type Secret, SHOOTS } from '../../../operator/kube/resources.ts';
-import type { HubScene } from './hub-scene.ts';
+import type { HubTestbed } from './hub-testbed.ts';
 
 /**
- * Has operators of the scene that start from now on run the controller of BurstPolicies, too.
+ * Has operators of the testbed that start from now on run the controller of BurstPolicies, too.
  * @param tellSizes called with what is decided about sizes of pools, for each such operator
  */
-export function runBurst(scene: HubScene, tellSizes: (sizes: DecidedSizes) => void = () => {}): void {
-  scene.beside = (core, hubs) => {
+export function runBurst(testbed: HubTestbed, tellSizes: (sizes: DecidedSizes) => void = () => {}): void {
+  testbed.beside = (core, hubs) => {
     const { garden } = core;
     const shoots = new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace });
     const quotas = new Informer<Quota>(garden, QUOTAS, { indexes: byNamespace });

@@ -4,7 +4,7 @@ import { NODES, PODS, type Pod, SERVICEACCOUNTS } from '../../../operator/kube/r
 import type { TestApiserver } from '../apiserver.ts';
 import { testTools } from '../tools.ts';
 import { runControllers } from './controllers.ts';
-import { addNode } from './hub-scene.ts';
+import { addNode } from './hub-testbed.ts';
 import type { Processes } from './processes.ts';
 
 const PATIENCE_MS = 60_000;

@@ -6,7 +6,7 @@ import { testTools } from '../tools.ts';
 import { Balancer } from './balancer.ts';
 import { machineImage } from './image.ts';
 import type { Machine } from './machine.ts';
-import { MachineScene } from './machine-scene.ts';
+import { MachineTestbed } from './machine-testbed.ts';
 import { publishedImages, publishedReleases } from './releases.ts';
 import { NetworkServices } from './services.ts';
 import type { MachinesCloud } from './surroundings.ts';
@@ -43,26 +43,26 @@ export async function realMachines(
   cloud: FakeCloud,
   { account, region, seed, balanced }: { account: Account; region: string; seed: string; balanced?: number },
 ): Promise<RealMachines> {
-  await MachineScene.sweep();
+  await MachineTestbed.sweep();
   const cache = machinesCache();
   const image = await machineImage(cache);
   const releases = await publishedReleases(cache);
   const images = await publishedImages();
   const { runc } = await testTools('runc');
   const cloudName = account.cloud as MachinesCloud;
-  const scene = await MachineScene.open({ cloud: cloudName, seed, runc });
+  const testbed = await MachineTestbed.open({ cloud: cloudName, seed, runc });
   const closing = async (error: Error) => {
-    await scene.close();
+    await testbed.close();
     throw error;
   };
-  const services = await NetworkServices.start(scene.network, {
-    dir: scene.dir,
+  const services = await NetworkServices.start(testbed.network, {
+    dir: testbed.dir,
     cloud: cloudName,
     releases,
     images,
   }).catch(closing);
   const balancer =
-    balanced === undefined ? undefined : await balance(scene.network, balanced, services.instances).catch(closing);
+    balanced === undefined ? undefined : await balance(testbed.network, balanced, services.instances).catch(closing);
 
   /** By id of the instance: another one may have its name. */
   const machines = new Map<string, Machine>();
@@ -79,7 +79,7 @@ export async function realMachines(
     await services.tell(told);
     for (const { id, name, address } of told) {
       if (machines.has(id)) continue;
-      const machine = scene.machine({ name, address, image, ca: services.ca });
+      const machine = testbed.machine({ name, address, image, ca: services.ca });
       machines.set(id, machine);
       await machine.boot().catch(async (error: unknown) => {
         // The next look tries again.
@@ -104,7 +104,7 @@ export async function realMachines(
     return found;
   };
   return {
-    network: scene.network,
+    network: testbed.network,
     names,
     machine,
     kill: (name) => cloud.loseInstance(account, region, machine(name).options.name),
@@ -120,8 +120,8 @@ export async function realMachines(
       await following;
       await balancer?.close();
       await services.close();
-      await scene.close();
-      return scene.leftOvers();
+      await testbed.close();
+      return testbed.leftOvers();
     },
   };
 }

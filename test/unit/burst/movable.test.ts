@@ -113,7 +113,12 @@ it.each<[string, readonly Placed[], Inside, string]>([
     'PodDisruptionBudget shop/web says so',
   ],
   ['work that is copied', [{ ...web, stays: 'is copied to its clusters' }], inside(), `${web.source} is copied`],
-  ['replicas that are still to come', [{ ...web, count: 3 }], inside(), '3 replicas were placed there by the hub, and 2 pods exist'],
+  [
+    'replicas that are still to come',
+    [{ ...web, count: 3 }],
+    inside(),
+    '3 replicas were placed there by the hub, and 2 pods exist',
+  ],
   [
     'data of which nobody makes use',
     [web],

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   allocate,
   type HeldPart,
-  type Market,
+  type OfferAvailability,
   type PoolWish,
   partName,
 } from '../../../operator/capacity/allocation.ts';
@@ -16,7 +16,7 @@ const wish = (count: number, more: Partial<PoolWish> = {}): PoolWish => ({
   ...more,
 });
 /** `gone`: offers as `type/zone`, or `type` for all zones. `short`: names of parts. */
-const market = (gone: string[] = [], short: string[] = []): Market => ({
+const market = (gone: string[] = [], short: string[] = []): OfferAvailability => ({
   isShort: (part) => short.includes(part),
   isDepleted: (type, zone) => gone.includes(type) || gone.includes(`${type}/${zone}`),
 });
@@ -33,80 +33,103 @@ const WORKERS = 'workers';
 const MEDIUM = part('medium', 0).name;
 
 describe('a pool is divided', () => {
-  it.each<[what: string, count: number, held: HeldPart[], market: Market, parts: string[], lacking: number]>([
-    ['not at all while the first choice can be had', 3, [], market(), ['3 large ab'], 0],
-    ['not at all while nothing is lacking', 3, [part('large', 3, ['a', 'b'], 3)], market(['large']), ['3 large ab'], 0],
-    ['not because nodes are slow to come', 3, [part('large', 3, ['a', 'b'], 1)], market(), ['3 large ab'], 0],
+  it.each<[what: string, count: number, held: HeldPart[], market: OfferAvailability, parts: string[], lacking: number]>(
     [
-      'to go to the zones that are left',
-      3,
-      [part('large', 3, ['a', 'b'], 0)],
-      market(['large/a'], [WORKERS]),
-      ['3 large b'],
-      0,
+      ['not at all while the first choice can be had', 3, [], market(), ['3 large ab'], 0],
+      [
+        'not at all while nothing is lacking',
+        3,
+        [part('large', 3, ['a', 'b'], 3)],
+        market(['large']),
+        ['3 large ab'],
+        0,
+      ],
+      ['not because nodes are slow to come', 3, [part('large', 3, ['a', 'b'], 1)], market(), ['3 large ab'], 0],
+      [
+        'to go to the zones that are left',
+        3,
+        [part('large', 3, ['a', 'b'], 0)],
+        market(['large/a'], [WORKERS]),
+        ['3 large b'],
+        0,
+      ],
+      [
+        'to go to the next machine type',
+        3,
+        [part('large', 3, ['a', 'b'], 0)],
+        market(['large'], [WORKERS]),
+        ['3 medium ab'],
+        0,
+      ],
+      [
+        'to go to the one after that',
+        3,
+        [part('medium', 3, ['a', 'b'], 0)],
+        market(['large', 'medium'], [MEDIUM]),
+        ['3 small ab'],
+        0,
+      ],
+      [
+        'so that what runs stays',
+        5,
+        [part('large', 5, ['a', 'b'], 3)],
+        market(['large'], [WORKERS]),
+        ['3 large ab', '2 medium ab'],
+        0,
+      ],
+      ['so that nothing is asked for that is known to be sold out', 2, [], market(['large']), ['2 medium ab'], 0],
+      [
+        'and stays so when the first choice is back',
+        3,
+        [part('medium', 3, ['a', 'b'], 3)],
+        market(),
+        ['3 medium ab'],
+        0,
+      ],
+      [
+        'to grow by the first choice again',
+        5,
+        [part('medium', 3, ['a', 'b'], 3)],
+        market(),
+        ['2 large ab', '3 medium ab'],
+        0,
+      ],
+      ['to shrink from its last choice up', 2, [part('large', 2), part('medium', 3)], market(), ['2 large ab'], 0],
+      ['to shrink to nothing', 0, [part('medium', 3)], market(), ['0 large ab'], 0],
+      [
+        'to wait where it was when nothing is left',
+        3,
+        [part('medium', 3, ['a', 'b'], 1)],
+        market(['large', 'medium', 'small'], [MEDIUM]),
+        ['3 medium ab'],
+        2,
+      ],
+      [
+        'to wait for all it grows by when nothing is left',
+        4,
+        [part('large', 2, ['a', 'b'], 2)],
+        market(['large', 'medium', 'small']),
+        ['4 large ab'],
+        2,
+      ],
+      [
+        'to wait while nobody can see what runs',
+        5,
+        [part('large', 5)],
+        market(['large'], [WORKERS]),
+        ['5 large ab'],
+        0,
+      ],
+      [
+        'anew when a choice is taken off the list',
+        3,
+        [{ ...part('medium', 3), machineType: 'gone' }],
+        market(),
+        ['3 large ab'],
+        0,
+      ],
     ],
-    [
-      'to go to the next machine type',
-      3,
-      [part('large', 3, ['a', 'b'], 0)],
-      market(['large'], [WORKERS]),
-      ['3 medium ab'],
-      0,
-    ],
-    [
-      'to go to the one after that',
-      3,
-      [part('medium', 3, ['a', 'b'], 0)],
-      market(['large', 'medium'], [MEDIUM]),
-      ['3 small ab'],
-      0,
-    ],
-    [
-      'so that what runs stays',
-      5,
-      [part('large', 5, ['a', 'b'], 3)],
-      market(['large'], [WORKERS]),
-      ['3 large ab', '2 medium ab'],
-      0,
-    ],
-    ['so that nothing is asked for that is known to be sold out', 2, [], market(['large']), ['2 medium ab'], 0],
-    ['and stays so when the first choice is back', 3, [part('medium', 3, ['a', 'b'], 3)], market(), ['3 medium ab'], 0],
-    [
-      'to grow by the first choice again',
-      5,
-      [part('medium', 3, ['a', 'b'], 3)],
-      market(),
-      ['2 large ab', '3 medium ab'],
-      0,
-    ],
-    ['to shrink from its last choice up', 2, [part('large', 2), part('medium', 3)], market(), ['2 large ab'], 0],
-    ['to shrink to nothing', 0, [part('medium', 3)], market(), ['0 large ab'], 0],
-    [
-      'to wait where it was when nothing is left',
-      3,
-      [part('medium', 3, ['a', 'b'], 1)],
-      market(['large', 'medium', 'small'], [MEDIUM]),
-      ['3 medium ab'],
-      2,
-    ],
-    [
-      'to wait for all it grows by when nothing is left',
-      4,
-      [part('large', 2, ['a', 'b'], 2)],
-      market(['large', 'medium', 'small']),
-      ['4 large ab'],
-      2,
-    ],
-    ['to wait while nobody can see what runs', 5, [part('large', 5)], market(['large'], [WORKERS]), ['5 large ab'], 0],
-    [
-      'anew when a choice is taken off the list',
-      3,
-      [{ ...part('medium', 3), machineType: 'gone' }],
-      market(),
-      ['3 large ab'],
-      0,
-    ],
-  ])('%s', (_what, count, held, now, parts, lacking) => {
+  )('%s', (_what, count, held, now, parts, lacking) => {
     const allocation = allocate(wish(count), held, now);
     expect(shape(allocation.parts)).toEqual(parts);
     expect(allocation.lacking).toBe(lacking);

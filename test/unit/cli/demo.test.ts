@@ -9,7 +9,7 @@ import { burstPolicySpec, workerClusterSpec } from '../../../operator/api/index.
 import { profileManifests } from '../../../operator/api/profiles.ts';
 import { policy, privateCluster, soldAs, stage, workOf } from '../../../operator/cli/demo/burst-objects.ts';
 import { leftOfDemo } from '../../../operator/cli/demo/clean-up.ts';
-import { karmadaLeft, karmadaOf } from '../../../operator/cli/demo/karmada-at-hand.ts';
+import { karmadaLeft, karmadaOf } from '../../../operator/cli/demo/existing-karmada.ts';
 import { KarmadaFleet } from '../../../operator/cli/demo/karmada-fleet.ts';
 import { NeutralFleet } from '../../../operator/cli/demo/neutral-fleet.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';

@@ -3,16 +3,16 @@ import type { Membership } from '../../../operator/api/membership.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { machinesOf } from '../../../operator/cli/commands/describe.ts';
 import {
-  type ClusterPicture,
+  type ClusterDescription,
   describeTree,
-  type MachinePicture,
+  type MachineDescription,
   objectTree,
   TREE_HEADER,
 } from '../../../operator/cli/render/describe.ts';
 import { renderTree } from '../../../operator/cli/render/tree.ts';
 import { AGO, COST, cluster, condition, NOW, quota, READY, shoot } from './objects.ts';
 
-const machine = (name: string, more: Partial<MachinePicture> = {}): MachinePicture => ({
+const machine = (name: string, more: Partial<MachineDescription> = {}): MachineDescription => ({
   name,
   pool: 'worker',
   ready: 'True',
@@ -22,12 +22,12 @@ const machine = (name: string, more: Partial<MachinePicture> = {}): MachinePictu
   ...more,
 });
 const part = (name: string, ready = 1, desired = 1) => ({ name, ready, desired, since: AGO });
-const draw = (picture: ClusterPicture, more: object = {}) =>
+const draw = (picture: ClusterDescription, more: object = {}) =>
   renderTree(TREE_HEADER, describeTree(picture, { now: NOW, ...more }));
 
 describe('describe', () => {
   it('shows a healthy cluster from top to bottom', () => {
-    const picture: ClusterPicture = {
+    const picture: ClusterDescription = {
       cluster: cluster('demo', {}, READY),
       shoot: shoot('demo', 2),
       controlPlane: [part('StatefulSet/etcd-main'), part('Deployment/kube-apiserver')],
@@ -151,7 +151,7 @@ describe('describe', () => {
 
   it('groups equal machines, shows bad conditions and what it could not see', () => {
     const many = Array.from({ length: 5 }, (_, index) => machine(`m-${index}`));
-    const picture: ClusterPicture = {
+    const picture: ClusterDescription = {
       cluster: cluster(
         'demo',
         {},

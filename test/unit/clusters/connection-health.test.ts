@@ -4,7 +4,7 @@ import { idle } from '../../kit/turns.ts';
 import { FakeClock } from '../kube/fake-clock.ts';
 
 /** A line whose server answers or not, and what is told of it. */
-function scene() {
+function testbed() {
   const clock = new FakeClock();
   const began = clock.now();
   const told: string[] = [];
@@ -28,14 +28,14 @@ function scene() {
 }
 
 it('asks nothing while nothing fails', async () => {
-  const { clock, server, pass } = scene();
+  const { clock, server, pass } = testbed();
   await pass(600);
   expect(server.asked).toBe(0);
   expect(clock.timers).toBe(0);
 });
 
 it('asks once when a watch broke off and the server answers', async () => {
-  const { clock, told, server, line, pass } = scene();
+  const { clock, told, server, line, pass } = testbed();
   line.doubt();
   line.doubt();
   await pass(60);
@@ -46,7 +46,7 @@ it('asks once when a watch broke off and the server answers', async () => {
 });
 
 it('says nothing of a server that is only restarted', async () => {
-  const { told, server, line, pass } = scene();
+  const { told, server, line, pass } = testbed();
   server.answers = false;
   line.doubt();
   await pass(3);
@@ -57,7 +57,7 @@ it('says nothing of a server that is only restarted', async () => {
 });
 
 it('says within seconds that the server does not answer, once, and that it does again', async () => {
-  const { clock, told, server, line, pass } = scene();
+  const { clock, told, server, line, pass } = testbed();
   server.answers = false;
   line.doubt();
   const { broken } = line;
@@ -76,7 +76,7 @@ it('says within seconds that the server does not answer, once, and that it does 
 });
 
 it('asks no more when it is stopped', async () => {
-  const { clock, told, server, line, pass } = scene();
+  const { clock, told, server, line, pass } = testbed();
   server.answers = false;
   line.doubt();
   await pass(2);

@@ -356,7 +356,7 @@ describe('disruption budgets', () => {
 });
 
 describe('pods with claims', () => {
-  const scene = async (volume: object) => {
+  const testbed = async (volume: object) => {
     const one = new AutoscaledCluster(POOL);
     const data = boundClaim('data', volume, ['ReadWriteMany']);
     Object.assign(one.objects, { persistentvolumeclaims: [data.claim], persistentvolumes: [data.volume] });
@@ -374,14 +374,14 @@ describe('pods with claims', () => {
   };
 
   it('take their volume along to the node that stays', async () => {
-    const one = await scene({ nfs: { server: 'files', path: '/' } });
+    const one = await testbed({ nfs: { server: 'files', path: '/' } });
     expect(one.counts).toEqual({ a: 1 });
     expect(one.pending).toBe(0);
     expect(one.killed).toEqual([]);
   });
 
   it('keep their node where its disk has the data, and that is said', async () => {
-    const one = await scene({ hostPath: { path: '/data' } });
+    const one = await testbed({ hostPath: { path: '/data' } });
     expect(one.counts).toEqual({ a: 2 });
     expect(one.condition()).toMatchObject({
       status: 'True',

@@ -11,7 +11,7 @@ import type { Secret } from '../../../operator/kube/resources.ts';
 const POOLS = ['control-plane', 'gpu', 'general'];
 
 /** A shoot whose machines all have yet to join, in a seed that takes its time for each write. */
-function scene() {
+function testbed() {
   let stored: Secret | undefined;
   let applied = 0;
   const inCluster: string[] = [];
@@ -49,7 +49,7 @@ function scene() {
 }
 
 it('keeps the tokens of pools that ask at once: none is told another one when it asks again', async () => {
-  const { tokens, inCluster, writes } = scene();
+  const { tokens, inCluster, writes } = testbed();
   const told = await tokens();
   expect(new Set(told).size).toBe(POOLS.length);
   expect(told.map((text) => /token: (\S+)/.exec(text)?.[1]).sort()).toEqual(inCluster.sort());
@@ -58,7 +58,7 @@ it('keeps the tokens of pools that ask at once: none is told another one when it
 });
 
 it('makes one token for a pool that is asked for twice at once', async () => {
-  const { tokens, inCluster } = scene();
+  const { tokens, inCluster } = testbed();
   const [first, second] = await Promise.all([tokens(), tokens()]);
   expect(first).toEqual(second);
   expect(inCluster).toHaveLength(POOLS.length);

@@ -10,7 +10,7 @@ import { kueueHub } from '../../../operator/hubs/kueue.ts';
 import type { DispatchedWorkload } from '../../../operator/hubs/kueue-demand.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, HUBS, type KubeObject } from '../../../operator/kube/resources.ts';
-import { BurstScene, MINUTE, policyNamed, SECOND } from '../../kit/burst/scene.ts';
+import { BurstTestbed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 import { reader } from '../hubs/hub-members.ts';
 
 const api = { apiVersion: 'kueue.x-k8s.io/v1beta2' };
@@ -23,7 +23,7 @@ const check = (name: string, controllerName: string) => ({
 
 /** The hub: a ClusterQueue's jobs pass MultiKueue's check and ours. */
 let hub: Record<string, KubeObject[]>;
-let scene: BurstScene;
+let testbed: BurstTestbed;
 /** What is written into the hub. */
 let writes: string[];
 
@@ -71,13 +71,13 @@ function write({ resource, object }: StatusPart): void {
 }
 
 const look = async (after = 10 * SECOND) => {
-  scene.demands = await kueueHub.demand!(reader(hub), { type: 'Kueue' }, 'production');
-  await scene.look(after);
+  testbed.demands = await kueueHub.demand!(reader(hub), { type: 'Kueue' }, 'production');
+  await testbed.look(after);
 };
 const looks = async (during: number) => {
   for (let past = 0; past < during; past += 10 * SECOND) await look();
 };
-const put = (more: Partial<BurstPolicySpec> = {}) => scene.objects.put(policyNamed('peak', more));
+const put = (more: Partial<BurstPolicySpec> = {}) => testbed.objects.put(policyNamed('peak', more));
 
 afterEach(() => vi.restoreAllMocks());
 beforeEach(() => {
@@ -91,11 +91,11 @@ beforeEach(() => {
     workloads: [workload('train', '3')],
   };
   writes = [];
-  scene = new BurstScene();
-  const { metadata, ...known } = scene.objects.find<Hub>(HUBS, 'production')!;
-  scene.objects.put({ ...known, metadata, spec: { ...known.spec, type: 'Kueue' } } as Hub);
-  scene.asked = () => kueueHub.asks!(reader(hub), { type: 'Kueue' }, 'production');
-  scene.answered = write;
+  testbed = new BurstTestbed();
+  const { metadata, ...known } = testbed.objects.find<Hub>(HUBS, 'production')!;
+  testbed.objects.put({ ...known, metadata, spec: { ...known.spec, type: 'Kueue' } } as Hub);
+  testbed.asked = () => kueueHub.asks!(reader(hub), { type: 'Kueue' }, 'production');
+  testbed.answered = write;
 });
 
 it('holds a job for which it buys, says what it does, and lets it go on when the nodes are there', async () => {
@@ -103,7 +103,7 @@ it('holds a job for which it buys, says what it does, and lets it go on when the
   await look();
   expect(says('train')).toMatch(/^Pending: BurstPolicy shop\/peak: it has waited since/);
   await looks(40 * SECOND);
-  const [cluster, ...others] = scene.clusters();
+  const [cluster, ...others] = testbed.clusters();
   expect(others).toEqual([]);
   expect(says('train')).toMatch(
     new RegExp(
@@ -113,14 +113,14 @@ it('holds a job for which it buys, says what it does, and lets it go on when the
   const before = writes.length;
   await looks(2 * MINUTE);
   expect(writes).toHaveLength(before);
-  scene.join(cluster!, 0);
+  testbed.join(cluster!, 0);
   await look();
   expect(says('train')).toBe(`Ready: there is room for its pods on WorkerCluster shop/${cluster!.metadata.name}`);
   // Until Kueue has placed it there, nobody else has its room.
   hub.workloads!.push(workload('later', '3'));
   await look();
   expect(says('later')).toMatch(/^Pending: /);
-  expect(scene.clusters()).toHaveLength(1);
+  expect(testbed.clusters()).toHaveLength(1);
 });
 
 it('has a pool of a cluster that is there grow for a job before a cluster is bought, and lets the job go on', async () => {
@@ -128,18 +128,18 @@ it('has a pool of a cluster that is there grow for a job before a cluster is bou
   const spec = { cloudProvider: 'cloud', pools };
   const metadata = { name: 'private', namespace: 'shop', uid: 'uid-of-private', labels: { fleet: 'private' } };
   const member = { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata, spec } as unknown as WorkerCluster;
-  scene.objects.put(member);
+  testbed.objects.put(member);
   const arrive = (minimum: number, pods: number) =>
-    scene.join({ ...member, spec: { ...member.spec, pools: [{ ...pools[0]!, minimum }] } }, pods);
+    testbed.join({ ...member, spec: { ...member.spec, pools: [{ ...pools[0]!, minimum }] } }, pods);
   arrive(1, 1);
   hub.workloads = [workload('train', '3')];
   const clusterSelector = { matchLabels: { fleet: 'private' } };
   put({ grow: [{ name: 'private', clusterSelector, maximumNodes: 4 }] });
   await looks(40 * SECOND);
   expect(says('train')).toBe('Pending: BurstPolicy shop/peak: added for it: 3 nodes of pool a of shop/private');
-  expect(scene.sizes.get('shop/private')?.get('a')?.count).toBe(4);
+  expect(testbed.sizes.get('shop/private')?.get('a')?.count).toBe(4);
   await looks(MINUTE);
-  expect(scene.clusters()).toHaveLength(1);
+  expect(testbed.clusters()).toHaveLength(1);
   arrive(4, 1);
   await look();
   expect(says('train')).toBe('Ready: there is room for its pods on WorkerCluster shop/private');
@@ -148,7 +148,7 @@ it('has a pool of a cluster that is there grow for a job before a cluster is bou
 it('has Kueue take the quota back where the budget allows no cluster, each time after a longer while', async () => {
   put({ budget: { hourly: '0.01', currency: 'USD' } });
   await looks(40 * SECOND);
-  expect(scene.clusters()).toEqual([]);
+  expect(testbed.clusters()).toEqual([]);
   const told = inHub('train').status!.admissionChecks![0]!;
   expect(told).toMatchObject({ state: 'Retry', requeueAfterSeconds: 0 });
   expect(told.message).toMatch(
@@ -163,21 +163,21 @@ it('has Kueue take the quota back where the budget allows no cluster, each time 
 
 it('answers by the next look what somebody has changed meanwhile', async () => {
   put();
-  scene.answered = (part) => {
+  testbed.answered = (part) => {
     inHub('train').metadata.resourceVersion = '5';
     write(part);
   };
   await look();
   expect(writes).toEqual(['admissionchecks capacity']);
-  scene.answered = write;
+  testbed.answered = write;
   await look();
   expect(says('train')).toMatch(/^Pending: BurstPolicy/);
 });
 
 it('tells nothing but that there is room while one of its policies cannot decide', async () => {
   put({ budget: { hourly: '0.01', currency: 'USD' } });
-  scene.objects.put(policyNamed('other'));
-  scene.objects.put({
+  testbed.objects.put(policyNamed('other'));
+  testbed.objects.put({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: burstReceiptName('shop/other'), namespace: 'kube-system' },
@@ -233,25 +233,25 @@ it('reads the objects of the hub once in a look, both for what waits and for wha
 it.each([true, false])('waits for a hub no longer than 30 s, with a policy (%s) or without one', async (hasPolicy) => {
   if (hasPolicy) put();
   const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(AbortSignal.abort(new Error('too late')));
-  scene.asked = async (signal) => {
+  testbed.asked = async (signal) => {
     signal.throwIfAborted();
     return undefined;
   };
   if (hasPolicy) {
-    await scene.look();
-    expect(scene.says('Ready')).toBe('False HubDoesNotAnswer');
-  } else await expect(scene.look()).rejects.toThrow('too late');
+    await testbed.look();
+    expect(testbed.says('Ready')).toBe('False HubDoesNotAnswer');
+  } else await expect(testbed.look()).rejects.toThrow('too late');
   expect(timeout).toHaveBeenCalledWith(30_000);
 });
 
 it('tells nothing while the hub does not answer, or is not ready', async () => {
   put();
-  scene.demands = new Error('connection refused');
-  await scene.look();
-  scene.objects.objects.delete(`${BURSTPOLICIES.plural}/shop/peak`);
-  const known = scene.objects.find<Hub>(HUBS, 'production')!;
-  scene.objects.put({ ...known, status: { conditions: [] } } as Hub);
-  await scene.look();
+  testbed.demands = new Error('connection refused');
+  await testbed.look();
+  testbed.objects.objects.delete(`${BURSTPOLICIES.plural}/shop/peak`);
+  const known = testbed.objects.find<Hub>(HUBS, 'production')!;
+  testbed.objects.put({ ...known, status: { conditions: [] } } as Hub);
+  await testbed.look();
   expect(writes).toEqual([]);
 });
 
@@ -259,10 +259,10 @@ it('buys nothing for a job that nobody can judge, and says so to the job and in 
   put();
   hub.workloads = [withPods('odd', '2', 2, { schedulerName: 'other', resourceClaims: [{ name: 'fpga' }] })];
   await looks(2 * MINUTE);
-  expect(scene.clusters()).toEqual([]);
+  expect(testbed.clusters()).toEqual([]);
   const why = 'nothing is bought for it: it asks for devices by ResourceClaims (dynamic resource allocation)';
   expect(says('odd')).toBe(`Retry: ${why}`);
-  expect(JSON.stringify(scene.policy()!.status)).toContain(why);
+  expect(JSON.stringify(testbed.policy()!.status)).toContain(why);
 });
 
 it('buys as many nodes as pods need that keep away from each other, and no cluster where they fit nowhere', async () => {
@@ -272,9 +272,9 @@ it('buys as many nodes as pods need that keep away from each other, and no clust
     withPods('nowhere', '500m', 2, apartFrom('nowhere', 'topology.kubernetes.io/region')),
   ];
   await looks(MINUTE);
-  expect(scene.clusters().map(({ spec }) => spec.pools![0]!.minimum)).toEqual([2]);
+  expect(testbed.clusters().map(({ spec }) => spec.pools![0]!.minimum)).toEqual([2]);
   expect(says('nowhere')).toMatch(/^Retry: .* it goes to one cluster as a whole/);
-  scene.join(scene.clusters()[0]!, 0);
+  testbed.join(testbed.clusters()[0]!, 0);
   await look();
   expect(says('apart')).toMatch(/^Ready: /);
 });
@@ -284,7 +284,7 @@ it('lets no job go on for whose host port there is no node, though there is CPU'
   const served = { containers: [{ name: 'main', ports: [{ containerPort: 80, hostPort: 80 }] }] };
   hub.workloads = [withPods('first', '500m', 1, served)];
   await looks(MINUTE);
-  scene.join(scene.clusters()[0]!, 0);
+  testbed.join(testbed.clusters()[0]!, 0);
   hub.workloads.push(withPods('second', '500m', 1, served), withPods('third', '500m', 1, {}));
   await looks(MINUTE);
   expect(says('first')).toMatch(/^Ready: /);

@@ -5,14 +5,14 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { PlacedWork } from '../../../operator/hubs/contract.ts';
 import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
-import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/scene.ts';
+import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 
 const UNDERUSED = { scaleIn: { consolidationPolicy: 'WhenEmptyOrUnderutilized' as const } };
 const SOURCE = 'ResourceBinding shop/web';
 
-let scene: BurstScene;
+let testbed: BurstTestbed;
 beforeEach(() => {
-  scene = new BurstScene();
+  testbed = new BurstTestbed();
 });
 
 const pod = (name: string, nodeName: string): Pod =>
@@ -28,16 +28,16 @@ const pod = (name: string, nodeName: string): Pod =>
   }) as unknown as Pod;
 
 /** The cluster that was bought. */
-const bought = (): WorkerCluster => scene.clusters().find(({ metadata }) => metadata.labels?.[LABELS.burstPolicy])!;
-const inside = () => scene.open.get(`shop/${bought().metadata.name}`)!;
+const bought = (): WorkerCluster => testbed.clusters().find(({ metadata }) => metadata.labels?.[LABELS.burstPolicy])!;
+const inside = () => testbed.open.get(`shop/${bought().metadata.name}`)!;
 const isMarked = () => bought().metadata.labels?.[LABELS.burstEmptying] === 'true';
-const actions = () => scene.receipt()!.decisions.map(({ action }) => action);
-const shown = () => scene.policy()!.status!.clusters![0]!;
+const actions = () => testbed.receipt()!.decisions.map(({ action }) => action);
+const shown = () => testbed.policy()!.status!.clusters![0]!;
 
 /** What the membership of the bought cluster says. */
 function membershipSays(...conditions: { type: string; status: string; reason: string; message?: string }[]): void {
   const { name } = bought().metadata;
-  scene.objects.put({
+  testbed.objects.put({
     apiVersion: ALPHA_API_VERSION,
     kind: 'Membership',
     metadata: { name: `${name}.production`, namespace: 'shop' },
@@ -49,22 +49,22 @@ const draining = { type: 'Drained', status: 'False', reason: 'Draining', message
 
 /** A bought cluster of three nodes is old enough, and one replica is left there; the private one has so many nodes, and nothing runs there. */
 async function afterPeak(more: Partial<BurstPolicySpec> = UNDERUSED, ownNodes = 4): Promise<void> {
-  scene.objects.put(policyNamed('peak', { ...more, maximumClusters: 1 }));
+  testbed.objects.put(policyNamed('peak', { ...more, maximumClusters: 1 }));
   const own: WorkerCluster = {
     apiVersion: API_VERSION,
     kind: 'WorkerCluster',
     metadata: { name: 'private', namespace: 'shop' },
     spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, pools: [{ name: 'a', minimum: ownNodes }] },
   };
-  scene.demands = [demand(SOURCE, 3)];
-  await scene.looks(40 * SECOND);
-  scene.objects.put(own);
-  scene.join(own, 0);
-  scene.join(bought(), 0);
+  testbed.demands = [demand(SOURCE, 3)];
+  await testbed.looks(40 * SECOND);
+  testbed.objects.put(own);
+  testbed.join(own, 0);
+  testbed.join(bought(), 0);
   const { name } = bought().metadata;
   inside().pods = [pod('web-1', `${name}-0`), pod('web-2', `${name}-1`), pod('web-3', `${name}-2`)];
-  scene.demands = [];
-  scene.placedBy = (member): PlacedWork[] =>
+  testbed.demands = [];
+  testbed.placedBy = (member): PlacedWork[] =>
     member === name
       ? [
           {
@@ -75,40 +75,40 @@ async function afterPeak(more: Partial<BurstPolicySpec> = UNDERUSED, ownNodes = 
           },
         ]
       : [];
-  await scene.looks(40 * MINUTE);
+  await testbed.looks(40 * MINUTE);
   inside().pods = inside().pods.slice(0, 1);
 }
 
 describe('a bought cluster with little work', () => {
   it('is emptied by its hub and given back: written down first, then marked, then deleted', async () => {
     await afterPeak();
-    await scene.looks(9 * MINUTE);
+    await testbed.looks(9 * MINUTE);
     expect(isMarked()).toBe(false);
-    scene.objects.writes.length = 0;
-    await scene.looks(2 * MINUTE);
+    testbed.objects.writes.length = 0;
+    await testbed.looks(2 * MINUTE);
     expect(isMarked()).toBe(true);
-    expect(scene.objects.writes[0]).toMatch(/^apply secrets kube-system\/burst-/);
+    expect(testbed.objects.writes[0]).toMatch(/^apply secrets kube-system\/burst-/);
     expect(shown()).toMatchObject({ phase: 'Emptying' });
-    expect(scene.policy()!.status!.decisions![0]).toMatchObject({
+    expect(testbed.policy()!.status!.decisions![0]).toMatchObject({
       action: 'Empty',
       hourly: '0.3',
       why: `it has little work: 1 replica (1 CPU, 1Gi memory each) of ${SOURCE}, for which there is room on shop/private`,
     });
-    expect(scene.events.at(-1)).toMatch(/^ClusterEmptied /);
+    expect(testbed.events.at(-1)).toMatch(/^ClusterEmptied /);
 
     membershipSays(draining);
-    await scene.looks(MINUTE);
+    await testbed.looks(MINUTE);
     expect(bought().metadata.deletionTimestamp).toBeUndefined();
     // The hub has nothing there any more, and the last pod is still ending.
     membershipSays({ type: 'Drained', status: 'True', reason: 'Drained' });
-    await scene.look(10 * SECOND);
+    await testbed.look(10 * SECOND);
     expect(bought().metadata.deletionTimestamp).toBeUndefined();
     inside().pods = [];
-    await scene.look(10 * SECOND);
+    await testbed.look(10 * SECOND);
     expect(bought()).toBeUndefined();
     expect(actions()).toEqual(['Remove', 'Empty', 'Buy']);
-    expect(scene.receipt()!.decisions[0]!.why).toBe('its work was moved to other clusters');
-    expect(scene.outcomes().slice(0, 2)).toEqual([
+    expect(testbed.receipt()!.decisions[0]!.why).toBe('its work was moved to other clusters');
+    expect(testbed.outcomes().slice(0, 2)).toEqual([
       'Remove ?',
       expect.stringMatching(/^Empty Succeeded: it was given back \d+ s .*: its work was moved to other clusters$/),
     ]);
@@ -116,20 +116,20 @@ describe('a bought cluster with little work', () => {
 
   it('writes nothing while its hub empties it', async () => {
     await afterPeak();
-    await scene.looks(11 * MINUTE);
+    await testbed.looks(11 * MINUTE);
     membershipSays(draining);
-    await scene.look(10 * SECOND);
-    scene.objects.writes.length = 0;
-    await scene.looks(5 * MINUTE);
-    expect(scene.objects.writes).toEqual([]);
+    await testbed.look(10 * SECOND);
+    testbed.objects.writes.length = 0;
+    await testbed.looks(5 * MINUTE);
+    expect(testbed.objects.writes).toEqual([]);
   });
 
   it('stays where the policy does not say so, and nobody is asked what runs there', async () => {
     await afterPeak({});
-    scene.placedBy = () => {
+    testbed.placedBy = () => {
       throw new Error('asked');
     };
-    await scene.looks(60 * MINUTE);
+    await testbed.looks(60 * MINUTE);
     expect(isMarked()).toBe(false);
     expect(actions()).toEqual(['Buy']);
     expect(shown().stays).toBeUndefined();
@@ -138,37 +138,41 @@ describe('a bought cluster with little work', () => {
   it('stays while its pods request as much as the threshold says', async () => {
     await afterPeak({ scaleIn: { ...UNDERUSED.scaleIn, utilizationThreshold: 15 } });
     // A third of three nodes of 1.9 CPUs is 17 %.
-    await scene.looks(60 * MINUTE);
+    await testbed.looks(60 * MINUTE);
     expect(actions()).toEqual(['Buy']);
   });
 
   it('is only spoken of in a dry run', async () => {
     await afterPeak();
-    scene.objects.put(policyNamed('peak', { ...UNDERUSED, dryRun: true }));
-    await scene.looks(30 * MINUTE);
+    testbed.objects.put(policyNamed('peak', { ...UNDERUSED, dryRun: true }));
+    await testbed.looks(30 * MINUTE);
     expect(isMarked()).toBe(false);
-    expect(scene.receipt()!.decisions[0]).toMatchObject({ action: 'Empty', dryRun: true });
+    expect(testbed.receipt()!.decisions[0]).toMatchObject({ action: 'Empty', dryRun: true });
     expect(actions()).toEqual(['Empty', 'Buy']);
   });
 
   it.each<[string, () => void, string]>([
-    ['its hub does not tell what it would move', () => Object.assign(scene, { placedBy: undefined }), 'do not tell'],
-    ['its hub moves nothing', () => Object.assign(scene, { placedBy: () => 'the Hub does not say' }), 'does not say'],
+    ['its hub does not tell what it would move', () => Object.assign(testbed, { placedBy: undefined }), 'do not tell'],
+    ['its hub moves nothing', () => Object.assign(testbed, { placedBy: () => 'the Hub does not say' }), 'does not say'],
     [
       'its hub does not answer',
       () =>
-        Object.assign(scene, {
+        Object.assign(testbed, {
           placedBy: () => {
             throw new Error('refused');
           },
         }),
       'the operator cannot find out what runs there: refused',
     ],
-    ['somebody runs what the hub has not placed', () => Object.assign(scene, { placedBy: () => [] }), 'pod shop/web-1'],
+    [
+      'somebody runs what the hub has not placed',
+      () => Object.assign(testbed, { placedBy: () => [] }),
+      'pod shop/web-1',
+    ],
     [
       'a PodDisruptionBudget forbids it',
       () =>
-        scene.inside.set('PodDisruptionBudget', [
+        testbed.inside.set('PodDisruptionBudget', [
           {
             apiVersion: 'policy/v1',
             kind: 'PodDisruptionBudget',
@@ -182,7 +186,7 @@ describe('a bought cluster with little work', () => {
     [
       'it keeps data',
       () =>
-        scene.inside.set('PersistentVolumeClaim', [
+        testbed.inside.set('PersistentVolumeClaim', [
           {
             apiVersion: 'v1',
             kind: 'PersistentVolumeClaim',
@@ -197,33 +201,33 @@ describe('a bought cluster with little work', () => {
       () => {
         const metadata = { name: 'old.production', namespace: 'shop', deletionTimestamp: '2026-11-23T12:00:00Z' };
         const spec = { cluster: 'old', hub: 'production' };
-        scene.objects.put({ apiVersion: ALPHA_API_VERSION, kind: 'Membership', metadata, spec } as KubeObject);
+        testbed.objects.put({ apiVersion: ALPHA_API_VERSION, kind: 'Membership', metadata, spec } as KubeObject);
       },
       'another cluster of the hub',
     ],
   ])('stays, and the status says why, when %s', async (_, happens, why) => {
     await afterPeak();
     happens();
-    await scene.looks(15 * MINUTE);
+    await testbed.looks(15 * MINUTE);
     expect(isMarked()).toBe(false);
     expect(shown()).toMatchObject({ phase: 'Joined', stays: expect.stringContaining(why) });
-    scene.objects.writes.length = 0;
-    await scene.looks(30 * MINUTE);
-    expect(scene.objects.writes).toEqual([]);
+    testbed.objects.writes.length = 0;
+    await testbed.looks(30 * MINUTE);
+    expect(testbed.objects.writes).toEqual([]);
   });
 
   it('stays where the other members have no room, and is emptied when they have', async () => {
     await afterPeak(UNDERUSED, 1);
-    await scene.looks(15 * MINUTE);
+    await testbed.looks(15 * MINUTE);
     expect(shown().stays).toContain('not enough room elsewhere');
-    scene.open.get('shop/private')!.nodes.push(...[1, 2].map((index) => nodeLike('private', index)));
-    await scene.look(10 * SECOND);
+    testbed.open.get('shop/private')!.nodes.push(...[1, 2].map((index) => nodeLike('private', index)));
+    await testbed.look(10 * SECOND);
     expect(isMarked()).toBe(true);
   });
 });
 
 const nodeLike = (cluster: string, index: number) => {
-  const [node] = scene.open.get(`shop/${cluster}`)!.nodes;
+  const [node] = testbed.open.get(`shop/${cluster}`)!.nodes;
   return { ...node!, metadata: { ...node!.metadata, name: `${cluster}-${index}` } };
 };
 
@@ -232,7 +236,7 @@ const noRoom = { type: 'RoomElsewhere', status: 'False', reason: 'NoRoom', messa
 describe('a bought cluster that is being emptied', () => {
   beforeEach(async () => {
     await afterPeak();
-    await scene.looks(11 * MINUTE);
+    await testbed.looks(11 * MINUTE);
     expect(isMarked()).toBe(true);
   });
 
@@ -241,7 +245,7 @@ describe('a bought cluster that is being emptied', () => {
       'its hub finds no room elsewhere in time',
       async () => {
         membershipSays(noRoom);
-        await scene.looks(10 * MINUTE);
+        await testbed.looks(10 * MINUTE);
       },
       'within 10 minutes: nobody has room',
     ],
@@ -249,27 +253,27 @@ describe('a bought cluster that is being emptied', () => {
       'its hub does not move it in time',
       async () => {
         membershipSays(draining);
-        await scene.looks(10 * MINUTE);
+        await testbed.looks(10 * MINUTE);
       },
       'within 10 minutes: pod shop/web-1 is there',
     ],
   ])('takes work again and is left alone for a while when %s', async (_, happens, why) => {
     await happens();
-    await scene.look(10 * SECOND);
+    await testbed.look(10 * SECOND);
     expect(isMarked()).toBe(false);
-    expect(scene.receipt()!.decisions[0]).toMatchObject({ action: 'Keep', why: expect.stringContaining(why) });
+    expect(testbed.receipt()!.decisions[0]).toMatchObject({ action: 'Keep', why: expect.stringContaining(why) });
     membershipSays();
-    await scene.looks(29 * MINUTE);
+    await testbed.looks(29 * MINUTE);
     expect(isMarked()).toBe(false);
-    await scene.looks(2 * MINUTE);
+    await testbed.looks(2 * MINUTE);
     expect(isMarked()).toBe(true);
     // The second time it is left alone for twice as long.
     membershipSays({ type: 'Drained', status: 'False', reason: 'DrainNotPossible', message: 'the hub moves nothing' });
-    await scene.look(10 * SECOND);
+    await testbed.look(10 * SECOND);
     membershipSays();
-    await scene.looks(58 * MINUTE);
+    await testbed.looks(58 * MINUTE);
     expect(actions().filter((action) => action === 'Empty')).toHaveLength(2);
-    await scene.looks(3 * MINUTE);
+    await testbed.looks(3 * MINUTE);
     expect(actions().filter((action) => action === 'Empty')).toHaveLength(3);
   });
 
@@ -279,97 +283,97 @@ describe('a bought cluster that is being emptied', () => {
   ])(
     'takes work again after the deadline of its policy, %s, and is left alone for a while',
     async (_, drainDeadline, ms) => {
-      scene.objects.put(policyNamed('peak', { scaleIn: { ...UNDERUSED.scaleIn, drainDeadline } }));
+      testbed.objects.put(policyNamed('peak', { scaleIn: { ...UNDERUSED.scaleIn, drainDeadline } }));
       membershipSays(draining);
-      const since = Date.parse(scene.receipt()!.purchases[0]!.emptyingSince!);
-      await scene.look(since + ms - SECOND - scene.now);
+      const since = Date.parse(testbed.receipt()!.purchases[0]!.emptyingSince!);
+      await testbed.look(since + ms - SECOND - testbed.now);
       expect(isMarked()).toBe(true);
-      await scene.look(SECOND);
+      await testbed.look(SECOND);
       expect(isMarked()).toBe(false);
       expect(inside().pods).toHaveLength(1);
-      expect(scene.receipt()!.decisions[0]).toMatchObject({
+      expect(testbed.receipt()!.decisions[0]).toMatchObject({
         action: 'Keep',
         why: `its hub has not moved all of it within its drainDeadline of ${drainDeadline}: pod shop/web-1 is there`,
       });
       membershipSays();
-      await scene.looks(29 * MINUTE);
+      await testbed.looks(29 * MINUTE);
       expect(actions()).toEqual(['Keep', 'Empty', 'Buy']);
-      await scene.looks(2 * MINUTE);
+      await testbed.looks(2 * MINUTE);
       expect(actions()).toEqual(['Empty', 'Keep', 'Empty', 'Buy']);
     },
   );
 
   it('waits for its membership, which goes by what members wrote down of their room a moment ago', async () => {
     membershipSays(noRoom);
-    await scene.looks(MINUTE);
+    await testbed.looks(MINUTE);
     expect(isMarked()).toBe(true);
-    scene.open.get('shop/private')!.nodes.length = 1;
-    await scene.look(10 * SECOND);
+    testbed.open.get('shop/private')!.nodes.length = 1;
+    await testbed.look(10 * SECOND);
     expect(isMarked()).toBe(false);
-    expect(scene.receipt()!.decisions[0]!.why).toContain('not enough room elsewhere');
+    expect(testbed.receipt()!.decisions[0]!.why).toContain('not enough room elsewhere');
   });
 
   it('takes work again when work waits that has room nowhere else, and nothing is bought for it', async () => {
     membershipSays(draining);
-    scene.open.get('shop/private')!.pods = [0, 1, 2, 3].map((index) => pod(`api-${index}`, `private-${index}`));
-    scene.demands = [demand('ResourceBinding shop/api', 2)];
-    await scene.look(10 * SECOND);
+    testbed.open.get('shop/private')!.pods = [0, 1, 2, 3].map((index) => pod(`api-${index}`, `private-${index}`));
+    testbed.demands = [demand('ResourceBinding shop/api', 2)];
+    await testbed.look(10 * SECOND);
     expect(isMarked()).toBe(false);
-    await scene.looks(MINUTE);
-    expect(scene.says('DemandMet')).toBe('False Fits');
+    await testbed.looks(MINUTE);
+    expect(testbed.says('DemandMet')).toBe('False Fits');
     expect(actions()).toEqual(['Keep', 'Empty', 'Buy']);
-    expect(scene.outcomes()[1]).toMatch(/^Empty Kept: it took work again \d+ s after the decision: .*shop\/api/);
+    expect(testbed.outcomes()[1]).toMatch(/^Empty Kept: it took work again \d+ s after the decision: .*shop\/api/);
   });
 
   it('is no room for work that waits while its work is moved', async () => {
     membershipSays(draining);
-    scene.demands = [demand('ResourceBinding shop/api', 2)];
-    await scene.look(10 * SECOND);
-    expect(scene.policy()!.status!.demand![0]!.message).toContain('it fits on shop/private,');
+    testbed.demands = [demand('ResourceBinding shop/api', 2)];
+    await testbed.look(10 * SECOND);
+    expect(testbed.policy()!.status!.demand![0]!.message).toContain('it fits on shop/private,');
     expect(isMarked()).toBe(true);
   });
 
   it('takes work again when the policy says no more that it is to be', async () => {
-    scene.objects.put(policyNamed('peak', { scaleIn: {} }));
-    await scene.look(10 * SECOND);
+    testbed.objects.put(policyNamed('peak', { scaleIn: {} }));
+    await testbed.look(10 * SECOND);
     expect(isMarked()).toBe(false);
   });
 
   it('is known as that to an operator that has just started', async () => {
-    scene.memory = new BurstMemory();
+    testbed.memory = new BurstMemory();
     membershipSays(draining);
-    await scene.looks(MINUTE);
+    await testbed.looks(MINUTE);
     membershipSays({ type: 'Drained', status: 'True', reason: 'Drained' });
     inside().pods = [];
-    await scene.look(10 * SECOND);
+    await testbed.look(10 * SECOND);
     expect(actions()).toEqual(['Remove', 'Empty', 'Buy']);
   });
 });
 
 it('is emptied and given back once, whenever the operator is killed: after each of its writes', async () => {
   const history = async (lives: number) => {
-    scene = new BurstScene();
+    testbed = new BurstTestbed();
     await afterPeak();
-    scene.lives = lives;
+    testbed.lives = lives;
     const pass = async (during: number) => {
       for (let past = 0; past < during; past += MINUTE)
-        await scene.look(MINUTE).catch((error: unknown) => {
+        await testbed.look(MINUTE).catch((error: unknown) => {
           if (!(error instanceof Killed)) throw error;
-          scene.lives = Number.POSITIVE_INFINITY;
-          scene.memory = new BurstMemory();
+          testbed.lives = Number.POSITIVE_INFINITY;
+          testbed.memory = new BurstMemory();
         });
     };
-    scene.objects.writes.length = 0;
+    testbed.objects.writes.length = 0;
     for (let past = 0; past < 60 && !isMarked(); past++) await pass(MINUTE);
     expect(isMarked(), `killed after write ${lives}`).toBe(true);
     membershipSays({ type: 'Drained', status: 'True', reason: 'Drained' });
     inside().pods = [];
     const { name } = bought().metadata;
     await pass(3 * MINUTE);
-    const gone = scene.clusters().every(({ metadata }) => metadata.name !== name || metadata.deletionTimestamp);
+    const gone = testbed.clusters().every(({ metadata }) => metadata.name !== name || metadata.deletionTimestamp);
     expect(gone, `killed after write ${lives}`).toBe(true);
     expect(actions()).toEqual(['Remove', 'Empty', 'Buy']);
-    return scene.objects.writes.length;
+    return testbed.objects.writes.length;
   };
   const writes = await history(Number.POSITIVE_INFINITY);
   for (let lives = 1; lives <= writes; lives++) await history(lives);

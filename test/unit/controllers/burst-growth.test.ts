@@ -4,7 +4,7 @@ import { API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
-import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/scene.ts';
+import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 import { quota } from '../cost/objects.ts';
 
 const KEY = 'shop/private';
@@ -13,17 +13,17 @@ const grow: NonNullable<BurstPolicySpec['grow']> = [
 ];
 const waits = (count: number) => [demand('ResourceBinding shop/web', count)];
 
-let scene: BurstScene;
+let testbed: BurstTestbed;
 let member: WorkerCluster;
 beforeEach(() => begin());
 
 /** A garden with a member of the hub that is full: one node of at most five. */
 function begin(): void {
-  scene = new BurstScene();
-  scene.objects.put(policyNamed('peak', { grow }));
+  testbed = new BurstTestbed();
+  testbed.objects.put(policyNamed('peak', { grow }));
   member = privateCluster();
-  scene.objects.put(member);
-  scene.join(member, 1);
+  testbed.objects.put(member);
+  testbed.join(member, 1);
 }
 
 const privateCluster = (pool: object = {}): WorkerCluster =>
@@ -36,221 +36,224 @@ const privateCluster = (pool: object = {}): WorkerCluster =>
 
 /** What the controllers of nodes do: there are so many nodes, and as many replicas on them. */
 function arrive(nodes: number, replicas: number): void {
-  scene.join({ ...member, spec: { ...member.spec, pools: [{ ...member.spec.pools![0]!, minimum: nodes }] } }, replicas);
+  testbed.join(
+    { ...member, spec: { ...member.spec, pools: [{ ...member.spec.pools![0]!, minimum: nodes }] } },
+    replicas,
+  );
 }
 const soldOut = () => [
   { profile: 'cloud', region: 'here', machineType: 'small', zone: '', spot: false, until: Date.parse('2027-01-01') },
 ];
-const decided = () => scene.sizes.get(KEY)?.get('a')?.count;
+const decided = () => testbed.sizes.get(KEY)?.get('a')?.count;
 /** The autoscaler has the pool be smaller. */
 const shrink = (count: number) =>
-  scene.sizes.set(KEY, new Map([['a', { count, by: 'Coppice', why: '', at: new Date(scene.now).toISOString() }]]));
+  testbed.sizes.set(KEY, new Map([['a', { count, by: 'Coppice', why: '', at: new Date(testbed.now).toISOString() }]]));
 
 describe('a member that the policy names', () => {
   it('grows within the most of nodes that the policy may have, of which what goes again is free again', async () => {
-    scene.objects.put(
+    testbed.objects.put(
       policyNamed('peak', { grow, maximumNodes: 2, candidates: [policyNamed('peak').spec.candidates[0]!] }),
     );
-    scene.demands = waits(3);
-    await scene.looks(MINUTE);
+    testbed.demands = waits(3);
+    await testbed.looks(MINUTE);
     expect(decided()).toBeUndefined();
-    expect(scene.receipt()!.decisions[0]).toMatchObject({
+    expect(testbed.receipt()!.decisions[0]).toMatchObject({
       action: 'Refuse',
       why: expect.stringMatching(/maximumNodes/),
     });
-    scene.demands = waits(2);
-    await scene.looks(MINUTE);
+    testbed.demands = waits(2);
+    await testbed.looks(MINUTE);
     expect(decided()).toBe(3);
     arrive(3, 3);
-    expect(scene.policy()!.status!.nodeCount).toBe(2);
-    scene.demands = [demand('ResourceBinding shop/api', 1)];
-    await scene.looks(3 * MINUTE);
+    expect(testbed.policy()!.status!.nodeCount).toBe(2);
+    testbed.demands = [demand('ResourceBinding shop/api', 1)];
+    await testbed.looks(3 * MINUTE);
     expect(decided()).toBe(3);
     shrink(1);
     arrive(1, 1);
-    await scene.looks(MINUTE);
+    await testbed.looks(MINUTE);
     expect(decided()).toBe(2);
   });
 
   it('gets nodes before any cluster is bought; they are written down first, and cost what they cost', async () => {
-    scene.demands = waits(2);
-    await scene.looks(30 * SECOND);
+    testbed.demands = waits(2);
+    await testbed.looks(30 * SECOND);
     expect(decided()).toBeUndefined();
-    scene.objects.writes.length = 0;
-    await scene.look(10 * SECOND);
+    testbed.objects.writes.length = 0;
+    await testbed.look(10 * SECOND);
     expect(decided()).toBe(3);
-    const order = scene.objects.writes.findIndex((line) => line.startsWith('decide '));
-    expect(scene.objects.writes[order - 1]).toMatch(/^apply secrets kube-system\/burst-/);
-    expect(scene.clusters().map(({ metadata }) => metadata.name)).toEqual(['private']);
-    expect(scene.policy()!.status).toMatchObject({
+    const order = testbed.objects.writes.findIndex((line) => line.startsWith('decide '));
+    expect(testbed.objects.writes[order - 1]).toMatch(/^apply secrets kube-system\/burst-/);
+    expect(testbed.clusters().map(({ metadata }) => metadata.name)).toEqual(['private']);
+    expect(testbed.policy()!.status).toMatchObject({
       hourly: '0.2',
       nodes: [{ cluster: 'private', pool: 'a', count: 2, hourly: '0.2' }],
       decisions: [{ action: 'Grow', cluster: 'private', candidate: 'private', hourly: '0.2' }],
     });
-    expect(scene.says('DemandMet')).toBe('False Growing');
-    expect(scene.events).toContainEqual(
+    expect(testbed.says('DemandMet')).toBe('False Growing');
+    expect(testbed.events).toContainEqual(
       expect.stringMatching(/^PoolGrows pool a is to have 3 nodes, 2 more: BurstPolicy peak/),
     );
     // On their way they are room, and nothing more is bought.
-    await scene.looks(5 * MINUTE);
+    await testbed.looks(5 * MINUTE);
     expect(decided()).toBe(3);
-    expect(scene.says('DemandMet')).toBe('False RoomOrdered');
+    expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
     arrive(3, 3);
-    scene.demands = [];
-    await scene.looks(MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.policy()!.status!.nodes).toMatchObject([{ count: 2 }]);
-    expect(scene.outcomes()).toEqual(['Grow Succeeded: its 2 nodes came within 310 s of the decision']);
+    testbed.demands = [];
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.policy()!.status!.nodes).toMatchObject([{ count: 2 }]);
+    expect(testbed.outcomes()).toEqual(['Grow Succeeded: its 2 nodes came within 310 s of the decision']);
   });
 
   it('gives them back when its autoscaler finds that nobody needs them: from then on they cost nothing', async () => {
-    scene.demands = waits(2);
-    await scene.looks(MINUTE);
+    testbed.demands = waits(2);
+    await testbed.looks(MINUTE);
     arrive(3, 3);
-    scene.demands = [];
-    await scene.looks(60 * MINUTE);
+    testbed.demands = [];
+    await testbed.looks(60 * MINUTE);
     shrink(2);
     arrive(2, 2);
-    await scene.look(10 * SECOND);
-    expect(scene.policy()!.status).toMatchObject({ hourly: '0.1', nodes: [{ count: 1 }] });
+    await testbed.look(10 * SECOND);
+    expect(testbed.policy()!.status).toMatchObject({ hourly: '0.1', nodes: [{ count: 1 }] });
     shrink(1);
-    await scene.look(10 * SECOND);
-    expect(scene.policy()!.status).toMatchObject({ hourly: '0' });
-    expect(scene.policy()!.status!.nodes).toBeUndefined();
+    await testbed.look(10 * SECOND);
+    expect(testbed.policy()!.status).toMatchObject({ hourly: '0' });
+    expect(testbed.policy()!.status!.nodes).toBeUndefined();
     // 0.2 an hour for an hour.
-    expect(Number(scene.receipt()!.spent['2026-11'])).toBeCloseTo(0.2, 1);
-    const writes = scene.objects.writes.length;
-    await scene.looks(10 * MINUTE);
-    expect(scene.objects.writes).toHaveLength(writes);
+    expect(Number(testbed.receipt()!.spent['2026-11'])).toBeCloseTo(0.2, 1);
+    const writes = testbed.objects.writes.length;
+    await testbed.looks(10 * MINUTE);
+    expect(testbed.objects.writes).toHaveLength(writes);
   });
 
   it('grows as far as it may, and a cluster is bought for the rest', async () => {
-    scene.demands = waits(6);
-    await scene.looks(40 * SECOND);
+    testbed.demands = waits(6);
+    await testbed.looks(40 * SECOND);
     expect(decided()).toBe(4);
-    const bought = scene.clusters().filter(({ metadata }) => metadata.labels?.[LABELS.burst]);
+    const bought = testbed.clusters().filter(({ metadata }) => metadata.labels?.[LABELS.burst]);
     expect(bought.map(({ spec }) => spec.pools![0]!.minimum)).toEqual([3]);
   });
 
   it.each<[string, () => void]>([
-    ['is not Coppice to size', () => scene.objects.put(privateCluster({ autoscale: 'None' }))],
-    ['is at its maximum', () => scene.objects.put(privateCluster({ maximum: 1 }))],
-    ['is not named', () => scene.objects.put(policyNamed('peak', { grow: [{ ...grow[0]!, pools: ['other'] }] }))],
-    ['sleeps', () => scene.objects.put({ ...member, status: { hibernation: { asleep: true } } } as never)],
+    ['is not Coppice to size', () => testbed.objects.put(privateCluster({ autoscale: 'None' }))],
+    ['is at its maximum', () => testbed.objects.put(privateCluster({ maximum: 1 }))],
+    ['is not named', () => testbed.objects.put(policyNamed('peak', { grow: [{ ...grow[0]!, pools: ['other'] }] }))],
+    ['sleeps', () => testbed.objects.put({ ...member, status: { hibernation: { asleep: true } } } as never)],
     [
       'is of a cloud that chooses itself which nodes go',
-      () => scene.objects.put({ ...member, spec: { ...member.spec, mode: 'Managed' } }),
+      () => testbed.objects.put({ ...member, spec: { ...member.spec, mode: 'Managed' } }),
     ],
     [
       'is sold out',
       () => {
-        scene.depleted = soldOut();
+        testbed.depleted = soldOut();
       },
     ],
-    ['has no price', () => scene.objects.put(privateCluster({ machineType: 'free' }))],
-    ['has other labels', () => scene.objects.put({ ...member, metadata: { ...member.metadata, labels: {} } })],
+    ['has no price', () => testbed.objects.put(privateCluster({ machineType: 'free' }))],
+    ['has other labels', () => testbed.objects.put({ ...member, metadata: { ...member.metadata, labels: {} } })],
   ])('does not grow where its pool %s: a cluster is bought', async (_, change) => {
     change();
-    scene.demands = waits(2);
-    await scene.looks(MINUTE);
+    testbed.demands = waits(2);
+    await testbed.looks(MINUTE);
     expect(decided()).toBeUndefined();
-    expect(scene.clusters()).toHaveLength(2);
+    expect(testbed.clusters()).toHaveLength(2);
   });
 
   it('grows in a cluster of a cloud that ends nodes by name, as what is added can be given back', async () => {
-    scene.removesNodes = true;
-    scene.objects.put({ ...member, spec: { ...member.spec, mode: 'Managed' } });
-    scene.demands = waits(1);
-    await scene.looks(MINUTE);
+    testbed.removesNodes = true;
+    testbed.objects.put({ ...member, spec: { ...member.spec, mode: 'Managed' } });
+    testbed.demands = waits(1);
+    await testbed.looks(MINUTE);
     expect(decided()).toBe(2);
-    expect(scene.clusters()).toHaveLength(1);
+    expect(testbed.clusters()).toHaveLength(1);
   });
 
   it('grows as far as quotas of its namespace allow', async () => {
-    scene.objects.put({
+    testbed.objects.put({
       ...member,
       status: { admitted: { region: 'here', mode: 'Hosted', pools: [{ name: 'a', machineType: 'small', count: 1 }] } },
     } as never);
-    scene.objects.put(quota({ 'cost.hourly': '0.2' }));
-    scene.demands = waits(1);
-    await scene.looks(MINUTE);
+    testbed.objects.put(quota({ 'cost.hourly': '0.2' }));
+    testbed.demands = waits(1);
+    await testbed.looks(MINUTE);
     expect(decided()).toBe(2);
-    scene.demands = waits(9);
-    await scene.looks(2 * MINUTE);
+    testbed.demands = waits(9);
+    await testbed.looks(2 * MINUTE);
     expect(decided()).toBe(2);
-    expect(scene.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/quota "team" allows/);
+    expect(testbed.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/quota "team" allows/);
   });
 
   it('whose nodes do not come rests, and a cluster is bought', async () => {
-    scene.demands = waits(2);
-    await scene.looks(MINUTE);
+    testbed.demands = waits(2);
+    await testbed.looks(MINUTE);
     expect(decided()).toBe(3);
     // Its autoscaler gives up what is sold out.
-    scene.depleted = soldOut();
+    testbed.depleted = soldOut();
     shrink(1);
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters()).toHaveLength(2);
-    expect(scene.receipt()!.rests['shop/private/a']).toMatchObject({ failures: 1 });
-    expect(scene.receipt()!.growths).toEqual([]);
-    expect(scene.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Buy', 'Fail', 'Grow']);
-    expect(scene.outcomes().at(-1)).toMatch(
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(2);
+    expect(testbed.receipt()!.rests['shop/private/a']).toMatchObject({ failures: 1 });
+    expect(testbed.receipt()!.growths).toEqual([]);
+    expect(testbed.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Buy', 'Fail', 'Grow']);
+    expect(testbed.outcomes().at(-1)).toMatch(
       /^Grow Failed: 0 of its 2 nodes came within \d+ (s|minutes) of the decision$/,
     );
   });
 
   it('is ordered again where its autoscaler has decided in the same moment', async () => {
-    scene.demands = waits(2);
-    await scene.looks(40 * SECOND);
+    testbed.demands = waits(2);
+    await testbed.looks(40 * SECOND);
     shrink(1);
-    await scene.look(10 * SECOND);
+    await testbed.look(10 * SECOND);
     expect(decided()).toBe(3);
-    expect(scene.receipt()!.growths).toHaveLength(1);
+    expect(testbed.receipt()!.growths).toHaveLength(1);
   });
 
   it('is left alone in a dry run', async () => {
-    scene.objects.put(policyNamed('peak', { grow, dryRun: true }));
-    scene.demands = waits(2);
-    await scene.looks(5 * MINUTE);
+    testbed.objects.put(policyNamed('peak', { grow, dryRun: true }));
+    testbed.demands = waits(2);
+    await testbed.looks(5 * MINUTE);
     expect(decided()).toBeUndefined();
-    expect(scene.policy()!.status!.decisions).toMatchObject([{ action: 'Grow', dryRun: true }]);
+    expect(testbed.policy()!.status!.decisions).toMatchObject([{ action: 'Grow', dryRun: true }]);
   });
 
   it('grows once for two policies', async () => {
-    scene.objects.put(policyNamed('younger', { grow }, scene.now + 1000));
-    scene.demands = waits(2);
-    await scene.looks(10 * MINUTE);
+    testbed.objects.put(policyNamed('younger', { grow }, testbed.now + 1000));
+    testbed.demands = waits(2);
+    await testbed.looks(10 * MINUTE);
     expect(decided()).toBe(3);
-    expect(scene.policy('younger')!.status!.nodes).toBeUndefined();
+    expect(testbed.policy('younger')!.status!.nodes).toBeUndefined();
   });
 
   it('grows once whenever the operator is killed: after each of its writes', async () => {
     for (let lives = 1; lives <= 8; lives++) {
       begin();
-      scene.lives = lives;
-      scene.demands = waits(2);
+      testbed.lives = lives;
+      testbed.demands = waits(2);
       for (let past = 0; past < 3 * MINUTE; past += 10 * SECOND)
-        await scene.look(10 * SECOND).catch((error: unknown) => {
+        await testbed.look(10 * SECOND).catch((error: unknown) => {
           if (!(error instanceof Killed)) throw error;
-          scene.lives = Number.POSITIVE_INFINITY;
-          scene.memory = new BurstMemory();
+          testbed.lives = Number.POSITIVE_INFINITY;
+          testbed.memory = new BurstMemory();
         });
       expect(decided(), `killed at write ${lives}`).toBe(3);
-      expect(scene.receipt()!.growths, `killed at write ${lives}`).toHaveLength(1);
-      expect(scene.clusters()).toHaveLength(1);
+      expect(testbed.receipt()!.growths, `killed at write ${lives}`).toHaveLength(1);
+      expect(testbed.clusters()).toHaveLength(1);
     }
   });
 
   it('keeps nodes for its own pods that wait', async () => {
-    scene.demands = waits(2);
-    await scene.looks(MINUTE);
+    testbed.demands = waits(2);
+    await testbed.looks(MINUTE);
     const waiting = {
       kind: 'Pod',
       metadata: { name: 'theirs', namespace: 'shop' },
       spec: { containers: [{ name: 'one', resources: { requests: { cpu: '1' } } }] },
       status: { phase: 'Pending' },
     };
-    scene.open.get(KEY)!.pods.push(waiting as unknown as Pod);
-    await scene.looks(2 * MINUTE);
+    testbed.open.get(KEY)!.pods.push(waiting as unknown as Pod);
+    await testbed.looks(2 * MINUTE);
     expect(decided()).toBe(4);
   });
 });
@@ -265,20 +268,20 @@ describe('a cluster that the policy has bought', () => {
         pools: [{ name: 'a', minimum: 1, maximum: 4, autoscale: 'Coppice' as const }],
       },
     };
-    scene.objects.put(
+    testbed.objects.put(
       policyNamed('peak', { candidates: [{ name: 'cloud', template }], budget: { hourly: '0.4', currency: 'USD' } }),
     );
-    scene.demands = waits(2);
-    await scene.looks(40 * SECOND);
-    const cluster = scene.clusters()[1]!;
+    testbed.demands = waits(2);
+    await testbed.looks(40 * SECOND);
+    const cluster = testbed.clusters()[1]!;
     expect(cluster.spec.pools![0]!.minimum).toBe(2);
-    scene.join(cluster, 2);
-    scene.demands = [demand('ResourceBinding shop/other', 2)];
-    await scene.looks(3 * MINUTE);
-    expect(scene.clusters()).toHaveLength(2);
+    testbed.join(cluster, 2);
+    testbed.demands = [demand('ResourceBinding shop/other', 2)];
+    await testbed.looks(3 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(2);
     const key = `shop/${cluster.metadata.name}`;
-    expect(scene.sizes.get(key)?.get('a')).toMatchObject({ count: 4, by: 'BurstPolicy shop/peak' });
+    expect(testbed.sizes.get(key)?.get('a')).toMatchObject({ count: 4, by: 'BurstPolicy shop/peak' });
     // Its cluster was counted at its largest already.
-    expect(scene.policy()!.status!.nodes).toMatchObject([{ cluster: cluster.metadata.name, count: 2, hourly: '0' }]);
+    expect(testbed.policy()!.status!.nodes).toMatchObject([{ cluster: cluster.metadata.name, count: 2, hourly: '0' }]);
   });
 });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
 import { policyMetrics } from '../../../operator/controllers/burst/policy-metrics.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
-import { policyNamed } from '../../kit/burst/scene.ts';
+import { policyNamed } from '../../kit/burst/testbed.ts';
 
 it('metrics of policies tell what they have, spend and leave waiting, until they are gone', async () => {
   const registry = new Registry();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
 import type { Demand } from '../../../operator/hubs/contract.ts';
-import { BurstScene, demand, policyNamed, SECOND } from '../../kit/burst/scene.ts';
+import { BurstTestbed, demand, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 
 type WorkerPool = NonNullable<WorkerClusterSpec['pools']>[number];
 const WEB = 'ResourceBinding shop/web';
@@ -15,8 +15,8 @@ const ssd = { labels: { disk: 'ssd' } };
 const team = { taints: [{ key: 'team', value: 'db', effect: 'NoSchedule' as const }] };
 
 /** Work that asks for this, and a policy whose clusters have this pool. */
-const scene = (asked: Partial<Demand>, pool: Partial<WorkerPool>) => {
-  const found = new BurstScene();
+const testbed = (asked: Partial<Demand>, pool: Partial<WorkerPool>) => {
+  const found = new BurstTestbed();
   const [cloud] = policyNamed('peak').spec.candidates;
   const spec = { ...cloud!.template.spec, pools: [{ name: 'a', maximum: 5, ...pool }] };
   found.objects.put(policyNamed('peak', { candidates: [{ ...cloud!, template: { ...cloud!.template, spec } }] }));
@@ -46,7 +46,7 @@ it.each<[string, Partial<Demand>, Partial<WorkerPool>, RegExp | undefined]>([
     /1 example.com\/fpga each\).*Insufficient example.com\/fpga/,
   ],
 ])('work that accepts %s: a cluster is bought or not', async (_, asked, pool, refusal) => {
-  const one = scene(asked, pool);
+  const one = testbed(asked, pool);
   await one.looks(50 * SECOND);
   expect(one.clusters()).toHaveLength(refusal ? 0 : 1);
   const said = one.policy()?.status?.demand?.[0];
@@ -55,12 +55,12 @@ it.each<[string, Partial<Demand>, Partial<WorkerPool>, RegExp | undefined]>([
 });
 
 it('does not count nodes for room that the work does not accept', async () => {
-  const one = scene({ each: { cpu: '100m', memory: '1Mi' } }, ssd);
+  const one = testbed({ each: { cpu: '100m', memory: '1Mi' } }, ssd);
   await one.looks(50 * SECOND);
   one.join(one.clusters()[0]!, 0);
   await one.look(SECOND);
   expect(one.says('DemandMet')).toBe('False Fits');
-  // Nodes that the scene has come without labels of the pool.
+  // Nodes that the testbed has come without labels of the pool.
   const nodes = { nodeSelector: { disk: 'ssd' } };
   one.demands = [demand('ResourceBinding shop/db', 2, { each: { cpu: '100m', memory: '1Mi' }, nodes })];
   await one.look(SECOND);

@@ -3,117 +3,117 @@ import { LABELS } from '../../../operator/api/group.ts';
 import { explainPolicy } from '../../../operator/cli/render/burst.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/scene.ts';
+import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 
-let scene: BurstScene;
+let testbed: BurstTestbed;
 beforeEach(() => begin());
 
 function begin(): void {
-  scene = new BurstScene();
-  scene.objects.put(policyNamed('peak'));
-  scene.demands = [demand('ResourceBinding shop/web', 3)];
+  testbed = new BurstTestbed();
+  testbed.objects.put(policyNamed('peak'));
+  testbed.demands = [demand('ResourceBinding shop/web', 3)];
 }
 
-const told = () => scene.events.filter((text) => text.startsWith('Decision'));
+const told = () => testbed.events.filter((text) => text.startsWith('Decision'));
 /** It has work, and is given back when it had none for long enough. */
 async function untilGone(): Promise<void> {
-  const [cluster] = scene.clusters();
-  scene.join(cluster!, 3);
-  scene.demands = [];
-  await scene.looks(40 * MINUTE);
-  scene.empty(cluster!);
-  await scene.looks(12 * MINUTE);
+  const [cluster] = testbed.clusters();
+  testbed.join(cluster!, 3);
+  testbed.demands = [];
+  await testbed.looks(40 * MINUTE);
+  testbed.empty(cluster!);
+  await testbed.looks(12 * MINUTE);
 }
 
 describe('what became of a purchase', () => {
   it('is told as far as it is known: in the hub, then with work; explain, an Event and a metric say so', async () => {
-    await scene.looks(40 * SECOND);
-    expect(scene.outcomes()).toEqual(['Buy ?']);
-    scene.now += 14 * SECOND;
-    const [cluster] = scene.clusters();
-    scene.join(cluster!, 0);
-    await scene.look();
-    expect(scene.outcomes()).toEqual([
+    await testbed.looks(40 * SECOND);
+    expect(testbed.outcomes()).toEqual(['Buy ?']);
+    testbed.now += 14 * SECOND;
+    const [cluster] = testbed.clusters();
+    testbed.join(cluster!, 0);
+    await testbed.look();
+    expect(testbed.outcomes()).toEqual([
       'Buy InProgress: it was in the hub 14 s after the decision; it has had no work yet',
     ]);
     expect(told()).toEqual([]);
-    scene.join(cluster!, 3);
-    scene.demands = [];
-    await scene.look(3 * SECOND);
+    testbed.join(cluster!, 3);
+    testbed.demands = [];
+    await testbed.look(3 * SECOND);
     const became = 'it was in the hub 14 s after the decision, and had work 3 s later';
-    expect(scene.outcomes()).toEqual([`Buy Succeeded: ${became}`]);
+    expect(testbed.outcomes()).toEqual([`Buy Succeeded: ${became}`]);
     expect(told()).toEqual([`DecisionSucceeded Buy, WorkerCluster ${cluster!.metadata.name}: ${became}`]);
-    expect(explainPolicy(scene.policy()!, scene.now)).toContain(`      outcome: ${became}`);
-    expect(await scene.metrics.render()).toContain(
+    expect(explainPolicy(testbed.policy()!, testbed.now)).toContain(`      outcome: ${became}`);
+    expect(await testbed.metrics.render()).toContain(
       'coppice_burst_outcome_seconds_sum{action="Buy",result="Succeeded"} 17',
     );
   });
 
   it('is told with what it has cost in all when it is gone, which is what was spent', async () => {
-    await scene.looks(40 * SECOND);
+    await testbed.looks(40 * SECOND);
     await untilGone();
-    const [spent] = Object.values(scene.receipt()!.spent);
-    expect(scene.outcomes()[0]).toBe(
+    const [spent] = Object.values(testbed.receipt()!.spent);
+    expect(testbed.outcomes()[0]).toBe(
       `Remove Succeeded: it was gone 60 s after the decision, and has cost ${spent} USD in all`,
     );
     expect(Number(spent)).toBeGreaterThan(0.2);
   });
 
   it('is told without its cost where the record is older than that cost was kept', async () => {
-    await scene.looks(40 * SECOND);
-    scene.join(scene.clusters()[0]!, 3);
-    await scene.look(10 * SECOND);
-    const { name } = scene.clusters()[0]!.metadata;
-    const cluster = scene.objects.find(WORKERCLUSTERS, name, 'shop')!;
-    scene.objects.put({ ...cluster, status: { cost: { hourly: '0.2' } } } as never);
-    await scene.look(10 * SECOND);
-    const { deps } = scene;
-    const receipt = scene.receipt()!;
+    await testbed.looks(40 * SECOND);
+    testbed.join(testbed.clusters()[0]!, 3);
+    await testbed.look(10 * SECOND);
+    const { name } = testbed.clusters()[0]!.metadata;
+    const cluster = testbed.objects.find(WORKERCLUSTERS, name, 'shop')!;
+    testbed.objects.put({ ...cluster, status: { cost: { hourly: '0.2' } } } as never);
+    await testbed.look(10 * SECOND);
+    const { deps } = testbed;
+    const receipt = testbed.receipt()!;
     const purchases = receipt.purchases.map((one) => {
       const { cost: _, ...older } = one;
       return older;
     });
     await deps.receipts.save('shop/peak', { ...receipt, purchases }, new AbortController().signal);
     await untilGone();
-    expect(scene.outcomes()[0]).toMatch(/^Remove Succeeded: it was gone \d+ s after the decision$/);
+    expect(testbed.outcomes()[0]).toMatch(/^Remove Succeeded: it was gone \d+ s after the decision$/);
   });
 
   it.each<[string, () => void, RegExp]>([
     [
       'did not come',
       () => {
-        const [first] = scene.clusters();
+        const [first] = testbed.clusters();
         const codes = ['ERR_INFRA_RESOURCES_DEPLETED'];
         const ready = { type: 'Ready', status: 'False', message: 'no machines left', lastTransitionTime: '', codes };
-        scene.objects.put({ ...first!, status: { conditions: [ready] } } as never);
+        testbed.objects.put({ ...first!, status: { conditions: [ready] } } as never);
       },
       /^Buy Failed: it was given up 10 s after the decision: no machines left$/,
     ],
     [
       'is taken from the policy',
       () => {
-        const [first] = scene.clusters();
+        const [first] = testbed.clusters();
         const { [LABELS.burstPolicy]: _, ...labels } = first!.metadata.labels!;
-        scene.objects.put({ ...first!, metadata: { ...first!.metadata, labels } });
+        testbed.objects.put({ ...first!, metadata: { ...first!.metadata, labels } });
       },
       /^Buy Lost: somebody deleted it, or took it from the policy, 10 s after the decision$/,
     ],
   ])('is told of one that %s', async (_, happens, outcome) => {
-    await scene.looks(50 * SECOND);
-    scene.now -= 10 * SECOND;
+    await testbed.looks(50 * SECOND);
+    testbed.now -= 10 * SECOND;
     happens();
-    await scene.look(10 * SECOND);
-    expect(scene.outcomes().at(-1)).toMatch(outcome);
+    await testbed.look(10 * SECOND);
+    expect(testbed.outcomes().at(-1)).toMatch(outcome);
     expect(told()).toHaveLength(1);
   });
 
   it('is told of one that had no work until it was given back', async () => {
-    await scene.looks(40 * SECOND);
-    scene.join(scene.clusters()[0]!, 0);
-    await scene.look(10 * SECOND);
-    scene.demands = [];
-    await scene.looks(40 * MINUTE);
-    expect(scene.outcomes().at(-1)).toBe(
+    await testbed.looks(40 * SECOND);
+    testbed.join(testbed.clusters()[0]!, 0);
+    await testbed.look(10 * SECOND);
+    testbed.demands = [];
+    await testbed.looks(40 * MINUTE);
+    expect(testbed.outcomes().at(-1)).toBe(
       'Buy Unused: it was in the hub 10 s after the decision, and had no work in the 30 minutes until it was given back',
     );
   });
@@ -122,21 +122,21 @@ describe('what became of a purchase', () => {
     const shown: string[][] = [];
     for (let lives = 0; lives <= 8; lives++) {
       begin();
-      scene.lives = lives === 0 ? Number.POSITIVE_INFINITY : lives;
+      testbed.lives = lives === 0 ? Number.POSITIVE_INFINITY : lives;
       const look = async (after: number) => {
-        await scene.look(after).catch((error: unknown) => {
+        await testbed.look(after).catch((error: unknown) => {
           if (!(error instanceof Killed)) throw error;
-          scene.lives = Number.POSITIVE_INFINITY;
-          scene.memory = new BurstMemory();
+          testbed.lives = Number.POSITIVE_INFINITY;
+          testbed.memory = new BurstMemory();
         });
       };
       for (let past = 0; past < 3 * MINUTE; past += 10 * SECOND) await look(10 * SECOND);
-      scene.join(scene.clusters()[0]!, 3);
-      scene.demands = [];
+      testbed.join(testbed.clusters()[0]!, 3);
+      testbed.demands = [];
       for (let past = 0; past < 40 * MINUTE; past += MINUTE) await look(MINUTE);
-      scene.empty(scene.clusters()[0]!);
+      testbed.empty(testbed.clusters()[0]!);
       for (let past = 0; past < 30 * MINUTE; past += MINUTE) await look(MINUTE);
-      shown.push(scene.outcomes().map((text) => text.replaceAll(/\d+ s |[\d.]+ USD/g, '')));
+      shown.push(testbed.outcomes().map((text) => text.replaceAll(/\d+ s |[\d.]+ USD/g, '')));
       expect(new Set(told()).size, `killed at write ${lives}`).toBe(told().length);
     }
     for (const one of shown) expect(one).toEqual(shown[0]);
@@ -144,8 +144,8 @@ describe('what became of a purchase', () => {
   });
 
   it('is not told of what was only said in a dry run', async () => {
-    scene.objects.put(policyNamed('peak', { dryRun: true }));
-    await scene.looks(40 * MINUTE);
-    expect(scene.outcomes()).toEqual(['Buy ?']);
+    testbed.objects.put(policyNamed('peak', { dryRun: true }));
+    await testbed.looks(40 * MINUTE);
+    expect(testbed.outcomes()).toEqual(['Buy ?']);
   });
 });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { BurstPeak } from '../../../operator/api/burstpolicy.ts';
 import { peaksOf } from '../../../operator/controllers/burst/peaks.ts';
-import { BurstScene, demand, MINUTE, policyNamed, SECOND } from '../../kit/burst/scene.ts';
+import { BurstTestbed, demand, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 
 const at = (text: string) => Date.parse(`2026-11-${text}:00Z`);
 const peak = (more: Partial<BurstPeak> = {}): BurstPeak => ({
@@ -32,91 +32,91 @@ describe('a schedule', () => {
 });
 
 describe('a policy with a schedule', () => {
-  let scene: BurstScene;
+  let testbed: BurstTestbed;
   beforeEach(() => {
-    scene = new BurstScene();
+    testbed = new BurstTestbed();
   });
-  /** Begins an hour after the scene does. */
+  /** Begins an hour after the testbed does. */
   const schedule = [peak({ leadTime: '5m', duration: '1h' })];
 
   it('has clusters made in time, keeps them though they are empty, and gives them back when it is over', async () => {
-    scene.objects.put(policyNamed('peak', { schedule }));
-    await scene.looks(54 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    await scene.looks(MINUTE);
-    expect(scene.clusters().map(({ spec }) => spec.pools![0]!.minimum)).toEqual([1, 1]);
-    expect(scene.policy()!.status).toMatchObject({
+    testbed.objects.put(policyNamed('peak', { schedule }));
+    await testbed.looks(54 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.pools![0]!.minimum)).toEqual([1, 1]);
+    expect(testbed.policy()!.status).toMatchObject({
       clusterCount: 2,
       peaks: [{ name: 'sale', clusters: 2, since: '2026-11-23T12:55:00Z', until: '2026-11-23T14:00:00Z' }],
       decisions: [{ action: 'Buy', why: expect.stringMatching(/^peak sale is to have 2 clusters/) }, { action: 'Buy' }],
     });
-    for (const cluster of scene.clusters()) scene.join(cluster, 0);
-    await scene.looks(63 * MINUTE);
-    expect(scene.clusters()).toHaveLength(2);
-    await scene.looks(5 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    await scene.looks(MINUTE);
-    expect(scene.policy()!.status!.peaks).toBeUndefined();
+    for (const cluster of testbed.clusters()) testbed.join(cluster, 0);
+    await testbed.looks(63 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(2);
+    await testbed.looks(5 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    await testbed.looks(MINUTE);
+    expect(testbed.policy()!.status!.peaks).toBeUndefined();
   });
 
   it('has what fails made again, by another candidate', async () => {
-    scene.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
-    await scene.look();
-    const [first] = scene.clusters();
+    testbed.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
+    await testbed.look();
+    const [first] = testbed.clusters();
     const condition = { type: 'Ready', status: 'False', message: 'none left', codes: ['ERR_INFRA_RESOURCES_DEPLETED'] };
-    scene.objects.put({ ...first!, status: { conditions: [condition] } } as never);
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
+    testbed.objects.put({ ...first!, status: { conditions: [condition] } } as never);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
   });
 
   it('keeps to it with a hub that does not tell which work has no place; one without has nothing to do', async () => {
-    scene.demands = undefined;
-    scene.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
-    scene.objects.put(policyNamed('other'));
-    await scene.look();
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.says('Ready')).toBe('True ScheduleOnly');
-    expect(scene.says('Ready', 'other')).toBe('False NoDemand');
+    testbed.demands = undefined;
+    testbed.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
+    testbed.objects.put(policyNamed('other'));
+    await testbed.look();
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.says('Ready')).toBe('True ScheduleOnly');
+    expect(testbed.says('Ready', 'other')).toBe('False NoDemand');
   });
 
   it('has its least number of clusters without a schedule, makes one that is gone again, and gives back what is more', async () => {
-    scene.demands = undefined;
-    scene.objects.put(policyNamed('peak', { minimumClusters: 2 }));
-    await scene.look();
-    expect(scene.clusters()).toHaveLength(2);
-    expect(scene.says('Ready')).toBe('True ScheduleOnly');
-    expect(scene.policy()!.status!.peaks).toBeUndefined();
-    for (const cluster of scene.clusters()) scene.join(cluster, 0);
-    await scene.looks(2 * 60 * MINUTE);
-    expect(scene.receipt()!.decisions.map(({ action }) => action)).toEqual(['Buy', 'Buy']);
-    const [gone] = scene.clusters();
-    scene.objects.objects.delete(`workerclusters/shop/${gone!.metadata.name}`);
-    await scene.looks(MINUTE);
-    expect(scene.clusters()).toHaveLength(2);
-    expect(scene.receipt()!.decisions[0]).toMatchObject({
+    testbed.demands = undefined;
+    testbed.objects.put(policyNamed('peak', { minimumClusters: 2 }));
+    await testbed.look();
+    expect(testbed.clusters()).toHaveLength(2);
+    expect(testbed.says('Ready')).toBe('True ScheduleOnly');
+    expect(testbed.policy()!.status!.peaks).toBeUndefined();
+    for (const cluster of testbed.clusters()) testbed.join(cluster, 0);
+    await testbed.looks(2 * 60 * MINUTE);
+    expect(testbed.receipt()!.decisions.map(({ action }) => action)).toEqual(['Buy', 'Buy']);
+    const [gone] = testbed.clusters();
+    testbed.objects.objects.delete(`workerclusters/shop/${gone!.metadata.name}`);
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()).toHaveLength(2);
+    expect(testbed.receipt()!.decisions[0]).toMatchObject({
       action: 'Buy',
       why: 'the policy is to have 2 clusters at least (minimumClusters), and 1 is there',
     });
-    scene.join(scene.clusters()[1]!, 0);
-    scene.objects.put(policyNamed('peak', { minimumClusters: 1 }));
-    await scene.looks(60 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
+    testbed.join(testbed.clusters()[1]!, 0);
+    testbed.objects.put(policyNamed('peak', { minimumClusters: 1 }));
+    await testbed.looks(60 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
   });
 
   it('buys for work beside it what its clusters do not take', async () => {
-    scene.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters().map(({ spec }) => spec.pools![0]!.minimum)).toEqual([1, 2]);
+    testbed.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.pools![0]!.minimum)).toEqual([1, 2]);
   });
 
   it('only says what it would have in a dry run, once', async () => {
-    scene.objects.put(policyNamed('peak', { schedule, dryRun: true }));
-    await scene.looks(58 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    const writes = scene.objects.writes.length;
-    await scene.looks(50 * SECOND);
-    expect(scene.objects.writes).toHaveLength(writes);
-    expect(scene.policy()!.status!.decisions).toMatchObject([{ action: 'Buy', dryRun: true }]);
+    testbed.objects.put(policyNamed('peak', { schedule, dryRun: true }));
+    await testbed.looks(58 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    const writes = testbed.objects.writes.length;
+    await testbed.looks(50 * SECOND);
+    expect(testbed.objects.writes).toHaveLength(writes);
+    expect(testbed.policy()!.status!.decisions).toMatchObject([{ action: 'Buy', dryRun: true }]);
   });
 });

@@ -3,7 +3,7 @@ import type { BurstCandidate, BurstPolicySpec } from '../../../operator/api/burs
 import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
-import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/scene.ts';
+import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 import { quota } from '../cost/objects.ts';
 
 const candidate = (warmClusters: number, minimum = 3): BurstCandidate => ({
@@ -14,20 +14,20 @@ const candidate = (warmClusters: number, minimum = 3): BurstCandidate => ({
 const policy = (warm: number, more: Partial<BurstPolicySpec> = {}) =>
   policyNamed('peak', { candidates: [candidate(warm)], ...more });
 
-let scene: BurstScene;
+let testbed: BurstTestbed;
 beforeEach(() => {
-  scene = new BurstScene();
-  scene.objects.put(policy(1));
+  testbed = new BurstTestbed();
+  testbed.objects.put(policy(1));
 });
 
 const isWarm = ({ metadata }: WorkerCluster) => metadata.labels?.[LABELS.burstWarm] === 'true';
-const warm = () => scene.clusters().filter(isWarm);
-const open = () => scene.clusters().filter((one) => !isWarm(one));
+const warm = () => testbed.clusters().filter(isWarm);
+const open = () => testbed.clusters().filter((one) => !isWarm(one));
 /** What the controllers of clusters and memberships do: it is made, and in the hub, which keeps it closed. */
 function ready(cluster: WorkerCluster): void {
   const { name, namespace } = cluster.metadata;
-  scene.join(cluster, 0);
-  scene.objects.put({
+  testbed.join(cluster, 0);
+  testbed.objects.put({
     apiVersion: ALPHA_API_VERSION,
     kind: 'Membership',
     metadata: { name: `${name}.production`, namespace: namespace! },
@@ -38,146 +38,146 @@ function ready(cluster: WorkerCluster): void {
 
 describe('a candidate with warm clusters', () => {
   it('has them made though nothing waits, and they cost nothing more than they cost', async () => {
-    await scene.look();
+    await testbed.look();
     expect(warm()).toHaveLength(1);
-    expect(scene.policy()!.status).toMatchObject({
+    expect(testbed.policy()!.status).toMatchObject({
       clusterCount: 1,
       hourly: '0.3',
       clusters: [{ phase: 'Making' }],
       decisions: [{ action: 'Buy', why: 'it waits warm, as candidate cloud asks for 1 of' }],
     });
     ready(warm()[0]!);
-    await scene.look(10 * SECOND);
-    expect(scene.policy()!.status!.clusters).toMatchObject([{ phase: 'Warm' }]);
-    const writes = scene.objects.writes.length;
-    await scene.looks(5 * 60 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.objects.writes).toHaveLength(writes);
+    await testbed.look(10 * SECOND);
+    expect(testbed.policy()!.status!.clusters).toMatchObject([{ phase: 'Warm' }]);
+    const writes = testbed.objects.writes.length;
+    await testbed.looks(5 * 60 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.objects.writes).toHaveLength(writes);
   });
 
   it('leaves nothing written down of one that was never made, and is asked for no longer', async () => {
     let neverMade = 0;
     for (let lives = 1; lives <= 4; lives++) {
-      scene = new BurstScene();
-      scene.objects.put(policy(1));
-      scene.lives = lives;
-      await scene.look().catch((error: unknown) => {
+      testbed = new BurstTestbed();
+      testbed.objects.put(policy(1));
+      testbed.lives = lives;
+      await testbed.look().catch((error: unknown) => {
         if (!(error instanceof Killed)) throw error;
       });
-      scene.lives = Number.POSITIVE_INFINITY;
-      if (scene.receipt()?.purchases.length && scene.clusters().length === 0) neverMade++;
-      scene.objects.put(policy(0));
-      await scene.looks(4 * MINUTE);
-      expect(scene.clusters(), `killed at write ${lives}`).toEqual([]);
-      expect(scene.receipt()?.purchases ?? [], `killed at write ${lives}`).toEqual([]);
+      testbed.lives = Number.POSITIVE_INFINITY;
+      if (testbed.receipt()?.purchases.length && testbed.clusters().length === 0) neverMade++;
+      testbed.objects.put(policy(0));
+      await testbed.looks(4 * MINUTE);
+      expect(testbed.clusters(), `killed at write ${lives}`).toEqual([]);
+      expect(testbed.receipt()?.purchases ?? [], `killed at write ${lives}`).toEqual([]);
     }
     expect(neverMade).toBe(1);
   });
 
   it('has one opened for work, at once, and another one made when that has its place', async () => {
-    await scene.look();
+    await testbed.look();
     const [first] = warm();
     ready(first!);
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(30 * SECOND);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(30 * SECOND);
     expect(open()).toEqual([]);
-    scene.objects.writes.length = 0;
-    await scene.look(10 * SECOND);
+    testbed.objects.writes.length = 0;
+    await testbed.look(10 * SECOND);
     expect(open().map(({ metadata }) => metadata.name)).toEqual([first!.metadata.name]);
-    expect(scene.objects.writes[0]).toMatch(/^apply secrets kube-system\/burst-/);
-    expect(scene.says('DemandMet')).toBe('False Opened');
-    expect(scene.events.at(-1)).toMatch(/^ClusterOpened WorkerCluster .*: 3 replicas .* which waited warm, takes 3/);
+    expect(testbed.objects.writes[0]).toMatch(/^apply secrets kube-system\/burst-/);
+    expect(testbed.says('DemandMet')).toBe('False Opened');
+    expect(testbed.events.at(-1)).toMatch(/^ClusterOpened WorkerCluster .*: 3 replicas .* which waited warm, takes 3/);
     // Until its hub has opened it, it is room all the same.
-    await scene.look(10 * SECOND);
-    expect(scene.says('DemandMet')).toBe('False RoomOrdered');
-    scene.join(first!, 3);
-    scene.demands = [];
-    await scene.look(10 * SECOND);
+    await testbed.look(10 * SECOND);
+    expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
+    testbed.join(first!, 3);
+    testbed.demands = [];
+    await testbed.look(10 * SECOND);
     expect(warm()).toHaveLength(1);
-    expect(scene.outcomes()).toEqual([
+    expect(testbed.outcomes()).toEqual([
       'Buy ?',
       'Open Succeeded: it was in the hub 20 s after the decision, and had work by then',
       'Buy Succeeded: it was ready in the hub 10 s after the decision, and waits warm',
     ]);
     // It is a cluster like any other from now on.
-    scene.empty(first!);
+    testbed.empty(first!);
     ready(warm()[0]!);
-    await scene.looks(60 * MINUTE);
+    await testbed.looks(60 * MINUTE);
     expect(open()).toEqual([]);
     expect(warm()).toHaveLength(1);
   });
 
   it('is not taken for room before it is opened, nor opened before it is ready', async () => {
-    await scene.look();
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(MINUTE);
+    await testbed.look();
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
     expect(warm()).toHaveLength(1);
     expect(open()).toHaveLength(1);
   });
 
   it('has them replaced when its template changes, and taken away when fewer are asked for', async () => {
-    await scene.look();
+    await testbed.look();
     const [first] = warm();
     ready(first!);
-    await scene.looks(11 * MINUTE);
-    scene.objects.put(policy(1, { candidates: [candidate(1, 2)] }));
-    await scene.looks(MINUTE);
+    await testbed.looks(11 * MINUTE);
+    testbed.objects.put(policy(1, { candidates: [candidate(1, 2)] }));
+    await testbed.looks(MINUTE);
     expect(warm().map(({ spec }) => spec.pools![0]!.minimum)).toEqual([2]);
-    scene.objects.put(policy(0, { candidates: [candidate(0, 2)] }));
-    await scene.looks(MINUTE);
-    expect(scene.clusters()).toEqual([]);
+    testbed.objects.put(policy(0, { candidates: [candidate(0, 2)] }));
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()).toEqual([]);
   });
 
   it('has them replaced when its profile gives another version of Kubernetes', async () => {
-    await scene.look();
+    await testbed.look();
     const [first] = warm();
     ready(first!);
-    await scene.looks(11 * MINUTE);
-    const { spec, ...rest } = scene.profile;
+    await testbed.looks(11 * MINUTE);
+    const { spec, ...rest } = testbed.profile;
     const versions = [...spec.kubernetes.versions!, { version: '1.99.0', classification: 'supported' as const }];
-    scene.profile = { ...rest, spec: { ...spec, kubernetes: { versions } } };
-    await scene.looks(MINUTE);
+    testbed.profile = { ...rest, spec: { ...spec, kubernetes: { versions } } };
+    await testbed.looks(MINUTE);
     expect(warm()).toHaveLength(1);
     expect(warm()[0]!.metadata.name).not.toBe(first!.metadata.name);
   });
 
   it.each<[string, () => void]>([
-    ['its budget', () => scene.objects.put(policy(1, { budget: { hourly: '0.2', currency: 'USD' } }))],
-    ['a quota', () => scene.objects.put(quota({ 'cost.hourly': '0.2' }))],
-    ['a dry run', () => scene.objects.put(policy(1, { dryRun: true }))],
+    ['its budget', () => testbed.objects.put(policy(1, { budget: { hourly: '0.2', currency: 'USD' } }))],
+    ['a quota', () => testbed.objects.put(quota({ 'cost.hourly': '0.2' }))],
+    ['a dry run', () => testbed.objects.put(policy(1, { dryRun: true }))],
   ])('has none made against %s', async (_, change) => {
     change();
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    expect(scene.policy()!.status!.decisions).toHaveLength(1);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.policy()!.status!.decisions).toHaveLength(1);
   });
 
   it('has one made again that did not come', async () => {
-    await scene.look();
+    await testbed.look();
     const [first] = warm();
     const condition = { type: 'Ready', status: 'False', message: 'none left', codes: ['ERR_INFRA_RESOURCES_DEPLETED'] };
-    scene.objects.put({ ...first!, status: { conditions: [condition] } } as never);
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    await scene.looks(6 * MINUTE);
+    testbed.objects.put({ ...first!, status: { conditions: [condition] } } as never);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    await testbed.looks(6 * MINUTE);
     expect(warm().map(({ metadata }) => metadata.name)).not.toEqual([first!.metadata.name]);
     expect(warm()).toHaveLength(1);
   });
 
   it('has one opened and none bought whenever the operator is killed: after each of its writes', async () => {
     for (let lives = 1; lives <= 8; lives++) {
-      scene = new BurstScene();
-      scene.objects.put(policy(1));
-      await scene.look();
+      testbed = new BurstTestbed();
+      testbed.objects.put(policy(1));
+      await testbed.look();
       ready(warm()[0]!);
-      await scene.look(10 * SECOND);
-      scene.lives = lives;
-      scene.demands = [demand('ResourceBinding shop/web', 3)];
+      await testbed.look(10 * SECOND);
+      testbed.lives = lives;
+      testbed.demands = [demand('ResourceBinding shop/web', 3)];
       for (let past = 0; past < 3 * MINUTE; past += 10 * SECOND)
-        await scene.look(10 * SECOND).catch((error: unknown) => {
+        await testbed.look(10 * SECOND).catch((error: unknown) => {
           if (!(error instanceof Killed)) throw error;
-          scene.lives = Number.POSITIVE_INFINITY;
-          scene.memory = new BurstMemory();
+          testbed.lives = Number.POSITIVE_INFINITY;
+          testbed.memory = new BurstMemory();
         });
       expect(open(), `killed at write ${lives}`).toHaveLength(1);
     }

@@ -9,41 +9,41 @@ import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { toldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, HUBS, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/scene.ts';
+import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/testbed.ts';
 import { profile, quota } from '../cost/objects.ts';
 
-let scene: BurstScene;
+let testbed: BurstTestbed;
 beforeEach(() => {
-  scene = new BurstScene();
-  scene.objects.put(policyNamed('peak'));
+  testbed = new BurstTestbed();
+  testbed.objects.put(policyNamed('peak'));
 });
 
 const written = async (act: () => Promise<void>): Promise<string[]> => {
-  scene.objects.writes.length = 0;
+  testbed.objects.writes.length = 0;
   await act();
-  return [...scene.objects.writes];
+  return [...testbed.objects.writes];
 };
 
 /** The whole life of a peak, until nothing is left of it. */
 async function peak(): Promise<void> {
-  scene.demands = [demand('ResourceBinding shop/web', 3)];
-  await scene.looks(40 * SECOND);
-  const [cluster] = scene.clusters();
-  scene.join(cluster!, 3);
-  scene.demands = [];
-  await scene.looks(40 * MINUTE);
-  scene.empty(cluster!);
-  await scene.looks(11 * MINUTE);
+  testbed.demands = [demand('ResourceBinding shop/web', 3)];
+  await testbed.looks(40 * SECOND);
+  const [cluster] = testbed.clusters();
+  testbed.join(cluster!, 3);
+  testbed.demands = [];
+  await testbed.looks(40 * MINUTE);
+  testbed.empty(cluster!);
+  await testbed.looks(11 * MINUTE);
 }
 
 describe('a peak', () => {
   it('has the cheapest cluster made when work has waited for long enough, in the namespace of the policy', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(30 * SECOND);
-    expect(scene.clusters()).toEqual([]);
-    expect(scene.says('DemandMet')).toBe('False Stabilising');
-    await scene.looks(10 * SECOND);
-    const [cluster, ...others] = scene.clusters();
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(30 * SECOND);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.says('DemandMet')).toBe('False Stabilising');
+    await testbed.looks(10 * SECOND);
+    const [cluster, ...others] = testbed.clusters();
     expect(others).toEqual([]);
     expect(cluster).toMatchObject({
       apiVersion: API_VERSION,
@@ -55,7 +55,7 @@ describe('a peak', () => {
       // Two CPUs a node, of which the system has a part: one replica each.
       spec: { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 3, maximum: 10 }] },
     });
-    const { status } = scene.policy()!;
+    const { status } = testbed.policy()!;
     expect(status).toMatchObject({
       clusterCount: 1,
       hourly: '0.3',
@@ -73,7 +73,7 @@ describe('a peak', () => {
         },
       ],
     });
-    expect(scene.events).toEqual([
+    expect(testbed.events).toEqual([
       expect.stringMatching(/^ClusterBought .*3 replicas .* of ResourceBinding shop\/web have no place/),
     ]);
   });
@@ -83,318 +83,318 @@ describe('a peak', () => {
       demand('ResourceBinding shop/web', count, { each: { cpu, memory: '64Mi' } }),
     ];
     // Of 1900m that a node has free Karmada counts 1750m: two replicas, and not three.
-    scene.demands = work('600m', 6);
-    await scene.looks(40 * SECOND);
-    const [cluster] = scene.clusters();
+    testbed.demands = work('600m', 6);
+    await testbed.looks(40 * SECOND);
+    const [cluster] = testbed.clusters();
     expect(cluster!.spec.pools![0]!.minimum).toBe(3);
-    scene.join(cluster!, 3);
+    testbed.join(cluster!, 3);
     // 900m are free beside a pod of 1 CPU, of which Karmada counts three eighths of a node.
-    scene.demands = work('712m', 1);
-    await scene.look(10 * SECOND);
-    expect(scene.says('DemandMet')).toBe('False Fits');
-    scene.demands = work('800m', 1);
-    await scene.look(10 * SECOND);
-    expect(scene.says('DemandMet')).not.toBe('False Fits');
+    testbed.demands = work('712m', 1);
+    await testbed.look(10 * SECOND);
+    expect(testbed.says('DemandMet')).toBe('False Fits');
+    testbed.demands = work('800m', 1);
+    await testbed.look(10 * SECOND);
+    expect(testbed.says('DemandMet')).not.toBe('False Fits');
   });
 
   it('is not bought for GPUs where the hub finds none, whatever a cluster has', async () => {
     const [first] = policyNamed('peak').spec.candidates;
     const { spec: cluster } = first!.template;
     const template = { spec: { ...cluster, pools: [{ name: 'a', machineType: 'gpu', maximum: 3 }] } };
-    scene.objects.put(policyNamed('peak', { candidates: [{ ...first!, template }] }));
-    scene.demands = [demand('ResourceBinding shop/train', 2, { each: { cpu: '1', gpu: '1' } })];
+    testbed.objects.put(policyNamed('peak', { candidates: [{ ...first!, template }] }));
+    testbed.demands = [demand('ResourceBinding shop/train', 2, { each: { cpu: '1', gpu: '1' } })];
     const hub = (renewsTokens: boolean) => {
-      const known = scene.objects.find<Hub>(HUBS, 'production')!;
-      scene.objects.put({ ...known, spec: { ...known.spec, karmada: { renewsTokens } } });
+      const known = testbed.objects.find<Hub>(HUBS, 'production')!;
+      testbed.objects.put({ ...known, spec: { ...known.spec, karmada: { renewsTokens } } });
     };
     hub(true);
-    await scene.looks(50 * SECOND);
-    expect(scene.clusters()).toEqual([]);
-    expect(scene.policy()?.status?.demand).toMatchObject([
+    await testbed.looks(50 * SECOND);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.policy()?.status?.demand).toMatchObject([
       { state: 'Refused', message: expect.stringContaining('nvidia.com/gpu') },
     ]);
     hub(false);
-    await scene.looks(20 * SECOND);
-    const [made] = scene.clusters();
+    await testbed.looks(20 * SECOND);
+    const [made] = testbed.clusters();
     expect(made!.spec.pools![0]!.minimum).toBe(2);
   });
 
   it('is written down before anything is made, and read from there: the status is never read', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(30 * SECOND);
-    const writes = await written(() => scene.look(10 * SECOND));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(30 * SECOND);
+    const writes = await written(() => testbed.look(10 * SECOND));
     const made = writes.findIndex((line) => line.startsWith('create workerclusters'));
     expect(writes[made - 1]).toMatch(/^apply secrets kube-system\/burst-/);
-    const { status: _, ...policy } = scene.policy()!;
-    scene.objects.put({
+    const { status: _, ...policy } = testbed.policy()!;
+    testbed.objects.put({
       ...policy,
       status: { clusters: [], spend: { month: '2026-11', amount: '0', currency: 'USD', asOf: '' } },
     } as never);
-    await scene.looks(5 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
+    await testbed.looks(5 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
   });
 
   it('buys nothing more while the cluster comes, and when the work is placed', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(5 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.says('DemandMet')).toBe('False RoomOrdered');
-    scene.join(scene.clusters()[0]!, 0);
-    await scene.looks(5 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(5 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
+    testbed.join(testbed.clusters()[0]!, 0);
+    await testbed.looks(5 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
     // More than what is there takes: a second one.
-    scene.demands = [demand('ResourceBinding shop/web', 3), demand('ResourceBinding shop/api', 2)];
-    await scene.looks(MINUTE);
-    expect(scene.clusters()).toHaveLength(2);
+    testbed.demands = [demand('ResourceBinding shop/web', 3), demand('ResourceBinding shop/api', 2)];
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()).toHaveLength(2);
   });
 
   it('ends with the cluster given back, and what it cost kept', async () => {
     await peak();
-    expect(scene.clusters()).toEqual([]);
-    await scene.looks(MINUTE);
-    expect(scene.policy()!.status).toMatchObject({ clusterCount: 0, hourly: '0' });
-    expect(scene.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Remove', 'Buy']);
+    expect(testbed.clusters()).toEqual([]);
+    await testbed.looks(MINUTE);
+    expect(testbed.policy()!.status).toMatchObject({ clusterCount: 0, hourly: '0' });
+    expect(testbed.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Remove', 'Buy']);
     // 0.3 an hour for some 50 minutes.
-    expect(Number(scene.receipt()!.spent['2026-11'])).toBeCloseTo((0.3 * 50.6) / 60, 1);
-    expect(Number(scene.policy()!.status!.spend!.amount)).toBeGreaterThan(0.24);
+    expect(Number(testbed.receipt()!.spent['2026-11'])).toBeCloseTo((0.3 * 50.6) / 60, 1);
+    expect(Number(testbed.policy()!.status!.spend!.amount)).toBeGreaterThan(0.24);
   });
 
   it('keeps a cluster that has work, that is young, or whose pods nobody can see', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    const [cluster] = scene.clusters();
-    scene.join(cluster!, 3);
-    scene.demands = [];
-    await scene.looks(60 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    scene.open.delete(`shop/${cluster!.metadata.name}`);
-    await scene.looks(60 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [cluster] = testbed.clusters();
+    testbed.join(cluster!, 3);
+    testbed.demands = [];
+    await testbed.looks(60 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    testbed.open.delete(`shop/${cluster!.metadata.name}`);
+    await testbed.looks(60 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
   });
 
   it('costs no write while nothing happens', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    scene.join(scene.clusters()[0]!, 3);
-    scene.demands = [];
-    await scene.looks(MINUTE);
-    expect(await written(() => scene.looks(10 * MINUTE))).toEqual([]);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    testbed.join(testbed.clusters()[0]!, 3);
+    testbed.demands = [];
+    await testbed.looks(MINUTE);
+    expect(await written(() => testbed.looks(10 * MINUTE))).toEqual([]);
   });
 
   it('ends the same whenever the operator is killed: after each of its writes', async () => {
     for (let lives = 1; lives <= 12; lives++) {
-      scene = new BurstScene();
-      scene.objects.put(policyNamed('peak'));
-      scene.lives = lives;
+      testbed = new BurstTestbed();
+      testbed.objects.put(policyNamed('peak'));
+      testbed.lives = lives;
       const tolerant = async (during: number) => {
         const every = during > 5 * MINUTE ? MINUTE : 10 * SECOND;
         for (let past = 0; past < during; past += every)
-          await scene.look(every).catch((error: unknown) => {
+          await testbed.look(every).catch((error: unknown) => {
             if (!(error instanceof Killed)) throw error;
-            scene.lives = Number.POSITIVE_INFINITY;
-            scene.memory = new BurstMemory();
+            testbed.lives = Number.POSITIVE_INFINITY;
+            testbed.memory = new BurstMemory();
           });
       };
-      scene.demands = [demand('ResourceBinding shop/web', 3)];
+      testbed.demands = [demand('ResourceBinding shop/web', 3)];
       await tolerant(3 * MINUTE);
-      expect(scene.clusters(), `killed at write ${lives}`).toHaveLength(1);
-      scene.join(scene.clusters()[0]!, 3);
-      scene.demands = [];
+      expect(testbed.clusters(), `killed at write ${lives}`).toHaveLength(1);
+      testbed.join(testbed.clusters()[0]!, 3);
+      testbed.demands = [];
       await tolerant(30 * MINUTE);
-      scene.empty(scene.clusters()[0]!);
+      testbed.empty(testbed.clusters()[0]!);
       await tolerant(30 * MINUTE);
-      expect(scene.clusters(), `killed at write ${lives}`).toEqual([]);
-      expect(scene.receipt()!.purchases).toEqual([]);
-      expect(scene.receipt()!.next).toBe(2);
+      expect(testbed.clusters(), `killed at write ${lives}`).toEqual([]);
+      expect(testbed.receipt()!.purchases).toEqual([]);
+      expect(testbed.receipt()!.next).toBe(2);
     }
   });
 
   it('that the API server cannot make is given up, and leaves nothing written down', async () => {
-    const broken = scene.deps;
+    const broken = testbed.deps;
     const create = async (object: WorkerCluster, options: { dryRun?: boolean } = {}) => {
       if (!options.dryRun) throw new KubeApiError('POST', 500, { message: 'failed calling webhook' });
       return object;
     };
     Object.assign(broken.garden, { create });
-    vi.spyOn(scene, 'deps', 'get').mockReturnValue(broken);
+    vi.spyOn(testbed, 'deps', 'get').mockReturnValue(broken);
     const [candidate] = policyNamed('peak').spec.candidates;
-    scene.objects.put(policyNamed('peak', { candidates: [candidate!], maximumClusters: 1 }));
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(20 * MINUTE);
-    expect(scene.receipt()!.purchases).toMatchObject([{ number: 1 }]);
-    scene.demands = [];
+    testbed.objects.put(policyNamed('peak', { candidates: [candidate!], maximumClusters: 1 }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(20 * MINUTE);
+    expect(testbed.receipt()!.purchases).toMatchObject([{ number: 1 }]);
+    testbed.demands = [];
     // What was asked for last may come a moment later: it is not forgotten before.
-    await scene.looks(13 * MINUTE);
-    expect(scene.receipt()!.purchases).toMatchObject([{ number: 1, leaving: true }]);
-    await scene.looks(3 * MINUTE);
-    expect(scene.receipt()!.purchases).toEqual([]);
-    expect(scene.policy()!.status).toMatchObject({ clusterCount: 0, hourly: '0' });
+    await testbed.looks(13 * MINUTE);
+    expect(testbed.receipt()!.purchases).toMatchObject([{ number: 1, leaving: true }]);
+    await testbed.looks(3 * MINUTE);
+    expect(testbed.receipt()!.purchases).toEqual([]);
+    expect(testbed.policy()!.status).toMatchObject({ clusterCount: 0, hourly: '0' });
   });
 
   it('is not bought for twice with caches that are behind', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(30 * SECOND);
-    scene.stale = new Map(scene.objects.objects);
-    await scene.looks(5 * MINUTE);
-    scene.stale = undefined;
-    await scene.looks(MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.receipt()!.purchases).toHaveLength(1);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(30 * SECOND);
+    testbed.stale = new Map(testbed.objects.objects);
+    await testbed.looks(5 * MINUTE);
+    testbed.stale = undefined;
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.receipt()!.purchases).toHaveLength(1);
   });
 });
 
 describe('a hub', () => {
   it('that places its work and takes it back again, all the time, has nothing bought', async () => {
     for (let turn = 0; turn < 30; turn++) {
-      scene.demands = [demand('ResourceBinding shop/web', 3)];
-      await scene.looks(20 * SECOND);
-      scene.demands = [];
-      await scene.look(10 * SECOND);
+      testbed.demands = [demand('ResourceBinding shop/web', 3)];
+      await testbed.looks(20 * SECOND);
+      testbed.demands = [];
+      await testbed.look(10 * SECOND);
     }
-    expect(scene.clusters()).toEqual([]);
+    expect(testbed.clusters()).toEqual([]);
   });
 
   it('that says something and takes it back each few seconds has one cluster bought for it at most', async () => {
     const flap = async (during: number) => {
       for (let past = 0; past < during; past += 5 * SECOND) {
-        scene.demands = past % (10 * SECOND) === 0 ? [demand('ResourceBinding shop/web', 3)] : [];
-        await scene.look(5 * SECOND);
+        testbed.demands = past % (10 * SECOND) === 0 ? [demand('ResourceBinding shop/web', 3)] : [];
+        await testbed.look(5 * SECOND);
       }
     };
     await flap(10 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
+    expect(testbed.clusters()).toEqual([]);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
     await flap(10 * MINUTE);
-    scene.join(scene.clusters()[0]!, 3);
+    testbed.join(testbed.clusters()[0]!, 3);
     await flap(10 * MINUTE);
-    expect(scene.receipt()!.next).toBe(2);
-    expect(scene.clusters()).toHaveLength(1);
+    expect(testbed.receipt()!.next).toBe(2);
+    expect(testbed.clusters()).toHaveLength(1);
   });
 
   it('that says the same again after the cluster has taken it, for less than work has to wait, has no other bought', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(5 * MINUTE);
-    scene.join(scene.clusters()[0]!, 3);
-    await scene.looks(20 * SECOND);
-    expect(scene.says('DemandMet')).toBe('False Stabilising');
-    scene.demands = [];
-    await scene.looks(MINUTE);
-    expect(scene.receipt()!.next).toBe(2);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(5 * MINUTE);
+    testbed.join(testbed.clusters()[0]!, 3);
+    await testbed.looks(20 * SECOND);
+    expect(testbed.says('DemandMet')).toBe('False Stabilising');
+    testbed.demands = [];
+    await testbed.looks(MINUTE);
+    expect(testbed.receipt()!.next).toBe(2);
     // It is no lie when it lasts: more of it waits, and is served.
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(MINUTE);
-    expect(scene.receipt()!.next).toBe(3);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    expect(testbed.receipt()!.next).toBe(3);
   });
 
   it('that says the very same for minutes after the cluster has taken it has no other bought before 5 minutes are over', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(MINUTE);
-    scene.join(scene.clusters()[0]!, 3);
-    await scene.looks(4 * MINUTE);
-    expect(scene.receipt()!.next).toBe(2);
-    expect(scene.policy()!.status!.demand).toMatchObject([
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    testbed.join(testbed.clusters()[0]!, 3);
+    await testbed.looks(4 * MINUTE);
+    expect(testbed.receipt()!.next).toBe(2);
+    expect(testbed.policy()!.status!.demand).toMatchObject([
       {
         state: 'Stabilising',
         message: expect.stringMatching(/^what was bought for it has work, and its hub says the/),
       },
     ]);
     // Something else may have taken its room: it is served again.
-    await scene.looks(2 * MINUTE);
-    expect(scene.receipt()!.next).toBe(3);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.receipt()!.next).toBe(3);
   });
 
   it('that says more after the cluster has taken it has another one bought for that', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(MINUTE);
-    scene.join(scene.clusters()[0]!, 3);
-    await scene.looks(20 * SECOND);
-    scene.demands = [demand('ResourceBinding shop/web', 4)];
-    await scene.looks(MINUTE);
-    expect(scene.receipt()!.next).toBe(3);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    testbed.join(testbed.clusters()[0]!, 3);
+    await testbed.looks(20 * SECOND);
+    testbed.demands = [demand('ResourceBinding shop/web', 4)];
+    await testbed.looks(MINUTE);
+    expect(testbed.receipt()!.next).toBe(3);
   });
 
   it('that does not answer has nothing bought and nothing given back, and the policy says so', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    scene.join(scene.clusters()[0]!, 3);
-    scene.demands = [];
-    await scene.looks(30 * MINUTE);
-    scene.empty(scene.clusters()[0]!);
-    scene.demands = new Error('connection refused');
-    await scene.looks(60 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.says('Ready')).toBe('False HubDoesNotAnswer');
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    testbed.join(testbed.clusters()[0]!, 3);
+    testbed.demands = [];
+    await testbed.looks(30 * MINUTE);
+    testbed.empty(testbed.clusters()[0]!);
+    testbed.demands = new Error('connection refused');
+    await testbed.looks(60 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.says('Ready')).toBe('False HubDoesNotAnswer');
     // What waits then waits anew.
-    scene.demands = [demand('ResourceBinding shop/other', 9)];
-    await scene.look(10 * SECOND);
-    expect(scene.says('DemandMet')).toBe('False Stabilising');
+    testbed.demands = [demand('ResourceBinding shop/other', 9)];
+    await testbed.look(10 * SECOND);
+    expect(testbed.says('DemandMet')).toBe('False Stabilising');
   });
 
   it('that does not allow the namespace is not served', async () => {
-    scene.objects.put({
-      ...scene.objects.find(HUBS, 'production')!,
+    testbed.objects.put({
+      ...testbed.objects.find(HUBS, 'production')!,
       spec: { type: 'Karmada', allowedNamespaces: ['other'] },
     });
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    expect(scene.says('Ready')).toBe('False NotAllowed');
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.says('Ready')).toBe('False NotAllowed');
   });
 
   it('that says something which nobody can read has that told, once, and the rest is served', async () => {
     const problem = 'annotation multi-cluster.demo.io/unplaced cannot be read: it is no JSON';
     const unread = demand('PlacementDecision shop/odd', 0, { problem });
-    scene.demands = [unread];
-    await scene.looks(MINUTE);
-    expect(scene.policy()!.status!.conditions!.find(({ type }) => type === 'DemandMet')).toMatchObject({
+    testbed.demands = [unread];
+    await testbed.looks(MINUTE);
+    expect(testbed.policy()!.status!.conditions!.find(({ type }) => type === 'DemandMet')).toMatchObject({
       status: 'False',
       reason: 'Refused',
       message: `PlacementDecision shop/odd: nothing is bought for it: ${problem}`,
     });
-    expect(scene.events.filter((text) => text.startsWith('NothingBought'))).toEqual([
+    expect(testbed.events.filter((text) => text.startsWith('NothingBought'))).toEqual([
       `NothingBought PlacementDecision shop/odd: nothing is bought for it: ${problem}`,
     ]);
-    expect(scene.clusters()).toEqual([]);
-    scene.demands = [unread, demand('PlacementDecision shop/web', 3)];
-    await scene.looks(MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    scene.demands = [];
-    await scene.looks(MINUTE);
-    expect(scene.says('DemandMet')).toBe('True NothingWaits');
+    expect(testbed.clusters()).toEqual([]);
+    testbed.demands = [unread, demand('PlacementDecision shop/web', 3)];
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    testbed.demands = [];
+    await testbed.looks(MINUTE);
+    expect(testbed.says('DemandMet')).toBe('True NothingWaits');
   });
 
   it('that asks for nonsense has nothing bought, and the operator goes on', async () => {
-    scene.demands = [
+    testbed.demands = [
       demand('negative', -3),
       demand('nan', Number.NaN),
       demand('words', 1, { each: { cpu: 'a lot' } }),
       demand('flood', 1e9),
     ];
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    expect(scene.says('Ready')).toBe('True Watching');
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.says('Ready')).toBe('True Watching');
   });
 });
 
 describe('a candidate', () => {
   it('that the API server refuses is passed by, and the status says why', async () => {
-    scene.refuse = ({ spec }) => (spec.region === undefined ? 'spec.pools: too many' : undefined);
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(MINUTE);
-    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
-    expect(scene.policy()!.status!.candidates![0]).toMatchObject({
+    testbed.refuse = ({ spec }) => (spec.region === undefined ? 'spec.pools: too many' : undefined);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
+    expect(testbed.policy()!.status!.candidates![0]).toMatchObject({
       name: 'cloud',
       problem: expect.stringMatching(/too many/),
     });
   });
 
   it('that a quota does not allow is passed by', async () => {
-    scene.objects.put(quota({ 'cost.hourly': '0.1' }));
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    expect(scene.policy()!.status!.decisions![0]).toMatchObject({
+    testbed.objects.put(quota({ 'cost.hourly': '0.1' }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.policy()!.status!.decisions![0]).toMatchObject({
       action: 'Refuse',
       why: expect.stringMatching(/quota "team" allows/),
     });
@@ -404,20 +404,20 @@ describe('a candidate', () => {
     const [, small] = policyNamed('peak').spec.candidates;
     const pools = [{ name: 'a', maximum: 2 }];
     const candidates = [{ ...small!, template: { spec: { ...small!.template.spec, pools } } }];
-    scene.objects.put(policyNamed('peak', { candidates }));
-    scene.objects.put(quota({ clusters: 1 }));
-    scene.demands = [demand('ResourceBinding shop/web', 2), demand('ResourceBinding shop/api', 2)];
-    await scene.looks(10 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.receipt()!.next).toBe(2);
-    expect(scene.policy()!.status!.demand!.map(({ state }) => state)).toEqual(['Refused', 'RoomOrdered']);
-    expect(scene.policy()!.status!.decisions![0]!.why).toMatch(/quota "team" allows clusters 1/);
+    testbed.objects.put(policyNamed('peak', { candidates }));
+    testbed.objects.put(quota({ clusters: 1 }));
+    testbed.demands = [demand('ResourceBinding shop/web', 2), demand('ResourceBinding shop/api', 2)];
+    await testbed.looks(10 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.receipt()!.next).toBe(2);
+    expect(testbed.policy()!.status!.demand!.map(({ state }) => state)).toEqual(['Refused', 'RoomOrdered']);
+    expect(testbed.policy()!.status!.decisions![0]!.why).toMatch(/quota "team" allows clusters 1/);
   });
 
   it('whose machines are sold out is given up, rests, and the next is tried; nothing is left of it', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    const [first] = scene.clusters();
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [first] = testbed.clusters();
     const conditions = [
       {
         type: 'Ready',
@@ -427,101 +427,103 @@ describe('a candidate', () => {
         codes: ['ERR_INFRA_RESOURCES_DEPLETED'],
       },
     ];
-    scene.objects.put({ ...first!, status: { conditions } } as never);
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
-    expect(scene.events.some((text) => /^ClusterFailed .*no machines left/.test(text))).toBe(true);
-    expect(scene.receipt()!.purchases.map(({ candidate }) => candidate)).toEqual(['there']);
-    expect(scene.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Buy', 'Fail', 'Buy']);
+    testbed.objects.put({ ...first!, status: { conditions } } as never);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
+    expect(testbed.events.some((text) => /^ClusterFailed .*no machines left/.test(text))).toBe(true);
+    expect(testbed.receipt()!.purchases.map(({ candidate }) => candidate)).toEqual(['there']);
+    expect(testbed.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Buy', 'Fail', 'Buy']);
     // The next one is not tried again, nor the first once it has rested.
-    await scene.looks(20 * MINUTE);
-    expect(scene.receipt()!.next).toBe(3);
+    await testbed.looks(20 * MINUTE);
+    expect(testbed.receipt()!.next).toBe(3);
   });
 
   it('that is known to be sold out is passed by without an order, until that is over; the decision says so', async () => {
     const offer = { profile: 'cloud', machineType: 'small', zone: '', spot: false };
-    scene.depleted = [{ ...offer, region: 'here', until: START + 10 * MINUTE }];
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(MINUTE);
-    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
+    testbed.depleted = [{ ...offer, region: 'here', until: START + 10 * MINUTE }];
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
     const why = 'small of pool a in here is sold out, and not asked for again until 2026-11-23T12:10:00Z';
-    expect(scene.policy()!.status).toMatchObject({
+    expect(testbed.policy()!.status).toMatchObject({
       decisions: [{ action: 'Buy', candidate: 'there', alternatives: [{ candidate: 'cloud', whyNot: why }] }],
       candidates: [{ name: 'cloud', problem: why }, { name: 'there' }],
       soldOut: [{ profile: 'cloud', region: 'here', machineType: 'small', until: '2026-11-23T12:10:00Z' }],
     });
-    expect(toldBy([scene.policy()!]).depleted).toEqual(scene.depleted);
-    scene.join(scene.clusters()[0]!, 3);
+    expect(toldBy([testbed.policy()!]).depleted).toEqual(testbed.depleted);
+    testbed.join(testbed.clusters()[0]!, 3);
     // Nothing is left to be bought, and nothing is ordered.
-    scene.depleted = [...scene.depleted, { ...offer, region: 'there', until: START + 12 * MINUTE }];
-    scene.demands = [demand('ResourceBinding shop/api', 3)];
-    await scene.looks(2 * MINUTE);
-    expect(scene.receipt()!.next).toBe(2);
-    expect(scene.policy()!.status!.demand).toMatchObject([
+    testbed.depleted = [...testbed.depleted, { ...offer, region: 'there', until: START + 12 * MINUTE }];
+    testbed.demands = [demand('ResourceBinding shop/api', 3)];
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.receipt()!.next).toBe(2);
+    expect(testbed.policy()!.status!.demand).toMatchObject([
       { state: 'Refused', message: expect.stringMatching(/cloud: small .* sold out.*; there: small .* sold out/) },
     ]);
     // Time passes, and what is asked for again is bought.
-    await scene.looks(6 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there', undefined]);
+    await testbed.looks(6 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there', undefined]);
   });
 
   it('whose cluster joined and is of no use for the work rests, and the next is tried', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    const [first] = scene.clusters();
-    scene.join(first!, 0);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [first] = testbed.clusters();
+    testbed.join(first!, 0);
     // Its nodes never come.
-    scene.open.get(`shop/${first!.metadata.name}`)!.nodes = [];
-    await scene.looks(4 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    await scene.looks(4 * MINUTE);
-    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
-    expect(scene.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
+    testbed.open.get(`shop/${first!.metadata.name}`)!.nodes = [];
+    await testbed.looks(4 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    await testbed.looks(4 * MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
+    expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
   it('whose cluster has room that the hub places nothing on does not keep work waiting: the next is tried, and it is given back', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    const [first] = scene.clusters();
-    scene.join(first!, 0);
-    await scene.looks(4 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    await scene.looks(4 * MINUTE);
-    const [, second] = scene.clusters();
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [first] = testbed.clusters();
+    testbed.join(first!, 0);
+    await testbed.looks(4 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    await testbed.looks(4 * MINUTE);
+    const [, second] = testbed.clusters();
     expect(second?.spec.region).toBe('there');
-    scene.join(second!, 3);
-    scene.demands = [];
-    await scene.looks(60 * MINUTE);
-    expect(scene.clusters().map(({ metadata }) => metadata.name)).toEqual([second!.metadata.name]);
+    testbed.join(second!, 3);
+    testbed.demands = [];
+    await testbed.looks(60 * MINUTE);
+    expect(testbed.clusters().map(({ metadata }) => metadata.name)).toEqual([second!.metadata.name]);
   });
 
   it('is chosen by how long its clusters take to come: as its profile says, and then as they did', async () => {
-    scene.profile = profile({ startupTimes: [{ mode: 'Hosted', cluster: '2m' }] });
-    scene.objects.put(policyNamed('peak', { trigger: { startWithin: '5m' } }));
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    expect(scene.policy()!.status!.candidates!.map(({ startupSeconds }) => startupSeconds)).toEqual([120, 120]);
-    await scene.looks(8 * MINUTE);
-    const [first] = scene.clusters();
+    testbed.profile = profile({ startupTimes: [{ mode: 'Hosted', cluster: '2m' }] });
+    testbed.objects.put(policyNamed('peak', { trigger: { startWithin: '5m' } }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    expect(testbed.policy()!.status!.candidates!.map(({ startupSeconds }) => startupSeconds)).toEqual([120, 120]);
+    await testbed.looks(8 * MINUTE);
+    const [first] = testbed.clusters();
     expect(first!.spec.region).toBeUndefined();
-    scene.join(first!, 3);
-    await scene.look(10 * SECOND);
-    expect(scene.policy()!.status!.candidates!.map(({ startupSeconds }) => startupSeconds)).toEqual([490, 120]);
+    testbed.join(first!, 3);
+    await testbed.look(10 * SECOND);
+    expect(testbed.policy()!.status!.candidates!.map(({ startupSeconds }) => startupSeconds)).toEqual([490, 120]);
     // The other one costs more, and comes in time.
-    scene.demands = [demand('ResourceBinding shop/api', 3)];
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
-    expect(scene.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/needs 9 minutes to start, and 5/);
+    testbed.demands = [demand('ResourceBinding shop/api', 3)];
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
+    expect(testbed.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(
+      /needs 9 minutes to start, and 5/,
+    );
   });
 
   it('has as much room as its siblings have beside their DaemonSets', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    const [first] = scene.clusters();
-    scene.join(first!, 3);
-    const open = scene.open.get(`shop/${first!.metadata.name}`)!;
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [first] = testbed.clusters();
+    testbed.join(first!, 3);
+    const open = testbed.open.get(`shop/${first!.metadata.name}`)!;
     const agent = (cpu: string): Pod =>
       ({
         kind: 'Pod',
@@ -535,34 +537,34 @@ describe('a candidate', () => {
         spec: { nodeName: open.nodes[0]!.metadata.name, containers: [{ name: 'a', resources: { requests: { cpu } } }] },
         status: { phase: 'Running' },
       }) as unknown as Pod;
-    scene.demands = [demand('ResourceBinding shop/api', 3)];
+    testbed.demands = [demand('ResourceBinding shop/api', 3)];
     open.pods.push(agent('950m'));
-    await scene.looks(10 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.policy()!.status!.demand![0]!.message).toMatch(/cloud: Insufficient cpu/);
+    await testbed.looks(10 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.policy()!.status!.demand![0]!.message).toMatch(/cloud: Insufficient cpu/);
     open.pods.splice(-1, 1, agent('100m'));
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters()).toHaveLength(2);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(2);
   });
 
   it('costs few writes: its order, its coming and its end, and none in between', async () => {
     const writesOf = async (milliseconds: number) => {
-      scene.objects.writes.length = 0;
-      await scene.looks(milliseconds);
-      return scene.objects.writes.map((write) => write.split(' ').slice(0, 2).join(' '));
+      testbed.objects.writes.length = 0;
+      await testbed.looks(milliseconds);
+      return testbed.objects.writes.map((write) => write.split(' ').slice(0, 2).join(' '));
     };
-    await scene.looks(MINUTE);
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
     // What waits is told first; what is bought is written down before it is made, and again when it is there.
     const [receipt, status] = ['apply secrets', 'apply burstpolicies'];
     expect(await writesOf(2 * MINUTE)).toEqual([status, receipt, 'create workerclusters', status, receipt, status]);
-    scene.join(scene.clusters()[0]!, 3);
-    scene.demands = [];
+    testbed.join(testbed.clusters()[0]!, 3);
+    testbed.demands = [];
     expect(await writesOf(20 * MINUTE)).toEqual([receipt, status]);
-    scene.empty(scene.clusters()[0]!);
+    testbed.empty(testbed.clusters()[0]!);
     expect(await writesOf(60 * MINUTE)).toEqual([status, receipt, 'delete workerclusters', status, receipt, status]);
     expect(await writesOf(60 * MINUTE)).toEqual([]);
-    expect(scene.events.map((text) => text.split(',')[0]!.split(' WorkerCluster')[0])).toEqual([
+    expect(testbed.events.map((text) => text.split(',')[0]!.split(' WorkerCluster')[0])).toEqual([
       'ClusterBought',
       'DecisionSucceeded Buy',
       'ClusterGivenBack',
@@ -571,53 +573,53 @@ describe('a candidate', () => {
   });
 
   it('that is billed by the hour is kept while its hour lasts, and its spend is what it costs', async () => {
-    scene.profile = profile({ billing: { machines: { step: '1h' } } });
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    scene.join(scene.clusters()[0]!, 3);
-    scene.demands = [];
-    await scene.looks(20 * MINUTE);
-    scene.empty(scene.clusters()[0]!);
-    await scene.looks(30 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    await scene.looks(6 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    await scene.looks(MINUTE);
-    expect(scene.receipt()!.spent).toEqual({ '2026-11': '0.3' });
+    testbed.profile = profile({ billing: { machines: { step: '1h' } } });
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    testbed.join(testbed.clusters()[0]!, 3);
+    testbed.demands = [];
+    await testbed.looks(20 * MINUTE);
+    testbed.empty(testbed.clusters()[0]!);
+    await testbed.looks(30 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    await testbed.looks(6 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    await testbed.looks(MINUTE);
+    expect(testbed.receipt()!.spent).toEqual({ '2026-11': '0.3' });
     // Who asks on the first day of a month what the last one cost finds it.
-    await scene.looks(10 * 24 * 60 * MINUTE);
-    const { spend } = scene.policy()!.status!;
+    await testbed.looks(10 * 24 * 60 * MINUTE);
+    const { spend } = testbed.policy()!.status!;
     expect(spend).toMatchObject({ month: '2026-12', amount: '0', previous: [{ month: '2026-11', amount: '0.3' }] });
   });
 
   it('is not blamed while more is on its way for work that its hub places as a whole', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    scene.demands = [demand('ResourceBinding shop/web', 5)];
-    await scene.looks(2 * MINUTE);
-    const [first, second] = scene.clusters();
-    scene.join(first!, 0);
-    await scene.looks(10 * MINUTE);
-    expect(scene.clusters()).toHaveLength(2);
-    expect(scene.receipt()!.rests).toEqual({});
-    expect(scene.says('DemandMet')).toBe('False RoomOrdered');
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    testbed.demands = [demand('ResourceBinding shop/web', 5)];
+    await testbed.looks(2 * MINUTE);
+    const [first, second] = testbed.clusters();
+    testbed.join(first!, 0);
+    await testbed.looks(10 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(2);
+    expect(testbed.receipt()!.rests).toEqual({});
+    expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
     // All is there, and the hub still does not place it.
-    scene.join(second!, 0);
-    await scene.looks(7 * MINUTE);
+    testbed.join(second!, 0);
+    await testbed.looks(7 * MINUTE);
     // Both were bought before anybody knew: that is one failure.
-    expect(scene.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
+    expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
   it('of a name that somebody else has is never touched, and another name is taken', async () => {
     const name = burstClusterName('peak', 'cloud', 'uid-of-peak', 1);
     const theirs = { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace: 'shop' }, spec: {} };
-    scene.objects.put(theirs);
-    scene.stale = new Map(scene.objects.objects);
-    scene.stale.delete(`workerclusters/shop/${name}`);
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(2 * MINUTE);
-    expect(scene.objects.find(WORKERCLUSTERS, name, 'shop')).toMatchObject({ spec: {} });
-    expect(scene.clusters()).toHaveLength(2);
+    testbed.objects.put(theirs);
+    testbed.stale = new Map(testbed.objects.objects);
+    testbed.stale.delete(`workerclusters/shop/${name}`);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.objects.find(WORKERCLUSTERS, name, 'shop')).toMatchObject({ spec: {} });
+    expect(testbed.clusters()).toHaveLength(2);
   });
 });
 
@@ -634,166 +636,166 @@ describe('a budget', () => {
       /cloud: for its minimum life it costs 0.15 USD, more than is left of the budget of the month of 0.3 USD; there:/,
     ],
   ])('%s that is reached has nothing bought, which is said, and nothing destroyed', async (_, budget, why) => {
-    scene.objects.put(policyNamed('peak', { budget: { currency: 'USD', hourly: '10', ...budget } }));
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    const [cluster] = scene.clusters();
-    scene.join(cluster!, 3);
+    testbed.objects.put(policyNamed('peak', { budget: { currency: 'USD', hourly: '10', ...budget } }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [cluster] = testbed.clusters();
+    testbed.join(cluster!, 3);
     // After 90 minutes of 0.3 USD an hour the month's is used up, too.
-    scene.demands = [];
-    await scene.looks(90 * MINUTE);
-    scene.demands = [demand('ResourceBinding shop/api', 3)];
-    await scene.looks(2 * 60 * MINUTE);
-    expect(scene.policy()!.status).toMatchObject({
+    testbed.demands = [];
+    await testbed.looks(90 * MINUTE);
+    testbed.demands = [demand('ResourceBinding shop/api', 3)];
+    await testbed.looks(2 * 60 * MINUTE);
+    expect(testbed.policy()!.status).toMatchObject({
       decisions: [
         { action: 'Refuse', source: 'ResourceBinding shop/api', why: expect.stringMatching(why) },
         { action: 'Buy' },
       ],
       demand: [{ state: 'Refused', message: expect.stringMatching(why) }],
     });
-    expect(scene.events.filter((text) => text.startsWith('NothingBought'))).toHaveLength(1);
-    expect(scene.clusters().map(({ metadata }) => metadata)).toMatchObject([{ name: cluster!.metadata.name }]);
-    expect(scene.objects.writes.filter((line) => line.startsWith('delete'))).toEqual([]);
-    expect(scene.receipt()!.next).toBe(2);
+    expect(testbed.events.filter((text) => text.startsWith('NothingBought'))).toHaveLength(1);
+    expect(testbed.clusters().map(({ metadata }) => metadata)).toMatchObject([{ name: cluster!.metadata.name }]);
+    expect(testbed.objects.writes.filter((line) => line.startsWith('delete'))).toEqual([]);
+    expect(testbed.receipt()!.next).toBe(2);
   });
 });
 
 describe('policies', () => {
   it('buy nothing for work of less priority than their least, and leave it to one that does', async () => {
-    scene.objects.put(policyNamed('peak', { minimumPriority: 1000 }));
-    scene.demands = [demand('ResourceBinding shop/web', 3, { priority: 5 }), demand('ResourceBinding shop/api', 1)];
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    expect(scene.says('DemandMet')).toBe('False LowPriority');
-    expect(scene.policy()!.status!.demand!.map(({ state }) => state)).toEqual(['LowPriority', 'LowPriority']);
-    scene.objects.put(policyNamed('younger', { minimumPriority: 5 }, START + MINUTE));
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.policy('younger')!.status!.decisions).toMatchObject([
+    testbed.objects.put(policyNamed('peak', { minimumPriority: 1000 }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3, { priority: 5 }), demand('ResourceBinding shop/api', 1)];
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.says('DemandMet')).toBe('False LowPriority');
+    expect(testbed.policy()!.status!.demand!.map(({ state }) => state)).toEqual(['LowPriority', 'LowPriority']);
+    testbed.objects.put(policyNamed('younger', { minimumPriority: 5 }, START + MINUTE));
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.policy('younger')!.status!.decisions).toMatchObject([
       { action: 'Buy', why: expect.stringMatching(/shop\/web/) },
     ]);
   });
 
   it('never serve the same work: the older one does', async () => {
-    scene.objects.put(policyNamed('younger', {}, START + 1000));
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(5 * MINUTE);
-    expect(scene.clusters().map(({ metadata }) => metadata.labels![LABELS.burstPolicy])).toEqual(['peak']);
-    expect(scene.policy('younger')!.status!.clusterCount).toBe(0);
+    testbed.objects.put(policyNamed('younger', {}, START + 1000));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(5 * MINUTE);
+    expect(testbed.clusters().map(({ metadata }) => metadata.labels![LABELS.burstPolicy])).toEqual(['peak']);
+    expect(testbed.policy('younger')!.status!.clusterCount).toBe(0);
   });
 
   it('serve what an older one may not buy for', async () => {
-    scene.objects.put(policyNamed('younger', {}, START + 1000));
-    scene.objects.put(policyNamed('peak', { budget: { hourly: '0.1', currency: 'USD' } }));
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(5 * MINUTE);
-    expect(scene.clusters().map(({ metadata }) => metadata.labels![LABELS.burstPolicy])).toEqual(['younger']);
+    testbed.objects.put(policyNamed('younger', {}, START + 1000));
+    testbed.objects.put(policyNamed('peak', { budget: { hourly: '0.1', currency: 'USD' } }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(5 * MINUTE);
+    expect(testbed.clusters().map(({ metadata }) => metadata.labels![LABELS.burstPolicy])).toEqual(['younger']);
   });
 
   it('serve only work of the namespaces that they name', async () => {
-    scene.objects.put(policyNamed('peak', { namespaces: ['bank'] }));
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(2 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
+    testbed.objects.put(policyNamed('peak', { namespaces: ['bank'] }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
   });
 
   it('only say what they would do in a dry run, once', async () => {
-    scene.objects.put(policyNamed('peak', { dryRun: true }));
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(10 * MINUTE);
-    expect(scene.clusters()).toEqual([]);
-    expect(scene.policy()!.status!.decisions).toMatchObject([{ action: 'Buy', dryRun: true }]);
-    expect(scene.events).toHaveLength(1);
+    testbed.objects.put(policyNamed('peak', { dryRun: true }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(10 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.policy()!.status!.decisions).toMatchObject([{ action: 'Buy', dryRun: true }]);
+    expect(testbed.events).toHaveLength(1);
   });
 
   it('that are asked what they would do leave to younger ones what they would not serve, and what is over', async () => {
     const asked = { dryRun: true, trigger: { pendingFor: '0s' } };
-    scene.objects.put(policyNamed('peak', { ...asked, namespaces: ['shop'] }));
-    scene.objects.put(policyNamed('younger', asked, START + 1000));
+    testbed.objects.put(policyNamed('peak', { ...asked, namespaces: ['shop'] }));
+    testbed.objects.put(policyNamed('younger', asked, START + 1000));
     const small = { each: { cpu: '500m', memory: '1Mi' } };
-    scene.demands = [
+    testbed.demands = [
       demand('ResourceBinding shop/web', 1, small),
       demand('ResourceBinding bank/api', 1, { ...small, namespace: 'bank' }),
     ];
     const decided = async (claims?: BurstDependencies['claims']) => {
       await reconcileBurst(
-        { ...scene.deps, ...(claims && { claims }) },
-        scene.memory,
+        { ...testbed.deps, ...(claims && { claims }) },
+        testbed.memory,
         'production',
         AbortSignal.timeout(1000),
       );
-      const { decisions = [], demand: waiting = [] } = scene.policy('younger')!.status!;
+      const { decisions = [], demand: waiting = [] } = testbed.policy('younger')!.status!;
       return [decisions.length, waiting.map(({ source, state }) => `${source} ${state}`)];
     };
     // The cluster that the older one would buy has room for the rest.
     expect(await decided(() => true)).toEqual([0, ['ResourceBinding bank/api RoomOrdered']]);
-    expect(scene.clusters()).toEqual([]);
+    expect(testbed.clusters()).toEqual([]);
     // What is only said in a dry run nobody does.
     expect(await decided()).toEqual([1, ['ResourceBinding shop/web Bought', 'ResourceBinding bank/api Bought']]);
   });
 
   it('that are deleted give their clusters back first, and leave nothing', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    expect(scene.policy()!.metadata.finalizers).toEqual([FINALIZER]);
-    const held = scene.clusters()[0]!;
-    scene.objects.put({ ...held, metadata: { ...held.metadata, finalizers: [FINALIZER] } });
-    await scene.objects.delete(BURSTPOLICIES, 'peak', 'shop');
-    await scene.looks(MINUTE);
-    expect(scene.clusters()[0]!.metadata.deletionTimestamp).toBeDefined();
-    expect(scene.says('Deleting')).toBe('True ClustersLeave');
-    scene.objects.objects.delete(`workerclusters/shop/${held.metadata.name}`);
-    await scene.looks(MINUTE);
-    expect(scene.policy()).toBeUndefined();
-    expect(scene.objects.find(SECRETS, 'x', 'kube-system')).toBeUndefined();
-    expect(scene.receipt()).toBeUndefined();
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    expect(testbed.policy()!.metadata.finalizers).toEqual([FINALIZER]);
+    const held = testbed.clusters()[0]!;
+    testbed.objects.put({ ...held, metadata: { ...held.metadata, finalizers: [FINALIZER] } });
+    await testbed.objects.delete(BURSTPOLICIES, 'peak', 'shop');
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()[0]!.metadata.deletionTimestamp).toBeDefined();
+    expect(testbed.says('Deleting')).toBe('True ClustersLeave');
+    testbed.objects.objects.delete(`workerclusters/shop/${held.metadata.name}`);
+    await testbed.looks(MINUTE);
+    expect(testbed.policy()).toBeUndefined();
+    expect(testbed.objects.find(SECRETS, 'x', 'kube-system')).toBeUndefined();
+    expect(testbed.receipt()).toBeUndefined();
   });
 
   it('say which cluster they cannot give back, and give back the others', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    const [kept] = scene.clusters();
-    scene.protect = kept!.metadata.name;
-    await scene.objects.delete(BURSTPOLICIES, 'peak', 'shop');
-    await scene.looks(MINUTE);
-    expect(scene.policy()!.status!.conditions).toContainEqual(
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [kept] = testbed.clusters();
+    testbed.protect = kept!.metadata.name;
+    await testbed.objects.delete(BURSTPOLICIES, 'peak', 'shop');
+    await testbed.looks(MINUTE);
+    expect(testbed.policy()!.status!.conditions).toContainEqual(
       expect.objectContaining({
         type: 'Deleting',
         message: expect.stringMatching(/cannot be given back: .*protected/),
       }),
     );
-    scene.protect = '';
-    await scene.looks(MINUTE);
-    expect(scene.policy()).toBeUndefined();
-    expect(scene.clusters()).toEqual([]);
+    testbed.protect = '';
+    await testbed.looks(MINUTE);
+    expect(testbed.policy()).toBeUndefined();
+    expect(testbed.clusters()).toEqual([]);
   });
 
   it('let go of a cluster from which somebody took the label: it stays, and costs them nothing more', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(MINUTE);
-    scene.demands = [];
-    const [cluster] = scene.clusters();
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    testbed.demands = [];
+    const [cluster] = testbed.clusters();
     const { [LABELS.burstPolicy]: _, ...labels } = cluster!.metadata.labels!;
-    scene.objects.put({ ...cluster!, metadata: { ...cluster!.metadata, labels } });
-    scene.join(cluster!, 0);
-    await scene.looks(2 * 60 * MINUTE);
-    expect(scene.clusters()).toHaveLength(1);
-    expect(scene.receipt()!.purchases).toEqual([]);
+    testbed.objects.put({ ...cluster!, metadata: { ...cluster!.metadata, labels } });
+    testbed.join(cluster!, 0);
+    await testbed.looks(2 * 60 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.receipt()!.purchases).toEqual([]);
   });
 
   it('that are deleted without their clusters let go of them', async () => {
-    scene.demands = [demand('ResourceBinding shop/web', 3)];
-    await scene.looks(40 * SECOND);
-    const [cluster] = scene.clusters();
-    await scene.objects.delete(BURSTPOLICIES, 'peak', 'shop');
-    const policy = scene.policy()!;
-    scene.objects.put({ ...policy, metadata: { ...policy.metadata, finalizers: [FINALIZER, 'orphan'] } });
-    await scene.looks(MINUTE);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [cluster] = testbed.clusters();
+    await testbed.objects.delete(BURSTPOLICIES, 'peak', 'shop');
+    const policy = testbed.policy()!;
+    testbed.objects.put({ ...policy, metadata: { ...policy.metadata, finalizers: [FINALIZER, 'orphan'] } });
+    await testbed.looks(MINUTE);
     const { ownerReferences: _, ...metadata } = cluster!.metadata;
-    scene.objects.put({ ...cluster!, metadata });
-    scene.objects.put({ ...policy, metadata: { ...policy.metadata, finalizers: [FINALIZER] } });
-    await scene.looks(MINUTE);
-    expect(scene.policy()).toBeUndefined();
-    expect(scene.clusters()).toHaveLength(1);
+    testbed.objects.put({ ...cluster!, metadata });
+    testbed.objects.put({ ...policy, metadata: { ...policy.metadata, finalizers: [FINALIZER] } });
+    await testbed.looks(MINUTE);
+    expect(testbed.policy()).toBeUndefined();
+    expect(testbed.clusters()).toHaveLength(1);
   });
 });

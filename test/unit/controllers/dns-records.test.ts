@@ -19,7 +19,7 @@ const HOST = 'api.x.org';
 const never = new AbortController().signal;
 
 /** An operation on a cluster with one name, in a zone that does as it is told. */
-function scene(more: Partial<ProviderDNS> = {}, dnsTurns = new FairQueue(DNS_LOOKS)) {
+function testbed(more: Partial<ProviderDNS> = {}, dnsTurns = new FairQueue(DNS_LOOKS)) {
   let now = new Date('2026-01-01T00:00:00Z');
   const asked: (RecordSet | string)[] = [];
   const events: string[] = [];
@@ -70,7 +70,7 @@ const refusing = (code: ErrorCode) => async () => {
 
 describe('the records of a cluster', () => {
   it('are made beside everything else: a cloud that does not answer holds nothing up', async () => {
-    const { op } = scene({
+    const { op } = testbed({
       zoneOf: ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     });
     await beginRecords(op);
@@ -89,34 +89,34 @@ describe('the records of a cluster', () => {
       return ZONE;
     };
     const turns = new FairQueue(DNS_LOOKS);
-    const scenes = Array.from({ length: 20 }, (_, i) => {
-      const one = scene({ zoneOf }, turns);
+    const testbeds = Array.from({ length: 20 }, (_, i) => {
+      const one = testbed({ zoneOf }, turns);
       one.op.names[0]!.host = `api.${i}.x.org`;
       return one;
     });
-    await Promise.all(scenes.map(({ look }) => look()));
-    expect([most, scenes.filter(({ op }) => readyNames(op).length === 1).length]).toEqual([DNS_LOOKS.perGroup, 20]);
+    await Promise.all(testbeds.map(({ look }) => look()));
+    expect([most, testbeds.filter(({ op }) => readyNames(op).length === 1).length]).toEqual([DNS_LOOKS.perGroup, 20]);
   });
 
   it("of a namespace's only cluster are looked at after the first of another's ten", async () => {
     const turns = new FairQueue({ total: 1, perGroup: 1 });
     const looked: (string | undefined)[] = [];
-    const scenes = Array.from({ length: 11 }, (_, i) => {
+    const testbeds = Array.from({ length: 11 }, (_, i) => {
       const zoneOf = async (_ctx: unknown, host: string) => {
         looked.push(host);
         return ZONE;
       };
-      const one = scene({ zoneOf }, turns);
+      const one = testbed({ zoneOf }, turns);
       one.op.shoot.metadata.namespace = i < 10 ? 'big' : 'small';
       one.op.names[0]!.host = `api.${i}.x.org`;
       return one;
     });
-    await Promise.all(scenes.map(({ look }) => look()));
+    await Promise.all(testbeds.map(({ look }) => look()));
     expect([looked.indexOf('api.10.x.org'), looked.length]).toEqual([1, 11]);
   });
 
   it('are looked at once an hour, and have the cluster looked at when that is done', async () => {
-    const { op, asked, again, look, pass } = scene();
+    const { op, asked, again, look, pass } = testbed();
     await look();
     expect(asked).toEqual([{ name: HOST, type: 'A', ttl: 120, values: ['10.0.0.1'] }]);
     expect(readyNames(op)).toMatchObject([{ host: HOST, target: '10.0.0.1' }]);
@@ -130,7 +130,7 @@ describe('the records of a cluster', () => {
   });
 
   it('follow the address at once', async () => {
-    const { op, asked, look } = scene();
+    const { op, asked, look } = testbed();
     await look();
     op.values = { ...op.values, endpoint: { host: 'lb.example.org', port: 6443 } };
     await look();
@@ -138,7 +138,7 @@ describe('the records of a cluster', () => {
   });
 
   it('say what is wrong once, and not at the first hiccup; stay told as right while nobody knows better', async () => {
-    const { op, dns, events, look, pass } = scene();
+    const { op, dns, events, look, pass } = testbed();
     await look();
     Object.assign(dns, { ensure: refusing('ERR_INFRA_RATE_LIMITS_EXCEEDED') });
     pass(3600_000);
@@ -159,7 +159,7 @@ describe('the records of a cluster', () => {
   });
 
   it('that led elsewhere are not told as right, whatever keeps them from following', async () => {
-    const { op, dns, look } = scene();
+    const { op, dns, look } = testbed();
     await look();
     Object.assign(dns, { ensure: refusing('ERR_INFRA_UNAUTHORIZED') });
     op.values = { ...op.values, endpoint: { host: 'lb.example.org', port: 6443 } };
@@ -168,7 +168,7 @@ describe('the records of a cluster', () => {
   });
 
   it('are forgotten when people keep them themselves', async () => {
-    const { op, look } = scene({ ensure: refusing('ERR_INFRA_UNAUTHORIZED') });
+    const { op, look } = testbed({ ensure: refusing('ERR_INFRA_UNAUTHORIZED') });
     await look();
     const unmanaged = { ...op, names: [] };
     expect(outcomesOf(unmanaged)).toEqual([]);
@@ -177,7 +177,7 @@ describe('the records of a cluster', () => {
   });
 
   it('want a zone', async () => {
-    const { op, look } = scene({ zoneOf: async () => undefined });
+    const { op, look } = testbed({ zoneOf: async () => undefined });
     await look();
     expect(op.state.dns!.outcomes[0]!.problem).toMatchObject({
       codes: ['ERR_CONFIGURATION_PROBLEM'],
@@ -188,13 +188,13 @@ describe('the records of a cluster', () => {
 
 describe('the records of a cluster that is deleted', () => {
   it('go', async () => {
-    const { op, asked } = scene();
+    const { op, asked } = testbed();
     await removeRecords(op, never);
     expect(asked).toEqual([HOST]);
   });
 
   it('went with their zone', async () => {
-    const { op, asked, events } = scene({ zoneOf: async () => undefined });
+    const { op, asked, events } = testbed({ zoneOf: async () => undefined });
     await removeRecords(op, never);
     expect([asked, events]).toEqual([[], []]);
   });
@@ -202,7 +202,7 @@ describe('the records of a cluster that is deleted', () => {
   it.each<ErrorCode>(['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED', 'ERR_RETRYABLE_CONFIGURATION_PROBLEM'])(
     'are left behind, which is said, on %s',
     async (code) => {
-      const { op, events } = scene({ remove: refusing(code) });
+      const { op, events } = testbed({ remove: refusing(code) });
       await removeRecords(op, never);
       expect(events).toEqual([
         expect.stringContaining('Warning DNSRecordLeftBehind the record of api.x.org may be left behind: no'),
@@ -214,7 +214,7 @@ describe('the records of a cluster that is deleted', () => {
   it.each<ErrorCode>(['ERR_INFRA_RATE_LIMITS_EXCEEDED', 'ERR_RETRYABLE_INFRA_DEPENDENCIES'])(
     'are tried again on %s',
     async (code) => {
-      const { op, events } = scene({ remove: refusing(code) });
+      const { op, events } = testbed({ remove: refusing(code) });
       const failure = await removeRecords(op, never).catch((error: unknown) => error);
       expect(failure).toMatchObject({ message: expect.stringContaining('no') });
       // Or nobody would come back to it.
@@ -224,7 +224,7 @@ describe('the records of a cluster that is deleted', () => {
   );
 
   it('do not keep the cluster for ever', async () => {
-    const { op, events, pass } = scene({ remove: refusing('ERR_RETRYABLE_INFRA_DEPENDENCIES') });
+    const { op, events, pass } = testbed({ remove: refusing('ERR_RETRYABLE_INFRA_DEPENDENCIES') });
     op.shoot.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
     await expect(removeRecords(op, never)).rejects.toThrow('no');
     pass(11 * 60_000);

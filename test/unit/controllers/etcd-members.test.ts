@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 
 /** A seed with an etcd of three members, each in a pod with a claim, and what the operator did there and to etcd. */
-class Scene {
+class Testbed {
   readonly did: string[] = [];
   readonly claims = new Map(ORDINALS.map((ordinal) => [ordinal, `claim${ordinal}`]));
   readonly pods = new Map(ORDINALS.map((ordinal) => [ordinal, { uid: `pod${ordinal}`, ready: true }]));
@@ -117,18 +117,18 @@ const told = ({ values: now }: Operation, ordinal: number): string =>
     .join('');
 
 it('notes the volumes of members, and has one whose volume is lost join as somebody new', async () => {
-  const scene = new Scene();
-  await scene.look();
-  expect(notedVolumes(scene.secret)).toEqual({ 0: 'claim0', 1: 'claim1', 2: 'claim2' });
-  expect(told(scene.op, 1)).toBe('02');
-  expect(scene.did).toEqual([]);
+  const testbed = new Testbed();
+  await testbed.look();
+  expect(notedVolumes(testbed.secret)).toEqual({ 0: 'claim0', 1: 'claim1', 2: 'claim2' });
+  expect(told(testbed.op, 1)).toBe('02');
+  expect(testbed.did).toEqual([]);
 
-  await scene.look();
-  expect(scene.opened, 'etcd was asked although nothing changed').toBe(1);
+  await testbed.look();
+  expect(testbed.opened, 'etcd was asked although nothing changed').toBe(1);
 
-  scene.loseVolume(1);
-  await scene.look();
-  expect(scene.did).toEqual([
+  testbed.loseVolume(1);
+  await testbed.look();
+  expect(testbed.did).toEqual([
     'Warning EtcdVolumeLost',
     'remove old1',
     'Normal EtcdMemberJoins',
@@ -136,22 +136,22 @@ it('notes the volumes of members, and has one whose volume is lost join as someb
     'delete pod etcd-main-1',
     'promote new1',
   ]);
-  expect(notedVolumes(scene.secret)).toEqual({ 0: 'claim0', 1: 'claim1-new', 2: 'claim2' });
-  expect(scene.members.filter(({ learner, healthy }) => healthy && !learner)).toHaveLength(3);
-  expect(scene.op.values.etcd.endpoints).toEqual(ORDINALS);
+  expect(notedVolumes(testbed.secret)).toEqual({ 0: 'claim0', 1: 'claim1-new', 2: 'claim2' });
+  expect(testbed.members.filter(({ learner, healthy }) => healthy && !learner)).toHaveLength(3);
+  expect(testbed.op.values.etcd.endpoints).toEqual(ORDINALS);
 });
 
 it('says that a majority is lost, and touches nothing', async () => {
-  const scene = new Scene();
-  await scene.look();
+  const testbed = new Testbed();
+  await testbed.look();
   const { signal } = new AbortController();
-  scene.loseVolume(1);
-  await refuseLostMajority(scene.op, signal);
-  scene.loseVolume(2);
-  await expect(refuseLostMajority(scene.op, signal)).rejects.toMatchObject({
+  testbed.loseVolume(1);
+  await refuseLostMajority(testbed.op, signal);
+  testbed.loseVolume(2);
+  await expect(refuseLostMajority(testbed.op, signal)).rejects.toMatchObject({
     code: 'ERR_CONFIGURATION_PROBLEM',
     message: expect.stringContaining('the volumes of 2 of 3 etcd members are lost (1, 2)'),
   });
-  expect(scene.did).toEqual([]);
-  expect(scene.members).toHaveLength(3);
+  expect(testbed.did).toEqual([]);
+  expect(testbed.members).toHaveLength(3);
 });

@@ -13,7 +13,10 @@ interface Operation {
 }
 
 /** An object as it is on the server, as the cache shows it, and who writes to it. */
-function scene(stored: Partial<KubeObject['metadata']>, cached: Partial<KubeObject['metadata']> | undefined = stored) {
+function testbed(
+  stored: Partial<KubeObject['metadata']>,
+  cached: Partial<KubeObject['metadata']> | undefined = stored,
+) {
   const object = (metadata: object): KubeObject => ({
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -63,7 +66,7 @@ function scene(stored: Partial<KubeObject['metadata']>, cached: Partial<KubeObje
 }
 
 it('puts our finalizer beside those of others, once', async () => {
-  const { server, run, known } = scene({ finalizers: [OTHER] });
+  const { server, run, known } = testbed({ finalizers: [OTHER] });
   await run(true);
   expect(known()?.finalizers).toEqual([OTHER, FINALIZER]);
   await run(true);
@@ -71,7 +74,7 @@ it('puts our finalizer beside those of others, once', async () => {
 });
 
 it('takes off ours alone', async () => {
-  const { run, known } = scene({ finalizers: [FINALIZER, OTHER], deletionTimestamp: '2026-01-01T00:00:00Z' });
+  const { run, known } = testbed({ finalizers: [FINALIZER, OTHER], deletionTimestamp: '2026-01-01T00:00:00Z' });
   await run(false);
   expect(known()?.finalizers).toEqual([OTHER]);
 });
@@ -79,48 +82,48 @@ it('takes off ours alone', async () => {
 it('loses no finalizer that somebody has put on since the object was read, and begins nothing anew because its status was written', async () => {
   const before = { finalizers: [FINALIZER], resourceVersion: '5' };
   const now = { finalizers: [FINALIZER, OTHER] };
-  const { server, run } = scene(now, before);
+  const { server, run } = testbed(now, before);
   await run(false, before);
   expect(server.object?.metadata.finalizers).toEqual([OTHER]);
 });
 
 it('takes off no finalizer of others that has come to stand where ours was', async () => {
   const before = { finalizers: [OTHER, FINALIZER] };
-  const { server, run } = scene({ finalizers: [FINALIZER, OTHER] }, before);
+  const { server, run } = testbed({ finalizers: [FINALIZER, OTHER] }, before);
   await expect(run(false, before)).rejects.toThrow(/422/);
   expect(server.writes).toBe(0);
 });
 
 it('puts back no finalizer that somebody has taken off', async () => {
   const before = { finalizers: [OTHER], resourceVersion: '5' };
-  const { server, run } = scene({}, before);
+  const { server, run } = testbed({}, before);
   await expect(run(true, before)).rejects.toThrow(/409/);
   expect(server.writes).toBe(0);
 });
 
 it('lets nothing else go that came under the same name', async () => {
-  const { server, run } = scene({ uid: 'new', finalizers: [FINALIZER] });
+  const { server, run } = testbed({ uid: 'new', finalizers: [FINALIZER] });
   await expect(run(false, { finalizers: [FINALIZER] })).rejects.toThrow(/422/);
   expect(server.writes).toBe(0);
 });
 
 it('is done when the object has gone, but not when it was to be held', async () => {
-  const gone = scene({ finalizers: [FINALIZER] });
+  const gone = testbed({ finalizers: [FINALIZER] });
   gone.server.object = undefined;
   await gone.run(false);
-  const lost = scene({});
+  const lost = testbed({});
   lost.server.object = undefined;
   await expect(lost.run(true)).rejects.toThrow(/404/);
 });
 
 it('does not hold what is on its way out, which the server would refuse', async () => {
-  const { server, run } = scene({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [OTHER] });
+  const { server, run } = testbed({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [OTHER] });
   await run(true);
   expect(server.writes).toBe(0);
 });
 
 it('brings the labels with the finalizer, also where that is there already', async () => {
-  const { server, run, known } = scene({ finalizers: [FINALIZER] });
+  const { server, run, known } = testbed({ finalizers: [FINALIZER] });
   await run(true, undefined, { role: 'credentials' });
   expect(known()?.labels).toEqual({ role: 'credentials' });
   await run(true, undefined, { role: 'credentials' });

@@ -24,7 +24,7 @@ const NOW = new Date('2026-11-21T00:00:00Z');
 const ELSEWHERE = ['namespace', 'services', 'dns-records', 'api-server-serves', 'machines', 'scale-in', 'roll'];
 
 /** A seed with all of a control plane, in which whatever is asked for is so at once, and what was done there. */
-class Scene {
+class Testbed {
   readonly did: string[] = [];
   readonly objects = new Map<string, { kind: string; replicas: number; annotations: Record<string, string> }>([
     ['kube-controller-manager', { kind: 'Deployment', replicas: 1, annotations: {} }],
@@ -133,28 +133,28 @@ const ALL = [
 ];
 
 it('has machines go first, then what works through the API server, that, and after a last snapshot etcd', async () => {
-  const scene = new Scene();
-  expect(await scene.run()).toEqual([]);
-  expect(scene.did).toEqual(ALL);
-  expect(isAnythingUp(scene.op)).toBe(false);
-  expect(podsLeft(scene.op)).toEqual([]);
+  const testbed = new Testbed();
+  expect(await testbed.run()).toEqual([]);
+  expect(testbed.did).toEqual(ALL);
+  expect(isAnythingUp(testbed.op)).toBe(false);
+  expect(podsLeft(testbed.op)).toEqual([]);
 });
 
 it('closes the connection to the API server before that ends, so that nobody takes it for an outage', async () => {
-  const scene = new Scene();
-  const { state } = scene.op;
+  const testbed = new Testbed();
+  const { state } = testbed.op;
   state.usable = { ok: true, message: 'works' };
-  state.connection = { stop: async () => scene.did.push('line closed') } as unknown as typeof state.connection;
-  await scene.run();
-  expect(scene.did.indexOf('line closed')).toBe(scene.did.indexOf('kube-apiserver to 0') - 1);
+  state.connection = { stop: async () => testbed.did.push('line closed') } as unknown as typeof state.connection;
+  await testbed.run();
+  expect(testbed.did.indexOf('line closed')).toBe(testbed.did.indexOf('kube-apiserver to 0') - 1);
   expect(state.usable).toBeUndefined();
 });
 
 it('writes nothing once it sleeps, and asks no API server', async () => {
-  const scene = new Scene();
-  await scene.run();
-  expect(await scene.run()).toEqual([]);
-  expect(scene.did).toEqual([]);
+  const testbed = new Testbed();
+  await testbed.run();
+  expect(await testbed.run()).toEqual([]);
+  expect(testbed.did).toEqual([]);
 });
 
 it.each([
@@ -164,40 +164,40 @@ it.each([
   ['last-snapshot', ALL.slice(5)],
   ['etcd-ends', ALL.slice(5)],
 ])('an operator that is killed before %s goes on with the rest', async (task, rest) => {
-  const scene = new Scene();
-  await scene.run(task);
-  expect(await scene.run()).toEqual([]);
-  expect(scene.did).toEqual(rest);
-  expect(isAnythingUp(scene.op)).toBe(false);
+  const testbed = new Testbed();
+  await testbed.run(task);
+  expect(await testbed.run()).toEqual([]);
+  expect(testbed.did).toEqual(rest);
+  expect(isAnythingUp(testbed.op)).toBe(false);
 });
 
 it('keeps etcd until its last snapshot was taken', async () => {
-  const scene = new Scene();
-  scene.snapshotFails = true;
-  expect(await scene.run()).toEqual(['last-snapshot']);
-  expect(scene.did).not.toContain('etcd-main to 0');
-  scene.snapshotFails = false;
-  expect(await scene.run()).toEqual([]);
-  expect(scene.did).toEqual(['snapshot', 'etcd-main to 0']);
+  const testbed = new Testbed();
+  testbed.snapshotFails = true;
+  expect(await testbed.run()).toEqual(['last-snapshot']);
+  expect(testbed.did).not.toContain('etcd-main to 0');
+  testbed.snapshotFails = false;
+  expect(await testbed.run()).toEqual([]);
+  expect(testbed.did).toEqual(['snapshot', 'etcd-main to 0']);
 });
 
 it('removes machines that came after the API server had gone', async () => {
-  const scene = new Scene();
-  await scene.run();
-  scene.machines = ['late-1', 'late-2'];
-  await scene.run();
-  expect(scene.did).toEqual(['remove default: late-1,late-2, 0 stay']);
+  const testbed = new Testbed();
+  await testbed.run();
+  testbed.machines = ['late-1', 'late-2'];
+  await testbed.run();
+  expect(testbed.did).toEqual(['remove default: late-1,late-2, 0 stay']);
 });
 
 it('wakes with as many members of etcd as it had, whatever it is asked for meanwhile', async () => {
-  const scene = new Scene();
-  const live = () => scene.op.seed.statefulSets.get(`${NS}/etcd-main`);
+  const testbed = new Testbed();
+  const live = () => testbed.op.seed.statefulSets.get(`${NS}/etcd-main`);
   expect(etcdSizeAwake(live())).toBe(3);
-  await scene.run();
+  await testbed.run();
   expect(live()?.spec.replicas).toBe(0);
   expect(live()?.metadata.annotations).toEqual({ [ANNOTATIONS.sizeAwake]: '3' });
   expect(etcdSizeAwake(live())).toBe(3);
-  await scene.run();
+  await testbed.run();
   expect(etcdSizeAwake(live())).toBe(3);
   expect(etcdSizeAwake(undefined)).toBeUndefined();
   expect(etcdSizeAwake({ metadata: { name: 'x' }, spec: { replicas: 0 } } as StatefulSet)).toBeUndefined();

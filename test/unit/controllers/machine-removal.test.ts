@@ -13,7 +13,7 @@ const plan = (pool: string): PoolScaleIn =>
   }) as unknown as PoolScaleIn;
 
 /** Machines whose nodes have gone, of which the cloud takes some time to let one go, and refuses another. */
-function scene() {
+function testbed() {
   const gone = Promise.withResolvers<void>();
   const removed: string[] = [];
   const op = {
@@ -33,7 +33,7 @@ function scene() {
 }
 
 it('ends only when what it began for other pools has ended, and then says what failed', async () => {
-  const { op, gone, removed } = scene();
+  const { op, gone, removed } = testbed();
   let isOver = false;
   const taken = takeAway(op, [plan('refused'), plan('slow')], 'ScaledIn', new AbortController().signal)
     .catch((error: Error) => error.message)
@@ -49,7 +49,7 @@ it('ends only when what it began for other pools has ended, and then says what f
 });
 
 it('takes no machine away once that is no longer wanted', async () => {
-  const { op, gone, removed } = scene();
+  const { op, gone, removed } = testbed();
   gone.resolve();
   const ended = AbortSignal.abort(new Error('the cluster is being changed'));
   await expect(takeAway(op, [plan('slow')], 'ScaledIn', ended)).rejects.toThrow('being changed');
@@ -57,7 +57,7 @@ it('takes no machine away once that is no longer wanted', async () => {
 });
 
 it('notices a pod that ends before its eviction is answered', async () => {
-  const { op, gone, removed } = scene();
+  const { op, gone, removed } = testbed();
   gone.resolve();
   const pods = new Set([{ metadata: { name: 'web', namespace: 'shop', uid: 'web' }, spec: { containers: [] } }]);
   const listeners = new Set<() => void>();

@@ -38,7 +38,7 @@ const ctx = (kubernetesVersion: string): ProviderContext =>
 
 /** Machines of an older version, and what is to come of them; `machines` is the task that comes before. */
 async function outdated(count: number, changes: Partial<RollingShoot> = {}): Promise<RollingShoot> {
-  const scene = (provider = started()): RollingShoot => ({
+  const testbed = (provider = started()): RollingShoot => ({
     provider,
     context: () => ctx('1.36.4'),
     shoot,
@@ -47,7 +47,7 @@ async function outdated(count: number, changes: Partial<RollingShoot> = {}): Pro
     ...changes,
   });
   await started().reconcilePools!(ctx('1.36.3'), [pool({ count })]);
-  const one = scene();
+  const one = testbed();
   await one.provider.reconcilePools!(ctx('1.36.4'), one.pools);
   return one;
 }
@@ -64,8 +64,8 @@ const names = () => cloud.machines.map(({ name }) => name);
 
 describe('rollMachines', () => {
   it('replaces machines one by one, new ones first', async () => {
-    const scene = await outdated(3);
-    const { failure, events, fewestReady, most } = await played(scene);
+    const testbed = await outdated(3);
+    const { failure, events, fewestReady, most } = await played(testbed);
     expect(failure).toBeUndefined();
     expect(names()).toEqual(['i-4', 'i-5', 'i-6']);
     expect({ fewestReady, most }).toEqual({ fewestReady: 3, most: 4 });
@@ -76,15 +76,15 @@ describe('rollMachines', () => {
   });
 
   it('does nothing where nothing is outdated', async () => {
-    const scene = await outdated(2);
-    await played(scene);
+    const testbed = await outdated(2);
+    await played(testbed);
     const [runs, writes] = [cloud.runs.length, seed.writes.length];
-    const { events } = await played({ ...scene, provider: started() });
+    const { events } = await played({ ...testbed, provider: started() });
     expect({ events, runs: cloud.runs.length, writes: seed.writes.length }).toEqual({ events: [], runs, writes });
   });
 
   it('goes on wherever it was broken off', async () => {
-    const scene = await outdated(3);
+    const testbed = await outdated(3);
     for (let cut = 1; cut <= 12; cut++) {
       const abort = new AbortController();
       let left = cut;
@@ -93,18 +93,18 @@ describe('rollMachines', () => {
         return true;
       };
       // Nothing is remembered but what is in the cloud and in the seed.
-      await played({ ...scene, provider: started(), joins }, abort.signal);
+      await played({ ...testbed, provider: started(), joins }, abort.signal);
     }
-    const { failure } = await played({ ...scene, provider: started() });
+    const { failure } = await played({ ...testbed, provider: started() });
     expect(failure).toBeUndefined();
     expect(cloud.machines.map(({ hash }) => hash)).toEqual(Array(3).fill(cloud.inputs!.pools[0]!.hash));
   });
 
   it('stays at what there is while the cloud gives no more, and says so', async () => {
     cloud.most = 3;
-    const scene = await outdated(3);
+    const testbed = await outdated(3);
     cloud.failure = 'InsufficientInstanceCapacity - none left';
-    const { failure, events } = await played(scene);
+    const { failure, events } = await played(testbed);
     expect(failure).toMatchObject({
       code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
       message: expect.stringMatching(/machines are new in pool workers: 0 of 3; the others stay .*none left/),
@@ -114,15 +114,15 @@ describe('rollMachines', () => {
 
   it('needs none above its size where one may be missing', async () => {
     cloud.most = 3;
-    const scene = await outdated(3, { worker: { maxUnavailable: 1 } });
-    const { failure, fewestReady, most } = await played(scene);
+    const testbed = await outdated(3, { worker: { maxUnavailable: 1 } });
+    const { failure, fewestReady, most } = await played(testbed);
     expect(failure).toBeUndefined();
     expect({ fewestReady, most, names: names() }).toEqual({ fewestReady: 2, most: 3, names: ['i-4', 'i-5', 'i-6'] });
   });
 
   it('takes no machine away while new ones do not become nodes, and gives up in the end', async () => {
-    const scene = await outdated(2);
-    const { failure, events } = await played({ ...scene, joins: ({ outdated: isOld }) => isOld === true });
+    const testbed = await outdated(2);
+    const { failure, events } = await played({ ...testbed, joins: ({ outdated: isOld }) => isOld === true });
     expect(failure).toMatchObject({
       message: expect.stringMatching(/machine i-3 was made at .*, and its node is not Ready/),
     });

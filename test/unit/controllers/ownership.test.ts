@@ -3,7 +3,11 @@ import { LABELS } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { closeNamespace, removeKubeconfig } from '../../../operator/controllers/shoot/deletion.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { GARDEN_ANNOTATION, SHOOT_UID_ANNOTATION, strangerIn } from '../../../operator/controllers/shoot/ownership.ts';
+import {
+  GARDEN_ANNOTATION,
+  otherOwnerIn,
+  SHOOT_UID_ANNOTATION,
+} from '../../../operator/controllers/shoot/ownership.ts';
 import { issueCertificates, namespaceTask, storeKubeconfig } from '../../../operator/controllers/shoot/shared-steps.ts';
 import { Applier } from '../../../operator/kube/applier.ts';
 import { type KubeObject, NAMESPACES, resourceOf, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
@@ -60,9 +64,9 @@ describe('a namespace of the name that a cluster would give its own', () => {
       /was not made/,
     ],
   ])('%s', (_, found, whose, expected) => {
-    const stranger = strangerIn(found, whose, 'ours');
-    if (expected) expect(stranger?.whose).toMatch(expected);
-    else expect(stranger).toBeUndefined();
+    const otherOwner = otherOwnerIn(found, whose, 'ours');
+    if (expected) expect(otherOwner?.whose).toMatch(expected);
+    else expect(otherOwner).toBeUndefined();
   });
 });
 

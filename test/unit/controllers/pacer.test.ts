@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { Pacer } from '../../../operator/controllers/pacer.ts';
 import { FakeClock } from '../kube/fake-clock.ts';
 
-function scene() {
+function testbed() {
   const clock = new FakeClock();
   const began = clock.now();
   const told: number[] = [];
@@ -10,7 +10,7 @@ function scene() {
 }
 
 it('tells at once, then once per interval, and drops nothing that came in between', () => {
-  const { clock, told, pacer } = scene();
+  const { clock, told, pacer } = testbed();
   for (let second = 0; second < 12; second++) {
     pacer.soon();
     clock.advance(1_000);
@@ -21,7 +21,7 @@ it('tells at once, then once per interval, and drops nothing that came in betwee
 });
 
 it('waits for what comes together, but for no more than it was told to', () => {
-  const { clock, told, pacer } = scene();
+  const { clock, told, pacer } = testbed();
   pacer.soon(1_000);
   clock.advance(500);
   pacer.soon(1_000);
@@ -30,7 +30,7 @@ it('waits for what comes together, but for no more than it was told to', () => {
 });
 
 it('does not repeat what somebody else has told just now', () => {
-  const { clock, told, pacer } = scene();
+  const { clock, told, pacer } = testbed();
   pacer.told();
   pacer.soon();
   clock.advance(4_000);
@@ -42,7 +42,7 @@ it('does not repeat what somebody else has told just now', () => {
 });
 
 it('tells nothing after its end', () => {
-  const { clock, told, pacer } = scene();
+  const { clock, told, pacer } = testbed();
   pacer.soon(1_000);
   pacer.stop();
   clock.advance(60_000);

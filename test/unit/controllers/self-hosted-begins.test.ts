@@ -28,7 +28,7 @@ const MACHINE = { [LABELS.role]: ROLES.controlPlaneMachine };
 const isOutdated = (_ctx: unknown, { spec }: Pod) => spec.containers[0]?.image === 'old';
 
 /** A control plane of three machines that may have begun, as a note in the seed says. */
-function scene(
+function testbed(
   where: 'seed' | 'cloud',
   note?: Record<string, string>,
   { machines = ['node-a'], members = 3, pods = [] as string[] } = {},
@@ -80,7 +80,7 @@ function scene(
 
 describe('a control plane on machines of its own begins', () => {
   it('in the seed, on one machine that may begin it, and notes the volume that it is on', async () => {
-    const { told, writes, run } = scene('seed');
+    const { told, writes, run } = testbed('seed');
     await run('control-plane-machines');
     expect(told).toMatchObject([{ count: 1, mayInitialise: true, noted: [] }]);
     expect(loadAll(told[0]!.init!)).toEqual(JSON.parse(JSON.stringify(kubeadmInit(values, pki))));
@@ -92,7 +92,7 @@ describe('a control plane on machines of its own begins', () => {
   });
 
   it('in a cloud, on one machine that has the keys, and notes which one that is', async () => {
-    const { told, writes, run } = scene('cloud');
+    const { told, writes, run } = testbed('cloud');
     await run('control-plane-machines');
     expect(told).toMatchObject([{ count: 1, first: { begin: { 'ca.key': expect.any(String) } } }]);
     expect(loadAll(told[0]!.init!)).toEqual(JSON.parse(JSON.stringify(kubeadmInit(values, pki, 'cloud'))));
@@ -101,8 +101,8 @@ describe('a control plane on machines of its own begins', () => {
   });
 
   it('once: with a note, as it was always written, no machine begins anything', async () => {
-    const inSeed = scene('seed', { pool: 'own', 'volume-0': 'disk-1' });
-    const inCloud = scene('cloud', { pool: 'own', members: 'node-a' });
+    const inSeed = testbed('seed', { pool: 'own', 'volume-0': 'disk-1' });
+    const inCloud = testbed('cloud', { pool: 'own', members: 'node-a' });
     for (const { run } of [inSeed, inCloud]) {
       await run('control-plane-machines');
       await run('initialised');
@@ -113,7 +113,7 @@ describe('a control plane on machines of its own begins', () => {
   });
 
   it('on no two machines: which of them has the state would be a guess', async () => {
-    const { writes, run } = scene('cloud', undefined, { machines: ['node-a', 'node-b'] });
+    const { writes, run } = testbed('cloud', undefined, { machines: ['node-a', 'node-b'] });
     await expect(run('initialised')).rejects.toThrow('begins on one machine, and there are 2');
     expect(writes).toEqual([]);
   });
@@ -121,14 +121,14 @@ describe('a control plane on machines of its own begins', () => {
 
 describe('a control plane on machines of the seed comes to another version', () => {
   it('before machines for workloads do, which otherwise do not wait for it', () => {
-    expect(scene('seed', undefined, { pods: ['new', 'old'] }).task('machines').after).toContain('control-plane-size');
+    expect(testbed('seed', undefined, { pods: ['new', 'old'] }).task('machines').after).toContain('control-plane-size');
     for (const pods of [[], ['new']])
-      expect(scene('seed', undefined, { pods }).task('machines').after).not.toContain('control-plane-size');
+      expect(testbed('seed', undefined, { pods }).task('machines').after).not.toContain('control-plane-size');
   });
 
   it('with addresses for those that stand in for a single one, and requests only to those that are ready', async () => {
     const serviceOf = async (pods: string[]) => {
-      const { run, writes } = scene('seed', undefined, { members: 1, pods });
+      const { run, writes } = testbed('seed', undefined, { members: 1, pods });
       await run('services');
       const [apiServer, ...machines] = writes;
       const { publishNotReadyAddresses } = (apiServer as unknown as { spec: { publishNotReadyAddresses: boolean } })

@@ -11,7 +11,7 @@ const mendControlPlane = (op: Operation, isLast: boolean) =>
   inCloud(op.controlPlanePool!, op.provider.controlPlaneGroup!).mend!(op, isLast);
 
 /** One look after a control plane that others may have changed. */
-function scene({ mend = true, begun = true } = {}) {
+function testbed({ mend = true, begun = true } = {}) {
   const mending = vi.fn<(ctx: unknown, pool: string, part: string) => Promise<Change[] | undefined>>(async () => []);
   const abort = new AbortController();
   const op = {
@@ -40,7 +40,7 @@ function scene({ mend = true, begun = true } = {}) {
 
 describe('what others changed of a control plane in a cloud is changed back', () => {
   it('as soon as it is known where it is reached, and then not again', async () => {
-    const { op, mending, parts } = scene();
+    const { op, mending, parts } = testbed();
     mending.mockResolvedValueOnce([WALL]);
     await strategyOf(op)
       .reconcileTasks(op)
@@ -56,14 +56,14 @@ describe('what others changed of a control plane in a cloud is changed back', ()
     ['nobody asks for it', { mend: false }],
     ['it has not begun', { begun: false }],
   ])('not where %s: that costs nothing', async (_why, given) => {
-    const { op, parts } = scene(given);
+    const { op, parts } = testbed(given);
     await mendControlPlane(op, false);
     await mendControlPlane(op, true);
     expect(parts()).toEqual([]);
   });
 
   it('later, where machines come or go; and is asked for again where they go on with that', async () => {
-    const { op, mending, parts } = scene();
+    const { op, mending, parts } = testbed();
     mending.mockImplementation(async (_ctx, _pool, part) => (part === 'endpoint' ? [] : undefined));
     await mendControlPlane(op, false);
     mending.mockResolvedValue([]);
@@ -73,17 +73,17 @@ describe('what others changed of a control plane in a cloud is changed back', ()
   });
 
   it('with a look whether it has more machines than it should have', async () => {
-    const resized = ({ op }: ReturnType<typeof scene>) =>
+    const resized = ({ op }: ReturnType<typeof testbed>) =>
       strategyOf(op)
         .reconcileTasks(op)
         .find(({ id }) => id === 'control-plane-size')!
         .run(op.signal);
-    await resized(scene({ mend: false }));
-    await expect(resized(scene())).rejects.toThrow('the cloud was asked');
+    await resized(testbed({ mend: false }));
+    await expect(resized(testbed())).rejects.toThrow('the cloud was asked');
   });
 
   it('without keeping the cluster from anything while the cloud refuses it', async () => {
-    const { op, mending, abort } = scene();
+    const { op, mending, abort } = testbed();
     mending.mockRejectedValue(new Error('not now'));
     await mendControlPlane(op, false);
     expect(op.left.size).toBe(0);

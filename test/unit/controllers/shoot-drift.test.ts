@@ -25,7 +25,7 @@ const WALL: Change = {
 };
 
 /** An operation on a cluster in a cloud of which it is told what others changed. */
-function scene({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LOOKS) } = {}) {
+function testbed({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LOOKS) } = {}) {
   let now = new Date('2026-01-01T00:00:00Z');
   const events: string[] = [];
   const again = vi.fn();
@@ -53,7 +53,7 @@ function scene({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LOOK
         events.push(`${type} ${reason} ${message}`),
     },
   } as unknown as Operation;
-  const scene = {
+  const testbed = {
     op,
     shoot,
     mergePatch,
@@ -66,12 +66,12 @@ function scene({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LOOK
     look: async () => {
       lookForDrift(op);
       await op.state.drift!.running;
-      return scene.condition();
+      return testbed.condition();
     },
     /** To the cluster's next moment. */
     later: async () => {
-      scene.pass(6 * HOUR);
-      return scene.look();
+      testbed.pass(6 * HOUR);
+      return testbed.look();
     },
     condition: () => {
       const said = driftCondition(op, op.shoot);
@@ -80,19 +80,19 @@ function scene({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LOOK
     },
   };
   lookForDrift(op);
-  return scene;
+  return testbed;
 }
 
 describe('what others changed in the account of a cluster', () => {
   it('is nothing that costs or says anything where there is no cloud', () => {
-    const { op } = scene();
+    const { op } = testbed();
     Object.assign(op, { provider: {}, state: newShootState() });
     lookForDrift(op);
     expect([op.state.drift, driftCondition(op, op.shoot)]).toEqual([undefined, undefined]);
   });
 
   it('is looked for at moments of its own, each six hours, and by no operator that just starts', async () => {
-    const { drift, later, look, pass, again, condition } = scene();
+    const { drift, later, look, pass, again, condition } = testbed();
     expect([drift.mock.calls.length, condition()]).toEqual([0, undefined]);
     expect(await later()).toMatchObject({ status: 'False', reason: 'AsApplied' });
     await look();
@@ -104,7 +104,7 @@ describe('what others changed in the account of a cluster', () => {
   });
 
   it('is looked for as often as the profile says', async () => {
-    const { op, drift, look, pass } = scene();
+    const { op, drift, look, pass } = testbed();
     op.context = () => ({ profile: { spec: { drift: { interval: '1m' } } } }) as unknown as ProviderContext;
     await look();
     pass(60_000);
@@ -113,7 +113,7 @@ describe('what others changed in the account of a cluster', () => {
   });
 
   it('is told with the differences, once, also by the next operator', async () => {
-    const first = scene();
+    const first = testbed();
     first.drift.mockResolvedValue([WALL]);
     const told = await first.later();
     expect(told).toMatchObject({ status: 'True', reason: 'ChangedByOthers' });
@@ -129,7 +129,7 @@ describe('what others changed in the account of a cluster', () => {
   });
 
   it('is named in a bounded text, however much it is', async () => {
-    const { drift, later } = scene();
+    const { drift, later } = testbed();
     drift.mockResolvedValue(Array.from({ length: 500 }, () => WALL));
     const { message = '' } = (await later())!;
     expect(message).toContain('and 490 more');
@@ -137,7 +137,7 @@ describe('what others changed in the account of a cluster', () => {
   });
 
   it('is unknown only as long as it could never be looked at, and tried again ever more seldom', async () => {
-    const { drift, later, look, pass } = scene();
+    const { drift, later, look, pass } = testbed();
     drift.mockRejectedValue(new CoppiceError('ERR_INFRA_UNAUTHORIZED', 'no'));
     expect(await later()).toMatchObject({ status: 'Unknown', codes: ['ERR_INFRA_UNAUTHORIZED'] });
     await look();
@@ -156,7 +156,7 @@ describe('what others changed in the account of a cluster', () => {
   });
 
   it('is not told while something is being made there, and looked for soon after', async () => {
-    const { drift, later, look, pass } = scene();
+    const { drift, later, look, pass } = testbed();
     drift.mockResolvedValue(undefined);
     expect(await later()).toBeUndefined();
     drift.mockResolvedValue([]);
@@ -165,7 +165,7 @@ describe('what others changed in the account of a cluster', () => {
   });
 
   it('is not looked for while the cluster is being changed: the look ends, says nothing, and is made up for', async () => {
-    const { op, drift, look, pass, again, condition } = scene();
+    const { op, drift, look, pass, again, condition } = testbed();
     let end!: (found: Change[]) => void;
     drift.mockReturnValueOnce(
       new Promise((resolve) => {
@@ -186,40 +186,40 @@ describe('what others changed in the account of a cluster', () => {
   it('is looked for in one cluster at a time, of however many', async () => {
     const turns = new FairQueue(DRIFT_LOOKS);
     let [going, most] = [0, 0];
-    const scenes = Array.from({ length: 10 }, (_, i) => scene({ uid: `u${i}`, turns }));
-    for (const { drift } of scenes)
+    const testbeds = Array.from({ length: 10 }, (_, i) => testbed({ uid: `u${i}`, turns }));
+    for (const { drift } of testbeds)
       drift.mockImplementation(async () => {
         most = Math.max(most, ++going);
         await new Promise(setImmediate);
         going--;
         return [];
       });
-    const said = await Promise.all(scenes.map(({ later }) => later()));
+    const said = await Promise.all(testbeds.map(({ later }) => later()));
     expect([most, said.every((one) => one?.status === 'False')]).toEqual([1, true]);
   });
 
   it("is looked for in a namespace's only cluster after the first of another's ten", async () => {
     const turns = new FairQueue(DRIFT_LOOKS);
     const looked: string[] = [];
-    const scenes = Array.from({ length: 11 }, (_, i) => {
+    const testbeds = Array.from({ length: 11 }, (_, i) => {
       const namespace = i < 10 ? 'big' : 'small';
-      const one = scene({ uid: `u${i}`, namespace, turns });
+      const one = testbed({ uid: `u${i}`, namespace, turns });
       one.drift.mockImplementation(async () => {
         looked.push(namespace);
         return [];
       });
       return one;
     });
-    await Promise.all(scenes.map(({ later }) => later()));
+    await Promise.all(testbeds.map(({ later }) => later()));
     expect([looked.indexOf('small'), looked.length]).toEqual([1, 11]);
   });
 });
 
 describe('what others changed in the account of a cluster is changed back', () => {
-  const mends = ({ op }: ReturnType<typeof scene>) => wantsMending(op.provider, op.shoot, op.state);
+  const mends = ({ op }: ReturnType<typeof testbed>) => wantsMending(op.provider, op.shoot, op.state);
 
   it('once, when somebody asks for it by annotation, which goes when that is done', async () => {
-    const one = scene();
+    const one = testbed();
     one.drift.mockResolvedValue([WALL]);
     expect((await one.later())?.message).toContain('annotate Shoot u with gardener.cloud/operation=reconcile');
     expect(mends(one)).toBe(false);
@@ -235,7 +235,7 @@ describe('what others changed in the account of a cluster is changed back', () =
   });
 
   it('whenever it is found, where the policy says so; what cannot be changed back is not tried before the next look', async () => {
-    const one = scene();
+    const one = testbed();
     one.shoot.spec.drift = { policy: 'Mend' };
     await one.later();
     expect(mends(one)).toBe(false);
@@ -249,7 +249,7 @@ describe('what others changed in the account of a cluster is changed back', () =
   });
 
   it('but for what a control plane on machines is spared, which is told and not tried before the next look', async () => {
-    const one = scene();
+    const one = testbed();
     const group: Change = { operation: 'create', resource: 'aws:autoscaling/group:Group pool-control-plane' };
     one.shoot.spec.drift = { policy: 'Mend' };
     one.shoot.spec.provider.workers = [{ name: 'control-plane', controlPlane: {} }] as ShootSpec['provider']['workers'];

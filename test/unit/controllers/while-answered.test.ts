@@ -14,7 +14,7 @@ const forever = (signal: AbortSignal): Promise<void> =>
 const task = (id: string, after: string[], run: Task['run'] = async () => {}): Task => ({ id, title: id, after, run });
 
 /** A shoot with an open connection whose server can be made to fall silent; told: when its status was written. */
-function scene() {
+function testbed() {
   const server = { answers: true };
   const health = new ConnectionHealth({ ask: async () => server.answers, told: () => {} });
   const began = Date.now();
@@ -35,7 +35,7 @@ function scene() {
 }
 
 it('gives up waiting in a cluster whose API server falls silent, and nothing else', async () => {
-  const { server, health, run } = scene();
+  const { server, health, run } = testbed();
   const seed = Promise.withResolvers<void>();
   const result = run([
     task('etcd', []),
@@ -62,7 +62,7 @@ it('gives up waiting in a cluster whose API server falls silent, and nothing els
 });
 
 it('tells what changes while a look waits, but not of a look that ends at once', async () => {
-  const { run, state, told } = scene();
+  const { run, state, told } = testbed();
   const waiting = Promise.withResolvers<void>();
   const slow = run([task('access', [], () => waiting.promise)]);
   await vi.advanceTimersByTimeAsync(500);
@@ -93,7 +93,7 @@ it.each<[string, number, boolean]>([
   ['while a look waits', 700, false],
   ['while a change is carried out, just after its progress was told', 5_100, true],
 ])('what befalls a pod %s is told within 15 s', async (_, atMs, visible) => {
-  const { run, state, told } = scene();
+  const { run, state, told } = testbed();
   const waiting = Promise.withResolvers<void>();
   if (atMs < 0) noteChange(state);
   const flow = run([task('namespace', []), task('api-server-serves', ['namespace'], () => waiting.promise)], visible);
@@ -109,7 +109,7 @@ it.each<[string, number, boolean]>([
 });
 
 it('what an operation had yet to tell when it was stopped is told by the next', async () => {
-  const { run, state, told } = scene();
+  const { run, state, told } = testbed();
   const first = Promise.withResolvers<void>();
   const stopped = run([task('api-server-serves', [], () => first.promise)]);
   await vi.advanceTimersByTimeAsync(100);

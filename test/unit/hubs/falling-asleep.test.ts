@@ -3,7 +3,7 @@ import type { Hub } from '../../../operator/api/hub.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { MembershipDependencies } from '../../../operator/controllers/membership/dependencies.ts';
-import { type JoinScene, join } from '../../../operator/controllers/membership/join.ts';
+import { type JoinInputs, join } from '../../../operator/controllers/membership/join.ts';
 import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { parkedConditions } from '../../../operator/controllers/membership/status.ts';
 import type { HubType } from '../../../operator/hubs/contract.ts';
@@ -12,7 +12,7 @@ const NOW = new Date('2026-11-23T12:00:00Z');
 const META = { namespace: 'shop', uid: 'uid' };
 
 /** A hub that moves work, with one other member of so many CPUs, and a cluster that is to sleep and runs 2 of them. */
-class Scene {
+class Testbed {
   drains = 0;
   otherCpu: string;
   #receipt = {
@@ -55,7 +55,7 @@ class Scene {
       status: { phase: 'Running' },
     };
     const hub = { metadata: { name: 'test' }, spec: { type: 'Karmada' } } as unknown as Hub;
-    const scene = {
+    const testbed = {
       membership: this.#membership,
       hub,
       type: {
@@ -79,7 +79,7 @@ class Scene {
         answers: true,
       },
       ...{ answers: false, asleep: true, warm: false, emptying: false, usable: false },
-    } as unknown as JoinScene;
+    } as unknown as JoinInputs;
     const byName: Record<string, object> = { 'shop/other': other, 'shop/demo': cluster };
     const deps = {
       now: () => NOW,
@@ -92,7 +92,7 @@ class Scene {
         save: async (_: string, next: MembershipReceipt) => (this.#receipt = next),
       },
     } as unknown as MembershipDependencies;
-    const { awake, emptying } = await join(deps, scene, AbortSignal.timeout(60_000));
+    const { awake, emptying } = await join(deps, testbed, AbortSignal.timeout(60_000));
     const conditions = parkedConditions(awake, emptying);
     this.#membership = { ...this.#membership, status: { ...this.#membership.status, conditions } } as Membership;
     return conditions.map(({ type, reason }) => [type, reason]);
@@ -100,18 +100,18 @@ class Scene {
 }
 
 it('has no work ended of a cluster that is to sleep while nobody has room for it, however often it looks', async () => {
-  const scene = new Scene('1');
-  for (let looks = 0; looks < 3; looks++) expect(await scene.look()).toEqual([['RoomElsewhere', 'NoRoom']]);
-  expect(scene.drains).toBe(0);
-  scene.otherCpu = '4';
-  expect(await scene.look()).toEqual([['Drained', 'FallingAsleep']]);
-  expect(scene.drains).toBe(1);
+  const testbed = new Testbed('1');
+  for (let looks = 0; looks < 3; looks++) expect(await testbed.look()).toEqual([['RoomElsewhere', 'NoRoom']]);
+  expect(testbed.drains).toBe(0);
+  testbed.otherCpu = '4';
+  expect(await testbed.look()).toEqual([['Drained', 'FallingAsleep']]);
+  expect(testbed.drains).toBe(1);
 });
 
 it('goes on with a drain that has begun: what it moves fills the room', async () => {
-  const scene = new Scene('4');
-  await scene.look();
-  scene.otherCpu = '1';
-  expect(await scene.look()).toEqual([['Drained', 'FallingAsleep']]);
-  expect(scene.drains).toBe(2);
+  const testbed = new Testbed('4');
+  await testbed.look();
+  testbed.otherCpu = '1';
+  expect(await testbed.look()).toEqual([['Drained', 'FallingAsleep']]);
+  expect(testbed.drains).toBe(2);
 });

@@ -97,7 +97,7 @@ describe('a cluster that an agent pulls for', () => {
   it('takes over no Cluster that somebody else pushes to: both would apply', async () => {
     const whyNot = async (syncMode: string) => {
       const theirs = { ...cluster('True', { labels: {} }), spec: { id: member.id, syncMode } };
-      return (await karmadaHub.stranger!(reader({ clusters: [theirs] }), member, spec))?.whyNot;
+      return (await karmadaHub.foreignEntry!(reader({ clusters: [theirs] }), member, spec))?.whyNot;
     };
     expect(await whyNot('Push')).toContain('is of syncMode Push');
     expect(await whyNot('Pull')).toContain("an agent of somebody else's");

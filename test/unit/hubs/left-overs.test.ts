@@ -4,14 +4,14 @@ import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import {
   adviceFor,
-  type GardenKnows,
+  type GardenObjects,
   isOurs,
+  type LabelledObject,
   leftOvers,
-  type Sighting,
   whatOf,
   whoseOf,
 } from '../../../operator/controllers/membership/left-overs.ts';
-import { type MadeFor, ownerLabels, saidOf } from '../../../operator/controllers/membership/ownership.ts';
+import { labelledOwnerOf, type MadeFor, ownerLabels } from '../../../operator/controllers/membership/ownership.ts';
 import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { type KubeObject, SECRETS } from '../../../operator/kube/resources.ts';
 
@@ -24,7 +24,11 @@ const OWNER: MadeFor = {
   identity: 'uid-of-kube-system',
 };
 
-const seen = (labels: Record<string, string>, more: Partial<Sighting> = {}, metadata: object = {}): Sighting => ({
+const seen = (
+  labels: Record<string, string>,
+  more: Partial<LabelledObject> = {},
+  metadata: object = {},
+): LabelledObject => ({
   on: 'hub',
   where: 'Hub production',
   identity: 'uid-of-hub',
@@ -47,7 +51,7 @@ const receipt = (membership: string) =>
     member: { name: 'shop--demo', id: 'uid-of-kube-system' },
   }) as MembershipReceipt;
 
-const knows = (more: Partial<GardenKnows> = {}): GardenKnows => ({
+const knows = (more: Partial<GardenObjects> = {}): GardenObjects => ({
   garden: GARDEN,
   hubs: [named<Hub>('production', 'uid-of-production')],
   memberships: [],
@@ -55,12 +59,12 @@ const knows = (more: Partial<GardenKnows> = {}): GardenKnows => ({
   receipts: [],
   ...more,
 });
-const said = (sightings: Sighting[], known: GardenKnows) =>
+const said = (sightings: LabelledObject[], known: GardenObjects) =>
   leftOvers(sightings, known).map((one) => `${whatOf(one)} of ${whoseOf(one)}`);
 
 describe('what memberships that are no more have left', () => {
   const old = { 'multi-cluster.demo.io/membership': OWNER.membership };
-  const cases: [string, Sighting[], Partial<GardenKnows>, string[]][] = [
+  const cases: [string, LabelledObject[], Partial<GardenObjects>, string[]][] = [
     ['nothing', [], {}, []],
     ['what nobody made for a membership', [seen({ app: 'web' })], {}, []],
     [
@@ -155,6 +159,6 @@ describe('what memberships that are no more have left', () => {
 });
 
 it('can be read back from the labels whose an object is', () => {
-  expect(saidOf(seen(ownerLabels(OWNER)).object)).toEqual(OWNER);
-  expect(saidOf(seen({}).object)).toBeUndefined();
+  expect(labelledOwnerOf(seen(ownerLabels(OWNER)).object)).toEqual(OWNER);
+  expect(labelledOwnerOf(seen({}).object)).toBeUndefined();
 });

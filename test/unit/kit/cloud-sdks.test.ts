@@ -16,7 +16,7 @@ import { ClientAssertionCredential, ClientSecretCredential } from '@azure/identi
 import { IdentityPoolClient, JWT } from 'google-auth-library';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FakeCloud, fakeCloud, type WebEndpoints } from '../../kit/cloud/index.ts';
-import { fakeBucketScene } from '../../kit/conformance/bucket-scenes.ts';
+import { fakeBucketTestbed } from '../../kit/conformance/bucket-testbeds.ts';
 import { jwt } from '../providers/jwt.ts';
 
 /**
@@ -185,13 +185,13 @@ describe("Azure's own client", () => {
 
 describe('the product, in a bucket in which others have put objects of any name', () => {
   it('lists them, and takes them away with the bucket', async () => {
-    const scene = await fakeBucketScene('aws');
+    const testbed = await fakeBucketTestbed('aws');
     const bucket = { name: 'coppice-backup-odd', seed: 'blue', seedUID: 'uid-1', garden: 'g' };
-    const ctx = scene.context(bucket);
-    await scene.buckets.ensure(ctx);
+    const ctx = testbed.context(bucket);
+    await testbed.buckets.ensure(ctx);
     const client = new S3Client({
       region: ctx.region,
-      endpoint: scene.endpoint!,
+      endpoint: testbed.endpoint!,
       credentials: {
         accessKeyId: ctx.account.credentials.accessKeyID!,
         secretAccessKey: ctx.account.credentials.secretAccessKey!,
@@ -201,9 +201,9 @@ describe('the product, in a bucket in which others have put objects of any name'
     });
     const Key = "a b+c/100%'s (1)*&ü?.tar";
     await client.send(new PutObjectCommand({ Bucket: bucket.name, Key, Body: 'theirs' }));
-    expect(await scene.buckets.list(ctx, 'a b+c')).toEqual([{ key: Key, size: 6 }]);
-    await scene.buckets.remove(ctx, { withContents: true });
-    await expect(scene.buckets.list(ctx, '')).rejects.toThrow('NoSuchBucket');
-    await scene.close();
+    expect(await testbed.buckets.list(ctx, 'a b+c')).toEqual([{ key: Key, size: 6 }]);
+    await testbed.buckets.remove(ctx, { withContents: true });
+    await expect(testbed.buckets.list(ctx, '')).rejects.toThrow('NoSuchBucket');
+    await testbed.close();
   });
 });

@@ -8,7 +8,7 @@ afterEach(() => {
 });
 
 /** Files that end when a test says so, in gardens that are called by numbers. `broken`: those that do not come up. */
-function scene({ broken = [] as number[] } = {}) {
+function testbed({ broken = [] as number[] } = {}) {
   const said: string[] = [];
   const ends = new Map<string, () => void>();
   let gardens = 0;
@@ -38,7 +38,7 @@ function scene({ broken = [] as number[] } = {}) {
 }
 
 it('runs two files at once in the order that is wanted, none beside another in one garden', async () => {
-  const { work, said, end, running } = scene();
+  const { work, said, end, running } = testbed();
   const all = inLanes(['long', 'middle', 'short'], work);
   await until(() => running().length === 2, 'two to run');
   expect(said).toEqual(['1 up', 'long in 1', '2 up', 'middle in 2']);
@@ -52,7 +52,7 @@ it('runs two files at once in the order that is wanted, none beside another in o
 });
 
 it('has one garden do all of it when the other does not come up, and says so', async () => {
-  const { work, said, end, running } = scene({ broken: [1] });
+  const { work, said, end, running } = testbed({ broken: [1] });
   const all = inLanes(['long', 'short'], work);
   for (const file of ['long', 'short']) {
     await until(() => running().includes(file), `${file} to run`);
@@ -63,7 +63,7 @@ it('has one garden do all of it when the other does not come up, and says so', a
 });
 
 it('keeps files for the end that need a quiet machine: when no other runs, nor anything else', async () => {
-  const { work, said, end, running } = scene();
+  const { work, said, end, running } = testbed();
   const other = Promise.withResolvers<void>();
   const all = inLanes(['idle', 'long', 'short'], { ...work, quiet: ['idle'], calm: other.promise });
   await until(() => running().length === 2, 'two to run');
@@ -79,7 +79,7 @@ it('keeps files for the end that need a quiet machine: when no other runs, nor a
 });
 
 it('begins a file that needs more tools when they are made, and no garden stands idle for it while others wait', async () => {
-  const { work, said, end, running } = scene();
+  const { work, said, end, running } = testbed();
   const made = Promise.withResolvers<void>();
   const late = { files: ['late'], ready: made.promise };
   const all = inLanes(['late', 'long', 'short'], { ...work, late });
@@ -96,7 +96,7 @@ it('begins a file that needs more tools when they are made, and no garden stands
 });
 
 it('runs such a file in its order when its tools are there', async () => {
-  const { work, said, end, running } = scene();
+  const { work, said, end, running } = testbed();
   const all = inLanes(['late', 'long', 'short'], { ...work, late: { files: ['late'], ready: Promise.resolve() } });
   await until(() => running().length === 2, 'two to run');
   expect(said).toEqual(['1 up', 'late in 1', '2 up', 'long in 2']);
@@ -127,14 +127,14 @@ it('knows only quiet and late files that exist', () => {
 });
 
 it('tells of a garden that does not go down, and brings up no more than there are files', async () => {
-  const { work, said } = scene();
+  const { work, said } = testbed();
   const garden = { garden: 1, takeDown: () => Promise.reject(new Error('a mount is left')) };
   await inLanes(['only'], { ...work, open: async () => garden, run: async () => true });
   expect(said).toEqual(['a mount is left']);
 });
 
 it('makes a garden anew in which a file was ended, since nobody tidied up in it', async () => {
-  const { work, said, end, running } = scene();
+  const { work, said, end, running } = testbed();
   const all = inLanes(['overdue', 'next', 'overdue too'], { ...work, lanes: 1 });
   for (const file of ['overdue', 'next', 'overdue too']) {
     await until(() => running().includes(file), `${file} to run`);

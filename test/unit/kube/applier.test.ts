@@ -10,7 +10,7 @@ const manifest: KubeObject = {
   data: { key: 'value' },
 };
 
-function scene(known: () => Known) {
+function testbed(known: () => Known) {
   const writes: KubeObject[] = [];
   const client = {
     apply: async (object: KubeObject) => {
@@ -23,7 +23,7 @@ function scene(known: () => Known) {
 
 describe('Applier', () => {
   it('writes once, and not again while the cache is behind', async () => {
-    const { writes, applier } = scene(() => ({ live: undefined, seen: '5' }));
+    const { writes, applier } = testbed(() => ({ live: undefined, seen: '5' }));
     expect((await applier.apply(manifest)).changed).toBe(true);
     expect((await applier.apply(manifest)).changed).toBe(false);
     expect(writes).toHaveLength(1);
@@ -31,7 +31,7 @@ describe('Applier', () => {
 
   it('makes again what somebody deleted', async () => {
     let seen = '5';
-    const { writes, applier } = scene(() => ({ live: undefined, seen }));
+    const { writes, applier } = testbed(() => ({ live: undefined, seen }));
     await applier.apply(manifest);
     seen = '20';
     await applier.apply(manifest);
@@ -40,7 +40,7 @@ describe('Applier', () => {
 
   it('does not keep the answers to a thousand writes that the cache has long seen', async () => {
     let seen = '5';
-    const { writes, applier } = scene(() => ({ live: undefined, seen }));
+    const { writes, applier } = testbed(() => ({ live: undefined, seen }));
     for (let i = 0; i < 1000; i++) {
       await applier.apply({ ...manifest, metadata: { ...manifest.metadata, name: `a${i}` } });
       // The cache is ten writes behind.
@@ -53,7 +53,7 @@ describe('Applier', () => {
 
   it('mends what somebody changed, and leaves alone what the server added', async () => {
     let live: KubeObject | undefined;
-    const { writes, applier } = scene(() => ({ live }));
+    const { writes, applier } = testbed(() => ({ live }));
     live = (await applier.apply(manifest)).object;
     live = { ...live, metadata: { ...live.metadata, labels: { added: 'by others' } }, immutable: false };
     expect((await applier.apply(manifest)).changed).toBe(false);
@@ -63,7 +63,7 @@ describe('Applier', () => {
   });
 
   it('notices by its mark that the manifest no longer has a field', async () => {
-    const { applier } = scene(() => ({
+    const { applier } = testbed(() => ({
       live: {
         ...manifest,
         metadata: { ...manifest.metadata, annotations: { [APPLIED_ANNOTATION]: 'of an older manifest' } },

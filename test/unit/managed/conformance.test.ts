@@ -1,4 +1,4 @@
 import { keepsClusters } from '../../kit/conformance/clusters.ts';
-import { memoryScene } from '../../kit/conformance/memory-scene.ts';
+import { memoryTestbed } from '../../kit/conformance/memory-testbed.ts';
 
-keepsClusters('the cloud in memory', 'm', memoryScene);
+keepsClusters('the cloud in memory', 'm', memoryTestbed);

@@ -3,7 +3,7 @@ import type { CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
 import type { KeptPurchase } from '../../../operator/burst/clusters/kept.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf, type Region } from '../../kit/burst/fleet.ts';
-import { MINUTE, SECOND } from '../../kit/burst/scene.ts';
+import { MINUTE, SECOND } from '../../kit/burst/testbed.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 import { profile, quota } from '../cost/objects.ts';
 

@@ -4,11 +4,11 @@ import { isToSleep } from '../../../operator/burst/clusters/sleep-receipt.ts';
 import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf } from '../../kit/burst/fleet.ts';
-import { MINUTE, SECOND } from '../../kit/burst/scene.ts';
+import { MINUTE, SECOND } from '../../kit/burst/testbed.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 
 const HOUR = 60 * MINUTE;
-/** The scene begins at 12:00. */
+/** The testbed begins at 12:00. */
 const NOON = Date.parse('2026-11-23T12:00:00Z');
 
 const candidate = (name: string, more: object, region: object = {}) => ({

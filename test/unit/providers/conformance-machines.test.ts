@@ -1,6 +1,6 @@
 import { simulatedProvider } from '../../../providers/simulated/index.ts';
 import { keepsMachines } from '../../kit/conformance/machines.ts';
-import { simulatedScene } from '../../kit/conformance/simulated-scene.ts';
+import { simulatedTestbed } from '../../kit/conformance/simulated-testbed.ts';
 import { FakeCluster } from './fixtures.ts';
 
 keepsMachines('in API servers in memory', simulatedProvider(Date.now), async () => {
@@ -10,7 +10,7 @@ keepsMachines('in API servers in memory', simulatedProvider(Date.now), async () 
     clusters.set(namespace, known);
     return known;
   };
-  return simulatedScene(
+  return simulatedTestbed(
     (namespace) => cluster(namespace).client,
     () => [...clusters.values()].reduce((sum, { writes }) => sum + writes.length, 0),
     async () => {},

@@ -208,7 +208,7 @@ describe('the machines of a control plane in a cloud', () => {
 });
 
 /** A cloud with etcd, in which whatever is asked for happens, in any order and with any delay; machines are lost now and then. */
-class Scene {
+class Testbed {
   desired = 1;
   asked = 1;
   machines: GroupMachine[] = [machine('a')];
@@ -322,12 +322,12 @@ class Scene {
 }
 
 /** Until nothing is left to do. */
-function settle(scene: Scene, each: () => void = () => {}): void {
+function settle(testbed: Testbed, each: () => void = () => {}): void {
   for (let step = 0; step < 300; step++) {
-    const plan = planControlPlaneGroup(scene.observe());
+    const plan = planControlPlaneGroup(testbed.observe());
     expect(plan.blocked, plan.waitFor).toBeUndefined();
-    if (plan.action) scene.act(plan);
-    else if (!scene.goOn()) {
+    if (plan.action) testbed.act(plan);
+    else if (!testbed.goOn()) {
       expect(plan.waitFor).toBeUndefined();
       return;
     }
@@ -338,33 +338,33 @@ function settle(scene: Scene, each: () => void = () => {}): void {
 
 describe('whatever happens', () => {
   holds('no majority is lost by our own doing, and in the end there is what is wanted', (choose) => {
-    const scene = new Scene();
+    const testbed = new Testbed();
     for (let event = choose.integer(0, 60); event > 0; event--) {
       const happening = choose.integer(0, 15);
-      if (happening === 0) scene.lose(choose.integer(0, 4));
-      else if (happening === 1) scene.desired = choose.pick([1, 3, 5]);
-      else if (happening === 2) scene.stop(() => choose.integer(0, 2) > 0);
-      else if (happening < 9) scene.goOn();
-      else scene.act(planControlPlaneGroup(scene.observe()));
+      if (happening === 0) testbed.lose(choose.integer(0, 4));
+      else if (happening === 1) testbed.desired = choose.pick([1, 3, 5]);
+      else if (happening === 2) testbed.stop(() => choose.integer(0, 2) > 0);
+      else if (happening < 9) testbed.goOn();
+      else testbed.act(planControlPlaneGroup(testbed.observe()));
     }
-    settle(scene);
-    expect(scene.machines).toHaveLength(scene.desired);
-    expect(scene.asked).toBe(scene.desired);
-    expect(votersIn(scene.members)).toEqual(scene.machines.map(({ name }) => name).sort());
-    expect([...scene.nodes].sort()).toEqual(votersIn(scene.members));
+    settle(testbed);
+    expect(testbed.machines).toHaveLength(testbed.desired);
+    expect(testbed.asked).toBe(testbed.desired);
+    expect(votersIn(testbed.members)).toEqual(testbed.machines.map(({ name }) => name).sort());
+    expect([...testbed.nodes].sort()).toEqual(votersIn(testbed.members));
   });
 
   holds('the size changes by one at a time', (choose) => {
-    const scene = new Scene();
-    scene.desired = choose.pick([1, 3, 5]);
-    settle(scene);
-    scene.desired = choose.pick([1, 3, 5]);
-    let before = scene.asked;
-    settle(scene, () => {
-      expect(Math.abs(scene.asked - before)).toBeLessThanOrEqual(1);
-      expect(scene.machines.length - scene.voters().length).toBeLessThanOrEqual(1);
-      before = scene.asked;
+    const testbed = new Testbed();
+    testbed.desired = choose.pick([1, 3, 5]);
+    settle(testbed);
+    testbed.desired = choose.pick([1, 3, 5]);
+    let before = testbed.asked;
+    settle(testbed, () => {
+      expect(Math.abs(testbed.asked - before)).toBeLessThanOrEqual(1);
+      expect(testbed.machines.length - testbed.voters().length).toBeLessThanOrEqual(1);
+      before = testbed.asked;
     });
-    expect(scene.machines).toHaveLength(scene.desired);
+    expect(testbed.machines).toHaveLength(testbed.desired);
   });
 });

@@ -23,12 +23,12 @@ const member = (ordinal: number, change: Partial<EtcdMember> = {}): EtcdMember =
 });
 
 /** `volumes`: ordinals whose volume is there; `lost`: those that have another one than members voted on. All are noted unless said. */
-type Scene = Partial<Omit<EtcdObservation, 'volumes'>> & { volumes?: number[]; lost?: number[] };
+type Testbed = Partial<Omit<EtcdObservation, 'volumes'>> & { volumes?: number[]; lost?: number[] };
 
 const uids = (ordinals: readonly number[], lost: readonly number[] = []): EtcdVolumes =>
   Object.fromEntries(ordinals.map((ordinal) => [ordinal, lost.includes(ordinal) ? `new${ordinal}` : `uid${ordinal}`]));
 
-const observed = ({ volumes, lost = [], ...change }: Scene = {}): EtcdObservation => {
+const observed = ({ volumes, lost = [], ...change }: Testbed = {}): EtcdObservation => {
   const members = 'members' in change ? change.members : [member(0)];
   const there = volumes ?? [0, ...(members ?? []).flatMap(({ name, id }) => (name ? Number(id.slice(2)) : []))];
   return {
@@ -49,7 +49,7 @@ describe('planEtcd', () => {
   const learner = member(1, { learner: true });
   const dead = (ordinal: number) => member(ordinal, { healthy: false });
   const wide = { desired: 3, replicas: 3, members: three };
-  it.each<[string, Scene, string]>([
+  it.each<[string, Testbed, string]>([
     ['nothing there yet', { replicas: 0, initialised: false, members: undefined, desired: 3 }, 'scale 3'],
     ['waking up', { replicas: 0, members: undefined, desired: 3 }, 'scale 3'],
     ['starting', { initialised: false, members: undefined }, 'wait: etcd does not answer yet'],
@@ -217,7 +217,7 @@ describe('planEtcd', () => {
   });
 });
 
-it.each<[string, Scene, number[], string | undefined]>([
+it.each<[string, Testbed, number[], string | undefined]>([
   ['all there', { volumes: [0, 1, 2] }, [], undefined],
   ['one of three lost', { volumes: [0, 1, 2], lost: [1] }, [], undefined],
   [
@@ -240,8 +240,8 @@ it.each<[string, Scene, number[], string | undefined]>([
   ],
   ['volumes of members that have left', { replicas: 1, volumes: [0], noted: uids([0, 1, 2]) }, [], undefined],
   ['of before volumes were noted', { volumes: [0, 1, 2], noted: {} }, [], undefined],
-])('a majority that is lost: %s', (_, scene, ready, expected) =>
-  expect(lostMajority(observed({ replicas: 3, ...scene }), ready)).toBe(expected),
+])('a majority that is lost: %s', (_, testbed, ready, expected) =>
+  expect(lostMajority(observed({ replicas: 3, ...testbed }), ready)).toBe(expected),
 );
 
 const UP = ['add-learner 1', 'scale 2', 'promote 1', 'add-learner 2', 'scale 3', 'promote 2'];

@@ -16,11 +16,11 @@ export const balancerTypes: ResourceType[] = [
     immutable: ['name', 'namePrefix', 'loadBalancerType', 'internal'],
     id: balancerArn,
     uniqueBy: (inputs) => inputs.name,
-    outputs: (balancer, scene) => ({
+    outputs: (balancer, testbed) => ({
       arn: balancer.id,
       // What a test has put behind it is reached by an address, since its names are in no resolver.
       dnsName:
-        URL.parse(scene.endpoint(balancer)?.endpoint ?? '')?.hostname ??
+        URL.parse(testbed.endpoint(balancer)?.endpoint ?? '')?.hostname ??
         `${balancer.name}-${numberOf(balancer)}.elb.${balancer.region}.amazonaws.com`,
     }),
     references: (inputs) => [

@@ -7,7 +7,7 @@ import {
   type Properties,
   type Refusal,
   type ResourceType,
-  type Scene,
+  type Testbed,
 } from '../model.ts';
 import { arn, joined, list, numbered, simple, uuid } from './naming.ts';
 
@@ -21,18 +21,18 @@ const inCluster = (inputs: Properties) => ({
 const minor = (version: unknown): number => Number(String(version).split('.')[1]);
 
 /** Zones of the subnets, as far as they are known. */
-const zonesOfSubnets = (ids: unknown, scene: Scene): string[] =>
+const zonesOfSubnets = (ids: unknown, testbed: Testbed): string[] =>
   list(ids).flatMap((id) => {
-    const subnet = scene.find('aws:ec2:Subnet', id);
-    return subnet ? [String(scene.outputs(subnet).availabilityZone)] : [];
+    const subnet = testbed.find('aws:ec2:Subnet', id);
+    return subnet ? [String(testbed.outputs(subnet).availabilityZone)] : [];
   });
 
 /** EKS' own rules: zones by its user guide's network requirements, versions by rancher/rancher 26908, names by its comments in terraform-provider-aws. */
 function refuseCluster(
   { before, after }: { before?: CloudResource; after?: Properties },
-  scene: Scene,
+  testbed: Testbed,
 ): Refusal | undefined {
-  const zones = new Set(zonesOfSubnets(after?.vpcConfig?.subnetIds, scene));
+  const zones = new Set(zonesOfSubnets(after?.vpcConfig?.subnetIds, testbed));
   if (zones.size === 1) {
     return {
       code: 'InvalidParameterException',
@@ -47,20 +47,20 @@ function refuseCluster(
   };
 }
 
-const status = (resource: CloudResource, scene: Scene): string => {
+const status = (resource: CloudResource, testbed: Testbed): string => {
   if (resource.goneAt !== undefined) return 'DELETING';
   if (resource.failure !== undefined) return 'CREATE_FAILED';
-  if (!isMade(resource, scene)) return 'CREATING';
-  return scene.now < resource.readyAt ? 'UPDATING' : 'ACTIVE';
+  if (!isMade(resource, testbed)) return 'CREATING';
+  return testbed.now < resource.readyAt ? 'UPDATING' : 'ACTIVE';
 };
 
-function clusterOutputs(cluster: CloudResource, scene: Scene): Properties {
+function clusterOutputs(cluster: CloudResource, testbed: Testbed): Properties {
   const number = digits(32, cluster.uid).toUpperCase();
-  const real = scene.endpoint(cluster);
-  const subnet = scene.find('aws:ec2:Subnet', list(cluster.inputs.vpcConfig?.subnetIds)[0]);
+  const real = testbed.endpoint(cluster);
+  const subnet = testbed.find('aws:ec2:Subnet', list(cluster.inputs.vpcConfig?.subnetIds)[0]);
   const common = {
     arn: arn(cluster, 'eks', `cluster/${cluster.name}`),
-    status: status(cluster, scene),
+    status: status(cluster, testbed),
     version: cluster.inputs.version ?? DEFAULT_VERSION,
     platformVersion: 'eks.1',
     createdAt: new Date(cluster.createdAt).toISOString(),
@@ -72,7 +72,7 @@ function clusterOutputs(cluster: CloudResource, scene: Scene): Properties {
     },
   };
   // Describing a cluster that is being made gives neither address nor certificate.
-  if (!isMade(cluster, scene)) return { ...common, endpoint: '', certificateAuthority: { data: '' } };
+  if (!isMade(cluster, testbed)) return { ...common, endpoint: '', certificateAuthority: { data: '' } };
   const ca = real?.certificateAuthority ?? String(cluster.facts.certificateAuthority);
   return {
     ...common,
@@ -81,11 +81,11 @@ function clusterOutputs(cluster: CloudResource, scene: Scene): Properties {
   };
 }
 
-const nodeGroupMachines = (inputs: Properties, scene: Scene): Machines => ({
+const nodeGroupMachines = (inputs: Properties, testbed: Testbed): Machines => ({
   count: Number(inputs.scalingConfig?.desiredSize ?? 0),
   spot: inputs.capacityType === 'SPOT',
   types: list(inputs.instanceTypes ?? 't3.medium'),
-  zones: zonesOfSubnets(inputs.subnetIds, scene),
+  zones: zonesOfSubnets(inputs.subnetIds, testbed),
 });
 
 const NODE_GROUP_FIXED = [
@@ -127,9 +127,9 @@ export const clusterTypes: ResourceType[] = [
     immutable: [...NODE_GROUP_FIXED, 'diskSize', 'remoteAccess', 'launchTemplate.id', 'launchTemplate.name'],
     id: ({ inputs, name }) => `${inputs.clusterName}:${name}`,
     uniqueBy: (inputs) => joined(inputs, 'clusterName', 'nodeGroupName'),
-    outputs: (group, scene) => ({
+    outputs: (group, testbed) => ({
       arn: arn(group, 'eks', `nodegroup/${group.inputs.clusterName}/${group.name}/${uuid(group.uid)}`),
-      status: status(group, scene),
+      status: status(group, testbed),
       version: group.inputs.version ?? DEFAULT_VERSION,
       resources: [{ autoscalingGroups: [{ name: `eks-${group.name}-${uuid(group.uid)}` }] }],
     }),

@@ -68,19 +68,19 @@ export const lookups = (tags: CloudModel['tags']): CloudModel['lookups'] => ({
     kubernetesVersion,
     version: `v${kubernetesVersion}.0-eksbuild.1`,
   }),
-  'aws:eks:getCluster': ({ name }, scene) => {
-    const cluster = scene.find('aws:eks:Cluster', name);
+  'aws:eks:getCluster': ({ name }, testbed) => {
+    const cluster = testbed.find('aws:eks:Cluster', name);
     if (!cluster) return undefined;
-    const outputs = scene.outputs(cluster);
+    const outputs = testbed.outputs(cluster);
     return { ...outputs, id: name, certificateAuthorities: [outputs.certificateAuthority] };
   },
-  'aws:resourcegroupstaggingapi:getResources': ({ tagFilters }, scene) => ({
-    id: scene.region,
-    resourceTagMappingLists: scene
+  'aws:resourcegroupstaggingapi:getResources': ({ tagFilters }, testbed) => ({
+    id: testbed.region,
+    resourceTagMappingLists: testbed
       .all()
-      .filter((one) => one.region === scene.region && matches(tags(one), tagFilters))
+      .filter((one) => one.region === testbed.region && matches(tags(one), tagFilters))
       .flatMap((one) => {
-        const arn = scene.outputs(one).arn;
+        const arn = testbed.outputs(one).arn;
         return arn === undefined ? [] : [{ resourceArn: arn, tags: tags(one), complianceDetails: [] }];
       }),
   }),

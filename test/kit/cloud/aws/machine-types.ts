@@ -1,20 +1,20 @@
 import { digits } from '../digits.ts';
-import type { Machines, Properties, ResourceType, Scene } from '../model.ts';
+import type { Machines, Properties, ResourceType, Testbed } from '../model.ts';
 import { arn, iamId, joined, list, numbered, simple, uuid } from './naming.ts';
 
 /** What the group launches, of the template or of the overrides. */
-function machinesOfGroup(inputs: Properties, scene: Scene): Machines {
+function machinesOfGroup(inputs: Properties, testbed: Testbed): Machines {
   const mixed = inputs.mixedInstancesPolicy;
   const template = inputs.launchTemplate ?? mixed?.launchTemplate?.launchTemplateSpecification;
-  const found = scene.find('aws:ec2:LaunchTemplate', template?.id ?? template?.launchTemplateId ?? template?.name);
+  const found = testbed.find('aws:ec2:LaunchTemplate', template?.id ?? template?.launchTemplateId ?? template?.name);
   const overrides = list(mixed?.launchTemplate?.overrides).flatMap(({ instanceType }) => instanceType ?? []);
   return {
     count: Number(inputs.desiredCapacity ?? inputs.minSize ?? 0),
     spot: mixed?.instancesDistribution?.onDemandPercentageAboveBaseCapacity === 0,
     types: overrides.length > 0 ? overrides : list(found?.inputs.instanceType),
     zones: list(inputs.vpcZoneIdentifiers).flatMap((id) => {
-      const subnet = scene.find('aws:ec2:Subnet', id);
-      return subnet ? [String(scene.outputs(subnet).availabilityZone)] : [];
+      const subnet = testbed.find('aws:ec2:Subnet', id);
+      return subnet ? [String(testbed.outputs(subnet).availabilityZone)] : [];
     }),
   };
 }

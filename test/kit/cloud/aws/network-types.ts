@@ -1,6 +1,6 @@
 import { contains, ipv4Range, overlap } from '../../../../operator/api/address-range.ts';
 import { digits } from '../digits.ts';
-import type { CloudResource, Properties, Refusal, ResourceType, Scene } from '../model.ts';
+import type { CloudResource, Properties, Refusal, ResourceType, Testbed } from '../model.ts';
 import { arn, joined, list, numbered, simple } from './naming.ts';
 import { zonesOf } from './zones.ts';
 
@@ -16,17 +16,17 @@ const address = (uid: string, salt: string): string =>
   ].join('.');
 
 /** EC2's rules for subnets: within the VPC's ranges, and not over another one (errors-overview.html of the EC2 API reference). */
-function misplaced(inputs: Properties, scene: Scene): Refusal | undefined {
+function misplaced(inputs: Properties, testbed: Testbed): Refusal | undefined {
   const range = ipv4Range(String(inputs.cidrBlock));
-  const vpc = scene.find('aws:ec2:Vpc', inputs.vpcId);
+  const vpc = testbed.find('aws:ec2:Vpc', inputs.vpcId);
   if (!range || !vpc) return undefined;
-  const more = scene.all('aws:ec2:VpcIpv4CidrBlockAssociation').filter(({ inputs: own }) => own.vpcId === vpc.id);
+  const more = testbed.all('aws:ec2:VpcIpv4CidrBlockAssociation').filter(({ inputs: own }) => own.vpcId === vpc.id);
   const inside = [vpc, ...more].some(({ inputs: own }) => {
     const whole = ipv4Range(String(own.cidrBlock));
     return whole && contains(whole, range);
   });
   if (!inside) return { code: 'InvalidSubnet.Range', message: `The CIDR '${inputs.cidrBlock}' is invalid.` };
-  const clash = scene.all('aws:ec2:Subnet').some(({ inputs: own }) => {
+  const clash = testbed.all('aws:ec2:Subnet').some(({ inputs: own }) => {
     const other = ipv4Range(String(own.cidrBlock));
     return own.vpcId === inputs.vpcId && other && overlap(other, range);
   });
@@ -68,7 +68,7 @@ export const networkTypes: ResourceType[] = [
       availabilityZoneId: `az-${digits(4, zoneOf(subnet))}`,
     }),
     references: vpcOf,
-    refuse: ({ before, after }, scene) => (before || !after ? undefined : misplaced(after, scene)),
+    refuse: ({ before, after }, testbed) => (before || !after ? undefined : misplaced(after, testbed)),
   }),
   simple('aws:ec2:InternetGateway', {
     id: numbered('igw'),
@@ -87,11 +87,11 @@ export const networkTypes: ResourceType[] = [
   simple('aws:ec2:NatGateway', {
     immutable: ['allocationId', 'subnetId', 'connectivityType'],
     id: numbered('nat'),
-    outputs: (nat, scene) => ({
+    outputs: (nat, testbed) => ({
       connectivityType: nat.inputs.connectivityType ?? 'public',
       networkInterfaceId: numbered('eni')(nat),
       privateIp: address(nat.uid, 'private'),
-      publicIp: scene.outputs(scene.find('aws:ec2:Eip', nat.inputs.allocationId) ?? nat).publicIp ?? '',
+      publicIp: testbed.outputs(testbed.find('aws:ec2:Eip', nat.inputs.allocationId) ?? nat).publicIp ?? '',
     }),
     references: (inputs) => [
       ...subnetOf(inputs),

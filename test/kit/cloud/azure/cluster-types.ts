@@ -7,15 +7,15 @@ import {
   type Properties,
   type Refusal,
   type ResourceType,
-  type Scene,
+  type Testbed,
 } from '../model.ts';
 import { inGroup, list, managed, subnetReference, within } from './naming.ts';
 
 const DEFAULT_VERSION = '1.36.1';
 
-const poolsOf = (cluster: CloudResource, scene: Scene): Properties[] => [
+const poolsOf = (cluster: CloudResource, testbed: Testbed): Properties[] => [
   ...list(cluster.inputs.agentPoolProfiles),
-  ...scene
+  ...testbed
     .all('azure-native:containerservice:AgentPool')
     .filter(({ inputs }) => inputs.resourceName === cluster.name && sameGroup(inputs, cluster.inputs))
     .map(({ name, inputs }) => ({ name, ...profileOf(inputs) })),
@@ -57,10 +57,10 @@ function refuseVersion(before: CloudResource, after: Properties): Refusal | unde
 
 function refuseCluster(
   { before, after }: { before?: CloudResource; after?: Properties },
-  scene: Scene,
+  testbed: Testbed,
 ): Refusal | undefined {
   if (!before || !after) return undefined;
-  const known = new Set(poolsOf(before, scene).map(({ name }) => name));
+  const known = new Set(poolsOf(before, testbed).map(({ name }) => name));
   if (list(after.agentPoolProfiles).every(({ name }) => known.has(name))) return refuseVersion(before, after);
   // pulumi/pulumi-azure-native 579.
   const message =
@@ -68,32 +68,32 @@ function refuseCluster(
   return { code: 'BadRequest', message };
 }
 
-const state = (resource: CloudResource, scene: Scene): string => {
+const state = (resource: CloudResource, testbed: Testbed): string => {
   if (resource.goneAt !== undefined) return 'Deleting';
   if (resource.failure !== undefined) return 'Failed';
-  if (scene.now >= resource.readyAt) return 'Succeeded';
+  if (testbed.now >= resource.readyAt) return 'Succeeded';
   return resource.generation === 1 ? 'Creating' : 'Updating';
 };
 
 /** Host (and port, when it is a real one) of the API server. */
-const fqdnOf = (cluster: CloudResource, scene: Scene): string =>
-  scene.endpoint(cluster)?.endpoint.replace(/^https:\/\//, '') ??
+const fqdnOf = (cluster: CloudResource, testbed: Testbed): string =>
+  testbed.endpoint(cluster)?.endpoint.replace(/^https:\/\//, '') ??
   `${cluster.inputs.dnsPrefix ?? cluster.name}-${digits(8, cluster.uid)}.hcp.${cluster.region}.azmk8s.io`;
 
-function clusterOutputs(cluster: CloudResource, scene: Scene): Properties {
+function clusterOutputs(cluster: CloudResource, testbed: Testbed): Properties {
   const version = cluster.inputs.kubernetesVersion ?? DEFAULT_VERSION;
   return {
-    fqdn: isMade(cluster, scene) ? fqdnOf(cluster, scene) : '',
+    fqdn: isMade(cluster, testbed) ? fqdnOf(cluster, testbed) : '',
     kubernetesVersion: version,
     currentKubernetesVersion: /^\d+\.\d+$/.test(version) ? `${version}.1` : version,
-    provisioningState: state(cluster, scene),
+    provisioningState: state(cluster, testbed),
     powerState: { code: 'Running' },
     nodeResourceGroup:
       cluster.inputs.nodeResourceGroup ?? `MC_${cluster.inputs.resourceGroupName}_${cluster.name}_${cluster.region}`,
     maxAgentPools: 100,
     resourceUID: digits(24, cluster.uid),
     // What AKS answers names all pools, those with resources of their own too.
-    agentPoolProfiles: poolsOf(cluster, scene),
+    agentPoolProfiles: poolsOf(cluster, testbed),
     oidcIssuerProfile: {
       ...cluster.inputs.oidcIssuerProfile,
       issuerURL: `https://${cluster.region}.oic.prod-aks.azure.com/${digits(32, cluster.account)}/${digits(32, cluster.uid)}/`,
@@ -109,10 +109,10 @@ function clusterOutputs(cluster: CloudResource, scene: Scene): Properties {
 }
 
 /** A kubeconfig as AKS hands one out: YAML (JSON is YAML) in base64. */
-export function kubeconfigOf(cluster: CloudResource, scene: Scene, user: Properties): string {
-  const ca = scene.endpoint(cluster)?.certificateAuthority ?? String(cluster.facts.certificateAuthority);
+export function kubeconfigOf(cluster: CloudResource, testbed: Testbed, user: Properties): string {
+  const ca = testbed.endpoint(cluster)?.certificateAuthority ?? String(cluster.facts.certificateAuthority);
   const name = cluster.name;
-  const server = `https://${fqdnOf(cluster, scene)}${scene.endpoint(cluster) ? '' : ':443'}`;
+  const server = `https://${fqdnOf(cluster, testbed)}${testbed.endpoint(cluster) ? '' : ':443'}`;
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
@@ -149,8 +149,8 @@ export const clusterTypes: ResourceType[] = [
   }),
   managed('azure-native:containerservice:AgentPool', {
     immutable: ['resourceName', 'resourceGroupName', 'agentPoolName'],
-    outputs: (pool, scene) => ({
-      provisioningState: state(pool, scene),
+    outputs: (pool, testbed) => ({
+      provisioningState: state(pool, testbed),
       currentOrchestratorVersion: pool.inputs.orchestratorVersion ?? DEFAULT_VERSION,
       nodeImageVersion: 'AKSUbuntu-2404gen2containerd-202611.01.0',
       powerState: { code: 'Running' },

@@ -22,34 +22,34 @@ const lookups: CloudModel['lookups'] = {
     tenantId: TENANT,
   }),
   'azure-native:authorization:getClientToken': () => ({ token: 'fake-token' }),
-  'azure-native:resources:getResourceGroup': (args, scene) => {
-    const group = scene.find(GROUP, pathWithin(GROUP, args));
-    return group && scene.outputs(group);
+  'azure-native:resources:getResourceGroup': (args, testbed) => {
+    const group = testbed.find(GROUP, pathWithin(GROUP, args));
+    return group && testbed.outputs(group);
   },
-  'azure-native:containerservice:getManagedCluster': (args, scene) => {
-    const cluster = scene.find(AKS, pathWithin(AKS, args));
-    return cluster && scene.outputs(cluster);
+  'azure-native:containerservice:getManagedCluster': (args, testbed) => {
+    const cluster = testbed.find(AKS, pathWithin(AKS, args));
+    return cluster && testbed.outputs(cluster);
   },
-  'azure-native:containerservice:listManagedClusterAdminCredentials': (args, scene) => {
-    const cluster = scene.find(AKS, pathWithin(AKS, args));
+  'azure-native:containerservice:listManagedClusterAdminCredentials': (args, testbed) => {
+    const cluster = testbed.find(AKS, pathWithin(AKS, args));
     if (!cluster) return undefined;
     if (cluster.inputs.disableLocalAccounts) return { kubeconfigs: [] };
-    const { clientCertificate, clientKey, token } = scene.endpoint(cluster) ?? { token: 'fake-token' };
+    const { clientCertificate, clientKey, token } = testbed.endpoint(cluster) ?? { token: 'fake-token' };
     const encoded = (pem: string) => Buffer.from(pem).toString('base64');
     const user = {
       ...(clientCertificate && clientKey
         ? { 'client-certificate-data': encoded(clientCertificate), 'client-key-data': encoded(clientKey) }
         : { token }),
     };
-    return { kubeconfigs: [{ name: 'clusterAdmin', value: kubeconfigOf(cluster, scene, user) }] };
+    return { kubeconfigs: [{ name: 'clusterAdmin', value: kubeconfigOf(cluster, testbed, user) }] };
   },
-  'azure-native:containerservice:listManagedClusterUserCredentials': (args, scene) => {
-    const cluster = scene.find(AKS, pathWithin(AKS, args));
+  'azure-native:containerservice:listManagedClusterUserCredentials': (args, testbed) => {
+    const cluster = testbed.find(AKS, pathWithin(AKS, args));
     // People log in by a program of their own.
     const user = {
       exec: { apiVersion: 'client.authentication.k8s.io/v1beta1', command: 'kubelogin', args: ['get-token'] },
     };
-    return cluster && { kubeconfigs: [{ name: 'clusterUser', value: kubeconfigOf(cluster, scene, user) }] };
+    return cluster && { kubeconfigs: [{ name: 'clusterUser', value: kubeconfigOf(cluster, testbed, user) }] };
   },
 };
 

@@ -39,14 +39,14 @@ export const managed = (type: string, more: More = {}): ResourceType => {
     id: ({ account, inputs }) => resourceId(kind, account, inputs),
     // An id means one thing wherever it is.
     uniqueBy: (inputs) => resourceId(kind, '', inputs).toLowerCase(),
-    outputs: (resource, scene) => ({
+    outputs: (resource, testbed) => ({
       name: resource.name,
       type: kind.resourceType,
       location: resource.region,
       provisioningState: 'Succeeded',
       etag: `W/"${digits(32, resource.uid, String(resource.generation))}"`,
       azureApiVersion: '2025-09-01',
-      ...more.outputs?.(resource, scene),
+      ...more.outputs?.(resource, testbed),
     }),
   };
 };

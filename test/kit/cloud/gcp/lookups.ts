@@ -41,10 +41,10 @@ export const lookups: CloudModel['lookups'] = {
     releaseChannelLatestVersion: {},
     releaseChannelUpgradeTargetVersion: {},
   }),
-  'gcp:container:getCluster': ({ name }, scene) => {
-    const cluster = scene.find('gcp:container:Cluster', name);
+  'gcp:container:getCluster': ({ name }, testbed) => {
+    const cluster = testbed.find('gcp:container:Cluster', name);
     if (!cluster) return undefined;
-    const outputs = scene.outputs(cluster);
+    const outputs = testbed.outputs(cluster);
     return { ...outputs, masterAuths: [outputs.masterAuth] };
   },
 };

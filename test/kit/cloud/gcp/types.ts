@@ -1,6 +1,13 @@
 import { decimals, digits } from '../digits.ts';
 import { inventCA } from '../invented-ca.ts';
-import { type CloudResource, isMade, type Machines, type Properties, type ResourceType, type Scene } from '../model.ts';
+import {
+  type CloudResource,
+  isMade,
+  type Machines,
+  type Properties,
+  type ResourceType,
+  type Testbed,
+} from '../model.ts';
 import { fill, kindOf } from './kinds.ts';
 
 const DEFAULT_VERSION = '1.36.1';
@@ -46,17 +53,17 @@ export const typeLikeKind = (type: string, more: More = {}): ResourceType => {
     region: (inputs) => regionOf(inputs.region ?? inputs.location ?? inputs.zone),
     // Where ids are made of what is unique, equal ids are the conflict.
     uniqueBy: (inputs, region) => fill(id, { region, location: region, email: inputs.accountId, ...inputs }),
-    outputs: (resource, scene) => ({ selfLink: link(resource), ...more.outputs?.(resource, scene) }),
+    outputs: (resource, testbed) => ({ selfLink: link(resource), ...more.outputs?.(resource, testbed) }),
   };
 };
 
 const networkOf = (inputs: Properties) =>
   inputs.network === undefined ? [] : [{ type: 'gcp:compute:Network', handle: inputs.network }];
 
-function clusterOutputs(cluster: CloudResource, scene: Scene): Properties {
-  const real = scene.endpoint(cluster);
+function clusterOutputs(cluster: CloudResource, testbed: Testbed): Properties {
+  const real = testbed.endpoint(cluster);
   const ca = real?.certificateAuthority ?? String(cluster.facts.certificateAuthority);
-  const made = isMade(cluster, scene);
+  const made = isMade(cluster, testbed);
   const wanted = String(cluster.inputs.minMasterVersion ?? DEFAULT_VERSION);
   const version = wanted.includes('-gke.')
     ? wanted
@@ -81,8 +88,8 @@ function clusterOutputs(cluster: CloudResource, scene: Scene): Properties {
   };
 }
 
-const poolMachines = (inputs: Properties, scene: Scene): Machines => {
-  const zones = list(inputs.nodeLocations ?? zonesOf(inputs.location ?? scene.region));
+const poolMachines = (inputs: Properties, testbed: Testbed): Machines => {
+  const zones = list(inputs.nodeLocations ?? zonesOf(inputs.location ?? testbed.region));
   const scaling = inputs.autoscaling;
   const perZone = inputs.nodeCount ?? inputs.initialNodeCount ?? scaling?.minNodeCount ?? 0;
   return {
@@ -93,15 +100,15 @@ const poolMachines = (inputs: Properties, scene: Scene): Machines => {
   };
 };
 
-const groupMachines = (inputs: Properties, scene: Scene): Machines => {
+const groupMachines = (inputs: Properties, testbed: Testbed): Machines => {
   const named = list(inputs.versions)[0]?.instanceTemplate;
   const template =
-    scene.find('gcp:compute:InstanceTemplate', named) ?? scene.find('gcp:compute:RegionInstanceTemplate', named);
+    testbed.find('gcp:compute:InstanceTemplate', named) ?? testbed.find('gcp:compute:RegionInstanceTemplate', named);
   return {
     count: Number(inputs.targetSize ?? 0),
     spot: template?.inputs.scheduling?.provisioningModel === 'SPOT',
     types: list(template?.inputs.machineType),
-    zones: list(inputs.distributionPolicyZones ?? zonesOf(inputs.zone ?? inputs.region ?? scene.region)),
+    zones: list(inputs.distributionPolicyZones ?? zonesOf(inputs.zone ?? inputs.region ?? testbed.region)),
   };
 };
 
@@ -143,8 +150,8 @@ export const types: ResourceType[] = [
   }),
   typeLikeKind('gcp:compute:GlobalAddress', {
     // What a test has put behind it is where it says.
-    outputs: (one, scene) => ({
-      address: one.inputs.address ?? URL.parse(scene.endpoint(one)?.endpoint ?? '')?.hostname ?? address(one.uid),
+    outputs: (one, testbed) => ({
+      address: one.inputs.address ?? URL.parse(testbed.endpoint(one)?.endpoint ?? '')?.hostname ?? address(one.uid),
     }),
   }),
   typeLikeKind('gcp:compute:HealthCheck'),
@@ -201,22 +208,22 @@ export const types: ResourceType[] = [
   }),
   typeLikeKind('gcp:container:NodePool', {
     immutable: ['name', 'project', 'location', 'cluster', 'nodeConfig.spot', 'nodeConfig.guestAccelerators'],
-    outputs: ({ inputs, name, uid }, scene) => {
-      const cluster = scene.find('gcp:container:Cluster', inputs.cluster);
+    outputs: ({ inputs, name, uid }, testbed) => {
+      const cluster = testbed.find('gcp:container:Cluster', inputs.cluster);
       return {
-        version: inputs.version ?? (cluster && scene.outputs(cluster).masterVersion),
+        version: inputs.version ?? (cluster && testbed.outputs(cluster).masterVersion),
         nodeCount: inputs.nodeCount ?? inputs.initialNodeCount ?? 0,
-        instanceGroupUrls: poolMachines(inputs, scene).zones.map(
+        instanceGroupUrls: poolMachines(inputs, testbed).zones.map(
           (zone) =>
-            `https://www.googleapis.com/compute/v1/projects/${scene.caller.account}/zones/${zone}/instanceGroupManagers/gke-${inputs.cluster}-${name}-${digits(8, uid)}-grp`,
+            `https://www.googleapis.com/compute/v1/projects/${testbed.caller.account}/zones/${zone}/instanceGroupManagers/gke-${inputs.cluster}-${name}-${digits(8, uid)}-grp`,
         ),
       };
     },
     references: (inputs) => [{ type: 'gcp:container:Cluster', handle: inputs.cluster, onDelete: 'cascade' }],
     machines: poolMachines,
-    refuse({ after }, scene) {
-      const cluster = scene.find('gcp:container:Cluster', after?.cluster);
-      const [nodes, master] = [after?.version, cluster && String(scene.outputs(cluster).masterVersion)];
+    refuse({ after }, testbed) {
+      const cluster = testbed.find('gcp:container:Cluster', after?.cluster);
+      const [nodes, master] = [after?.version, cluster && String(testbed.outputs(cluster).masterVersion)];
       if (!nodes || !master || minor(nodes) <= minor(master)) return undefined;
       // hashicorp/terraform-provider-google 1682.
       const message = `desired node version "${nodes}" cannot be greater than current master version "${master}".`;

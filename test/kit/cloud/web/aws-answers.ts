@@ -1,5 +1,5 @@
 import { aws as model } from '../aws/model.ts';
-import type { CloudResource, Properties, Scene } from '../model.ts';
+import type { CloudResource, Properties, Testbed } from '../model.ts';
 
 /** Lists become elements of this name: `item` in EC2, `member` in other query APIs. */
 type ListName = 'item' | 'member';
@@ -23,11 +23,11 @@ interface Shown {
   type: string;
   set: string;
   id: string;
-  more?: (resource: CloudResource, scene: Scene) => Properties;
+  more?: (resource: CloudResource, testbed: Testbed) => Properties;
 }
 
-const associations = (table: CloudResource, scene: Scene) =>
-  scene
+const associations = (table: CloudResource, testbed: Testbed) =>
+  testbed
     .all('aws:ec2:RouteTableAssociation')
     .filter(({ inputs }) => inputs.routeTableId === table.id)
     .map(({ id, inputs }) => ({ routeTableAssociationId: id, subnetId: inputs.subnetId }));
@@ -37,8 +37,8 @@ const EC2: Readonly<Record<string, Shown>> = {
     type: 'aws:ec2:Vpc',
     set: 'vpcSet',
     id: 'vpcId',
-    more: (vpc, scene) => ({
-      cidrBlockAssociationSet: scene
+    more: (vpc, testbed) => ({
+      cidrBlockAssociationSet: testbed
         .all('aws:ec2:VpcIpv4CidrBlockAssociation')
         .filter(({ inputs }) => inputs.vpcId === vpc.id)
         .map(({ id, inputs }) => ({ associationId: id, cidrBlock: inputs.cidrBlock })),
@@ -64,12 +64,12 @@ const EC2: Readonly<Record<string, Shown>> = {
     type: 'aws:ec2:RouteTable',
     set: 'routeTableSet',
     id: 'routeTableId',
-    more: (table, scene) => ({
-      routeSet: scene
+    more: (table, testbed) => ({
+      routeSet: testbed
         .all('aws:ec2:Route')
         .filter(({ inputs }) => inputs.routeTableId === table.id)
         .map(({ inputs }) => ({ destinationCidrBlock: inputs.destinationCidrBlock })),
-      associationSet: associations(table, scene),
+      associationSet: associations(table, testbed),
     }),
   },
 };
@@ -90,13 +90,13 @@ function filtersOf(fields: Record<string, string>): Filter[] {
   }));
 }
 
-function passes(resource: CloudResource, { name, values }: Filter, scene: Scene): boolean {
+function passes(resource: CloudResource, { name, values }: Filter, testbed: Testbed): boolean {
   const tags = model.tags(resource);
   if (name.startsWith('tag:')) return values.includes(tags[name.slice(4)] ?? '');
   if (name === 'tag-key') return values.some((key) => tags[key] !== undefined);
   if (name === 'subnet-id') return values.includes(resource.id);
   if (name === 'association.subnet-id') {
-    return associations(resource, scene).some(({ subnetId }) => values.includes(subnetId));
+    return associations(resource, testbed).some(({ subnetId }) => values.includes(subnetId));
   }
   // States: whatever is here is available.
   return values.includes('available');
@@ -106,19 +106,19 @@ const listOf = (tags: Record<string, string>, key: string, value: string) =>
   Object.entries(tags).map(([name, one]) => ({ [key]: name, [value]: one }));
 
 /** What EC2's Describe calls answer; undefined for a call that is not known here. */
-export function describeEC2(action: string, fields: Record<string, string>, scene: Scene): Properties | undefined {
+export function describeEC2(action: string, fields: Record<string, string>, testbed: Testbed): Properties | undefined {
   const shown = EC2[action];
   if (!shown) return undefined;
   const filters = filtersOf(fields);
-  const found = scene
+  const found = testbed
     .all(shown.type)
-    .filter((one) => one.region === scene.region && filters.every((filter) => passes(one, filter, scene)));
+    .filter((one) => one.region === testbed.region && filters.every((filter) => passes(one, filter, testbed)));
   const items = found.map((one) => ({
     [shown.id]: one.id,
     cidrBlock: one.inputs.cidrBlock ?? '',
     state: 'available',
     createTime: new Date(one.createdAt).toISOString(),
-    ...shown.more?.(one, scene),
+    ...shown.more?.(one, testbed),
     tagSet: listOf(model.tags(one), 'key', 'value'),
   }));
   return { [shown.set]: items };
@@ -131,12 +131,12 @@ export const withTagList = (resource: CloudResource, names: Properties): Propert
 });
 
 /** What the tagging API answers. */
-export function taggedAnswer(input: Properties, scene: Scene): Properties {
-  const mappings = scene
+export function taggedAnswer(input: Properties, testbed: Testbed): Properties {
+  const mappings = testbed
     .all()
-    .filter((one) => one.region === scene.region)
+    .filter((one) => one.region === testbed.region)
     .flatMap((one) => {
-      const [arn, tags] = [scene.outputs(one).arn as string | undefined, model.tags(one)];
+      const [arn, tags] = [testbed.outputs(one).arn as string | undefined, model.tags(one)];
       if (arn === undefined) return [];
       const kind = `${arn.split(':')[2]}:${arn.split(':').slice(5).join(':').split(/[/:]/)[0]}`;
       const kinds = (input.ResourceTypeFilters ?? [kind]) as string[];

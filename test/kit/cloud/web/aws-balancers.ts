@@ -1,44 +1,44 @@
 import { aws as model } from '../aws/model.ts';
-import type { CloudResource, Properties, Scene } from '../model.ts';
+import type { CloudResource, Properties, Testbed } from '../model.ts';
 import { withTagList } from './aws-answers.ts';
 import { Refused } from './server.ts';
 
-function named(scene: Scene, kind: 'LoadBalancer' | 'TargetGroup', name: string | undefined): CloudResource[] {
-  const found = scene
+function named(testbed: Testbed, kind: 'LoadBalancer' | 'TargetGroup', name: string | undefined): CloudResource[] {
+  const found = testbed
     .all(`aws:lb:${kind}`)
-    .filter((one) => one.region === scene.region && (name === undefined || one.name === name));
+    .filter((one) => one.region === testbed.region && (name === undefined || one.name === name));
   if (found.length === 0 && name !== undefined)
     throw new Refused(400, `${kind}NotFound`, `One or more not found: ${name}`);
   return found;
 }
 
 /** What Elastic Load Balancing answers. */
-export function describeBalancers(action: string, fields: Record<string, string>, scene: Scene): Properties {
+export function describeBalancers(action: string, fields: Record<string, string>, testbed: Testbed): Properties {
   const name = fields['Names.member.1'];
   switch (action) {
     case 'DescribeLoadBalancers':
       return {
-        LoadBalancers: named(scene, 'LoadBalancer', name).map((one) => ({
+        LoadBalancers: named(testbed, 'LoadBalancer', name).map((one) => ({
           LoadBalancerArn: one.id,
           LoadBalancerName: one.name,
         })),
       };
     case 'DescribeTargetGroups':
       return {
-        TargetGroups: named(scene, 'TargetGroup', name).map((one) => ({
+        TargetGroups: named(testbed, 'TargetGroup', name).map((one) => ({
           TargetGroupArn: one.id,
           TargetGroupName: one.name,
         })),
       };
     case 'DescribeListeners':
       return {
-        Listeners: scene
+        Listeners: testbed
           .all('aws:lb:Listener')
           .filter(({ inputs }) => inputs.loadBalancerArn === fields.LoadBalancerArn)
           .map(({ id, inputs }) => ({ ListenerArn: id, Port: inputs.port })),
       };
     case 'DescribeTags': {
-      const one = scene
+      const one = testbed
         .all()
         .find(({ id, type }) => type.startsWith('aws:lb:') && id === fields['ResourceArns.member.1']);
       return {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Scene } from '../model.ts';
+import type { Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
 import { bucketStore, md5Of, type StoredBucket } from './bucket-store.ts';
 import { type Asked, Refused, type Said } from './server.ts';
@@ -18,7 +18,7 @@ export function s3Action({ method, url }: Asked): string {
 }
 
 /** S3, path style (Amazon S3 API Reference), as far as Coppice asks it. What was signed and what arrived are compared. */
-export function s3(asked: Asked, { caller }: Pick<Scene, 'caller'>, region: string, store: Store): Said {
+export function s3(asked: Asked, { caller }: Pick<Testbed, 'caller'>, region: string, store: Store): Said {
   const { method, url, headers, bytes } = asked;
   const [, name = '', ...rest] = url.pathname.split('/');
   const key = decodeURIComponent(rest.join('/'));

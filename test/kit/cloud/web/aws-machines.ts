@@ -2,7 +2,7 @@ import { aws as model } from '../aws/model.ts';
 import { digits } from '../digits.ts';
 import type { LaunchedInstance } from '../launched.ts';
 import { forgetLost, loseMember, lostIn, type Member, membersOf, removeMembers } from '../members.ts';
-import type { CloudResource, Properties, Scene } from '../model.ts';
+import type { CloudResource, Properties, Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
 import { withTagList } from './aws-answers.ts';
 import { Refused } from './server.ts';
@@ -13,40 +13,40 @@ const idOf = ({ group, serial }: Pick<Member, 'group' | 'serial'>): string =>
   `i-${digits(17, group.uid, String(serial))}`;
 
 /** All instances of Auto Scaling groups in the region. */
-const members = (scene: Scene, store: Store): Member[] =>
-  scene
+const members = (testbed: Testbed, store: Store): Member[] =>
+  testbed
     .all(GROUP)
-    .filter(({ region }) => region === scene.region)
+    .filter(({ region }) => region === testbed.region)
     .flatMap((group) =>
-      membersOf(group, model.types.get(GROUP)!.machines!(group.inputs, scene)!, store, scene.now, () =>
-        tagsOf(group, scene),
+      membersOf(group, model.types.get(GROUP)!.machines!(group.inputs, testbed)!, store, testbed.now, () =>
+        tagsOf(group, testbed),
       ),
     );
 
-function templateOf(group: CloudResource, scene: Scene): CloudResource | undefined {
+function templateOf(group: CloudResource, testbed: Testbed): CloudResource | undefined {
   const { launchTemplate, mixedInstancesPolicy } = group.inputs;
   const named = launchTemplate ?? mixedInstancesPolicy?.launchTemplate?.launchTemplateSpecification;
-  return scene.find('aws:ec2:LaunchTemplate', named?.id ?? named?.launchTemplateId);
+  return testbed.find('aws:ec2:LaunchTemplate', named?.id ?? named?.launchTemplateId);
 }
 
 /** Tags that the launch template puts on instances that are made now. */
-function tagsOf(group: CloudResource, scene: Scene): Record<string, string> {
-  const specifications = (templateOf(group, scene)?.inputs.tagSpecifications ?? []) as Properties[];
+function tagsOf(group: CloudResource, testbed: Testbed): Record<string, string> {
+  const specifications = (templateOf(group, testbed)?.inputs.tagSpecifications ?? []) as Properties[];
   return specifications.find(({ resourceType }) => resourceType === 'instance')?.tags ?? {};
 }
 
-/** All instances in the region of the scene, with what they would be told if they were launched now. */
-export const launched = (scene: Scene, store: Store): LaunchedInstance[] =>
-  members(scene, store).map((member) => {
-    const { imageId = '', instanceType = '', userData = '' } = templateOf(member.group, scene)?.inputs ?? {};
+/** All instances in the region of the testbed, with what they would be told if they were launched now. */
+export const launched = (testbed: Testbed, store: Store): LaunchedInstance[] =>
+  members(testbed, store).map((member) => {
+    const { imageId = '', instanceType = '', userData = '' } = templateOf(member.group, testbed)?.inputs ?? {};
     const { address, zone } = member;
     return {
       id: idOf(member),
       name: idOf(member),
       address,
       zone,
-      region: scene.region,
-      account: scene.caller.account,
+      region: testbed.region,
+      account: testbed.caller.account,
       machineType: instanceType,
       image: imageId,
       attributes: { 'user-data': userData },
@@ -54,17 +54,17 @@ export const launched = (scene: Scene, store: Store): LaunchedInstance[] =>
   });
 
 /** Takes an instance away as a failure of its host does: its group notices and makes another, unless it was told to replace none. */
-export function lose(id: string, scene: Scene, store: Store): void {
-  const member = members(scene, store).find((one) => idOf(one) === id);
-  if (!member) throw new Error(`there is no instance ${id} in ${scene.region}`);
+export function lose(id: string, testbed: Testbed, store: Store): void {
+  const member = members(testbed, store).find((one) => idOf(one) === id);
+  if (!member) throw new Error(`there is no instance ${id} in ${testbed.region}`);
   const suspended: string[] = member.group.inputs.suspendedProcesses ?? [];
   if (suspended.includes('ReplaceUnhealthy')) loseMember(member.group, member, store);
   else removeMembers(member.group, [member], store, () => {});
 }
 
 /** The group that still counts an instance that is gone. */
-function groupOfLost(id: string | undefined, scene: Scene): { group: CloudResource; serial: number } | undefined {
-  for (const group of scene.all(GROUP)) {
+function groupOfLost(id: string | undefined, testbed: Testbed): { group: CloudResource; serial: number } | undefined {
+  for (const group of testbed.all(GROUP)) {
     const serial = lostIn(group).find((one) => idOf({ group, serial: one }) === id);
     if (serial !== undefined) return { group, serial };
   }
@@ -72,8 +72,8 @@ function groupOfLost(id: string | undefined, scene: Scene): { group: CloudResour
 }
 
 /** Ids of the instances that a group has, as it sees them: one that is gone is among them until it is let go of. */
-const instancesOf = (group: CloudResource, scene: Scene, store: Store): string[] => [
-  ...members(scene, store)
+const instancesOf = (group: CloudResource, testbed: Testbed, store: Store): string[] => [
+  ...members(testbed, store)
     .filter((member) => member.group.id === group.id)
     .map(idOf),
   ...lostIn(group).map((serial) => idOf({ group, serial })),
@@ -83,7 +83,7 @@ const instancesOf = (group: CloudResource, scene: Scene, store: Store): string[]
 export function describeMachines(
   action: string,
   fields: Record<string, string>,
-  scene: Scene,
+  testbed: Testbed,
   store: Store,
 ): Properties | undefined {
   if (action === 'DescribeImages') {
@@ -95,7 +95,7 @@ export function describeMachines(
   if (action !== 'DescribeInstances') return undefined;
   // Filter 1 is the one tag by which Coppice asks.
   const [key, value] = [fields['Filter.1.Name']?.replace('tag:', ''), fields['Filter.1.Value.1']];
-  const shown = members(scene, store).filter(({ born }) => key === undefined || born[key] === value);
+  const shown = members(testbed, store).filter(({ born }) => key === undefined || born[key] === value);
   const instancesSet = shown.map((member) => ({
     instanceId: idOf(member),
     instanceState: { name: 'running' },
@@ -111,13 +111,13 @@ export function describeMachines(
 export function scaleGroups(
   action: string,
   fields: Record<string, string>,
-  scene: Scene,
+  testbed: Testbed,
   store: Store,
 ): Properties | undefined {
   if (action === 'DescribeAutoScalingGroups') {
-    const group = scene.find(GROUP, fields['AutoScalingGroupNames.member.1']);
+    const group = testbed.find(GROUP, fields['AutoScalingGroupNames.member.1']);
     if (!group) return { AutoScalingGroups: [] };
-    const Instances = instancesOf(group, scene, store).map((InstanceId) => ({
+    const Instances = instancesOf(group, testbed, store).map((InstanceId) => ({
       InstanceId,
       LifecycleState: 'InService',
     }));
@@ -125,8 +125,8 @@ export function scaleGroups(
   }
   if (action === 'DescribeScalingActivities') return { Activities: [] };
   if (action !== 'TerminateInstanceInAutoScalingGroup') return undefined;
-  const member = members(scene, store).find((one) => idOf(one) === fields.InstanceId);
-  const lost = groupOfLost(fields.InstanceId, scene);
+  const member = members(testbed, store).find((one) => idOf(one) === fields.InstanceId);
+  const lost = groupOfLost(fields.InstanceId, testbed);
   if (lost) {
     forgetLost(lost.group, lost.serial, store, (inputs) => {
       inputs.desiredCapacity = Number(inputs.desiredCapacity) - 1;

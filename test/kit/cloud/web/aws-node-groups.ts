@@ -2,7 +2,7 @@ import type { CloudNode } from '../../../../providers/cloud.ts';
 import { aws as model } from '../aws/model.ts';
 import { digits } from '../digits.ts';
 import { type Member, membersOf, removeMembers } from '../members.ts';
-import type { CloudResource, Properties, Scene } from '../model.ts';
+import type { CloudResource, Properties, Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
 import { Refused } from './server.ts';
 
@@ -11,18 +11,18 @@ const NODE_GROUP = 'aws:eks:NodeGroup';
 const idOf = ({ group, serial }: Pick<Member, 'group' | 'serial'>): string =>
   `i-${digits(17, group.uid, String(serial))}`;
 
-const membersIn = (group: CloudResource, scene: Scene, store: Store): Member[] =>
-  membersOf(group, model.types.get(NODE_GROUP)!.machines!(group.inputs, scene)!, store, scene.now, () => ({}));
+const membersIn = (group: CloudResource, testbed: Testbed, store: Store): Member[] =>
+  membersOf(group, model.types.get(NODE_GROUP)!.machines!(group.inputs, testbed)!, store, testbed.now, () => ({}));
 
-const scalingGroupOf = (group: CloudResource, scene: Scene): string =>
-  scene.outputs(group).resources[0].autoscalingGroups[0].name;
+const scalingGroupOf = (group: CloudResource, testbed: Testbed): string =>
+  testbed.outputs(group).resources[0].autoscalingGroups[0].name;
 
 /** Instances that were ended: EKS drains each by a lifecycle hook, so they go on being listed for minutes. */
 const endingIn = (group: CloudResource): string[] => group.facts.ending ?? [];
 
 /** Nodes of a node group, as their kubelets register them. */
-export const nodesOfGroup = (group: CloudResource, scene: Scene, store: Store): CloudNode[] =>
-  membersIn(group, scene, store).map((member) => ({
+export const nodesOfGroup = (group: CloudResource, testbed: Testbed, store: Store): CloudNode[] =>
+  membersIn(group, testbed, store).map((member) => ({
     name: idOf(member),
     providerID: `aws:///${member.zone}/${idOf(member)}`,
   }));
@@ -37,14 +37,14 @@ export const toldByEKS = (outputs: Properties): Properties => ({
 export function scaleNodeGroups(
   action: string,
   fields: Record<string, string>,
-  scene: Scene,
+  testbed: Testbed,
   store: Store,
 ): Properties | undefined {
-  const groups = scene.all(NODE_GROUP).filter(({ region }) => region === scene.region);
-  const named = (name: string | undefined) => groups.find((group) => scalingGroupOf(group, scene) === name);
+  const groups = testbed.all(NODE_GROUP).filter(({ region }) => region === testbed.region);
+  const named = (name: string | undefined) => groups.find((group) => scalingGroupOf(group, testbed) === name);
   if (action === 'DescribeAutoScalingGroups') {
     const group = named(fields['AutoScalingGroupNames.member.1']);
-    return group && { AutoScalingGroups: [described(group, scene, store)] };
+    return group && { AutoScalingGroups: [described(group, testbed, store)] };
   }
   if (action === 'SuspendProcesses') {
     const group = named(fields.AutoScalingGroupName);
@@ -58,7 +58,7 @@ export function scaleNodeGroups(
   const { InstanceId = '' } = fields;
   if (groups.some((group) => endingIn(group).includes(InstanceId)))
     throw new Refused(400, 'ScalingActivityInProgress', `${InstanceId} is being terminated`);
-  const member = groups.flatMap((group) => membersIn(group, scene, store)).find((one) => idOf(one) === InstanceId);
+  const member = groups.flatMap((group) => membersIn(group, testbed, store)).find((one) => idOf(one) === InstanceId);
   if (!member) return undefined;
   const { group } = member;
   const { scalingConfig } = group.inputs;
@@ -71,7 +71,7 @@ export function scaleNodeGroups(
     );
   group.facts = { ...group.facts, ending: [...endingIn(group), InstanceId] };
   // "Amazon EC2 Auto Scaling tries to rebalance the group, and rebalancing might terminate instances in other zones."
-  const others = membersIn(group, scene, store).filter(({ zone }) => zone !== member.zone);
+  const others = membersIn(group, testbed, store).filter(({ zone }) => zone !== member.zone);
   const rebalanced = isCounted && !(group.facts.suspended ?? []).includes('AZRebalance') ? others.slice(0, 1) : [];
   // EKS tells the capacity of the group as the size of the node group.
   removeMembers(group, [member, ...rebalanced], store, (inputs) => {
@@ -80,14 +80,14 @@ export function scaleNodeGroups(
   return { Activity: { StatusCode: 'InProgress' } };
 }
 
-function described(group: CloudResource, scene: Scene, store: Store): Properties {
+function described(group: CloudResource, testbed: Testbed, store: Store): Properties {
   const { scalingConfig } = group.inputs;
-  const members = membersIn(group, scene, store);
+  const members = membersIn(group, testbed, store);
   const there = members.map((member) => ({ InstanceId: idOf(member), LifecycleState: 'InService' }));
   const ending = endingIn(group).map((InstanceId) => ({ InstanceId, LifecycleState: 'Terminating:Wait' }));
-  const { zones } = model.types.get(NODE_GROUP)!.machines!(group.inputs, scene)!;
+  const { zones } = model.types.get(NODE_GROUP)!.machines!(group.inputs, testbed)!;
   return {
-    AutoScalingGroupName: scalingGroupOf(group, scene),
+    AutoScalingGroupName: scalingGroupOf(group, testbed),
     MinSize: scalingConfig.minSize,
     DesiredCapacity: scalingConfig.desiredSize,
     AvailabilityZones: zones,

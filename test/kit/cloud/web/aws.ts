@@ -1,5 +1,5 @@
 import { aws as model } from '../aws/model.ts';
-import type { Account, CloudResource, Properties, Scene } from '../model.ts';
+import type { Account, CloudResource, Properties, Testbed } from '../model.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
 import { answerXML, describeEC2, taggedAnswer, withTagList } from './aws-answers.ts';
 import { describeBalancers } from './aws-balancers.ts';
@@ -39,15 +39,20 @@ function isSignedBy(asked: Asked, account: Account): boolean {
   return again.authorization === asked.headers.authorization;
 }
 
-const found = (scene: Scene, type: string, handle: string, code: string): CloudResource => {
-  const resource = scene.find(type, handle);
+const found = (testbed: Testbed, type: string, handle: string, code: string): CloudResource => {
+  const resource = testbed.find(type, handle);
   if (!resource) throw new Refused(404, code, `${handle} does not exist`);
   return resource;
 };
 
 /** IAM and STS. */
-function query(action: string, fields: Record<string, string>, scene: Scene, denied: readonly string[]): Properties {
-  const { caller } = scene;
+function query(
+  action: string,
+  fields: Record<string, string>,
+  testbed: Testbed,
+  denied: readonly string[],
+): Properties {
+  const { caller } = testbed;
   if (action === 'GetCallerIdentity') {
     return { Account: caller.account, Arn: caller.principal, UserId: 'AIDAFAKEFAKEFAKEFAKE1' };
   }
@@ -62,17 +67,17 @@ function query(action: string, fields: Record<string, string>, scene: Scene, den
     return { IsTruncated: 'false', EvaluationResults };
   }
   if (action === 'GetRole') {
-    const role = found(scene, 'aws:iam:Role', fields.RoleName!, 'NoSuchEntity');
-    return { Role: withTagList(role, { RoleName: role.name, Arn: scene.outputs(role).arn }) };
+    const role = found(testbed, 'aws:iam:Role', fields.RoleName!, 'NoSuchEntity');
+    return { Role: withTagList(role, { RoleName: role.name, Arn: testbed.outputs(role).arn }) };
   }
   if (action === 'ListAttachedRolePolicies') {
-    const { name } = found(scene, 'aws:iam:Role', fields.RoleName!, 'NoSuchEntity');
-    const attached = scene.all('aws:iam:RolePolicyAttachment').filter(({ inputs }) => inputs.role === name);
+    const { name } = found(testbed, 'aws:iam:Role', fields.RoleName!, 'NoSuchEntity');
+    const attached = testbed.all('aws:iam:RolePolicyAttachment').filter(({ inputs }) => inputs.role === name);
     const AttachedPolicies = attached.map(({ inputs }) => ({ PolicyArn: inputs.policyArn }));
     return { IsTruncated: 'false', AttachedPolicies };
   }
   if (action === 'GetInstanceProfile') {
-    const profile = found(scene, 'aws:iam:InstanceProfile', fields.InstanceProfileName!, 'NoSuchEntity');
+    const profile = found(testbed, 'aws:iam:InstanceProfile', fields.InstanceProfileName!, 'NoSuchEntity');
     return { InstanceProfile: withTagList(profile, { InstanceProfileName: profile.name }) };
   }
   throw new Refused(400, 'InvalidAction', `the fake AWS does not know ${action}: add it to web/aws.ts`);
@@ -86,27 +91,27 @@ const EKS: readonly [path: RegExp, type: string, key: string, id: (...parts: str
   [/^\/clusters\/([^/]+)\/access-entries\/(.+)$/, 'aws:eks:AccessEntry', 'accessEntry', (...parts) => parts.join(':')],
 ];
 
-function eks({ url }: Asked, scene: Scene): Properties {
+function eks({ url }: Asked, testbed: Testbed): Properties {
   const groupsOf = /^\/clusters\/([^/]+)\/node-groups$/.exec(url.pathname)?.[1];
   if (groupsOf !== undefined) {
-    const groups = scene.all('aws:eks:NodeGroup').filter(({ inputs }) => inputs.clusterName === groupsOf);
-    return { nodegroups: groups.filter(({ region }) => region === scene.region).map(({ name }) => name) };
+    const groups = testbed.all('aws:eks:NodeGroup').filter(({ inputs }) => inputs.clusterName === groupsOf);
+    return { nodegroups: groups.filter(({ region }) => region === testbed.region).map(({ name }) => name) };
   }
   for (const [path, type, key, id] of EKS) {
     const parts = path.exec(url.pathname)?.slice(1).map(decodeURIComponent);
     if (!parts) continue;
-    const resource = found(scene, type, id(...parts), 'ResourceNotFoundException');
-    const { vpcConfig, ...told } = scene.outputs(resource);
+    const resource = found(testbed, type, id(...parts), 'ResourceNotFoundException');
+    const { vpcConfig, ...told } = testbed.outputs(resource);
     const outputs = key === 'nodegroup' ? toldByEKS(told) : told;
     return { [key]: { ...outputs, ...(vpcConfig && { resourcesVpcConfig: vpcConfig }), tags: model.tags(resource) } };
   }
   throw new Refused(404, 'NotFoundException', `the fake AWS does not know ${url.pathname}: add it to web/aws.ts`);
 }
 
-function kms(action: string, { KeyId }: Properties, scene: Scene): Properties {
-  const alias = String(KeyId).startsWith('alias/') ? scene.find('aws:kms:Alias', KeyId) : undefined;
+function kms(action: string, { KeyId }: Properties, testbed: Testbed): Properties {
+  const alias = String(KeyId).startsWith('alias/') ? testbed.find('aws:kms:Alias', KeyId) : undefined;
   const key = found(
-    scene,
+    testbed,
     'aws:kms:Key',
     String(alias?.inputs.targetKeyId ?? KeyId)
       .split('/')
@@ -162,28 +167,28 @@ export const awsWeb: Web = {
     const action = fieldsOf(asked).Action ?? (targetOf(asked) || asked.url.pathname);
     return { region, action: `${service === 'tagging' ? 'tag' : service}:${action}` };
   },
-  answer(asked, scene, denied, store) {
+  answer(asked, testbed, denied, store) {
     const { service, region } = signatureOf(asked)!;
-    if (service === 'route53') return route53(asked, scene.caller.account, store);
-    if (service === 's3') return s3(asked, scene, region, store);
-    if (service === 'eks') return { body: eks(asked, scene) };
-    if (service === 'kms') return { body: kms(targetOf(asked), JSON.parse(asked.body), scene) };
-    if (service === 'tagging') return { body: taggedAnswer(JSON.parse(asked.body), scene) };
+    if (service === 'route53') return route53(asked, testbed.caller.account, store);
+    if (service === 's3') return s3(asked, testbed, region, store);
+    if (service === 'eks') return { body: eks(asked, testbed) };
+    if (service === 'kms') return { body: kms(targetOf(asked), JSON.parse(asked.body), testbed) };
+    if (service === 'tagging') return { body: taggedAnswer(JSON.parse(asked.body), testbed) };
     const fields = fieldsOf(asked);
     const action = fields.Action!;
     const described =
       service === 'ec2'
-        ? (describeMachines(action, fields, scene, store) ?? describeEC2(action, fields, scene))
+        ? (describeMachines(action, fields, testbed, store) ?? describeEC2(action, fields, testbed))
         : undefined;
     if (described) return { body: answerXML(action, described, 'item') };
     if (service === 'elasticloadbalancing') {
-      const told = describeBalancers(action, fields, scene);
+      const told = describeBalancers(action, fields, testbed);
       return { body: answerXML(action, { [`${action}Result`]: told }, 'member') };
     }
     const result =
-      scaleNodeGroups(action, fields, scene, store) ??
-      scaleGroups(action, fields, scene, store) ??
-      query(action, fields, scene, denied);
+      scaleNodeGroups(action, fields, testbed, store) ??
+      scaleGroups(action, fields, testbed, store) ??
+      query(action, fields, testbed, denied);
     return { body: answerXML(action, { [`${action}Result`]: result }, 'member') };
   },
   refusals: {

@@ -2,7 +2,7 @@ import type { CloudNode } from '../../../../providers/cloud.ts';
 import { azure as model } from '../azure/model.ts';
 import { digits } from '../digits.ts';
 import { type Member, membersOf, removeMembers } from '../members.ts';
-import type { CloudResource, Scene } from '../model.ts';
+import type { CloudResource, Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
 import { Refused, type Said } from './server.ts';
 
@@ -14,20 +14,20 @@ const setOf = (pool: CloudResource): string => `aks-${pool.name}-${digits(8, poo
 /** The number of the machine in its scale set in base 36, in six places. */
 const nameOf = ({ group, serial }: Member): string => `${setOf(group)}${serial.toString(36).padStart(6, '0')}`;
 
-const resourceIDOf = ({ group, serial }: Member, scene: Scene): string => {
-  const cluster = scene.find('azure-native:containerservice:ManagedCluster', group.id.split('/agentPools/')[0]);
-  const { nodeResourceGroup } = scene.outputs(cluster!);
+const resourceIDOf = ({ group, serial }: Member, testbed: Testbed): string => {
+  const cluster = testbed.find('azure-native:containerservice:ManagedCluster', group.id.split('/agentPools/')[0]);
+  const { nodeResourceGroup } = testbed.outputs(cluster!);
   return `/subscriptions/${group.account}/resourceGroups/${nodeResourceGroup}/providers/Microsoft.Compute/virtualMachineScaleSets/${setOf(group)}/virtualMachines/${serial}`;
 };
 
-const membersIn = (pool: CloudResource, scene: Scene, store: Store): Member[] =>
-  membersOf(pool, model.types.get(AGENT_POOL)!.machines!(pool.inputs, scene)!, store, scene.now, () => ({}));
+const membersIn = (pool: CloudResource, testbed: Testbed, store: Store): Member[] =>
+  membersOf(pool, model.types.get(AGENT_POOL)!.machines!(pool.inputs, testbed)!, store, testbed.now, () => ({}));
 
 /** Nodes of an agent pool, as their kubelets register them: Azure writes the same id in other letters here and there. */
-export const nodesOfAgentPool = (pool: CloudResource, scene: Scene, store: Store): CloudNode[] =>
-  membersIn(pool, scene, store).map((member) => ({
+export const nodesOfAgentPool = (pool: CloudResource, testbed: Testbed, store: Store): CloudNode[] =>
+  membersIn(pool, testbed, store).map((member) => ({
     name: nameOf(member),
-    providerID: `azure://${resourceIDOf(member, scene).replace('/resourceGroups/', '/resourcegroups/')}`,
+    providerID: `azure://${resourceIDOf(member, testbed).replace('/resourceGroups/', '/resourcegroups/')}`,
   }));
 
 /**
@@ -38,10 +38,10 @@ export const nodesOfAgentPool = (pool: CloudResource, scene: Scene, store: Store
 export function agentPools(
   { method, path, body }: { method: string; path: string; body: string },
   described: (pool: CloudResource) => object,
-  scene: Scene,
+  testbed: Testbed,
   store: Store,
 ): Said | undefined {
-  const pools = scene.all(AGENT_POOL);
+  const pools = testbed.all(AGENT_POOL);
   const ofCluster = /^(.*\/managedClusters\/[^/]+)\/agentPools$/i.exec(path)?.[1];
   if (ofCluster !== undefined) {
     const value = pools.filter(({ id }) => id.toLowerCase().startsWith(`${ofCluster.toLowerCase()}/`)).map(described);
@@ -50,23 +50,23 @@ export function agentPools(
   const [, id, verb] = /^(.*\/agentPools\/[^/]+)\/(machines|deleteMachines)$/i.exec(path) ?? [];
   const pool = id === undefined ? undefined : pools.find((one) => model.isCalled(one, id));
   if (!pool) return undefined;
-  const members = membersIn(pool, scene, store);
+  const members = membersIn(pool, testbed, store);
   if (verb === 'machines') {
     const told = (member: Member) => ({
       id: `${pool.id}/machines/${nameOf(member)}`,
       name: nameOf(member),
-      properties: { resourceId: resourceIDOf(member, scene) },
+      properties: { resourceId: resourceIDOf(member, testbed) },
     });
     return { body: { value: members.map(told) } };
   }
   if (method !== 'POST') return undefined;
-  if (scene.now < pool.readyAt)
+  if (testbed.now < pool.readyAt)
     throw new Refused(409, 'OperationNotAllowed', 'Operation is not allowed: another operation is in progress.');
   const { machineNames } = JSON.parse(body) as { machineNames: string[] };
   const going = members.filter((member) => machineNames.includes(nameOf(member)));
   if (going.length < machineNames.length)
     throw new Refused(400, 'InvalidParameter', 'Machines to be deleted are not in the agent pool.');
-  pool.readyAt = scene.now + DELETING_MS;
+  pool.readyAt = testbed.now + DELETING_MS;
   pool.generation++;
   removeMembers(pool, going, store, (inputs, by) => {
     inputs.count = Number(inputs.count) + by;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Scene } from '../model.ts';
+import type { Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
 import { bucketStore, md5Of, type StoredBucket } from './bucket-store.ts';
 import { type Asked, Refused, type Said } from './server.ts';
@@ -24,7 +24,7 @@ function groupStore(store: Store) {
 }
 
 /** Storage accounts as Resource Manager has them, and their blobs, here under /blob/ACCOUNT; undefined for other paths. */
-export function blobStorage(asked: Asked, { caller }: Pick<Scene, 'caller'>, store: Store): Said | undefined {
+export function blobStorage(asked: Asked, { caller }: Pick<Testbed, 'caller'>, store: Store): Said | undefined {
   const { method, url, body, headers } = asked;
   const path = decodeURIComponent(url.pathname);
   const buckets = bucketStore(store, 'azure-native');

@@ -1,7 +1,7 @@
 import { azure as model } from '../azure/model.ts';
 import { digits } from '../digits.ts';
 import { type Member, membersOf, removeMembers } from '../members.ts';
-import type { CloudResource, Scene } from '../model.ts';
+import type { CloudResource, Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
 import type { Said } from './server.ts';
 
@@ -11,8 +11,8 @@ const suffix = ({ group, serial }: Member): string => digits(8, group.uid, Strin
 const nameOf = (member: Member): string => `${member.group.name}_${suffix(member)}`;
 const groupOf = (id: string): string => /\/resourceGroups\/([^/]+)/i.exec(id)?.[1]?.toLowerCase() ?? '';
 
-const members = (set: CloudResource, scene: Scene, store: Store): Member[] =>
-  membersOf(set, model.types.get(SET)!.machines!(set.inputs, scene)!, store, scene.now, () => {
+const members = (set: CloudResource, testbed: Testbed, store: Store): Member[] =>
+  membersOf(set, model.types.get(SET)!.machines!(set.inputs, testbed)!, store, testbed.now, () => {
     const { userData } = set.inputs.virtualMachineProfile;
     return { ...(userData !== undefined && { userData: String(userData) }) };
   });
@@ -20,11 +20,11 @@ const members = (set: CloudResource, scene: Scene, store: Store): Member[] =>
 /** What Compute and Network answer about machines of flexible scale sets; undefined for other paths. */
 export function computeMachines(
   { method, path, query, body }: { method: string; path: string; query: URLSearchParams; body: string },
-  scene: Scene,
+  testbed: Testbed,
   store: Store,
 ): Said | undefined {
-  const sets = scene.all(SET).filter(({ id }) => groupOf(id) === groupOf(path));
-  const all = () => sets.flatMap((set) => members(set, scene, store));
+  const sets = testbed.all(SET).filter(({ id }) => groupOf(id) === groupOf(path));
+  const all = () => sets.flatMap((set) => members(set, testbed, store));
   const idOf = (member: Member) =>
     member.group.id.replace(/virtualMachineScaleSets\/.*$/, `virtualMachines/${nameOf(member)}`);
   const described = (member: Member, expand = '') => ({
@@ -61,7 +61,7 @@ export function computeMachines(
   const set = sets.find((one) => id !== undefined && model.isCalled(one, id));
   if (!set) return undefined;
   const named = (JSON.parse(body) as { instanceIds: string[] }).instanceIds;
-  const going = members(set, scene, store).filter((member) => named.includes(nameOf(member)));
+  const going = members(set, testbed, store).filter((member) => named.includes(nameOf(member)));
   removeMembers(set, going, store, (inputs, by) => {
     inputs.sku = { ...inputs.sku, capacity: Number(inputs.sku.capacity) + by };
   });
@@ -69,10 +69,10 @@ export function computeMachines(
 }
 
 /** Takes a machine away as somebody who deletes it does: the capacity of its set follows. */
-export function loseAzure(name: string, scene: Scene, store: Store): void {
-  const member = scene
+export function loseAzure(name: string, testbed: Testbed, store: Store): void {
+  const member = testbed
     .all(SET)
-    .flatMap((set) => members(set, scene, store))
+    .flatMap((set) => members(set, testbed, store))
     .find((one) => nameOf(one) === name);
   if (!member) throw new Error(`there is no machine ${name}`);
   removeMembers(member.group, [member], store, (inputs, by) => {

@@ -1,6 +1,6 @@
 import { kindOf } from '../azure/kinds.ts';
 import { azure as model } from '../azure/model.ts';
-import type { Account, CloudResource, Scene } from '../model.ts';
+import type { Account, CloudResource, Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
 import { agentPools } from './azure-agent-pools.ts';
@@ -19,18 +19,18 @@ const ENVELOPE = ['id', 'name', 'type', 'location'];
 const within = (id: string, group: string): string =>
   id.toLowerCase().startsWith(`${group.toLowerCase()}/`) ? id.slice(group.length) : '';
 
-const described = (resource: CloudResource, scene: Scene) => ({
+const described = (resource: CloudResource, testbed: Testbed) => ({
   id: resource.id,
   name: resource.name,
   type: kindOf(resource.type).resourceType,
   location: resource.region,
   tags: model.tags(resource),
   // Agent pools have their tags in here.
-  properties: Object.fromEntries(Object.entries(scene.outputs(resource)).filter(([key]) => !ENVELOPE.includes(key))),
+  properties: Object.fromEntries(Object.entries(testbed.outputs(resource)).filter(([key]) => !ENVELOPE.includes(key))),
 });
 
-const found = (path: string, scene: Scene): CloudResource => {
-  const resource = scene.all().find((one) => model.isCalled(one, path));
+const found = (path: string, testbed: Testbed): CloudResource => {
+  const resource = testbed.all().find((one) => model.isCalled(one, path));
   if (!resource) throw new Refused(404, 'ResourceNotFound', `The Resource '${path}' was not found.`);
   return resource;
 };
@@ -112,52 +112,52 @@ export const azureWeb: Web = {
       azureDNSAction(method, url) ??
       `${method} ${url.pathname.replaceAll(/\/(?:subscriptions|resourceGroups)\/[^/]+/gi, '')}`,
   }),
-  answer(asked, scene, denied, store) {
+  answer(asked, testbed, denied, store) {
     const { method, url, body } = asked;
-    const zones = azureDNS(asked, scene.caller.account, store);
+    const zones = azureDNS(asked, testbed.caller.account, store);
     if (zones) return zones;
-    const stored = blobStorage(asked, scene, store);
+    const stored = blobStorage(asked, testbed, store);
     if (stored) return stored;
     const path = decodeURIComponent(url.pathname);
-    const machines = computeMachines({ method, path, query: url.searchParams, body }, scene, store);
+    const machines = computeMachines({ method, path, query: url.searchParams, body }, testbed, store);
     if (machines) return machines;
-    const pools = agentPools({ method, path, body }, (pool) => described(pool, scene), scene, store);
+    const pools = agentPools({ method, path, body }, (pool) => described(pool, testbed), testbed, store);
     if (pools) return pools;
-    const subscription = `/subscriptions/${scene.caller.account}`;
+    const subscription = `/subscriptions/${testbed.caller.account}`;
     if (path === subscription)
-      return { body: { id: subscription, subscriptionId: scene.caller.account, state: 'Enabled' } };
+      return { body: { id: subscription, subscriptionId: testbed.caller.account, state: 'Enabled' } };
     if (path === `${subscription}/providers/Microsoft.Authorization/permissions`) {
       return { body: { value: [{ actions: ['*'], notActions: denied }] } };
     }
     if (path === '/providers/Microsoft.ResourceGraph/resources') {
       const { subscriptions } = JSON.parse(body) as { subscriptions: string[] };
-      const rows = subscriptions.includes(scene.caller.account) ? scene.all() : [];
+      const rows = subscriptions.includes(testbed.caller.account) ? testbed.all() : [];
       const data = rows
         .filter((one) => Object.keys(model.tags(one)).length > 0)
-        .map((one) => described(one, scene))
+        .map((one) => described(one, testbed))
         .map(({ id, type, location, tags }) => ({ id, type: type.toLowerCase(), location, tags }));
       return { body: { totalRecords: data.length, count: data.length, data } };
     }
     const group = /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+)\/resources$/.exec(path)?.[1];
     if (group !== undefined) {
       // What is within another resource is not in the list.
-      const inGroup = scene.all().filter(({ id }) => /^\/providers\/[^/]+\/[^/]+\/[^/]+$/.test(within(id, group)));
-      return { body: { value: inGroup.map((one) => described(one, scene)) } };
+      const inGroup = testbed.all().filter(({ id }) => /^\/providers\/[^/]+\/[^/]+\/[^/]+$/.test(within(id, group)));
+      return { body: { value: inGroup.map((one) => described(one, testbed)) } };
     }
     const scope = /^(.*)\/providers\/Microsoft\.Authorization\/roleAssignments$/.exec(path)?.[1];
     if (scope !== undefined) {
-      const assignments = scene.all('azure-native:authorization:RoleAssignment');
-      const value = assignments.filter(({ inputs }) => inputs.scope === scope).map((one) => described(one, scene));
+      const assignments = testbed.all('azure-native:authorization:RoleAssignment');
+      const value = assignments.filter(({ inputs }) => inputs.scope === scope).map((one) => described(one, testbed));
       return { body: { value } };
     }
     const action = /^(.*)\/(listCluster(?:Admin|User)Credential)$/.exec(path);
     if (method === 'POST' && action) {
-      const cluster = found(action[1]!, scene);
+      const cluster = found(action[1]!, testbed);
       const name = action[2] === 'listClusterAdminCredential' ? 'Admin' : 'User';
       const lookup = model.lookups[`azure-native:containerservice:listManagedCluster${name}Credentials`]!;
-      return { body: lookup({ ...cluster.inputs }, scene) };
+      return { body: lookup({ ...cluster.inputs }, testbed) };
     }
-    return { body: described(found(path, scene), scene) };
+    return { body: described(found(path, testbed), testbed) };
   },
   refusals: {
     unknown: () => new Refused(401, 'InvalidAuthenticationToken', 'The access token is invalid.'),

@@ -1,4 +1,4 @@
-import type { Scene } from '../model.ts';
+import type { Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
 import { bucketStore, type StoredBucket, type StoredObject } from './bucket-store.ts';
 import { type Asked, Refused, type Said } from './server.ts';
@@ -15,10 +15,10 @@ const object = ({ key, version, size, md5 }: StoredObject) => ({
 const described = ({ name, settings }: StoredBucket) => ({ ...settings, name });
 
 /** Cloud Storage's JSON API, as far as Coppice asks it; undefined for other paths. */
-export function cloudStorage({ method, url, body, bytes }: Asked, scene: Pick<Scene, 'caller'>, store: Store) {
+export function cloudStorage({ method, url, body, bytes }: Asked, testbed: Pick<Testbed, 'caller'>, store: Store) {
   const [, upload, rest] = /^(\/upload)?\/storage\/v1\/b(.*)$/.exec(url.pathname) ?? [];
   if (rest === undefined) return undefined;
-  const { account } = scene.caller;
+  const { account } = testbed.caller;
   const query = url.searchParams;
   const buckets = bucketStore(store, 'gcp');
   const ofProject = () => {

@@ -1,7 +1,7 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { kindOf } from '../gcp/kinds.ts';
 import { gcp as model } from '../gcp/model.ts';
-import { type Account, type CloudResource, isMade, type Properties, type Scene } from '../model.ts';
+import { type Account, type CloudResource, isMade, type Properties, type Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
 import { judgeToken } from '../trust.ts';
 import { cloudStorage } from './google-buckets.ts';
@@ -26,26 +26,26 @@ const pathOf = ({ id, type, inputs, name, region }: CloudResource, project: stri
     ? `projects/${project}/locations/${inputs.location ?? region}/clusters/${inputs.cluster}/nodePools/${name}`
     : id;
 
-function described(resource: CloudResource, scene: Scene): Properties {
-  const outputs = scene.outputs(resource);
+function described(resource: CloudResource, testbed: Testbed): Properties {
+  const outputs = testbed.outputs(resource);
   if (resource.type === 'gcp:container:NodePool') return { ...outputs, config: resource.inputs.nodeConfig };
   if (resource.type === 'gcp:container:Cluster') {
     const { masterVersion: currentMasterVersion, nodeLocations: locations, enableAutopilot } = outputs;
-    const status = isMade(resource, scene) ? 'RUNNING' : 'PROVISIONING';
+    const status = isMade(resource, testbed) ? 'RUNNING' : 'PROVISIONING';
     return { ...outputs, status, currentMasterVersion, locations, autopilot: { enabled: enableAutopilot === true } };
   }
   if (resource.type !== 'gcp:compute:Router') return outputs;
-  const nats = scene.all('gcp:compute:RouterNat').filter(({ inputs }) => inputs.router === resource.name);
+  const nats = testbed.all('gcp:compute:RouterNat').filter(({ inputs }) => inputs.router === resource.name);
   return { ...outputs, nats: nats.map(({ name }) => ({ name })) };
 }
 
 /** Who may do what on the project or on a key of it. */
-function policyOf(on: string, scene: Scene): Properties {
-  const isProject = on === `projects/${scene.caller.account}`;
-  if (!isProject && !scene.find('gcp:kms:CryptoKey', on)) throw new Refused(404, 'notFound', `${on} was not found`);
+function policyOf(on: string, testbed: Testbed): Properties {
+  const isProject = on === `projects/${testbed.caller.account}`;
+  if (!isProject && !testbed.find('gcp:kms:CryptoKey', on)) throw new Refused(404, 'notFound', `${on} was not found`);
   const grants = isProject
-    ? scene.all('gcp:projects:IAMMember')
-    : scene.all('gcp:kms:CryptoKeyIAMMember').filter(({ inputs }) => inputs.cryptoKeyId === on);
+    ? testbed.all('gcp:projects:IAMMember')
+    : testbed.all('gcp:kms:CryptoKeyIAMMember').filter(({ inputs }) => inputs.cryptoKeyId === on);
   return { bindings: grants.map(({ inputs: { role, member } }) => ({ role, members: [member] })) };
 }
 
@@ -170,11 +170,11 @@ export const googleWeb: Web = {
     region: /\/(?:regions|locations)\/([^/]+)/.exec(url.pathname)?.[1] ?? '',
     action: cloudDNSAction(method, url) ?? `${method} ${url.pathname.replace(/projects\/[^/:]+/, 'projects')}`,
   }),
-  answer(asked, scene, denied, store) {
+  answer(asked, testbed, denied, store) {
     const { url, body } = asked;
-    const stored = cloudStorage(asked, scene, store);
+    const stored = cloudStorage(asked, testbed, store);
     if (stored) return stored;
-    const { account } = scene.caller;
+    const { account } = testbed.caller;
     const zones = cloudDNS(asked, account, store);
     if (zones) return zones;
     const path = decodeURIComponent(url.pathname).replace(/^\/(?:compute\/)?v1\//, '');
@@ -183,7 +183,7 @@ export const googleWeb: Web = {
       return { body: { permissions: permissions.filter((one) => !denied.includes(one)) } };
     }
     if (path === `projects/${account}:searchAllResources`) {
-      const results = scene.all().map((one) => ({
+      const results = testbed.all().map((one) => ({
         name: `//${kindOf(one.type).service}.googleapis.com/${pathOf(one, account)}`,
         assetType: assetType(one),
         location: one.region,
@@ -193,15 +193,15 @@ export const googleWeb: Web = {
       }));
       return { body: { results } };
     }
-    if (path.endsWith(':getIamPolicy')) return { body: policyOf(path.replace(/:getIamPolicy$/, ''), scene) };
+    if (path.endsWith(':getIamPolicy')) return { body: policyOf(path.replace(/:getIamPolicy$/, ''), testbed) };
     const machines =
-      listNodePools(path, scene) ??
-      nodePoolGroups(path, body, scene, store) ??
-      computeMachines(path, url.searchParams, body, scene, store);
+      listNodePools(path, testbed) ??
+      nodePoolGroups(path, body, testbed, store) ??
+      computeMachines(path, url.searchParams, body, testbed, store);
     if (machines) return { body: machines };
-    const resource = scene.all().find((one) => pathOf(one, account) === path);
+    const resource = testbed.all().find((one) => pathOf(one, account) === path);
     if (!resource) throw new Refused(404, 'notFound', `The resource '${path}' was not found`);
-    return { body: described(resource, scene) };
+    return { body: described(resource, testbed) };
   },
   refusals: {
     unknown: () => new Refused(401, 'authError', 'Request had invalid authentication credentials.'),

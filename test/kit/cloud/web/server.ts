@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFaults, takeRequest } from '../faults.ts';
-import type { Account, CloudModel, Scene } from '../model.ts';
-import { openScene } from '../scene.ts';
+import type { Account, CloudModel, Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
+import { openTestbed } from '../testbed.ts';
 
 /** A request to one of the clouds' own APIs. */
 export interface Asked {
@@ -44,7 +44,7 @@ export interface Web {
   about(asked: Asked): { region: string; action: string };
   /** Requests that need no credentials (those for tokens); undefined: it is none of these. */
   open(asked: Asked, accounts: readonly Account[], store: Store): Said | undefined;
-  answer(asked: Asked, scene: Scene, denied: readonly string[], store: Store): Said;
+  answer(asked: Asked, testbed: Testbed, denied: readonly string[], store: Store): Said;
   /** What is refused for reasons that every request has. */
   refusals: Record<'unknown' | 'throttled' | 'denied' | 'closed', (action: string) => Refused>;
   refusal(refused: Refused): Said;
@@ -80,7 +80,7 @@ async function decide(web: Web, store: Store, asked: Asked): Promise<Said> {
     if (faults.denied?.includes(action)) throw refusals.denied(action);
     const caller = { account: account.id, principal: account.principal, region, defaultTags: {} };
     const said = await store.transaction(() =>
-      web.answer(asked, openScene(model, store, caller, region, Date.now()), faults.denied ?? [], store),
+      web.answer(asked, openTestbed(model, store, caller, region, Date.now()), faults.denied ?? [], store),
     );
     done('ok');
     return said;

@@ -19,8 +19,8 @@ const error = (message: string) =>
 
 async function refused(body: string): Promise<CoppiceError> {
   await using aws = await FakeAws.start(() => ({ status: 400, body }));
-  const keeper = route53(async () => aws.connection());
-  const caught = await keeper.change({} as never, zone, [made('api.example.com')]).catch((thrown: unknown) => thrown);
+  const client = route53(async () => aws.connection());
+  const caught = await client.change({} as never, zone, [made('api.example.com')]).catch((thrown: unknown) => thrown);
   expect(caught).toBeInstanceOf(CoppiceError);
   return caught as CoppiceError;
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { checkAccount } from '../../../../providers/azure/account.ts';
 import { allPages } from '../../../../providers/azure/arm.ts';
 import { azureDNS } from '../../../../providers/azure/dns.ts';
+import { refuseForeignResources } from '../../../../providers/azure/foreign-resources.ts';
 import { azureMachines } from '../../../../providers/azure/machines.ts';
-import { refuseStrangers } from '../../../../providers/azure/strangers.ts';
 import { context, FakeAzure } from './fake-azure.ts';
 import { tags } from './fixtures.ts';
 
@@ -13,7 +13,7 @@ const dnsContext = { ...context(), objects: {} as never } as never;
 /** Everything that reads a list of Azure's page by page. */
 const READERS: [what: string, read: (azure: FakeAzure) => Promise<unknown>][] = [
   ['permissions', (azure) => checkAccount(context(), azure.endpoints)],
-  ['what is in a resource group', (azure) => refuseStrangers(context(), azure.endpoints)],
+  ['what is in a resource group', (azure) => refuseForeignResources(context(), azure.endpoints)],
   ['DNS zones', (azure) => azureDNS(azure.endpoints).zones(dnsContext)],
   ['records', (azure) => azureDNS(azure.endpoints).texts(dnsContext, zone)],
   ['machines', (azure) => azureMachines({} as never, () => azure.endpoints).machines(context(), ['workers'])],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { refuseStrangers } from '../../../../providers/azure/strangers.ts';
+import { refuseForeignResources } from '../../../../providers/azure/foreign-resources.ts';
 import { type Answer, context, FakeAzure } from './fake-azure.ts';
 import { subscription, tags } from './fixtures.ts';
 
@@ -14,7 +14,7 @@ async function refused(own: Record<string, string> | undefined, ...pages: object
     const nextLink = pages[page + 1] && `${azure.endpoints.management}${group}/resources?page=${page + 1}`;
     return { body: { value: pages[page], nextLink } };
   });
-  return await refuseStrangers(context(), azure.endpoints).then(
+  return await refuseForeignResources(context(), azure.endpoints).then(
     () => '',
     (error: Error) => error.message,
   );

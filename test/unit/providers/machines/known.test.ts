@@ -10,7 +10,7 @@ interface Kept {
 }
 
 /** What is remembered of a shoot by an operator that has just started, in a seed whose reads can be held up. */
-function scene() {
+function testbed() {
   const seed = new FakeCluster();
   const { client } = seed;
   let held: Promise<void> | undefined;
@@ -43,7 +43,7 @@ function scene() {
 }
 
 it('never takes what was there before a write for what is there after it', async () => {
-  const { known, quick, slow, hold } = scene();
+  const { known, quick, slow, hold } = testbed();
   await known().save(quick, { applied: 'first' });
   const one = known();
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -57,7 +57,7 @@ it('never takes what was there before a write for what is there after it', async
 });
 
 it('reads again when it is not known whether a write has come through', async () => {
-  const { known, quick, slow, loseAnswers } = scene();
+  const { known, quick, slow, loseAnswers } = testbed();
   const one = known();
   await one.save(quick, { applied: 'first' });
   loseAnswers(true);

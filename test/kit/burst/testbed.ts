@@ -80,7 +80,7 @@ export const policyNamed = (name: string, more: Partial<BurstPolicySpec> = {}, c
 });
 
 /** A garden with a hub, whose clusters come when the test says so. */
-export class BurstScene {
+export class BurstTestbed {
   readonly objects = new MemoryObjects();
   readonly events: string[] = [];
   readonly metrics = new Registry();

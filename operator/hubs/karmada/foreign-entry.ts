@@ -1,12 +1,16 @@
 import type { HubSpec } from '../../api/hub.ts';
 import { SECRETS } from '../../kube/resources.ts';
-import { isStrange, type Member, type Reader, type Stranger, takenOver } from '../contract.ts';
+import { type ForeignEntry, isForeign, type Member, type Reader, takenOver } from '../contract.ts';
 import { CLUSTER_NAMESPACE, CLUSTERS, type KarmadaCluster } from './cluster.ts';
 
 /** A Cluster that somebody else made for the same cluster, with the Secrets that it refers to where ours would be. */
-export async function strangerIn(hub: Reader, { id }: Member, { karmada }: HubSpec): Promise<Stranger | undefined> {
+export async function foreignEntryIn(
+  hub: Reader,
+  { id }: Member,
+  { karmada }: HubSpec,
+): Promise<ForeignEntry | undefined> {
   const clusters = (await hub.list(CLUSTERS)) as KarmadaCluster[];
-  const found = clusters.find((one) => one.spec?.id === id && isStrange(one));
+  const found = clusters.find((one) => one.spec?.id === id && isForeign(one));
   if (!found) return undefined;
   const { name } = found.metadata;
   const { secretRef, impersonatorSecretRef, syncMode } = found.spec ?? {};
@@ -20,7 +24,7 @@ export async function strangerIn(hub: Reader, { id }: Member, { karmada }: HubSp
     name,
     places: [
       takenOver(CLUSTERS, found),
-      ...secrets.flatMap((secret) => (secret && isStrange(secret) ? [takenOver(SECRETS, secret)] : [])),
+      ...secrets.flatMap((secret) => (secret && isForeign(secret) ? [takenOver(SECRETS, secret)] : [])),
     ],
     ...(whyNot && { whyNot }),
   };

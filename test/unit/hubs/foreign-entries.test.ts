@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HubSpec, HubTypeName } from '../../../operator/api/hub.ts';
-import { owning, strangerOf } from '../../../operator/controllers/membership/adoption.ts';
+import { foreignEntryOf, owning } from '../../../operator/controllers/membership/adoption.ts';
 import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
@@ -175,7 +175,7 @@ describe('what somebody else made for a cluster', () => {
       undefined,
     ],
   ])('%s', async (_, type, objects, places, whyNot) => {
-    const found = await hubType(type)!.stranger!(reader(objects), member(), { type });
+    const found = await hubType(type)!.foreignEntry!(reader(objects), member(), { type });
     const said = found?.places.map(
       ({ resource, namespace, name }) => `${resource.kind} ${namespace ? `${namespace}/` : ''}${name}`,
     );
@@ -196,7 +196,7 @@ describe('taking it over', () => {
   };
   const hub = reader({ clusters: [cluster(ID)] });
   const look = (adoption: HubSpec['adoption'], more: Partial<MembershipReceipt> = {}) =>
-    strangerOf(hubType('Karmada')!, hub, {
+    foreignEntryOf(hubType('Karmada')!, hub, {
       member: () => member(),
       spec: { type: 'Karmada', ...(adoption && { adoption }) },
       receipt: { ...receipt, ...more },

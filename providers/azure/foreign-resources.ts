@@ -18,7 +18,7 @@ const NAMED = 5;
  * Throws where the owner's resource group has something that does not say that it is the owner's: Azure deletes a group with all that is in
  * it. For when no machine of the owner is left, whose disks and interfaces bear no tags. (Resources - List By Resource Group, 2021-04-01.)
  */
-export async function refuseStrangers(ctx: CloudContext, endpoints: Endpoints): Promise<void> {
+export async function refuseForeignResources(ctx: CloudContext, endpoints: Endpoints): Promise<void> {
   const { owner, account, signal } = ctx;
   const name = resourceGroupName(owner);
   const path = `/subscriptions/${credentialsOf(account).subscriptionID}/resourceGroups/${name}`;
@@ -36,12 +36,12 @@ export async function refuseStrangers(ctx: CloudContext, endpoints: Endpoints): 
     endpoints,
     ask,
   );
-  const strangers = all.filter((one) => !isOwners(one)).map(({ id }) => id);
-  if (strangers.length === 0) return;
-  const more = strangers.length > NAMED ? ` and ${strangers.length - NAMED} more` : '';
+  const foreign = all.filter((one) => !isOwners(one)).map(({ id }) => id);
+  if (foreign.length === 0) return;
+  const more = foreign.length > NAMED ? ` and ${foreign.length - NAMED} more` : '';
   throw new CoppiceError(
     'ERR_INFRA_DEPENDENCIES',
-    `resource group ${name} would go with what is not tagged as the cluster's: ${strangers.slice(0, NAMED).join(', ')}${more}`,
+    `resource group ${name} would go with what is not tagged as the cluster's: ${foreign.slice(0, NAMED).join(', ')}${more}`,
     {
       advice:
         'Move it to another group or delete it; what was deleted just now is shown for some minutes: sweep again then.',

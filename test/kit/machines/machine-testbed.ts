@@ -18,7 +18,7 @@ interface Owner extends ProcessIdentity {
 }
 
 /** Everything that a test's machines have on this host, by the folder that it is all named after. */
-export class MachineScene {
+export class MachineTestbed {
   readonly dir: string;
   readonly network: VPCNetwork;
   readonly cgroups: Cgroups;
@@ -33,20 +33,20 @@ export class MachineScene {
   }
 
   /** A new one, with its network; `seed` is the network namespace that its machines reach. */
-  static async open(wanted: Pick<Owner, 'cloud' | 'seed' | 'runc'>): Promise<MachineScene> {
+  static async open(wanted: Pick<Owner, 'cloud' | 'seed' | 'runc'>): Promise<MachineTestbed> {
     const layout = (await readLayout())!;
     const dir = await mkdtemp(join(tmpdir(), PREFIX));
     const owner: Owner = { ...(await ownIdentity()), ...wanted };
     await writeFile(join(dir, OWNER), JSON.stringify(owner));
-    const scene = new MachineScene(dir, owner, layout);
+    const testbed = new MachineTestbed(dir, owner, layout);
     try {
-      await scene.cgroups.create();
-      await scene.network.open();
+      await testbed.cgroups.create();
+      await testbed.network.open();
     } catch (error) {
-      await scene.close();
+      await testbed.close();
       throw error;
     }
-    return scene;
+    return testbed;
   }
 
   /** Takes away what test runs have left that were killed before they could. */
@@ -56,7 +56,7 @@ export class MachineScene {
       const dir = join(tmpdir(), name);
       const owner = JSON.parse(await readFile(join(dir, OWNER), 'utf8').catch(() => 'null')) as Owner | null;
       if (!owner || (await isAlive(owner))) continue;
-      const left = new MachineScene(dir, owner, (await readLayout())!);
+      const left = new MachineTestbed(dir, owner, (await readLayout())!);
       await left.close().catch((error: Error) => console.warn(`tests: ${dir} cannot be taken away: ${error.message}`));
     }
   }

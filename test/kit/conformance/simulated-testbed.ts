@@ -4,14 +4,14 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { NODES, type Node } from '../../../operator/kube/resources.ts';
 import type { Pool, ProviderContext } from '../../../providers/contract.ts';
 import { context } from '../../unit/providers/fixtures.ts';
-import type { MachineScene } from './machines.ts';
+import type { MachineTestbed } from './machines.ts';
 
-/** A machine of the simulated provider is its Node: the scene needs API servers only, a fresh one a cluster. */
-export async function simulatedScene(
+/** A machine of the simulated provider is its Node: the testbed needs API servers only, a fresh one a cluster. */
+export async function simulatedTestbed(
   cluster: (namespace: string) => KubeClient,
   writes: () => number,
   close: () => Promise<void>,
-): Promise<MachineScene> {
+): Promise<MachineTestbed> {
   const profile = (await profileManifests()).find(({ metadata }) => metadata.name === 'simulated')!;
   const region = profile.spec.defaults!.region!;
   const zones = profile.spec.regions.find(({ name }) => name === region)!.zones!.map(({ name }) => name);

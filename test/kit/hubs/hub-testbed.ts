@@ -95,7 +95,7 @@ interface RunningOperator {
 }
 
 /** A garden that is a hub too, and a cluster with a node: real API servers, and nothing of the operator but its membership controllers. */
-export class HubScene {
+export class HubTestbed {
   readonly garden: TestApiserver;
   readonly member: TestApiserver;
   /** API servers of the clusters, by name in namespace shop; `demo` is `member`. */
@@ -127,28 +127,28 @@ export class HubScene {
   /**
    * @param crds folders whose kinds the hub serves: in test/fixtures/hubs, or absolute paths
    * @param account 'chart': in the garden the operator has the ServiceAccount and the roles of the chart, where it is not a seed
-   * @param running an API server that is garden and hub; absent: a new one. Either is stopped with the scene
+   * @param running an API server that is garden and hub; absent: a new one. Either is stopped with the testbed
    */
   static async start(
     spec: HubSpec,
     crds: readonly string[],
     account: 'admin' | 'chart' = 'admin',
     running?: TestApiserver,
-  ): Promise<HubScene> {
+  ): Promise<HubTestbed> {
     const [garden, member] = await Promise.all([running ?? startApiserver(), startApiserver()]);
-    const scene = new HubScene(garden, member, spec);
+    const testbed = new HubTestbed(garden, member, spec);
     for (const manifest of installManifests()) await garden.client.apply(manifest);
     await serveKinds(garden.client, crds);
-    if (account === 'chart') scene.#gardenAccess = await accessOfChart(garden);
+    if (account === 'chart') testbed.#gardenAccess = await accessOfChart(garden);
     await addNode(member, 'one', '4', '8Gi');
-    for (const cache of [scene.memberships, scene.hubs]) {
+    for (const cache of [testbed.memberships, testbed.hubs]) {
       cache.start();
       await cache.whenSynced(AbortSignal.timeout(PATIENCE_MS));
     }
-    return scene;
+    return testbed;
   }
 
-  /** What else is to end with the scene, before its API servers do. */
+  /** What else is to end with the testbed, before its API servers do. */
   onStop(end: () => Promise<void>): void {
     this.#ends.push(end);
   }

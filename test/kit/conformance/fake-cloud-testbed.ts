@@ -14,9 +14,9 @@ import type { PulumiRunner } from '../../../providers/pulumi/runner.ts';
 import { OWNER_TAGS } from '../../../providers/tags.ts';
 import { type CloudName, type CloudResource, type FakeCloud, fakeCloud, type WebEndpoints } from '../cloud/index.ts';
 import { engineFor, testRunner } from '../stacks/runner.ts';
-import type { CloudScene, SeenPool } from './cloud-scene.ts';
+import type { CloudTestbed, SeenPool } from './cloud-testbed.ts';
 
-/** What of a cloud the scene must know to see and to break pools. */
+/** What of a cloud the testbed must know to see and to break pools. */
 interface Face {
   cloud: CloudName;
   open(runner: PulumiRunner, web: WebEndpoints): ManagedClusters;
@@ -113,7 +113,7 @@ const together = (parts: SeenPool[]): SeenPool => ({
 });
 
 /** The real provider, the real engine and the real SDKs, over a fake cloud with nothing in it. */
-export async function fakeCloudScene(name: keyof typeof FACES): Promise<CloudScene> {
+export async function fakeCloudTestbed(name: keyof typeof FACES): Promise<CloudTestbed> {
   const face = FACES[name];
   const profile = (await profileManifests()).find(({ metadata }) => metadata.name === name)!;
   const cloud = await fakeCloud();

@@ -27,24 +27,24 @@ export interface Standing {
 type Amount = Exclude<keyof Standing, 'at'>;
 
 /** How things stood, from one change to the next. */
-export class Ledger {
-  readonly standings: Standing[] = [];
+export class Standings {
+  readonly all: Standing[] = [];
 
   add(standing: Standing): void {
-    const last = this.standings.at(-1);
-    if (last && last.at === standing.at) this.standings.pop();
+    const last = this.all.at(-1);
+    if (last && last.at === standing.at) this.all.pop();
     else if (last && isSame(last, standing)) return;
-    this.standings.push(standing);
+    this.all.push(standing);
   }
 
   peak(of: Amount): number {
-    return this.standings.reduce((most, standing) => Math.max(most, standing[of]), 0);
+    return this.all.reduce((most, standing) => Math.max(most, standing[of]), 0);
   }
 
   /** Amount times milliseconds until `end`. */
   sum(of: Amount, end: number): number {
-    return this.standings.reduce((total, standing, index) => {
-      const until = this.standings[index + 1]?.at ?? end;
+    return this.all.reduce((total, standing, index) => {
+      const until = this.all[index + 1]?.at ?? end;
       return total + standing[of] * Math.max(0, until - standing.at);
     }, 0);
   }

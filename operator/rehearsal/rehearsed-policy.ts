@@ -3,7 +3,7 @@ import type { BurstReceipt } from '../burst/clusters/kept.ts';
 import type { BurstMemory } from '../controllers/burst/memory.ts';
 
 /** What the operator knows of a policy that is rehearsed. */
-export interface BurstMind {
+export interface RehearsedPolicy {
   readonly policy: BurstPolicy;
   readonly memory: BurstMemory;
   receipt: BurstReceipt;

@@ -9,7 +9,7 @@ import type { ProviderDNS, RecordSet, RecordType } from '../../../providers/dns.
 import { gcpDNS } from '../../../providers/gcp/index.ts';
 import { simulated } from '../../../providers/simulated/index.ts';
 import { type CloudName, fakeCloud, type WebEndpoints } from '../cloud/index.ts';
-import type { DNSScene } from './dns.ts';
+import type { DNSTestbed } from './dns.ts';
 
 /** What differs between the clouds' DNS in a test. */
 const FACES: Record<
@@ -40,7 +40,7 @@ const FACES: Record<
 };
 
 /** The clouds' own APIs, by our own requests, over fake zones. */
-export async function fakeDNSScene(name: keyof typeof FACES): Promise<DNSScene> {
+export async function fakeDNSTestbed(name: keyof typeof FACES): Promise<DNSTestbed> {
   const face = FACES[name];
   const cloud = await fakeCloud();
   const account = cloud.account(face.cloud);
@@ -87,12 +87,12 @@ export async function fakeDNSScene(name: keyof typeof FACES): Promise<DNSScene> 
 }
 
 /** The simulated provider's zones: ConfigMaps of an API server that is asked for real. */
-export function simulatedDNSScene(
+export function simulatedDNSTestbed(
   client: KubeClient,
   namespace: string,
   writes: () => number,
   close: () => Promise<void>,
-): DNSScene {
+): DNSTestbed {
   let made = 0;
   let ours = 0;
   const zone = (id: string) => client.get<ConfigMap>(CONFIGMAPS, id, namespace);

@@ -20,7 +20,7 @@ const ENDPOINTS: Record<MachinesCloud, (web: WebEndpoints) => Record<string, str
 };
 
 /** A fake cloud whose machines boot. */
-export interface CloudScene {
+export interface CloudTestbed {
   cloud: FakeCloud;
   account: Account;
   machines: RealMachines;
@@ -34,7 +34,7 @@ interface SceneOptions {
   namespace: string;
 }
 
-/** What takes all of a scene away, to be done from the last to the first. */
+/** What takes all of a testbed away, to be done from the last to the first. */
 type AtEnd = (() => Promise<unknown>)[];
 
 export const apply = async (...objects: object[]): Promise<string> =>
@@ -44,10 +44,10 @@ export const apply = async (...objects: object[]): Promise<string> =>
  * A fake cloud whose machines boot, its profile, which is called as the cloud is, and a namespace with Secret `keys` of an account.
  * @param balanced see realMachines
  */
-async function cloudScene(
+async function cloudTestbed(
   atEnd: AtEnd,
   { name, region, namespace, balanced }: SceneOptions & { balanced?: number },
-): Promise<CloudScene> {
+): Promise<CloudTestbed> {
   const cloud = await fakeCloud();
   atEnd.push(() => cloud.close());
   const account = cloud.account(name);
@@ -68,12 +68,12 @@ async function cloudScene(
 }
 
 /** What a hosted cluster with machines in a cloud needs: such a cloud, and the garden once more, as a seed that its machines reach. */
-export async function hostedScene(atEnd: AtEnd, options: SceneOptions): Promise<CloudScene> {
+export async function hostedTestbed(atEnd: AtEnd, options: SceneOptions): Promise<CloudTestbed> {
   const balancers = await loadBalancers(gardenClient());
   atEnd.push(() => balancers.close());
-  const scene = await cloudScene(atEnd, options);
+  const testbed = await cloudTestbed(atEnd, options);
   const { spec } = await gardenClient().get(SEEDS, 'local');
-  // A name of its own: that of another scene may still be on its way out.
+  // A name of its own: that of another testbed may still be on its way out.
   const metadata = { name: `reachable-from-${options.name}`, namespace: 'coppice-system' };
   const kubeconfig = ok(await kubectl(['config', 'view', '--raw', '--flatten']));
   await apply(
@@ -96,7 +96,7 @@ export async function hostedScene(atEnd: AtEnd, options: SceneOptions): Promise<
     await gardenClient().delete(SEEDS, metadata.name);
     await gardenClient().delete(SECRETS, metadata.name, metadata.namespace);
   });
-  return scene;
+  return testbed;
 }
 
 /** The port of API servers on machines. */
@@ -106,14 +106,14 @@ const PORT = 6443;
  * What a cluster with a control plane of its own in a cloud needs: such a cloud, and a load balancer before the control plane, at one address
  * for machines, the operator and people.
  */
-export async function selfManagedScene(
+export async function selfManagedTestbed(
   atEnd: AtEnd,
   { cluster, ...options }: Omit<SceneOptions, 'namespace'> & { cluster: Name },
-): Promise<CloudScene & { endpoint: string }> {
-  const scene = await cloudScene(atEnd, { ...options, namespace: cluster.namespace, balanced: PORT });
-  const { outside } = scene.machines.network;
+): Promise<CloudTestbed & { endpoint: string }> {
+  const testbed = await cloudTestbed(atEnd, { ...options, namespace: cluster.namespace, balanced: PORT });
+  const { outside } = testbed.machines.network;
   const { link } = networkNames(new StateDirectory(garden.home).id);
-  const uplink = await run(['ip', '-n', scene.seedNetwork, '-4', '-o', 'addr', 'show', 'dev', 'uplink']);
+  const uplink = await run(['ip', '-n', testbed.seedNetwork, '-4', '-o', 'addr', 'show', 'dev', 'uplink']);
   const way = / inet ([\d.]+)\//.exec(uplink)![1]!;
   await run(['ip', 'route', 'replace', `${outside}/32`, 'via', way, 'dev', link]);
   atEnd.push(() => run(['ip', 'route', 'delete', `${outside}/32`, 'dev', link]));
@@ -121,6 +121,6 @@ export async function selfManagedScene(
   // What has the address is a load balancer at AWS, and at Google an address.
   const named = technicalID(cluster.namespace, cluster.name);
   for (const name of [named, `${named}-endpoint`])
-    scene.cloud.setEndpoint(name, { endpoint, certificateAuthority: '' });
-  return { ...scene, endpoint };
+    testbed.cloud.setEndpoint(name, { endpoint, certificateAuthority: '' });
+  return { ...testbed, endpoint };
 }

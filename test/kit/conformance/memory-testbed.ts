@@ -2,10 +2,10 @@ import { CoppiceError } from '../../../operator/api/errors.ts';
 import type { CloudAccount, CloudPool, Owner } from '../../../providers/cloud.ts';
 import { memoryProfile } from '../managed-garden.ts';
 import { MemoryCloud } from '../memory-cloud.ts';
-import type { CloudScene } from './cloud-scene.ts';
+import type { CloudTestbed } from './cloud-testbed.ts';
 
 /** The cloud in memory by which controllers are tested: what it lets them believe must be what the contract says. */
-export async function memoryScene(): Promise<CloudScene> {
+export async function memoryTestbed(): Promise<CloudTestbed> {
   const cloud = new MemoryCloud();
   let writes = 0;
   const remove = cloud.made.delete.bind(cloud.made);

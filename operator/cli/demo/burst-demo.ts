@@ -39,7 +39,7 @@ const STEP_MS = 3 * 60_000;
 const secondsSince = (time: number): string => ((Date.now() - time) / 1000).toFixed(1);
 
 /** Plays a peak in an embedded garden, and tells what was seen of it. */
-export class BurstStory {
+export class BurstDemo {
   readonly #garden: KubeClient;
   readonly #fleet: Fleet;
   readonly #sold: readonly Sold[];

@@ -10,7 +10,7 @@ import { KARMADA_SECRET, KarmadaFleet } from './karmada-fleet.ts';
 const CONTEXT = 'karmada-apiserver';
 
 /** A Karmada, as long as it is talked to. */
-export interface KarmadaAtHand {
+export interface ExistingKarmada {
   readonly fleet: KarmadaFleet;
   readonly close: () => Promise<void>;
 }
@@ -26,7 +26,7 @@ export async function karmadaOf(
   context: string | undefined,
   namespace: string,
   signal: AbortSignal,
-): Promise<KarmadaAtHand> {
+): Promise<ExistingKarmada> {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw new CliError(`kubeconfig ${file} cannot be read: ${error.message}`, { exitCode: EXIT.notFound });
   });
@@ -49,7 +49,7 @@ export async function karmadaLeft(
   garden: KubeClient,
   namespace: string,
   signal: AbortSignal,
-): Promise<KarmadaAtHand | undefined> {
+): Promise<ExistingKarmada | undefined> {
   const secret = await garden.getOrUndefined<Secret>(SECRETS, KARMADA_SECRET, namespace, { signal });
   return secret && open(garden, decoded(secret.data).value ?? '', namespace, signal);
 }
@@ -59,7 +59,7 @@ async function open(
   kubeconfig: string,
   namespace: string,
   signal: AbortSignal,
-): Promise<KarmadaAtHand> {
+): Promise<ExistingKarmada> {
   const { metadata } = await garden.get(NAMESPACES, 'kube-system', undefined, { signal });
   const client = KubeClient.fromAdministratorsKubeconfig(kubeconfig, 'of the Karmada');
   const fleet = new KarmadaFleet(client, kubeconfig, namespace, metadata.uid ?? '');

@@ -4,7 +4,7 @@ import type { TestApiserver } from '../apiserver.ts';
 import { BoughtClusters } from './bought-clusters.ts';
 import { makePeakPolicy, runBurst, sellClusters } from './burst-beside.ts';
 import { runControllers } from './controllers.ts';
-import { HubScene } from './hub-scene.ts';
+import { HubTestbed } from './hub-testbed.ts';
 import { makeQueues } from './kueue-work.ts';
 import { Processes } from './processes.ts';
 import { RealKueue } from './real-kueue.ts';
@@ -14,18 +14,18 @@ const PATIENCE_MS = 120_000;
 
 /** The real Kueue in a garden that is its hub, a private cluster of 4 CPUs that has joined it, and machines for those that policies buy. */
 export class KueueBurst {
-  readonly scene: HubScene;
+  readonly testbed: HubTestbed;
   readonly own: SchedulingMember;
   readonly bought: BoughtClusters;
   readonly #ends: readonly { stop(): Promise<unknown> }[];
 
   private constructor(
-    scene: HubScene,
+    testbed: HubTestbed,
     own: SchedulingMember,
     bought: BoughtClusters,
     ends: readonly { stop(): Promise<unknown> }[],
   ) {
-    this.scene = scene;
+    this.testbed = testbed;
     this.own = own;
     this.bought = bought;
     this.#ends = ends;
@@ -34,7 +34,7 @@ export class KueueBurst {
   /**
    * @param programs folder with those of Kueue
    * @param names of API servers that are kept for clusters that are bought
-   * @param account who the operator is in the garden, as HubScene has it
+   * @param account who the operator is in the garden, as HubTestbed has it
    */
   static async start(
     programs: string,
@@ -43,29 +43,29 @@ export class KueueBurst {
   ): Promise<KueueBurst> {
     const kueue = await RealKueue.begin(programs);
     const processes = await Processes.begin('members');
-    const scene = await HubScene.start({ type: 'Kueue' }, [], account);
+    const testbed = await HubTestbed.start({ type: 'Kueue' }, [], account);
     const kept: Record<string, TestApiserver> = {};
-    for (const name of names) kept[name] = await scene.addMember(name, '4', '8Gi');
-    await runControllers(processes, scene.garden, 'hub', ['namespace', 'garbagecollector']);
-    const own = await SchedulingMember.start(processes, scene.member, 'demo');
+    for (const name of names) kept[name] = await testbed.addMember(name, '4', '8Gi');
+    await runControllers(processes, testbed.garden, 'hub', ['namespace', 'garbagecollector']);
+    const own = await SchedulingMember.start(processes, testbed.member, 'demo');
     await own.addNode('one', '4', '8Gi');
-    await kueue.runIn(scene.garden, 'hub');
+    await kueue.runIn(testbed.garden, 'hub');
     // Whoever makes such clusters has Kueue and its queues come with them.
-    for (const [name, member] of Object.entries({ demo: scene.member, ...kept })) {
+    for (const [name, member] of Object.entries({ demo: testbed.member, ...kept })) {
       await kueue.runIn(member, name);
       await makeQueues(member.client, { cpu: '4', memory: '8Gi' });
     }
-    await makeQueues(scene.garden.client, { cpu: '100', memory: '100Gi' }, ['test']);
-    const bought = new BoughtClusters(scene, processes, kept);
+    await makeQueues(testbed.garden.client, { cpu: '100', memory: '100Gi' }, ['test']);
+    const bought = new BoughtClusters(testbed, processes, kept);
     await bought.start();
-    await sellClusters(scene.garden.client);
-    runBurst(scene);
-    await scene.startOperator();
-    await scene.makeHub();
-    await scene.makeCluster();
-    scene.open(own.pods);
-    await scene.until('the private cluster to join', () => scene.state() === 'Joined', PATIENCE_MS);
-    return new KueueBurst(scene, own, bought, [bought, own, processes, kueue, scene]);
+    await sellClusters(testbed.garden.client);
+    runBurst(testbed);
+    await testbed.startOperator();
+    await testbed.makeHub();
+    await testbed.makeCluster();
+    testbed.open(own.pods);
+    await testbed.until('the private cluster to join', () => testbed.state() === 'Joined', PATIENCE_MS);
+    return new KueueBurst(testbed, own, bought, [bought, own, processes, kueue, testbed]);
   }
 
   async stop(): Promise<void> {
@@ -73,12 +73,12 @@ export class KueueBurst {
   }
 
   policy(): Promise<BurstPolicy | undefined> {
-    return this.scene.garden.client.getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+    return this.testbed.garden.client.getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
   }
 
   /** BurstPolicy shop/peak, which may buy one cluster. */
   async makePolicy(): Promise<void> {
     const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] };
-    await makePeakPolicy(this.scene.garden.client, [{ name: 'cloud', template: { spec } }]);
+    await makePeakPolicy(this.testbed.garden.client, [{ name: 'cloud', template: { spec } }]);
   }
 }

@@ -49,7 +49,7 @@ export function note(simulation: Simulation): void {
     }
   }
   const boughtClusters = bought.size;
-  simulation.ledger.add({
+  simulation.standings.add({
     at: simulation.now,
     ...{ demand, running, capacity, boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtClusters, boughtNodes },
     ...{ boughtStarting, boughtIdle, boughtSpare, boughtRoom },

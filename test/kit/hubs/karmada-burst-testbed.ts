@@ -4,12 +4,12 @@ import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { BURSTPOLICIES, type KubeObject, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { runBurst, sellClusters } from './burst-beside.ts';
-import { HubScene } from './hub-scene.ts';
+import { HubTestbed } from './hub-testbed.ts';
 import { KarmadaStandIn } from './karmada-stand-in.ts';
 
 /** Policies buy and empty clusters for a Karmada that is played on a real API server; all of it in namespace `shop`. */
 export interface KarmadaBurst {
-  readonly scene: HubScene;
+  readonly testbed: HubTestbed;
   /** What the operator that was started last has decided about sizes. */
   readonly sizes: () => DecidedSizes;
   readonly clusters: () => Promise<WorkerCluster[]>;
@@ -22,17 +22,17 @@ export interface KarmadaBurst {
 /** @param prepare called before the hub is made and the operator started, with the rights that the chart gives and no more */
 export async function startKarmadaBurst(
   karmada: { evicts?: boolean } = {},
-  prepare: (scene: HubScene) => Promise<void> = async () => {},
+  prepare: (testbed: HubTestbed) => Promise<void> = async () => {},
 ): Promise<KarmadaBurst> {
-  const scene = await HubScene.start(
+  const testbed = await HubTestbed.start(
     { type: 'Karmada', karmada: { renewsTokens: true, ...karmada } },
     ['karmada'],
     'chart',
   );
-  const { client } = scene.garden;
-  const standIn = new KarmadaStandIn(client, scene.member.client);
+  const { client } = testbed.garden;
+  const standIn = new KarmadaStandIn(client, testbed.member.client);
   await standIn.start();
-  scene.onStop(() => standIn.stop());
+  testbed.onStop(() => standIn.stop());
   for (const name of ['shop', 'karmada-cluster'])
     await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   await sellClusters(client);
@@ -41,18 +41,18 @@ export async function startKarmadaBurst(
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'karmada', namespace: 'kube-system' },
-    stringData: { value: scene.garden.kubeconfig },
+    stringData: { value: testbed.garden.kubeconfig },
   });
-  await prepare(scene);
+  await prepare(testbed);
   const clusterSelector = { matchLabels: { fleet: 'production' } };
-  await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
+  await testbed.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
   let sizes: DecidedSizes;
-  runBurst(scene, (of) => {
+  runBurst(testbed, (of) => {
     sizes = of;
   });
-  await scene.startOperator();
+  await testbed.startOperator();
   return {
-    scene,
+    testbed,
     sizes: () => sizes,
     clusters: async () => (await client.list<WorkerCluster>(WORKERCLUSTERS, { namespace: 'shop' })).items,
     policy: () => client.getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop'),

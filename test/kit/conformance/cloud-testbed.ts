@@ -32,7 +32,7 @@ export interface Trouble {
 }
 
 /** A cloud as the conformance suite needs one: what it may ask, see and break. The suite knows nothing else of a provider. */
-export interface CloudScene {
+export interface CloudTestbed {
   managed: ManagedClusters;
   profile: CloudProfile;
   region: string;

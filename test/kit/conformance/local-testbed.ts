@@ -43,7 +43,7 @@ import {
   untilReady,
   untilShootReady,
 } from '../garden.ts';
-import type { MachineScene } from './machines.ts';
+import type { MachineTestbed } from './machines.ts';
 
 const PROFILE = 'conformance';
 const ZONES = ['local-a', 'local-b'];
@@ -53,7 +53,7 @@ const TOKEN_LIFE_MS = 30 * 60_000;
  * The real seed of a garden, and hosted clusters on it without nodes, which the operator is told to leave alone: what happens to their
  * machines from then on is the provider's own doing. `clusters`: those that there shall be.
  */
-export async function localScene(gardenKubeconfig: string, clusters: readonly Name[]): Promise<MachineScene> {
+export async function localTestbed(gardenKubeconfig: string, clusters: readonly Name[]): Promise<MachineTestbed> {
   let writes = 0;
   const opened: KubeClient[] = [];
   const open = (kubeconfig: string): KubeClient => {

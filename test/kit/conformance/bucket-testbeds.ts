@@ -12,10 +12,10 @@ import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import { type CloudName, fakeCloud, type WebEndpoints } from '../cloud/index.ts';
 import { openStore } from '../cloud/store.ts';
 import { bucketStore } from '../cloud/web/bucket-store.ts';
-import type { BucketScene } from './buckets.ts';
+import type { BucketTestbed } from './buckets.ts';
 
 /** Directories of this machine: nothing is faked. */
-export async function directoryScene(provider: Provider): Promise<BucketScene> {
+export async function directoryTestbed(provider: Provider): Promise<BucketTestbed> {
   const directory = await mkdtemp(join(tmpdir(), 'coppice-buckets-'));
   const root = ({ name }: BackupBucket) => join(directory, 'backups', provider.name, name);
   return {
@@ -37,7 +37,7 @@ export async function directoryScene(provider: Provider): Promise<BucketScene> {
   };
 }
 
-/** What of a cloud the scene must know. */
+/** What of a cloud the testbed must know. */
 interface Face {
   cloud: CloudName;
   region: string;
@@ -128,7 +128,7 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
 };
 
 /** The real provider over a fake cloud with nothing in it. */
-export async function fakeBucketScene(name: keyof typeof FACES): Promise<BucketScene> {
+export async function fakeBucketTestbed(name: keyof typeof FACES): Promise<BucketTestbed> {
   const face = FACES[name];
   const cloud = await fakeCloud();
   const web = await cloud.web();
