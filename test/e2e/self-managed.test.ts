@@ -185,7 +185,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     const namespace = seedNamespace(cluster);
     await gardenClient().delete(PVCS, `var-${machine(0)}`, namespace);
     await gardenClient().delete(PODS, machine(0), namespace, { gracePeriodSeconds: 0 });
-    const lost = /the volume of the only machine of the control plane is lost/;
+    const lost = /the only control plane machine lost its volume/;
     await until(
       cluster,
       (found) => found?.status?.lastErrors?.some(({ description }) => lost.test(description)),

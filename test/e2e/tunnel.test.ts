@@ -128,7 +128,7 @@ e2e('a hosted cluster whose machines are outside of its seed', () => {
       client.mergePatch<Deployment>(DEPLOYMENTS, AGENT, 'kube-system', { spec: { replicas } });
     await scale(0);
     const { message } = await system('TunnelDown');
-    expect(message).toContain('kubectl logs, exec and port-forward, aggregated APIs and webhooks');
+    expect(message).toContain('kubectl logs, exec and port-forward, webhooks and aggregated APIs');
     // Its last agent serves what it has for some seconds.
     await expect.poll(async () => (await logs()).stderr, { timeout: 30_000 }).toContain('No agent available');
     await scale(1);
