@@ -107,6 +107,8 @@ export interface ProviderContext {
   imageMirror?: string;
   /** `name:tag` of the image of machines that are containers, where the seed or the profile names one. */
   machineImage?: string;
+  /** How often the keys have changed that API servers on machines encrypt Secrets with. Absent: never. */
+  encryptionRevision?: number;
   /** VXLAN network identifier (1 to 16777215), unique among the shoots of the seed. */
   vni: number;
   profile: CloudProfile;
@@ -165,8 +167,11 @@ export interface ControlPlaneMachines {
   /** Makes the first `pool.count` machines be, and takes those above away. Those that exist are not replaced. */
   reconcile(ctx: ProviderContext, pool: Pool, bootstrap: ControlPlaneBootstrap): Promise<void>;
 
-  /** Whether the pod is a machine of another Kubernetes version than is wanted; all else that changes makes none outdated. Pure. */
-  isOutdated(ctx: Pick<ProviderContext, 'kubernetesVersion' | 'machineImage'>, pod: Pod): boolean;
+  /** Whether the pod is a machine of another Kubernetes version or with other keys of Secrets than are wanted; all else that changes makes none outdated. Pure. */
+  isOutdated(
+    ctx: Pick<ProviderContext, 'kubernetesVersion' | 'machineImage' | 'encryptionRevision'>,
+    pod: Pod,
+  ): boolean;
 
   /** Has new requests go to other machines until this one is made anew. One that is not there is fine. */
   close(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;

@@ -10,6 +10,9 @@ export const NETWORK_POLICIES_ENFORCED = 'NetworkPoliciesEnforced';
 /** Condition of a cluster for which addons are asked: whether they serve. Ready does not wait for them. */
 export const ADDONS_READY = 'AddonsReady';
 
+/** Condition of a cluster while another key for its Secrets comes in: which step it is at; False where it cannot come. */
+export const ENCRYPTION_KEY_ROTATING = 'EncryptionKeyRotating';
+
 /** Reason of conditions while a cluster that slept is started. */
 export const WAKING = 'Waking';
 

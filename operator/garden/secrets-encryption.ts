@@ -54,7 +54,8 @@ export function planGardenEncryption(
   if (!record && isNew) return encryptedFromTheStart(newEncryptionKey(now));
   let planned = record ?? notYetEncrypted(newEncryptionKey(now));
   if (record && +now - bornAt(record.write.name) > ROTATION_MS) planned = withNext(planned, newEncryptionKey(now));
-  return planned.next ? afterEncryptionStep(planned, 'promote', now, KEPT_MS) : planned;
+  if (planned.next) return afterEncryptionStep(planned, 'promote', now, KEPT_MS);
+  return planned.dropped ? afterEncryptionStep(planned, 'end', now, KEPT_MS) : planned;
 }
 
 const bornAt = (name: string): number => Number(/^key-(\d+)-/.exec(name)?.[1] ?? Number.NaN) * 1000;

@@ -203,7 +203,12 @@ export interface Pod extends KubeObject {
     priority?: number;
     overhead?: Record<string, string>;
     resources?: ContainerResources;
-    containers: { name: string; image?: string; resources?: ContainerResources }[];
+    containers: {
+      name: string;
+      image?: string;
+      env?: { name: string; value?: string }[];
+      resources?: ContainerResources;
+    }[];
     initContainers?: { name: string; image?: string; restartPolicy?: string; resources?: ContainerResources }[];
     [field: string]: any;
   };

@@ -22,6 +22,10 @@ export interface EncryptionState {
   readonly read: readonly EarlierKey[];
   /** Secrets are to be written anew, since the key to write with is a new one. */
   readonly rewrite?: true;
+  /** API servers are to be told that a key has gone. */
+  readonly dropped?: true;
+  /** How often what API servers are told has changed. Absent: never. */
+  readonly revision?: number;
 }
 
 /** Stands for Secrets that were written before there was a key. */
@@ -42,10 +46,19 @@ export const notYetEncrypted = (key: EncryptionKey): EncryptionState => ({ write
 
 /** Begins to bring in a new key. While another is on its way in, that one goes on. */
 export const withNext = (record: EncryptionState, key: EncryptionKey): EncryptionState =>
-  record.next || record.rewrite ? record : { ...record, next: key };
+  record.next || record.rewrite ? record : { ...record, next: key, revision: revisionAfter(record) };
 
-/** What remains to be done: API servers write with `next`; Secrets are written anew; what nothing needs any more is dropped. */
-export type EncryptionStep = 'promote' | 'rewrite' | 'drop';
+const revisionAfter = ({ revision = 0 }: EncryptionState): number => revision + 1;
+
+/** Whether not every API server is known to have the keys that are to stay. */
+export const isChanging = ({ next, rewrite, dropped }: EncryptionState): boolean =>
+  next !== undefined || rewrite === true || dropped === true;
+
+/**
+ * What remains to be done: API servers write with `next`; Secrets are written anew; what nothing needs any more is dropped; every API server
+ * has forgotten that.
+ */
+export type EncryptionStep = 'promote' | 'rewrite' | 'drop' | 'end';
 
 /**
  * The next step, pure; undefined: nothing is to be done. Each is to be done once every API server has the configuration of this record:
@@ -55,7 +68,8 @@ export type EncryptionStep = 'promote' | 'rewrite' | 'drop';
 export function nextEncryptionStep(record: EncryptionState, now: Date, keptMs: number): EncryptionStep | undefined {
   if (record.next) return 'promote';
   if (record.rewrite) return 'rewrite';
-  return record.read.some((key) => isOver(key, now, keptMs)) ? 'drop' : undefined;
+  if (record.read.some((key) => isOver(key, now, keptMs))) return 'drop';
+  return record.dropped ? 'end' : undefined;
 }
 
 /** The record once a step is done. Secrets were written anew before 'rewrite' and before 'drop': a backup may have brought old ones back. */
@@ -65,16 +79,22 @@ export function afterEncryptionStep(
   now: Date,
   keptMs: number,
 ): EncryptionState {
-  const { write, next, read } = record;
+  const { write, next, read, revision } = record;
+  const same = { write, read, ...(revision !== undefined && { revision }) };
   switch (step) {
     case 'promote':
-      return { write: next ?? write, read: [write, ...read], rewrite: true };
+      return { write: next ?? write, read: [write, ...read], rewrite: true, revision: revisionAfter(record) };
     case 'rewrite': {
       const retiredAt = now.toISOString();
-      return afterEncryptionStep({ write, read: read.map((key) => ({ retiredAt, ...key })) }, 'drop', now, keptMs);
+      return afterEncryptionStep({ ...same, read: read.map((key) => ({ retiredAt, ...key })) }, 'drop', now, keptMs);
     }
-    case 'drop':
-      return { write, read: read.filter((key) => !isOver(key, now, keptMs)) };
+    case 'drop': {
+      const left = read.filter((key) => !isOver(key, now, keptMs));
+      if (left.length === read.length) return same;
+      return { write, read: left, dropped: true, revision: revisionAfter(record) };
+    }
+    case 'end':
+      return same;
   }
 }
 

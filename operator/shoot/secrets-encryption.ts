@@ -17,6 +17,15 @@ const FILE = 'encryption.json';
 export const encryptionOf = (pki: PKIData): EncryptionState | undefined =>
   parseEncryptionState(pki[RECORD], `${RECORD} of Secret ${PKI_SECRET}`);
 
+/** The same for whoever only looks: that it cannot be understood is said by who works with it. */
+export function encryptionSeen(pki: PKIData): EncryptionState | undefined {
+  try {
+    return encryptionOf(pki);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The shoot's keys with this record of how Secrets are encrypted. */
 export const withEncryption = (pki: PKIData, record: EncryptionState): PKIData => ({
   ...pki,
@@ -40,13 +49,6 @@ export function planEncryption(pki: PKIData, { isNew, rotate, now }: EncryptionW
   const wanted = record ? withNext(record, key) : isNew ? encryptedFromTheStart(key) : notYetEncrypted(key);
   return wanted === record ? pki : withEncryption(pki, wanted);
 }
-
-/**
- * The same for a control plane on machines, which take no other key yet: a cluster has one from its beginning, or goes on with Secrets as
- * they are. A key that only the operator knows of would have machines to come write what those that are there cannot read.
- */
-export const encryptionForLife = (pki: PKIData, { isNew, now }: Omit<EncryptionWish, 'rotate'>): PKIData =>
-  isNew ? planEncryption(pki, { isNew, rotate: false, now }) : pki;
 
 /** What API servers have of it: a file, and the flag that names it, without its dashes. */
 export function encryptionParts(

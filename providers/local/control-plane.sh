@@ -65,6 +65,19 @@ follow_version() {
   echo "$version" >$STATE/version
 }
 
+# The keys of Secrets, which its API server reads when it starts: those that were wanted when this machine was made, or newer ones. Newer ones are
+# safe beside machines that have the ones before. A cluster from before Secrets were encrypted has none.
+take_secrets_keys() {
+  local brought=$CONFIG/authorities/encryption.json kept=/etc/kubernetes/pki/encryption.json
+  until [ "${ENCRYPTION_REVISION:-0}" -ge "${WANTED_ENCRYPTION_REVISION:-0}" ]; do
+    nap 1
+    # The seed's kubelet brings what has changed within a minute or two.
+    . $CONFIG/control-plane.env
+  done
+  [ -e "$brought" ] || return 0
+  (umask 077 && cp "$brought" $kept.new) && mv $kept.new $kept
+}
+
 # A cluster begins once. What begun it may go on with it, since its data are there; a machine without data may begin one only as long as
 # nobody was let in: else a lost volume would quietly become an empty cluster.
 begin_or_join() {
@@ -73,9 +86,7 @@ begin_or_join() {
   for path in ca.crt ca.key etcd/ca.crt etcd/ca.key front-proxy-ca.crt front-proxy-ca.key sa.pub sa.key; do
     (umask 077 && cp "$CONFIG/authorities/${path//\//-}" "/etc/kubernetes/pki/$path") || return 1
   done
-  # The keys of Secrets. A cluster from before Secrets were encrypted has none.
-  path=encryption.json
-  [ ! -e "$CONFIG/authorities/$path" ] || (umask 077 && cp "$CONFIG/authorities/$path" "/etc/kubernetes/pki/$path") || return 1
+  take_secrets_keys || return 1
   kubeadm_configuration
   if [ "$ORDINAL" = 0 ] && { [ -e $STATE/begun ] || [ "$MAY_INITIALISE" = yes ]; }; then
     touch $STATE/begun
@@ -124,5 +135,6 @@ run_kubeadm() {
   done
 }
 
+[ ! -e $STATE/joined ] || take_secrets_keys || { say 'cannot take the keys of Secrets'; exit 1; }
 follow_version || { say 'cannot make static pods of this version'; exit 1; }
 start kubeadm

@@ -21,10 +21,21 @@ const KUBELET = { staticPodPath: '/etc/kubernetes/manifests', healthzPort: 10248
 /** By which the Service of the API server finds machines. */
 const SERVED = { label: 'app', value: 'kube-apiserver' };
 
+/** Of a machine: the revision of the keys of Secrets that it does not start without. Absent: keys have never changed. */
+const WANTED_REVISION = 'WANTED_ENCRYPTION_REVISION';
+
+const isOutdated: ControlPlaneMachines['isOutdated'] = (ctx, pod) =>
+  isOfOtherVersion(ctx, pod) || hasOtherKeys(ctx, pod);
+
 /** An image that the seed names says nothing of a version. */
-const isOutdated: ControlPlaneMachines['isOutdated'] = ({ kubernetesVersion, machineImage }, { spec }) =>
+const isOfOtherVersion: ControlPlaneMachines['isOutdated'] = ({ kubernetesVersion, machineImage }, { spec }) =>
   machineImage === undefined &&
   !spec.containers.some(({ image }) => image === controlPlaneMachineImage(kubernetesVersion));
+
+const hasOtherKeys: ControlPlaneMachines['isOutdated'] = ({ encryptionRevision = 0 }, { spec }) =>
+  !spec.containers.some(
+    ({ env = [] }) => Number(env.find(({ name }) => name === WANTED_REVISION)?.value ?? 0) === encryptionRevision,
+  );
 
 /** Machines that run a control plane are pods of a StatefulSet whose /var is a volume each. */
 export const controlPlaneMachines: ControlPlaneMachines = {
@@ -51,7 +62,7 @@ export const controlPlaneMachines: ControlPlaneMachines = {
 
   async reconcile(ctx, pool, bootstrap) {
     const machine = machineFiles(ctx, pool, KUBELET);
-    const files = controlPlaneFiles(machine, bootstrap, await ctx.kubeProxyKubeconfig());
+    const files = controlPlaneFiles(ctx, machine, bootstrap, await ctx.kubeProxyKubeconfig());
     await applyIfChanged(ctx.seed, controlPlaneSecret(ctx, pool, files));
     await applyIfChanged(ctx.seed, controlPlaneStatefulSet(ctx, pool, Object.keys(files), machine.fingerprint));
   },
@@ -86,6 +97,7 @@ export const controlPlaneMachines: ControlPlaneMachines = {
 
 /** Files of such a machine, by path below CONFIG_FOLDER. Pure. */
 export const controlPlaneFiles = (
+  { encryptionRevision = 0 }: Pick<ProviderContext, 'encryptionRevision'>,
   { files }: MachineFiles,
   { addresses, init, join, keys, mayInitialise, noted }: ControlPlaneBootstrap,
   kubeProxy: string,
@@ -97,6 +109,7 @@ export const controlPlaneFiles = (
     MEMBER_ADDRESSES: addresses.join(' '),
     MAY_INITIALISE: mayInitialise ? 'yes' : 'no',
     NOTED: noted.join(' '),
+    ENCRYPTION_REVISION: String(encryptionRevision),
   }),
   'kubeadm-init.yaml': init,
   'kubeadm-join.yaml': join,
@@ -115,8 +128,15 @@ export const controlPlaneSecret = (ctx: PodContext, pool: Pool, files: Record<st
   ),
 });
 
+type ControlPlaneContext = PodContext & Pick<ProviderContext, 'encryptionRevision'>;
+
 /** The StatefulSet; each of its pods is a machine and has the name of its node. */
-export function controlPlaneStatefulSet(ctx: PodContext, pool: Pool, paths: string[], fingerprint: string): KubeObject {
+export function controlPlaneStatefulSet(
+  ctx: ControlPlaneContext,
+  pool: Pool,
+  paths: string[],
+  fingerprint: string,
+): KubeObject {
   const labels = labelsOf(ctx, pool.name);
   const name = machineSetName(pool.name);
   return {
@@ -141,6 +161,9 @@ export function controlPlaneStatefulSet(ctx: PodContext, pool: Pool, paths: stri
           varClaim: VOLUME,
           // So that the Service of the API server leads to machines that serve, and the Service alone: the machine itself goes on.
           container: {
+            ...(ctx.encryptionRevision && {
+              env: [{ name: WANTED_REVISION, value: String(ctx.encryptionRevision) }],
+            }),
             readinessProbe: {
               httpGet: { path: '/readyz', port: API_SERVER_PORT, scheme: 'HTTPS' },
               periodSeconds: 2,

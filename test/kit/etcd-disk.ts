@@ -43,4 +43,17 @@ export async function expectEncrypted(isFound: (command: string[]) => Promise<bo
   }).toEqual({ note: true, password: false, base64: false, encrypted: true });
 }
 
+/**
+ * Names of the keys that the Secrets of an etcd are encrypted with, `plain` for none.
+ * @param get runs etcdctl's `get` with these options, and resolves to what it says
+ */
+export async function keysOfSecrets(get: (options: string[]) => Promise<string>): Promise<string[]> {
+  const { kvs } = JSON.parse(await get(['/registry/secrets/', '--prefix', '--write-out=json'])) as {
+    kvs: { value: string }[];
+  };
+  const keyOf = ({ value }: { value: string }) =>
+    /^k8s:enc:secretbox:v1:([^:]+):/.exec(Buffer.from(value, 'base64').toString('latin1'))?.[1] ?? 'plain';
+  return [...new Set(kvs.map(keyOf))];
+}
+
 const ETCD = '/var/lib/etcd/member';

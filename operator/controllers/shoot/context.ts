@@ -13,6 +13,7 @@ import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../.
 import type { Surroundings } from '../../shoot/network-policies.ts';
 import { keyPair } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
+import { encryptionSeen } from '../../shoot/secrets-encryption.ts';
 import { CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress, machinesURL } from '../../shoot/values.ts';
 import { hostNames } from './dns/dns-names.ts';
 import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './machines/bootstrap-tokens.ts';
@@ -128,6 +129,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
   const { seed, shoot, state, values, vni, deps } = op;
   const { name, namespace = '', uid = '' } = shoot.metadata;
   const hasKeys = Object.keys(op.pki).length > 0;
+  const encryptionRevision = encryptionSeen(op.pki)?.revision;
   const mirror = imageMirrorOf(seedObject);
   return {
     seed: seed.client,
@@ -148,6 +150,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
     clusterDomain: CLUSTER_DOMAIN,
     ...(mirror && { imageMirror: mirror }),
     ...(seedObject.spec.machineImage && { machineImage: seedObject.spec.machineImage }),
+    ...(encryptionRevision !== undefined && { encryptionRevision }),
     vni,
     profile,
     bootstrapKubeconfig: async (pool, machines) =>

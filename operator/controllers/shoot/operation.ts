@@ -88,6 +88,8 @@ export interface ShootStrategy {
   ): ControlPlane;
   /** Why it cannot be made as the shoot asks for it; undefined: it can. Pure. */
   problem(op: Operation): string | undefined;
+  /** Why Secrets in its etcd cannot be encrypted with another key; undefined: they can. Pure. */
+  rotationProblem(op: Operation): string | undefined;
   reconcileTasks(op: Operation): Task[];
   deletionTasks(op: Operation): Task[];
   /** `shoot`: as it is now, perhaps newer than the operation. */

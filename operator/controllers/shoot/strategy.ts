@@ -10,6 +10,7 @@ import { hibernationTasks } from './hosted/hibernation-tasks.ts';
 import { hostedStatus } from './hosted/hosted-status.ts';
 import { reconcileTasks } from './hosted/hosted-tasks.ts';
 import type { Operation, ShootStrategy } from './operation.ts';
+import { rotationProblem } from './self-hosted/encryption.ts';
 import { inCloud } from './self-hosted/in-cloud.ts';
 import { inSeed } from './self-hosted/in-seed.ts';
 import type { ControlPlaneInfrastructure } from './self-hosted/infrastructure.ts';
@@ -31,6 +32,7 @@ const hosted: ShootStrategy = {
   names: wantedNames,
   reaching,
   problem: () => undefined,
+  rotationProblem: () => undefined,
   reconcileTasks: (op) => (op.sleeps ? hibernationTasks(op) : reconcileTasks(op)),
   deletionTasks: (op) => deletionTasks(op),
   status: (op, shoot, now) => (op.sleeps ? hibernationStatus(op, shoot, now) : hostedStatus(op, shoot, now)),
@@ -56,6 +58,7 @@ const selfHosted = (infrastructure: ControlPlaneInfrastructure): ShootStrategy =
   names: () => [],
   reaching: (values) => values,
   problem: (op) => selfHostedProblem(op, infrastructure),
+  rotationProblem: (op) => rotationProblem(op, infrastructure),
   reconcileTasks: (op) => selfHostedTasks(op, infrastructure),
   deletionTasks: (op) => deletionTasks(op, () => infrastructure.delete(op)),
   status: (op, shoot, now) => selfHostedStatus(op, infrastructure, shoot, now),

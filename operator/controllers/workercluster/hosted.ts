@@ -1,5 +1,13 @@
 import type { Problem, Provider } from '../../../providers/contract.ts';
-import { ADDONS_READY, findCondition, HIBERNATED, isTrue, NO_CONTROL_PLANE, WAKING } from '../../api/conditions.ts';
+import {
+  ADDONS_READY,
+  ENCRYPTION_KEY_ROTATING,
+  findCondition,
+  HIBERNATED,
+  isTrue,
+  NO_CONTROL_PLANE,
+  WAKING,
+} from '../../api/conditions.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
 import type { NormalPool } from '../../api/pools.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
@@ -31,6 +39,7 @@ const MIRRORED = [
   'Draining',
   'Rolling',
   'DNSRecordsReady',
+  ENCRYPTION_KEY_ROTATING,
   DRIFTED,
   BACKUP_READY,
 ];

@@ -1,12 +1,13 @@
 import { loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { LABELS, ROLES } from '../../../operator/api/group.ts';
+import { ANNOTATIONS, LABELS, ROLES } from '../../../operator/api/group.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
 import { kubeadmInit } from '../../../operator/shoot/kubeadm.ts';
 import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
 import type {
   ControlPlaneBootstrap,
   ControlPlaneGroupBootstrap,
@@ -31,7 +32,7 @@ const isOutdated = (_ctx: unknown, { spec }: Pod) => spec.containers[0]?.image =
 function testbed(
   where: 'seed' | 'cloud',
   note?: Record<string, string>,
-  { machines = ['node-a'], members = 3, pods = [] as string[] } = {},
+  { machines = ['node-a'], members = 3, pods = [] as string[], keys = pki, annotations = {} } = {},
 ) {
   const told: Told[] = [];
   const writes: KubeObject[] = [];
@@ -43,11 +44,11 @@ function testbed(
   const observe = async () => ({ asked: 0, machines: seen, volumes: [{ ordinal: 0, uid: 'disk-1' }] });
   const op = {
     values: { ...values, replicas: members },
-    pki,
+    pki: keys,
     pools: [],
     names: [],
     state: newShootState(),
-    shoot: { metadata: { name: 'demo', namespace: 'shop' }, spec: {} },
+    shoot: { metadata: { name: 'demo', namespace: 'shop', annotations }, spec: {} },
     controlPlanePool: pool({ name: 'own', count: 3 }),
     provider:
       where === 'seed'
@@ -119,7 +120,7 @@ describe('a control plane on machines of its own begins', () => {
   });
 });
 
-describe('a control plane on machines of the seed comes to another version', () => {
+describe('a control plane on machines of the seed comes to another version, or to other keys', () => {
   it('before machines for workloads do, which otherwise do not wait for it', () => {
     expect(testbed('seed', undefined, { pods: ['new', 'old'] }).task('machines').after).toContain('control-plane-size');
     for (const pods of [[], ['new']])
@@ -127,8 +128,8 @@ describe('a control plane on machines of the seed comes to another version', () 
   });
 
   it('with addresses for those that stand in for a single one, and requests only to those that are ready', async () => {
-    const serviceOf = async (pods: string[]) => {
-      const { run, writes } = testbed('seed', undefined, { members: 1, pods });
+    const serviceOf = async (pods: string[], more: Parameters<typeof testbed>[2] = {}) => {
+      const { run, writes } = testbed('seed', undefined, { members: 1, pods, ...more });
       await run('services');
       const [apiServer, ...machines] = writes;
       const { publishNotReadyAddresses } = (apiServer as unknown as { spec: { publishNotReadyAddresses: boolean } })
@@ -137,6 +138,12 @@ describe('a control plane on machines of the seed comes to another version', () 
     };
     expect(await serviceOf(['new'])).toEqual({ publishNotReadyAddresses: true, machines: 1 });
     expect(await serviceOf(['old'])).toEqual({ publishNotReadyAddresses: false, machines: 3 });
+    // The same for another key of Secrets, which is asked for, or is on its way in.
+    const annotations = { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' };
+    const first = planEncryption(pki, { isNew: true, rotate: false, now: NOW });
+    const keys = planEncryption(first, { isNew: false, rotate: true, now: NOW });
+    for (const more of [{ annotations, keys: first }, { keys }])
+      expect(await serviceOf(['new'], more)).toEqual({ publishNotReadyAddresses: false, machines: 3 });
     expect(await serviceOf(['new', 'new', 'new'])).toMatchObject({ publishNotReadyAddresses: false });
   });
 });

@@ -138,6 +138,7 @@ describe('what stands behind a shoot', () => {
       'system-ready < nodes-ready < system-components',
       'metrics-server < access < system-ready',
       'control-plane-ready < control-plane-size',
+      'secrets-encryption < control-plane-ready',
     ]);
     const told = tasks.map(({ id, title, expectedMs = 0, timeoutMs }) => {
       const bound = timeoutMs === undefined ? '' : ` of ${seconds(timeoutMs)}`;

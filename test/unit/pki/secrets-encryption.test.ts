@@ -5,6 +5,7 @@ import {
   type EncryptionStep,
   encryptedFromTheStart,
   encryptionConfiguration,
+  isChanging,
   newEncryptionKey,
   nextEncryptionStep,
   notYetEncrypted,
@@ -47,14 +48,14 @@ describe('the keys of Secrets', () => {
 
   it('come to a cluster that had none, by way of API servers that can read both', () =>
     expect(walk(notYetEncrypted(key('a')), 0)).toEqual({
-      steps: ['promote', 'rewrite'],
-      told: [['plain', 'a'], ['a', 'plain'], ['a']],
+      steps: ['promote', 'rewrite', 'end'],
+      told: [['plain', 'a'], ['a', 'plain'], ['a'], ['a']],
     }));
 
   it('are exchanged one for another', () =>
     expect(walk(withNext(encryptedFromTheStart(key('a')), key('b')), 0)).toEqual({
-      steps: ['promote', 'rewrite'],
-      told: [['a', 'b'], ['b', 'a'], ['b']],
+      steps: ['promote', 'rewrite', 'end'],
+      told: [['a', 'b'], ['b', 'a'], ['b'], ['b']],
     }));
 
   it('stay readable as long as there are backups of their time, and go then', () => {
@@ -62,9 +63,12 @@ describe('the keys of Secrets', () => {
     for (const step of ['promote', 'rewrite'] as const) record = afterEncryptionStep(record, step, now, DAY_MS);
     expect(keysOf(record)).toEqual(['b', 'a']);
     expect(nextEncryptionStep(record, new Date(+now + DAY_MS - 1), DAY_MS)).toBeUndefined();
-    expect(walk(record, DAY_MS, new Date(+now + DAY_MS))).toEqual({ steps: ['drop'], told: [['b', 'a'], ['b']] });
+    expect(walk(record, DAY_MS, new Date(+now + DAY_MS))).toEqual({
+      steps: ['drop', 'end'],
+      told: [['b', 'a'], ['b'], ['b']],
+    });
     // Nobody takes backups any more.
-    expect(walk(record, 0).steps).toEqual(['drop']);
+    expect(walk(record, 0).steps).toEqual(['drop', 'end']);
   });
 
   it('are never such that an API server meets what it cannot read, while it is the next one’s turn', () => {
@@ -74,8 +78,26 @@ describe('the keys of Secrets', () => {
         const before = told[index]!;
         expect(before).toContain(after[0]);
         // All was written anew before the last one went.
-        if (index < told.length - 2) expect(after).toContain(before[0]);
+        if (index < told.length - 3) expect(after).toContain(before[0]);
       });
+    }
+  });
+
+  it('have another revision whenever API servers are told something else, and never otherwise', () => {
+    for (const keptMs of [0, DAY_MS]) {
+      let record = encryptedFromTheStart(key('a'));
+      expect([record.revision, isChanging(record)]).toEqual([undefined, false]);
+      record = withNext(record, key('b'));
+      expect([record.revision, isChanging(record)]).toEqual([1, true]);
+      for (let step = nextEncryptionStep(record, now, keptMs); step; step = nextEncryptionStep(record, now, keptMs)) {
+        const after = afterEncryptionStep(record, step, now, keptMs);
+        expect(isChanging(record)).toBe(true);
+        expect(after.revision !== record.revision).toBe(
+          encryptionConfiguration(after) !== encryptionConfiguration(record),
+        );
+        record = after;
+      }
+      expect([record.revision, isChanging(record)]).toEqual([keptMs === 0 ? 3 : 2, false]);
     }
   });
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -26,10 +26,13 @@ const follow = (version: string, { fails = false } = {}): Promise<number> =>
   run('follow_version', { VERSION: version, FAILS: fails ? 'yes' : '' });
 
 async function run(name: string, more: Record<string, string>): Promise<number> {
-  const found = new RegExp(`^${name}\\(\\) \\{.*?^\\}`, 'ms').exec(script)?.[0];
-  if (!found) throw new Error(`there is no ${name} in control-plane.sh`);
-  const itself = found.replaceAll('/etc/kubernetes', join(root, 'kubernetes'));
-  const program = `STATE=${root}; say() { :; }; kubeadm_configuration() { :; }\n${itself}\n${name}`;
+  const functions = [name, 'take_secrets_keys'].map((one) => {
+    const found = new RegExp(`^${one}\\(\\) \\{.*?^\\}`, 'ms').exec(script)?.[0];
+    if (!found) throw new Error(`there is no ${one} in control-plane.sh`);
+    return found.replaceAll('/etc/kubernetes', join(root, 'kubernetes'));
+  });
+  const known = `STATE=${root}; say() { :; }; nap() { sleep 0.02; }; kubeadm_configuration() { :; }`;
+  const program = [known, ...functions, name].join('\n');
   const env = { PATH: `${root}:${process.env.PATH}`, ROOT: root, FAILS: '', ...more };
   const [code] = await once(spawn('bash', ['-uc', program], { env }), 'close');
   return code as number;
@@ -56,6 +59,38 @@ it('one that could not make them tries again', async () => {
 it('one that has yet to join leaves all to kubeadm', async () => {
   expect(await follow('v1.36.3')).toBe(0);
   expect(await noted('told')).toBe('');
+});
+
+describe('the keys of Secrets on a machine', () => {
+  const kept = () => noted('kubernetes/pki/encryption.json');
+  /** What the seed's kubelet brings, all at once. */
+  const bring = async (revision: number, text: string) => {
+    await mkdir(join(root, 'authorities'), { recursive: true });
+    await writeFile(join(root, 'authorities/encryption.json'), text);
+    await writeFile(join(root, 'control-plane.env'), `ENCRYPTION_REVISION='${revision}'\n`);
+  };
+  const take = (wanted: string, has: string) =>
+    run('take_secrets_keys', { CONFIG: root, ENCRYPTION_REVISION: has, WANTED_ENCRYPTION_REVISION: wanted });
+  beforeEach(() => mkdir(join(root, 'kubernetes/pki'), { recursive: true }));
+
+  it('are those that it was made for: it waits until they are brought', async () => {
+    await writeFile(join(root, 'kubernetes/pki/encryption.json'), 'EARLIER');
+    await bring(1, 'EARLIER');
+    const taken = take('2', '1');
+    expect(await Promise.race([taken, new Promise((resolve) => setTimeout(resolve, 200, 'waits'))])).toBe('waits');
+    expect(await kept()).toBe('EARLIER');
+    await bring(2, 'NEW');
+    expect([await taken, await kept()]).toEqual([0, 'NEW']);
+    expect((await stat(join(root, 'kubernetes/pki/encryption.json'))).mode & 0o077).toBe(0);
+    expect(await readdir(join(root, 'kubernetes/pki'))).toEqual(['encryption.json']);
+  });
+
+  it('are newer ones where these came first, and any where keys have never changed', async () => {
+    await bring(3, 'NEWER');
+    expect([await take('2', '3'), await kept()]).toEqual([0, 'NEWER']);
+    await bring(0, 'FIRST');
+    expect([await take('', '0'), await kept()]).toEqual([0, 'FIRST']);
+  });
 });
 
 describe('a machine that begins or joins', () => {

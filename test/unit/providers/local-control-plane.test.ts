@@ -15,6 +15,7 @@ const controlPlanePool = (count = 1) =>
     count,
     taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
   });
+const labels = { [LABELS.shoot]: 'one', [LABELS.pool]: 'control-plane', [LABELS.role]: ROLES.controlPlaneMachine };
 const bootstrap = (changes: Partial<ControlPlaneBootstrap> = {}): ControlPlaneBootstrap => ({
   keys: { 'ca.crt': 'CA', 'etcd/ca.crt': 'ETCD CA' },
   init: 'INIT\n',
@@ -55,7 +56,7 @@ describe('machines of a control plane', () => {
       'etcd-ca.crt': 'ETCD CA',
       'kubeadm-init.yaml': 'INIT\n',
       'kubeadm-join.yaml': 'JOIN\n',
-      'control-plane.env': "MEMBER_ADDRESSES='10.1.0.20'\nMAY_INITIALISE='yes'\nNOTED=''\n",
+      'control-plane.env': "MEMBER_ADDRESSES='10.1.0.20'\nMAY_INITIALISE='yes'\nNOTED=''\nENCRYPTION_REVISION='0'\n",
     });
     expect(load(files()['kubelet.yaml']!)).toMatchObject({
       staticPodPath: '/etc/kubernetes/manifests',
@@ -82,8 +83,39 @@ describe('machines of a control plane', () => {
     expect(spec.template.spec.volumes.map(({ name }: { name: string }) => name)).not.toContain('var');
   });
 
+  it('with other keys of Secrets are outdated, and are told which ones to wait for', async () => {
+    const put = (ordinal: number, env: object[]) =>
+      seed.put({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: `machines-control-plane-${ordinal}`, namespace: 'shoot--team--one', labels },
+        spec: {
+          containers: [
+            { name: 'machine', image: `coppice.local/control-plane-machine:v${ctx.kubernetesVersion}`, env },
+          ],
+        },
+      });
+    const outdated = async () =>
+      (await controlPlaneMachines.observe(ctx, 'control-plane')).machines.map((machine) => machine.outdated === true);
+    const told = async () => {
+      await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
+      return seed.get<StatefulSet>(STATEFULSET).spec.template.spec.containers[0].env;
+    };
+    // As long as keys have never changed, nobody says anything of them: so it is of machines from before there were others.
+    expect(await told()).toBeUndefined();
+    put(0, []);
+    expect(await outdated()).toEqual([false]);
+    ctx = context({ seed: seed.client, encryptionRevision: 2 });
+    const env = await told();
+    expect(env).toEqual([{ name: 'WANTED_ENCRYPTION_REVISION', value: '2' }]);
+    expect(files()['control-plane.env']).toContain("ENCRYPTION_REVISION='2'\n");
+    put(1, env);
+    expect(await outdated()).toEqual([true, false]);
+    for (const ordinal of [0, 1]) await controlPlaneMachines.replace(ctx, 'control-plane', ordinal);
+    expect(seed.names('Pod')).toEqual(['machines-control-plane-1']);
+  });
+
   describe('of another version', () => {
-    const labels = { [LABELS.shoot]: 'one', [LABELS.pool]: 'control-plane', [LABELS.role]: ROLES.controlPlaneMachine };
     const put = (ordinal: number, version: string) =>
       seed.put({
         apiVersion: 'v1',
@@ -133,7 +165,6 @@ describe('machines of a control plane', () => {
   });
 
   it('are no machines for workloads, which would be taken away as surplus', async () => {
-    const labels = { [LABELS.shoot]: 'one', [LABELS.pool]: 'control-plane', [LABELS.role]: ROLES.controlPlaneMachine };
     const object = (kind: string, name: string) => ({
       apiVersion: 'v1',
       kind,

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { kubeadmAuthorities, kubeadmKeys } from '../../../operator/shoot/kubeadm.ts';
 import { certificateKeyFor, joinObjects } from '../../../operator/shoot/kubeadm-certs.ts';
 import { issueShootPKI, type PKIData, planShootPKI } from '../../../operator/shoot/pki.ts';
-import { encryptionForLife, encryptionOf } from '../../../operator/shoot/secrets-encryption.ts';
+import { encryptionOf, planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
 
 const now = new Date('2026-11-21T00:00:00Z');
 const parameters = { apiServerAddress: 'x', etcdAddresses: [], services: '10.97.0.0/16', selfHosted: true };
@@ -45,7 +45,7 @@ it('has the authorities as kubeadm reads them, by names without folders', () => 
 });
 
 it('has the keys of Secrets behind a key that kubeadm brings, which is read as before', () => {
-  const keys = encryptionForLife(pki, { isNew: true, now });
+  const keys = planEncryption(pki, { isNew: true, rotate: false, now });
   const objects = joinObjects(keys, key);
   const [before, after] = [opened(joinObjects(pki, key)), opened(objects)];
   expect(Object.keys(after)).toEqual(Object.keys(before));
@@ -72,7 +72,7 @@ it('has them taken apart on the machine: the key as it was, and the keys of Secr
   try {
     // A cluster from before Secrets were encrypted.
     expect(await run(pki)).toEqual(['sa.key']);
-    const keys = encryptionForLife(pki, { isNew: true, now });
+    const keys = planEncryption(pki, { isNew: true, rotate: false, now });
     for (const _again of ['once', 'and again']) {
       expect((await run(keys)).sort()).toEqual(['encryption.json', 'sa.key']);
       expect(await fileIn('encryption.json')).toBe(kubeadmKeys(keys)['encryption.json']);

@@ -12,7 +12,7 @@ import {
   kubeadmKeys,
 } from '../../../operator/shoot/kubeadm.ts';
 import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
-import { encryptionForLife, encryptionOf } from '../../../operator/shoot/secrets-encryption.ts';
+import { encryptionOf, planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
 import { controlPlane, NOW } from './values.ts';
 
 const values = controlPlane(3);
@@ -63,7 +63,7 @@ describe('what kubeadm is told', () => {
   });
 
   it('has Secrets of a new cluster encrypted, by a file in the folder that its API servers see anyway', () => {
-    const keys = encryptionForLife(pki, { isNew: true, now: NOW });
+    const keys = planEncryption(pki, { isNew: true, rotate: false, now: NOW });
     const { apiServer } = kubeadmInit(values, keys)[1] as {
       apiServer: { extraArgs: { name: string; value: string }[] };
     };
@@ -76,12 +76,13 @@ describe('what kubeadm is told', () => {
     const { ClusterConfiguration } = kubeadmConfig(values, keys).data as Record<string, string>;
     expect(load(ClusterConfiguration!)).toMatchObject({ apiServer: { extraArgs: expect.arrayContaining([flag]) } });
     expect(ClusterConfiguration).not.toContain(encryptionOf(keys)!.write.secret);
-    // For life: no machine that joins may get what those that are there do not know.
-    expect(encryptionForLife(keys, { isNew: false, now: NOW })).toBe(keys);
+    // Another key changes the file alone: nothing that kubeadm has written names a key.
+    const rotating = planEncryption(keys, { isNew: false, rotate: true, now: NOW });
+    expect(kubeadmInit(values, rotating)).toEqual(kubeadmInit(values, keys));
+    expect(kubeadmKeys(rotating)['encryption.json']).not.toBe(kubeadmKeys(keys)['encryption.json']);
   });
 
   it('has machines of a cluster from before that go on without', () => {
-    expect(encryptionForLife(pki, { isNew: false, now: NOW })).toBe(pki);
     expect(kubeadmKeys(pki)).toEqual(kubeadmAuthorities(pki));
   });
 

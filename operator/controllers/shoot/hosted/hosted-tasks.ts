@@ -14,6 +14,7 @@ import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { connect } from '../connect.ts';
 import { beginRecords } from '../dns/dns-records.ts';
+import { encryptionTask } from '../encryption-task.ts';
 import {
   accessTasks,
   inside,
@@ -25,11 +26,12 @@ import {
 } from '../inside-tasks.ts';
 import { certificatesOfAddons, metricsServerTask } from '../metrics-server-task.ts';
 import type { Operation } from '../operation.ts';
+import { asksFor, ROTATE, takeRequest } from '../operation-request.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { IN_SEED, untilServes } from '../until-serves.ts';
 import { volumeTasks } from '../volume-tasks.ts';
 import { reserveAddresses } from './addresses.ts';
-import { encryptionTask, encryptionWanted, startRotation } from './encryption-task.ts';
+import { encryptionWanted, hostedServers } from './encryption.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
 import { etcdSizeAwake } from './hibernation-tasks.ts';
 
@@ -71,7 +73,8 @@ export function reconcileTasks(op: Operation): Task[] {
       run: async (signal) => {
         const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op) };
         await issueCertificates(op, parameters, signal, (pki) => encryptionWanted(op, pki));
-        await startRotation(op, signal);
+        // The key is stored now.
+        if (asksFor(op.shoot, ROTATE)) await takeRequest(op, signal);
       },
     },
     {
@@ -193,7 +196,7 @@ export function reconcileTasks(op: Operation): Task[] {
         });
       },
     },
-    encryptionTask(op),
+    encryptionTask(op, hostedServers(op)),
   ];
 }
 

@@ -46,6 +46,7 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
     apiServer: outsideOfSeed,
     // When an API server in a cloud is gone with its machine, nobody is left who would tell.
     lookAgainMs: 5 * MINUTE,
+    rotationProblem: 'machines of a control plane in a cloud cannot be given another key for Secrets yet',
     problem: () => undefined,
     versionProblem: ({ values }, running) => versionIsFixed(running, values.version),
     outdated: () => [],

@@ -9,6 +9,7 @@ import { services } from '../../../shoot/services.ts';
 import { inPodOfSeed } from '../connect.ts';
 import { expose } from '../expose.ts';
 import type { Operation } from '../operation.ts';
+import { isChangingKeys, wantsAnotherKey } from './encryption.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import {
   applyControlPlaneMachines,
@@ -76,7 +77,7 @@ const outdated = (op: Operation, { machines }: SeedMachines): string[] =>
 /** Addresses outlive machines: certificates and etcd's members carry them. */
 async function reserveAddresses(op: Operation, own: SeedMachines, signal: AbortSignal): Promise<void> {
   const { seed, values } = op;
-  const isReplacing = outdated(op, own).length > 0;
+  const isReplacing = outdated(op, own).length > 0 || isChangingKeys(op) || wantsAnotherKey(op, {});
   let members = isReplacing ? Math.max(values.replicas, FEWEST_TO_REPLACE) : values.replicas;
   // An address once given stays: a machine on its way out still has it.
   while (seed.services.get(`${values.namespace}/${controlPlaneMachineName(own.pool.name, members)}`)) members++;

@@ -27,6 +27,8 @@ export interface ControlPlaneInfrastructure {
   };
   /** How the API server of the first machine is waited for. */
   readonly apiServer: APIServerWait;
+  /** Why machines that exist cannot be given another key of Secrets; absent: they can, each made anew over its data. */
+  readonly rotationProblem?: string;
   /** How long it may take until somebody looks again, milliseconds; absent: whoever lost a machine tells. */
   readonly lookAgainMs?: number;
 

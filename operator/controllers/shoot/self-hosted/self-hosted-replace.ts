@@ -6,6 +6,7 @@ import { uncordon } from '../machines/drain.ts';
 import { drainMachine } from '../machines/machine-removal.ts';
 import { DRAINING_ANNOTATION } from '../machines/scale-in.ts';
 import type { Operation } from '../operation.ts';
+import { isChangingKeys } from './encryption.ts';
 
 /** Has pods leave a machine of the control plane, as long as they are waited for. */
 export async function drainOf(
@@ -56,13 +57,17 @@ export class Replacement {
   }
 }
 
+/** What a machine gets when it is made anew, in words. */
+export const wantedOfMachines = (op: Operation): string =>
+  `Kubernetes ${op.values.version}${isChangingKeys(op) ? ' and the present keys of Secrets' : ''}`;
+
 /** What people read of it in condition Rolling. */
 function replacementLine(
-  { values }: Pick<Operation, 'values'>,
+  op: Operation,
   { outdated, asked, desired }: { outdated: number; asked: number; desired: number },
   waitFor: string | undefined,
 ): string {
-  const done = `${asked - outdated} of ${asked} machines of the control plane have Kubernetes ${values.version}`;
+  const done = `${asked - outdated} of ${asked} machines of the control plane have ${wantedOfMachines(op)}`;
   const more = asked > desired ? `, ${asked - desired} of them only meanwhile` : '';
   return `${done}${more}${waitFor === undefined ? '' : `; waiting for ${waitFor}`}`;
 }

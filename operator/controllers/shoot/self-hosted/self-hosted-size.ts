@@ -5,14 +5,19 @@ import { controlPlaneMachineName } from '../../../api/names.ts';
 import type { EtcdClient } from '../../../etcd/etcd-client.ts';
 import { sleep } from '../../../kube/clock.ts';
 import type { KubeObject, Node } from '../../../kube/resources.ts';
-import { type ControlPlaneSizeAction, planControlPlaneSize } from '../../../shoot/control-plane-size.ts';
+import {
+  type ControlPlaneSizeAction,
+  FEWEST_TO_REPLACE,
+  planControlPlaneSize,
+} from '../../../shoot/control-plane-size.ts';
 import { kubeadmInit, kubeadmJoin, kubeadmKeys, kubeadmYAML } from '../../../shoot/kubeadm.ts';
 import { etcdPeerURL } from '../../../shoot/values.ts';
 import { openEtcd } from '../etcd-access.ts';
 import { inside } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
+import { isChangingKeys } from './encryption.ts';
 import { noteIn, writeNote } from './self-hosted.ts';
-import { drainOf, letIn, Replacement } from './self-hosted-replace.ts';
+import { drainOf, letIn, Replacement, wantedOfMachines } from './self-hosted-replace.ts';
 import { JOINED_LABEL } from './self-hosted-status.ts';
 
 /** How often members are asked again while one of them joins or leaves; etcd has no watch for its members. */
@@ -115,7 +120,8 @@ const noteOf = (ordinal: number): string => `volume-${ordinal}`;
 /** Takes the control plane from the machines it has to those it should have, one safe step at a time; see planControlPlaneSize. */
 export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines, signal: AbortSignal): Promise<void> {
   const { values } = op;
-  const desired = values.replicas;
+  // Those that stand in for a single machine stay until its last key has come: the next one would need them again.
+  const desired = isChangingKeys(op) ? Math.max(values.replicas, FEWEST_TO_REPLACE) : values.replicas;
   const { machines, pool } = own;
   const podName = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
   const client = await openEtcd({ ...values, dialPod: op.seed.dialPod, podName }, op.pki, op.deps.now());
@@ -217,7 +223,7 @@ async function act(
           op.shoot,
           'Normal',
           'ControlPlaneMachineReplaced',
-          `${name(action.ordinal)} is created again, with Kubernetes ${op.values.version}`,
+          `${name(action.ordinal)} is created again, with ${wantedOfMachines(op)}`,
         );
       return machines.replace(op.context(), pool.name, action.ordinal);
   }

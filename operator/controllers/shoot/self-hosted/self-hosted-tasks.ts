@@ -4,6 +4,7 @@ import { clusterInfo, kubeletAccess } from '../../../shoot/kubeadm.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
 import { machineAccess } from '../../../shoot/system-components.ts';
 import { connect } from '../connect.ts';
+import { type EncryptingServers, encryptionTask } from '../encryption-task.ts';
 import {
   accessTasks,
   inside,
@@ -15,12 +16,16 @@ import {
 } from '../inside-tasks.ts';
 import { certificatesOfAddons, metricsServerTask } from '../metrics-server-task.ts';
 import type { Operation } from '../operation.ts';
+import { takeRequest } from '../operation-request.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { volumeTasks } from '../volume-tasks.ts';
+import { wantsAnotherKey, withSecretsKey } from './encryption.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { notReady } from './not-ready.ts';
-import { refuseAnotherKey, withSecretsKey } from './secrets-key.ts';
 import { noteIn } from './self-hosted.ts';
+
+/** All machines of a control plane are made anew three times meanwhile. */
+const ROTATION_MS = 90 * 60_000;
 
 /**
  * The task graph for create and reconcile of a shoot whose control plane is on machines of its own, wherever these are. The first machine
@@ -38,8 +43,9 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
       expectedMs: 50,
       run: async (signal) => {
         const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op), selfHosted: true };
-        await issueCertificates(op, parameters, signal, (pki) => withSecretsKey(op, pki));
-        await refuseAnotherKey(op, signal);
+        await issueCertificates(op, parameters, signal, (pki) => withSecretsKey(op, infrastructure, pki));
+        // A request that is refused stays: a condition says why as long as it does.
+        if (wantsAnotherKey(op, infrastructure)) await takeRequest(op, signal);
       },
     },
     {
@@ -92,18 +98,42 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
       after: ['control-plane-size'],
       expectedMs: 10_000,
       timeoutMs: tasks.readyMs,
-      run: async (signal) => {
-        const { nodes, pods } = inside(op);
-        const missing = () => notReady(op, infrastructure);
-        await waitFor([...infrastructure.informers(op), nodes, pods], () => missing().length === 0, {
-          timeoutMs: tasks.readyMs,
-          signal,
-          what: () => `${missing().join(', ')} to be ready`,
-        });
-      },
+      run: (signal) => untilReady(op, infrastructure, signal),
     },
+    encryptionTask(op, serversOnMachines(op, infrastructure)),
   ];
 }
+
+async function untilReady(
+  op: Operation,
+  infrastructure: ControlPlaneInfrastructure,
+  signal: AbortSignal,
+): Promise<void> {
+  const { nodes, pods } = inside(op);
+  const missing = () => notReady(op, infrastructure);
+  await waitFor([...infrastructure.informers(op), nodes, pods], () => missing().length === 0, {
+    timeoutMs: infrastructure.tasks.readyMs,
+    signal,
+    what: () => `${missing().join(', ')} to be ready`,
+  });
+}
+
+/** API servers that are static pods of machines: a machine that has other keys is made anew, as for another version. */
+const serversOnMachines = (op: Operation, infrastructure: ControlPlaneInfrastructure): EncryptingServers => ({
+  // Whoever takes snapshots of such an etcd keeps the keys of their time.
+  keptMs: () => 0,
+  timeoutMs: ROTATION_MS,
+  untilAllHave: async (signal) => {
+    await reconcileSize(op, infrastructure, signal);
+    await untilReady(op, infrastructure, signal);
+  },
+  tell: async (signal) => {
+    await infrastructure.begin(op);
+    // Machines that only stood in for others leave when it is over.
+    op.state.etcdSettled = undefined;
+    await reconcileSize(op, infrastructure, signal);
+  },
+});
 
 async function makeEndpoint(
   op: Operation,

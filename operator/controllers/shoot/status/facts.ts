@@ -11,6 +11,7 @@ import { driftCondition } from '../drift/drift.ts';
 import type { Operation } from '../operation.ts';
 import { type PodProblem, podProblems } from '../pod-problems.ts';
 import { type MetricsServerState, refusedOf } from '../state.ts';
+import { encryptionCondition } from './encryption-condition.ts';
 import { toldOperation } from './told-operation.ts';
 
 /** What is known of every shoot, whatever stands behind it. */
@@ -55,6 +56,8 @@ export interface RunningFacts extends CommonFacts {
   readonly records?: readonly DNSOutcome[];
   /** Condition Drifted; absent: nobody has looked yet, or there is nothing to be looked at. */
   readonly drift?: Said | undefined;
+  /** Condition of another key for Secrets; absent: none comes in. */
+  readonly encryption?: Said | undefined;
   /** Condition of its backups; absent: it has none. */
   readonly backup?: Said | undefined;
 }
@@ -103,6 +106,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
     replacing: state.replacing,
     ...(records.length > 0 && { records, named }),
     drift: driftCondition(op, shoot),
+    encryption: encryptionCondition(op, shoot),
     backup: op.deps.backups.condition(shoot),
   };
 }

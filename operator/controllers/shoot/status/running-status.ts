@@ -77,6 +77,7 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
     addonsCondition(facts, desired),
     recordsCondition(facts.records ?? [], shoot),
     facts.drift,
+    facts.encryption,
     facts.backup,
   ];
   const controlPlane = { desired: seen.desired, ready: seen.ready };

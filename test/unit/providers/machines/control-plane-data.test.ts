@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { kubeadmInit, kubeadmJoinByToken, kubeadmKeys } from '../../../../operator/shoot/kubeadm.ts';
 import { certificateKeyFor } from '../../../../operator/shoot/kubeadm-certs.ts';
 import { issueShootPKI, type PKIData, planShootPKI } from '../../../../operator/shoot/pki.ts';
-import { encryptionForLife } from '../../../../operator/shoot/secrets-encryption.ts';
+import { planEncryption } from '../../../../operator/shoot/secrets-encryption.ts';
 import { type ControlPlaneGroupBootstrap, DISCOVERY_FILE } from '../../../../providers/contract.ts';
 import { controlPlaneUserData } from '../../../../providers/machines/control-plane-data.ts';
 import { LONGEST_USER_DATA } from '../../../../providers/machines/user-data.ts';
@@ -94,7 +94,7 @@ describe('what machines of a control plane are told', () => {
   it('is short enough for every cloud, packed, with real keys', async () => {
     const parameters = { apiServerAddress: HOST, etcdAddresses: [], services: '10.97.0.0/16', selfHosted: true };
     const now = new Date('2026-11-21T00:00:00Z');
-    const empty = encryptionForLife({}, { isNew: true, now });
+    const empty = planEncryption({}, { isNew: true, rotate: false, now });
     const pki: PKIData = await issueShootPKI(empty, planShootPKI(empty, parameters, now), parameters, now);
     const real = { ...ctx, clusterCA: pki['ca.crt']! };
     const long = [

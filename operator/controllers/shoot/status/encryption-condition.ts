@@ -1,0 +1,37 @@
+import { ENCRYPTION_KEY_ROTATING } from '../../../api/conditions.ts';
+import { ANNOTATIONS } from '../../../api/group.ts';
+import { encryptionSeen } from '../../../shoot/secrets-encryption.ts';
+import { type Said, say } from '../../conditions.ts';
+import type { Operation } from '../operation.ts';
+import { asksFor, ROTATE } from '../operation-request.ts';
+
+/** Condition EncryptionKeyRotating; undefined: no other key comes in, and nobody waits for one. Pure. @param shoot as it is now */
+export function encryptionCondition(op: Operation, shoot: Operation['shoot']): Said | undefined {
+  const problem = asksFor(shoot, ROTATE) ? op.strategy.rotationProblem(op) : undefined;
+  if (problem) {
+    const way = `take the annotation ${ANNOTATIONS.operation} off; to get another key, create a cluster and move the workloads there`;
+    return say(ENCRYPTION_KEY_ROTATING, false, 'NotPossible', `${problem}: ${way}`);
+  }
+  const step = stepOf(op);
+  return step && say(ENCRYPTION_KEY_ROTATING, true, step.reason, step.message);
+}
+
+function stepOf({ pki }: Operation): { reason: string; message: string } | undefined {
+  const record = encryptionSeen(pki);
+  if (record?.next)
+    return {
+      reason: 'AddingKey',
+      message: `step 1 of 3: API servers are given ${record.next.name} to read Secrets with`,
+    };
+  if (record?.rewrite)
+    return {
+      reason: 'WritingWithKey',
+      message: `step 2 of 3: API servers are told to write Secrets with ${record.write.name}, then all Secrets are rewritten`,
+    };
+  if (record?.dropped)
+    return {
+      reason: 'DroppingKey',
+      message: `step 3 of 3: API servers forget the earlier key; all Secrets are encrypted with ${record.write.name}`,
+    };
+  return undefined;
+}
