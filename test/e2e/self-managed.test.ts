@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
+import { findCondition } from '../../operator/api/conditions.ts';
 import { ANNOTATIONS } from '../../operator/api/group.ts';
 import { CONTROL_PLANE_WORKER, controlPlaneMachineName } from '../../operator/api/names.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
@@ -21,7 +22,7 @@ import {
   type Service,
   SHOOTS,
 } from '../../operator/kube/resources.ts';
-import { expectEncrypted, SAID, SECRET_URL, writeForDisk } from '../kit/etcd-disk.ts';
+import { expectEncrypted, keysOfSecrets, SAID, SECRET_URL, writeForDisk } from '../kit/etcd-disk.ts';
 import {
   changeCluster,
   clusterClient,
@@ -35,7 +36,6 @@ import {
   makeCluster,
   type Name,
   ok,
-  PATIENCE_MS,
   seedNamespace,
   seedPods,
   temporaryFile,
@@ -44,11 +44,42 @@ import {
 } from '../kit/garden.ts';
 import { beyondHeartbeats, eventsSince, quiet } from '../kit/idle.ts';
 import { difference, writes } from '../kit/metrics.ts';
+import { runCommand } from '../kit/run.ts';
+import { testTools } from '../kit/tools.ts';
 import { claimOf, echoService, run, untilPods } from '../kit/workload.ts';
+import { Writer } from '../kit/writer.ts';
 
 /** kubeadm's image may still be made in a fresh garden, and its control plane takes half a minute on a busy machine. */
 const BEGIN_MS = 12 * 60_000;
 const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKER, ordinal);
+/** What a command says on a machine of a control plane. */
+const onMachine = async (cluster: Name, ordinal: number, ...command: string[]): Promise<string> =>
+  ok(await kubectl(['exec', '-n', seedNamespace(cluster), machine(ordinal), '--', ...command]));
+
+/** Names of the keys that a machine's own etcd has Secrets encrypted with, whatever other members have. */
+async function keysAt(cluster: Name, ordinal: number): Promise<string[]> {
+  const { etcdctl } = await testTools('etcdctl');
+  const { spec } = await gardenClient().get<Service>(SERVICES, machine(ordinal), seedNamespace(cluster));
+  const file = async (name: string) =>
+    temporaryFile(name.replace('/', '-'), await onMachine(cluster, ordinal, 'cat', `/etc/kubernetes/pki/etcd/${name}`));
+  const identity = [
+    `--cacert=${await file('ca.crt')}`,
+    `--cert=${await file('healthcheck-client.crt')}`,
+    `--key=${await file('healthcheck-client.key')}`,
+  ];
+  return keysOfSecrets(async (options) =>
+    ok(
+      await runCommand(etcdctl, [
+        `--endpoints=https://${spec.clusterIP}:2379`,
+        ...identity,
+        'get',
+        '--consistency=s',
+        ...options,
+      ]),
+    ),
+  );
+}
+
 /** Expects that a machine has that Secret encrypted on its disk, and that its own API server reads it. */
 async function expectSecretAt(cluster: Name, ordinal: number, kubeconfig: string): Promise<void> {
   const namespace = seedNamespace(cluster);
@@ -131,17 +162,6 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
   it('has Secrets encrypted on its disk', async () => {
     await writeForDisk(client);
     await expectSecretAt(cluster, 0, kubeconfig);
-  });
-
-  it('says of another key for them that there is none, and goes on', async () => {
-    const operation = { metadata: { annotations: { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' } } };
-    await gardenClient().mergePatch(SHOOTS, cluster.name, cluster.namespace, operation);
-    const events = await follow(gardenClient(), EVENTS, { namespace: cluster.namespace });
-    const refused = () => events.list().find((event) => (event as { reason?: string }).reason === 'KeyNotRotated');
-    const event = await events.waitFor(refused, { timeoutMs: PATIENCE_MS, what: 'an Event of the refusal' });
-    expect(event).toMatchObject({ type: 'Warning', message: expect.stringContaining('create a cluster and move') });
-    const { metadata } = await gardenClient().get<Shoot>(SHOOTS, cluster.name, cluster.namespace);
-    expect(metadata.annotations ?? {}).not.toHaveProperty([ANNOTATIONS.operation]);
   });
 
   it('gives a claim without a class a volume of its other node', async () => {
@@ -235,6 +255,43 @@ e2e('the number of machines of a control plane', () => {
   it('has Secrets encrypted on the disks of those that joined, whose API servers read them', async () => {
     const kubeconfig = await kubeconfigFile(cluster);
     for (const ordinal of [0, 1, 2]) await expectSecretAt(cluster, ordinal, kubeconfig);
+  });
+
+  it('encrypts Secrets with another key when somebody asks for one, while others write', async () => {
+    const [earlier] = await keysAt(cluster, 0);
+    const writer = new Writer(client);
+    writer.start();
+    const began = performance.now();
+    const operation = { metadata: { annotations: { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' } } };
+    await gardenClient().mergePatch(SHOOTS, cluster.name, cluster.namespace, operation);
+    try {
+      for (const reason of ['AddingKey', 'WritingWithKey', 'DroppingKey', undefined])
+        await until(
+          cluster,
+          (found) => findCondition(found?.status?.conditions, 'EncryptionKeyRotating')?.reason === reason,
+          `to say ${reason}`,
+          BEGIN_MS,
+        );
+    } finally {
+      await writer.stop();
+    }
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    const { acknowledged, refused, longestPauseMs, mostRefusedInARow } = writer;
+    console.log(`${seconds} s: ${acknowledged.length} writes confirmed, ${refused} not, ${longestPauseMs} ms at most`);
+    expect(mostRefusedInARow).toBeLessThan(2);
+    expect(await writer.lost()).toEqual([]);
+    const keys = await Promise.all([0, 1, 2].map((ordinal) => keysAt(cluster, ordinal)));
+    expect(keys).toEqual(Array(3).fill([keys[0]![0]]));
+    expect(keys[0]![0]).toMatch(/^key-/);
+    expect(keys[0]![0]).not.toBe(earlier);
+    const kubeconfig = await kubeconfigFile(cluster);
+    for (const ordinal of [0, 1, 2]) {
+      await expectSecretAt(cluster, ordinal, kubeconfig);
+      expect(await onMachine(cluster, ordinal, 'cat', '/etc/kubernetes/pki/encryption.json')).not.toContain(earlier);
+    }
+    const { metadata } = await gardenClient().get<Shoot>(SHOOTS, cluster.name, cluster.namespace);
+    expect(metadata.annotations ?? {}).not.toHaveProperty([ANNOTATIONS.operation]);
+    await untilReady(cluster);
   });
 
   it('serves while the first machine is away', async () => {
