@@ -44,6 +44,7 @@ import {
 } from '../kit/garden.ts';
 import { beyondHeartbeats, eventsSince, quiet } from '../kit/idle.ts';
 import { difference, writes } from '../kit/metrics.ts';
+import { rotates } from '../kit/rotation.ts';
 import { runCommand } from '../kit/run.ts';
 import { testTools } from '../kit/tools.ts';
 import { claimOf, echoService, run, untilPods } from '../kit/workload.ts';
@@ -61,7 +62,10 @@ async function keysAt(cluster: Name, ordinal: number): Promise<string[]> {
   const { etcdctl } = await testTools('etcdctl');
   const { spec } = await gardenClient().get<Service>(SERVICES, machine(ordinal), seedNamespace(cluster));
   const file = async (name: string) =>
-    temporaryFile(name.replace('/', '-'), await onMachine(cluster, ordinal, 'cat', `/etc/kubernetes/pki/etcd/${name}`));
+    temporaryFile(
+      `${ordinal}-${name.replace('/', '-')}`,
+      await onMachine(cluster, ordinal, 'cat', `/etc/kubernetes/pki/etcd/${name}`),
+    );
   const identity = [
     `--cacert=${await file('ca.crt')}`,
     `--cert=${await file('healthcheck-client.crt')}`,
@@ -257,42 +261,47 @@ e2e('the number of machines of a control plane', () => {
     for (const ordinal of [0, 1, 2]) await expectSecretAt(cluster, ordinal, kubeconfig);
   });
 
-  it('encrypts Secrets with another key when somebody asks for one, while others write', async () => {
-    const [earlier] = await keysAt(cluster, 0);
-    const writer = new Writer(client);
-    writer.start();
-    const began = performance.now();
-    const operation = { metadata: { annotations: { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' } } };
-    await gardenClient().mergePatch(SHOOTS, cluster.name, cluster.namespace, operation);
-    try {
-      for (const reason of ['AddingKey', 'WritingWithKey', 'DroppingKey', undefined])
-        await until(
-          cluster,
-          (found) => findCondition(found?.status?.conditions, 'EncryptionKeyRotating')?.reason === reason,
-          `to say ${reason}`,
-          BEGIN_MS,
-        );
-    } finally {
-      await writer.stop();
-    }
-    const seconds = ((performance.now() - began) / 1000).toFixed(1);
-    const { acknowledged, refused, longestPauseMs, mostRefusedInARow } = writer;
-    console.log(`${seconds} s: ${acknowledged.length} writes confirmed, ${refused} not, ${longestPauseMs} ms at most`);
-    expect(mostRefusedInARow).toBeLessThan(2);
-    expect(await writer.lost()).toEqual([]);
-    const keys = await Promise.all([0, 1, 2].map((ordinal) => keysAt(cluster, ordinal)));
-    expect(keys).toEqual(Array(3).fill([keys[0]![0]]));
-    expect(keys[0]![0]).toMatch(/^key-/);
-    expect(keys[0]![0]).not.toBe(earlier);
-    const kubeconfig = await kubeconfigFile(cluster);
-    for (const ordinal of [0, 1, 2]) {
-      await expectSecretAt(cluster, ordinal, kubeconfig);
-      expect(await onMachine(cluster, ordinal, 'cat', '/etc/kubernetes/pki/encryption.json')).not.toContain(earlier);
-    }
-    const { metadata } = await gardenClient().get<Shoot>(SHOOTS, cluster.name, cluster.namespace);
-    expect(metadata.annotations ?? {}).not.toHaveProperty([ANNOTATIONS.operation]);
-    await untilReady(cluster);
-  });
+  rotates(it, { of: 2, turns: [0] })(
+    'encrypts Secrets with another key when somebody asks for one, while others write',
+    async () => {
+      const [earlier] = await keysAt(cluster, 0);
+      const writer = new Writer(client);
+      writer.start();
+      const began = performance.now();
+      const operation = { metadata: { annotations: { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' } } };
+      await gardenClient().mergePatch(SHOOTS, cluster.name, cluster.namespace, operation);
+      try {
+        for (const reason of ['AddingKey', 'WritingWithKey', 'DroppingKey', undefined])
+          await until(
+            cluster,
+            (found) => findCondition(found?.status?.conditions, 'EncryptionKeyRotating')?.reason === reason,
+            `to say ${reason}`,
+            BEGIN_MS,
+          );
+      } finally {
+        await writer.stop();
+      }
+      const seconds = ((performance.now() - began) / 1000).toFixed(1);
+      const { acknowledged, refused, longestPauseMs, mostRefusedInARow } = writer;
+      console.log(
+        `${seconds} s: ${acknowledged.length} writes confirmed, ${refused} not, ${longestPauseMs} ms at most`,
+      );
+      expect(mostRefusedInARow).toBeLessThan(2);
+      expect(await writer.lost()).toEqual([]);
+      const keys = await Promise.all([0, 1, 2].map((ordinal) => keysAt(cluster, ordinal)));
+      expect(keys).toEqual(Array(3).fill([keys[0]![0]]));
+      expect(keys[0]![0]).toMatch(/^key-/);
+      expect(keys[0]![0]).not.toBe(earlier);
+      const kubeconfig = await kubeconfigFile(cluster);
+      for (const ordinal of [0, 1, 2]) {
+        await expectSecretAt(cluster, ordinal, kubeconfig);
+        expect(await onMachine(cluster, ordinal, 'cat', '/etc/kubernetes/pki/encryption.json')).not.toContain(earlier);
+      }
+      const { metadata } = await gardenClient().get<Shoot>(SHOOTS, cluster.name, cluster.namespace);
+      expect(metadata.annotations ?? {}).not.toHaveProperty([ANNOTATIONS.operation]);
+      await untilReady(cluster);
+    },
+  );
 
   it('serves while the first machine is away', async () => {
     await gardenClient().delete(PODS, machine(0), seedNamespace(cluster), { gracePeriodSeconds: 0 });

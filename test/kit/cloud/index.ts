@@ -192,7 +192,7 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
     if (found.length === 1) return found[0]!;
     throw new Error(`the fake cloud has ${found.length} resources ${type} ${name ?? ''}: one was expected`);
   };
-  const sceneOf = ({ cloud, id, principal }: Account, region: string) => {
+  const testbedOf = ({ cloud, id, principal }: Account, region: string) => {
     const caller = { account: id, principal, region, defaultTags: {} };
     return openTestbed(MODELS[cloud], store, caller, region, Date.now());
   };
@@ -254,9 +254,10 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
       return known ?? fresh;
     },
     trust: (account, trusted) => setTrust(store, account, trusted),
-    instances: (account, region) => store.transaction(() => LAUNCHED[account.cloud]!(sceneOf(account, region), store)),
+    instances: (account, region) =>
+      store.transaction(() => LAUNCHED[account.cloud]!(testbedOf(account, region), store)),
     loseInstance: (account, region, name) =>
-      store.transaction(() => LOSE[account.cloud](name, sceneOf(account, region), store)),
+      store.transaction(() => LOSE[account.cloud](name, testbedOf(account, region), store)),
     nodes(pool) {
       const caller = { account: pool.account, principal: '', region: pool.region, defaultTags: {} };
       const testbed = openTestbed(MODELS[pool.cloud], store, caller, pool.region, Date.now());

@@ -58,7 +58,7 @@ export function createOperations(
   const gate = createGate(model, store, settings, host);
   const regionOf = (type: ResourceType, inputs: Properties): string =>
     type.global ? 'global' : (type.region?.(inputs) ?? inputs.region ?? settings().region);
-  const sceneFor = (caller: Caller, region: string): Testbed => openTestbed(model, store, caller, region, host.now());
+  const testbedFor = (caller: Caller, region: string): Testbed => openTestbed(model, store, caller, region, host.now());
   const answer = (resource: CloudResource, testbed: Testbed): Answer => ({
     id: resource.id,
     outputs: testbed.outputs(resource),
@@ -71,7 +71,7 @@ export function createOperations(
   /** Waits as the real provider polls; what goes wrong from here on leaves something behind. */
   async function settle({ attempt, done }: Admitted, resource: CloudResource): Promise<Answer> {
     const partial = (message: string): never => {
-      throw new PartialFailure(message, answer(resource, sceneFor(attempt.caller, resource.region)));
+      throw new PartialFailure(message, answer(resource, testbedFor(attempt.caller, resource.region)));
     };
     try {
       await until(resource.readyAt);
@@ -80,7 +80,7 @@ export function createOperations(
     }
     if (resource.failure !== undefined) partial(resource.failure);
     await done(partial);
-    return answer(resource, sceneFor(attempt.caller, resource.region));
+    return answer(resource, testbedFor(attempt.caller, resource.region));
   }
 
   /** What stands in the way of a resource with these inputs. Throws; gives the text of what goes wrong only later. */
@@ -108,7 +108,7 @@ export function createOperations(
     inputs: Properties,
   ): Promise<CloudResource> {
     const { caller, region } = attempt;
-    const testbed = sceneFor(caller, region);
+    const testbed = testbedFor(caller, region);
     const key = type.uniqueBy?.(inputs, region);
     const all = store.list(host.now()).filter((one) => one.type === type.type && one.account === caller.account);
     const peers = all.filter((one) => one.region === region);
@@ -162,7 +162,7 @@ export function createOperations(
       const attempt = { operation: 'read', type: type.type, name: id!, region } as const;
       return gate.request(attempt, async ({ attempt: { caller }, latencyMs }) => {
         await until(host.now() + latencyMs);
-        const testbed = sceneFor(caller, region);
+        const testbed = testbedFor(caller, region);
         const resource = findResource(model, testbed, type.type, id!);
         return resource && answer(resource, testbed);
       });
@@ -174,7 +174,7 @@ export function createOperations(
       return gate.request(attempt, async (admitted) => {
         const { caller, region } = admitted.attempt;
         const resource = await store.transaction(() => {
-          const testbed = sceneFor(caller, region);
+          const testbed = testbedFor(caller, region);
           const before = findResource(model, testbed, type.type, id);
           if (!before) throw new CloudError(model.errors.gone(attempt));
           const failure = judge(type, admitted.attempt, inputs, testbed, before);
@@ -200,7 +200,7 @@ export function createOperations(
       return gate.request(attempt, async ({ attempt: { caller, region }, latencyMs, done }) => {
         const goneAt = host.now() + latencyMs;
         const doomed = await store.transaction(() => {
-          const testbed = sceneFor(caller, region);
+          const testbed = testbedFor(caller, region);
           const resource = findResource(model, testbed, type.type, id);
           if (!resource) return [];
           const refusal = type.refuse?.({ before: resource }, testbed);
@@ -228,7 +228,7 @@ export function createOperations(
         const lookup = model.lookups[shortType(token)];
         if (!lookup)
           throw new CloudError(`the fake ${model.name} does not know the function ${token}: add it to lookups.ts`);
-        const testbed = sceneFor(caller, region);
+        const testbed = testbedFor(caller, region);
         const result = lookup(args, testbed);
         if (!result) throw new CloudError(model.errors.gone({ ...attempt, name: JSON.stringify(args) }));
         return result;
