@@ -1,5 +1,6 @@
 import type { Condition } from '../api/meta.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
+import { NOT_JUDGED } from '../burst/fit/not-judged.ts';
 import { effectiveRequests } from '../kube/effective-requests.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { GPU, othersOf } from './amounts.ts';
@@ -173,7 +174,7 @@ type ClusterQueue = KubeObject & {
 
 /**
  * The job that the first cluster is for. While Kueue reaches none of the list, the AdmissionCheck is not active, its ClusterQueues give no
- * quota, and no cluster is asked to take anything. Of those of the highest priority the oldest job brings a cluster, as Kueue has them queue; then
+ * quota, and no cluster is asked to take anything. Of those of the highest priority the oldest job that can be judged brings a cluster, as Kueue has them queue; then
  * the others get quota, or it is the limit that they wait for. Pure.
  * @param check name of the AdmissionCheck, which is not active
  * @param checks names of those that are
@@ -279,7 +280,10 @@ function placingOf(
   if (!podSet) return {};
   if (!isReadable(podSet)) return undefined;
   try {
-    const asked = [...effectiveRequests(podSet.template)].filter(([, amount]) => amount > 0);
+    const requests = [...effectiveRequests(podSet.template)];
+    // A pod that asks for less than nothing would make room for the jobs of others.
+    if (requests.some(([, amount]) => amount < 0)) return { problem: NOT_JUDGED.BadQuantity };
+    const asked = requests.filter(([, amount]) => amount > 0);
     const others = othersOf(Object.fromEntries(asked.map(([name, amount]) => [name, String(amount)])));
     return { ...(Object.keys(others).length > 0 && { others }), ...templateOf(workload, podSet, each) };
   } catch (error) {

@@ -49,7 +49,7 @@ export function templateOf(
   if (required || podSetSliceRequiredTopology || layers.length > 0)
     return { problem: 'it has Kueue find nodes that are near each other (topology-aware scheduling)' };
   const gate = (spec.schedulingGates ?? []).find(({ name }: { name: string }) => !name.startsWith(OWN_GATES));
-  if (gate) return { problem: `scheduling gate ${gate.name} holds its pods` };
+  if (gate) return { problem: `scheduling gate ${gate.name} blocks its pods` };
   if ((spec.volumes ?? []).some((volume: object) => 'persistentVolumeClaim' in volume || 'ephemeral' in volume))
     return { problem: 'it uses claims, and what volumes clusters have, or would have, is not looked at' };
 

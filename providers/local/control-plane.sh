@@ -26,6 +26,7 @@ run_kubelet() {
 run_kubeproxy() {
   local own=/run/machine/kube-proxy
   until [ -e $STATE/joined ]; do nap 0.2; done
+  follow_certificate
   (umask 077 && sed "s|server: .*|server: https://$ADDRESS:6443|" $CONFIG/kube-proxy.kubeconfig >$own.kubeconfig)
   sed "s|$CONFIG/kube-proxy.kubeconfig|$own.kubeconfig|" $CONFIG/kube-proxy.yaml >$own.yaml
   GOGC=50 exec kube-proxy --config=$own.yaml --hostname-override="$NODE_NAME"

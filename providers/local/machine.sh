@@ -135,7 +135,18 @@ run_kubelet() {
     --hostname-override="$NODE_NAME" --node-ip="$NODE_IP" --node-labels="$NODE_LABELS${ZONE:+,topology.kubernetes.io/zone=$ZONE}"
 }
 
+# kube-proxy reads its certificate only as it starts, and would be refused (401) when that one is over. So it is ended when the seed's kubelet has
+# brought another, and started again as whatever ends. For the process that becomes kube-proxy.
+follow_certificate() {
+  local self=$BASHPID file=$CONFIG/kube-proxy.kubeconfig before
+  before=$(<"$file")
+  while nap 60; [ "$(<"/proc/$self/comm")" = kube-proxy ]; do
+    [ "$(<"$file")" = "$before" ] || { kill "$self"; return; }
+  done 2>/dev/null &
+}
+
 run_kubeproxy() {
+  follow_certificate
   GOGC=50 exec kube-proxy --config=$CONFIG/kube-proxy.yaml --hostname-override="$NODE_NAME"
 }
 

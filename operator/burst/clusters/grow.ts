@@ -122,7 +122,7 @@ function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: Grow
 /** What a node takes; or all that it may have, where it takes one job only as a whole. */
 function takenByFew(pool: GrowingPool, wanted: readonly Replicas[]): ReturnType<typeof takenByPool> {
   const one = takenByPool(pool, wanted, 1);
-  return one.count > 0 ? one : takenByPool(pool, wanted, pool.more);
+  return one.count > 0 || !wanted.some(({ work }) => work.isHeld) ? one : takenByPool(pool, wanted, pool.more);
 }
 
 /** What either costs for each replica, without a fraction. */
@@ -174,8 +174,7 @@ function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGro
   const problem = entry.pools.find((pool) => pool.problem !== undefined)?.problem;
   const open = entry.pools.filter((pool) => pool.problem === undefined && pool.more > 0);
   if (open.length === 0) return problem ?? 'its pools are at their maximum';
-  const taking = open.filter((pool) => takenByFew(pool, replicas).count > 0);
-  const [dear] = taking;
+  const dear = open.slice(0, MOST_POOLS).find((pool) => takenByFew(pool, replicas).count > 0);
   if (!dear) return 'its nodes take none of it';
   if (short) return short;
   return `a node costs ${formatMoney(dear.hourly)} ${view.limits.currency} an hour, more than the budget has left`;

@@ -52,7 +52,7 @@ export function serveMost(
     refused.push([cannot, ...alike]);
     left = left.filter((work) => !alike.includes(work));
   }
-  const kinds = together(hopeless, likeness);
+  const kinds = byKind(hopeless, likeness);
   return {
     served,
     serving,
@@ -63,7 +63,7 @@ export function serveMost(
 }
 
 /** Of each kind once. */
-function together(sources: readonly WaitingWork[][], likeness: (work: WaitingWork) => string): WaitingWork[][][] {
+function byKind(sources: readonly WaitingWork[][], likeness: (work: WaitingWork) => string): WaitingWork[][][] {
   const kinds = Map.groupBy(sources, (work) => (work.length === 1 ? likeness(work[0]!) : work[0]!.source));
   return [...kinds.values()];
 }

@@ -44,18 +44,19 @@ class Planning {
   }
 
   plan(): ClustersPlan {
-    const { counted, low } = byPriority(this.#view.waiting, this.#view.limits);
-    const { fresh, served } = byService(counted, this.#now);
+    const { limits } = this.#view;
+    const { counted, low } = byPriority(this.#view.waiting, limits);
+    // Who is suspended serves nothing later either, and says so.
+    const { fresh, served } = limits.isSuspended ? { fresh: counted, served: [] } : byService(counted, this.#now);
     const sources = this.#bounded(fresh);
     const fitting = this.#fitting(sources, this.#needed);
     const waits: WaitingWork[][] = [];
     for (const work of sources) {
       const on = fitting.get(work);
       const since = Math.min(...work.map((one) => one.since));
-      const due = since + this.#view.limits.pendingForMs;
+      const due = since + limits.pendingForMs;
       if (on) this.#sayWhere(work, on);
-      else if (this.#view.limits.isSuspended)
-        this.#say(work, 'Suspended', 'the policy is suspended: nothing is bought');
+      else if (limits.isSuspended) this.#say(work, 'Suspended', 'the policy is suspended: nothing is bought');
       else if (due > this.#now) {
         this.#times.push(due);
         const wait = `it has waited since ${text(since)}; it is served when it still does at ${text(due)}`;
@@ -67,7 +68,7 @@ class Planning {
     const openings = [...forPeaks.openings, ...bought.openings];
     const { growths } = bought;
     this.#tellLast(served, (work) => this.#tellServed(work));
-    this.#tellLast(low, (work) => this.#say(work, 'LowPriority', tooLow(work, this.#view.limits)));
+    this.#tellLast(low, (work) => this.#say(work, 'LowPriority', tooLow(work, limits)));
     // What grows is to have work.
     for (const { cluster } of growths) this.#needed.add(cluster);
     const forWork = [...forPeaks.purchases, ...bought.purchases];

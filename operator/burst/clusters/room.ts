@@ -307,20 +307,18 @@ export function takenByPool(
   most: number,
 ): { left: Replicas[]; nodes: number; count: number } {
   // What goes to one cluster and is not held goes where its hub says; then its pods have nodes come there.
-  const { accepted, refused } = byAcceptance(
-    wanted,
-    ({ work }) =>
-      (!work.inOneCluster || work.isHeld === true) && !looksBeyondItsNode(work.pod) && isPlaceable(work, member),
-  );
-  const { taken, torn } = untorn(accepted, (tried) => {
-    const { opened } = pack(podsOf(tried), new ClusterState(), {
+  const mayGo = ({ work }: Replicas) =>
+    (!work.inOneCluster || work.isHeld === true) && !looksBeyondItsNode(work.pod) && isPlaceable(work, member);
+  const { taken, torn } = untorn(wanted, (tried) => {
+    const { accepted, refused } = byAcceptance(tried, mayGo);
+    const { opened } = pack(podsOf(accepted), new ClusterState(), {
       offers: [{ template, price: 1, countsAgainst: [template.id] }],
       limits: new Map([[template.id, most]]),
     });
     const placed = opened.flatMap(({ pods }) => pods);
-    return { left: without(tried, placed), nodes: opened.length, count: placed.length };
+    return { left: [...refused, ...without(accepted, placed)], nodes: opened.length, count: placed.length };
   });
-  return { ...taken, left: [...refused, ...torn, ...taken.left] };
+  return { ...taken, left: [...torn, ...taken.left] };
 }
 
 /** Why the hub would not place it on a new cluster. */
@@ -346,7 +344,7 @@ const podsOf = (wanted: readonly Replicas[], most = (_: WaitingWork, count: numb
   );
 
 /** Alike replicas together, of whichever source. */
-export function together(replicas: readonly Replicas[]): Replicas[] {
+function together(replicas: readonly Replicas[]): Replicas[] {
   const likeness = likenessOf();
   const found = new Map<string, Replicas>();
   for (const one of replicas) {

@@ -21,7 +21,8 @@ const NOTHING: SoldOut = { pools: new Set(), problem: undefined };
 
 /**
  * What is known to be sold out of a cluster that could be made, or woken: of each pool all machine types in all zones, also of the places that it
- * falls back to; one that is there already stays in its place. One whose pools with a minimum cannot be had is not worth its order: it fails, and work waits for it meanwhile. Pure.
+ * falls back to. One that is there already stays in its place. One whose pools with a minimum cannot be had is not worth its order: it fails, and
+ * work waits for it meanwhile. Pure.
  */
 export function soldOutOf(
   cluster: WorkerCluster,
@@ -34,7 +35,7 @@ export function soldOutOf(
     const profile = profileOf(profileNameOf(place));
     return profile && regionOf({ cluster: place, profile }) === cluster.status?.region;
   };
-  const there = places.filter(isThere).slice(0, 1);
+  const there = places.filter(isThere);
   const each = (there.length > 0 ? there : places).map((place) =>
     soldOutAt(place, profileOf(profileNameOf(place)), capacity, now),
   );

@@ -44,7 +44,8 @@ function servicesOf({ purchases, wakes = [], growths = [] }: BurstReceipt): Serv
     const workedAt = Date.parse(one.workedAt);
     // One that waited warm was ordered long before it was opened.
     const waited = 'warmAt' in one && one.warmAt !== undefined;
-    return [{ sources: one.sources, at: waited ? workedAt : Date.parse(one.at), workedAt }];
+    const orderedAt = waited ? (one.wokenAt ?? one.workedAt) : one.at;
+    return [{ sources: one.sources, at: Date.parse(orderedAt), workedAt }];
   });
   const nodes = growths.flatMap(({ sources, at, came }): Service[] =>
     came ? [{ sources, at: Date.parse(at), workedAt: Date.parse(at) }] : [],

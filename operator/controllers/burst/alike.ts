@@ -13,7 +13,7 @@ export const SETTLE_MS = 5 * 60_000;
 /**
  * Names of members that were made from the same candidate of the same policy, long enough ago that the hub knows all of them.
  * @param membership of the cluster in this hub, if there is one
- * @returns undefined: the hub knows the cluster itself as long
+ * @returns undefined: the hub has known the cluster itself for that long
  */
 export function alikeTo(
   deps: Pick<BurstDependencies, 'memberships' | 'clusters' | 'now'>,

@@ -4,7 +4,7 @@ import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
 import { amountsOf, othersOf } from '../amounts.ts';
 import type { CustomKind, Demand, NodeRules, Placement as PlacedWork, Touch } from '../contract.ts';
-import type { KarmadaCluster } from './cluster.ts';
+import { isOfKubernetes, type KarmadaCluster } from './cluster.ts';
 
 type ResourceRequest = Readonly<Record<string, string>>;
 interface Requirement {
@@ -203,13 +203,12 @@ const LACKS_KIND = /\d+ cluster\(s\) did not have the API resource/g;
 const areShut = (message: string, isCustom: boolean): boolean =>
   message !== '' && (isCustom ? message.replace(LACKS_KIND, '') : message).replace(SHUT, '') === '';
 
-/** API versions with work that each Kubernetes serves by itself. */
-const OF_KUBERNETES = new Set(['v1', 'apps/v1', 'batch/v1']);
-
 /** API version and kind of what it binds, where not every cluster serves it. Pure. */
 export function customKindOf({ spec }: BindingObject): string | undefined {
   const { apiVersion, kind } = spec?.resource ?? {};
-  return apiVersion && kind && !OF_KUBERNETES.has(apiVersion) ? `${apiVersion} ${kind}` : undefined;
+  if (!apiVersion || !kind) return undefined;
+  const api = `${apiVersion} ${kind}`;
+  return isOfKubernetes(api) ? undefined : api;
 }
 
 /** Whether Karmada looks at what is free: what is duplicated, or divided by static weights, waits for clusters of a number or kind alone. */

@@ -200,13 +200,15 @@ export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefine
   // Sums that were shown by old grades already are told again when they are counted by new ones.
   const grades = counted.length > 0 ? `.grades-${counted.length}` : '';
   // Work of a kind that the cluster has only now is to be looked at again, too.
-  const custom = apisOf(live).filter((one) => !OF_KUBERNETES.test(one));
+  const custom = apisOf(live).filter((one) => !isOfKubernetes(one));
   const apis = custom.length > 0 ? `.apis-${shortHash(custom.sort().join())}` : '';
   return `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}${grades}${apis}`;
 }
 
 /** Its groups have no domain, or one of its own. */
 const OF_KUBERNETES = /^(v1 |[^./]+\/|[^/]+\.k8s\.io\/)/;
+/** Whether each Kubernetes serves this API version and kind by itself, `apps/v1 Deployment`. */
+export const isOfKubernetes = (api: string): boolean => OF_KUBERNETES.test(api);
 
 /** API versions and kinds that a cluster serves, as Karmada has seen. */
 export const apisOf = (live: KarmadaCluster | undefined): string[] =>

@@ -35,12 +35,15 @@ export async function customKindsOf(
 
 /** Where Karmada propagates the definition of a kind to. */
 async function placementsOf(hub: Reader, kind: string, all: Bindings) {
-  const [, group, version, name] = /^(.+)\/(\S+) (\S+)$/.exec(kind) ?? [];
+  const [, group, version, name = ''] = /^(.+)\/(\S+) (\S+)$/.exec(kind) ?? [];
   const ofGroup = all.filter(
     ({ binding: { spec } }) => spec?.resource?.kind === CRDS.kind && spec.resource.name?.endsWith(`.${group}`),
   );
+  // Its name is the plural, which most often begins with the kind.
+  const isLikely = ({ binding: { spec } }: Bindings[number]) => spec?.resource?.name?.startsWith(name.toLowerCase());
+  const likeliest = ofGroup.sort((a, b) => Number(isLikely(b) ?? false) - Number(isLikely(a) ?? false));
   const bringing = await Promise.all(
-    ofGroup.slice(0, MOST_DEFINITIONS).map(async ({ binding: { spec } }) => {
+    likeliest.slice(0, MOST_DEFINITIONS).map(async ({ binding: { spec } }) => {
       const { names, versions = [] } = (await definition(hub, spec?.resource?.name ?? ''))?.spec ?? {};
       const isServed = names?.kind === name && versions.some((one) => one.name === version && one.served);
       return isServed ? [accepting(spec?.placement)] : [];

@@ -87,6 +87,17 @@ describe('what is known to be sold out of a cluster', () => {
     expect(known([{ ...small, region: 'there' }])).toBeUndefined();
   });
 
+  it('is not, where it may be at another cloud whose region is called the same', () => {
+    const spec = { pools: [pool()], fallback: [{ cloudProvider: 'other', region: 'here' }] };
+    const there = { ...cluster(spec), status: { region: 'here' } } as ReturnType<typeof cluster>;
+    const other = profile();
+    other.metadata.name = 'other';
+    const profileOf = (name: string) => (name === 'other' ? other : profile());
+    const known = (depleted: readonly (typeof small)[]) => soldOutOf(there, profileOf, { depleted }, NOW).problem;
+    expect(known([small])).toBeUndefined();
+    expect(known([small, { ...small, profile: 'other' }])).toContain('sold out');
+  });
+
   it('is each of its zones', () => {
     const regions = [{ name: 'here', zones: [{ name: 'here-a' }, { name: 'here-b' }] }];
     const zones = ['here-a', 'here-b'].map((zone) => ({ ...small, zone }));

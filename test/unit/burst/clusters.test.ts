@@ -507,6 +507,13 @@ describe('work without a place', () => {
     const suspended = plan({ limits: limits({ isSuspended: true }) });
     expect(suspended.purchases).toEqual([]);
     expect(suspended.left).toHaveLength(1);
+    // Nor does it say that it will.
+    const later = plan({
+      limits: limits({ isSuspended: true }),
+      waiting: [{ ...work('web', 4), servedUntil: NOW + 60_000 }],
+    });
+    expect(later.verdicts).toMatchObject([{ state: 'Suspended' }]);
+    expect(later.left).toHaveLength(1);
   });
 
   it('refuses what no hub should ask for, in no time', () => {
@@ -733,6 +740,22 @@ describe('pools that may grow', () => {
     expect(ofPods({})).toBe(1);
     expect(ofPods(apartBy('kubernetes.io/hostname'))).toBe(2);
     expect([apartBy('zone'), { topologySpreadConstraints: spread }].map(ofPods)).toEqual([0, 0]);
+  });
+
+  it('grow for no part of a held job of which they cannot take another part', () => {
+    const labels = { matchLabels: { app: 'web' } };
+    const terms = [{ topologyKey: 'kubernetes.io/hostname', labelSelector: labels }];
+    const near = fitPod({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'a', namespace: 'shop', labels: { app: 'web' } },
+      spec: {
+        affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } },
+        containers: [{ name: 'work', resources: { requests: { cpu: '1' } } }],
+      },
+    });
+    const waiting = [held('train', 4), { ...held('train', 1), pod: near }];
+    expect(grown({ waiting, growth: growth([growing('own', 5, 1)]) })).toEqual(['aws 2']);
   });
 
   it('grow before a cluster is bought, though that would cost less, and say why', () => {

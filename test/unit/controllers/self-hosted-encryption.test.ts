@@ -94,7 +94,7 @@ describe('the key of Secrets of a control plane on machines', () => {
       type: 'EncryptionKeyRotating',
       status: 'False',
       reason: 'NotPossible',
-      message: expect.stringMatching(new RegExp(`${why}.*take the annotation gardener.cloud/operation off`)),
+      message: expect.stringMatching(new RegExp(`${why}.*Take annotation gardener.cloud/operation off`)),
     });
     expect(operation(what).condition()).toBeUndefined();
   });

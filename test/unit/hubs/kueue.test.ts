@@ -402,6 +402,13 @@ describe('jobs that no cluster takes', () => {
       ]);
     });
 
+    it('that ask for less than nothing make no room for others', async () => {
+      const resources = { requests: { cpu: '1', memory: '-64Gi' } };
+      const template = { spec: { containers: [{ ...container, resources }] } };
+      const [told] = await found([waits('odd', SINCE, { podSets: [{ name: 'main', count: 1, template }] })]);
+      expect(told).toMatchObject({ problem: 'it asks for an amount that cannot be read' });
+    });
+
     it('count of the oldest one only, since nothing could be given any more: the first cluster comes for it', async () => {
       const one = {
         source: 'Workload shop/old',

@@ -19,6 +19,16 @@ echo 'what a kubelet says as it ends' >&2
 case " $* " in *' --rotate-certificates=false '*) [ -z "$ISSUED" ] || echo kubeconfig >"$path"; exit 1 ;; esac
 `;
 
+const SCRIPT = await readFile(new URL('../../../providers/local/machine.sh', import.meta.url), 'utf8');
+
+/** Functions of the entry script. */
+const functionsOf = (...names: string[]): string[] =>
+  names.map((name) => {
+    const found = new RegExp(`^${name}\\(\\) \\{(?:.*\\}$|[^]*?^\\})`, 'm').exec(SCRIPT)?.[0];
+    if (!found) throw new Error(`there is no ${name} in machine.sh`);
+    return found;
+  });
+
 /** Runs the entry script's way to a kubelet below a folder of its own, with containerd's socket there. */
 async function startKubelet({ issued, joined = false }: { issued: boolean; joined?: boolean }) {
   const root = await mkdtemp(join(tmpdir(), 'machine-'));
@@ -32,12 +42,9 @@ async function startKubelet({ issued, joined = false }: { issued: boolean; joine
   await once(socket, 'listening');
   atEnd.push(() => socket.close());
 
-  const script = await readFile(new URL('../../../providers/local/machine.sh', import.meta.url), 'utf8');
-  const functions = ['nap', 'fetch_certificate', 'run_kubelet'].map((name) => {
-    const found = new RegExp(`^${name}\\(\\) \\{(?:.*\\}$|[^]*?^\\})`, 'm').exec(script)?.[0];
-    if (!found) throw new Error(`there is no ${name} in machine.sh`);
-    return found.replaceAll(/(?<=[\s=/:])\/(?=(?:run|var\/lib)\/)/g, `${root}/`);
-  });
+  const functions = functionsOf('nap', 'fetch_certificate', 'run_kubelet').map((found) =>
+    found.replaceAll(/(?<=[\s=/:])\/(?=(?:run|var\/lib)\/)/g, `${root}/`),
+  );
   const program = `exec {never}<> <(:); CONFIG=/config NODE_NAME=one NODE_IP=10.2.0.7 NODE_LABELS=a=b ZONE=\n${functions.join('\n')}\nrun_kubelet`;
   const env = { PATH: `${root}/bin:${process.env.PATH}`, ROOT: root, ISSUED: issued ? 'yes' : '' };
   const child = spawn('bash', ['-uc', program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -76,4 +83,33 @@ it('a machine that has joined asks for nothing again', async () => {
   const { told } = await startKubelet({ issued: false, joined: true });
   expect(told).toHaveLength(1);
   expect(told[0]).not.toContain(FETCHES);
+});
+
+// Its Services would stay as they are from the day on which the certificate is over.
+it('ends a kube-proxy whose certificate was renewed, which then starts again, and no other', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'machine-'));
+  atEnd.push(() => rm(root, { recursive: true, force: true }));
+  await mkdir(join(root, 'bin'));
+  const proxy = join(root, 'bin/kube-proxy');
+  await writeFile(proxy, '#!/bin/bash\ntouch "$ROOT/started"\nexec {never}<> <(:)\nread -rt 30 -u "$never"\n');
+  await chmod(proxy, 0o755);
+  const kubeconfig = join(root, 'kube-proxy.kubeconfig');
+  await writeFile(kubeconfig, 'of today');
+  const functions = functionsOf('follow_certificate', 'run_kubeproxy').join('\n');
+  const program = `nap() { until [ -e $ROOT/started ]; do sleep 0.02; done; sleep 0.02; echo looked; }; CONFIG=${root} NODE_NAME=one\n${functions}\nrun_kubeproxy`;
+  const child = spawn('bash', ['-uc', program], {
+    env: { PATH: `${root}/bin:${process.env.PATH}`, ROOT: root },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  atEnd.push(() => child.kill('SIGKILL'));
+  let said = '';
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    said += chunk.toString();
+    const looks = said.split('looked').length - 1;
+    if (looks === 5) {
+      expect(child.signalCode).toBeNull();
+      await writeFile(kubeconfig, 'of tomorrow');
+    }
+  }
+  expect(child.signalCode ?? (await once(child, 'exit'))[1]).toBe('SIGTERM');
 });

@@ -19,7 +19,7 @@ import type { Operation } from '../operation.ts';
 import { takeRequest } from '../operation-request.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { volumeTasks } from '../volume-tasks.ts';
-import { wantsAnotherKey, withSecretsKey } from './encryption.ts';
+import { isChangingKeys, wantsAnotherKey, withSecretsKey } from './encryption.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { notReady } from './not-ready.ts';
 import { noteIn } from './self-hosted.ts';
@@ -129,8 +129,6 @@ const serversOnMachines = (op: Operation, infrastructure: ControlPlaneInfrastruc
   },
   tell: async (signal) => {
     await infrastructure.begin(op);
-    // Machines that only stood in for others leave when it is over.
-    op.state.etcdSettled = undefined;
     await reconcileSize(op, infrastructure, signal);
   },
 });
@@ -159,7 +157,8 @@ async function reconcileSize(
     // Broken off, it leaves machines that are too many.
     state.etcdSettled = undefined;
     await infrastructure.reconcileSize(op, signal);
-    state.etcdSettled = values.replicas;
+    // While keys change there may be machines that only stand in for others, and leave when that is over.
+    state.etcdSettled = isChangingKeys(op) ? undefined : values.replicas;
   }
   await infrastructure.mend?.(op, true);
 }

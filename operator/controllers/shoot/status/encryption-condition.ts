@@ -9,8 +9,8 @@ import { asksFor, ROTATE } from '../operation-request.ts';
 export function encryptionCondition(op: Operation, shoot: Operation['shoot']): Said | undefined {
   const problem = asksFor(shoot, ROTATE) ? op.strategy.rotationProblem(op) : undefined;
   if (problem) {
-    const way = `take the annotation ${ANNOTATIONS.operation} off; to get another key, create a cluster and move the workloads there`;
-    return say(ENCRYPTION_KEY_ROTATING, false, 'NotPossible', `${problem}: ${way}`);
+    const way = `Take annotation ${ANNOTATIONS.operation} off the Shoot. For another key, create a cluster and move the workloads there`;
+    return say(ENCRYPTION_KEY_ROTATING, false, 'NotPossible', `${problem}. ${way}`);
   }
   const step = stepOf(op);
   return step && say(ENCRYPTION_KEY_ROTATING, true, step.reason, step.message);
