@@ -74,7 +74,8 @@ it.each([
 ])('an API server %s', async (_, served, [before, said, after, saidLater]) => {
   const values = controlPlane();
   const state = newShootState();
-  const op = { values, state, pki: await pkiOf(values), shoot: shootThat(served), deps: { now: () => NOW } };
+  const around = { seed: { isElsewhere: false }, provider: {}, deps: { now: () => NOW } };
+  const op = { values, state, pki: await pkiOf(values), shoot: shootThat(served), ...around };
   const over = new AbortController();
   const waits = Promise.withResolvers<void>();
   const wait = {
@@ -86,7 +87,7 @@ it.each([
   };
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const opened = connect(op as unknown as Operation, over.signal, wait);
-  await waits.promise;
+  await Promise.race([waits.promise, opened]);
   vi.advanceTimersByTime(Number(before) * 1000);
   expect(state.usable !== undefined).toBe(said);
   vi.advanceTimersByTime((Number(after) - Number(before)) * 1000);
