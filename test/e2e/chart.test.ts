@@ -321,7 +321,9 @@ e2e('the operator as a pod, by the chart', () => {
       const get = ['/usr/local/bin/echo', 'get', `http://${address}:${port}/metrics`];
       return (await kubectl(['exec', '-n', caller.namespace!, caller.name, '--', ...get])).code === 0;
     };
-    for (const port of [METRICS_PORT, OTHER_PORT]) expect(await reads('tenant', port)).toBe(true);
+    // It is Ready before it listens.
+    for (const port of [METRICS_PORT, OTHER_PORT])
+      await expect.poll(() => reads('tenant', port), { timeout: 60_000 }).toBe(true);
 
     await applyPolicy(rendered('NetworkPolicy'));
     await expect.poll(() => reads('tenant', METRICS_PORT)).toBe(false);
