@@ -136,7 +136,8 @@ it('wakes a cluster that is not its own for work, without a word in its spec, an
   await expect.poll(order, PATIENCE).toBe('none');
   const decided = async () =>
     ((await policy())?.status?.decisions ?? [])
-      .filter(({ action }) => action !== 'Refuse')
+      // It has no nodes here: on a busy machine work waits on once it has joined, until the hub places it, and more is bought.
+      .filter(({ action, cluster }) => action !== 'Refuse' && cluster === 'own')
       .map(({ action, cluster }) => [action, cluster]);
   await expect.poll(decided, PATIENCE).toEqual([
     ['Sleep', 'own'],
