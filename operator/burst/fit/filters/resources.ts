@@ -42,37 +42,29 @@ export function roomFor(
   { allocatable }: Pick<FitNode, 'allocatable'>,
   others: readonly FitPod[],
 ): number {
-  const left = (of: (amounts: FitPod['requests']) => number) =>
-    others.reduce((rest, other) => rest - of(other.requests), of(allocatable));
-  const times = (asked: number, of: (amounts: FitPod['requests']) => number) =>
-    asked > 0 ? Math.floor(left(of) / asked) : Number.POSITIVE_INFINITY;
-  return Math.max(
-    0,
-    Math.min(
-      allocatable.pods - others.length,
-      times(requests.cpu, ({ cpu }) => cpu),
-      times(requests.memory, ({ memory }) => memory),
-      times(requests.storage, ({ storage }) => storage),
-      ...[...requests.others].map(([name, asked]) => times(asked, (amounts) => amounts.others.get(name) ?? 0)),
-    ),
-  );
+  const times = timesIn(requests, (of) => others.reduce((rest, other) => rest - of(other.requests), of(allocatable)));
+  return Math.max(0, Math.min(allocatable.pods - others.length, times));
 }
 
 /** How many of a pod a node has room for by what is free on it now. */
 export function freeFor(pod: FitPod, at: NodeState): number {
   // Of most nodes of a fleet this is all that is asked.
   if (!hasRoom(pod, at)) return 0;
-  const { requests } = pod;
   const { node, used, podCount } = at;
-  const { allocatable } = node;
-  const times = (asked: number, free: number) => (asked > 0 ? Math.floor(free / asked) : Number.POSITIVE_INFINITY);
+  const times = timesIn(pod.requests, (of) => of(node.allocatable) - of(used));
+  return Math.min(node.allocatable.pods - podCount, times);
+}
+
+type Requests = FitPod['requests'];
+
+/** How many times what is left has what is asked for; what is not asked for is not looked at. @param left of one resource */
+function timesIn(requests: Requests, left: (of: (amounts: Requests) => number) => number): number {
+  const times = (of: (amounts: Requests) => number) =>
+    of(requests) > 0 ? Math.floor(left(of) / of(requests)) : Number.POSITIVE_INFINITY;
   return Math.min(
-    allocatable.pods - podCount,
-    times(requests.cpu, allocatable.cpu - used.cpu),
-    times(requests.memory, allocatable.memory - used.memory),
-    times(requests.storage, allocatable.storage - used.storage),
-    ...[...requests.others].map(([name, asked]) =>
-      times(asked, (allocatable.others.get(name) ?? 0) - (used.others.get(name) ?? 0)),
-    ),
+    times(({ cpu }) => cpu),
+    times(({ memory }) => memory),
+    times(({ storage }) => storage),
+    ...[...requests.others.keys()].map((name) => times(({ others }) => others.get(name) ?? 0)),
   );
 }
