@@ -37,7 +37,7 @@ export const WAITS = {
   Incurable: 'no new node would take them',
   NoOffer: 'all machine types of the pools that would take them are sold out, or were tried a moment ago',
   AtMaximum: 'the pools that would take them are at their maximum',
-  OverQuota: 'a quota stands against it',
+  OverQuota: 'a quota forbids it',
   SystemOnly: 'they are system pods, and the cluster runs no other pods',
 } as const;
 

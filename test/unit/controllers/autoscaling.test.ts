@@ -65,7 +65,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
     one.deploy(8, '4');
     await one.pass(1);
     expect(one.counts).toEqual({ a: 2 });
-    expect(one.condition()?.message).toContain('a quota stands against it (quota "small" allows');
+    expect(one.condition()?.message).toContain('a quota forbids it (quota "small" allows');
   });
 
   it('a number that somebody wrote is a floor: it adds nodes, and keeps them until it is given back', async () => {
