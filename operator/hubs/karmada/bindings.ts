@@ -211,6 +211,10 @@ export function customKindOf({ spec }: BindingObject): string | undefined {
   return isOfKubernetes(api) ? undefined : api;
 }
 
+/** Whether Karmada keeps all its replicas in one cluster: when they grow beyond it, another one has to take them all. */
+const isInOneCluster = ({ spreadConstraints = [] }: Placement = {}): boolean =>
+  spreadConstraints.some(({ spreadByField, maxGroups }) => spreadByField === 'cluster' && maxGroups === 1);
+
 /** Whether Karmada looks at what is free: what is duplicated, or divided by static weights, waits for clusters of a number or kind alone. */
 export const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
   replicaScheduling?.replicaSchedulingType === 'Divided' &&
@@ -297,7 +301,9 @@ function homelessOf(binding: BindingObject): Homeless[] {
     reason === 'Unschedulable' || (reason === 'SchedulerError' && isFull) || (reason === 'NoClusterFit' && isShutOut);
   if (!isWithoutRoom) return [];
   const { clusters = [], components = [], ...whole } = binding.spec ?? {};
-  const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
+  // Work of several parts Karmada never divides.
+  const isWhole = components.length > 1 || isInOneCluster(whole.placement);
+  const placed = isWhole || components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
   return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
     const count = replicas - placed;
     if (count <= 0) return [];
@@ -311,8 +317,7 @@ function homelessOf(binding: BindingObject): Homeless[] {
         ...(nodeClaim && { nodes: rulesOf(nodeClaim) }),
         ...(priorityClassName && { priorityClassName }),
         since,
-        // Work of several parts Karmada never divides.
-        ...(components.length > 1 && { inOneCluster: true as const }),
+        ...(isWhole && { inOneCluster: true as const }),
       },
     ];
   });

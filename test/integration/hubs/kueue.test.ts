@@ -110,6 +110,8 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
     await testbed.until('the cluster to have left', () => testbed.memberships.size === 0);
     await client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
     await testbed.stopOperator();
+    // A test that fails in the middle leaves no closed queue to the next one.
+    await testbed.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'None' } });
     await sweepMember(testbed);
     for (const resource of [JOBS, WORKLOADS])
       for (const { metadata } of await inMember(resource))
@@ -236,6 +238,11 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
         each: { cpu: '2', memory: '1Gi' },
         since: lastTransitionTime,
         inOneCluster: true,
+        // Quota counts more than the job's container asks for: the rest is the pod's overhead.
+        template: {
+          labels: {},
+          spec: { containers: [{ name: 'work' }], overhead: { cpu: '2000m', memory: '1073741824' } },
+        },
       },
     ]);
     // Where no cluster can be asked, it is told of by its ClusterQueue. What says such things the operator has to be allowed to watch.
@@ -263,7 +270,6 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
     await leave();
     await gone();
     expect((await queue()).spec).toHaveProperty('stopPolicy', 'Hold');
-    await client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'None' } });
   });
 });
 

@@ -352,6 +352,18 @@ describe('what Karmada has no room for', () => {
     expect(plain).not.toHaveProperty('others');
   });
 
+  it('is all replicas, for one cluster, where the placement keeps them in one', async () => {
+    const [whole, spread] = [1, 2].map((maxGroups) => ({
+      replicas: 5,
+      clusters: [{ name: 'shop--private', replicas: 3 }],
+      placement: { spreadConstraints: [{ spreadByField: 'cluster', minGroups: 1, maxGroups }] },
+    }));
+    expect(await one('Unschedulable', '', whole)).toMatchObject([{ count: 5, inOneCluster: true }]);
+    const [divided] = await one('Unschedulable', '', spread);
+    expect(divided).toMatchObject({ count: 2 });
+    expect(divided).not.toHaveProperty('inOneCluster');
+  });
+
   it('is each part of work that has several', async () => {
     const components = [
       { name: 'manager', replicas: 1, replicaRequirements: { resourceRequest: { cpu: '1' } } },
