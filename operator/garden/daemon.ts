@@ -19,7 +19,7 @@ import { inventoryManifests } from './inventory.ts';
 import { refuseLoss, settableFields } from './known-fields.ts';
 import { LocalSeed, mirrorURL } from './local-seed.ts';
 import { boundLogs } from './logs.ts';
-import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
+import { applyKinds, applyObjects, foreignSeed, localSeed, networksOf } from './manifests.ts';
 import { networkNames, occupiedRanges } from './network.ts';
 import { INSTALLED_TOOLS, NODE_TOOLS } from './node.ts';
 import { ownIdentity } from './process-identity.ts';
@@ -204,7 +204,7 @@ class Daemon {
       ),
       placing?.then((got) => this.#supervisor.start(scheduler(this.#directory, got['kube-scheduler']))),
     ];
-    await Promise.all([manifests.then(() => this.#startOperator()), ...started, seed]);
+    await Promise.all([manifests, ...started, seed]);
   }
 
   /** @returns a client of the API server, once that serves */
@@ -310,6 +310,7 @@ class Daemon {
     }
   }
 
+  /** Applies what a garden consists of, and starts the operator once its kinds are served. */
   async #applyManifests(foreign: string | undefined): Promise<void> {
     this.#say('garden', 'applying CRDs, profiles and the seed');
     const { seed, ranges, rootless, inventory = false } = this.#state;
@@ -325,7 +326,10 @@ class Daemon {
       }
     }
     const inventoried = await inventoryManifests(this.#client!, inventory);
-    await applyManifests(this.#client!, [...objects, ...inventoried], this.#stopping.signal);
+    const all = [...objects, ...inventoried];
+    await applyKinds(this.#client!, all, this.#stopping.signal);
+    // Its process takes a second to load, in which the objects are applied that it will see.
+    await Promise.all([applyObjects(this.#client!, all, this.#stopping.signal), this.#startOperator()]);
     if (!inventory) {
       this.#state = { ...this.#state, inventory: true };
       await this.#directory.write(this.#state);

@@ -74,17 +74,21 @@ const CRD_PATIENCE_MS = 60_000;
 const APPLY_PATIENCE_MS = 60_000;
 const APPLY_AGAIN_MS = 100;
 
-/** Applies CRDs, those among the objects too, rights and policies, then what is of the new kinds: profiles and the other objects. */
-export async function applyManifests(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
-  const isCrd = ({ kind }: KubeObject) => kind === 'CustomResourceDefinition';
+const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
+
+/** Applies CRDs, those among the objects too, rights and policies. Resolves when the kinds are served: an operator can start. */
+export async function applyKinds(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
   const install = [...installManifests(), administratorsBinding(), ...objects.filter(isCrd)];
-  const kinds = install.filter(isCrd);
   await Promise.all(install.map((object) => applyPatiently(client, object, signal)));
   await whenEstablished(
     client,
-    kinds.map(({ metadata }) => metadata.name),
+    install.filter(isCrd).map(({ metadata }) => metadata.name),
     signal,
   );
+}
+
+/** Applies what is of the kinds: profiles, and those of the objects that are no CRDs. */
+export async function applyObjects(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
   const profiles = await shippedProfiles();
   const isFirst = ({ kind }: KubeObject) => kind === 'Namespace';
   const first = [storageClass(), ...objects.filter(isFirst)];

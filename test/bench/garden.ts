@@ -163,6 +163,18 @@ export class BenchGarden {
     await this.#findMetrics('');
   }
 
+  /** Resolves when the operator has tried, once in the life of a garden, whether its network enforces NetworkPolicies: an idle garden does not. */
+  async networkTried(signal: AbortSignal): Promise<void> {
+    const seeds = new Informer<Seed>(this.client, SEEDS);
+    seeds.start();
+    const isTried = (seed: Seed) => seed.status?.networkTriedAt !== undefined;
+    await waitFor([seeds], () => seeds.list().every(isTried), {
+      timeoutMs: PATIENCE_MS,
+      signal,
+      what: 'the network of the seed to be tried',
+    }).finally(() => seeds.stop());
+  }
+
   /** Resolves when an operator has said in its log, after `before`, where its metrics are. */
   async #findMetrics(before: string): Promise<void> {
     const deadline = Date.now() + PATIENCE_MS;

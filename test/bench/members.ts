@@ -7,7 +7,7 @@ import { gardenIdentity } from '../../operator/controllers/garden-identity.ts';
 import { MEMBERSHIP_RECEIPTS } from '../../operator/controllers/membership/receipt.ts';
 import { type HubsCore, wireHubs } from '../../operator/controllers/membership/wiring.ts';
 import { CLUSTER_INVENTORY, INVENTORY } from '../../operator/garden/inventory.ts';
-import { applyManifests } from '../../operator/garden/manifests.ts';
+import { applyKinds, applyObjects } from '../../operator/garden/manifests.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import type { KubeClientOptions, RequestOptions, RequestSeen } from '../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
@@ -83,7 +83,8 @@ export class MembersBench {
   async run(count: number): Promise<void> {
     const [garden, member] = await Promise.all([startApiserver(), startApiserver()]);
     try {
-      await applyManifests(garden.client, [], this.#signal);
+      await applyKinds(garden.client, [], this.#signal);
+      await applyObjects(garden.client, [], this.#signal);
       await serveKinds(garden.client, [CLUSTER_INVENTORY]);
       await addNode(member, 'one', '4', '8Gi');
       await this.#measure(count, garden, member);

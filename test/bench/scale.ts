@@ -114,6 +114,7 @@ async function watchIdle(
   signal: AbortSignal,
   cpuBetween: CpuBetween,
 ): Promise<[ScaleFigure, number][]> {
+  await garden.networkTried(signal);
   await sleep(IDLE_SETTLE_MS, undefined, { signal });
   const writes = await garden.writes();
   const before = garden.processes();

@@ -209,6 +209,7 @@ export class Bench {
           await Promise.all([cluster.usable(), cluster.ready()]);
         }),
       );
+      await this.#garden.networkTried(this.#signal);
       await sleep(IDLE_SETTLE_MS, undefined, { signal: this.#signal });
       await this.#watchIdle(count, slices);
       if (count === FIVE) for (const cluster of clusters) this.#keepControlPlane(cluster);

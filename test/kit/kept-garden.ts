@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
 import { inventoryManifests } from '../../operator/garden/inventory.ts';
-import { applyManifests, localSeed } from '../../operator/garden/manifests.ts';
+import { applyKinds, applyObjects, localSeed } from '../../operator/garden/manifests.ts';
 import { chooseRanges } from '../../operator/garden/ranges.ts';
 import { silent } from '../../operator/kube/log.ts';
 import { Registry } from '../../operator/kube/metrics.ts';
@@ -61,7 +61,9 @@ export function storedFor(
 /** What `coppice up` applies whenever it brings a garden up. */
 export const install = async ({ client }: TestApiserver): Promise<void> => {
   const seed = localSeed(chooseRanges('000abc', [])!, 'http://10.0.0.1:5000');
-  await applyManifests(client, [seed, ...(await inventoryManifests(client, false))]);
+  const objects = [seed, ...(await inventoryManifests(client, false))];
+  await applyKinds(client, objects);
+  await applyObjects(client, objects);
 };
 
 /** An operator with clusters without control planes, and managed ones in a cloud in memory whose every cluster is the garden itself. */

@@ -3,7 +3,7 @@ import { API_VERSION } from '../../operator/api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../operator/api/names.ts';
 import type { Seed } from '../../operator/api/seed.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
-import { applyManifests, foreignSeed } from '../../operator/garden/manifests.ts';
+import { applyKinds, applyObjects, foreignSeed } from '../../operator/garden/manifests.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import { Informer } from '../../operator/kube/informer.ts';
 import { silent } from '../../operator/kube/log.ts';
@@ -49,7 +49,8 @@ export class OutsideGarden {
       const { machineImage: _, ...rest } = object.spec;
       object.spec = { ...rest, provider: spec.provider, exposure: { type: 'LoadBalancer' } };
     }
-    await applyManifests(server.client, objects);
+    await applyKinds(server.client, objects);
+    await applyObjects(server.client, objects);
     const balancers = balanceLoad(seed);
     const shoots = new Informer<Shoot>(server.client, SHOOTS);
     shoots.start();
