@@ -10,7 +10,7 @@ import { isNotFound, isTransient, KubeApiError } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
 import { podSecurityLabels } from '../kube/pod-security.ts';
 import { CRDS, type KubeObject, NODES, type Node } from '../kube/resources.ts';
-import { administratorsBinding } from './administrators.ts';
+import { gardenBindings } from './administrators.ts';
 import type { Ranges } from './ranges.ts';
 import { storageClass } from './volumes.ts';
 
@@ -77,7 +77,7 @@ const APPLY_AGAIN_MS = 100;
 /** Applies CRDs, those among the objects too, rights and policies, then what is of the new kinds: profiles and the other objects. */
 export async function applyManifests(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
   const isCrd = ({ kind }: KubeObject) => kind === 'CustomResourceDefinition';
-  const install = [...installManifests(), administratorsBinding(), ...objects.filter(isCrd)];
+  const install = [...installManifests(), ...gardenBindings(), ...objects.filter(isCrd)];
   const kinds = install.filter(isCrd);
   await Promise.all(install.map((object) => applyPatiently(client, object, signal)));
   await whenEstablished(
