@@ -119,8 +119,8 @@ export interface ProviderContext {
   bootstrapKubeconfig(pool: string, machines?: number): Promise<string>;
   /** A kubeconfig for system:kube-proxy. */
   kubeProxyKubeconfig(): Promise<string>;
-  /** A kubeconfig for a component that runs beside the control plane: certificate with this name and these groups. */
-  componentKubeconfig(user: string, groups: string[]): Promise<string>;
+  /** A kubeconfig of that name for a component that runs beside the control plane, with the rights of the cluster's administrators. */
+  componentKubeconfig(user: string): Promise<string>;
   /** Has reconcilePools compare all with the cloud, and change back what others changed. Absent: no. */
   mend?: boolean;
   /** The tenant's account, for a provider whose machines are in one. Rejects with CoppiceErrors where there is none to be used. */

@@ -22,9 +22,17 @@ const CA_DAYS = 3650;
 /** Name of the seed's one node. */
 export const NODE_NAME = 'seed';
 
+/**
+ * Members of this group administer an embedded garden, because it is bound to `cluster-admin` there: who deletes the binding takes it from all of
+ * them at once, as nobody can from `system:masters`.
+ */
+export const ADMINISTRATORS = 'coppice:garden-admins';
+/** Who the API server is to the seed's kubelet. */
+export const KUBELET_CLIENT = 'coppice:apiserver-kubelet-client';
+
 /** Users of the garden that have a kubeconfig. */
 export const USERS = {
-  admin: { commonName: 'coppice:admin', organizations: ['system:masters'] },
+  admin: { commonName: 'coppice:admin', organizations: [ADMINISTRATORS] },
   operator: { commonName: OPERATOR_USER, organizations: [] },
   'kube-controller-manager': { commonName: 'system:kube-controller-manager', organizations: [] },
   'kube-scheduler': { commonName: 'system:kube-scheduler', organizations: [] },
@@ -50,11 +58,7 @@ function requests(ranges: Ranges): Record<string, CertificateRequest> {
       ipAddresses: ['127.0.0.1', ranges.apiserverAddress, ranges.nodeAddress],
       usages: ['server'],
     },
-    'apiserver-kubelet-client': {
-      commonName: 'coppice:apiserver-kubelet-client',
-      organizations: ['system:masters'],
-      usages: ['client'],
-    },
+    'apiserver-kubelet-client': { commonName: KUBELET_CLIENT, usages: ['client'] },
     'kubelet-server': {
       commonName: `system:node:${NODE_NAME}`,
       organizations: ['system:nodes'],
@@ -79,13 +83,6 @@ export async function readPair(directory: StateDirectory, name: string): Promise
   ]);
   const pair = { cert, key };
   return isPair(pair) ? pair : undefined;
-}
-
-/** The administrator's certificate as it is now; a client that was refused asks again. */
-export async function administrator(directory: StateDirectory): Promise<KeyPair> {
-  const pair = await readPair(directory, 'admin');
-  if (!pair) throw new Error("the administrator's certificate is missing or is being replaced");
-  return pair;
 }
 
 async function writePair(directory: StateDirectory, name: string, pair: KeyPair): Promise<void> {

@@ -8,8 +8,9 @@ import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
 import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import { steadyOutput } from '../kube/log-output.ts';
+import { issueDaemon } from './administrators.ts';
 import { noNodesMessage, type SeedPossible, seedPossible, simulatedOnly } from './capabilities.ts';
-import { administrator, ensureCertificates } from './certificates.ts';
+import { ensureCertificates } from './certificates.ts';
 import { childEnvironment } from './child-environment.ts';
 import { endLeftOvers, forgetDaemon } from './cleanup.ts';
 import { endCommands } from './command.ts';
@@ -213,8 +214,8 @@ class Daemon {
     const admin = (await readText(this.#directory.kubeconfigFile('admin')))!;
     this.#client = new KubeClient({
       ...parseUntrustedKubeconfig(admin, "the garden's kubeconfig"),
-      // This process may run for longer than the certificate lasts with which it began.
-      credentials: () => administrator(this.#directory),
+      // The administrator's own has no rights before the bindings are made. Asked for anew when it is over.
+      credentials: () => issueDaemon(this.#directory, new Date()),
       limits: TENANT_LIMITS,
       userAgent: 'coppice-garden',
     });

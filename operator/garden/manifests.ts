@@ -10,7 +10,7 @@ import { isNotFound, isTransient, KubeApiError } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
 import { podSecurityLabels } from '../kube/pod-security.ts';
 import { CRDS, type KubeObject, NODES, type Node } from '../kube/resources.ts';
-import { administratorsBinding } from './administrators.ts';
+import { gardenBindings } from './administrators.ts';
 import type { Ranges } from './ranges.ts';
 import { storageClass } from './volumes.ts';
 
@@ -78,7 +78,7 @@ const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinit
 
 /** Applies CRDs, those among the objects too, rights and policies. Resolves when the kinds are served: an operator can start. */
 export async function applyKinds(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
-  const install = [...installManifests(), administratorsBinding(), ...objects.filter(isCrd)];
+  const install = [...installManifests(), ...gardenBindings(), ...objects.filter(isCrd)];
   await Promise.all(install.map((object) => applyPatiently(client, object, signal)));
   await whenEstablished(
     client,

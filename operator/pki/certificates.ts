@@ -48,8 +48,8 @@ const CA_RENEWAL_MS = 30 * DAY_MS;
 const LEAF_RENEWAL_SHARE = 0.8;
 
 /** How long a certificate lasts that is stored: whoever took it has it for so long at most, as nobody can take it back. */
-export const LEAF_DAYS = 90;
-/** Age at which any leaf is renewed at the latest: also one that an earlier version made for a year. */
+export const LEAF_DAYS = 60;
+/** Age at which any leaf is renewed at the latest: also one that an earlier version made for 90 days, or for a year. */
 const OLDEST_LEAF_DAYS = LEAF_DAYS * LEAF_RENEWAL_SHARE;
 
 /** The algorithm by which authorities, and requests of ours, are signed. */
@@ -127,7 +127,7 @@ export function expiry(cert: string): Date {
 }
 
 /**
- * A leaf at 80 % of its life or 72 days old, a CA in its last 30 days. Throws when `cert` is not a PEM certificate.
+ * A leaf at 80 % of its life or 48 days old, a CA in its last 30 days. Throws when `cert` is not a PEM certificate.
  * @param afterDays age at which a leaf is renewed if that is earlier
  */
 export function needsRenewal(cert: string, now: Date, afterDays?: number): boolean {

@@ -1,6 +1,7 @@
 import { addressRange } from '../api/address-range.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS } from '../api/names.ts';
+import { LEAF_DAYS } from '../pki/certificates.ts';
 import { clientKubeconfig } from './kubeconfigs.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { singleton, singletonReplicas } from './singleton.ts';
@@ -54,6 +55,8 @@ export function controllerManagerArguments(values: ControlPlane, directory = CON
     `--root-ca-file=${file('ca.crt')}`,
     `--cluster-signing-cert-file=${file('ca.crt')}`,
     `--cluster-signing-key-file=${file('ca.key')}`,
+    // Kubelets renew theirs by themselves, at the latest when nine tenths of it are over.
+    `--cluster-signing-duration=${LEAF_DAYS * 24}h`,
     '--allocate-node-cidrs=true',
     `--cluster-cidr=${values.networks.pods}`,
     `--service-cluster-ip-range=${values.networks.services}`,

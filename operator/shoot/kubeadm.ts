@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { dump } from 'js-yaml';
 import type { KubeObject } from '../api/meta.ts';
+import { LEAF_DAYS } from '../pki/certificates.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { nodeMaskSize } from './kube-controller-manager.ts';
 import { keyPair, type PKIData } from './pki.ts';
@@ -24,6 +25,7 @@ export const DISCOVERY_KUBECONFIG = '/run/kubeadm/super-admin.conf';
 const API_VERSION = 'kubeadm.k8s.io/v1beta4';
 const PKI = '/etc/kubernetes/pki';
 const ANY = '0.0.0.0';
+const CERTIFICATES_LAST = `${LEAF_DAYS * 24}h`;
 
 type KubeadmValues = Pick<ControlPlane, 'addresses' | 'endpoint' | 'networks' | 'shoot' | 'version'>;
 
@@ -120,21 +122,17 @@ export const clusterInfo = (values: Pick<ControlPlane, 'addresses' | 'shoot'>, p
   },
 });
 
-/** What lets the API server call kubelets, for logs and exec; kubeadm's phase bootstrap-token writes it so. */
-export const kubeletAccess = (): KubeObject => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'ClusterRoleBinding',
-  metadata: { name: 'kubeadm:apiserver-kubelet-client' },
-  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:kubelet-api-admin' },
-  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'kube-apiserver-kubelet-client' }],
-});
-
 /** What kubeadm reads on a machine that joins: what the cluster is, its version above all. As kubeadm's phase upload-config writes it. */
 export const kubeadmConfig = (values: KubeadmValues, pki: PKIData, place: ControlPlanePlace = 'seed'): KubeObject => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
   metadata: { name: 'kubeadm-config', namespace: 'kube-system' },
-  data: { ClusterConfiguration: kubeadmYAML(clusterConfiguration(values, pki, place)) },
+  data: {
+    ClusterConfiguration: kubeadmYAML({
+      ...clusterConfiguration(values, pki, place),
+      certificateValidityPeriod: CERTIFICATES_LAST,
+    }),
+  },
 });
 
 const nodeRegistration = () => ({
@@ -158,6 +156,8 @@ function clusterConfiguration(
     apiVersion: API_VERSION,
     kind: 'ClusterConfiguration',
     clusterName: shoot.name,
+    // Machines of the seed add it themselves: those of earlier versions read this too, and renew certificates only after 90 days.
+    ...(place === 'cloud' && { certificateValidityPeriod: CERTIFICATES_LAST }),
     kubernetesVersion: `v${version}`,
     certificatesDir: PKI,
     // As all keys of ours; RSA keys would cost each machine a second of CPU.
@@ -174,6 +174,7 @@ function clusterConfiguration(
     },
     controllerManager: {
       extraArgs: args({
+        'cluster-signing-duration': CERTIFICATES_LAST,
         'node-cidr-mask-size': String(nodeMaskSize(networks.pods)),
         profiling: 'false',
         ...(place === 'seed' && VOLUME_PLUGINS[minorOf(version)]),

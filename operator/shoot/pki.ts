@@ -22,6 +22,9 @@ export const ADMIN_GROUP = 'coppice:admins';
 /** Members of this group read all of the cluster but Secrets; bound by systemComponents. */
 export const VIEWER_GROUP = 'coppice:viewers';
 
+/** Who the API server is to kubelets; bound to `system:kubelet-api-admin` by kubeletAccess. The name is kubeadm's. */
+export const KUBELET_CLIENT_USER = 'kube-apiserver-kubelet-client';
+
 /** Who the server of the tunnel to machines is, at the API server that it stands beside: may have tokens of agents reviewed, and nothing else. */
 export const KONNECTIVITY_SERVER_USER = 'system:konnectivity-server';
 
@@ -47,6 +50,8 @@ export interface PKIParameters {
   metricsServer?: boolean;
   /** The control plane is on machines, which make their own certificates: only people and machines for workloads need some of ours. */
   selfHosted?: boolean;
+  /** API servers call kubelets with rights of system:masters, as earlier versions had it, until the cluster is known to have kubeletAccess. */
+  kubeletsAsMaster?: boolean;
 }
 
 /** Why a certificate is made (again). */
@@ -70,11 +75,13 @@ const CA_DAYS = 3650;
  */
 const ADMIN_DAYS = 7;
 const ADMIN_RENEWED_AFTER_DAYS = 1;
+/** How soon it is looked again whether the cluster has kubeletAccess by then. */
+const KUBELET_ACCESS_MS = 10_000;
 
 interface Leaf {
   ca: Authority;
   days: number;
-  /** Age at which it is renewed. Absent: 80 % of its life, or 72 days. */
+  /** Age at which it is renewed. Absent: 80 % of its life, or 48 days. */
   renewedAfterDays?: number;
   request: CertificateRequest;
 }
@@ -114,6 +121,7 @@ export function planShootPKI(existing: PKIData, parameters: PKIParameters, now: 
     if (reason) plan.issue.push({ id, reason });
     else keep(pair.cert!, leaf.renewedAfterDays);
   }
+  if (parameters.kubeletsAsMaster) plan.nextRenewal = new Date(+now + KUBELET_ACCESS_MS);
   if (!existing[`${SERVICE_ACCOUNT}.key`] || !existing[`${SERVICE_ACCOUNT}.pub`]) {
     plan.issue.push({ id: SERVICE_ACCOUNT, reason: 'missing' });
   }
@@ -156,6 +164,12 @@ export async function issueShootPKI(
     data[`${SERVICE_ACCOUNT}.pub`] = keys.public;
   }
   return data;
+}
+
+/** Whether its API servers call kubelets with a certificate of an earlier version: nobody can take its rights back. */
+export function callsKubeletsAsMaster(data: PKIData): boolean {
+  const cert = data['kubelet-client.crt'];
+  return cert !== undefined && matches(cert, kubeletClient({ kubeletsAsMaster: true }));
 }
 
 /** Certificate and key `id` of the shoot. Throws when the plan was not carried out before. */
@@ -249,7 +263,7 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
         usages: ['server'],
       },
     },
-    'kubelet-client': client('kube-apiserver-kubelet-client', ['system:masters']),
+    'kubelet-client': { ca: 'ca', days: LEAF_DAYS, request: kubeletClient(parameters) },
     'front-proxy-client': {
       ca: 'ca-front-proxy',
       days: LEAF_DAYS,
@@ -275,6 +289,12 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
     ...forAll,
   };
 }
+
+const kubeletClient = ({ kubeletsAsMaster }: Pick<PKIParameters, 'kubeletsAsMaster'>): CertificateRequest => ({
+  commonName: KUBELET_CLIENT_USER,
+  organizations: kubeletsAsMaster ? ['system:masters'] : [],
+  usages: ['client'],
+});
 
 function reasonToIssue(pair: Partial<KeyPair>, now: Date, afterDays?: number): IssueReason | undefined {
   if (!pair.cert || !pair.key) return 'missing';

@@ -2,7 +2,7 @@ import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { asNobody, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { BOOTSTRAPPERS_GROUP } from './bootstrap-token.ts';
-import { ADMIN_GROUP, VIEWER_GROUP } from './pki.ts';
+import { ADMIN_GROUP, KUBELET_CLIENT_USER, VIEWER_GROUP } from './pki.ts';
 import { apart, checksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from './values.ts';
 import { COREDNS_IMAGE } from './versions.ts';
@@ -68,6 +68,10 @@ export function machineAccess(): KubeObject[] {
     clusterRoleBinding('coppice:renew-node-client', `${certificates}:selfnodeclient`, 'system:nodes'),
   ];
 }
+
+/** What lets API servers call kubelets, for logs and exec; as kubeadm's phase bootstrap-token writes it. */
+export const kubeletAccess = (): KubeObject =>
+  clusterRoleBinding('kubeadm:apiserver-kubelet-client', 'system:kubelet-api-admin', KUBELET_CLIENT_USER, 'User');
 
 /**
  * Where the Service `kubernetes` leads: to the API server as machines reach it, by address. The controller
@@ -202,12 +206,12 @@ function coreDNSDeployment(
   };
 }
 
-function clusterRoleBinding(name: string, role: string, group: string): KubeObject {
+function clusterRoleBinding(name: string, role: string, subject: string, kind: 'Group' | 'User' = 'Group'): KubeObject {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRoleBinding',
     metadata: { name },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: group }],
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind, name: subject }],
   };
 }

@@ -32,8 +32,12 @@ run_kubeproxy() {
   GOGC=50 exec kube-proxy --config=$own.yaml --hostname-override="$NODE_NAME"
 }
 
-# Of files in CONFIG, with this machine's name and address in them.
-own_words() { sed "s/@NODE_NAME@/$NODE_NAME/; s/@ADDRESS@/$ADDRESS/" "$CONFIG/$1"; }
+# Of files in CONFIG, with this machine's name and address in them. How long certificates last is added here: what is brought is read by machines of
+# earlier versions, too, which renew them only after 90 days.
+own_words() {
+  sed "s/@NODE_NAME@/$NODE_NAME/; s/@ADDRESS@/$ADDRESS/
+    /^kind: ClusterConfiguration\$/a certificateValidityPeriod: $((CERTIFICATE_DAYS * 24))h" "$CONFIG/$1"
+}
 
 kubeadm_configuration() {
   mkdir -p /run/kubeadm
@@ -105,10 +109,22 @@ begin_or_join() {
   fi
 }
 
-# Leaf certificates last a year. What reads its own only at its start is started anew, by its kubelet.
+# A kubelet renews its own while it runs. One that was off until its certificate was over would find nobody who gives it another.
+renew_kubelet() {
+  local part pki=/var/lib/kubelet/pki
+  [ -n "$(find $pki/kubelet-client-current.pem -mtime +$((CERTIFICATE_DAYS * 9 / 10 - 1)) 2>/dev/null)" ] || return 0
+  say "renewing kubelet's certificate"
+  kubeadm_configuration
+  kubeadm init phase kubeconfig kubelet --config=/run/kubeadm/init.yaml --kubeconfig-dir=/run/kubeadm >/dev/null || return 1
+  (umask 077 && for part in certificate key; do
+    sed -n "s/.*client-$part-data: //p" /run/kubeadm/kubelet.conf | base64 -d
+  done >$pki/kubelet-client-renewed.pem) && ln -sfn $pki/kubelet-client-renewed.pem $pki/kubelet-client-current.pem
+}
+
+# Renewed when four fifths of their life are over. What reads its own only at its start is started anew, by its kubelet.
 renew_certificates() {
   local comm folder
-  [ -n "$(find $STATE/renewed -mtime +90 2>/dev/null)" ] || return 0
+  [ -n "$(find $STATE/renewed -mtime +$((CERTIFICATE_DAYS * 4 / 5 - 1)) 2>/dev/null)" ] || return 0
   say 'renewing certificates'
   # From files alone: the API server may be what waits for it.
   kubeadm_configuration
@@ -129,6 +145,8 @@ run_kubeadm() {
     touch $STATE/joined $STATE/renewed
     say 'the control plane runs here'
   fi
+  # Only whoever begins a cluster needs a member of system:masters.
+  rm -f /etc/kubernetes/super-admin.conf
   while :; do
     renew_certificates
     rm -rf /run/kubeadm
@@ -138,4 +156,5 @@ run_kubeadm() {
 
 [ ! -e $STATE/joined ] || take_secrets_keys || { say 'cannot take the keys of Secrets'; exit 1; }
 follow_version || { say 'cannot make static pods of this version'; exit 1; }
+renew_kubelet || { say "cannot renew kubelet's certificate"; exit 1; }
 start kubeadm

@@ -3,6 +3,7 @@ import { ANNOTATIONS, FIELD_MANAGER, LABELS, ROLES } from '../../operator/api/gr
 import type { KubeObject } from '../../operator/api/meta.ts';
 import { controlPlaneMachineName, machineSetName, poolSecretName } from '../../operator/api/names.ts';
 import { PODS, type Pod, PVCS, SECRETS, STATEFULSETS, type StatefulSet } from '../../operator/kube/resources.ts';
+import { LEAF_DAYS } from '../../operator/pki/certificates.ts';
 import { applyIfChanged, ignoreGone } from '../apply.ts';
 import type { ControlPlaneBootstrap, ControlPlaneMachines, Pool, ProviderContext } from '../contract.ts';
 import { environmentFile } from '../nodes.ts';
@@ -110,6 +111,7 @@ export const controlPlaneFiles = (
     MAY_INITIALISE: mayInitialise ? 'yes' : 'no',
     NOTED: noted.join(' '),
     ENCRYPTION_REVISION: String(encryptionRevision),
+    CERTIFICATE_DAYS: String(LEAF_DAYS),
   }),
   'kubeadm-init.yaml': init,
   'kubeadm-join.yaml': join,

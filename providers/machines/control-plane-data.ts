@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { configurationProblem } from '../../operator/api/errors.ts';
+import { LEAF_DAYS } from '../../operator/pki/certificates.ts';
 import { type ControlPlaneGroupBootstrap, DISCOVERY_FILE, type Pool } from '../contract.ts';
 import {
   cloudConfig,
@@ -52,7 +53,7 @@ export function controlPlaneUserData(
     ctx,
     pool,
     { staticPodPath: `${KUBERNETES}/manifests`, healthzPort: 10248 },
-    { CONTROL_PLANE: 'kubeadm' },
+    { CONTROL_PLANE: 'kubeadm', CERTIFICATE_DAYS: String(LEAF_DAYS) },
   );
   const text = cloudConfig([...common.filter(({ path }) => !paths.has(path)), ...own]);
   const bytes = gzipSync(text).length;

@@ -44,9 +44,20 @@ begin_or_join() {
   fi
 }
 
-# Leaf certificates last a year. What reads its own only at its start is started anew, by its kubelet.
+# A kubelet renews its own while it runs. One that was off until its certificate was over would find nobody who gives it another.
+renew_kubelet() {
+  local part pki=/var/lib/kubelet/pki
+  [ -n "$(find $pki/kubelet-client-current.pem -mtime +$((CERTIFICATE_DAYS * 9 / 10 - 1)) 2>/dev/null)" ] || return 0
+  configuration
+  kubeadm init phase kubeconfig kubelet --config="$RUN/init.yaml" --kubeconfig-dir="$RUN" >/dev/null || return 1
+  (umask 077 && for part in certificate key; do
+    sed -n "s/.*client-$part-data: //p" "$RUN/kubelet.conf" | base64 -d
+  done >$pki/kubelet-client-renewed.pem) && ln -sfn $pki/kubelet-client-renewed.pem $pki/kubelet-client-current.pem
+}
+
+# Renewed when four fifths of their life are over. What reads its own only at its start is started anew, by its kubelet.
 renew_certificates() {
-  [ -n "$(find "$STATE/renewed" -mtime +90 2>/dev/null)" ] || return 0
+  [ -n "$(find "$STATE/renewed" -mtime +$((CERTIFICATE_DAYS * 4 / 5 - 1)) 2>/dev/null)" ] || return 0
   configuration
   kubeadm certs renew all --config="$RUN/init.yaml" >/dev/null || return 1
   touch "$STATE/renewed"
@@ -61,6 +72,9 @@ if [ ! -e "$STATE/joined" ]; then
   begin_or_join || exit 1
   touch "$STATE/joined" "$STATE/renewed"
 fi
+# Only whoever begins a cluster needs a member of system:masters.
+rm -f /etc/kubernetes/super-admin.conf
+renew_kubelet
 while :; do
   renew_certificates
   rm -rf "${RUN:?}"/*

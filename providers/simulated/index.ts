@@ -43,7 +43,7 @@ export function simulatedProvider(now: () => number): Provider {
 
     async controlPlaneExtras(ctx) {
       // Its namespace holds the cluster's CA as well, so fewer rights would protect nothing.
-      return kwokObjects(ctx, await ctx.componentKubeconfig('kwok', ['system:masters']));
+      return kwokObjects(ctx, await ctx.componentKubeconfig('kwok'));
     },
 
     async reconcilePool(ctx, pool) {

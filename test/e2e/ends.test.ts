@@ -4,7 +4,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { identityOf, isAlive, type ProcessIdentity } from '../../operator/garden/process-identity.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
-import { CONFIGMAPS, type KubeObject, PODS, type Pod, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
+import {
+  CLUSTERROLEBINDINGS,
+  CONFIGMAPS,
+  type KubeObject,
+  PODS,
+  type Pod,
+  WORKERCLUSTERS,
+} from '../../operator/kube/resources.ts';
 import { e2e, temporaryFile } from '../kit/garden.ts';
 import { leftOvers } from '../kit/left-overs.ts';
 import { OwnGarden } from '../kit/own-garden.ts';
@@ -130,6 +137,9 @@ e2e('a garden of somebody who starts and stops it', () => {
       const machines = garden.pods(NAME).filter(({ metadata }) => metadata.name.startsWith('machines-'));
       return machines.length === 2 && garden.pods(HALF).length > 0 && isUnderWay(NAME) && isUnderWay(HALF);
     });
+    // Who deletes it takes the rights from all kubeconfigs of administrators, until the garden is started again.
+    await garden.client.delete(CLUSTERROLEBINDINGS, 'coppice:garden-admins');
+    await garden.eventually(() => expect(cluster(NAME)).rejects.toMatchObject({ status: 403 }));
     const { code, stderr } = await garden.coppice(['stop']);
     expect(code, stderr).toBe(0);
     await nothingRuns();

@@ -29,6 +29,7 @@ import {
   SHOOTS,
   WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
+import { expectShortLived } from '../kit/certificates.ts';
 import { resourceFromDescription } from '../kit/described-nodes.ts';
 import {
   changeCluster,
@@ -361,9 +362,16 @@ e2e('a local cluster with two nodes', () => {
       const own = serving.filter((request) => request.spec.username === `system:node:${metadata.name}`);
       expect(own.length).toBeGreaterThan(0);
       expect(own.every((request) => request.status?.certificate)).toBe(true);
-      // Through the API server, which checks the certificate.
+      // Through the API server, which checks the certificate, and whom kubelets know by name.
       expect(await client.request('GET', `/api/v1/nodes/${metadata.name}/proxy/healthz`)).toBe('ok');
     }
+    const issued = items.map(({ status }) => Buffer.from(status?.certificate ?? '', 'base64').toString());
+    expect(expectShortLived(issued.join(''))).toBeGreaterThanOrEqual(2 * nodes.items.length);
+  });
+
+  it('has its API servers and kubelets known by certificates that end, and whose rights can be taken back', async () => {
+    const { data } = await gardenClient().get<Secret>(SECRETS, 'pki', seedNamespace(cluster));
+    expect(expectShortLived(Object.values(decoded(data)).join(''))).toBeGreaterThan(5);
   });
 
   it('keeps what a pod wrote into a claim without a class for the next pod, and removes it with the claim', async () => {

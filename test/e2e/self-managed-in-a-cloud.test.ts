@@ -11,6 +11,7 @@ import {
   SECRETS,
   SHOOTS,
 } from '../../operator/kube/resources.ts';
+import { CERTIFICATES_HERE, expectShortLived } from '../kit/certificates.ts';
 import type { Account, FakeCloud } from '../kit/cloud/index.ts';
 import { expectEncrypted, SAID, SECRET_URL, writeForDisk } from '../kit/etcd-disk.ts';
 import {
@@ -135,6 +136,8 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
       await cluster.apply({ ...mark, data: { said: 'before' } } as never, { fieldManager: 'coppice-e2e' });
       await writeForDisk(cluster);
       await expectSecretAt(machines, nameOf(first!));
+      const certificates = await machines.machine(nameOf(first!)).run(['bash', '-c', CERTIFICATES_HERE]);
+      expect(expectShortLived(certificates)).toBeGreaterThan(10);
     },
     BEGIN_MS,
   );

@@ -22,6 +22,7 @@ import {
   type Service,
   SHOOTS,
 } from '../../operator/kube/resources.ts';
+import { CERTIFICATES_HERE, expectShortLived } from '../kit/certificates.ts';
 import { expectEncrypted, keysOfSecrets, SAID, SECRET_URL, writeForDisk } from '../kit/etcd-disk.ts';
 import {
   changeCluster,
@@ -56,6 +57,8 @@ const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKE
 /** What a command says on a machine of a control plane. */
 const onMachine = async (cluster: Name, ordinal: number, ...command: string[]): Promise<string> =>
   ok(await kubectl(['exec', '-n', seedNamespace(cluster), machine(ordinal), '--', ...command]));
+
+const KUBELET = '/var/lib/kubelet/pki/kubelet-client-current.pem';
 
 /** Names of the keys that a machine's own etcd has Secrets encrypted with, whatever other members have. */
 async function keysAt(cluster: Name, ordinal: number): Promise<string[]> {
@@ -168,6 +171,11 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     await expectSecretAt(cluster, 0, kubeconfig);
   });
 
+  it('has no certificate on it that lasts longer than 60 days, and no member of system:masters', async () => {
+    // Those of kubeadm, of its kubeconfigs, and both of its kubelet.
+    expect(expectShortLived(await onMachine(cluster, 0, 'bash', '-c', CERTIFICATES_HERE))).toBeGreaterThan(10);
+  });
+
   it('gives a claim without a class a volume of its other node', async () => {
     await client.apply(claimOf('data'));
     const [pod] = await run(client, { name: 'client', claim: 'data' });
@@ -191,6 +199,9 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     await client.create({ ...note, data: { text: 'before' } } as ConfigMap);
     const before = (await seedPods(cluster)).find((pod) => pod.metadata.name === machine(0))!;
     const system = await client.get(NAMESPACES, 'kube-system');
+    // As if it had been off for so long that its kubelet has none any more by which to ask for another.
+    const over = `echo over >"$(readlink -f ${KUBELET})"; touch -h -d '54 days ago' ${KUBELET}`;
+    await onMachine(cluster, 0, 'bash', '-c', over);
     await gardenClient().delete(PODS, machine(0), seedNamespace(cluster), { gracePeriodSeconds: 0 });
     await until(cluster, (found) => found?.status?.phase !== 'Ready', 'to say that it is away');
     await untilReady(cluster);
@@ -203,6 +214,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     expect((await again.get(NAMESPACES, 'kube-system')).metadata.uid).toBe(system.metadata.uid);
     await untilPods(again, 'echo', (pods) => pods.length === 1, 'to run still');
     await run(again, { name: 'later' });
+    expect(expectShortLived(await onMachine(cluster, 0, 'cat', KUBELET))).toBe(1);
   });
 
   it('says that it is lost when its volume is, and does not begin anew', async () => {
@@ -254,6 +266,11 @@ e2e('the number of machines of a control plane', () => {
     const nodes = await controlPlaneNodes();
     expect(nodes.map((node) => node.metadata.name).sort()).toEqual([machine(0), machine(1), machine(2)]);
     expect(nodes.every((node) => conditionIsTrue(node, 'Ready'))).toBe(true);
+  });
+
+  it('has no certificate on those that joined that lasts longer than 60 days', async () => {
+    for (const ordinal of [1, 2])
+      expect(expectShortLived(await onMachine(cluster, ordinal, 'bash', '-c', CERTIFICATES_HERE))).toBeGreaterThan(10);
   });
 
   it('has Secrets encrypted on the disks of those that joined, whose API servers read them', async () => {

@@ -6,12 +6,12 @@ import type { Seed } from '../../api/seed.ts';
 import { controlPlaneMembers, controlPlaneWorker, type Shoot, type Worker } from '../../api/shoot.ts';
 import type { SeedAddresses } from '../../clusters/seed-addresses.ts';
 import { conditionIsTrue } from '../../kube/resources.ts';
-import { issue, issuedBy, LEAF_DAYS, needsRenewal } from '../../pki/certificates.ts';
+import { type CertificateRequest, issue, issuedBy, LEAF_DAYS, matches, needsRenewal } from '../../pki/certificates.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/bootstrap-token.ts';
 import { KUBEADM_JOINERS } from '../../shoot/kubeadm-certs.ts';
 import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../../shoot/kubeconfigs.ts';
 import type { Surroundings } from '../../shoot/network-policies.ts';
-import { keyPair } from '../../shoot/pki.ts';
+import { ADMIN_GROUP, keyPair } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { encryptionSeen } from '../../shoot/secrets-encryption.ts';
 import { CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress, machinesURL } from '../../shoot/values.ts';
@@ -156,7 +156,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
     bootstrapKubeconfig: async (pool, machines) =>
       bootstrapKubeconfig(values, op.pki, await state.secretWrites.run(() => bootstrapToken(op, pool, machines))),
     kubeProxyKubeconfig: async () => kubeProxyKubeconfig(values, op.pki),
-    componentKubeconfig: (user, groups) => state.secretWrites.run(() => componentKubeconfig(op, user, groups)),
+    componentKubeconfig: (user) => state.secretWrites.run(() => componentKubeconfig(op, user)),
     ...(op.provider.inCloud && { cloud: () => deps.account(shoot, profile, op.signal) }),
     log: deps.log,
   };
@@ -191,19 +191,15 @@ async function bootstrapToken(op: Operation, pool: string, machines: number | un
 }
 
 /** Kept among the shoot's keys, so that equal calls give equal answers also after a restart. */
-async function componentKubeconfig(op: Operation, user: string, groups: string[]): Promise<string> {
+async function componentKubeconfig(op: Operation, user: string): Promise<string> {
   const id = `component-${user}`;
   const now = op.deps.now();
   const known = op.pki[`${id}.crt`];
-  const sound = known && issuedBy(known, keyPair(op.pki, 'ca').cert) && !needsRenewal(known, now);
+  const ca = keyPair(op.pki, 'ca');
+  const request: CertificateRequest = { commonName: user, organizations: [ADMIN_GROUP], usages: ['client'] };
+  const sound = known && issuedBy(known, ca.cert) && matches(known, request) && !needsRenewal(known, now);
   if (!sound) {
-    const pair = await issue(keyPair(op.pki, 'ca'), {
-      commonName: user,
-      organizations: groups,
-      usages: ['client'],
-      days: LEAF_DAYS,
-      now,
-    });
+    const pair = await issue(ca, { ...request, days: LEAF_DAYS, now });
     op.pki = { ...op.pki, [`${id}.crt`]: pair.cert, [`${id}.key`]: pair.key };
     op.seed.secrets.absorb((await op.seed.applier.apply(pkiSecret(op.values, op.pki))).object);
   }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { gardenDirectory } from '../../../operator/cli/garden.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { administratorsBinding } from '../../../operator/garden/administrators.ts';
+import { gardenBindings } from '../../../operator/garden/administrators.ts';
 import { ensureCertificates } from '../../../operator/garden/certificates.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
@@ -45,7 +45,8 @@ async function coppice(...args: string[]) {
 /** For how many minutes it lasts, of a certificate that the garden's API server takes for one of its administrators. */
 function minutesOf(cert: string): number {
   const { subject, validToDate } = new X509Certificate(cert);
-  const [group] = administratorsBinding().subjects as { name: string }[];
+  const binding = gardenBindings().find(({ roleRef }) => roleRef.name === 'cluster-admin')!;
+  const [group] = binding.subjects as { name: string }[];
   expect(subject.split('\n').sort()).toEqual(['CN=coppice:admin', `O=${group!.name}`]);
   expect(issuedBy(cert, ca)).toBe(true);
   return Math.round((+validToDate - +now) / 60_000);

@@ -3,9 +3,12 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { administrator, ensureCertificates, USERS } from '../../../operator/garden/certificates.ts';
+import { gardenBindings, issueDaemon } from '../../../operator/garden/administrators.ts';
+import { ensureCertificates, readPair, USERS } from '../../../operator/garden/certificates.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
+import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
+import { issue } from '../../../operator/pki/certificates.ts';
 
 let directory: StateDirectory;
 const ranges = chooseRanges('abc', [])!;
@@ -19,7 +22,7 @@ afterEach(() => rm(directory.home, { recursive: true, force: true }));
 it('makes everything once', async () => {
   const made = await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   for (const user of Object.keys(USERS)) expect(made).toContain(user);
-  expect(await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(70) })).toEqual(new Set());
+  expect(await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(47) })).toEqual(new Set());
   const kubeconfig = await readFile(directory.kubeconfigFile('operator'), 'utf8');
   expect(kubeconfig).toContain('https://127.0.0.1:21000');
   expect((await stat(directory.pki('ca.key'))).mode & 0o777).toBe(0o600);
@@ -28,36 +31,53 @@ it('makes everything once', async () => {
 it('renews what nears its end, and keeps the authority', async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   const ca = await readFile(directory.pki('ca.crt'), 'utf8');
-  const renewed = await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(73) });
+  const renewed = await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(49) });
   expect(renewed).toContain('kubelet');
   expect(renewed).not.toContain('service-account');
   expect(await readFile(directory.pki('ca.crt'), 'utf8')).toBe(ca);
 });
 
-it('has no certificate but of authorities that lasts longer than 90 days, also after a longer stop', async () => {
-  const leaves = async () => {
-    const names = (await readdir(directory.pki(''))).filter(
-      (name) => name.endsWith('.crt') && !/^(etcd-)?ca\.crt$/.test(name),
-    );
-    expect(names.length).toBeGreaterThan(10);
-    return Promise.all(names.map(async (name) => new X509Certificate(await readFile(directory.pki(name)))));
-  };
+async function leaves(): Promise<X509Certificate[]> {
+  const names = (await readdir(directory.pki(''))).filter(
+    (name) => name.endsWith('.crt') && !/^(etcd-)?ca\.crt$/.test(name),
+  );
+  expect(names.length).toBeGreaterThan(10);
+  return Promise.all(names.map(async (name) => new X509Certificate(await readFile(directory.pki(name)))));
+}
+
+it('has no certificate but of authorities that lasts longer than 60 days, also after a longer stop', async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
-  for (const { validToDate } of await leaves()) expect(+validToDate).toBeLessThanOrEqual(+later(90));
+  for (const { validToDate } of await leaves()) expect(+validToDate).toBeLessThanOrEqual(+later(60));
   const ca = await readFile(directory.pki('ca.crt'), 'utf8');
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(400) });
-  for (const { validToDate } of await leaves()) expect(+validToDate).toBeGreaterThan(+later(485));
+  for (const { validToDate } of await leaves()) expect(+validToDate).toBeGreaterThan(+later(455));
   expect(await readFile(directory.pki('ca.crt'), 'utf8')).toBe(ca);
 });
 
-it('gives the administrator that there is now, to a client that outlives the one before', async () => {
+it('stores no certificate with rights that nobody can take back, and gives the daemon one for a day', async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
-  const before = await administrator(directory);
-  await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(80) });
-  const { cert } = await administrator(directory);
-  expect(cert).not.toBe(before.cert);
-  await writeFile(directory.pki('admin.key'), 'half written');
-  await expect(administrator(directory)).rejects.toThrow('is being replaced');
+  const subjects = (await leaves()).map(({ subject }) => subject);
+  expect(subjects.filter((subject) => subject.includes('system:masters'))).toEqual([]);
+  for (const { subjects: bound } of gardenBindings()) {
+    const [{ kind, name }] = bound as [{ kind: string; name: string }];
+    expect(subjects.join('\n').split('\n')).toContain(`${kind === 'Group' ? 'O' : 'CN'}=${name}`);
+  }
+  const daemon = new X509Certificate((await issueDaemon(directory, later(3))).cert);
+  expect([daemon.subject.split('\n')[0], daemon.validToDate]).toEqual(['O=system:masters', later(4)]);
+  await writeFile(directory.pki('ca.key'), 'half written');
+  await expect(issueDaemon(directory, now)).rejects.toThrow('is being replaced');
+});
+
+it("makes the administrator's certificate of an earlier version anew, in the file that people name", async () => {
+  await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
+  const ca = (await readPair(directory, 'ca'))!;
+  const earlier = { commonName: 'coppice:admin', organizations: ['system:masters'], usages: ['client' as const] };
+  const { cert, key } = await issue(ca, { ...earlier, days: 90, now });
+  await writeFile(directory.pki('admin.crt'), cert);
+  await writeFile(directory.pki('admin.key'), key);
+  expect(await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now })).toEqual(new Set(['admin']));
+  const { cert: named = '' } = parseUntrustedKubeconfig(await readFile(directory.kubeconfigFile('admin'), 'utf8'));
+  expect(new X509Certificate(named).subject).toBe('O=coppice:garden-admins\nCN=coppice:admin');
 });
 
 it('makes anew what says something else, and what is damaged', async () => {

@@ -80,12 +80,12 @@ describe('matches', () => {
 });
 
 describe('needsRenewal', () => {
-  it('is at 80 % of a leaf, or at 72 days of one that lasts longer, and 30 days before the end of a CA', async () => {
+  it('is at 80 % of a leaf, or at 48 days of one that lasts longer, and 30 days before the end of a CA', async () => {
     expect(needsRenewal(leaf.cert, at(47))).toBe(false);
     expect(needsRenewal(leaf.cert, at(49))).toBe(true);
     const ofAYear = await issue(ca, { ...request, days: 365, now: NOW });
-    expect(needsRenewal(ofAYear.cert, at(71))).toBe(false);
-    expect(needsRenewal(ofAYear.cert, at(73))).toBe(true);
+    expect(needsRenewal(ofAYear.cert, at(47))).toBe(false);
+    expect(needsRenewal(ofAYear.cert, at(49))).toBe(true);
     expect(needsRenewal(ca.cert, at(3619))).toBe(false);
     expect(needsRenewal(ca.cert, at(3621))).toBe(true);
     expect(needsRenewal(leaf.cert, renewalTime(leaf.cert))).toBe(true);

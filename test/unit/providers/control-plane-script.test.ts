@@ -1,15 +1,30 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  lutimes,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { loadAll } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-/** Notes what it is told, and says of which version it is. */
+/** Notes what it is told, and says of which version it is. Makes a kubelet's kubeconfig where it is told to. */
 const KUBEADM = `#!/bin/bash
 [ "$1" = version ] && { echo "$VERSION"; exit; }
 echo "$*" >>"$ROOT/told"
-[ -z "$FAILS" ]
+[ -z "$FAILS" ] || exit 1
+for word; do case $word in --kubeconfig-dir=*) folder=\${word#--kubeconfig-dir=} ;; esac; done
+[ "$4" != kubelet ] || printf '  client-certificate-data: %s\n  client-key-data: %s\n' "$(base64 <<<CERT)" "$(base64 <<<KEY)" >"$folder/kubelet.conf"
 `;
 const script = await readFile(new URL('../../../providers/local/control-plane.sh', import.meta.url), 'utf8');
 
@@ -25,14 +40,21 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 const follow = (version: string, { fails = false } = {}): Promise<number> =>
   run('follow_version', { VERSION: version, FAILS: fails ? 'yes' : '' });
 
-async function run(name: string, more: Record<string, string>): Promise<number> {
+async function run(name: string, more: Record<string, string>, words = ''): Promise<number> {
   const functions = [name, 'take_secrets_keys'].map((one) => {
     const found = new RegExp(`^${one}\\(\\) \\{.*?^\\}`, 'ms').exec(script)?.[0];
     if (!found) throw new Error(`there is no ${one} in control-plane.sh`);
-    return found.replaceAll('/etc/kubernetes', join(root, 'kubernetes'));
+    return (
+      found
+        .replaceAll('/etc/kubernetes', join(root, 'kubernetes'))
+        .replaceAll('/var/lib/kubelet', join(root, 'kubelet'))
+        .replaceAll('/run/kubeadm', root)
+        // Others run a controller manager here, which is not to be ended.
+        .replaceAll('/proc/', join(root, 'proc/'))
+    );
   });
-  const known = `STATE=${root}; say() { :; }; nap() { sleep 0.02; }; kubeadm_configuration() { :; }`;
-  const program = [known, ...functions, name].join('\n');
+  const known = `STATE=${root} CERTIFICATE_DAYS=60; say() { :; }; nap() { sleep 0.02; }; kubeadm_configuration() { :; }`;
+  const program = [known, ...functions, `${name} ${words}`].join('\n');
   const env = { PATH: `${root}:${process.env.PATH}`, ROOT: root, FAILS: '', ...more };
   const [code] = await once(spawn('bash', ['-uc', program], { env }), 'close');
   return code as number;
@@ -118,5 +140,66 @@ describe('a machine that begins or joins', () => {
 
   it('starts nothing without its authorities', async () => {
     expect(await begin('ca.crt')).toMatchObject({ code: 1, told: '' });
+  });
+});
+
+describe('certificates on a machine', () => {
+  const daysAgo = (days: number) => new Date(Date.now() - days * 24 * 3600_000 - 60_000);
+
+  it('last 60 days, which kubeadm is told on the machine: earlier scripts read what is brought, and renew after 90', async () => {
+    const brought = await readFile(new URL('../shoot/golden/kubeadm-init.yaml', import.meta.url), 'utf8');
+    expect(brought).not.toContain('certificateValidityPeriod');
+    await writeFile(join(root, 'init.yaml'), brought);
+    const words = { CONFIG: root, NODE_NAME: 'one', ADDRESS: '10.1.0.20' };
+    expect(await run('own_words', words, 'init.yaml >$ROOT/own')).toBe(0);
+    const [init, cluster] = loadAll(await noted('own')) as [object, object];
+    expect(init).toMatchObject({
+      nodeRegistration: { name: 'one' },
+      localAPIEndpoint: { advertiseAddress: '10.1.0.20' },
+    });
+    expect(init).not.toHaveProperty('certificateValidityPeriod');
+    expect(cluster).toMatchObject({ kind: 'ClusterConfiguration', certificateValidityPeriod: '1440h' });
+  });
+
+  it.each([
+    [47, false],
+    [48, true],
+  ])('of kubeadm that are %i days old are renewed: %s', async (days, isRenewed) => {
+    await writeFile(join(root, 'renewed'), '');
+    await utimes(join(root, 'renewed'), daysAgo(days), daysAgo(days));
+    expect(await run('renew_certificates', {})).toBe(0);
+    expect((await noted('told')).includes('certs renew all')).toBe(isRenewed);
+    expect(Date.now() - +(await stat(join(root, 'renewed'))).mtime < 3600_000).toBe(isRenewed);
+  });
+
+  describe("of a machine's kubelet, which is off when it would renew its own", () => {
+    const current = () => noted('kubelet/pki/kubelet-client-current.pem');
+    const renew = async (days: number, more: Record<string, string> = {}) => {
+      const folder = join(root, 'kubelet/pki');
+      await mkdir(folder, { recursive: true });
+      await writeFile(join(folder, 'kubelet-client-1.pem'), 'EARLIER');
+      await symlink(join(folder, 'kubelet-client-1.pem'), join(folder, 'kubelet-client-current.pem'));
+      await lutimes(join(folder, 'kubelet-client-current.pem'), daysAgo(days), daysAgo(days));
+      return run('renew_kubelet', more);
+    };
+
+    it('is made anew from the authorities before it is over', async () => {
+      expect([await renew(54), await current()]).toEqual([0, 'CERT\nKEY\n']);
+      expect((await stat(join(root, 'kubelet/pki/kubelet-client-current.pem'))).mode & 0o077).toBe(0);
+      expect(await run('renew_kubelet', {})).toBe(0);
+      expect((await noted('told')).trim().split('\n')).toHaveLength(1);
+    });
+
+    it('is left to a kubelet that can', async () => {
+      expect([await renew(53), await current(), await noted('told')]).toEqual([0, 'EARLIER', '']);
+    });
+
+    it('stays where it cannot be made', async () => {
+      expect([await renew(54, { FAILS: 'yes' }), await current()]).toEqual([1, 'EARLIER']);
+    });
+
+    it('is not missed on a machine that has yet to join', async () => {
+      expect([await run('renew_kubelet', {}), await noted('told')]).toEqual([0, '']);
+    });
   });
 });

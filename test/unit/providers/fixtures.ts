@@ -62,7 +62,7 @@ export function context(changes: Partial<ProviderContext> = {}): ProviderContext
     profile,
     bootstrapKubeconfig: async (name) => `bootstrap of ${name}`,
     kubeProxyKubeconfig: async () => 'kube-proxy',
-    componentKubeconfig: async (user, groups) => `${user} of ${groups}`,
+    componentKubeconfig: async (user) => `kubeconfig of ${user}`,
     log: silent,
     ...changes,
   };

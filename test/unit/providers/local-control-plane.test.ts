@@ -56,7 +56,8 @@ describe('machines of a control plane', () => {
       'etcd-ca.crt': 'ETCD CA',
       'kubeadm-init.yaml': 'INIT\n',
       'kubeadm-join.yaml': 'JOIN\n',
-      'control-plane.env': "MEMBER_ADDRESSES='10.1.0.20'\nMAY_INITIALISE='yes'\nNOTED=''\nENCRYPTION_REVISION='0'\n",
+      'control-plane.env':
+        "MEMBER_ADDRESSES='10.1.0.20'\nMAY_INITIALISE='yes'\nNOTED=''\nENCRYPTION_REVISION='0'\nCERTIFICATE_DAYS='60'\n",
     });
     expect(load(files()['kubelet.yaml']!)).toMatchObject({
       staticPodPath: '/etc/kubernetes/manifests',

@@ -48,9 +48,11 @@ describe('what kubeadm is told', () => {
     const { metadata, data } = kubeadmConfig({ ...values, version: '1.36.9' }, pki);
     expect(`${metadata.namespace}/${metadata.name}`).toBe('kube-system/kubeadm-config');
     const { ClusterConfiguration } = data as Record<string, string>;
-    expect(load(ClusterConfiguration!)).toEqual(
-      JSON.parse(JSON.stringify(kubeadmInit({ ...values, version: '1.36.9' }, pki)[1])),
-    );
+    expect(load(ClusterConfiguration!)).toEqual({
+      ...JSON.parse(JSON.stringify(kubeadmInit({ ...values, version: '1.36.9' }, pki)[1])),
+      // Who begins adds it on the machine.
+      certificateValidityPeriod: '1440h',
+    });
   });
 
   it('takes the authorities from the operator, each with its key', () => {

@@ -78,6 +78,11 @@ describe('a control plane of one', () => {
     expect(Number(burst?.split('=')[1])).toBeGreaterThanOrEqual(200);
   });
 
+  it('signs for kubelets for 60 days, instead of for a year', () => {
+    const { args } = podOf(named(objects, 'Deployment', 'kube-controller-manager')).containers[0];
+    expect(args).toContain('--cluster-signing-duration=1440h');
+  });
+
   it('is the same every time', () => expect(controlPlaneObjects(one, pki)).toEqual(objects));
 
   it('rolls what mounts a changed certificate, and nothing else', async () => {

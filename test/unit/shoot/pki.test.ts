@@ -59,20 +59,21 @@ describe('planShootPKI', () => {
     expect(adminKubeconfig(controlPlane(), pki)).not.toContain('external');
   });
 
-  it('has no certificate but of authorities that lasts longer than 90 days', () => {
+  it('has no certificate but of authorities that lasts longer than 60 days, and none with rights that nobody can take back', () => {
     for (const [id, cert] of Object.entries(pki).filter(([file]) => file.endsWith('.crt'))) {
-      const { ca, validToDate } = new X509Certificate(cert);
-      if (!ca) expect([id, +validToDate <= +later(90)]).toEqual([id, true]);
+      const { ca, subject, validToDate } = new X509Certificate(cert);
+      if (!ca) expect([id, +validToDate <= +later(60)]).toEqual([id, true]);
+      expect(subject).not.toContain('system:masters');
     }
   });
 
-  it('renews the admin after a day, other leaves after 72, authorities 30 days before their end', () => {
+  it('renews the admin after a day, other leaves after 48, authorities 30 days before their end', () => {
     expect(planned(pki, later(0.9))).toEqual([]);
     expect(planned(pki, later(1.1))).toEqual(['admin expiring']);
-    expect(planned(pki, later(71))).toEqual(['admin expiring']);
-    expect(planned(pki, later(73))).toContain('kubelet-client expiring');
-    expect(planned(pki, later(73))).not.toContain('ca expiring');
-    expect(planned(pki, later(73)).every((line) => line.endsWith('expiring'))).toBe(true);
+    expect(planned(pki, later(47))).toEqual(['admin expiring']);
+    expect(planned(pki, later(49))).toContain('kubelet-client expiring');
+    expect(planned(pki, later(49))).not.toContain('ca expiring');
+    expect(planned(pki, later(49)).every((line) => line.endsWith('expiring'))).toBe(true);
     expect(planned(pki, later(3621))).toContain('ca expiring');
   });
 

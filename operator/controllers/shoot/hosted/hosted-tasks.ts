@@ -8,9 +8,9 @@ import { etcd, notedVolumes } from '../../../shoot/etcd.ts';
 import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../../shoot/kube-controller-manager.ts';
 import { kubeScheduler } from '../../../shoot/kube-scheduler.ts';
-import { pkiParameters } from '../../../shoot/pki.ts';
+import { callsKubeletsAsMaster, PKI_SECRET, type PKIParameters, pkiParameters } from '../../../shoot/pki.ts';
 import { NOT_FOR_COMPONENTS } from '../../../shoot/readiness.ts';
-import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
+import { kubeletAccess, kubernetesEndpoints } from '../../../shoot/system-components.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { connect } from '../connect.ts';
 import { beginRecords } from '../dns/dns-records.ts';
@@ -71,7 +71,7 @@ export function reconcileTasks(op: Operation): Task[] {
       after: ['services'],
       expectedMs: 100,
       run: async (signal) => {
-        const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op) };
+        const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op), ...earlierKubeletClient(op) };
         await issueCertificates(op, parameters, signal, (pki) => encryptionWanted(op, pki));
         // The key is stored now.
         if (asksFor(op.shoot, ROTATE)) await takeRequest(op, signal);
@@ -144,7 +144,7 @@ export function reconcileTasks(op: Operation): Task[] {
       timeoutMs: 10 * MINUTE,
       run: (signal) => reconcileEtcdMembers(op, signal),
     },
-    systemComponentsTask(op, () => [kubernetesEndpoints(op.values)]),
+    systemComponentsTask(op, () => [kubernetesEndpoints(op.values), kubeletAccess()]),
     {
       id: 'provider-components',
       title: 'Starting the components of the provider',
@@ -198,6 +198,16 @@ export function reconcileTasks(op: Operation): Task[] {
     },
     encryptionTask(op, hostedServers(op)),
   ];
+}
+
+/**
+ * Logs and exec must not fail in a cluster from before kubeletAccess: its API servers get a certificate without rights of its own only when what
+ * gives it rights has been applied.
+ */
+function earlierKubeletClient({ seed, state, values }: Operation): Pick<PKIParameters, 'kubeletsAsMaster'> {
+  if (state.systemApplied !== undefined) return {};
+  const stored = seed.secrets.get(`${values.namespace}/${PKI_SECRET}`);
+  return callsKubeletsAsMaster(decoded(stored?.data)) ? { kubeletsAsMaster: true } : {};
 }
 
 /** Whether all of its pods are Ready and as it says now: those of an earlier form may serve with what is no longer true. */

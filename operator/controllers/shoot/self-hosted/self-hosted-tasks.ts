@@ -1,8 +1,8 @@
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
-import { clusterInfo, kubeletAccess } from '../../../shoot/kubeadm.ts';
+import { clusterInfo } from '../../../shoot/kubeadm.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
-import { machineAccess } from '../../../shoot/system-components.ts';
+import { kubeletAccess, machineAccess } from '../../../shoot/system-components.ts';
 import { connect } from '../connect.ts';
 import { type EncryptingServers, encryptionTask } from '../encryption-task.ts';
 import {

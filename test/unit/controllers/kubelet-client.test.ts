@@ -1,0 +1,101 @@
+import { X509Certificate } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { reconcileTasks } from '../../../operator/controllers/shoot/hosted/hosted-tasks.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
+import { type KubeObject, keyOf } from '../../../operator/kube/resources.ts';
+import { LEAF_DAYS } from '../../../operator/pki/certificates.ts';
+import { issueShootPKI, type PKIData, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { pkiSecret } from '../../../operator/shoot/pki-secret.ts';
+import { controlPlane, NOW } from '../shoot/values.ts';
+
+const values = controlPlane();
+const signal = new AbortController().signal;
+const later = (days: number) => new Date(+NOW + days * 24 * 3600_000);
+
+/** A cluster that has served, whose operator has just started; `look` runs what an operation does about this. */
+async function cluster(isEarlier: boolean) {
+  const parameters = { ...pkiParameters(values), kubeletsAsMaster: isEarlier };
+  const keys: PKIData = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameters, NOW);
+  const secrets = new Map<string, KubeObject>();
+  const put = (object: KubeObject) => void secrets.set(keyOf(object), object);
+  put(pkiSecret(values, keys));
+  const applied: string[] = [];
+  const state = newShootState();
+  const op = {
+    values,
+    pki: keys,
+    state,
+    names: [],
+    pools: [],
+    provider: {},
+    shoot: {
+      metadata: { name: 'demo', namespace: 'shop' },
+      spec: {},
+      status: { lastOperation: { type: 'Create', state: 'Succeeded' } },
+    },
+    seed: {
+      secrets: { get: (key: string) => secrets.get(key), absorb: put },
+      statefulSets: new Map(),
+      applier: { apply: async (object: KubeObject) => ({ object }) },
+    },
+    deps: { now: () => NOW },
+  } as unknown as Operation;
+  const cluster = { state, applied, refuses: false, now: NOW };
+  const run = async (id: string) =>
+    reconcileTasks(op)
+      .find((task) => task.id === id)!
+      .run(signal);
+  const look = async () => {
+    op.deps.now = () => cluster.now;
+    await run('certificates');
+    state.connection = {
+      async applyAll(objects: KubeObject[]) {
+        if (cluster.refuses)
+          throw new KubeApiError('PATCH', 403, { message: 'admission webhook "a" denied the request' });
+        applied.push(...objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`));
+      },
+    } as unknown as typeof state.connection;
+    await run('system-components');
+    const { subject, validToDate } = new X509Certificate(op.pki['kubelet-client.crt']!);
+    return { subject: subject.split('\n'), validToDate };
+  };
+  return Object.assign(cluster, { look });
+}
+
+const MASTER = ['O=system:masters', 'CN=kube-apiserver-kubelet-client'];
+const NAMED = ['CN=kube-apiserver-kubelet-client'];
+const BINDING = 'ClusterRoleBinding kubeadm:apiserver-kubelet-client';
+
+it('API servers of a cluster that is made call kubelets without rights of their own', async () => {
+  const made = await cluster(false);
+  expect((await made.look()).subject).toEqual(NAMED);
+  expect(made.applied).toContain(BINDING);
+});
+
+it('those of an earlier version keep their rights until what replaces them is applied, and then lose them soon', async () => {
+  const earlier = await cluster(true);
+  expect((await earlier.look()).subject).toEqual(MASTER);
+  expect(earlier.applied).toContain(BINDING);
+  expect(+earlier.state.nextRenewal! - +NOW).toBeLessThan(60_000);
+  expect((await earlier.look()).subject).toEqual(NAMED);
+  expect(await earlier.look()).toMatchObject({ subject: NAMED });
+});
+
+it('one that is old by then is renewed with its rights, so that logs and exec do not fail meanwhile', async () => {
+  const earlier = await cluster(true);
+  earlier.now = later(55);
+  const { subject, validToDate } = await earlier.look();
+  expect([subject, validToDate]).toEqual([MASTER, later(55 + LEAF_DAYS)]);
+  expect((await earlier.look()).subject).toEqual(NAMED);
+});
+
+it('where an admission policy of the cluster refuses the binding, logs and exec go on', async () => {
+  const earlier = await cluster(true);
+  earlier.refuses = true;
+  for (let looks = 0; looks < 3; looks++) expect((await earlier.look()).subject).toEqual(MASTER);
+  earlier.refuses = false;
+  await earlier.look();
+  expect((await earlier.look()).subject).toEqual(NAMED);
+});
