@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs';
 import { EGRESS_POLICIES, type EgressPolicy } from '../garden/egress/policy.ts';
 import type { Garden } from '../garden/garden.ts';
 import { StateDirectory } from '../garden/state.ts';
 import { coppiceHome } from '../garden/toolchain/cache.ts';
 import type { Options } from './context.ts';
-import { UsageError } from './errors.ts';
+import { CliError, EXIT, UsageError } from './errors.ts';
 
 type Env = Record<string, string | undefined>;
 
@@ -19,6 +20,11 @@ export const gardenDirectory = (env: Env): StateDirectory => new StateDirectory(
 export async function openGarden(env: Env, options?: Options): Promise<Garden> {
   const { Garden } = await import('../garden/garden.ts');
   const seedKubeconfig = options?.text('seed-kubeconfig');
+  if (seedKubeconfig !== undefined && !existsSync(seedKubeconfig))
+    throw new CliError(`kubeconfig ${seedKubeconfig} does not exist`, {
+      exitCode: EXIT.notFound,
+      advice: 'give another with --seed-kubeconfig',
+    });
   const cache = options?.text('image-cache');
   const given = (name: string) => {
     const words = options?.list(name) ?? [];

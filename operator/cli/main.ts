@@ -73,6 +73,9 @@ async function dispatch(
 }
 
 async function start(): Promise<void> {
+  const { INIT_CWD, npm_lifecycle_event: script } = process.env;
+  // npm runs `npm start` in the project's folder; the files that a person names are where the person stands.
+  if (script === 'start' && INIT_CWD) process.chdir(INIT_CWD);
   const interrupt = new AbortController();
   const terminal = createTerminal({ out: process.stdout, err: process.stderr, env: process.env });
   const interruptions = new Interruptions();

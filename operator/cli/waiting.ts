@@ -20,6 +20,8 @@ export interface WaitOptions {
   timeoutMs?: number | undefined;
   /** Only the object with this uid: another one made later under its name counts as its deletion. */
   uid?: string | undefined;
+  /** Milliseconds since the epoch from which a log counts the time; absent: from now. */
+  since?: number;
   /** A cluster that is not there yet is waited for, not an error. */
   mayAppear?: boolean;
 }
@@ -111,7 +113,7 @@ export async function waitForCluster(
       return;
     }
     const line = clusterLogLine(progress);
-    if (line !== lastLogged) logLine(region, line, progress.elapsedMs);
+    if (line !== lastLogged) logLine(region, line, Date.now() - (options.since ?? started));
     lastLogged = line;
   };
 

@@ -15,7 +15,9 @@ export interface Task {
   readonly timeoutMs?: number;
   /** How long it is expected to take, in milliseconds, until it has been timed once. */
   readonly expectedMs?: number;
-  run(signal: AbortSignal): Promise<void>;
+  /** It looks first whether there is anything to do. People are told its title only once it has called `acts`. */
+  readonly looksFirst?: boolean;
+  run(signal: AbortSignal, acts?: () => void): Promise<void>;
 }
 
 export interface TaskFailure {
@@ -102,8 +104,14 @@ export class Flow {
     const succeeded: string[] = [];
     const failures: TaskFailure[] = [];
     const inFlight = new Set<Promise<void>>();
+    const acting = new Set<string>();
 
-    const report = () => options.onProgress?.(progressOf(this.tasks, done, started, durations, now()));
+    const report = () => options.onProgress?.(progressOf(this.tasks, done, started, durations, now(), acting));
+    const acts = ({ id, looksFirst }: Task) => {
+      if (!looksFirst || acting.has(id)) return;
+      acting.add(id);
+      report();
+    };
 
     const startReady = () => {
       for (let changed = true; changed; ) {
@@ -117,7 +125,7 @@ export class Flow {
             continue;
           }
           started.set(task.id, now());
-          const running = runWithin(task, options.signal)
+          const running = runWithin({ ...task, run: (signal) => task.run(signal, () => acts(task)) }, options.signal)
             .then(() => {
               const milliseconds = now() - started.get(task.id)!;
               durations.record(task.id, milliseconds);
@@ -154,7 +162,7 @@ export class Flow {
  * @param timeoutMs absent: as long as it takes
  */
 export async function runWithin(
-  { title, timeoutMs, run }: Pick<Task, 'title' | 'timeoutMs' | 'run'>,
+  { title, timeoutMs, run }: Pick<Task, 'title' | 'timeoutMs'> & { run(signal: AbortSignal): Promise<void> },
   outer: AbortSignal | undefined,
 ): Promise<void> {
   const signals: AbortSignal[] = outer ? [outer] : [];
@@ -171,13 +179,14 @@ export async function runWithin(
   }
 }
 
-/** Pure: what to tell a person about a half-done flow. */
+/** Pure: what to tell a person about a half-done flow. @param acting tasks that looked first and found something to do */
 export function progressOf(
   tasks: readonly Task[],
   done: ReadonlySet<string>,
   started: ReadonlyMap<string, number>,
   durations: TaskDurations,
   now: number,
+  acting: ReadonlySet<string> = new Set(),
 ): Progress {
   let total = 0;
   let finished = 0;
@@ -192,7 +201,7 @@ export function progressOf(
     if (task.skip || done.has(task.id)) left = 0;
     else if (since !== undefined) {
       running.push(task.id);
-      titles.push(task.title);
+      if (!task.looksFirst || acting.has(task.id)) titles.push(task.title);
       // A task that overruns is never shown as finished.
       left = Math.max(expected * 0.05, expected - (now - since));
     }

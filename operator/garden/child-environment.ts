@@ -1,5 +1,8 @@
 import { ALL_GARDENS } from './ranges.ts';
 
+/** Variable of the daemon and its programs: which files of Coppice they run. */
+export const CODE = 'COPPICE_CODE';
+
 /** What our own programs may see of this process's environment. Proxies do not lead to gardens of this machine. */
 export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const passed = [
@@ -11,6 +14,8 @@ export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<s
     'COPPICE_TOOLS',
     'COPPICE_PULUMI',
     'COPPICE_DATA',
+    // So what runs the files of an earlier version is not taken over, but started again.
+    CODE,
     'COPPICE_LOG_LEVEL',
     'NODE_COMPILE_CACHE',
     'NODE_EXTRA_CA_CERTS',

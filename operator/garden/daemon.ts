@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { crds } from '../api/crd.ts';
 import { CoppiceError } from '../api/errors.ts';
 import { TENANT_LIMITS } from '../kube/answer-limits.ts';
 import { KubeClient } from '../kube/client.ts';
@@ -11,13 +10,13 @@ import { steadyOutput } from '../kube/log-output.ts';
 import { issueDaemon } from './administrators.ts';
 import { noNodesMessage, type SeedPossible, seedPossible, simulatedOnly } from './capabilities.ts';
 import { ensureCertificates } from './certificates.ts';
-import { childEnvironment } from './child-environment.ts';
+import { CODE, childEnvironment } from './child-environment.ts';
 import { endLeftOvers, forgetDaemon } from './cleanup.ts';
 import { endCommands } from './command.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
-import { readJson, readText, writeIfChanged } from './files.ts';
+import { knownFields } from './fields-of-garden.ts';
+import { readText, writeIfChanged } from './files.ts';
 import { inventoryManifests } from './inventory.ts';
-import { refuseLoss, settableFields } from './known-fields.ts';
 import { LocalSeed, mirrorURL } from './local-seed.ts';
 import { boundLogs } from './logs.ts';
 import { applyKinds, applyObjects, foreignSeed, localSeed, networksOf } from './manifests.ts';
@@ -97,6 +96,7 @@ class Daemon {
 
   async run(): Promise<void> {
     this.#status = new StatusFile(this.#directory.statusFile, await ownIdentity(), () => this.#supervisor.status());
+    this.#status.set({ code: process.env[CODE] });
     const stop = () => this.#stopping.abort(new Error('stop requested'));
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
@@ -138,7 +138,8 @@ class Daemon {
   }
 
   #toolProgress({ tool, phase, source, fraction, remainingSeconds, detail }: ProgressEvent): void {
-    if (phase === 'ready' && source === 'cache') return;
+    // What was there is no news.
+    if (phase === 'ready' && (source === 'cache' || source === 'path')) return;
     const message = detail ?? `${phase} (${source})`;
     this.#status.progress({
       stage: 'tools',
@@ -246,8 +247,7 @@ class Daemon {
     const directory = this.#directory;
     const names = networkNames(directory.id);
     const before = await directory.read();
-    const known = settableFields(crds());
-    refuseLoss((await readJson<string[]>(directory.fieldsFile)) ?? [], known, directory.root);
+    const known = await knownFields(directory);
     await writeIfChanged(directory.fieldsFile, JSON.stringify(known, undefined, 1));
     // The network of a rootless seed meets that of the host nowhere.
     const isJoined = seed === 'local' && !rootless;

@@ -5,14 +5,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { selfContainedKubeconfig } from '../kube/kubeconfig.ts';
 import type { User } from './certificates.ts';
+import { CODE } from './child-environment.ts';
 import { daemonPidFile, endLeftOvers, removeEverything, runsSomething, takeDownSeed } from './cleanup.ts';
+import { codeDigest } from './code-digest.ts';
 import { isApiserverReady } from './control-plane.ts';
 import { diskRoom } from './disk-room.ts';
 import { type EgressPolicy, type EgressStatus, egressLine, writePolicy } from './egress/policy.ts';
 import { readText, writeIfChanged } from './files.ts';
 import { changeSettings, type RegistryWords } from './images/upstream/settings.ts';
 import { lastError } from './logs.ts';
-import { endGroup, startDetached } from './processes.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+import { endGroup, signalGroup, startDetached, whenGone } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { StateDirectory } from './state.ts';
 import { type DaemonStatus, type GardenProgress, readStatus } from './status.ts';
@@ -32,6 +35,7 @@ const PID_FILE_POLL_MS = 3;
 const END_POLL_MS = 500;
 const STOP_PATIENCE_MS = 45_000;
 const DAEMON_PATIENCE_MS = 20_000;
+const KILL_PATIENCE_MS = 5_000;
 const MIB = 1024 * 1024;
 /** etcd begins with a file of that size. */
 const LEAST_ROOM_MIB = 64;
@@ -139,7 +143,7 @@ export class Garden {
     }
     const waits = () =>
       onProgress?.({ stage: 'garden', message: 'waiting for another coppice command, which is changing the garden' });
-    const { before, isUp, daemonFailure } = await withLock(directory.changeLock, () => this.#ensureDaemon(), {
+    const { before, isUp, daemonFailure } = await withLock(directory.changeLock, () => this.#ensureDaemon(onProgress), {
       onWait: waits,
       ...(signal && { signal }),
     });
@@ -173,7 +177,7 @@ export class Garden {
   }
 
   /** Starts a daemon where none is at work. Resolves when `stop` would find it. */
-  async #ensureDaemon(): Promise<{
+  async #ensureDaemon(onProgress: Options['onProgress']): Promise<{
     before: DaemonStatus | undefined;
     isUp: boolean | undefined;
     daemonFailure: (() => string | undefined) | undefined;
@@ -181,16 +185,31 @@ export class Garden {
     const { directory } = this;
     // Another one may have taken all of it away meanwhile.
     await directory.make();
-    const before = await readStatus(directory.statusFile);
+    const [before, code] = await Promise.all([readStatus(directory.statusFile), codeDigest()]);
     const isUp = before?.isAlive && (before.phase === 'ready' || before.phase === 'starting');
-    if (isUp) return { before, isUp, daemonFailure: undefined };
-    if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
+    if (isUp && before.code === code) return { before, isUp, daemonFailure: undefined };
+    if (isUp) {
+      await this.#endDaemonAlone(before.daemon);
+      onProgress?.({
+        stage: 'garden',
+        message: 'replacing the daemon of another version of Coppice; pods keep running',
+      });
+    } else if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
     await needRoom(directory.root);
-    return { before, isUp, daemonFailure: await this.#startDaemon() };
+    return { before, isUp: false, daemonFailure: await this.#startDaemon(code) };
+  }
+
+  /** Asked to end it would take all down; killed it leaves what it has started to the next, which takes over what is the same. */
+  async #endDaemonAlone(daemon: ProcessIdentity): Promise<void> {
+    // What the next would refuse to open goes on as it is.
+    const { knownFields } = await import('./fields-of-garden.ts');
+    await knownFields(this.directory);
+    await signalGroup(daemon, 'SIGKILL');
+    await whenGone(daemon, KILL_PATIENCE_MS);
   }
 
   /** Returns what tells why the daemon has ended before it could say so itself; undefined as long as it has not. */
-  async #startDaemon(): Promise<() => string | undefined> {
+  async #startDaemon(code: string): Promise<() => string | undefined> {
     const env = Object.fromEntries(
       Object.entries(process.env).filter(
         (entry): entry is [string, string] => PASSED.test(entry[0]) && entry[1] !== undefined,
@@ -200,7 +219,7 @@ export class Garden {
     const child = startDetached(
       {
         command: [process.execPath, YOUNG_GENERATION, DAEMON],
-        env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, COPPICE_HOME: this.directory.home },
+        env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, COPPICE_HOME: this.directory.home, [CODE]: code },
       },
       { logFile: this.directory.logFile('daemon'), pidFile: { file: pidFile, digest: 'daemon' } },
     );

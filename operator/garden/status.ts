@@ -23,6 +23,8 @@ export interface DaemonStatus {
   phase: Phase;
   error?: string;
   startedAt: string;
+  /** Which files of Coppice it runs. Absent: those of a version that did not tell. */
+  code?: string;
   /** Milliseconds from the start until the API server served, and until all was up. */
   apiserverAfterMs?: number;
   readyAfterMs?: number;

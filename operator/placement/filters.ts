@@ -1,6 +1,6 @@
 import { addressRange, overlap } from '../api/address-range.ts';
 import type { CloudProfile } from '../api/cloudprofile.ts';
-import { isTrue } from '../api/conditions.ts';
+import { findCondition, isTrue } from '../api/conditions.ts';
 import { ANNOTATIONS } from '../api/group.ts';
 import { parseCount } from '../api/quantity.ts';
 import type { Seed } from '../api/seed.ts';
@@ -37,6 +37,12 @@ export function shootLimit(seed: Seed): number {
   return limit === undefined ? Number.POSITIVE_INFINITY : parseCount(limit);
 }
 
+/** Name of the filter that drops seeds which are not Ready. */
+export const READY = 'ready';
+
+/** Whether anybody has asked the seed whether it answers. */
+export const wasAsked = ({ status }: Seed): boolean => findCondition(status?.conditions, 'Ready') !== undefined;
+
 /** In the order in which they are tried: the cheap and the final ones first, so that the reason given is the plainest. */
 export const FILTERS: readonly Filter[] = [
   {
@@ -61,10 +67,6 @@ export const FILTERS: readonly Filter[] = [
     name: 'emergencyStop',
     against: ({ metadata }) =>
       metadata.annotations?.[ANNOTATIONS.emergencyStop] === 'true' ? 'is stopped by its annotation' : undefined,
-  },
-  {
-    name: 'ready',
-    against: ({ status }) => (isTrue(status?.conditions, 'Ready') ? undefined : 'is not Ready'),
   },
   {
     name: 'profileSelector',
@@ -161,5 +163,15 @@ export const FILTERS: readonly Filter[] = [
       const [limit, hosted] = [shootLimit(seed), shootsOn(seed, input)];
       return hosted >= limit ? `hosts ${hosted} of ${limit} shoots` : undefined;
     },
+  },
+  {
+    // Last: what it drops could host the shoot, were it Ready.
+    name: READY,
+    against: (seed) =>
+      isTrue(seed.status?.conditions, 'Ready')
+        ? undefined
+        : wasAsked(seed)
+          ? 'is not Ready'
+          : 'has not been asked yet whether it answers',
   },
 ];

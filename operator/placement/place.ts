@@ -1,5 +1,5 @@
 import type { Seed } from '../api/seed.ts';
-import { FILTERS, type PlacementInput } from './filters.ts';
+import { FILTERS, type PlacementInput, READY } from './filters.ts';
 import { SCORES } from './scores.ts';
 
 export type { PlacementInput } from './filters.ts';
@@ -12,20 +12,25 @@ export interface PlacementStep {
   dropped: { seed: string; why: string }[];
 }
 
-/** A seed and why it is the one, or every reason why there is none. `steps` tells filters that dropped something. */
+/**
+ * A seed and why it is the one, or every reason why there is none. `steps` tells filters that dropped something, `unready` seeds that could
+ * host the shoot, were they Ready.
+ */
 export type Placement =
   | { seed: string; why: string; steps: PlacementStep[] }
-  | { seed?: undefined; reasons: string[]; steps: PlacementStep[] };
+  | { seed?: undefined; reasons: string[]; unready: readonly Seed[]; steps: PlacementStep[] };
 
 /** Which seed hosts the control plane of a shoot. Pure: the same input gives the same answer. */
 export function placeShoot(input: PlacementInput): Placement {
   if (input.seeds.length === 0) {
-    return { reasons: ['there is no Seed: register one, or start an embedded garden'], steps: [] };
+    return { reasons: ['there is no Seed: register one, or start an embedded garden'], unready: [], steps: [] };
   }
   const steps: PlacementStep[] = [];
   let left: readonly Seed[] = input.seeds;
+  let unready: readonly Seed[] = [];
   for (const filter of FILTERS) {
     const dropped: PlacementStep['dropped'] = [];
+    if (filter.name === READY) unready = left;
     left = left.filter((seed) => {
       const why = filter.against(seed, input);
       if (why !== undefined) dropped.push({ seed: seed.metadata.name, why });
@@ -33,7 +38,7 @@ export function placeShoot(input: PlacementInput): Placement {
     });
     if (dropped.length > 0) steps.push({ filter: filter.name, left: left.length, dropped });
   }
-  if (left.length === 0) return { reasons: reasons(input, steps), steps };
+  if (left.length === 0) return { reasons: reasons(input, steps), unready, steps };
 
   const ranked = left.map((seed) => ({ seed, scores: SCORES.map((score) => score.of(seed, input)) }));
   ranked.sort((a, b) => compare(a.scores, b.scores) || compareNames(a.seed, b.seed));

@@ -1,21 +1,17 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
-import { ALPHA_API_VERSION, ANNOTATIONS, API_VERSION, LABELS, ROLES } from '../../operator/api/group.ts';
-import type { Membership } from '../../operator/api/membership.ts';
-import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import { ANNOTATIONS, API_VERSION, LABELS, ROLES } from '../../operator/api/group.ts';
 import type { BurstReceipt } from '../../operator/burst/clusters/kept.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import { readStatus } from '../../operator/garden/status.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { PLACEMENTDECISIONS } from '../../operator/hubs/placement-decisions.ts';
-import { type Informer, waitFor } from '../../operator/kube/informer.ts';
+import type { Informer } from '../../operator/kube/informer.ts';
 import { receiptIn } from '../../operator/kube/receipt.ts';
 import {
   BURSTPOLICIES,
   CLOUDPROFILES,
   DEPLOYMENTS,
-  HUBS,
   type KubeObject,
   MEMBERSHIPS,
   NAMESPACES,
@@ -25,13 +21,13 @@ import {
   type Secret,
   WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
+import { BurstInGarden, fleetOf, makeFleet, POLICY } from '../kit/burst-in-garden.ts';
 import { clusterClient, coppice, e2e, follow, garden, gardenClient, ok } from '../kit/garden.ts';
 import { HeldRequests } from '../kit/held-requests.ts';
 import { echo } from '../kit/workload.ts';
 
 const NAME = 'burst-kills';
-const FLEET = 'burst-kills-fleet';
-const POLICY = 'peak';
+const FLEET = fleetOf(NAME);
 const SOURCE = `PlacementDecision ${FLEET}/web`;
 const PATIENCE_MS = 3 * 60_000;
 /** Long enough that a busy machine sees work come and go within it. */
@@ -64,92 +60,42 @@ const cloud = (name: string, hourly: string, simulation: object = {}): KubeObjec
 const CHEAP = `${NAME}-cheap`;
 const DEAR = `${NAME}-dear`;
 
-const policy: KubeObject = {
-  apiVersion: ALPHA_API_VERSION,
-  kind: 'BurstPolicy',
-  metadata: { name: POLICY, namespace: NAME },
-  spec: {
-    hub: NAME,
-    trigger: { pendingFor: `${PENDING_FOR_S}s` },
-    candidates: [
-      {
-        name: 'cheap',
-        template: { spec: { cloudProvider: CHEAP, controlPlaneNodes: 1, pools: [{ name: 'a', maximum: 1 }] } },
-      },
-      {
-        name: 'dear',
-        template: { spec: { cloudProvider: DEAR, controlPlaneNodes: 1, pools: [{ name: 'a', maximum: 1 }] } },
-      },
-    ],
-    maximumClusters: 3,
-    budget: { hourly: '0.29', currency: 'USD' },
-    scaleIn: { idleFor: '2s', minimumLife: '1s' },
-    cooldown: { scaleOut: '1s', scaleIn: '1s' },
-  },
-};
+const candidate = (name: string, cloudProvider: string) => ({
+  name,
+  template: { spec: { cloudProvider, controlPlaneNodes: 1, pools: [{ name: 'a', maximum: 1 }] } },
+});
 
 /** A garden with a hub whose scheduler is this test, and a policy that serves it. */
-class Testbed {
-  readonly clusters: Informer<WorkerCluster>;
-  readonly memberships: Informer<Membership>;
-  readonly profiles: Informer;
-  readonly policies: Informer<BurstPolicy>;
+class Testbed extends BurstInGarden {
   readonly receipts: Informer<Secret>;
   /** Names of all clusters that ever were made for the policy, by UID. */
   readonly made = new Map<string, string>();
   #killed: number | undefined;
 
-  private constructor(
-    clusters: Informer<WorkerCluster>,
-    memberships: Informer<Membership>,
-    profiles: Informer,
-    policies: Informer<BurstPolicy>,
-    receipts: Informer<Secret>,
-  ) {
-    this.clusters = clusters;
-    this.memberships = memberships;
-    this.profiles = profiles;
-    this.policies = policies;
+  private constructor(caches: Awaited<ReturnType<typeof makeFleet>>, receipts: Informer<Secret>) {
+    super(NAME, caches, PATIENCE_MS, [receipts]);
     this.receipts = receipts;
-    clusters.onChange(({ object: { metadata } }) => {
+    this.clusters.onChange(({ object: { metadata } }) => {
       if (metadata.namespace === NAME) this.made.set(metadata.uid!, metadata.name);
     });
   }
 
   static async make(): Promise<Testbed> {
     const client = gardenClient();
-    for (const name of [FLEET, NAME]) await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    const receipts = { labelSelector: `${LABELS.role}=${ROLES.burstReceipt}` };
+    const testbed = new Testbed(await makeFleet(NAME), await follow<Secret>(client, SECRETS, receipts));
     // Of one whose machines do not come nobody needs the control plane.
     const soldOut = { capacity: { depleted: [{ machineType: 'medium' }] }, controlPlane: { run: false } };
     await client.create(cloud(CHEAP, '0.1', soldOut));
     await client.create(cloud(DEAR, '0.2'));
-    await client.create({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'Hub',
-      metadata: { name: NAME },
-      spec: {
-        type: 'ClusterProfile',
-        allowedNamespaces: [NAME],
-        clusterProfile: { namespace: FLEET, rights: 'Manage' },
-      },
-    });
     await client.create({ ...decisionOf([]), decisions: [] }, { resource: PLACEMENTDECISIONS });
-    await client.create(policy);
-    return new Testbed(
-      await follow<WorkerCluster>(client, WORKERCLUSTERS),
-      await follow<Membership>(client, MEMBERSHIPS),
-      await follow(client, CLUSTERPROFILES, { namespace: FLEET }),
-      await follow<BurstPolicy>(client, BURSTPOLICIES, { namespace: NAME }),
-      await follow<Secret>(client, SECRETS, { labelSelector: `${LABELS.role}=${ROLES.burstReceipt}` }),
-    );
-  }
-
-  async until<R>(what: string, predicate: () => R | undefined | false): Promise<R> {
-    return waitFor([this.clusters, this.memberships, this.profiles, this.policies, this.receipts], predicate, {
-      timeoutMs: PATIENCE_MS,
-      what: () =>
-        `${what}: ${JSON.stringify([this.policies.list()[0]?.status, this.receipt(), ...this.clusters.list()], undefined, 1)}`,
+    await testbed.makePolicy({
+      trigger: { pendingFor: `${PENDING_FOR_S}s` },
+      candidates: [candidate('cheap', CHEAP), candidate('dear', DEAR)],
+      maximumClusters: 3,
+      budget: { hourly: '0.29', currency: 'USD' },
     });
+    return testbed;
   }
 
   /** What the hub says: how many replicas have no place, and where others are. */
@@ -171,17 +117,13 @@ class Testbed {
     return receiptIn<BurstReceipt>(this.receipts.list()[0]);
   }
 
+  protected override shown(): unknown[] {
+    return [this.receipt(), ...super.shown()];
+  }
+
   decided(action: string): string[] {
     const { decisions = [] } = this.policies.list()[0]?.status ?? {};
     return decisions.filter((one) => one.action === action).map(({ why }) => why);
-  }
-
-  of(candidate: string): WorkerCluster | undefined {
-    return this.clusters.list().find(({ metadata: { name } }) => name.startsWith(`${POLICY}-${candidate}-`));
-  }
-
-  membership(candidate: string): Membership | undefined {
-    return this.memberships.list().find(({ spec }) => spec.cluster.startsWith(`${POLICY}-${candidate}-`));
   }
 
   /** Ends the operator at once. Its supervisor starts it again, and waits longer each time. */
@@ -218,18 +160,9 @@ e2e('a policy whose operator is killed in each phase', () => {
     held = await HeldRequests.of(gardenClient(), WORKERCLUSTERS, { [LABELS.burstPolicy]: POLICY });
   });
   afterAll(async () => {
-    const client = gardenClient();
     await held?.end();
-    await client.delete(BURSTPOLICIES, POLICY, NAME);
-    await testbed?.until('the policy to go', () => testbed.policies.size === 0);
-    await client.delete(HUBS, NAME);
-    const namespaces = await follow(client, NAMESPACES);
-    for (const one of [FLEET, NAME]) await client.delete(NAMESPACES, one);
-    await namespaces.waitFor(() => !namespaces.get(FLEET) && !namespaces.get(NAME), {
-      timeoutMs: PATIENCE_MS,
-      what: 'namespaces to go',
-    });
-    for (const one of [CHEAP, DEAR]) await client.delete(CLOUDPROFILES, one);
+    await testbed?.end();
+    for (const one of [CHEAP, DEAR]) await gardenClient().delete(CLOUDPROFILES, one);
   });
 
   it('buys nothing for a hub that flaps, or says what nobody can read', async () => {

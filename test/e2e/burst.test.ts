@@ -1,27 +1,25 @@
 import { expect, it } from 'vitest';
 import { isTrue } from '../../operator/api/conditions.ts';
-import { ALPHA_API_VERSION, ANNOTATIONS, LABELS } from '../../operator/api/group.ts';
+import { ANNOTATIONS, LABELS } from '../../operator/api/group.ts';
 import type { Membership } from '../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { DEMO, FIT, POLICY, WORK, workOf } from '../../operator/cli/demo/burst-objects.ts';
+import { FIT, POLICY, WORK, workOf } from '../../operator/cli/demo/burst-objects.ts';
 import { startScheduler } from '../../operator/cli/demo/scheduler-process.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { memberName } from '../../operator/hubs/member-name.ts';
 import { PLACEMENTDECISIONS } from '../../operator/hubs/placement-decisions.ts';
-import { type Informer, waitFor } from '../../operator/kube/informer.ts';
 import {
-  BURSTPOLICIES,
   CLOUDPROFILES,
   conditionIsTrue,
   DEPLOYMENTS,
   HUBS,
   type KubeObject,
-  MEMBERSHIPS,
   NAMESPACES,
   PODS,
   type Pod,
   WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
+import { BurstInGarden, fleetOf, makeFleet } from '../kit/burst-in-garden.ts';
 import {
   clusterClient,
   coppice,
@@ -36,7 +34,7 @@ import {
 } from '../kit/garden.ts';
 
 const NAMESPACE = 'burst-demo';
-const FLEET = 'burst-demo-fleet';
+const FLEET = fleetOf(NAMESPACE);
 const PATIENCE_MS = 8 * 60_000;
 
 /** Waits until the replicas that had no place run on it: two, or three while a pod of the system is on the second private node. */
@@ -121,70 +119,25 @@ e2e('a peak that the private cluster has no room for', () => {
 });
 
 /** A policy with a cluster that waits warm and one that sleeps, and work that anybody may change the size of. */
-class Waiting {
-  readonly clusters: Informer<WorkerCluster>;
-  readonly memberships: Informer<Membership>;
-  readonly profiles: Informer;
-
-  private constructor(clusters: Informer<WorkerCluster>, memberships: Informer<Membership>, profiles: Informer) {
-    this.clusters = clusters;
-    this.memberships = memberships;
-    this.profiles = profiles;
-  }
-
+class Waiting extends BurstInGarden {
   static async make(): Promise<Waiting> {
-    const client = gardenClient();
-    for (const name of [FLEET, NAMESPACE])
-      await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    const testbed = new Waiting(NAMESPACE, await makeFleet(NAMESPACE), PATIENCE_MS);
     const work = workOf(WORK, 0);
-    await client.create({ ...work, spec: { ...work.spec, paused: true } });
-    await client.create({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'Hub',
-      metadata: { name: DEMO },
-      spec: {
-        type: 'ClusterProfile',
-        allowedNamespaces: [NAMESPACE],
-        clusterProfile: { namespace: FLEET, rights: 'Manage' },
-      },
-    });
+    await gardenClient().create({ ...work, spec: { ...work.spec, paused: true } });
     const pools = [{ name: 'a', minimum: 1, maximum: 1 }];
     const template = { spec: { cloudProvider: 'local', controlPlaneNodes: 1, pools } };
     const short = { assumedHourly: '0.1', template };
-    await client.create({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'BurstPolicy',
-      metadata: { name: POLICY, namespace: NAMESPACE },
-      spec: {
-        hub: DEMO,
-        namespaces: [FLEET],
-        trigger: { pendingFor: '1ms' },
-        candidates: [
-          { name: 'awake', warmClusters: 1, ...short },
-          { name: 'night', sleepingClusters: 1, ...short },
-        ],
-        maximumClusters: 2,
-        budget: { hourly: '1' },
-        scaleIn: { idleFor: '2s', minimumLife: '1s' },
-        cooldown: { scaleOut: '1s', scaleIn: '1s' },
-      },
+    await testbed.makePolicy({
+      namespaces: [FLEET],
+      trigger: { pendingFor: '1ms' },
+      candidates: [
+        { name: 'awake', warmClusters: 1, ...short },
+        { name: 'night', sleepingClusters: 1, ...short },
+      ],
+      maximumClusters: 2,
+      budget: { hourly: '1' },
     });
-    return new Waiting(
-      await follow<WorkerCluster>(client, WORKERCLUSTERS),
-      await follow<Membership>(client, MEMBERSHIPS),
-      await follow(client, CLUSTERPROFILES, { namespace: FLEET }),
-    );
-  }
-
-  of(candidate: string): WorkerCluster | undefined {
-    return this.clusters.list().find(({ metadata: { name } }) => name.startsWith(`${POLICY}-${candidate}-`));
-  }
-
-  async until<R>(what: string, predicate: () => R | undefined | false): Promise<R> {
-    return waitFor([this.clusters, this.memberships, this.profiles], predicate, {
-      timeoutMs: PATIENCE_MS,
-      what: () => `${what}: ${JSON.stringify([...this.clusters.list(), ...this.memberships.list()], undefined, 1)}`,
-    });
+    return testbed;
   }
 
   isOpen(name: string): boolean {
@@ -269,19 +222,7 @@ e2e('a policy with a cluster that waits warm and one that sleeps', () => {
     } finally {
       await scheduler.stop();
     }
-    const client = gardenClient();
-    await client.delete(BURSTPOLICIES, POLICY, NAMESPACE);
-    await testbed.until(
-      'all to be given back',
-      () => !testbed.of('awake') && !testbed.of('night') && testbed.profiles.size === 0,
-    );
-    await client.delete(HUBS, DEMO);
-    const namespaces = await follow(client, NAMESPACES);
-    for (const one of [FLEET, NAMESPACE]) await client.delete(NAMESPACES, one);
-    await namespaces.waitFor(() => !namespaces.get(FLEET) && !namespaces.get(NAMESPACE), {
-      timeoutMs: PATIENCE_MS,
-      what: 'namespaces to go',
-    });
+    await testbed.end();
     await expectNothingLeft();
   });
 });

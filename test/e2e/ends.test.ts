@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { identityOf, isAlive, type ProcessIdentity } from '../../operator/garden/process-identity.ts';
@@ -15,6 +17,7 @@ import {
 import { e2e, temporaryFile } from '../kit/garden.ts';
 import { leftOvers } from '../kit/left-overs.ts';
 import { OwnGarden } from '../kit/own-garden.ts';
+import { copyOfCoppice, runCommand } from '../kit/run.ts';
 import { run } from '../kit/workload.ts';
 
 const NAME = 'kept';
@@ -36,6 +39,7 @@ e2e('a garden of somebody who starts and stops it', () => {
   let manifest: string;
   let pressed: number;
   let stranger: ChildProcess | undefined;
+  let otherVersion: string | undefined;
 
   beforeAll(async () => {
     garden = await OwnGarden.make();
@@ -44,6 +48,7 @@ e2e('a garden of somebody who starts and stops it', () => {
   afterAll(async () => {
     stranger?.kill('SIGKILL');
     await garden?.dispose();
+    if (otherVersion) await rm(join(otherVersion, '../..'), { recursive: true, force: true });
   });
 
   /** `coppice start` at a terminal: what is pressed there reaches all that it runs. */
@@ -153,6 +158,31 @@ e2e('a garden of somebody who starts and stops it', () => {
     ]);
     expect(made.machines).toEqual(expect.arrayContaining(before.machines));
     for (const { metadata } of [grown, half]) expect(await uidOf(metadata.name)).toBe(metadata.uid);
+  });
+
+  it('goes on under another version of Coppice while it runs, which ends only what it runs in another way', async () => {
+    otherVersion = await copyOfCoppice();
+    const pids = async () => {
+      const { daemon, processes } = await garden.status();
+      return new Map([['daemon', daemon.pid], ...processes.map(({ name, pid }) => [name, pid] as const)]);
+    };
+    const began = () => garden.pods(NAME).map(({ metadata, status }) => [metadata.uid, status?.containerStatuses]);
+    const before = { pids: await pids(), began: began() };
+    const { args, env } = garden.command(['up', '--detach']);
+    const { code, stderr } = await runCommand(otherVersion, args, { env, timeoutMs: 5 * 60_000 });
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('replacing the daemon of another version of Coppice');
+    const after = await pids();
+    expect(
+      [...after]
+        .filter(([name, pid]) => before.pids.get(name) !== pid)
+        .map(([name]) => name)
+        .sort(),
+    ).toEqual(['daemon', 'image-mirror', 'operator']);
+    await garden.ready(NAME);
+    expect(began()).toEqual(before.began);
+    await garden.up();
+    expect((await pids()).get('operator')).not.toBe(after.get('operator'));
   });
 
   it('has its cluster again after a reboot, with what was in it, goes on with a deletion, and ends nobody who has a number of before', async () => {

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
 import { BURSTPOLICIES, DEPLOYMENTS, NAMESPACES, NODES, SECRETS } from '../../operator/kube/resources.ts';
-import type { TestApiserver } from '../kit/apiserver.ts';
-import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
-import { makePeakPolicy, runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
-import { HubTestbed } from '../kit/hubs/hub-testbed.ts';
+import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import { makePeakPolicy } from '../kit/hubs/burst-beside.ts';
+import type { BurstOnHub } from '../kit/hubs/burst-on-hub.ts';
+import type { HubTestbed } from '../kit/hubs/hub-testbed.ts';
 import {
   BY_WEIGHT,
   bindingOf,
@@ -21,10 +20,9 @@ import {
   scheduled as scheduledIn,
   settle,
 } from '../kit/hubs/karmada-work.ts';
-import { Processes } from '../kit/hubs/processes.ts';
 import { programs } from '../kit/hubs/programs.ts';
-import { RealKarmada } from '../kit/hubs/real-karmada.ts';
-import { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
+import { burstOnKarmada } from '../kit/hubs/real-karmada-burst.ts';
+import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
 
 const PATIENCE_MS = 120_000;
 /** Karmada looks at a cluster that leaves each ten seconds, several times. */
@@ -32,8 +30,7 @@ const LEAVES_MS = 240_000;
 
 /** A peak on the real Karmada, from a full private cluster to one that is bought, filled, emptied and given back. Each test goes on where the one before ended. */
 describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
-  let karmada: RealKarmada;
-  let processes: Processes;
+  let burst: BurstOnHub;
   let testbed: HubTestbed;
   let own: SchedulingMember;
   let bought: BoughtClusters;
@@ -41,36 +38,11 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
   const saw = (what: string) => console.log(`burst ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
 
   beforeAll(async () => {
-    karmada = await RealKarmada.start(programs!);
-    processes = await Processes.begin('members');
-    testbed = await HubTestbed.start(
-      { type: 'Karmada', karmada: { renewsTokens: true } },
-      [],
-      'admin',
-      karmada.apiserver,
-    );
-    const kept: Record<string, TestApiserver> = {};
-    for (const name of ['first', 'second', 'third']) kept[name] = await testbed.addMember(name, '4', '8Gi');
-    own = await SchedulingMember.start(processes, testbed.member, 'demo');
-    await own.addNode('one', '4', '8Gi');
-    bought = new BoughtClusters(testbed, processes, kept);
-    await bought.start();
-    await sellClusters(testbed.garden.client);
-    runBurst(testbed);
-    await testbed.startOperator();
-    await testbed.makeHub();
-    await testbed.makeCluster({ tier: 'own' });
-    testbed.open(own.pods);
-    await testbed.until('the private cluster to join', () => testbed.state() === 'Joined', PATIENCE_MS);
+    burst = await burstOnKarmada(programs!, ['first', 'second', 'third']);
+    ({ testbed, own, bought } = burst);
     saw('Karmada, the operator and a private cluster of 4 CPUs run');
   });
-  afterAll(async () => {
-    await bought?.stop();
-    await own?.stop();
-    await processes?.stop();
-    await karmada?.stop();
-    await testbed?.stop();
-  });
+  afterAll(() => burst?.stop());
 
   const client = () => testbed.garden.client;
   const propagate = (name: string, replicas: number, cpu: string, placement: object) =>
@@ -78,7 +50,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
   const scale = (name: string, replicas: number) =>
     client().mergePatch(DEPLOYMENTS, name, 'shop', { spec: { replicas } });
   const placed = (name: string) => placedIn(client(), name);
-  const policy = () => client().getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+  const policy = () => burst.policy();
   const decisions = async () => (await policy())?.status?.decisions ?? [];
   /** Its name in Karmada. */
   const memberOf = (name: string) => testbed.membership('test', name)?.status?.memberName ?? `shop--${name}`;

@@ -1,24 +1,16 @@
 import { setInterval } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
-import {
-  BURSTPOLICIES,
-  DEPLOYMENTS,
-  NAMESPACES,
-  PDBS,
-  SECRETS,
-  WORKERCLUSTERS,
-} from '../../operator/kube/resources.ts';
+import { DEPLOYMENTS, NAMESPACES, PDBS, SECRETS, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
-import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
-import { makePeakPolicy, runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
-import { HubTestbed } from '../kit/hubs/hub-testbed.ts';
+import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import { makePeakPolicy } from '../kit/hubs/burst-beside.ts';
+import type { BurstOnHub } from '../kit/hubs/burst-on-hub.ts';
+import type { HubTestbed } from '../kit/hubs/hub-testbed.ts';
 import { BY_WEIGHT, bindingOf, placed as placedIn, propagate } from '../kit/hubs/karmada-work.ts';
-import { Processes } from '../kit/hubs/processes.ts';
 import { programs } from '../kit/hubs/programs.ts';
-import { RealKarmada } from '../kit/hubs/real-karmada.ts';
-import { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
+import { burstOnKarmada } from '../kit/hubs/real-karmada-burst.ts';
+import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
 
 const PATIENCE_MS = 120_000;
 /** Karmada waits until what it moves runs elsewhere, and looks at a cluster that leaves each ten seconds, several times. */
@@ -26,8 +18,7 @@ const LEAVES_MS = 240_000;
 
 /** After a peak the real Karmada leaves a part of the work on the cluster that was bought: a policy has it emptied. Each test goes on where the one before ended. */
 describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', () => {
-  let karmada: RealKarmada;
-  let processes: Processes;
+  let burst: BurstOnHub;
   let testbed: HubTestbed;
   let own: SchedulingMember;
   let kept: TestApiserver;
@@ -37,39 +28,23 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', ()
   const saw = (what: string) => console.log(`emptying ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
 
   beforeAll(async () => {
-    karmada = await RealKarmada.start(programs!);
-    processes = await Processes.begin('members');
-    const spec = { type: 'Karmada', karmada: { renewsTokens: true, evicts: true } } as const;
-    testbed = await HubTestbed.start(spec, [], 'admin', karmada.apiserver);
-    kept = await testbed.addMember('first', '4', '8Gi');
-    own = await SchedulingMember.start(processes, testbed.member, 'demo');
-    await own.addNode('one', '4', '8Gi');
-    bought = new BoughtClusters(testbed, processes, { first: kept });
-    await bought.start();
-    await sellClusters(testbed.garden.client);
-    runBurst(testbed);
-    await testbed.startOperator();
-    await testbed.makeHub();
-    await testbed.makeCluster({ tier: 'own' });
     // What other controllers say of its room once the peak is over: memberships ask it before the hub is to move anything.
     const resource = { cpu: '3', memory: '7Gi' };
     const status = { resource: { total: { cpu: '4', memory: '8Gi' }, available: resource, continuous: resource } };
-    await testbed.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
-    testbed.open(own.pods);
-    await testbed.until('the private cluster to join', () => testbed.state() === 'Joined', PATIENCE_MS);
+    burst = await burstOnKarmada(programs!, ['first'], {
+      evicts: true,
+      prepare: ({ garden }) =>
+        garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' }),
+    });
+    ({ testbed, own, bought } = burst);
+    kept = burst.kept.first!;
   });
-  afterAll(async () => {
-    await bought?.stop();
-    await own?.stop();
-    await processes?.stop();
-    await karmada?.stop();
-    await testbed?.stop();
-  });
+  afterAll(() => burst?.stop());
 
   const client = () => testbed.garden.client;
   const scale = (replicas: number) => client().mergePatch(DEPLOYMENTS, 'web', 'shop', { spec: { replicas } });
   const placed = () => placedIn(client(), 'web');
-  const policy = () => client().getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+  const policy = () => burst.policy();
   const decisions = async () => (await policy())?.status?.decisions ?? [];
   const done = async () => (await decisions()).map(({ action }) => action).filter((action) => action !== 'Refuse');
   const stays = async () => (await policy())?.status?.clusters?.[0]?.stays;

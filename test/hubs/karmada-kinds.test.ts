@@ -1,16 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../operator/hubs/karmada/seen.ts';
-import { BURSTPOLICIES, CRDS, type KubeObject } from '../../operator/kube/resources.ts';
-import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
-import { makePeakPolicy, runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
-import { HubTestbed } from '../kit/hubs/hub-testbed.ts';
+import { CRDS, type KubeObject } from '../../operator/kube/resources.ts';
+import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import { makePeakPolicy } from '../kit/hubs/burst-beside.ts';
+import type { BurstOnHub } from '../kit/hubs/burst-on-hub.ts';
+import type { HubTestbed } from '../kit/hubs/hub-testbed.ts';
 import { BY_WEIGHT } from '../kit/hubs/karmada-work.ts';
-import { Processes } from '../kit/hubs/processes.ts';
 import { programs } from '../kit/hubs/programs.ts';
-import { RealKarmada } from '../kit/hubs/real-karmada.ts';
-import { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
+import { burstOnKarmada } from '../kit/hubs/real-karmada-burst.ts';
 
 const PATIENCE_MS = 120_000;
 const GROUP = 'apps.kruise.io';
@@ -45,42 +43,17 @@ const policies = (plural: string, kind: string, namespaced: boolean) => ({
 
 /** Work of a kind that not every cluster serves. Each test goes on where the one before ended. */
 describe.skipIf(!programs)('the real Karmada, a BurstPolicy and a custom kind', () => {
-  let karmada: RealKarmada;
-  let processes: Processes;
+  let burst: BurstOnHub;
   let testbed: HubTestbed;
-  let own: SchedulingMember;
   let bought: BoughtClusters;
   const began = Date.now();
   const saw = (what: string) => console.log(`kinds ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
 
   beforeAll(async () => {
-    karmada = await RealKarmada.start(programs!);
-    processes = await Processes.begin('members');
-    testbed = await HubTestbed.start(
-      { type: 'Karmada', karmada: { renewsTokens: true } },
-      [],
-      'admin',
-      karmada.apiserver,
-    );
-    bought = new BoughtClusters(testbed, processes, { first: await testbed.addMember('first', '4', '8Gi') });
-    own = await SchedulingMember.start(processes, testbed.member, 'demo');
-    await own.addNode('one', '4', '8Gi');
-    await bought.start();
-    await sellClusters(testbed.garden.client);
-    runBurst(testbed);
-    await testbed.startOperator();
-    await testbed.makeHub();
-    await testbed.makeCluster({ tier: 'own' });
-    testbed.open(own.pods);
-    await testbed.until('the private cluster to join', () => testbed.state() === 'Joined', PATIENCE_MS);
+    burst = await burstOnKarmada(programs!, ['first']);
+    ({ testbed, bought } = burst);
   });
-  afterAll(async () => {
-    await bought?.stop();
-    await own?.stop();
-    await processes?.stop();
-    await karmada?.stop();
-    await testbed?.stop();
-  });
+  afterAll(() => burst?.stop());
 
   const client = () => testbed.garden.client;
   const soon = (poll: () => unknown) => expect.poll(poll, { timeout: PATIENCE_MS, interval: 100 });
@@ -93,8 +66,7 @@ describe.skipIf(!programs)('the real Karmada, a BurstPolicy and a custom kind', 
       | undefined;
   const refusal = async () =>
     (await binding())?.status?.conditions?.find(({ type }) => type === 'Scheduled')?.message ?? '';
-  const said = async () =>
-    (await client().get<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop')).status?.demand?.[0]?.message ?? '';
+  const said = async () => (await burst.policy())?.status?.demand?.[0]?.message ?? '';
 
   it('buys nothing for work that a new cluster would not serve, and says so', async () => {
     await client().create(DEFINITION, { resource: CRDS });

@@ -4,17 +4,18 @@ import { ADMISSION_CONTROLLER } from '../../operator/api/group.ts';
 import { ADMISSIONCHECKS, CLUSTERQUEUES } from '../../operator/hubs/kueue-kinds.ts';
 import { JOBS, type KubeObject } from '../../operator/kube/resources.ts';
 import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import type { BurstOnHub } from '../kit/hubs/burst-on-hub.ts';
 import type { HubTestbed } from '../kit/hubs/hub-testbed.ts';
-import { KueueBurst } from '../kit/hubs/kueue-burst-testbed.ts';
 import { job, workloadOf } from '../kit/hubs/kueue-work.ts';
 import { programs } from '../kit/hubs/programs.ts';
+import { burstOnKueue } from '../kit/hubs/real-kueue-burst.ts';
 import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
 
 const PATIENCE_MS = 120_000;
 
 /** A ClusterQueue of the real Kueue whose jobs pass an AdmissionCheck of ours. Each test goes on where the one before ended. */
 describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
-  let burst: KueueBurst;
+  let burst: BurstOnHub;
   let testbed: HubTestbed;
   let own: SchedulingMember;
   let bought: BoughtClusters;
@@ -22,7 +23,7 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
   const saw = (what: string) => console.log(`admission ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
 
   beforeAll(async () => {
-    burst = await KueueBurst.start(programs!, ['first'], 'chart');
+    burst = await burstOnKueue(programs!, ['first'], 'chart');
     ({ testbed, own, bought } = burst);
     saw('Kueue, the operator and a private cluster of 4 CPUs run');
   });

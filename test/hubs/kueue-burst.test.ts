@@ -5,17 +5,18 @@ import { NO_CLUSTER } from '../../operator/hubs/kueue.ts';
 import { CLUSTERQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS } from '../../operator/hubs/kueue-kinds.ts';
 import { BURSTPOLICIES, JOBS, SECRETS } from '../../operator/kube/resources.ts';
 import type { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import type { BurstOnHub } from '../kit/hubs/burst-on-hub.ts';
 import type { HubTestbed } from '../kit/hubs/hub-testbed.ts';
-import { KueueBurst } from '../kit/hubs/kueue-burst-testbed.ts';
 import { job, jobIn, makePriorityClass, workloadOf } from '../kit/hubs/kueue-work.ts';
 import { programs } from '../kit/hubs/programs.ts';
+import { burstOnKueue } from '../kit/hubs/real-kueue-burst.ts';
 import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
 
 const PATIENCE_MS = 120_000;
 
 /** Jobs that no cluster takes, on the real MultiKueue: a cluster is bought, gets them, and is given back. Each test goes on where the one before ended. */
 describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
-  let burst: KueueBurst;
+  let burst: BurstOnHub;
   let testbed: HubTestbed;
   let own: SchedulingMember;
   let bought: BoughtClusters;
@@ -23,7 +24,7 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
   const saw = (what: string) => console.log(`burst ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
 
   beforeAll(async () => {
-    burst = await KueueBurst.start(programs!, ['first', 'second']);
+    burst = await burstOnKueue(programs!, ['first', 'second']);
     ({ testbed, own, bought } = burst);
     saw('Kueue, the operator and a private cluster of 4 CPUs run');
   });

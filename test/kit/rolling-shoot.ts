@@ -85,11 +85,16 @@ export async function roll(testbed: RollingShoot, signal = new AbortController()
     notice: () => {},
   } as unknown as Operation;
   let failure: unknown;
-  await rollMachines(op, signal).catch((error: unknown) => {
+  let acted = false;
+  const acts = () => {
+    acted = true;
+  };
+  await rollMachines(op, signal, acts).catch((error: unknown) => {
     failure = error;
   });
   return {
     failure,
+    acted,
     events,
     fewestReady: Math.min(...counts.map(({ ready }) => ready)),
     most: Math.max(...counts.map(({ there }) => there)),

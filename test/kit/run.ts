@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { appendFile, cp, mkdtemp, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** bin/coppice of this checkout. */
@@ -47,6 +50,17 @@ export async function runCommand(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Makes another version of Coppice, which differs from this checkout in a comment. @returns its bin/coppice, in a folder that the caller removes */
+export async function copyOfCoppice(): Promise<string> {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const copy = await mkdtemp(join(tmpdir(), 'coppice-other-'));
+  for (const name of ['bin', 'operator', 'providers', 'profiles', 'package.json'])
+    await cp(join(root, name), join(copy, name), { recursive: true });
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  await appendFile(join(copy, 'operator', 'main.ts'), '// of another version\n');
+  return join(copy, 'bin', 'coppice');
 }
 
 /** Starts a command that goes on; the caller ends it. */

@@ -43,6 +43,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const garden = await openGarden(env, options);
   const coppice = howToCallCoppice(env);
   const next = { again: howToStart(env), coppice };
+  const since = Date.now();
 
   const code = await withGarden(garden, context, next, async () => {
     const connection = await connectGarden(context);
@@ -72,6 +73,7 @@ export async function run(context: Context): Promise<number | undefined> {
         goal: 'Ready',
         mayAppear: true,
         timeoutMs,
+        since,
       });
       if (cluster !== undefined) ready.push(cluster);
     }

@@ -9,13 +9,14 @@ export function bareStatus(
   errors: readonly LastError[],
   now: Date,
 ): ShootStatus {
-  const description = errors.map((error) => error.description).join('; ');
+  const failed = errors.length > 0;
+  const description = failed ? errors.map((error) => error.description).join('; ') : (operation?.description ?? '');
   const codes = errors.flatMap((error) => error.codes ?? []);
   const deleting = shoot.metadata.deletionTimestamp !== undefined;
   const conditions = withConditions(
     shoot.status?.conditions,
     [
-      say('Ready', false, deleting ? 'Deleting' : 'OperationFailed', description, codes),
+      say('Ready', false, deleting ? 'Deleting' : failed ? 'OperationFailed' : 'WaitingForSeed', description, codes),
       deleting ? say('Deleting', true, 'WaitingFor', description, codes) : undefined,
     ],
     now,

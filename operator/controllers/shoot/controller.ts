@@ -5,6 +5,8 @@ import type { GateVerdict } from '../../clusters/deletion-gate.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf, SHOOTS } from '../../kube/resources.ts';
 import { hold, isHeld } from '../finalizer.ts';
+import { operation, writeStatus } from '../status-writer.ts';
+import { bareStatus } from './bare-status.ts';
 import { gateOf, runDeletion } from './deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import { closeLeftOver, tellLeftBehind } from './left-over.ts';
@@ -13,6 +15,7 @@ import { openOperation, type PlacedShoot } from './open-operation.ts';
 import type { Operation } from './operation.ts';
 import { namespaceIn, notOurs, otherOwnerIn } from './ownership.ts';
 import { runReconcile } from './run-reconcile.ts';
+import { SeedsNotAsked } from './seed-for.ts';
 import { ShootSeeds } from './shoot-seeds.ts';
 import { ShootStates } from './shoot-states.ts';
 import type { ShootState } from './state.ts';
@@ -96,6 +99,7 @@ export class ShootController {
       placed = this.#seeds.of(shoot);
     } catch (error) {
       if (signal.aborted) throw error;
+      if (error instanceof SeedsNotAsked) return await this.#waitsForSeed(shoot, state, error.message);
       return this.#notBegun(shoot, state, error);
     }
     if (!placed) return await this.#release(shoot, signal);
@@ -145,6 +149,17 @@ export class ShootController {
 
   #notBegun(shoot: Shoot, state: ShootState, error: unknown): Promise<Again> {
     return tellFailures({ deps: this.#deps, shoot, state }, [{ taskID: PREPARE, error }]);
+  }
+
+  /** What is written about the seed once it was asked queues the shoot. */
+  async #waitsForSeed(shoot: Shoot, state: ShootState, description: string): Promise<undefined> {
+    const deps = this.#deps;
+    const now = deps.now();
+    state.errors.delete(PREPARE);
+    const waits = { type: 'Create', state: 'Processing', progress: 0, description } as const;
+    state.operation = operation(state.operation, waits, now);
+    const status = bareStatus(shoot, state.operation, [], now);
+    await state.statusWrites.run(() => writeStatus(deps.garden, deps.shoots, shoot, status));
   }
 
   /** Nothing of it is left: lets the object go. */

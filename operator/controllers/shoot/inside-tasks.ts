@@ -214,7 +214,8 @@ export const machineTasks = (
     title: 'Taking machines away',
     after: ['machines'],
     expectedMs: 20,
-    run: (signal) => scaleIn(op, signal),
+    looksFirst: true,
+    run: (signal, acts) => scaleIn(op, signal, acts),
   },
   {
     id: 'roll',
@@ -223,7 +224,8 @@ export const machineTasks = (
     skip: !op.provider.rolledByCaller,
     // One after the other: it takes as long as it takes, and says where it stands in a condition.
     expectedMs: 20,
-    run: (signal) => rollMachines(op, signal),
+    looksFirst: true,
+    run: (signal, acts) => rollMachines(op, signal, acts),
   },
 ];
 

@@ -26,7 +26,9 @@ export async function runFlow(
   const pace = new Pacer(clock, PROGRESS_INTERVAL_MS, () => op.notice());
   const onProgress = (progress: Progress) => {
     if (!visible) return;
-    const description = progress.description || 'finishing';
+    // Where all that runs only looks whether there is anything to do, nothing new is said.
+    const before = progress.running.length > 0 ? state.operation?.description : undefined;
+    const description = progress.description || before || 'finishing';
     state.timeLeft = progress.description && `about ${Math.ceil(progress.remainingMs / 1000)} s left`;
     state.operation = operation(
       state.operation,

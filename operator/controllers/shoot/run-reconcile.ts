@@ -4,6 +4,7 @@ import { operation } from '../status-writer.ts';
 import { endDriftLook, lookForDrift, noteMended } from './drift/drift.ts';
 import { MACHINE_KNOWN_MS } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
+import { type OperationType, typeOf } from './operation-type.ts';
 import { runFlow } from './run-flow.ts';
 import { refusedOf } from './state.ts';
 import { NODES_LEAVING } from './status/node-conditions.ts';
@@ -55,8 +56,6 @@ export async function runReconcile(
   return { requeueAfterMs: nextLookMs(op, told) };
 }
 
-type OperationType = 'Create' | 'Reconcile' | 'Hibernate' | 'Wake';
-
 /** Reason of the Event when an operation has ended well, and what it says. */
 const DONE: Record<OperationType, { reason: string; text: string }> = {
   Create: { reason: 'Created', text: 'the cluster was made' },
@@ -64,15 +63,6 @@ const DONE: Record<OperationType, { reason: string; text: string }> = {
   Hibernate: { reason: 'Hibernated', text: 'the cluster sleeps' },
   Wake: { reason: 'Woken', text: 'the cluster has woken' },
 };
-
-/** What an operation on the shoot is called; one that was broken off goes on under its name. */
-export function typeOf({ shoot, sleeps }: Pick<Operation, 'shoot' | 'sleeps'>): OperationType {
-  const last = shoot.status?.lastOperation;
-  if (!last || (last.type === 'Create' && last.state !== 'Succeeded')) return 'Create';
-  if (sleeps) return 'Hibernate';
-  const wakes = last.type === 'Hibernate' || (last.type === 'Wake' && last.state !== 'Succeeded');
-  return wakes ? 'Wake' : 'Reconcile';
-}
 
 /** How long it may take until somebody looks again, though nothing changes. */
 function nextLookMs(op: Operation, told: ShootStatus | undefined): number {

@@ -1,14 +1,21 @@
-import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import { configurationProblem, dependencyNotReady, notYetConfigured } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import { controlPlaneWorker, type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { keyOf } from '../../kube/resources.ts';
+import { wasAsked } from '../../placement/filters.ts';
 import { placeShoot } from '../../placement/place.ts';
 import type { ShootDependencies } from './dependencies.ts';
+
+/** Seeds that could host a shoot were registered just now, and nobody knows yet whether they answer. That is no failure. */
+export class SeedsNotAsked extends Error {
+  override readonly name = 'SeedsNotAsked';
+}
 
 /**
  * The seed of a shoot: the one it has, or the best one; one that it names must be as fit for it as any other. undefined: deleted before it ever had one.
  * @param chosen seeds by key of shoot: what was chosen, and is not in every status yet. It grows; many that come at once would
  *   otherwise all find the same seed empty, and fill it beyond its capacity
+ * @throws SeedsNotAsked; CoppiceError when no seed can host it
  */
 export function seedFor(deps: ShootDependencies, shoot: Shoot, chosen: Map<string, string>): Seed | undefined {
   const deleting = shoot.metadata.deletionTimestamp !== undefined;
@@ -32,7 +39,15 @@ export function seedFor(deps: ShootDependencies, shoot: Shoot, chosen: Map<strin
   // A control plane on machines does not care where its seed can be reached from.
   const outside = deps.provider(profile, deps.namesAccount(shoot))?.inCloud === true && !controlPlaneWorker(shoot.spec);
   const result = placeShoot({ shoot, profile, seeds: deps.seeds.list(), shootsPerSeed, outside });
-  if (result.seed === undefined) throw notYetConfigured(`no seed can host ${key}: ${result.reasons.join('; ')}`);
+  if (result.seed === undefined) {
+    const [notAsked, ...more] = result.unready.filter((one) => !wasAsked(one)).map(({ metadata }) => metadata.name);
+    if (notAsked) {
+      const which = more.length > 0 ? `${notAsked} or one of ${more.length} others` : notAsked;
+      throw new SeedsNotAsked(`Waiting for the first answer of seed ${which}`);
+    }
+    const problem = result.unready.length > 0 ? dependencyNotReady : notYetConfigured;
+    throw problem(`no seed can host ${key}: ${result.reasons.join('; ')}`);
+  }
   const seed = deps.seeds.get(result.seed);
   if (!seed) throw notYetConfigured(`Seed ${result.seed} has just gone`);
   chosen.set(key, result.seed);

@@ -1,11 +1,12 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
-import type { Shoot } from '../../api/shoot.ts';
+import { isToSleep, type Shoot } from '../../api/shoot.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { bareStatus } from './bare-status.ts';
 import { isLeaving } from './deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import type { Operation } from './operation.ts';
+import { typeOf } from './operation-type.ts';
 import { retryOf } from './retry.ts';
 import type { ShootState } from './state.ts';
 import { tellStatus } from './tell-status.ts';
@@ -44,7 +45,8 @@ export async function tellFailures(
   const errors = [...state.errors.values()];
   const failed = failures.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));
   const retry = retryOf(failed, leaving, Math.random());
-  const type = leaving ? 'Delete' : (state.operation?.type ?? 'Create');
+  // A look at a cluster that was made has the name of its last operation: it would be said to be made once more.
+  const type = leaving ? 'Delete' : typeOf({ shoot, sleeps: op?.sleeps ?? isToSleep(shoot) });
   const description = errors.map((error) => error.description).join('; ');
   state.operation = operation(
     state.operation,

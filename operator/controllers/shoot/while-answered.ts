@@ -21,13 +21,13 @@ export function whileAnswered(op: Operation, tasks: readonly Task[]): Task[] {
 /** The task, given up as soon as the API server stops answering. */
 export const givenUpInSilence = (op: Operation, task: Task): Task => ({
   ...task,
-  run: (signal) => runWhileAnswered(op, task, signal),
+  run: (signal, acts) => runWhileAnswered(op, (either) => task.run(either, acts), signal),
 });
 
-async function runWhileAnswered(op: Operation, task: Task, signal: AbortSignal): Promise<void> {
+async function runWhileAnswered(op: Operation, run: Task['run'], signal: AbortSignal): Promise<void> {
   const { broken } = inside(op).health;
   try {
-    await task.run(AbortSignal.any([signal, broken]));
+    await run(AbortSignal.any([signal, broken]));
   } catch (error) {
     throw broken.aborted && !signal.aborted ? broken.reason : error;
   }

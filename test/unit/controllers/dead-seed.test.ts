@@ -127,3 +127,39 @@ it('one seed alone may keep all workers busy, and gives its places back', () => 
   for (const leave of taken) leave!();
   expect(shares.enter('only')).toBeDefined();
 });
+
+it('a cluster that comes before its seed was asked waits for that; nothing is called a failure', async () => {
+  const fresh = { ...seed('new'), spec: { provider: { type: 'test' }, networks: {} } } as unknown as Seed;
+  const one = shoot('one', 'new');
+  delete one.status;
+  const events: string[] = [];
+  const written: Shoot[] = [];
+  const deps = {
+    workers: WORKERS,
+    garden: {
+      apply: async (object: Shoot) => {
+        written.push(object);
+        return object;
+      },
+    },
+    seeds: { get: () => fresh, list: () => [fresh] },
+    shoots: { get: () => one, list: () => [one], absorb: () => {} },
+    profiles: { get: () => profile },
+    holds: () => [],
+    log: silent,
+    now: () => new Date('2026-11-22T12:00:00Z'),
+    provider: () => providerNamed('simulated'),
+    namesAccount: () => false,
+    recordEvent: (_: Shoot, __: string, reason: string) => void events.push(reason),
+  } as unknown as ShootDependencies;
+  const again = await new ShootController(deps).reconcile(keyOf(one), new AbortController().signal);
+  // Nothing is tried again by the clock: what is said of the seed queues the shoot.
+  expect({ again, events }).toEqual({ again: undefined, events: [] });
+  expect(written.map(({ status }) => status)).toMatchObject([
+    {
+      conditions: [{ type: 'Ready', status: 'False', reason: 'WaitingForSeed' }],
+      lastErrors: [],
+      lastOperation: { state: 'Processing', description: 'Waiting for the first answer of seed new' },
+    },
+  ]);
+});

@@ -12,7 +12,7 @@ import {
 } from '../../../operator/controllers/shoot/hosted/hibernation-tasks.ts';
 import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { typeOf } from '../../../operator/controllers/shoot/run-reconcile.ts';
+import { typeOf } from '../../../operator/controllers/shoot/operation-type.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
 import type { StatefulSet } from '../../../operator/kube/resources.ts';

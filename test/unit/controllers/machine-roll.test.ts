@@ -65,22 +65,23 @@ const names = () => cloud.machines.map(({ name }) => name);
 describe('rollMachines', () => {
   it('replaces machines one by one, new ones first', async () => {
     const testbed = await outdated(3);
-    const { failure, events, fewestReady, most } = await played(testbed);
+    const { failure, acted, events, fewestReady, most } = await played(testbed);
     expect(failure).toBeUndefined();
     expect(names()).toEqual(['i-4', 'i-5', 'i-6']);
-    expect({ fewestReady, most }).toEqual({ fewestReady: 3, most: 4 });
+    expect({ acted, fewestReady, most }).toEqual({ acted: true, fewestReady: 3, most: 4 });
     expect(events).toEqual(
       ['i-1', 'i-2', 'i-3'].map((name) => `Rolled: pool workers: took away ${name}; 3 machines stay`),
     );
     expect(shoot.names('Node')).toEqual(['i-4', 'i-5', 'i-6']);
   });
 
-  it('does nothing where nothing is outdated', async () => {
+  it('does nothing where nothing is outdated, and is not told of', async () => {
     const testbed = await outdated(2);
     await played(testbed);
     const [runs, writes] = [cloud.runs.length, seed.writes.length];
-    const { events } = await played({ ...testbed, provider: started() });
-    expect({ events, runs: cloud.runs.length, writes: seed.writes.length }).toEqual({ events: [], runs, writes });
+    const { acted, events } = await played({ ...testbed, provider: started() });
+    const seen = { acted, events, runs: cloud.runs.length, writes: seed.writes.length };
+    expect(seen).toEqual({ acted: false, events: [], runs, writes });
   });
 
   it('goes on wherever it was broken off', async () => {

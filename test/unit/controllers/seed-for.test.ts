@@ -93,6 +93,37 @@ it.each<[string, (one: Seed) => void, RegExp]>([
   expect(() => placing([named, seed('two', 5)], []).place(shoot('a', { seedName: 'one' }))).toThrow(why);
 });
 
+it.each<[string, 'new' | 'down', string | undefined, RegExp]>([
+  [
+    'waits for the first answer of a seed that was just registered',
+    'new',
+    undefined,
+    /^Waiting for the first answer of seed one$/,
+  ],
+  [
+    'says of a seed that does not answer that it is not Ready, and asks nobody to create one',
+    'down',
+    'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+    /one is not Ready/,
+  ],
+])('%s', (_, which, code, message) => {
+  const only = seed('one', 5);
+  only.status!.conditions![0]!.status = 'False';
+  if (which === 'new') delete only.status!.conditions;
+  const { place } = placing([only], []);
+  expect(() => place(shoot('a'))).toThrow(
+    expect.objectContaining({ message: expect.stringMatching(message), ...(code && { code }) }),
+  );
+});
+
+it('asks for a seed where none that there is could ever host the shoot, whether they answer or not', () => {
+  const other = seed('one', 0);
+  delete other.status!.conditions;
+  expect(() => placing([other], []).place(shoot('a'))).toThrow(
+    expect.objectContaining({ code: 'ERR_RETRYABLE_CONFIGURATION_PROBLEM' }),
+  );
+});
+
 it('leaves a shoot where it is, whatever became of its seed, and takes one away that names it', () => {
   const named = seed('one', 0);
   const { place } = placing([named], []);

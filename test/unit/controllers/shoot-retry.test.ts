@@ -1,14 +1,26 @@
 import { expect, it } from 'vitest';
 import { CoppiceError, type ErrorCode } from '../../../operator/api/errors.ts';
+import type { LastOperation } from '../../../operator/api/meta.ts';
+import { hasServed, type Shoot } from '../../../operator/api/shoot.ts';
+import type { ShootDependencies } from '../../../operator/controllers/shoot/dependencies.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { type Retry, retryOf } from '../../../operator/controllers/shoot/retry.ts';
 import { runFlow } from '../../../operator/controllers/shoot/run-flow.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { tellFailures } from '../../../operator/controllers/shoot/tell-failures.ts';
 import { TaskDurations } from '../../../operator/flow/graph.ts';
+import { silent } from '../../../operator/kube/log.ts';
 
 const failed = (code: ErrorCode | undefined, count = 1) => ({
   error: code ? new CoppiceError(code, 'no') : new Error('no'),
   count,
+});
+const done = (type: LastOperation['type']): LastOperation => ({
+  type,
+  state: 'Succeeded',
+  progress: 100,
+  description: '',
+  lastUpdateTime: '',
 });
 const minutes = (count: number): Retry => ({ afterMs: count * 60_000 });
 
@@ -49,4 +61,35 @@ it('forgets what tasks met that are not in the graph that runs', async () => {
   ];
   await runFlow(op, { tasks, type: 'Delete', visible: true }, new AbortController().signal);
   expect([...state.errors.keys()]).toEqual(['namespace']);
+});
+
+it.each<[string, LastOperation | undefined, LastOperation['type']]>([
+  ['one that was made is not said to be made again', done('Create'), 'Reconcile'],
+  ['one that sleeps goes on with that', done('Hibernate'), 'Hibernate'],
+  ['one that was never made is being made', undefined, 'Create'],
+])('of a look that fails: %s', async (_, lastOperation, type) => {
+  const written: Shoot[] = [];
+  const deps = {
+    garden: {
+      apply: async (object: Shoot) => {
+        written.push(object);
+        return object;
+      },
+    },
+    shoots: { get: () => undefined, absorb: () => {} },
+    recordEvent: () => {},
+    log: silent,
+    now: () => new Date(0),
+  } as unknown as ShootDependencies;
+  const shoot = {
+    metadata: { name: 'one', namespace: 'team' },
+    spec: { provider: { type: 'test' }, hibernation: { enabled: lastOperation?.type === 'Hibernate' } },
+    status: { lastOperation },
+  } as unknown as Shoot;
+  // It found all as it was last time.
+  const state = { ...newShootState(), operation: lastOperation };
+  const error = new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', 'the API server does not answer');
+  await expect(tellFailures({ deps, shoot, state }, [{ taskID: 'one', error }])).rejects.toThrow(error);
+  expect(written[0]?.status?.lastOperation).toMatchObject({ type, state: 'Error' });
+  expect(hasServed(written[0]!)).toBe(hasServed(shoot));
 });

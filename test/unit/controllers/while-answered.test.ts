@@ -124,3 +124,31 @@ it('what an operation had yet to tell when it was stopped is told by the next', 
   second.resolve();
   await next;
 });
+
+it('a task that only looks whether there is anything to do is told of once it has found something', async () => {
+  const { run, state } = testbed();
+  const [waits, looks, acts] = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  const description = () => state.operation?.description;
+  const flow = run(
+    [
+      task('access', [], () => waits!.promise),
+      {
+        ...task('roll', ['access'], async (_, begins) => {
+          await looks!.promise;
+          begins?.();
+          await acts!.promise;
+        }),
+        looksFirst: true,
+      },
+    ],
+    true,
+  );
+  const said: (string | undefined)[] = [];
+  for (const step of [waits, looks, acts]) {
+    await vi.advanceTimersByTimeAsync(100);
+    said.push(description());
+    step!.resolve();
+  }
+  await flow;
+  expect(said).toEqual(['access', 'access', 'roll']);
+});

@@ -87,6 +87,17 @@ describe('Flow', () => {
     expect(String(result.failures[0]?.error)).toBe('TaskTimeout: Doing slow: not done after 0 s');
   });
 
+  it('tells of a task that looks first only once it has found something to do', async () => {
+    const told: string[] = [];
+    const tasks = [
+      task('idle', [], { looksFirst: true }),
+      task('busy', ['idle'], { looksFirst: true, run: async (_, acts) => acts?.() }),
+      task('end', ['busy']),
+    ];
+    await new Flow('demo', tasks).run({ onProgress: ({ description }) => void told.push(description) });
+    expect(told.filter((text, index) => text !== told[index - 1])).toEqual(['', 'Doing busy', 'Doing end', '']);
+  });
+
   it('starts nothing more once cancelled', async () => {
     const abort = new AbortController();
     const result = await new Flow('demo', [task('a', [], { run: async () => abort.abort() }), task('b', ['a'])]).run({

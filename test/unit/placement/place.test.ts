@@ -7,7 +7,8 @@ interface SeedOptions {
   type?: string;
   zones?: string[];
   spec?: object;
-  ready?: boolean;
+  /** null: nobody has asked it yet. */
+  ready?: boolean | null;
   limit?: number;
   metadata?: object;
 }
@@ -21,13 +22,16 @@ const seed = (name: string, options: SeedOptions = {}): Seed => ({
     ...options.spec,
   },
   status: {
-    conditions: [
-      {
-        type: 'Ready',
-        status: options.ready === false ? 'False' : 'True',
-        lastTransitionTime: '2026-01-01T00:00:00Z',
-      },
-    ],
+    conditions:
+      options.ready === null
+        ? []
+        : [
+            {
+              type: 'Ready',
+              status: options.ready === false ? 'False' : 'True',
+              lastTransitionTime: '2026-01-01T00:00:00Z',
+            },
+          ],
     ...(options.limit === undefined ? {} : { allocatable: { shoots: options.limit } }),
   },
 });
@@ -80,6 +84,12 @@ describe('a seed is dropped', () => {
       '1 of 1 by emergencyStop: x is stopped by its annotation',
     ],
     ['that is not ready', seed('x', { ready: false }), {}, '1 of 1 by ready: x is not Ready'],
+    [
+      'that nobody has asked yet',
+      seed('x', { ready: null }),
+      {},
+      '1 of 1 by ready: x has not been asked yet whether it answers',
+    ],
     [
       'that the profile does not select',
       seed('x'),
@@ -196,14 +206,25 @@ test('says how many each filter dropped, and why', () => {
   const placed = place(seeds);
   expect(placed).toMatchObject({
     reasons: [
-      '5 of 6 by ready: a is not Ready; b is not Ready; c is not Ready, and 2 more',
       '1 of 6 by provider: f runs on provider gcp',
+      '5 of 6 by ready: a is not Ready; b is not Ready; c is not Ready, and 2 more',
     ],
   });
   expect(placed.steps.map(({ filter, left }) => [filter, left])).toEqual([
-    ['ready', 1],
-    ['provider', 0],
+    ['provider', 5],
+    ['ready', 0],
   ]);
+});
+
+test('tells which seeds could host it, were they Ready', () => {
+  const seeds = [
+    seed('new', { ready: null }),
+    seed('down', { ready: false }),
+    seed('other', { ready: false, type: 'gcp' }),
+    seed('full', { ready: null, limit: 0 }),
+  ];
+  const { unready } = place(seeds) as { unready: readonly Seed[] };
+  expect(unready.map(({ metadata }) => metadata.name)).toEqual(['new', 'down']);
 });
 
 test('no seed at all', () => expect(place([])).toMatchObject({ reasons: [/there is no Seed/] }));

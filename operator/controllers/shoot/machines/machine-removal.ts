@@ -13,8 +13,8 @@ const MINUTE = 60 * SECOND;
 /** Gardener waits 2 hours; here whole clusters come and go for bursts, so a drain that is held up is cut off sooner. */
 export const DRAIN_TIMEOUT_MS = 10 * MINUTE;
 
-/** Drains and removes what is too much, and lets go of nodes that may stay after all. */
-export async function scaleIn(op: Operation, signal: AbortSignal): Promise<void> {
+/** Drains and removes what is too much, and lets go of nodes that may stay after all. @param acts is called when something is too much */
+export async function scaleIn(op: Operation, signal: AbortSignal, acts?: () => void): Promise<void> {
   const { provider, state } = op;
   const connection = state.connection!;
   const context = op.context();
@@ -33,6 +33,7 @@ export async function scaleIn(op: Operation, signal: AbortSignal): Promise<void>
     ...dropped.map((name) => ({ name, count: 0 })),
   ];
   const plans = planScaleIn(wanted, machines, nodes, pods);
+  if (plans.length > 0 || dropped.length > 0) acts?.();
   // Outdated machines go sooner or later, and one whose drain was broken off goes first.
   const leaving = [...plans.flatMap((plan) => plan.victims), ...outdated];
   // What an earlier, broken off scale-in said of nodes that may stay is no longer true.

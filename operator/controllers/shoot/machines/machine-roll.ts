@@ -21,8 +21,9 @@ const PATIENCE_MS = 20 * MINUTE;
 /**
  * Replaces outdated machines: has new ones made, drains and removes as many old ones as may go, until there are none. Each step begins
  * by looking, so it does not matter how the one before ended.
+ * @param acts is called when there are outdated machines
  */
-export async function rollMachines(op: Operation, signal: AbortSignal): Promise<void> {
+export async function rollMachines(op: Operation, signal: AbortSignal, acts?: () => void): Promise<void> {
   let [seen, movedAt, reconciledAt] = ['', 0, 0];
   for (;;) {
     signal.throwIfAborted();
@@ -32,6 +33,7 @@ export async function rollMachines(op: Operation, signal: AbortSignal): Promise<
       if (seen !== '') await reconcile(op, []);
       return;
     }
+    acts?.();
     const now = +op.deps.now();
     const sight = JSON.stringify(plans.map(({ pool, outdated, renewed, there }) => [pool, outdated, renewed, there]));
     if (sight !== seen) {

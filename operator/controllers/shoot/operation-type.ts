@@ -1,0 +1,12 @@
+import type { Operation } from './operation.ts';
+
+export type OperationType = 'Create' | 'Reconcile' | 'Hibernate' | 'Wake';
+
+/** What an operation on the shoot is called; one that was broken off goes on under its name. */
+export function typeOf({ shoot, sleeps }: Pick<Operation, 'shoot' | 'sleeps'>): OperationType {
+  const last = shoot.status?.lastOperation;
+  if (!last || (last.type === 'Create' && last.state !== 'Succeeded')) return 'Create';
+  if (sleeps) return 'Hibernate';
+  const wakes = last.type === 'Hibernate' || (last.type === 'Wake' && last.state !== 'Succeeded');
+  return wakes ? 'Wake' : 'Reconcile';
+}

@@ -1,0 +1,32 @@
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { CODE, childEnvironment } from '../../../operator/garden/child-environment.ts';
+import { codeDigest } from '../../../operator/garden/code-digest.ts';
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'coppice-code-'));
+  await mkdir(join(root, 'operator', 'deep'), { recursive: true });
+  await writeFile(join(root, 'operator', 'deep', 'a.ts'), 'one');
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const digest = (folder = root) => codeDigest(folder, ['operator']);
+
+it('is the same for the same files elsewhere, and another for each change', async () => {
+  const before = await digest();
+  const elsewhere = `${root}-moved`;
+  await rename(root, elsewhere);
+  expect(await digest(elsewhere)).toBe(before);
+  await rename(elsewhere, root);
+  await writeFile(join(root, 'operator', 'deep', 'a.ts'), 'two');
+  const changed = await digest();
+  await writeFile(join(root, 'operator', 'b.ts'), '');
+  expect(new Set([before, changed, await digest()]).size).toBe(3);
+});
+
+it('is told to our own programs: one of other files is not taken over', () => {
+  expect(childEnvironment({ [CODE]: 'abc' })).toEqual({ [CODE]: 'abc' });
+});
