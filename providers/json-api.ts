@@ -81,13 +81,19 @@ async function answerTo(call: Call): Promise<Answer> {
 /** Longest part of an answer in an error, characters. */
 const MOST = 300;
 
+interface Refusal {
+  error?: string | { code?: unknown; message?: string };
+  error_description?: string;
+  /** Some of Azure's services (DNS, AKS) have these without an `error` around them; Microsoft's own clients take both. */
+  code?: unknown;
+  message?: string;
+}
+
 /** What a cloud says of its refusal, on one line: code and message of an API's error, `error_description` of OAuth's. */
 function said(text: string): string | undefined {
   try {
-    const { error, error_description: description } = JSON.parse(text) as {
-      error?: string | { code?: unknown; message?: string };
-      error_description?: string;
-    };
+    const body = JSON.parse(text) as Refusal;
+    const { error = body, error_description: description } = body;
     const code = typeof error === 'object' && typeof error.code === 'string' ? `${error.code}: ` : '';
     const sentence = typeof error === 'object' ? `${code}${error.message ?? ''}` : (description ?? error);
     // After its first line Microsoft only gives numbers by which it finds the request again.

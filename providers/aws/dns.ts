@@ -116,7 +116,7 @@ const escaped = (text: string): string =>
 /** What Route 53 says of a change when a record is no longer as it was seen: somebody else was faster. */
 const OVERTAKEN = /it already exists|was not found|do not match the current values/;
 /** ... when another record at the name stands in the way, for example beside a CNAME. */
-const IN_THE_WAY = /conflicts with other records/;
+const IN_THE_WAY = /conflicts with other records|because a conflicting RRSet/;
 
 /** Route 53 made no change of the batch, and says of each that it could not make why. */
 function refusedBatch({ domain }: DNSZone, said: string, cause: unknown): CoppiceError {

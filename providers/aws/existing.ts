@@ -5,6 +5,7 @@ import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { OWNER_TAGS } from '../tags.ts';
 import { awsCodeOf, type Connection, get, json, query } from './api.ts';
 import { clusterName, nameTag, physicalName } from './names.ts';
+import { resourcesWith } from './tagged.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
 /** Finds the id, as Pulumi imports it, of a resource of the owner. Ids: the "Import" sections in @pulumi/aws 7.48. */
@@ -156,19 +157,14 @@ const FINDERS: Readonly<Record<string, Find>> = {
   },
 
   'aws:kms/key:Key': async (aws, owner, { name }) => {
-    const { ResourceTagMappingList: found = [] } = await json<{ ResourceTagMappingList?: { ResourceARN: string }[] }>(
-      aws,
-      'tagging',
-      'ResourceGroupsTaggingAPI_20170126.GetResources',
-      {
-        ResourceTypeFilters: ['kms:key'],
-        TagFilters: [
-          { Key: OWNER_TAGS.technicalID, Values: [owner.technicalID] },
-          { Key: OWNER_TAGS.uid, Values: [owner.uid] },
-          { Key: 'Name', Values: [nameTag(owner, name)] },
-        ],
-      },
-    );
+    const found = await resourcesWith(aws, {
+      ResourceTypeFilters: ['kms:key'],
+      TagFilters: [
+        { Key: OWNER_TAGS.technicalID, Values: [owner.technicalID] },
+        { Key: OWNER_TAGS.uid, Values: [owner.uid] },
+        { Key: 'Name', Values: [nameTag(owner, name)] },
+      ],
+    });
     for (const { ResourceARN } of found) if (await isLivingKey(aws, ResourceARN)) return ResourceARN.split('/').at(-1);
     return undefined;
   },

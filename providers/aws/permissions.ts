@@ -1,8 +1,9 @@
 import type { Owner } from '../cloud.ts';
+import { eachPage } from '../pages.ts';
 import { tagsOf } from '../tags.ts';
 import { awsCodeOf, type Connection, query } from './api.ts';
 import { clusterName, physicalName } from './names.ts';
-import { itemsAt, textAt } from './xml.ts';
+import { at, itemsAt, textAt } from './xml.ts';
 
 const NETWORK = [
   'ec2:AllocateAddress',
@@ -199,10 +200,17 @@ async function denied(
     parameters[`${entry}.ContextKeyType`] = 'string';
     parameters[`${entry}.ContextKeyValues.member.1`] = value;
   });
-  const answer = await query(aws, 'iam', 'SimulatePrincipalPolicy', parameters);
-  return itemsAt(answer, 'SimulatePrincipalPolicyResult', 'EvaluationResults')
-    .filter((result) => textAt(result, 'EvalDecision') !== 'allowed')
-    .map((result) => textAt(result, 'EvalActionName'));
+  const found: string[] = [];
+  // "IAM might return fewer than the MaxItems number of results, even when there are more" (IAM API Reference).
+  await eachPage(`permissions of ${source}`, async (marker) => {
+    const page = { ...parameters, ...(marker && { Marker: marker }) };
+    const answer = await query(aws, 'iam', 'SimulatePrincipalPolicy', page);
+    const result = at(answer, 'SimulatePrincipalPolicyResult');
+    for (const one of itemsAt(result, 'EvaluationResults'))
+      if (textAt(one, 'EvalDecision') !== 'allowed') found.push(textAt(one, 'EvalActionName'));
+    return textAt(result, 'IsTruncated') === 'true' ? textAt(result, 'Marker') : undefined;
+  });
+  return found;
 }
 
 /** What our requests carry, by which policies often decide: the region and the owner's tags. */

@@ -1,4 +1,5 @@
 import type { CloudNode, ManagedClusterOutputs, Owner, PoolLeft } from '../cloud.ts';
+import { eachPage } from '../pages.ts';
 import { refusalOf } from '../refused-removal.ts';
 import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
 import { type Connection, get, query } from './api.ts';
@@ -64,17 +65,17 @@ async function keepPlaces(aws: Connection, group: Element): Promise<void> {
 async function groupsOf(aws: Connection, owner: Owner, cluster: string, pool: string): Promise<string[]> {
   const path = `/clusters/${encodeURIComponent(cluster)}/node-groups`;
   const found: string[] = [];
-  for (let page: string | undefined = ''; page !== undefined; ) {
-    const at = page === '' ? path : `${path}?nextToken=${encodeURIComponent(page)}`;
-    const answer: { nodegroups?: string[]; nextToken?: string } = await get(aws, 'eks', 'ListNodegroups', at);
+  await eachPage(`node groups of ${cluster}`, async (page) => {
+    const at = page === undefined ? path : `${path}?nextToken=${encodeURIComponent(page)}`;
+    const answer = await get<{ nodegroups?: string[]; nextToken?: string }>(aws, 'eks', 'ListNodegroups', at);
     for (const name of answer.nodegroups ?? []) {
       const told = await get<{ nodegroup: NodeGroup }>(aws, 'eks', 'DescribeNodegroup', `${path}/${name}`);
       const { tags = {}, resources } = told.nodegroup;
       if (tags[OWNER_TAGS.uid] === owner.uid && tags[POOL_TAG] === pool)
         found.push(...(resources?.autoScalingGroups ?? []).map((group) => group.name));
     }
-    page = answer.nextToken || undefined;
-  }
+    return answer.nextToken;
+  });
   return found;
 }
 

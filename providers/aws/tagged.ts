@@ -8,9 +8,9 @@ import { type Element, itemsAt, textAt } from './xml.ts';
 /** Every resource of ours bears this tag. */
 const MARK = OWNER_TAGS.technicalID;
 
-interface Page {
-  PaginationToken?: string;
-  ResourceTagMappingList?: { ResourceARN: string; Tags: { Key: string; Value: string }[] }[];
+interface Mapping {
+  ResourceARN: string;
+  Tags: { Key: string; Value: string }[];
 }
 
 /**
@@ -18,21 +18,31 @@ interface Page {
  * it, as they belong to no region; they cost nothing, and making one again fails on its name.
  */
 export async function taggedResources(aws: Connection): Promise<TaggedResource[]> {
-  const found: TaggedResource[] = [];
-  await eachPage(`resources with our tags in ${aws.region}`, async (token) => {
-    const page = await json<Page>(aws, 'tagging', 'ResourceGroupsTaggingAPI_20170126.GetResources', {
-      TagFilters: [{ Key: MARK }],
-      ResourcesPerPage: 100,
-      ...(token && { PaginationToken: token }),
-    });
-    for (const { ResourceARN: id, Tags } of page.ResourceTagMappingList ?? []) {
-      const tags = Object.fromEntries(Tags.map(({ Key, Value }) => [Key, Value]));
-      const owner = ownerOf(tags);
-      if (owner) found.push({ id, type: typeOf(id), region: aws.region, owner, ...partOf(owner, tags.Name) });
-    }
-    return page.PaginationToken;
+  const found = (await resourcesWith(aws, { TagFilters: [{ Key: MARK }] })).flatMap(({ ResourceARN: id, Tags }) => {
+    const tags = Object.fromEntries(Tags.map(({ Key, Value }) => [Key, Value]));
+    const owner = ownerOf(tags);
+    return owner ? [{ id, type: typeOf(id), region: aws.region, owner, ...partOf(owner, tags.Name) }] : [];
   });
   return await withoutGone(aws, found);
+}
+
+/** All that the Resource Groups Tagging API lists for these filters: a page may be empty and not be the last. */
+export async function resourcesWith(
+  aws: Connection,
+  filters: { TagFilters: { Key: string; Values?: string[] }[]; ResourceTypeFilters?: string[] },
+): Promise<Mapping[]> {
+  const found: Mapping[] = [];
+  await eachPage(`resources with our tags in ${aws.region}`, async (token) => {
+    const page = await json<{ PaginationToken?: string; ResourceTagMappingList?: Mapping[] }>(
+      aws,
+      'tagging',
+      'ResourceGroupsTaggingAPI_20170126.GetResources',
+      { ...filters, ResourcesPerPage: 100, ...(token && { PaginationToken: token }) },
+    );
+    found.push(...(page.ResourceTagMappingList ?? []));
+    return page.PaginationToken;
+  });
+  return found;
 }
 
 /** What the tag Name says besides whose it is; see nameTag. */

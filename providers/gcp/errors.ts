@@ -12,6 +12,7 @@ import type { ErrorCode } from '../../operator/api/errors.ts';
  * - service: googleapis/googleapis google/api/error_reason.proto
  * - rpc: googleapis/googleapis google/rpc/code.proto
  * - global: "Google APIs - Global domain errors", developers.google.com/youtube/v3/docs/core_errors
+ * - dns: docs.cloud.google.com/dns/docs/error-messages; a CNAME that conflicts comes with status 400 (kubernetes-sigs/external-dns issue 3885)
  * - oauth: RFC 6749 section 5.2; developers.google.com/identity/protocols/oauth2/service-account
  * - gke: StatusCondition.Code of google.container.v1; hashicorp/terraform-provider-google issues 3650 and 10366
  *   (failedPrecondition while another operation runs)
@@ -57,6 +58,7 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readon
   ['ERR_INFRA_UNAUTHORIZED', 'rpc', ['PERMISSION_DENIED']],
   ['ERR_INFRA_DEPENDENCIES', 'compute', ['RESOURCE_IN_USE_BY_ANOTHER_RESOURCE', 'RESOURCE_ALREADY_EXISTS']],
   ['ERR_INFRA_DEPENDENCIES', 'global', ['duplicate', 'conflict']],
+  ['ERR_INFRA_DEPENDENCIES', 'dns', ['cnameResourceRecordSetConflict']],
   ['ERR_INFRA_DEPENDENCIES', 'rpc', ['ALREADY_EXISTS']],
   ['ERR_RETRYABLE_INFRA_DEPENDENCIES', 'compute', ['RESOURCE_NOT_READY', 'SERVICE_UNAVAILABLE_FOR_LOCATION']],
   ['ERR_RETRYABLE_INFRA_DEPENDENCIES', 'gke', ['FAILED_PRECONDITION']],
@@ -72,10 +74,15 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readon
 /**
  * Where Google gives no code of its own. GKE answers `forbidden` to a quota and to too many clusters: seen in
  * GoogleCloudPlatform/cloud-ops-sandbox issue 44 and terraform-google-modules/terraform-google-kubernetes-engine pull 1745.
- * Constraints of an organization's policy are named as at gardener.
+ * Constraints of an organization's policy are named as at gardener. Cloud DNS names the part of a change that was overtaken by somebody
+ * else's (googleapis/google-cloud-java issue 808, kubernetes-sigs/external-dns issue 3307).
  */
 const PHRASES: readonly (readonly [code: ErrorCode, phrase: RegExp])[] = [
   ['ERR_INFRA_QUOTA_EXCEEDED', /insufficient (?:regional|project|zonal) quota|cannot create more than \d+ clusters/i],
+  [
+    'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+    /'entity\.change\.(?:additions|deletions)\[[^\n]*?(?:already exists|does not exist)/,
+  ],
   ['ERR_CONFIGURATION_PROBLEM', /\bconstraints\/[a-z]+\.\w+/],
 ];
 

@@ -122,14 +122,15 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
     },
 
     async failure(ctx, pool) {
-      const answer = await ask<{ items?: { error?: { code?: string; message?: string }; timestamp?: string }[] }>(
+      const answer = await ask<{ items?: ListedError[] }>(
         ctx,
-        `${group(ctx, pool)}/listErrors?maxResults=1`,
+        `${group(ctx, pool)}/listErrors`,
         `errors of pool ${pool} cannot be listed`,
       );
-      const [newest] = answer?.items ?? [];
+      // Google does not say in which order they come.
+      const [newest] = (answer?.items ?? []).sort((a, b) => timeOf(b) - timeOf(a));
       // Errors stay listed for an hour after they are over.
-      const age = ctx.now().getTime() - Date.parse(newest?.timestamp ?? '');
+      const age = ctx.now().getTime() - timeOf(newest);
       return newest?.error && age < RECENT_MS
         ? `${newest.error.code}: ${newest.error.message?.split('\n')[0]?.slice(0, 300)}`
         : undefined;
@@ -138,6 +139,14 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
 }
 
 const RECENT_MS = 10 * 60_000;
+
+/** InstanceManagedByIgmError of compute v1. */
+interface ListedError {
+  error?: { code?: string; message?: string };
+  timestamp?: string;
+}
+
+const timeOf = (one: ListedError | undefined): number => Date.parse(one?.timestamp ?? '');
 
 function machineOf(instance: Instance, region: string, pools: readonly string[]): CloudMachine[] {
   const { [POOL_TAG]: pool, [POOL_HASH_TAG]: hash } = instance.labels ?? {};

@@ -1,4 +1,5 @@
-import { CoppiceError } from '../../operator/api/errors.ts';
+import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
+import { sleep } from '../../operator/kube/clock.ts';
 import type { CloudContext, CloudNode, ManagedClusterOutputs, PoolLeft } from '../cloud.ts';
 import { posted } from '../json-api.ts';
 import { eachPage } from '../pages.ts';
@@ -31,6 +32,10 @@ interface Operation {
 
 type Ask = <T>(url: string, what: string, body?: object) => Promise<T>;
 
+/** A group wants fewer machines within seconds; their end is not waited for. */
+const PATIENCE_MS = 5 * 60_000;
+const LONGEST_WAIT_MS = 5_000;
+
 /**
  * Ends nodes of GKE node pools; see ManagedClusters.removeNodes. "This method reduces the targetSize of the managed instance group by the
  * number of instances that you delete" (deleteInstances, discovery document of compute v1), and that is what GKE tells as the size of the
@@ -60,7 +65,7 @@ export async function removeNodes(
   for (const path of groups) {
     const group = `${endpoints.compute}/compute/v1/${path}`;
     const zone = zoneOf(path);
-    refused ??= await refusalOf(end(ask, group, zone, pool, nodes));
+    refused ??= await refusalOf(end(ask, group, zone, pool, nodes, ctx.signal));
     const { targetSize = 0 } = await ask<{ targetSize?: number }>(group, `the group ${path} cannot be read`);
     inZones[zone] = (inZones[zone] ?? 0) + targetSize;
   }
@@ -73,7 +78,14 @@ const pathOf = (url: string): string => url.replace(/^.*?\/(?=projects\/)/, '');
 const zoneOf = (path: string): string => /\/zones\/([^/]+)\//.exec(path)?.[1] ?? '';
 
 /** Ends those nodes that are in the group, and waits until it wants as many fewer. */
-async function end(ask: Ask, group: string, zone: string, pool: string, nodes: readonly CloudNode[]): Promise<void> {
+async function end(
+  ask: Ask,
+  group: string,
+  zone: string,
+  pool: string,
+  nodes: readonly CloudNode[],
+  signal: AbortSignal,
+): Promise<void> {
   const what = `nodes of pool ${pool} cannot be ended`;
   const instances: string[] = [];
   await eachPage(what, async (page) => {
@@ -88,10 +100,17 @@ async function end(ask: Ask, group: string, zone: string, pool: string, nodes: r
   // One that others are deleting meanwhile is left out, and not counted twice.
   const body = { instances, skipInstancesOnValidationError: true };
   let operation = await ask<Operation>(`${group}/deleteInstances`, what, body);
-  const project = group.replace(/\/zones\/.*$/, '');
-  // "wait" answers when it is done, or after two minutes.
-  while (operation.status !== 'DONE')
-    operation = await ask<Operation>(`${project}/zones/${zone}/operations/${operation.name}/wait`, what, {});
+  const operations = group.replace(/\/instanceGroupManagers\/.*$/, '/operations');
+  // Not by the method `wait`: it answers after two minutes, for which no answer is waited here.
+  for (
+    let waited = 0, wait = 100;
+    operation.status !== 'DONE';
+    waited += wait, wait = Math.min(2 * wait, LONGEST_WAIT_MS)
+  ) {
+    if (waited > PATIENCE_MS) throw dependencyNotReady(`${what}: Google is still at it (${operation.name})`);
+    await sleep(wait, signal);
+    operation = await ask<Operation>(`${operations}/${operation.name}`, what);
+  }
   const [error] = operation.error?.errors ?? [];
   if (error) throw new CoppiceError('ERR_INFRA_DEPENDENCIES', `${what}: ${error.code}: ${error.message}`);
 }

@@ -6,9 +6,12 @@ import type { Change } from '../../../providers/cloud.ts';
 import type { PulumiRunner } from '../../../providers/pulumi/runner.ts';
 import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import { type Plugin, startPlugin } from '../../kit/cloud/client.ts';
+import { configurationFor, REGIONS } from '../../kit/cloud/configuration.ts';
 import { type Account, type CloudName, type FakeCloud, fakeCloud } from '../../kit/cloud/index.ts';
 import { CLOUDS } from '../../kit/cloud/model.ts';
 import { type EngineOfTests, testRunner } from '../../kit/stacks/runner.ts';
+
+export { configurationFor, REGIONS };
 
 /** Tokens as programs write them. */
 export const T = {
@@ -30,26 +33,6 @@ export const T = {
   aks: 'azure-native:containerservice:ManagedCluster',
   agentPool: 'azure-native:containerservice:AgentPool',
 } as const;
-
-export const REGIONS: Record<CloudName, string> = {
-  aws: 'eu-central-1',
-  gcp: 'europe-west3',
-  'azure-native': 'germanywestcentral',
-};
-
-/** Configuration of a provider that uses the account, as a stack's configuration has it. */
-export function configurationFor(account: Account, region = REGIONS[account.cloud]): Record<string, unknown> {
-  const { cloud, credentials } = account;
-  if (cloud === 'aws') return { region, accessKey: credentials.accessKeyID, secretKey: credentials.secretAccessKey };
-  if (cloud === 'gcp') return { region, project: account.id, credentials: credentials['serviceaccount.json'] };
-  return {
-    location: region,
-    clientId: credentials.clientID,
-    clientSecret: credentials.clientSecret,
-    subscriptionId: credentials.subscriptionID,
-    tenantId: credentials.tenantID,
-  };
-}
 
 /** A cloud, made before the file's tests and taken away after them. */
 export function cloudForFile(): {

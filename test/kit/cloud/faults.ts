@@ -29,9 +29,9 @@ export interface Faults {
   latencyMs?: Record<string, number | Partial<Record<Operation, number>>>;
   /**
    * Requests per second and account: 0.1 is one in ten seconds. `retryForMs` is how long the provider tries by itself,
-   * as real ones do. Default 0.
+   * as real ones do. Default 0. `retryAfter` is for how many seconds the HTTP APIs ask to wait. Default: they do not say.
    */
-  throttle?: { perSecond: number; retryForMs?: number };
+  throttle?: { perSecond: number; retryForMs?: number; retryAfter?: number };
   /** How many of a type an account may have (in a region, for what is regional). */
   quotas?: Record<string, number>;
   /** Machines that are sold out; what is absent matches all. */

@@ -36,7 +36,7 @@ import { loseAzure } from './web/azure-machines.ts';
 import { googleWeb } from './web/google.ts';
 import { launchedGoogle, loseGoogle } from './web/google-machines.ts';
 import { nodesOfPool } from './web/google-node-pools.ts';
-import { startWeb } from './web/server.ts';
+import { type ServerTLS, startWeb } from './web/server.ts';
 import { holderOf } from './web/tokens.ts';
 
 export type { Failure, Faults } from './faults.ts';
@@ -167,8 +167,11 @@ const withShortTypes = (faults: Faults): Faults => ({
   ...(faults.failures && { failures: faults.failures.map((one) => ({ ...one, type: shortType(one.type) })) }),
 });
 
-/** Makes an empty cloud in `dir` (a new directory where it is absent). Accounts `account(cloud)` exist from the first call. */
-export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeCloud> {
+/**
+ * Makes an empty cloud in `dir` (a new directory where it is absent). Accounts `account(cloud)` exist from the first call.
+ * @param options.tls with which `web` serves; absent: without TLS
+ */
+export async function fakeCloud(options: { dir?: string; tls?: ServerTLS } = {}): Promise<FakeCloud> {
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'coppice-fake-cloud-')));
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = openStore(dir);
@@ -208,7 +211,7 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
   async function startWebs(): Promise<WebEndpoints> {
     const [amazon, google, microsoft] = await Promise.all(
       [awsWeb, googleWeb, azureWeb].map(async (web) => {
-        const { url, server } = await startWeb(web, store);
+        const { url, server } = await startWeb(web, store, options.tls);
         servers.push(server);
         return url;
       }),

@@ -130,6 +130,9 @@ export const withTagList = (resource: CloudResource, names: Properties): Propert
   Tags: listOf(model.tags(resource), 'Key', 'Value'),
 });
 
+/** So few that pages are met with. */
+const TAGGED_PAGE = 5;
+
 /** What the tagging API answers. */
 export function taggedAnswer(input: Properties, testbed: Testbed): Properties {
   const mappings = testbed
@@ -146,5 +149,10 @@ export function taggedAnswer(input: Properties, testbed: Testbed): Properties {
       );
       return matches && kinds.includes(kind) ? [{ ResourceARN: arn, Tags: listOf(tags, 'Key', 'Value') }] : [];
     });
-  return { PaginationToken: '', ResourceTagMappingList: mappings };
+  const from = Number(input.PaginationToken || 0);
+  const more = from + TAGGED_PAGE < mappings.length;
+  return {
+    PaginationToken: more ? String(from + TAGGED_PAGE) : '',
+    ResourceTagMappingList: mappings.slice(from, from + TAGGED_PAGE),
+  };
 }

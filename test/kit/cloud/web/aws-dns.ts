@@ -1,6 +1,6 @@
 import { childrenAt, type Element, parseXML, textAt } from '../../../../providers/aws/xml.ts';
 import { quoted, unquoted } from '../../../../providers/dns/txt.ts';
-import type { RecordType } from '../../../../providers/dns.ts';
+import type { RecordSet, RecordType } from '../../../../providers/dns.ts';
 import { type FakeRecordSet, type FakeZone, isAt, isTaken, saveZones, withEtag, zonesOf } from '../dns.ts';
 import type { Store } from '../store.ts';
 import { type Asked, Refused, type Said } from './server.ts';
@@ -103,6 +103,12 @@ export const saidOfBatch = ({ status, messages }: RefusedBatch): Said => ({
   headers: { 'content-type': 'text/xml' },
 });
 
+/** Texts: aws/aws-sdk-java issue 1996, boto/boto3 issue 1475. */
+const inTheWay = ({ name, type }: RecordSet, { domain }: FakeZone): string =>
+  type === 'CNAME'
+    ? `RRSet of type CNAME with DNS name ${name}. is not permitted as it conflicts with other records with the same DNS name in zone ${domain}.`
+    : `RRSet of type ${type} with DNS name ${name}. is not permitted because a conflicting RRSet of type CNAME with the same DNS name already exists in zone ${domain}.`;
+
 /** All of a batch, or nothing. */
 function changed(zone: FakeZone, body: string): FakeRecordSet[] {
   let records = [...zone.records];
@@ -115,7 +121,8 @@ function changed(zone: FakeZone, body: string): FakeRecordSet[] {
     if (record.name !== zone.domain && !record.name.endsWith(`.${zone.domain}`)) {
       problems.push(`RRSet with DNS name ${record.name}. is not permitted in zone ${zone.domain}.`);
     } else if (action === 'CREATE') {
-      if (isTaken(records, record)) problems.push(`Tried to create ${named} but it already exists`);
+      if (records.some(isAt(record))) problems.push(`Tried to create ${named} but it already exists`);
+      else if (isTaken(records, record)) problems.push(inTheWay(record, zone));
       records.push(withEtag(record));
     } else if (action === 'DELETE') {
       const found = records.find(isAt(record));

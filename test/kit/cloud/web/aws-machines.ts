@@ -107,6 +107,10 @@ export function describeMachines(
   return { reservationSet: instancesSet.length > 0 ? [{ instancesSet }] : [] };
 }
 
+/** The groups that a call names. */
+export const groupNames = (fields: Record<string, string>): string[] =>
+  Object.entries(fields).flatMap(([key, value]) => (key.startsWith('AutoScalingGroupNames.member.') ? [value] : []));
+
 /** What Auto Scaling answers about groups and single machines; undefined for other calls. */
 export function scaleGroups(
   action: string,
@@ -115,13 +119,14 @@ export function scaleGroups(
   store: Store,
 ): Properties | undefined {
   if (action === 'DescribeAutoScalingGroups') {
-    const group = testbed.find(GROUP, fields['AutoScalingGroupNames.member.1']);
-    if (!group) return { AutoScalingGroups: [] };
-    const Instances = instancesOf(group, testbed, store).map((InstanceId) => ({
-      InstanceId,
-      LifecycleState: 'InService',
-    }));
-    return { AutoScalingGroups: [withTagList(group, { AutoScalingGroupName: group.name, Instances })] };
+    const groups = groupNames(fields).flatMap((name) => testbed.find(GROUP, name) ?? []);
+    return {
+      AutoScalingGroups: groups.map((group) => {
+        const ids = instancesOf(group, testbed, store);
+        const Instances = ids.map((InstanceId) => ({ InstanceId, LifecycleState: 'InService' }));
+        return withTagList(group, { AutoScalingGroupName: group.name, Instances });
+      }),
+    };
   }
   if (action === 'DescribeScalingActivities') return { Activities: [] };
   if (action !== 'TerminateInstanceInAutoScalingGroup') return undefined;

@@ -4,6 +4,7 @@ import { digits } from '../digits.ts';
 import { type Member, membersOf, removeMembers } from '../members.ts';
 import type { CloudResource, Properties, Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
+import { groupNames } from './aws-machines.ts';
 import { Refused } from './server.ts';
 
 const NODE_GROUP = 'aws:eks:NodeGroup';
@@ -43,8 +44,8 @@ export function scaleNodeGroups(
   const groups = testbed.all(NODE_GROUP).filter(({ region }) => region === testbed.region);
   const named = (name: string | undefined) => groups.find((group) => scalingGroupOf(group, testbed) === name);
   if (action === 'DescribeAutoScalingGroups') {
-    const group = named(fields['AutoScalingGroupNames.member.1']);
-    return group && { AutoScalingGroups: [described(group, testbed, store)] };
+    const found = groupNames(fields).flatMap((name) => named(name) ?? []);
+    return found.length === 0 ? undefined : { AutoScalingGroups: found.map((one) => described(one, testbed, store)) };
   }
   if (action === 'SuspendProcesses') {
     const group = named(fields.AutoScalingGroupName);

@@ -45,26 +45,45 @@ const found = (testbed: Testbed, type: string, handle: string, code: string): Cl
   return resource;
 };
 
+/** Temporary credentials for whoever took a role: here those of the account itself. */
+const sessionOf = ({ key, secret }: Account, { DurationSeconds = '3600' }: Record<string, string>): Properties => ({
+  AccessKeyId: key,
+  SecretAccessKey: secret,
+  SessionToken: 'session',
+  Expiration: new Date(Date.now() + Number(DurationSeconds) * 1000).toISOString(),
+});
+
+/** So few that a simulation for all that Coppice needs has more than one page. */
+const PAGE = 20;
+
 /** IAM and STS. */
 function query(
   action: string,
   fields: Record<string, string>,
   testbed: Testbed,
   denied: readonly string[],
+  accounts: readonly Account[],
 ): Properties {
   const { caller } = testbed;
   if (action === 'GetCallerIdentity') {
     return { Account: caller.account, Arn: caller.principal, UserId: 'AIDAFAKEFAKEFAKEFAKE1' };
   }
+  if (action === 'AssumeRole') {
+    const account = accounts.find(({ id }) => id === caller.account && fields.RoleArn?.includes(`:${id}:`));
+    if (!account) throw new Refused(403, 'AccessDenied', `not authorized to perform: sts:AssumeRole`);
+    return { Credentials: sessionOf(account, fields) };
+  }
   if (action === 'SimulatePrincipalPolicy') {
     const actions = Object.entries(fields).flatMap(([key, value]) =>
       key.startsWith('ActionNames.member.') ? [value] : [],
     );
-    const EvaluationResults = actions.map((one) => ({
+    const from = Number(fields.Marker ?? 0);
+    const EvaluationResults = actions.slice(from, from + PAGE).map((one) => ({
       EvalActionName: one,
       EvalDecision: denied.includes(one) ? 'implicitDeny' : 'allowed',
     }));
-    return { IsTruncated: 'false', EvaluationResults };
+    const isTruncated = from + PAGE < actions.length;
+    return { IsTruncated: isTruncated, EvaluationResults, ...(isTruncated && { Marker: String(from + PAGE) }) };
   }
   if (action === 'GetRole') {
     const role = found(testbed, 'aws:iam:Role', fields.RoleName!, 'NoSuchEntity');
@@ -103,7 +122,8 @@ function eks({ url }: Asked, testbed: Testbed): Properties {
     const resource = found(testbed, type, id(...parts), 'ResourceNotFoundException');
     const { vpcConfig, ...told } = testbed.outputs(resource);
     const outputs = key === 'nodegroup' ? toldByEKS(told) : told;
-    return { [key]: { ...outputs, ...(vpcConfig && { resourcesVpcConfig: vpcConfig }), tags: model.tags(resource) } };
+    const more = { ...(vpcConfig && { resourcesVpcConfig: vpcConfig }), createdAt: resource.createdAt / 1000 };
+    return { [key]: { ...outputs, ...more, tags: model.tags(resource) } };
   }
   throw new Refused(404, 'NotFoundException', `the fake AWS does not know ${url.pathname}: add it to web/aws.ts`);
 }
@@ -142,6 +162,55 @@ const REFUSALS: Readonly<Record<Distrust, (issuer: string) => Refused>> = {
   subject: () => new Refused(403, 'AccessDenied', 'Not authorized to perform sts:AssumeRoleWithWebIdentity'),
 };
 
+type Reason = 'unknown' | 'throttled' | 'denied';
+
+/** Statuses and codes of what every request may be refused for: "Common Errors" of the API references, and those of EC2 and S3. */
+const COMMON: Readonly<Record<Reason, readonly [number, string]>> = {
+  unknown: [403, 'InvalidClientTokenId'],
+  throttled: [400, 'Throttling'],
+  denied: [403, 'AccessDenied'],
+};
+const OF_JSON = {
+  unknown: [400, 'UnrecognizedClientException'],
+  throttled: [400, 'ThrottlingException'],
+  denied: [400, 'AccessDeniedException'],
+} as const;
+const REASONS: Readonly<Record<string, Readonly<Partial<Record<Reason, readonly [number, string]>>>>> = {
+  ec2: {
+    unknown: [401, 'AuthFailure'],
+    throttled: [503, 'RequestLimitExceeded'],
+    denied: [403, 'UnauthorizedOperation'],
+  },
+  s3: { unknown: [403, 'InvalidAccessKeyId'], throttled: [503, 'SlowDown'] },
+  eks: {
+    unknown: [403, 'UnrecognizedClientException'],
+    throttled: [429, 'ThrottlingException'],
+    denied: [403, 'AccessDeniedException'],
+  },
+  kms: OF_JSON,
+  tag: { ...OF_JSON, throttled: [400, 'ThrottledException'] },
+};
+
+/** Actions begin with their service. */
+const refusing = (reason: Reason, message: string) => (action: string) =>
+  new Refused(...(REASONS[action.split(':')[0]!]?.[reason] ?? COMMON[reason]), message);
+
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+
+/** As the service writes its errors: the protocols of the service models (query, ec2, json, rest-json, rest-xml). */
+function refusal(refused: Refused, service = ''): Said {
+  if (refused instanceof RefusedBatch) return saidOfBatch(refused);
+  const { status, code, message } = refused;
+  if (service === 'eks') return { status, body: { message }, headers: { 'x-amzn-errortype': code } };
+  if (service === 'kms' || service === 'tagging')
+    return { status, body: { __type: code, message }, headers: { 'content-type': 'application/x-amz-json-1.1' } };
+  const error = `<Code>${code}</Code><Message>${escaped(message)}</Message>`;
+  const body =
+    { s3: `<Error>${error}</Error>`, ec2: `<Response><Errors><Error>${error}</Error></Errors></Response>` }[service] ??
+    `<ErrorResponse><Error><Type>Sender</Type>${error}</Error></ErrorResponse>`;
+  return { status, body, headers: { 'content-type': 'text/xml' } };
+}
+
 /** AWS' APIs, as far as Coppice asks them. Signatures are checked; any role is given to whoever brings a token that the account trusts. */
 export const awsWeb: Web = {
   model,
@@ -151,12 +220,7 @@ export const awsWeb: Web = {
     const account = accounts.find(({ id }) => fields.RoleArn?.includes(`:${id}:`));
     const { distrust, claims } = judgeToken(store, account, fields.WebIdentityToken ?? '');
     if (!account || distrust) return refusal(REFUSALS[distrust ?? 'subject'](claims?.issuer ?? ''));
-    const Credentials = {
-      AccessKeyId: account.key,
-      SecretAccessKey: account.secret,
-      SessionToken: 'session',
-      Expiration: new Date(Date.now() + Number(fields.DurationSeconds) * 1000).toISOString(),
-    };
+    const Credentials = sessionOf(account, fields);
     return { body: answerXML(fields.Action, { AssumeRoleWithWebIdentityResult: { Credentials } }, 'member') };
   },
   caller: (asked, accounts) => accounts.find((account) => isSignedBy(asked, account)),
@@ -188,25 +252,14 @@ export const awsWeb: Web = {
     const result =
       scaleNodeGroups(action, fields, testbed, store) ??
       scaleGroups(action, fields, testbed, store) ??
-      query(action, fields, testbed, denied);
+      query(action, fields, testbed, denied, store.accounts());
     return { body: answerXML(action, { [`${action}Result`]: result }, 'member') };
   },
   refusals: {
-    unknown: () => new Refused(403, 'InvalidClientTokenId', 'The security token included in the request is invalid.'),
-    throttled: () => new Refused(400, 'Throttling', 'Rate exceeded'),
-    denied: (action) => new Refused(403, 'AccessDenied', `not authorized to perform: ${action}`),
+    unknown: refusing('unknown', 'The security token included in the request is invalid.'),
+    throttled: refusing('throttled', 'Rate exceeded'),
+    denied: (action) => refusing('denied', `not authorized to perform: ${action}`)(action),
     closed: () => new Refused(401, 'AuthFailure', 'AWS was not able to validate the provided access credentials'),
   },
-  refusal: (refused) => refusal(refused),
-};
-
-/** In the form of the query APIs, with the header by which the others name their errors. */
-const refusal = (refused: Refused): Said => {
-  if (refused instanceof RefusedBatch) return saidOfBatch(refused);
-  const { status, code, message } = refused;
-  return {
-    status,
-    body: `<ErrorResponse><Error><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`,
-    headers: { 'content-type': 'text/xml', 'x-amzn-errortype': code },
-  };
+  refusal: (refused, asked) => refusal(refused, signatureOf(asked)?.service),
 };

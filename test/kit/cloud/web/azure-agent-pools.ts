@@ -4,7 +4,7 @@ import { digits } from '../digits.ts';
 import { type Member, membersOf, removeMembers } from '../members.ts';
 import type { CloudResource, Testbed } from '../model.ts';
 import type { Store } from '../store.ts';
-import { Refused, type Said } from './server.ts';
+import { FlatRefusal, type Said } from './server.ts';
 
 const AGENT_POOL = 'azure-native:containerservice:AgentPool';
 /** How long a pool is `Updating` once machines of it were to be deleted, in milliseconds. */
@@ -61,11 +61,11 @@ export function agentPools(
   }
   if (method !== 'POST') return undefined;
   if (testbed.now < pool.readyAt)
-    throw new Refused(409, 'OperationNotAllowed', 'Operation is not allowed: another operation is in progress.');
+    throw new FlatRefusal(409, 'OperationNotAllowed', 'Operation is not allowed: another operation is in progress.');
   const { machineNames } = JSON.parse(body) as { machineNames: string[] };
   const going = members.filter((member) => machineNames.includes(nameOf(member)));
   if (going.length < machineNames.length)
-    throw new Refused(400, 'InvalidParameter', 'Machines to be deleted are not in the agent pool.');
+    throw new FlatRefusal(400, 'InvalidParameter', 'Machines to be deleted are not in the agent pool.');
   pool.readyAt = testbed.now + DELETING_MS;
   pool.generation++;
   removeMembers(pool, going, store, (inputs, by) => {

@@ -25,7 +25,7 @@ function groupStore(store: Store) {
 
 /** Storage accounts as Resource Manager has them, and their blobs, here under /blob/ACCOUNT; undefined for other paths. */
 export function blobStorage(asked: Asked, { caller }: Pick<Testbed, 'caller'>, store: Store): Said | undefined {
-  const { method, url, body, headers } = asked;
+  const { method, url, body } = asked;
   const path = decodeURIComponent(url.pathname);
   const buckets = bucketStore(store, 'azure-native');
   const blob = /^\/blob\/([^/]+)\/([^/]+)(?:\/(.+))?$/.exec(path);
@@ -65,7 +65,7 @@ export function blobStorage(asked: Asked, { caller }: Pick<Testbed, 'caller'>, s
     found.settings = { ...found.settings, ...(JSON.parse(body) as object) };
     buckets.save(found);
   }
-  const endpoint = `http://${headers.host}/blob/${account}/`;
+  const endpoint = `${url.origin}/blob/${account}/`;
   const { tags, properties } = found.settings as { tags?: object; properties?: object };
   const properly = { ...properties, provisioningState: 'Succeeded', primaryEndpoints: { blob: endpoint } };
   return { body: { id: path, name: account, location: found.region, tags, properties: properly } };
@@ -75,8 +75,13 @@ export function blobStorage(asked: Asked, { caller }: Pick<Testbed, 'caller'>, s
 const said = (status: number, code: string, message: string): Said => ({
   status,
   body: `\uFEFF<?xml version="1.0" encoding="utf-8"?><Error><Code>${code}</Code><Message>${message}\nRequestId:1</Message></Error>`,
-  headers: { 'content-type': 'application/xml' },
+  headers: { 'content-type': 'application/xml', 'x-ms-error-code': code },
 });
+
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+
+/** Since this version Blob Storage takes tokens of Entra ID ("Authorize with Microsoft Entra ID", Blob Storage REST API). */
+const OAUTH_SINCE = '2017-11-09';
 
 function blobs(
   { method, url, headers, bytes }: Asked,
@@ -89,12 +94,16 @@ function blobs(
     return said(403, 'AuthorizationPermissionMismatch', 'This request is not authorized to perform this operation.');
   if (!bucket.settings[`/blobServices/default/containers/${container}`])
     return said(404, 'ContainerNotFound', 'The specified container does not exist.');
+  if (String(headers['x-ms-version'] ?? '') < OAUTH_SINCE)
+    return said(403, 'AuthenticationFailed', 'Server failed to authenticate the request: x-ms-version.');
   const query = url.searchParams;
   if (key === undefined) {
+    if (query.get('restype') !== 'container' || query.get('comp') !== 'list')
+      return said(400, 'InvalidQueryParameterValue', 'Value for one of the query parameters is invalid.');
     const { objects, next } = buckets.page(bucket, query.get('prefix') ?? '', query.get('marker'));
     const each = objects.map(
       (one) =>
-        `<Blob><Name>${one.key}</Name><Properties><Content-Length>${one.size}</Content-Length></Properties></Blob>`,
+        `<Blob><Name>${escaped(one.key)}</Name><Properties><Content-Length>${one.size}</Content-Length></Properties></Blob>`,
     );
     return {
       body: `\uFEFF<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="${container}"><Blobs>${each.join('')}</Blobs><NextMarker>${next ?? ''}</NextMarker></EnumerationResults>`,
@@ -102,7 +111,10 @@ function blobs(
     };
   }
   if (method === 'PUT') {
-    if (headers['content-md5'] !== md5Of(bytes)) return said(400, 'Md5Mismatch', 'The MD5 value is not as computed.');
+    if (headers['x-ms-blob-type'] !== 'BlockBlob')
+      return said(400, 'MissingRequiredHeader', 'An HTTP header that is mandatory for this request is not specified.');
+    if ((headers['content-md5'] ?? md5Of(bytes)) !== md5Of(bytes))
+      return said(400, 'Md5Mismatch', 'The MD5 value is not as computed.');
     buckets.put(bucket, key, bytes, true);
     return { status: 201, body: '' };
   }
@@ -112,5 +124,10 @@ function blobs(
     buckets.delete(bucket, key, true);
     return { status: 202, body: '' };
   }
-  return { body: buckets.bytes(bucket, found), headers: { 'content-type': 'application/octet-stream' } };
+  const about = {
+    'content-type': 'application/octet-stream',
+    'content-length': String(found.size),
+    etag: `"${found.version}"`,
+  };
+  return { body: buckets.bytes(bucket, found), headers: about };
 }

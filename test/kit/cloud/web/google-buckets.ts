@@ -12,10 +12,11 @@ const object = ({ key, version, size, md5 }: StoredObject) => ({
   md5Hash: md5,
 });
 
-const described = ({ name, settings }: StoredBucket) => ({ ...settings, name });
+const described = ({ name, settings }: StoredBucket) => ({ ...settings, id: name, name });
 
 /** Cloud Storage's JSON API, as far as Coppice asks it; undefined for other paths. */
-export function cloudStorage({ method, url, body, bytes }: Asked, testbed: Pick<Testbed, 'caller'>, store: Store) {
+export function cloudStorage(asked: Asked, testbed: Pick<Testbed, 'caller'>, store: Store): Said | undefined {
+  const { method, url, body, bytes } = asked;
   const [, upload, rest] = /^(\/upload)?\/storage\/v1\/b(.*)$/.exec(url.pathname) ?? [];
   if (rest === undefined) return undefined;
   const { account } = testbed.caller;
@@ -55,7 +56,10 @@ export function cloudStorage({ method, url, body, bytes }: Asked, testbed: Pick<
     }
     return { body: described(bucket) };
   }
-  if (upload) return { body: object(buckets.put(bucket, query.get('name') ?? '', bytes, keep)) };
+  if (upload) {
+    const given = query.get('uploadType') === 'multipart' ? parts(asked) : { name: query.get('name') ?? '', bytes };
+    return { body: object(buckets.put(bucket, given.name, given.bytes, keep)) };
+  }
   if (encoded === undefined) {
     const all = query.get('versions') === 'true';
     const page = buckets.page(bucket, query.get('prefix') ?? '', query.get('pageToken'), all);
@@ -64,10 +68,27 @@ export function cloudStorage({ method, url, body, bytes }: Asked, testbed: Pick<
   const key = decodeURIComponent(encoded);
   const generation = query.get('generation') ?? undefined;
   const found = buckets.find(bucket, key);
-  if (!found && generation === undefined) throw new Refused(404, 'notFound', `No such object: ${name}/${key}`);
+  const isMedia = query.get('alt') === 'media';
+  if (!found && generation === undefined) {
+    const message = `No such object: ${name}/${key}`;
+    // Who asks for bytes is told in plain words.
+    if (isMedia) return { status: 404, body: message, headers: { 'content-type': 'text/html; charset=UTF-8' } };
+    throw new Refused(404, 'notFound', message);
+  }
   if (method === 'DELETE') {
     buckets.delete(bucket, key, keep, generation);
     return GONE;
   }
-  return { body: buckets.bytes(bucket, found!), headers: { 'content-type': 'application/octet-stream' } };
+  if (!isMedia) return { body: object(found!) };
+  const headers = { 'content-type': 'application/octet-stream', 'x-goog-hash': `md5=${found!.md5}` };
+  return { body: buckets.bytes(bucket, found!), headers };
+}
+
+/** Metadata and bytes of a multipart/related body (RFC 2387), as Google's clients send small objects. */
+function parts({ headers, bytes, url }: Asked): { name: string; bytes: Buffer } {
+  const [, boundary] = /boundary="?([^";]+)/.exec(String(headers['content-type'])) ?? [];
+  const [, described = '', content = ''] = bytes.toString('latin1').split(`--${boundary}`);
+  const bodyOf = (part: string) => Buffer.from(part.slice(part.indexOf('\r\n\r\n') + 4, -2), 'latin1');
+  const { name = url.searchParams.get('name') ?? '' } = JSON.parse(bodyOf(described).toString()) as { name?: string };
+  return { name, bytes: bodyOf(content) };
 }

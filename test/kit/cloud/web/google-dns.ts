@@ -24,7 +24,12 @@ interface Written {
   rrdatas: string[];
 }
 
-/** Cloud DNS' managed zones and record sets (discovery document dns/v1); undefined: the request is for another service. */
+const told = ({ name, type }: RecordSet): string => `${name}. (${type})`;
+
+/**
+ * Cloud DNS' managed zones and record sets (discovery document dns/v1); undefined: the request is for another service. Refusals:
+ * googleapis/google-cloud-java issue 808, kubernetes-sigs/external-dns issues 3307 and 3885, and LocalDnsHelper of google-cloud-java.
+ */
 export function cloudDNS({ method, url, body }: Asked, account: string, store: Store): Said | undefined {
   const [, project, id, what] = PATH.exec(url.pathname) ?? [];
   if (project === undefined) return undefined;
@@ -49,19 +54,24 @@ export function cloudDNS({ method, url, body }: Asked, account: string, store: S
   }
   const { additions = [], deletions = [] } = JSON.parse(body) as { additions?: Written[]; deletions?: Written[] };
   let records = zone.records;
-  for (const deletion of deletions.map(recordOf)) {
+  for (const [index, deletion] of deletions.map(recordOf).entries()) {
     const found = records.find(isAt(deletion));
-    if (found?.ttl !== deletion.ttl || found.values.join() !== deletion.values.join()) {
-      const message = `Precondition not met for 'entity.change.deletions[0]'`;
-      throw new Refused(412, 'conditionNotMet', message);
-    }
+    const place = `'entity.change.deletions[${index}]'`;
+    if (!found) throw new Refused(404, 'notFound', `The ${place} resource named '${told(deletion)}' does not exist.`);
+    if (found.ttl !== deletion.ttl || found.values.join() !== deletion.values.join())
+      throw new Refused(412, 'conditionNotMet', `Precondition not met for ${place}`);
     records = records.filter((one) => one !== found);
   }
-  for (const addition of additions.map(recordOf)) {
-    if (isTaken(records, addition)) {
-      const named = `${addition.name}. (${addition.type})`;
-      throw new Refused(409, 'alreadyExists', `The resource 'entity.change.additions[${named}]' already exists`);
-    }
+  for (const [index, addition] of additions.map(recordOf).entries()) {
+    const place = `'entity.change.additions[${index}]'`;
+    if (records.some(isAt(addition)))
+      throw new Refused(409, 'alreadyExists', `The resource ${place} named '${told(addition)}' already exists`);
+    if (isTaken(records, addition))
+      throw new Refused(
+        400,
+        'cnameResourceRecordSetConflict',
+        `The resource record set ${place} is invalid because the DNS name '${addition.name}.' may have either one CNAME resource record set or resource record sets of other types, but not both.`,
+      );
     records = [...records, withEtag(addition)];
   }
   zone.records = records;

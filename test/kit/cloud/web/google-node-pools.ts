@@ -35,7 +35,7 @@ export function listNodePools(path: string, testbed: Testbed): Properties | unde
 
 /** What Compute answers about the groups behind node pools; undefined for other paths. Methods and fields: discovery document of compute v1. */
 export function nodePoolGroups(path: string, body: string, testbed: Testbed, store: Store): Properties | undefined {
-  if (/\/operations\/[^/]+\/wait$/.test(path)) return { name: path.split('/').at(-2), status: 'DONE' };
+  if (/\/operations\/[^/]+$/.test(path)) return { name: path.split('/').at(-1), status: 'DONE' };
   const [, group, zone, verb] = /^(.*\/zones\/([^/]+)\/instanceGroupManagers\/[^/]+)(?:\/(\w+))?$/.exec(path) ?? [];
   const pool = testbed
     .all(NODE_POOL)

@@ -1,4 +1,12 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTLSServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { readFaults, takeRequest } from '../faults.ts';
 import type { Account, CloudModel, Testbed } from '../model.ts';
@@ -35,6 +43,9 @@ export class Refused extends Error {
   }
 }
 
+/** The same, by one of Azure's services that has code and message without an `error` around them. */
+export class FlatRefusal extends Refused {}
+
 /** How one cloud's APIs answer. */
 export interface Web {
   model: CloudModel;
@@ -47,7 +58,7 @@ export interface Web {
   answer(asked: Asked, testbed: Testbed, denied: readonly string[], store: Store): Said;
   /** What is refused for reasons that every request has. */
   refusals: Record<'unknown' | 'throttled' | 'denied' | 'closed', (action: string) => Refused>;
-  refusal(refused: Refused): Said;
+  refusal(refused: Refused, asked: Asked): Said;
 }
 
 async function bytesOf(request: IncomingMessage): Promise<Buffer> {
@@ -75,7 +86,15 @@ async function decide(web: Web, store: Store, asked: Asked): Promise<Said> {
   try {
     if (!account) throw refusals.unknown(action);
     const limit = faults.throttle;
-    if (limit && !(await takeRequest(store, account.id, limit.perSecond, Date.now()))) throw refusals.throttled(action);
+    if (limit && !(await takeRequest(store, account.id, limit.perSecond, Date.now()))) {
+      const { retryAfter } = limit;
+      const said = web.refusal(refusals.throttled(action), asked);
+      done('throttled');
+      return {
+        ...said,
+        headers: { ...said.headers, ...(retryAfter !== undefined && { 'retry-after': `${retryAfter}` }) },
+      };
+    }
     if (faults.closedRegions?.includes(region)) throw refusals.closed(action);
     if (faults.denied?.includes(action)) throw refusals.denied(action);
     const caller = { account: account.id, principal: account.principal, region, defaultTags: {} };
@@ -86,33 +105,40 @@ async function decide(web: Web, store: Store, asked: Asked): Promise<Said> {
     return said;
   } catch (error) {
     done((error as Error).message);
-    if (error instanceof Refused) return web.refusal(error);
+    if (error instanceof Refused) return web.refusal(error, asked);
     throw error;
   }
 }
 
-/** Serves one cloud's APIs on loopback. */
-export async function startWeb(web: Web, store: Store): Promise<{ url: string; server: Server }> {
-  const server = createServer((request, response) => {
-    void (async () => {
-      const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
-      const bytes = await bytesOf(request);
-      const asked = { method: request.method ?? 'GET', url, headers: request.headers, body: bytes.toString(), bytes };
-      const {
-        status = 200,
-        body,
-        headers,
-      } = await decide(web, store, asked).catch(
-        (error: Error): Said => ({ status: 500, body: `the fake cloud broke: ${error.stack}` }),
-      );
-      response.writeHead(status, { 'content-type': 'application/json', ...headers });
-      response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
-    })();
-  });
+/** Certificate and key of a server. */
+export interface ServerTLS {
+  cert: string;
+  key: string;
+}
+
+/** Serves one cloud's APIs on loopback, over TLS where that is given. */
+export async function startWeb(web: Web, store: Store, tls?: ServerTLS): Promise<{ url: string; server: Server }> {
+  const scheme = tls ? 'https' : 'http';
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    const url = new URL(request.url ?? '/', `${scheme}://${request.headers.host}`);
+    const bytes = await bytesOf(request);
+    const asked = { method: request.method ?? 'GET', url, headers: request.headers, body: bytes.toString(), bytes };
+    const {
+      status = 200,
+      body,
+      headers,
+    } = await decide(web, store, asked).catch(
+      (error: Error): Said => ({ status: 500, body: `the fake cloud broke: ${error.stack}` }),
+    );
+    response.writeHead(status, { 'content-type': 'application/json', ...headers });
+    response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+  };
+  const listener: RequestListener = (request, response) => void serve(request, response);
+  const server = tls ? createTLSServer(tls, listener) : createServer(listener);
   // On a busy machine a request may meet the end of a connection that was idle for the usual 5 seconds.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+  return { url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
 }
 
 /** The form fields of a body. */

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 
 /**
  * Signature Version 4 as the fake clouds check it: none of the product's code, which signs by AWS' library, so that both cannot be wrong
- * in the same way. AWS' own clients are checked by it too (test/unit/kit/cloud-sdks.test.ts).
+ * in the same way. AWS' own clients are checked by it too (test/unit/kit/cloud-sdks/aws.test.ts).
  */
 export interface AccessKey {
   accessKeyID: string;

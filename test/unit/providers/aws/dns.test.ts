@@ -46,9 +46,10 @@ describe('a batch that Route 53 refuses', () => {
       });
   });
 
-  it("says so where somebody else's record is in the way", async () => {
-    const said =
-      'RRSet of type CNAME with DNS name api.example.com. is not permitted as it conflicts with other records with the same DNS name in zone example.com.';
+  it.each([
+    'RRSet of type CNAME with DNS name api.example.com. is not permitted as it conflicts with other records with the same DNS name in zone example.com.',
+    'RRSet of type A with DNS name api.example.com. is not permitted because a conflicting RRSet of type CNAME with the same DNS name already exists in zone example.com.',
+  ])("says so where somebody else's record is in the way: %s", async (said) => {
     expect(await refused(batch(said))).toMatchObject({ code: 'ERR_INFRA_DEPENDENCIES' });
   });
 

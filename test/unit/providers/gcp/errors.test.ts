@@ -74,7 +74,20 @@ const cases: [text: string, code: ErrorCode | undefined][] = [
     'ERR_INFRA_DEPENDENCIES',
   ],
   ['googleapi: Error 404: Not found: projects/p/locations/r/clusters/c., notFound', 'ERR_INFRA_DEPENDENCIES'],
+  ["The 'parameters.managedZone' resource named 'z' does not exist., notFound", 'ERR_INFRA_DEPENDENCIES'],
+  [
+    "googleapi: Error 400: The resource record set 'entity.change.additions[0]' is invalid because the DNS name may have either one CNAME resource record set or resource record sets of other types, but not both., cnameResourceRecordSetConflict",
+    'ERR_INFRA_DEPENDENCIES',
+  ],
   // What passes
+  [
+    "googleapi: Error 409: The resource 'entity.change.additions[2]' named 'api.example.com. (TXT)' already exists, alreadyExists",
+    'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+  ],
+  [
+    "googleapi: Error 404: The 'entity.change.deletions[0]' resource named 'api.example.com. (A)' does not exist., notFound",
+    'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+  ],
   [
     "googleapi: Error 400: The resource 'projects/p/regions/r/subnetworks/s' is not ready, resourceNotReady",
     'ERR_RETRYABLE_INFRA_DEPENDENCIES',

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { MachinePool, MachinesInputs } from '../../../../providers/cloud.ts';
+import { gcpMachines } from '../../../../providers/gcp/machines.ts';
 import { programs } from '../../../../providers/gcp/programs.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
-import { answers, labels, machinePool, machinesInputs, owner } from './fixtures.ts';
+import { FakeGoogle } from './fake-google.ts';
+import { answers, context, labels, machinePool, machinesInputs, now, owner } from './fixtures.ts';
 
 const TEMPLATE = 'gcp:compute/instanceTemplate:InstanceTemplate';
 const GROUP = 'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager';
@@ -139,5 +141,25 @@ describe('machines', () => {
     const graph = await declared({ kubeletClients: ['198.51.100.0/24'] });
     expect(graph.one(TEMPLATE).inputs.labels).toEqual({ ...labels, 'coppice-pool': 'workers' });
     for (const { type, inputs: made } of graph.resources) expect(made.description, type).toContain(owner.uid);
+  });
+});
+
+describe('why a pool gets no machines', () => {
+  const error = (minutesAgo: number, message: string) => ({
+    error: { code: 'ZONE_RESOURCE_POOL_EXHAUSTED', message },
+    timestamp: new Date(now.getTime() - minutesAgo * 60_000).toISOString(),
+  });
+  const failureOf = async (...items: object[]) => {
+    await using google = await FakeGoogle.start(({ path }) =>
+      /\/listErrors$/.test(path) ? { body: { items } } : undefined,
+    );
+    return await gcpMachines({} as never, () => google.endpoints).failure!(context(), 'workers');
+  };
+
+  it('is what the newest error of its group says, in whatever order Google has them, as long as it is new', async () => {
+    const told = await failureOf(error(8, 'older'), error(2, 'newest'), error(5, 'old'));
+    expect(told).toBe('ZONE_RESOURCE_POOL_EXHAUSTED: newest');
+    expect(await failureOf(error(40, 'long ago'))).toBeUndefined();
+    expect(await failureOf()).toBeUndefined();
   });
 });
