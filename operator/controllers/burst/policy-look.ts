@@ -17,6 +17,7 @@ import type { BurstDependencies } from './dependencies.ts';
 import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
 import { grownNow, growPools } from './grow-pools.ts';
+import { noteInterruptions } from './interruptions.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderSleep } from './order-sleep.ts';
 import type { Seen } from './own-clusters.ts';
@@ -125,6 +126,7 @@ export class PolicyLook {
     const isMine = ({ namespace }: Pick<Unread, 'namespace'>) => !namespaces || namespaces.includes(namespace ?? '');
     const mine = work.filter(isMine);
     const others = work.filter((one) => !mine.includes(one));
+    noteInterruptions(this.#deps, this.#seen());
     const candidates = await candidatesOf(
       this.#deps,
       this.#memory,

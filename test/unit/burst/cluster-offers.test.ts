@@ -14,7 +14,7 @@ import {
   startedUp,
   useful,
 } from '../../../operator/burst/clusters/receipt.ts';
-import { soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
+import { offeredNow, soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
 import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { holds } from '../../kit/property.ts';
@@ -103,6 +103,22 @@ describe('what is known to be sold out of a cluster', () => {
     const zones = ['here-a', 'here-b'].map((zone) => ({ ...small, zone }));
     expect(soldOut({ pools: [pool()] }, zones.slice(1), NOW, { regions }).problem).toBeUndefined();
     expect(soldOut({ pools: [pool()] }, zones, NOW, { regions }).problem).toMatch(/in here-a, here-b is sold out/);
+  });
+
+  it('is not what its cloud took away: that is only what is left when others do not take the work', () => {
+    const spec = { pools: [pool({ spot: true })] };
+    const spot = { ...small, spot: true };
+    const now = (depleted: readonly object[]) =>
+      offeredNow(offer(spec), cluster(spec), () => profile(), { depleted: depleted as (typeof small)[] }, NOW);
+    const said = 'its cloud took spot small of pool a in here away a moment ago, so others are preferred';
+    expect(now([{ ...spot, interrupted: true }])).toMatchObject({
+      problem: undefined,
+      offer: { pools: [{ name: 'a' }] },
+      steady: { problem: `${said} until 2026-11-23T12:01:00Z`, offer: { pools: [] } },
+    });
+    expect(now([{ ...small, interrupted: true }])).not.toHaveProperty('steady');
+    expect(now([spot])).toMatchObject({ problem: `spot ${why}` });
+    expect(now([spot])).not.toHaveProperty('steady');
   });
 
   it('takes no work: pools of it are left out of the offer', () => {
