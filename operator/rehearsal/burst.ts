@@ -24,6 +24,7 @@ import { workOf } from './hub-work.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
 import { modeOf, offerInputs } from './members.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
+import { releaseMinimums } from './release.ts';
 import { newCluster, type Simulation, tell } from './state.ts';
 import { supplyIn, supplyOf } from './supply.ts';
 import { openWaiting, orderSleep, sleepAgain, waitingOf } from './waiting-clusters.ts';
@@ -112,6 +113,7 @@ function look(simulation: Simulation, rehearsed: RehearsedPolicy): void {
     giveBack(simulation, keyOf(policy, name), isFailure ? why : 'it has no work any more');
   }
   orderSleep(simulation, rehearsed);
+  releaseMinimums(simulation, rehearsed);
   noteRefusals(simulation, rehearsed, plan);
   rehearsed.seen = simulation.work!.version;
   if (plan.next !== undefined) lookBy(simulation, rehearsed, plan.next - simulation.epoch);

@@ -21,6 +21,7 @@ import { noteInterruptions } from './interruptions.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderSleep } from './order-sleep.ts';
 import type { Seen } from './own-clusters.ts';
+import { releaseMinimums } from './release-minimums.ts';
 import { soldOutFor } from './sold-out-told.ts';
 import { type Outcome, statusOf } from './status.ts';
 import type { HubWork } from './supply.ts';
@@ -165,6 +166,7 @@ export class PolicyLook {
     if (!dryRun) {
       await growPools(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await openClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+      await releaseMinimums(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await orderSleep(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
       const { receipt } = this.#turn;
       this.#turn.receipt = await orderAwake(this.#deps, this.#policy, receipt, this.#now, this.#signal);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkerCluster, WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
 import { type BurstReceipt, emptyReceipt } from '../../../operator/burst/clusters/kept.ts';
-import { countedNodes, nodesOf, offerOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
+import { countedNodes, nodesOf, offerOf, withMinimumsOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
 import {
   changed,
   costs,
@@ -192,6 +192,22 @@ describe('the nodes of a cluster', () => {
     expect(offer({ pools: [pool()] }).pools).toMatchObject([{ minimum: 1, most: 5 }]);
     expect(offer({ pools: [pool()], dataPlaneNodes: 2 }).pools).toMatchObject([{ minimum: 2, most: 2 }]);
     expect(offer({ dataPlaneNodes: 3 }).pools).toMatchObject([{ minimum: 3, most: 3 }]);
+  });
+
+  it('are no minimum any more once their cluster is settled, where Coppice may take them away and bring them back; one stays', () => {
+    const released = (pools: ReturnType<typeof pool>[], nodes: Record<string, number>, made = pools) => {
+      const spec = withNodes(cluster({ pools: made }).spec, made === pools ? nodes : {});
+      return withMinimumsOf(spec, cluster({ pools }).spec, nodes)?.pools?.map(({ minimum }) => minimum);
+    };
+    const sized = pool({ autoscale: 'Coppice' });
+    const none = pool({ autoscale: 'Coppice', minimum: 0 });
+    expect(released([sized], { a: 3 })).toEqual([1]);
+    expect(released([none], { a: 3 })).toEqual([1]);
+    expect(released([none, { ...sized, name: 'b' }], { a: 3, b: 2 })).toEqual([0, 1]);
+    // Somebody else takes nodes away; they are no more than its own minimum; somebody has said how many.
+    expect(released([pool()], { a: 3 })).toBeUndefined();
+    expect(released([sized], { a: 1 })).toBeUndefined();
+    expect(released([sized], { a: 3 }, [pool({ autoscale: 'Coppice', minimum: 2 })])).toBeUndefined();
   });
 
   it('are known before they are there, with what the system leaves', () => {

@@ -494,6 +494,33 @@ describe('a candidate', () => {
     expect(toldBy([testbed.policy()!]).depleted).toMatchObject([{ spot: true, interrupted: true }]);
   });
 
+  it('whose work has come no longer has the nodes that it was bought with as its minimum, where Coppice may take some away', async () => {
+    const [cloud] = spec().candidates as [BurstCandidate];
+    const pools = [{ ...cloud.template.spec.pools![0]!, autoscale: 'Coppice' as const }];
+    const sized = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
+    testbed.objects.put(policyNamed('peak', { candidates: [sized] }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const cluster = () => testbed.clusters()[0]!;
+    const key = `shop/${cluster().metadata.name}`;
+    const minimum = () => cluster().spec.pools![0]!.minimum;
+    testbed.join(cluster(), 3);
+    testbed.demands = [];
+    await testbed.looks(MINUTE);
+    // Until all of it is there, and its size is written down, what is still to come would not come.
+    expect(minimum()).toBe(3);
+    testbed.objects.put({
+      ...cluster(),
+      status: { ...cluster().status, nodes: { desired: 3, current: 3, ready: 3 } },
+    } as never);
+    await testbed.looks(MINUTE);
+    expect(minimum()).toBe(3);
+    testbed.sizes.set(key, new Map([['a', { count: 3, by: 'Coppice', why: 'within its minimum and maximum' }]]));
+    await testbed.looks(MINUTE);
+    expect(minimum()).toBe(1);
+    expect(await written(() => testbed.looks(MINUTE))).toEqual([]);
+  });
+
   it('whose cluster joined and is of no use for the work rests, and the next is tried', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);

@@ -283,6 +283,16 @@ describe('beside what a policy does', () => {
     expect([room, work]).toEqual([100_000n, 375_000n]);
   });
 
+  it('stands less where Coppice sizes the pools: a cluster does not keep all that it was bought with', async () => {
+    const [{ name, template }] = policy().spec.candidates;
+    const pools = [{ ...template.spec.pools[0], autoscale: 'Coppice' }];
+    const sized = policy({ candidates: [{ name, template: { spec: { ...template.spec, pools } } }] });
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,4,,,,,\n3h,web,3,,,,,\n4h,web,2,,,,,\n6h,web,2,,,,,';
+    const { report } = await play(rows, [STANDING, sized]);
+    // Each of two machines is without work for ten minutes: nobody has to keep the first.
+    expect(report.work!.bought.paidFor).toMatchObject({ idle: 16_667n, spare: 16_667n });
+  });
+
   it('stands a cluster that grows by nodes alone', async () => {
     const { scenario, survey, trace, options } = await play(PEAK);
     const { work } = await rehearse(nodesAlone(scenario, 'public')!, trace(), survey, options);
