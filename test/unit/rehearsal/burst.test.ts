@@ -122,6 +122,19 @@ describe('work of a rehearsal', () => {
     expect(ended - ran.at(-1)!.at).toBe(2 * HOUR);
   });
 
+  it('is served elsewhere when its cloud has just taken a spot machine away, though that cloud costs less', async () => {
+    const [{ name, template }] = policy().spec.candidates;
+    const as = (more: object) => ({ spec: { ...template.spec, pools: [{ ...template.spec.pools[0], ...more }] } });
+    const spot = { name: 'spot', assumedHourly: '0.1', template: as({ spot: true, zones: ['north-a'] }) };
+    const both = policy({ candidates: [spot, { name, template: as({}) }] });
+    const slow = { controlPlane: { creation: { p50: '5m' } }, machines: { creation: { p50: '20m' } } };
+    const rough = { ...slow, seed: 1, spot: { interruptionsPerHour: 1.5 } };
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n5h,web,2,,,,,';
+    const { told } = await play(rows, [STANDING, both], rough);
+    expect(told('interrupted')).toContainEqual(expect.stringMatching(/^02:13:07 /));
+    expect(told('bought').find((line) => line > '02:13:07')).toMatch(/^02:13:40 .*; public takes 1 of them/);
+  });
+
   it('finds a cluster that is there because its peak was known', async () => {
     const known = policy({
       schedule: [{ name: 'sale', start: '50 0 * * *', duration: '3h', clusters: 1 }],
