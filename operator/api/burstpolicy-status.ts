@@ -190,10 +190,14 @@ export const burstPolicyStatus = z
           machineType: text(LIMITS.name, 'The machine type.'),
           spot: z.boolean().describe('Spot machines. Absent: others.').optional(),
           until: time('Until when it is not asked for again.'),
+          interrupted: z
+            .boolean()
+            .describe('The cloud took one away: others are bought where they will do. Absent: it had none.')
+            .optional(),
         })
-        .describe('Machines that a cloud had none of.'),
+        .describe('Machines that a cloud had none of, or took away.'),
       SHOWN_SOLD_OUT,
-      'Machines of CloudProfiles of the policy that are known to be sold out, as some cluster has met it.',
+      'Machines of CloudProfiles of the policy that are known to be sold out or taken away, as some cluster has met it.',
     ).optional(),
     spend: z
       .object({

@@ -33,6 +33,8 @@ export interface OfferAvailability {
   /** Whether the part of this name could not be filled when it was tried last. */
   isShort(part: string): boolean;
   isDepleted(machineType: string, zone: string): boolean;
+  /** Whether its cloud took a spot machine of it away a moment ago. */
+  wasInterrupted(machineType: string, zone: string): boolean;
 }
 
 /** How a pool is divided. */
@@ -113,17 +115,27 @@ type Machines = Pick<PoolPart, 'machineType' | 'zones'>;
 const preferredOf = ({ machineTypes, zones }: PoolWish): Machines => ({ machineType: machineTypes[0]!, zones });
 
 /** What a pool's next node would be of; undefined: nothing is left that it may have. Pure. */
-export function bestOffer(
-  { machineTypes, zones }: Pick<PoolWish, 'machineTypes' | 'zones'>,
-  market: Pick<OfferAvailability, 'isDepleted'>,
-): Machines | undefined {
-  for (const machineType of machineTypes) {
-    if (zones.length === 0 && !market.isDepleted(machineType, '')) return { machineType, zones };
-    const left = zones.filter((zone) => !market.isDepleted(machineType, zone));
-    if (left.length > 0) return { machineType, zones: left };
-  }
-  return undefined;
+export function bestOffer(wish: Pick<PoolWish, 'machineTypes' | 'zones'>, market: Market): Machines | undefined {
+  const there = offersOf(wish, market);
+  return there.find((one) => !isInterrupted(one, market)) ?? there[0];
 }
+
+/** What of a market decides what the next node is of. */
+export type Market = Pick<OfferAvailability, 'isDepleted' | 'wasInterrupted'>;
+
+/** Whether machines were taken away in all of the zones that are left: where one is not hit the cloud finds it by itself. Pure. */
+export const isInterrupted = ({ machineType, zones }: Machines, { wasInterrupted }: Pick<Market, 'wasInterrupted'>) =>
+  zonesOf(zones).every((zone) => wasInterrupted(machineType, zone));
+
+/** Machine types in the zones that have some, the preferred one first. */
+const offersOf = ({ machineTypes, zones }: Pick<PoolWish, 'machineTypes' | 'zones'>, market: Market): Machines[] =>
+  machineTypes.flatMap((machineType): Machines[] => {
+    const left = zonesOf(zones).filter((zone) => !market.isDepleted(machineType, zone));
+    return left.length > 0 ? [{ machineType, zones: zones.length > 0 ? left : zones }] : [];
+  });
+
+/** As offers name them: the one of a region without zones is empty. */
+const zonesOf = (zones: readonly string[]): readonly string[] => (zones.length > 0 ? zones : ['']);
 
 function add(kept: Map<string, HeldPart>, wish: PoolWish, { machineType, zones }: Machines, count: number): void {
   const name = partName(wish, machineType, zones);

@@ -21,7 +21,7 @@ const MOST_TRIES = 12;
 export type ToldTry = Omit<Try, 'at' | 'until' | 'over'>;
 
 /**
- * What the operator remembers of offers that had no machines left, of all clusters: what one has met, others need not. In memory only:
+ * What the operator remembers of offers that had no machines left, or lost some, of all clusters: what one has met, others need not. In memory only:
  * after a restart it costs one more try each.
  */
 export class DepletedOffers {
@@ -58,6 +58,14 @@ export class DepletedOffers {
     return true;
   }
 
+  /**
+   * A cloud takes a spot machine of this offer away. Whoever asks for another at once is likely to lose that as well; Karpenter does the same
+   * (SpotInterruption in pkg/controllers/interruption of aws/karpenter-provider-aws).
+   */
+  interrupted(offer: Offer): void {
+    this.#deplete(offer, +this.#now(), true);
+  }
+
   /** The parts have what they were asked for, or are no more: what was tried for them is history. */
   settle(cluster: string, isOver: (known: Try) => boolean): void {
     const tries = this.#tries.get(cluster);
@@ -89,13 +97,15 @@ export class DepletedOffers {
   }
 
   /** @returns until when. */
-  #deplete(offer: Offer, now: number): number {
-    const before = this.#offers.find((known) => sameOffer(known, offer));
+  #deplete(offer: Offer, now: number, interrupted = false): number {
+    const before = this.#offers.find(
+      (known) => (known.interrupted ?? false) === interrupted && sameOffer(known, offer),
+    );
     if (before && before.until > now) return before.until;
     const times = before && before.until + FORGOTTEN_MS > now ? before.times + 1 : 1;
     const until = now + Math.min(LONGEST_MS, FIRST_MS * 2 ** (times - 1));
     const others = this.#offers.filter((known) => known !== before && known.until + FORGOTTEN_MS > now);
-    this.#offers = [...others, { ...offer, until, times }];
+    this.#offers = [...others, { ...offer, until, times, ...(interrupted && { interrupted }) }];
     return until;
   }
 }

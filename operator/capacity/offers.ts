@@ -10,10 +10,12 @@ export interface Offer {
   readonly spot: boolean;
 }
 
-/** An offer that had nothing when it was asked for last. */
+/** An offer that had nothing when it was asked for last, or of which its cloud took a spot machine away. */
 export interface DepletedOffer extends Offer {
   /** Milliseconds since the epoch: until then it is not asked for where something else will do. */
   readonly until: number;
+  /** Its cloud took one away. It may have others: where nothing else will do, it is asked for all the same. Absent: it had nothing. */
+  readonly interrupted?: true;
 }
 
 /** One try of a cluster that the place had no machines for. */
@@ -39,7 +41,21 @@ export const NOTHING_DEPLETED: KnownCapacity = { depleted: [], tries: [] };
 
 /** Whether an offer had nothing a short while ago. Pure. */
 export const isDepleted = ({ depleted }: Pick<KnownCapacity, 'depleted'>, offer: Offer, now: Date): boolean =>
-  depleted.some((known) => known.until > +now && sameOffer(known, offer));
+  depleted.some((known) => !known.interrupted && known.until > +now && sameOffer(known, offer));
+
+/** Whether its cloud took a spot machine of an offer away a short while ago. Pure. */
+export const wasInterrupted = ({ depleted }: Pick<KnownCapacity, 'depleted'>, offer: Offer, now: Date): boolean =>
+  depleted.some((known) => known.interrupted === true && known.until > +now && sameOffer(known, offer));
+
+/** What is known of machines of one kind in a place. Pure. */
+export const marketFor = (
+  place: Pick<Offer, 'profile' | 'region' | 'spot'>,
+  capacity: Pick<KnownCapacity, 'depleted'>,
+  now: Date,
+) => ({
+  isDepleted: (machineType: string, zone: string) => isDepleted(capacity, { ...place, machineType, zone }, now),
+  wasInterrupted: (machineType: string, zone: string) => wasInterrupted(capacity, { ...place, machineType, zone }, now),
+});
 
 export const sameOffer = (one: Offer, other: Offer): boolean =>
   one.zone === other.zone &&

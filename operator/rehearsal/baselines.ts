@@ -28,6 +28,35 @@ export function nodesAlone(scenario: Scenario, candidateName: string): Scenario 
   return { ...scenario, policy: undefined, overflow: key, clusters: new Map([...scenario.clusters, [key, made]]) };
 }
 
+type Waiting = Pick<BurstCandidate, 'warmClusters' | 'sleepingClusters'>;
+
+const countsOf = ({ warmClusters = 0, sleepingClusters = 0 }: Waiting) => [warmClusters, sleepingClusters] as const;
+
+/** How as many clusters as a candidate has wait could do so. */
+const WAYS: readonly { readonly what: string; readonly have: (count: number) => Waiting; readonly wakes: boolean }[] = [
+  { what: 'if all wait warm', have: (count) => ({ warmClusters: count }), wakes: true },
+  { what: 'if all wait asleep', have: (count) => ({ sleepingClusters: count }), wakes: true },
+  { what: 'if none waits', have: () => ({}), wakes: false },
+];
+
+/** The same policy with its clusters waiting in other ways. Empty: it has none wait. */
+export function otherWaits(scenario: Scenario): { readonly what: string; readonly scenario: Scenario }[] {
+  const { policy } = scenario;
+  if (!policy) return [];
+  const { candidates: own, wake = [] } = policy.spec;
+  const said = (candidates: readonly Waiting[]) => JSON.stringify(candidates.map(countsOf));
+  return WAYS.flatMap(({ what, have, wakes }) => {
+    const candidates = own.map((candidate): BurstCandidate => {
+      const { warmClusters: _, sleepingClusters: __, ...others } = candidate;
+      const [warm, asleep] = countsOf(candidate);
+      return { ...others, ...have(warm + asleep) };
+    });
+    if (said(candidates) === said(own) && (wakes || wake.length === 0)) return [];
+    const spec = { ...policy.spec, candidates, ...(!wakes && { wake: undefined }) };
+    return [{ what, scenario: { ...scenario, policy: { ...policy, spec } } }];
+  });
+}
+
 /** As large as all clusters that a policy may have of it, and as small as nothing. */
 function autoscaled(
   { template, maximumClusters }: BurstCandidate,

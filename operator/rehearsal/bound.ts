@@ -10,7 +10,7 @@ import { manifestOf } from '../controllers/burst/own-clusters.ts';
 import { billingOf } from '../cost/billing.ts';
 import type { Micros } from '../cost/money.ts';
 import { type Amounts, type Asked, DemandCurve } from './demand-curve.ts';
-import { areaOf, type Level, paidFor } from './levels.ts';
+import { areaOf, beyond, highest, type Level, lingering, scaled, stretched } from './levels.ts';
 import { offerInputs } from './members.ts';
 import type { Scenario } from './scenario.ts';
 import { StayingWork } from './staying-work.ts';
@@ -23,8 +23,10 @@ const HOUR_MS = 3_600_000;
 export interface Bound {
   /** What the standing clusters have no place for, at the cheapest price of a unit, with the minimums that clouds bill. */
   readonly least: Micros;
-  /** What is paid besides because each unit stays for minimumLife. */
+  /** What is paid besides where each unit stays for minimumLife. */
   readonly forcedByMinimumLife: Micros;
+  /** What policies must pay that let autoscalers take nodes away. */
+  readonly forced: Forced;
   /**
    * What it costs where jobs stay where they began, and begin in the standing clusters where they have room. No bound: who knew how long jobs run
    * could choose better. Absent: not all of the trace is jobs.
@@ -40,6 +42,17 @@ export interface Bound {
   readonly standing: Micros;
   /** Of what the cheapest unit is. */
   readonly cheapest: { readonly candidate: string; readonly pool: string };
+}
+
+/** What is the least for who serves all of it at once: each with what is before it. */
+export interface Forced {
+  /** As clusters, and not units, live for minimumLife, with as few nodes as they may have. */
+  readonly byMinimumLife: Micros;
+  /** As nobody sells a part of a machine. */
+  readonly byWholeMachines: Micros;
+  readonly byControlPlanes: Micros;
+  /** As machines and clusters stay for idleFor when nobody needs them any more. */
+  readonly byIdleFor: Micros;
 }
 
 interface Sold {
@@ -69,26 +82,44 @@ export async function boundOf(
   const sizes = [...curve.sizes.values()];
   const units = sizes.length === 1 ? byReplicas(scenario, sizes[0]!, asked, sold) : byAmounts(scenario, asked, sold);
   if (!units) return undefined;
-  const { levels, clusters, hourly, cheapest, nodes } = units;
-  const whole = levels.map(({ at, units: some }) => ({ at, units: Math.ceil(some - 1e-9) }));
-  const { minimumLifeMs } = limitsOf(policy.spec);
-  const exact = paidFor(whole, end, 0);
-  const billed = paidFor(whole, end, cheapest.leastMs);
-  const lived = paidFor(whole, end, Math.max(cheapest.leastMs, minimumLifeMs));
-  const money = (unitMs: number): Micros => BigInt(Math.round((unitMs * hourly) / HOUR_MS));
-  const beyond = staying.until(end);
+  const { levels, machines, clusters, hourly, cheapest, nodes } = units;
+  const { minimumLifeMs, idleForMs } = limitsOf(policy.spec);
+  const cost = (curve: readonly Level[]): Micros => BigInt(Math.round(areaOf(curve, end) / HOUR_MS));
+  const single = inWhole(levels, 1);
+  const paid = (leastMs: number) => cost(scaled(stretched(single, leastMs), hourly));
+  const work = scaled(levels, hourly);
+  const billed = paid(cheapest.leastMs);
+  const living = (of: readonly Level[]) => stretched(of, minimumLifeMs);
+  const fees = (of: readonly Level[]) => cost(scaled(living(of), lowestFee(sold)));
+  const atLeast = (of: readonly Level[]) => scaled(of, leastMachines(sold));
+  const inMachines = scaled(machines, Math.min(...sold.map((one) => one.hourly)));
+  const lived = highest(work, atLeast(beyond(living(clusters), clusters)));
+  const whole = highest(lived, inMachines, atLeast(living(clusters)));
+  const longer = lingering(clusters, idleForMs);
   const { perMillicore, perByte } = unitPrices(sold);
-  const stays = beyond?.map(({ at, cpu, memory }) => ({ at, units: Math.max(cpu * perMillicore, memory * perByte) }));
+  const stays = staying
+    .until(end)
+    ?.map(({ at, cpu, memory }) => ({ at, units: Math.max(cpu * perMillicore, memory * perByte) }));
   return {
-    least: money(areaOf(levels, end) + billed - exact),
-    forcedByMinimumLife: money(lived - billed),
-    ...(stays && { staying: BigInt(Math.round(areaOf(stays, end) / HOUR_MS)) }),
-    controlPlanes: BigInt(Math.round((paidFor(clusters, end, minimumLifeMs) * lowestFee(sold)) / HOUR_MS)),
+    least: cost(work) + billed - paid(0),
+    forcedByMinimumLife: paid(Math.max(cheapest.leastMs, minimumLifeMs)) - billed,
+    forced: {
+      byMinimumLife: cost(lived),
+      byWholeMachines: cost(whole),
+      byControlPlanes: cost(whole) + fees(clusters),
+      byIdleFor: cost(highest(lived, lingering(inMachines, idleForMs), atLeast(living(longer)))) + fees(longer),
+    },
+    ...(stays && { staying: cost(stays) }),
+    controlPlanes: fees(clusters),
     peakNodes: nodes,
     standing: standingCost(cheapest, nodes, end - start),
     cheapest: { candidate: cheapest.candidate, pool: cheapest.pool.name },
   };
 }
+
+/** As many as take that, of which each takes so much. */
+const inWhole = (levels: readonly Level[], each: number): Level[] =>
+  levels.map(({ at, units }) => ({ at, units: Math.ceil(units / each - 1e-9) }));
 
 function soldOf(scenario: Scenario, policy: BurstPolicy): Sold[] {
   const { currency } = policy.spec.budget;
@@ -106,6 +137,8 @@ function soldOf(scenario: Scenario, policy: BurstPolicy): Sold[] {
 
 interface Units {
   readonly levels: readonly Level[];
+  /** As few machines as take that, of the largest that are for sale. */
+  readonly machines: readonly Level[];
   /** As few clusters as take that. */
   readonly clusters: readonly Level[];
   /** Millionths an hour of one unit. */
@@ -131,8 +164,9 @@ function byReplicas(
   const levels = asked.map(({ at, count }) => ({ at, units: Math.max(0, count - slots) }));
   const nodes = Math.ceil(peakOf(levels) / priced.fits);
   const most = mostOf(sold, (pool) => pool.most * fitsOn(pod, pool));
-  const clusters = levels.map(({ at, units }) => ({ at, units: Math.ceil(units / most) }));
-  return { levels, clusters, hourly: priced.each, cheapest: priced.one, nodes };
+  const clusters = inWhole(levels, most);
+  const machines = inWhole(levels, Math.max(...sold.map(({ pool }) => fitsOn(pod, pool))));
+  return { levels, machines, clusters, hourly: priced.each, cheapest: priced.one, nodes };
 }
 
 /** Sizes are mixed: a unit is a CPU, or as much memory as costs the same; of both the dearer one counts, as if all could be cut to fit. */
@@ -150,6 +184,12 @@ function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly S
     const { cpu, memory } = over(one);
     return { at: one.at, units: Math.max(cpu * perMillicore, memory * perByte) / (1000 * perMillicore) };
   });
+  const largest = (of: keyof Amounts) => Math.max(...usable.map(({ pool }) => pool.template.allocatable[of]));
+  const [largestCpu, largestMemory] = [largest('cpu'), largest('memory')];
+  const machines = asked.map((one) => {
+    const { cpu, memory } = over(one);
+    return { at: one.at, units: Math.ceil(Math.max(cpu / largestCpu, memory / largestMemory)) };
+  });
   const { allocatable } = cheapest.pool.template;
   const nodes = asked.reduce((most, one) => {
     const { cpu, memory } = over(one);
@@ -162,7 +202,7 @@ function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly S
     const { cpu, memory } = over(one);
     return { at: one.at, units: Math.ceil(Math.max(cpu / mostCpu, memory / mostMemory)) };
   });
-  return { levels, clusters, hourly: 1000 * perMillicore, cheapest, nodes };
+  return { levels, machines, clusters, hourly: 1000 * perMillicore, cheapest, nodes };
 }
 
 const priceOf = (amount: keyof Amounts, { hourly, pool }: Sold): number => hourly / pool.template.allocatable[amount];
@@ -184,6 +224,17 @@ function standingAmounts(scenario: Scenario): Amounts {
 function mostOf(sold: readonly Sold[], of: (pool: OfferedPool) => number): number {
   const offers = new Set(sold.map(({ offer }) => offer));
   return Math.max(...[...offers].map(({ pools }) => pools.reduce((sum, pool) => sum + of(pool), 0)));
+}
+
+/** What machines of the smallest cluster cost in an hour: its minimum, or one, as a hub places nothing where there is none. */
+function leastMachines(sold: readonly Sold[]): number {
+  const offers = new Set(sold.map(({ offer }) => offer));
+  const costs = [...offers].map(({ pools }) => {
+    const minimum = pools.reduce((sum, pool) => sum + Number(pool.price ?? 0n) * pool.minimum, 0);
+    const one = Math.min(...pools.map(({ price }) => (price === undefined ? Number.POSITIVE_INFINITY : Number(price))));
+    return minimum > 0 ? minimum : one;
+  });
+  return Math.min(...costs);
 }
 
 /** What the cheapest control plane costs in an hour, in millionths. */

@@ -16,9 +16,16 @@ export interface Waits {
   readonly max?: number;
 }
 
-/** What machines of bought clusters were paid for, in millionths, by each moment; what billing steps add is in none. */
+/** What bought clusters were paid for, in millionths, by each moment; what billing steps add is in none. */
 export interface PaidFor {
-  /** Until they were Ready, and after. */
+  /** Control planes of clusters that took work. */
+  readonly controlPlanes: Micros;
+  /** Clusters that waited, with their control planes. */
+  readonly warm: Micros;
+  readonly asleep: Micros;
+  /** Machines of clusters of others that were woken, by each moment. */
+  readonly woken: Micros;
+  /** Of the machines of others: until they were Ready, and after. */
   readonly starting: Micros;
   /** In clusters without work. */
   readonly idle: Micros;
@@ -50,7 +57,7 @@ export interface WorkReport {
     readonly peakClusters: number;
     readonly peakNodes: number;
     readonly costs: readonly Cost[];
-    /** What of that is for control planes, in millionths; and for what else. */
+    /** What of that is for control planes, in millionths; and what all of it is for. */
     readonly fees: Micros;
     readonly paidFor: PaidFor;
   };
@@ -65,14 +72,19 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
   if (!work) return undefined;
   const { all, waited, beyondStartup } = work.waits;
   const money = (of: Parameters<typeof standings.sum>[0]) => BigInt(Math.round(standings.sum(of, now) / HOUR_MS));
-  const [fees, starting, idle, spare, room] = [
+  const [fees, waitingFees, warm, asleep, woken, starting, idle, spare, room] = [
     money('boughtFees'),
+    money('boughtWaitingFees'),
+    money('boughtWarm'),
+    money('boughtAsleep'),
+    money('boughtWoken'),
     money('boughtStarting'),
     money('boughtIdle'),
     money('boughtSpare'),
     money('boughtRoom'),
   ];
-  const rest = money('boughtHourly') - fees - starting - idle - spare - room;
+  const controlPlanes = fees - waitingFees;
+  const rest = money('boughtHourly') - controlPlanes - warm - asleep - starting - idle - spare - room;
   // Each is rounded by itself, so without work the rest may be below nothing.
   const used = rest > 0n ? rest : 0n;
   const stabilisation = rehearsed ? limitsOf(rehearsed.policy.spec).pendingForMs : 0;
@@ -88,13 +100,19 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
       clusters: [...simulation.clusters.values()].filter(({ candidate }) => candidate !== undefined).length,
       peakClusters: standings.peak('boughtClusters'),
       peakNodes: standings.peak('boughtNodes'),
-      costs,
+      costs: woken > 0n ? withCost(costs, rehearsed!.policy.spec.budget.currency, woken) : costs,
       fees,
-      paidFor: { starting, idle, spare, room, work: used },
+      paidFor: { controlPlanes, warm, asleep, woken, starting, idle, spare, room, work: used },
     },
     paidCpu: standings.sum('boughtPaid', now),
     usedCpu: standings.sum('boughtUsed', now),
   };
+}
+
+/** What was woken is somebody's: it is in no cost of what was bought. */
+function withCost(costs: readonly Cost[], currency: string, more: Micros): Cost[] {
+  const before = costs.find((cost) => cost.currency === currency)?.amount ?? 0n;
+  return [...costs.filter((cost) => cost.currency !== currency), { currency, amount: before + more }];
 }
 
 function waitsOf(histogram: WaitHistogram): Waits {

@@ -1,29 +1,34 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { profileNameOf } from '../api/workercluster.ts';
 import { grownHourly, grownNodes } from '../burst/clusters/growth-receipt.ts';
-import { billingOfPurchase, emptyReceipt, type KeptPurchase, nodesOfPurchase } from '../burst/clusters/kept.ts';
-import type { CandidateView, OwnCluster, Supply } from '../burst/clusters/model.ts';
+import { emptyReceipt, type KeptPurchase } from '../burst/clusters/kept.ts';
+import type { CandidateView } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
 import { planClusters } from '../burst/clusters/plan.ts';
 import type { ClustersPlan } from '../burst/clusters/plan-model.ts';
 import { givenBack, measuredStartupMs, ordered as purchased } from '../burst/clusters/receipt.ts';
-import { soldOutOf, withoutSoldOut } from '../burst/clusters/sold-out.ts';
+import { isWaking } from '../burst/clusters/sleep-receipt.ts';
+import { offeredNow } from '../burst/clusters/sold-out.ts';
 import { spentUntil } from '../burst/clusters/spend.ts';
+import { wokenHourly } from '../burst/clusters/wake-receipt.ts';
 import { startupMs } from '../capacity/startup-times.ts';
-import { SETTLE_MS } from '../controllers/burst/alike.ts';
+import { whyNotSleeping } from '../controllers/burst/candidates.ts';
 import { withFacts } from '../controllers/burst/facts.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
 import { BurstMemory } from '../controllers/burst/memory.ts';
-import { idleKey, manifestOf, type Seen, underusedKey } from '../controllers/burst/own-clusters.ts';
+import { manifestOf, type Seen, seenAs } from '../controllers/burst/own-clusters.ts';
 import { peaksOf } from '../controllers/burst/peaks.ts';
-import { parseMoney } from '../cost/money.ts';
 import { emptyingOf, isUnderused, moveWork } from './emptying.ts';
-import { growingPools, growPool, growthOf, noteGrowths } from './growth.ts';
+import { growPool, growthOf, noteGrowths } from './growth.ts';
 import { workOf } from './hub-work.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
-import { memberOf, offerInputs } from './members.ts';
+import { modeOf, offerInputs } from './members.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
-import { type ClusterState, newCluster, type Simulation, tell } from './state.ts';
+import { releaseMinimums } from './release.ts';
+import { newCluster, type Simulation, tell } from './state.ts';
+import { supplyIn, supplyOf } from './supply.ts';
+import { openWaiting, orderSleep, sleepAgain, waitingOf } from './waiting-clusters.ts';
+import { letOtherSleep, noteWoken, sleepersOf, wakeOther, wokenBy } from './wake-others.ts';
 
 /** As often the operator asks a hub what it has no place for. */
 const LOOK_MS = 10_000;
@@ -61,12 +66,14 @@ function look(simulation: Simulation, rehearsed: RehearsedPolicy): void {
   const now = simulation.epoch + simulation.now;
   const waiting = workOf(simulation.work!, memory, policy.spec.hub, now);
   rehearsed.receipt = withFacts(rehearsed.receipt, seenAll(simulation, rehearsed, now), waiting, now);
+  noteWoken(simulation, rehearsed, waiting, now);
   noteGrowths(simulation, rehearsed);
   const { receipt } = rehearsed;
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
+  const seen = seenAll(simulation, rehearsed, now);
   const own = {
     limits: limitsOf(policy.spec),
-    clusters: seenAll(simulation, rehearsed, now).map((one) => one.own),
+    clusters: seen.map((one) => one.own),
     lastOut: time(receipt.lastOut),
     lastIn: time(receipt.lastIn),
   };
@@ -79,8 +86,10 @@ function look(simulation: Simulation, rehearsed: RehearsedPolicy): void {
       supply: waiting.length > 0 || emptying.movable ? supplyOf(simulation, rehearsed) : [],
       candidates: candidatesOf(simulation, rehearsed, now),
       growth: waiting.length > 0 ? growthOf(simulation, rehearsed) : [],
-      grownHourly: grownHourly(receipt),
+      grownHourly: grownHourly(receipt) + wokenHourly(receipt),
       grownNodes: grownNodes(receipt),
+      warm: [...waitingOf(simulation, rehearsed, seen, now), ...sleepersOf(simulation, rehearsed, now)],
+      woken: wokenBy(simulation, rehearsed, now),
       peaks: peaksOf(policy.spec, now),
       spent: spentUntil(receipt, now),
     },
@@ -91,14 +100,25 @@ function look(simulation: Simulation, rehearsed: RehearsedPolicy): void {
     rehearsed.receipt = purchased(rehearsed.receipt, purchase, now);
     buy(simulation, rehearsed, rehearsed.receipt.purchases.at(-1)!, purchase.why);
   }
+  for (const opening of plan.openings)
+    (opening.entry === undefined ? openWaiting : wakeOther)(simulation, rehearsed, opening, now);
   moveWork(simulation, rehearsed, plan, (name) => keyOf(policy, name), now);
-  for (const { name, why, isFailure } of plan.removals) {
+  for (const removal of plan.removals) {
+    const { name, why, isFailure, toSleep, isOthers } = removal;
+    if (toSleep || isOthers) {
+      (isOthers ? letOtherSleep : sleepAgain)(simulation, rehearsed, removal, now);
+      continue;
+    }
     rehearsed.receipt = givenBack(rehearsed.receipt, { name, why, isFailure }, now);
     giveBack(simulation, keyOf(policy, name), isFailure ? why : 'it has no work any more');
   }
+  orderSleep(simulation, rehearsed);
+  releaseMinimums(simulation, rehearsed);
   noteRefusals(simulation, rehearsed, plan);
   rehearsed.seen = simulation.work!.version;
   if (plan.next !== undefined) lookBy(simulation, rehearsed, plan.next - simulation.epoch);
+  // Those that wait are made one in each look.
+  if (plan.purchases.some(({ warm }) => warm)) lookBy(simulation, rehearsed, simulation.now + LOOK_MS);
   // Of a peak, or of the least number of clusters, that nothing may be bought for, a verdict says so.
   if (waiting.length + plan.verdicts.length > 0) lookBy(simulation, rehearsed, simulation.now + WAITING_MS);
 }
@@ -127,6 +147,7 @@ function buy(simulation: Simulation, { policy }: RehearsedPolicy, purchase: Kept
   const key = keyOf(policy, purchase.name);
   const cluster = newCluster(key, manifest, simulation.scenario, candidate.name);
   simulation.clusters.set(key, cluster);
+  if (purchase.warm) simulation.work!.close(key);
   createCluster(simulation, cluster, manifest.spec);
   tell(simulation, cluster, 'bought', why);
 }
@@ -141,53 +162,28 @@ function giveBack(simulation: Simulation, key: string, why: string): void {
 const seenAll = (simulation: Simulation, rehearsed: RehearsedPolicy, now: number): Seen[] =>
   rehearsed.receipt.purchases.map((purchase) => seenOf(simulation, rehearsed, purchase, now));
 
-/** What the operator sees of a purchase. A cluster is in the hub as soon as its control plane serves. */
+/** What the operator sees of a purchase. A cluster is in the hub as soon as its control plane serves; one that was woken, as soon as it has a node. */
 function seenOf(
   simulation: Simulation,
   { policy, memory }: RehearsedPolicy,
   purchase: KeptPurchase,
   now: number,
 ): Seen {
-  const { name, candidate, at, most, uid } = purchase;
-  const key = keyOf(policy, name);
+  const key = keyOf(policy, purchase.name);
   const state = simulation.clusters.get(key);
   const cluster = state?.object;
-  const isJoined = cluster !== undefined && state?.serves === true;
-  const isIdle = isJoined ? !simulation.work!.isBusy(key) : undefined;
-  const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
-  const isUnder = isJoined ? isUnderused(simulation, { policy }, key) : undefined;
-  const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
-  const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
-  const hasJoined = isJoined || purchase.joinedAt !== undefined;
-  const phase: OwnCluster['phase'] = isLeaving
-    ? 'Leaving'
-    : hasJoined
-      ? 'Joined'
-      : cluster || uid
-        ? 'Making'
-        : 'Ordered';
-  const failure = hasJoined ? undefined : (state?.specRefusal ?? state?.machineRefusal);
-  const hourly = [most, purchase.rate].map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
-  const billing = billingOfPurchase(purchase);
-  const hasWork = isIdle === false;
-  const emptyingSince = purchase.emptyingSince === undefined ? undefined : Date.parse(purchase.emptyingSince);
-  const leftAloneUntil = purchase.leftAlone && Date.parse(purchase.leftAlone.until);
-  const little = { underusedSince, emptyingSince, leftAloneUntil };
-  const own = {
-    key,
-    name,
-    candidate,
-    at: Date.parse(at),
-    phase,
-    idleSince,
-    hourly,
-    nodes: nodesOfPurchase(purchase, cluster?.status?.nodes?.desired),
-    billing,
-    failure,
-    hasWork,
-    ...little,
+  const serves = cluster !== undefined && state?.serves === true;
+  const hasNodes = (state?.nodes.size ?? 0) > 0;
+  const isJoined = serves && !purchase.warm && (!isWaking(purchase) || hasNodes);
+  const sight = {
+    cluster,
+    isJoined,
+    isReady: serves && hasNodes,
+    isWorkless: cluster && !simulation.work!.isBusy(key),
+    isUnderused: isJoined ? isUnderused(simulation, { policy }, key) : undefined,
+    failure: state?.specRefusal ?? state?.machineRefusal,
   };
-  return { purchase, cluster, own, hasJoined: isJoined, isIdle };
+  return seenAs(memory, policy, purchase, sight, now);
 }
 
 function candidatesOf(
@@ -197,7 +193,7 @@ function candidatesOf(
 ): CandidateView[] {
   const { candidates, maximumClusters, budget } = policy.spec;
   return candidates.map((candidate) => {
-    const { name, priority = 0, assumedHourly } = candidate;
+    const { name, priority = 0, assumedHourly, warmClusters, sleepingClusters } = candidate;
     const cluster = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
     const profile = scenario.profiles.get(profileNameOf(cluster));
     const rest = receipt.rests[name];
@@ -206,80 +202,20 @@ function candidatesOf(
         ? `it is in back-off until ${rest.until}, because of ${rest.why}`
         : undefined;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
-    const soldOut = soldOutOf(cluster, (of) => scenario.profiles.get(of), capacity.known(''), new Date(now));
     const offer = profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly }));
+    const profileOf = (of: string) => scenario.profiles.get(of);
+    const sold = offer && offeredNow(offer, cluster, profileOf, capacity.known(''), new Date(now));
     return {
       name,
       priority,
       left: (candidate.maximumClusters ?? maximumClusters) - has,
-      offer: offer && withoutSoldOut(offer, soldOut),
-      problem: profile ? (rests ?? soldOut.problem) : `there is no CloudProfile ${profileNameOf(cluster)}`,
+      offer: sold?.offer,
+      ...(sold?.steady && { steady: sold.steady }),
+      ...(warmClusters && { warm: warmClusters }),
+      ...(sleepingClusters && { asleep: sleepingClusters }),
+      cannotSleep: whyNotSleeping(modeOf(cluster, profile)),
+      problem: profile ? (rests ?? sold?.problem) : `there is no CloudProfile ${profileNameOf(cluster)}`,
       startupMs: measuredStartupMs(receipt, name) ?? (profile && startupMs(profile, cluster.spec.mode, 'cluster')),
     };
-  });
-}
-
-/** Clusters that take work of the hub: all that serve; and bought ones that are on their way. */
-function supplyOf(simulation: Simulation, rehearsed: RehearsedPolicy): Supply[] {
-  return [...simulation.clusters.values()]
-    .filter(({ key, object }) => object && !object.metadata.deletionTimestamp && !simulation.work!.isClosed(key))
-    .map((cluster) => supplyIn(simulation, rehearsed, cluster));
-}
-
-function supplyIn(simulation: Simulation, { receipt }: RehearsedPolicy, cluster: ClusterState): Supply {
-  const now = simulation.epoch + simulation.now;
-  const { key, object, profile } = cluster;
-  const purchase = receipt.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));
-  const joinedAt = purchase?.joinedAt === undefined ? undefined : Date.parse(purchase.joinedAt);
-  const isComing = purchase !== undefined && !(joinedAt !== undefined && joinedAt + SETTLE_MS <= now);
-  return {
-    cluster: key,
-    member: memberOf(object!, profile),
-    nodes: nodesOf(simulation, cluster),
-    planned: together([...(isComing ? missing(cluster, purchase) : []), ...ordered(cluster)]),
-  };
-}
-
-function nodesOf({ work }: Simulation, cluster: ClusterState): Supply['nodes'] {
-  return [...cluster.nodes.keys()].flatMap((name) => {
-    const there = work!.room.node(work!.nameOf(cluster.key, name));
-    if (!there) return [];
-    const pods = [...there.pods].flatMap(([pod, count]) => Array.from({ length: count }, () => pod));
-    return [{ node: { ...there.node, name }, pods }];
-  });
-}
-
-/** Of each pool once. */
-function together(planned: Supply['planned']): Supply['planned'] {
-  const byPool = new Map<string, Supply['planned'][number]>();
-  for (const one of planned) {
-    const { id } = one.template;
-    byPool.set(id, { ...one, count: one.count + (byPool.get(id)?.count ?? 0) });
-  }
-  return [...byPool.values()];
-}
-
-/** Nodes of pools that are Coppice's to size, and that are still to come; what comes with a cluster that was bought counts with that. */
-function ordered(cluster: ClusterState): Supply['planned'] {
-  const { object, profile, pools, serves } = cluster;
-  const growing = growingPools(cluster);
-  if (!object || !profile || !serves || growing.length === 0) return [];
-  const offered = offerOf(offerInputs(object, profile, { currency: '' })).pools;
-  return growing.flatMap(({ name, count, minimum }) => {
-    const template = offered.find((one) => one.name === name)?.template;
-    const ready = pools.get(name)?.ready ?? 0;
-    const coming = count - Math.max(ready, cluster.candidate === undefined ? 0 : minimum);
-    return template && coming > 0 ? [{ template, count: coming }] : [];
-  });
-}
-
-/** Nodes that were bought with it and are not Ready yet. */
-function missing(cluster: ClusterState, { nodes }: KeptPurchase): Supply['planned'] {
-  const { object, profile, pools } = cluster;
-  if (!object || !profile) return [];
-  const offered = offerOf(offerInputs(object, profile, { currency: '' })).pools;
-  return offered.flatMap(({ name, template, minimum }) => {
-    const count = Math.max(minimum, nodes[name] ?? 0) - (pools.get(name)?.ready ?? 0);
-    return count > 0 ? [{ template, count }] : [];
   });
 }

@@ -26,15 +26,17 @@ export function growingPools({ object, manifest, profile, decided }: ClusterStat
 /** Pools that the policy may have grow: of its own clusters, and of those that it names. */
 export function growthOf(simulation: Simulation, rehearsed: RehearsedPolicy): GrowthView[] {
   const { policy, receipt } = rehearsed;
-  const leaving = new Set(
-    receipt.purchases.flatMap(({ name, leaving: goes, emptyingSince }) => (goes || emptyingSince ? [name] : [])),
+  const closed = new Set(
+    receipt.purchases.flatMap(({ name, leaving: goes, emptyingSince, warm }) =>
+      goes || emptyingSince || warm ? [name] : [],
+    ),
   );
   const members = [...simulation.clusters.values()].filter(
     ({ object, serves }) => serves && object && !object.metadata.deletionTimestamp,
   );
   const pools = (which: (cluster: ClusterState) => boolean, entry?: Entry) =>
     members.filter(which).flatMap((cluster) => poolsOf(simulation, rehearsed, cluster, entry));
-  const mine = pools(({ candidate, manifest }) => candidate !== undefined && !leaving.has(manifest.metadata.name));
+  const mine = pools(({ candidate, manifest }) => candidate !== undefined && !closed.has(manifest.metadata.name));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
     const added = (receipt.growths ?? []).filter((one) => one.entry === entry.name);
     const isNamed = ({ manifest: { metadata } }: ClusterState) =>

@@ -5,32 +5,88 @@ export interface Level {
 }
 
 /**
- * What is paid for, in units times milliseconds, where each unit that comes stays at least so long, and who needs one again before it is gone
- * keeps it. The last that came goes first, so that none is replaced while it is needed.
+ * What is there where each unit that comes stays at least so long, and who needs one again before it is gone keeps it. The last that came goes first,
+ * so that none is replaced while it is needed.
  */
-export function paidFor(levels: readonly Level[], end: number, leastMs: number): number {
-  let total = 0;
-  let height = 0;
+export function stretched(levels: readonly Level[], leastMs: number): Level[] {
+  const changes = new Map<number, number>();
+  const change = (at: number, by: number) => changes.set(at, (changes.get(at) ?? 0) + by);
   const begun: number[] = [];
-  const since: number[] = [];
-  const paidUntil: number[] = [];
-  const rise = (unit: number, at: number) => {
-    since[unit] = at;
-    // It was not gone yet.
-    if (!(paidUntil[unit]! > at)) begun[unit] = at;
-  };
-  const fall = (unit: number, at: number) => {
-    const until = Math.min(end, Math.max(at, begun[unit]! + leastMs));
-    total += Math.max(0, until - Math.max(since[unit]!, paidUntil[unit] ?? 0));
-    paidUntil[unit] = Math.max(until, paidUntil[unit] ?? 0);
-  };
+  const until: number[] = [];
+  let height = 0;
   for (const { at, units } of levels) {
-    const now = Math.min(at, end);
-    for (; height < units; height++) rise(height, now);
-    for (; height > units; height--) fall(height - 1, now);
+    for (; height < units; height++) {
+      // It was not gone yet.
+      if (until[height]! > at) change(until[height]!, 1);
+      else {
+        begun[height] = at;
+        change(at, 1);
+      }
+    }
+    for (; height > units; height--) {
+      const unit = height - 1;
+      until[unit] = Math.max(at, begun[unit]! + leastMs);
+      change(until[unit]!, -1);
+    }
   }
-  for (; height > 0; height--) fall(height - 1, end);
-  return total;
+  let units = 0;
+  return [...changes]
+    .sort(([a], [b]) => a - b)
+    .map(([at, by]) => {
+      units += by;
+      return { at, units };
+    });
+}
+
+/** What is paid for, in units times milliseconds, where each unit that comes stays at least so long. */
+export const paidFor = (levels: readonly Level[], end: number, leastMs: number): number =>
+  areaOf(stretched(levels, leastMs), end);
+
+/** So much for each unit. */
+export const scaled = (levels: readonly Level[], each: number): Level[] =>
+  levels.map(({ at, units }) => ({ at, units: units * each }));
+
+/** At each moment the most of them. */
+export const highest = (...curves: (readonly Level[])[]): Level[] => combined(curves, (units) => Math.max(...units));
+
+/** At each moment how much more there is of the first than of the second. */
+export const beyond = (curve: readonly Level[], other: readonly Level[]): Level[] =>
+  combined([curve, other], ([units = 0, less = 0]) => units - less);
+
+function combined(curves: readonly (readonly Level[])[], by: (units: number[]) => number): Level[] {
+  const times = [...new Set(curves.flatMap((curve) => curve.map(({ at }) => at)))].sort((a, b) => a - b);
+  const next = curves.map(() => 0);
+  return times.map((at) => {
+    const units = curves.map((curve, index) => {
+      while (curve[next[index]!] && curve[next[index]!]!.at <= at) next[index]!++;
+      return curve[next[index]! - 1]?.units ?? 0;
+    });
+    return { at, units: by(units) };
+  });
+}
+
+/** What is there if each unit stays so long after it was needed: at each moment the most of the time before. */
+export function lingering(levels: readonly Level[], ms: number): Level[] {
+  const found: Level[] = [];
+  const note = (at: number, units: number) => {
+    if (found.at(-1)?.units !== units) found.push({ at, units });
+  };
+  /** Those that may be the most, the largest first; each with when it is forgotten. */
+  const kept: { readonly units: number; until: number }[] = [];
+  const forgetUntil = (at: number) => {
+    while (kept.length > 0 && kept[0]!.until <= at) {
+      const { until } = kept.shift()!;
+      note(until, kept[0]?.units ?? 0);
+    }
+  };
+  levels.forEach(({ at, units }, index) => {
+    forgetUntil(at);
+    while (kept.length > 0 && kept.at(-1)!.units <= units) kept.pop();
+    kept.push({ units, until: (levels[index + 1]?.at ?? Number.POSITIVE_INFINITY) + ms });
+    note(at, kept[0]!.units);
+  });
+  forgetUntil(Number.MAX_VALUE);
+  return found;
 }
 
 /** Units times milliseconds until `end`. */

@@ -117,7 +117,7 @@ function addMachine(
   given: GivenMachine & { index: number },
   capacity: Capacity,
 ): void {
-  const { index, readyAfterMs, lostAfterMs } = given;
+  const { index, readyAfterMs, lostAfterMs, zone = '' } = given;
   const name = machineName(cluster.technicalID, pool.name, index);
   const machine: Machine = {
     name,
@@ -127,7 +127,7 @@ function addMachine(
     ready: false,
     createdAt: dateOf(simulation).toISOString(),
   };
-  const made: SimulatedMachine = { machine, index, capacity, askedAt: simulation.now, ready: false, gone: false };
+  const made: SimulatedMachine = { machine, index, capacity, askedAt: simulation.now, zone, ready: false, gone: false };
   cluster.machines.set(name, made);
   pool.taken.add(index);
   meter(simulation, cluster, pool, 1);
@@ -160,6 +160,9 @@ function nodeReady(simulation: Simulation, cluster: ClusterState, pool: PoolStat
 }
 
 function machineLost(simulation: Simulation, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
+  const { region } = cluster.shoot!.spec;
+  const place = { profile: cluster.profile!.metadata.name, region, zone: made.zone };
+  simulation.capacity.interrupted({ ...place, machineType: pool.machineType, spot: pool.spot });
   removeMachines(simulation, cluster, [made]);
   tell(simulation, cluster, 'interrupted', `pool ${pool.name}: the cloud took spot machine ${made.machine.name} away`);
   simulation.toReconcile.add(cluster);

@@ -71,12 +71,15 @@ export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string):
   const type = profile?.spec.machineTypes.find(({ name }) => name === pool.machineType);
   if (!profile || !type || !object) return undefined;
   const wanted = cluster.wanted.find(({ name }) => name === pool.name);
+  const [zone, ...others] = wanted?.zones ?? [];
   return {
     name: node,
     labels: {
       ...wanted?.labels,
       'node.kubernetes.io/instance-type': type.name,
       'topology.kubernetes.io/region': shoot?.spec.region ?? '',
+      // As the planner has it: of several zones it promises none.
+      ...(zone !== undefined && others.length === 0 && { 'topology.kubernetes.io/zone': zone }),
       [LABELS.pool]: pool.name,
       'kubernetes.io/arch': type.architecture ?? 'amd64',
       'kubernetes.io/os': 'linux',

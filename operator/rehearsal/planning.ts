@@ -15,6 +15,7 @@ import type { ProjectShare } from '../controllers/workercluster/view.ts';
 import type { Claimant } from '../cost/admission.ts';
 import { askedSize } from '../cost/size.ts';
 import { removeMachines } from './machines.ts';
+import { modeOf } from './members.ts';
 import { type ClusterState, count, dateOf, newPool, noteRefusal, type Simulation, tell } from './state.ts';
 import { demandChanged } from './waits.ts';
 
@@ -47,6 +48,8 @@ export function planCluster(simulation: Simulation, cluster: ClusterState): void
 
 /** To be called when a cluster has more or fewer machines than before: quotas of its project are counted anew. */
 export function sizeChanged(simulation: Simulation, cluster: ClusterState): void {
+  // What it costs asleep is known from its machines.
+  if (cluster.object?.status?.hibernation) simulation.toPlan.add(cluster);
   if (quotasOf(simulation, cluster).length === 0) return;
   simulation.toPlan.add(cluster);
   for (const other of neighbours(simulation, cluster)) if (waitsForQuota(other)) simulation.toPlan.add(other);
@@ -75,6 +78,7 @@ function viewOf(simulation: Simulation, cluster: ClusterState): WorkerClusterVie
     project: projectShare(simulation, cluster),
     capacity: simulation.capacity.known(object?.metadata.uid ?? ''),
     ...(simulation.work && { decided: cluster.decided }),
+    ...(cluster.sleepOrder && { sleepOrder: cluster.sleepOrder }),
   };
 }
 
@@ -100,9 +104,11 @@ function claimant(simulation: Simulation, cluster: ClusterState): Claimant {
 }
 
 /** What the Shoot's controller would say of it, as far as deciders read it. */
-function shootStatus({ shoot, serves, pools, machines, nodes }: ClusterState): ShootStatus {
+function shootStatus({ shoot, serves, isStopped, pools, machines, nodes }: ClusterState): ShootStatus {
   const workers = [...pools.values()];
   return {
+    // What was never made cannot sleep.
+    ...((serves || isStopped) && { lastOperation: MADE }),
     ...(serves && shoot?.spec.kubernetes.version && { kubernetesVersion: shoot.spec.kubernetes.version }),
     nodes: {
       desired: workers.reduce((sum, pool) => sum + pool.wanted, 0),
@@ -112,6 +118,8 @@ function shootStatus({ shoot, serves, pools, machines, nodes }: ClusterState): S
     workers: workers.map(({ name, wanted, taken, ready }) => ({ name, desired: wanted, current: taken.size, ready })),
   };
 }
+
+const MADE = { type: 'Create', state: 'Succeeded' } as NonNullable<ShootStatus['lastOperation']>;
 
 /** What is sold out now is worth another look then: nothing else tells of it. */
 function lookAgain(simulation: Simulation, cluster: ClusterState, at: number): void {
@@ -137,11 +145,14 @@ function tellRefusal(simulation: Simulation, cluster: ClusterState, errors: read
 }
 
 function followShoot(simulation: Simulation, cluster: ClusterState, shoot: Shoot): void {
-  const isNew = cluster.shoot === undefined;
+  const before = cluster.shoot;
+  const isNew = before === undefined;
   cluster.shoot = shoot;
   const spot = spotPools(cluster.object!);
+  const isAsleep = shoot.spec.hibernation?.enabled === true;
   cluster.wanted = poolsOfShoot(shoot).map((pool) => ({
     ...pool,
+    ...(isAsleep && { count: 0 }),
     spot: spot.has(pool.labels[LABELS.alternativeOf] ?? pool.name),
   }));
   for (const state of cluster.pools.values()) {
@@ -155,16 +166,38 @@ function followShoot(simulation: Simulation, cluster: ClusterState, shoot: Shoot
     Object.assign(state, { machineType: pool.machineType, spot: pool.spot, wanted: pool.count });
     demandChanged(state.line, Math.max(0, state.wanted - state.ready), simulation.now);
   }
-  if (isNew) startControlPlane(simulation, cluster, shoot);
-  else simulation.toReconcile.add(cluster);
+  if (isNew) {
+    const { spec } = shoot;
+    const nodes = cluster.wanted.reduce((sum, pool) => sum + pool.count, 0);
+    const what = `Kubernetes ${spec.kubernetes.version}, control plane of ${controlPlaneMembers(spec)}`;
+    tell(simulation, cluster, 'created', `${spec.region}, ${what}, wants ${nodes} nodes`);
+    startControlPlane(simulation, cluster);
+    return;
+  }
+  simulation.toReconcile.add(cluster);
+  if (isAsleep !== (before.spec.hibernation?.enabled === true)) followSleep(simulation, cluster, isAsleep);
 }
 
-function startControlPlane(simulation: Simulation, cluster: ClusterState, { spec }: Shoot): void {
-  const { incarnation, key, wanted } = cluster;
-  const members = controlPlaneMembers(spec);
-  const nodes = wanted.reduce((sum, pool) => sum + pool.count, 0);
-  const version = `Kubernetes ${spec.kubernetes.version}`;
-  tell(simulation, cluster, 'created', `${spec.region}, ${version}, control plane of ${members}, wants ${nodes} nodes`);
+/** A hosted control plane ends while its cluster sleeps, and takes as long as a new one to start again. That of a cloud stays, and is paid for. */
+function followSleep(simulation: Simulation, cluster: ClusterState, isAsleep: boolean): void {
+  const isHosted = modeOf(cluster.manifest, cluster.profile) === 'Hosted';
+  if (!isAsleep) {
+    // What it is woken for waits from now on.
+    cluster.orderedAt = simulation.now;
+    if (cluster.isStopped) startControlPlane(simulation, cluster);
+    cluster.isStopped = false;
+    return;
+  }
+  tell(simulation, cluster, 'asleep', isHosted ? 'it sleeps' : 'it sleeps; its control plane stays, and is paid for');
+  if (!isHosted) return;
+  removeMachines(simulation, cluster, [...cluster.machines.values()]);
+  count(cluster.controlPlane, -1, simulation.now);
+  Object.assign(cluster, { serves: false, isStopped: true });
+  sizeChanged(simulation, cluster);
+}
+
+function startControlPlane(simulation: Simulation, cluster: ClusterState): void {
+  const { incarnation, key } = cluster;
   count(cluster.controlPlane, 1, simulation.now);
   simulation.events.add({
     at: simulation.now + controlPlaneCreation(simulationOf(cluster.profile!), key, incarnation),
@@ -173,6 +206,8 @@ function startControlPlane(simulation: Simulation, cluster: ClusterState, { spec
       cluster.serves = true;
       cluster.servesSince = simulation.now;
       tell(simulation, cluster, 'serves', 'the control plane serves');
+      // One that is to sleep does so once it is made, and before its machines come.
+      if (cluster.object?.status?.hibernation) simulation.toPlan.add(cluster);
       simulation.toReconcile.add(cluster);
     },
   });
@@ -185,8 +220,8 @@ function takeAway(simulation: Simulation, cluster: ClusterState): void {
     demandChanged(pool.line, 0, simulation.now);
   }
   removeMachines(simulation, cluster, [...cluster.machines.values()]);
-  count(cluster.controlPlane, -1, simulation.now);
-  Object.assign(cluster, { shoot: undefined, serves: false, wanted: [], failures: 0 });
+  if (!cluster.isStopped) count(cluster.controlPlane, -1, simulation.now);
+  Object.assign(cluster, { shoot: undefined, serves: false, isStopped: false, wanted: [], failures: 0 });
   cluster.decided.clear();
   cluster.unneededSince.clear();
   cluster.retryAt = undefined;

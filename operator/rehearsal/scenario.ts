@@ -105,21 +105,10 @@ export function scenarioOf(
   return { clusters, profiles: bound, quotas, policy, ignored };
 }
 
-/**
- * Clusters that wait for work would cost money while they do, and shorten waits: who reads the figures has to know that none did. Nor does a hub
- * take time here to move work away.
- */
-function notRehearsedOf({ metadata, spec }: BurstPolicy): string[] {
-  const of = (candidate: string) => `of candidate ${candidate} of BurstPolicy ${metadata.name}`;
-  return [
-    ...spec.candidates.flatMap(({ name, warmClusters, sleepingClusters }) => [
-      ...(warmClusters ? [`warmClusters ${of(name)}`] : []),
-      ...(sleepingClusters ? [`sleepingClusters ${of(name)}`] : []),
-    ]),
-    ...(spec.wake?.length ? [`wake of BurstPolicy ${metadata.name}`] : []),
-    ...(spec.scaleIn?.drainDeadline ? [`scaleIn.drainDeadline of BurstPolicy ${metadata.name}`] : []),
-  ];
-}
+/** A hub takes no time here to move work away: who reads the figures has to know. */
+const notRehearsedOf = ({ metadata, spec }: BurstPolicy): string[] => [
+  ...(spec.scaleIn?.drainDeadline ? [`scaleIn.drainDeadline of BurstPolicy ${metadata.name}`] : []),
+];
 
 function checkedSpec({ kind, metadata, spec }: KubeObject, source: string): unknown {
   const where = `${source}: ${kind} ${metadata.name}`;

@@ -4,6 +4,7 @@ import type { NodeState } from '../burst/fit/state.ts';
 import { machinePrice, priceOf } from '../cost/price.ts';
 import { fitNodeOf } from './members.ts';
 import type { ClusterState, PoolState, Simulation } from './state.ts';
+import { waitsOf } from './waiting-clusters.ts';
 import type { WorkState } from './work.ts';
 
 /** Notes how things stand now. Without workloads nobody asks. */
@@ -19,23 +20,38 @@ export function note(simulation: Simulation): void {
   const bought = new Set<string>();
   let [boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtNodes] = [0, 0, 0, 0, 0];
   let [boughtStarting, boughtIdle, boughtSpare, boughtRoom] = [0, 0, 0, 0];
+  const waiting = { warm: 0, asleep: 0, fees: 0 };
+  let boughtWoken = 0;
+  const woken = new Set((simulation.rehearsed?.receipt.wakes ?? []).map((one) => one.cluster));
+  const waits = waitsOf(simulation);
   const nodes = nodesByPool(work);
   for (const cluster of simulation.clusters.values()) {
     if (!cluster.object) continue;
     const isBought = cluster.candidate !== undefined;
+    const wait = waits.get(cluster.key);
     if (isBought) {
+      const fee = cluster.isStopped ? 0 : feeOf(cluster);
       bought.add(cluster.key);
-      boughtHourly += feeOf(cluster);
-      boughtFees += feeOf(cluster);
+      boughtHourly += fee;
+      boughtFees += fee;
       boughtNodes += cluster.machines.size;
+      if (wait) {
+        waiting[wait] += fee;
+        waiting.fees += fee;
+      }
     }
     for (const pool of cluster.pools.values()) {
       if (pool.taken.size === 0) continue;
       const { cpu, hourly } = nodeOf(cluster, pool);
       capacity += cpu * pool.ready;
+      if (woken.has(cluster.key)) boughtWoken += hourly * pool.taken.size;
       if (!isBought) continue;
       boughtPaid += cpu * pool.taken.size;
       boughtHourly += hourly * pool.taken.size;
+      if (wait) {
+        waiting[wait] += hourly * pool.taken.size;
+        continue;
+      }
       const there = nodes.get(cluster.key)?.get(pool.name) ?? [];
       const working = there.filter(({ podCount }) => podCount > 0);
       const without = hourly * (there.length - working.length);
@@ -53,6 +69,7 @@ export function note(simulation: Simulation): void {
     at: simulation.now,
     ...{ demand, running, capacity, boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtClusters, boughtNodes },
     ...{ boughtStarting, boughtIdle, boughtSpare, boughtRoom },
+    ...{ boughtWarm: waiting.warm, boughtAsleep: waiting.asleep, boughtWaitingFees: waiting.fees, boughtWoken },
   });
 }
 

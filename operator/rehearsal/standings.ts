@@ -20,6 +20,13 @@ export interface Standing {
   readonly boughtSpare: number;
   /** Of nodes with work what no work has. */
   readonly boughtRoom: number;
+  /** What of it all is for clusters that wait, their control planes included, and not in the four above. */
+  readonly boughtWarm: number;
+  readonly boughtAsleep: number;
+  /** Machines of clusters of others that were woken: in none of the others. */
+  readonly boughtWoken: number;
+  /** What of clusters that wait is for their control planes. */
+  readonly boughtWaitingFees: number;
   readonly boughtClusters: number;
   readonly boughtNodes: number;
 }

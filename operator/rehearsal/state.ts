@@ -8,6 +8,7 @@ import type { Shoot } from '../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import { DepletedOffers } from '../capacity/depleted-offers.ts';
 import type { DecidedSize } from '../capacity/desired-sizes.ts';
+import type { SleepOrder } from '../capacity/sleep-order.ts';
 import type { Node } from '../kube/resources.ts';
 import { EventQueue } from './event-queue.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
@@ -27,6 +28,10 @@ export type EntryKind =
   | 'scaled-in'
   | 'deleted'
   | 'bought'
+  | 'opened'
+  | 'woken'
+  | 'asleep'
+  | 'put-to-sleep'
   | 'emptied'
   | 'kept'
   | 'given-back';
@@ -68,6 +73,8 @@ export interface SimulatedMachine {
   readonly index: number;
   readonly capacity: Capacity;
   readonly askedAt: number;
+  /** Empty where the region has none. */
+  readonly zone: string;
   ready: boolean;
   gone: boolean;
 }
@@ -109,6 +116,10 @@ export interface ClusterState {
   /** Whether its control plane serves, and since when. */
   serves: boolean;
   servesSince: number;
+  /** The policy has it sleep. */
+  sleepOrder?: SleepOrder | undefined;
+  /** Its control plane is stopped, as it sleeps and no cloud runs it. */
+  isStopped: boolean;
   /** What the node planner has decided for its pools, and since when nobody needs which node. */
   readonly decided: Map<string, DecidedSize>;
   readonly unneededSince: Map<string, number>;
@@ -214,6 +225,7 @@ export const newCluster = (
   orderedAt: 0,
   serves: false,
   servesSince: 0,
+  isStopped: false,
   decided: new Map(),
   unneededSince: new Map(),
   sizedFor: -1,

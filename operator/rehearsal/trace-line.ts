@@ -1,3 +1,5 @@
+import type { Pod } from '../kube/resources.ts';
+
 /** Replicas of one workload, or jobs of one size, that a line of a trace asks for. */
 export interface Work {
   readonly name: string;
@@ -12,6 +14,14 @@ export interface Work {
   readonly priority?: number;
   /** Labels of the clusters that it may go to; absent: all. */
   readonly clusterLabels?: Readonly<Record<string, string>>;
+  /** Which nodes its pods go to; absent: any that has no taint. */
+  readonly nodes?: WorkNodes;
+}
+
+/** Which nodes pods go to, as their spec says it. */
+export interface WorkNodes {
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly tolerations?: NonNullable<Pod['spec']['tolerations']>;
 }
 
 /** What one replica or job asks for, as Kubernetes writes it. */

@@ -34,6 +34,18 @@ export const workFields = {
   life: z.union([z.string(), z.number()]).optional(),
   priority: z.int().min(POD_PRIORITY.least).max(POD_PRIORITY.most).optional(),
   clusterLabels: z.record(z.string().min(1), z.string()).optional(),
+  nodeSelector: z.record(z.string().min(1), z.string()).optional(),
+  tolerations: z
+    .array(
+      z.strictObject({
+        key: z.string().optional(),
+        operator: z.enum(['Exists', 'Equal']).optional(),
+        value: z.string().optional(),
+        effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
+      }),
+    )
+    .max(50)
+    .optional(),
 };
 
 interface Said {
@@ -45,11 +57,13 @@ interface Said {
   life?: string | number | undefined;
   priority?: number | undefined;
   clusterLabels?: Record<string, string> | undefined;
+  nodeSelector?: Record<string, string> | undefined;
+  tolerations?: z.output<typeof workFields.tolerations>;
 }
 
 /** The work that a line asks for. Throws a configuration problem. */
 export function workOf(where: string, name: string, said: Said): Work {
-  const { replicas, jobs, cpu, memory, gpu, life, priority, clusterLabels } = said;
+  const { replicas, jobs, cpu, memory, gpu, life, priority, clusterLabels, nodeSelector, tolerations } = said;
   if ((replicas === undefined) === (jobs === undefined))
     throw traceProblem(where, `workload ${name} has either replicas or jobs`);
   const lifeMs = life === undefined ? undefined : lifeOf(where, life);
@@ -65,8 +79,16 @@ export function workOf(where: string, name: string, said: Said): Work {
     ...(cpu !== undefined && memory !== undefined && { size: { cpu, memory, ...(gpu !== undefined && { gpu }) } }),
     ...(priority !== undefined && { priority }),
     ...(clusterLabels && { clusterLabels }),
+    ...((nodeSelector || tolerations) && {
+      nodes: { ...(nodeSelector && { nodeSelector }), ...(tolerations && { tolerations: tolerations.map(defined) }) },
+    }),
   };
 }
+
+const defined = <T extends object>(one: T) =>
+  Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: NonNullable<T[K]>;
+  };
 
 function lifeOf(where: string, life: string | number): number {
   const seconds = typeof life === 'number' || /^\d+(\.\d+)?$/.test(life) ? Number(life) : undefined;

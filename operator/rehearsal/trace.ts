@@ -24,6 +24,8 @@ const COLUMNS = [
   'life',
   'priority',
   'clusterLabels',
+  'nodeSelector',
+  'tolerations',
 ] as const;
 type Column = (typeof COLUMNS)[number];
 
@@ -94,7 +96,8 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
   columns.forEach((column, index) => {
     if (row[index]) said[column] = row[index];
   });
-  const { pool, minimum, maximum, dataPlaneNodes, replicas, jobs, priority, clusterLabels, ...rest } = said;
+  const { pool, minimum, maximum, dataPlaneNodes, replicas, jobs, priority, ...others } = said;
+  const { clusterLabels, nodeSelector, tolerations, ...rest } = others;
   if (pool === undefined && (minimum !== undefined || maximum !== undefined)) {
     throw traceProblem(where, 'minimum and maximum are of a pool, and the line names none');
   }
@@ -104,7 +107,9 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
     ...(replicas !== undefined && { replicas: numberIn(replicas) }),
     ...(jobs !== undefined && { jobs: numberIn(jobs) }),
     ...(priority !== undefined && { priority: numberIn(priority) }),
-    ...(clusterLabels !== undefined && { clusterLabels: labelsIn(where, clusterLabels) }),
+    ...(clusterLabels !== undefined && { clusterLabels: labelsIn(where, 'clusterLabels', clusterLabels) }),
+    ...(nodeSelector !== undefined && { nodeSelector: labelsIn(where, 'nodeSelector', nodeSelector) }),
+    ...(tolerations !== undefined && { tolerations: tolerationsIn(where, tolerations) }),
     ...(pool !== undefined && {
       pools: [
         {
@@ -121,15 +126,27 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
 const numberIn = (cell: string): number | string => (/^-?\d+(\.\d+)?$/.test(cell) ? Number(cell) : cell);
 
 /** `key=value;key=value`. */
-const labelsIn = (where: string, cell: string): Record<string, string> =>
+const labelsIn = (where: string, column: Column, cell: string): Record<string, string> =>
   Object.fromEntries(
     cell.split(';').map((pair) => {
       const [key = '', value, ...more] = pair.trim().split('=');
       if (key === '' || value === undefined || more.length > 0)
-        throw traceProblem(where, `clusterLabels: "${pair}" is no key=value`);
+        throw traceProblem(where, `${column}: "${pair}" is no key=value`);
       return [key, value];
     }),
   );
+
+/** `key=value:Effect;key:Effect`, of which value and effect may be left out. */
+const tolerationsIn = (where: string, cell: string): object[] =>
+  cell.split(';').map((text) => {
+    const [, key, value, effect] = /^([^=:]+)(?:=([^=:]*))?(?::([A-Za-z]+))?$/.exec(text.trim()) ?? [];
+    if (key === undefined) throw traceProblem(where, `tolerations: "${text}" is no key=value:Effect`);
+    return {
+      key,
+      ...(value === undefined ? { operator: 'Exists' } : { operator: 'Equal', value }),
+      ...(effect !== undefined && { effect }),
+    };
+  });
 
 function jsonObject(where: string, text: string): unknown {
   try {

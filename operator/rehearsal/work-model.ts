@@ -1,7 +1,7 @@
 import type { HubMember } from '../burst/clusters/model.ts';
 import type { FitPod } from '../burst/fit/model.ts';
 import type { Pod } from '../kube/resources.ts';
-import type { WorkSize } from './trace-line.ts';
+import type { WorkNodes, WorkSize } from './trace-line.ts';
 import type { WaitHistogram } from './waits.ts';
 
 /** Replicas or jobs that came at the same time and wait. */
@@ -66,7 +66,7 @@ export interface WorkWaits {
 }
 
 /** A pod of this size, as whoever owns it makes them. */
-export function podOf({ cpu, memory, gpu }: WorkSize, isJob: boolean): Pod {
+export function podOf({ cpu, memory, gpu }: WorkSize, isJob: boolean, nodes: WorkNodes = {}): Pod {
   const requests = { cpu, memory, ...(gpu !== undefined && { 'nvidia.com/gpu': gpu }) };
   const owner = {
     apiVersion: isJob ? 'batch/v1' : 'apps/v1',
@@ -78,6 +78,6 @@ export function podOf({ cpu, memory, gpu }: WorkSize, isJob: boolean): Pod {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'work', namespace: 'default', ownerReferences: [{ ...owner, controller: true }] },
-    spec: { containers: [{ name: 'work', resources: { requests } }] },
+    spec: { ...nodes, containers: [{ name: 'work', resources: { requests } }] },
   };
 }

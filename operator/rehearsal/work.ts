@@ -24,7 +24,7 @@ export class WorkState {
   /** Places of clusters in the order in which they are filled. */
   readonly #ranks = new Map<string, string>();
   #hasRoom = false;
-  /** Clusters on which nothing is placed, as their work is moved away. */
+  /** Clusters on which nothing is placed, as they wait or their work is moved away. */
   readonly #closed = new Set<string>();
 
   constructor(events: EventQueue) {
@@ -43,12 +43,12 @@ export class WorkState {
     return undefined;
   }
 
-  #group({ name, jobs, priority, clusterLabels }: Work, size: WorkSize, cluster: string | undefined): WorkGroup {
+  #group({ name, jobs, priority, clusterLabels, nodes }: Work, size: WorkSize, cluster: string | undefined): WorkGroup {
     const { cpu, memory, gpu } = size;
-    const key = JSON.stringify([name, cluster, jobs !== undefined, cpu, memory, gpu, clusterLabels, priority]);
+    const key = JSON.stringify([name, cluster, jobs !== undefined, cpu, memory, gpu, clusterLabels, priority, nodes]);
     let group = this.groups.get(key);
     if (!group) {
-      const object = podOf(size, jobs !== undefined);
+      const object = podOf(size, jobs !== undefined, nodes);
       const wanted = Object.entries(clusterLabels ?? {});
       group = {
         name,
@@ -217,6 +217,11 @@ export class WorkState {
         this.#wait(group, count, now, undefined, true);
       }
     this.version++;
+  }
+
+  /** Nothing is placed on a cluster, as it waits for work. */
+  close(cluster: string): void {
+    this.#closed.add(cluster);
   }
 
   /** Work is placed on it again. */

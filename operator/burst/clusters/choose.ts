@@ -74,16 +74,27 @@ const isLate = ({ startupMs }: Pick<CandidateView, 'startupMs'>, { startWithinMs
 
 /**
  * Clusters that take all of this, for which there is no room: of those that come in time and have the highest priority,
- * those that cost least for as long as they live at least.
+ * those that cost least for as long as they live at least. What a cloud took away a moment ago is passed over where others will do.
  * undefined: maximums, budgets or candidates do not allow that, and nothing is bought for a part of it.
  */
 export function choose(view: ClustersView, replicas: readonly Replicas[], now: number): Chosen[] | undefined {
+  const others = { ...view, candidates: steady(view.candidates) };
+  return chooseAmong(others, replicas, now) ?? (hasLost(view) ? chooseAmong(view, replicas, now) : undefined);
+}
+
+const hasLost = ({ candidates }: ClustersView): boolean => candidates.some((one) => one.steady !== undefined);
+
+/** Candidates without what their clouds took away a moment ago. */
+const steady = (candidates: readonly CandidateView[]): CandidateView[] =>
+  candidates.map((one) => (one.steady && one.problem === undefined ? { ...one, ...one.steady } : one));
+
+function chooseAmong(view: ClustersView, replicas: readonly Replicas[], now: number): Chosen[] | undefined {
   // One large cluster, or several small ones: each may be the cheaper way to the end, and the only one that is allowed.
   const take = remembered();
   const [few, many] = [true, false].map((wholeFirst) => chooseBy(wholeFirst, view, replicas, now, take));
   if (!few && !many && view.limits.startWithinMs !== undefined)
     // Money for what comes in time may be too little: late is better than not at all.
-    return choose({ ...view, limits: { ...view.limits, startWithinMs: undefined } }, replicas, now);
+    return chooseAmong({ ...view, limits: { ...view.limits, startWithinMs: undefined } }, replicas, now);
   if (!few || !many) return few ?? many;
   const lateness = (chosen: readonly Chosen[]) => chosen.filter((one) => one.isLate).length;
   if (lateness(few) !== lateness(many)) return lateness(few) < lateness(many) ? few : many;
@@ -136,6 +147,15 @@ function chooseBy(
 
 /** The best cluster to have of these candidates whatever work there is, of its least size; or why there is none. */
 export function chooseLeast(
+  view: ClustersView,
+  now: number,
+  candidates: readonly CandidateView[],
+): Chosen | { readonly alternatives: Alternative[] } {
+  const found = leastOf(view, now, steady(candidates));
+  return 'candidate' in found ? found : leastOf(view, now, candidates);
+}
+
+function leastOf(
   view: ClustersView,
   now: number,
   candidates: readonly CandidateView[],

@@ -161,6 +161,8 @@ export interface CandidateView {
   readonly noMore?: string;
   /** undefined: `problem` says why there is none. */
   readonly offer: ClusterOffer | undefined;
+  /** The same without what its cloud took away a moment ago: that is bought where nothing else takes the work. Absent: it took nothing. */
+  readonly steady?: Pick<CandidateView, 'offer' | 'problem'> | undefined;
   /** How many wait warm. Absent: none. */
   readonly warm?: number;
   /** How many wait asleep. Absent: none. */

@@ -68,6 +68,33 @@ export function withNodes(spec: WorkerClusterSpec, nodes: Readonly<Record<string
   return { ...spec, pools };
 }
 
+/**
+ * The spec of a cluster with pools that Coppice sizes as small as its template lets them be: the minimum with which it was bought would keep nodes that
+ * nobody needs any more. Of pools that others size a policy gets no node back. One node stays, as a hub places nothing where there is none. Pure.
+ * @param nodes as it was bought
+ * @returns undefined: it is so already
+ */
+export function withMinimumsOf(
+  spec: WorkerClusterSpec,
+  template: WorkerClusterSpec,
+  nodes: Readonly<Record<string, number>>,
+): WorkerClusterSpec | undefined {
+  const minimums = new Map((template.pools ?? []).map((pool) => [pool.name, pool.minimum ?? 0]));
+  const sized = new Set((template.pools ?? []).filter(isCoppices).map(({ name }) => name));
+  let hasOne = [...minimums.values()].some((minimum) => minimum > 0);
+  let isNews = false;
+  const pools = spec.pools?.map((pool) => {
+    const { name, minimum = 0 } = pool;
+    const least = minimums.get(name) ?? 0;
+    if (!sized.has(name) || minimum !== nodes[name] || minimum <= least) return pool;
+    const left = Math.max(least, hasOne ? 0 : 1);
+    hasOne = true;
+    isNews ||= left !== minimum;
+    return { ...pool, minimum: left };
+  });
+  return pools && isNews ? { ...spec, pools } : undefined;
+}
+
 /** With so many nodes in each pool a cluster counts for so many: an autoscaler may have pools at their largest at any time. */
 export const countedNodes = ({ pools }: ClusterOffer, nodes: ReadonlyMap<string, number>): number =>
   pools.reduce(

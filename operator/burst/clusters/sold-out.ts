@@ -1,13 +1,16 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import { bestOffer } from '../../capacity/allocation.ts';
+import { bestOffer, isInterrupted } from '../../capacity/allocation.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
-import { isDepleted, type KnownCapacity, machineTypesOf, type Offer, sameOffer } from '../../capacity/offers.ts';
+import { type KnownCapacity, machineTypesOf, marketFor, type Offer, sameOffer } from '../../capacity/offers.ts';
 import { atPlace, placesOf } from '../../capacity/places.ts';
-import type { ClusterOffer } from './model.ts';
+import type { CandidateView, ClusterOffer } from './model.ts';
 import { regionOf } from './offer.ts';
 import { listed, text } from './words.ts';
+
+type ProfileOf = (name: string) => CloudProfile | undefined;
+type Known = Pick<KnownCapacity, 'depleted'>;
 
 /** What of a cluster that could be made is known to be sold out. */
 export interface SoldOut {
@@ -23,12 +26,14 @@ const NOTHING: SoldOut = { pools: new Set(), problem: undefined };
  * What is known to be sold out of a cluster that could be made, or woken: of each pool all machine types in all zones, also of the places that it
  * falls back to. One that is there already stays in its place. One whose pools with a minimum cannot be had is not worth its order: it fails, and
  * work waits for it meanwhile. Pure.
+ * @param passesOver whether what clouds took away a moment ago is no better than what is sold out
  */
 export function soldOutOf(
   cluster: WorkerCluster,
-  profileOf: (name: string) => CloudProfile | undefined,
-  capacity: Pick<KnownCapacity, 'depleted'>,
+  profileOf: ProfileOf,
+  capacity: Known,
   now: Date,
+  passesOver = false,
 ): SoldOut {
   const places = Array.from({ length: placesOf(cluster) }, (_, place) => atPlace(cluster, place));
   const isThere = (place: WorkerCluster) => {
@@ -37,12 +42,28 @@ export function soldOutOf(
   };
   const there = places.filter(isThere);
   const each = (there.length > 0 ? there : places).map((place) =>
-    soldOutAt(place, profileOf(profileNameOf(place)), capacity, now),
+    soldOutAt(place, profileOf(profileNameOf(place)), capacity, now, passesOver),
   );
   const [first = NOTHING, ...others] = each;
   // Elsewhere it has other machine types, and comes.
   if (others.some(({ problem }) => problem === undefined)) return NOTHING;
   return { ...first, problem: first.problem && each.map(({ problem }) => problem).join('; ') };
+}
+
+/** A candidate as its machines are to be had now; and without what its cloud took away a moment ago, where that is something else. Pure. */
+export function offeredNow(
+  offer: ClusterOffer,
+  cluster: WorkerCluster,
+  profileOf: ProfileOf,
+  capacity: Known,
+  now: Date,
+): Pick<CandidateView, 'offer' | 'problem' | 'steady'> {
+  const [soldOut, taken] = [false, true].map((passesOver) =>
+    soldOutOf(cluster, profileOf, capacity, now, passesOver),
+  ) as [SoldOut, SoldOut];
+  const as = (one: SoldOut) => ({ offer: withoutSoldOut(offer, one), problem: one.problem });
+  const isSame = taken.pools.size === soldOut.pools.size && taken.problem === soldOut.problem;
+  return { ...as(soldOut), ...(!isSame && { steady: as(taken) }) };
 }
 
 /** An offer without what is sold out of it. */
@@ -52,20 +73,19 @@ export const withoutSoldOut = (offer: ClusterOffer, { pools }: SoldOut): Cluster
 function soldOutAt(
   cluster: WorkerCluster,
   profile: CloudProfile | undefined,
-  capacity: Pick<KnownCapacity, 'depleted'>,
+  capacity: Known,
   now: Date,
+  passesOver: boolean,
 ): SoldOut {
   if (!profile) return NOTHING;
   const place = { profile: profile.metadata.name, region: regionOf({ cluster, profile }) };
   const wanted = desiredSizes({ cluster, profile }).filter(({ count, maximum }) => Math.max(count, maximum) > 0);
   const gone = wanted.flatMap((pool) => {
     const machineTypes = machineTypesOf(pool);
-    const market = {
-      isDepleted: (machineType: string, zone: string) =>
-        isDepleted(capacity, { ...place, spot: pool.spot, machineType, zone }, now),
-    };
-    if (machineTypes.length === 0 || bestOffer({ machineTypes, zones: pool.zones }, market)) return [];
-    return [{ pool, why: whyOf(pool, machineTypes, place, capacity) }];
+    const market = marketFor({ ...place, spot: pool.spot }, capacity, now);
+    const best = bestOffer({ machineTypes, zones: pool.zones }, market);
+    if (machineTypes.length === 0 || (best && !(passesOver && isInterrupted(best, market)))) return [];
+    return [{ pool, why: whyOf(pool, machineTypes, place, capacity, best !== undefined) }];
   });
   const needed = gone.filter(({ pool }) => pool.count > 0);
   const missing = needed.length > 0 ? needed : gone.length === wanted.length ? gone : [];
@@ -79,15 +99,20 @@ function whyOf(
   { name, zones, spot }: DesiredPool,
   machineTypes: readonly string[],
   { profile, region }: Pick<Offer, 'profile' | 'region'>,
-  { depleted }: Pick<KnownCapacity, 'depleted'>,
+  { depleted }: Known,
+  wasTaken: boolean,
 ): string {
   const offers = machineTypes.flatMap((machineType) =>
     (zones.length > 0 ? zones : ['']).map((zone): Offer => ({ profile, region, zone, machineType, spot })),
   );
-  const times = depleted.filter((one) => offers.some((offer) => sameOffer(one, offer))).map(({ until }) => until);
+  const its = depleted.filter((one) => offers.some((offer) => sameOffer(one, offer)));
+  const times = its.flatMap(({ until, interrupted = false }) => (interrupted === wasTaken ? [until] : []));
   const where = zones.length > 0 ? listed(zones) : region;
   const verb = machineTypes.length === 1 ? 'is' : 'are';
   const until = Math.min(...times);
-  const again = Number.isFinite(until) ? `, and not asked for again until ${text(until)}` : '';
-  return `${spot ? 'spot ' : ''}${listed(machineTypes)} of pool ${name} in ${where} ${verb} sold out${again}`;
+  const what = `${spot ? 'spot ' : ''}${listed(machineTypes)} of pool ${name} in ${where}`;
+  const when = Number.isFinite(until) ? ` until ${text(until)}` : '';
+  if (wasTaken) return `its cloud took ${what} away a moment ago, so others are preferred${when}`;
+  const again = when && `, and not asked for again${when}`;
+  return `${what} ${verb} sold out${again}`;
 }

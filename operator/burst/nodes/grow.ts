@@ -176,9 +176,14 @@ function revive(state: ClusterState, name: string): void {
 const offersOf = ({ pools }: GrowView, late: readonly PoolView[]): Offer[] =>
   pools.flatMap((pool): Offer[] =>
     pool.offer && !late.includes(pool)
-      ? [{ template: pool.offer.template, price: pool.offer.price, countsAgainst: [ofPool(pool.name), CLUSTER] }]
+      ? [{ template: pool.offer.template, price: rankOf(pool.offer), countsAgainst: [ofPool(pool.name), CLUSTER] }]
       : [],
   );
+
+/** More than any price divided by the pods of a node. */
+const LAST = 1e15;
+
+const rankOf = ({ price, isLast }: NonNullable<PoolView['offer']>): number => (isLast ? price + LAST : price);
 
 const poolOfOffer = ({ countsAgainst }: Offer): string => countsAgainst[0]!.slice(ofPool('').length);
 

@@ -14,7 +14,12 @@ export interface PoolView {
   /** When `count` was decided, milliseconds since the epoch. Absent: nobody knows, or nobody decided. */
   readonly decidedAt?: number;
   /** What its next node would be, and costs an hour. Absent: nothing is to be had, see `soldOut`. */
-  readonly offer?: { readonly template: NodeTemplate; readonly price: number };
+  readonly offer?: {
+    readonly template: NodeTemplate;
+    readonly price: number;
+    /** A cloud took such machines away a moment ago: it is bought where nothing else takes the pods. Absent: it did not. */
+    readonly isLast?: true;
+  };
   /** Why nothing is to be bought now: for people. */
   readonly soldOut?: string;
   /** Absent: as many nodes may go at once as nobody needs. */

@@ -5,8 +5,9 @@ import { burstClusterName } from '../../api/names.ts';
 import { profileManifests } from '../../api/profiles.ts';
 import { limitsOf } from '../../controllers/burst/limits.ts';
 import { yamlDocument } from '../../kube/yaml.ts';
-import { nodesAlone } from '../../rehearsal/baselines.ts';
+import { nodesAlone, otherWaits } from '../../rehearsal/baselines.ts';
 import { boundOf } from '../../rehearsal/bound.ts';
+import type { WorkReport } from '../../rehearsal/burst-report.ts';
 import type { CurveOptions } from '../../rehearsal/curves.ts';
 import { type RehearsalOptions, rehearse } from '../../rehearsal/rehearse.ts';
 import type { Report } from '../../rehearsal/report.ts';
@@ -139,10 +140,16 @@ async function comparedTo(
   if (!policy || !report.work) return undefined;
   const bound = await boundOf(scenario, policy, trace(), report);
   const alone = nodesAlone(scenario, bound?.cheapest.candidate ?? policy.spec.candidates[0]!.name);
+  const otherwise: { what: string; work: WorkReport }[] = [];
+  for (const one of otherWaits(scenario)) {
+    const { work } = await rehearse(one.scenario, trace(), survey, options);
+    if (work) otherwise.push({ what: one.what, work });
+  }
   return {
     currency: policy.spec.budget.currency,
     stabilisationMs: limitsOf(policy.spec).pendingForMs,
     policy: report.work,
+    otherwise,
     bound,
     nodesAlone: alone && (await rehearse(alone, trace(), survey, options)).work,
   };

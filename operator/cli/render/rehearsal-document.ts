@@ -83,6 +83,11 @@ function workDocument(work: WorkReport) {
     peakNodes: bought.peakNodes,
     costs: bought.costs.map(({ amount, currency }) => ({ amount: formatMoney(amount), currency })),
     controlPlanes: formatMoney(bought.fees),
+    clustersThatWait: {
+      warm: formatMoney(bought.paidFor.warm),
+      asleep: formatMoney(bought.paidFor.asleep),
+      wokenOfOthers: formatMoney(bought.paidFor.woken),
+    },
     machinesPaidFor: {
       starting: formatMoney(bought.paidFor.starting),
       clustersWithoutWork: formatMoney(bought.paidFor.idle),
@@ -95,15 +100,23 @@ function workDocument(work: WorkReport) {
   };
 }
 
-function comparedDocument({ currency, bound, nodesAlone }: Compared) {
+function comparedDocument({ currency, otherwise, bound, nodesAlone }: Compared) {
+  const played = (work: WorkReport) => ({ cost: formatMoney(costOf(work, currency)), ...workDocument(work) });
   return {
     currency,
-    ...(nodesAlone && { nodesAlone: { cost: formatMoney(costOf(nodesAlone, currency)), ...workDocument(nodesAlone) } }),
+    ...(otherwise.length > 0 && { otherwise: otherwise.map(({ what, work }) => ({ what, ...played(work) })) }),
+    ...(nodesAlone && { nodesAlone: played(nodesAlone) }),
     ...(bound && {
       peakStanding: { cost: formatMoney(bound.standing), nodes: bound.peakNodes },
       least: {
         cost: formatMoney(bound.least),
         forcedByMinimumLife: formatMoney(bound.forcedByMinimumLife),
+        ofClustersAlone: {
+          withMinimumLife: formatMoney(bound.forced.byMinimumLife),
+          inWholeMachines: formatMoney(bound.forced.byWholeMachines),
+          andControlPlanes: formatMoney(bound.forced.byControlPlanes),
+          forIdleForLonger: formatMoney(bound.forced.byIdleFor),
+        },
         controlPlanes: formatMoney(bound.controlPlanes),
         ...(bound.staying !== undefined && { whereJobsStay: formatMoney(bound.staying) }),
         ...bound.cheapest,

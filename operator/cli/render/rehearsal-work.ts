@@ -11,6 +11,8 @@ export interface Compared {
   readonly stabilisationMs: number;
   readonly policy: WorkReport;
   readonly bound: Bound | undefined;
+  /** The same policy with clusters that wait in other ways, and how they do. Empty: it has none wait. */
+  readonly otherwise: readonly { readonly what: string; readonly work: WorkReport }[];
   /** One cluster that stands, and grows by nodes alone. */
   readonly nodesAlone: WorkReport | undefined;
 }
@@ -97,6 +99,10 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
           bounded('the least', bound.least),
           bounded('  with minimumLife', least),
           bounded('  and control planes', least! + bound.controlPlanes, bound.controlPlanes),
+          bounded('  of clusters alone', bound.forced.byMinimumLife),
+          bounded('    in whole machines', bound.forced.byWholeMachines),
+          bounded('    and control planes', bound.forced.byControlPlanes, bound.controlPlanes),
+          bounded('    for idleFor longer', bound.forced.byIdleFor),
           ...(bound.staying === undefined ? [] : [bounded('  where jobs stay', bound.staying)]),
         ]
       : []),
@@ -113,7 +119,33 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     'NODES',
     'WASTE',
   ];
-  return [...renderTable(head, rows, options), '', ...renderPaidFor(compared, options)];
+  return [
+    ...renderTable(head, rows, options),
+    '',
+    ...renderPaidFor(compared, options),
+    ...renderWaiting(compared, options),
+  ];
+}
+
+/** What clusters that wait cost, and how much less work waits for it: this way, and in others. */
+function renderWaiting({ policy, otherwise, currency }: Compared, options: TableOptions): string[] {
+  if (otherwise.length === 0) return [];
+  const money = (amount: Micros) => `${roundMoney(amount, 2)} ${currency}`;
+  const rows = [{ what: 'as the policy says', work: policy }, ...otherwise].map(({ what, work }) => {
+    const { warm, asleep, woken } = work.bought.paidFor;
+    const { count, p50, p95, max } = work.waited;
+    return [
+      what,
+      money(costOf(work, currency)),
+      money(warm + asleep + woken),
+      String(work.waits.count),
+      String(count),
+      ...[p50, p95, max].map(time),
+      String(work.cancelled + work.waiting),
+    ];
+  });
+  const head = ['CLUSTERS WAIT', 'COST', 'OF IT FOR THAT', 'RAN', 'NOT AT ONCE', 'P50', 'P95', 'MAX', 'NEVER'];
+  return ['', ...renderTable(head, rows, options)];
 }
 
 /** What the money went to, of the policy and of nodes alone. */
@@ -127,16 +159,21 @@ function renderPaidFor({ policy, nodesAlone, currency }: Compared, options: Tabl
       return [`${roundMoney(of(work), 2)} ${currency}`, share];
     }),
   ];
-  const machines = ({ bought: { paidFor } }: WorkReport) =>
-    paidFor.starting + paidFor.idle + paidFor.spare + paidFor.room + paidFor.work;
+  const known = ({ bought: { paidFor } }: WorkReport) =>
+    Object.values<Micros>({ ...paidFor }).reduce((sum, amount) => sum + amount, 0n);
+  const waiting = (what: string, wait: 'warm' | 'asleep' | 'woken') =>
+    policy.bought.paidFor[wait] > 0n ? [row(what, ({ bought: { paidFor } }) => paidFor[wait])] : [];
   const rows = [
-    row('control planes', ({ bought }) => bought.fees),
+    ...waiting('clusters that wait warm', 'warm'),
+    ...waiting('clusters that wait asleep', 'asleep'),
+    ...waiting('clusters of others, woken', 'woken'),
+    row('control planes', ({ bought: { paidFor } }) => paidFor.controlPlanes),
     row('machines that start or stop', ({ bought: { paidFor } }) => paidFor.starting),
     row('clusters without work', ({ bought: { paidFor } }) => paidFor.idle),
     row('nodes without work, of others', ({ bought: { paidFor } }) => paidFor.spare),
     row('room on nodes with work', ({ bought: { paidFor } }) => paidFor.room),
     row('work', ({ bought: { paidFor } }) => paidFor.work),
-    row('billing steps', (work) => costOf(work, currency) - work.bought.fees - machines(work)),
+    row('billing steps', (work) => costOf(work, currency) - known(work)),
   ];
   const head = ['PAID FOR', 'THE POLICY', '', ...(nodesAlone ? ['NODES ALONE', ''] : [])];
   return renderTable(head, rows, options);

@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { Condition } from '../../api/meta.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
+import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
+import { interruptedOffers } from '../interrupted-offers.ts';
 import { Batches, type BatchTimes } from './batches.ts';
 import { FactsReader, podsThatMayMove } from './cluster-facts.ts';
 import { autoscaledCondition, heldBack } from './condition.ts';
@@ -19,6 +21,7 @@ import { type ObserveDependencies, observe, type Seen } from './observe.ts';
 
 /** What the autoscaler works with. */
 export interface AutoscalingDependencies extends ObserveDependencies {
+  readonly capacity: Pick<DepletedOffers, 'known' | 'interrupted'>;
   readonly sizes: Pick<DecidedSizes, 'decide' | 'forget'>;
   readonly recordEvent: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
   /** Has the WorkerCluster of this key looked at: there is something new to say of it. */
@@ -95,6 +98,7 @@ export class Autoscaler {
     const pods = open.pods.list();
     const moving = podsThatMayMove(ownPools, open.nodes.list(), pods);
     const facts = await this.#facts.of(key, open.client, { pods, moving }, signal);
+    this.#noteInterrupted(key, open.nodes.list());
     const seen = observe(this.#deps, key, memory, facts);
     if (!seen) return undefined;
     const now = +this.#deps.now();
@@ -154,6 +158,15 @@ export class Autoscaler {
       if (left.length > 0) waits.set(name, blocked ?? `${left.length} pods are still there`);
       else if (isKept) await quietly(markEmpty(seen.open.client, node, signal));
     }
+  }
+
+  /** What a cloud takes away is bought again where nothing else takes the pods, here and elsewhere. */
+  #noteInterrupted(key: string, nodes: readonly Node[]): void {
+    const { clusters, profiles, capacity } = this.#deps;
+    const cluster = clusters.get(key);
+    const profile = cluster && profiles.get(profileNameOf(cluster));
+    if (!cluster || !profile) return;
+    for (const offer of interruptedOffers(cluster, profile, nodes)) capacity.interrupted(offer);
   }
 
   /** The machine ends by itself, and whoever made it makes another: all that can be done is to have pods leave in time. */

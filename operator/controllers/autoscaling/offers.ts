@@ -10,8 +10,8 @@ import { allocatableOf, attachLimitsOf, type CSINode } from '../../burst/fit/nod
 import { allocatableOfType, MANAGED_RESERVES, type Reserve, type Sold } from '../../burst/fit/reserve.ts';
 import { INTERRUPTION_TAINTS } from '../../burst/nodes/interruption.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
-import { bestOffer } from '../../capacity/allocation.ts';
-import { isDepleted, type KnownCapacity, machineTypesOf } from '../../capacity/offers.ts';
+import { bestOffer, isInterrupted } from '../../capacity/allocation.ts';
+import { type KnownCapacity, machineTypesOf, marketFor } from '../../capacity/offers.ts';
 import { machinePrice } from '../../cost/price.ts';
 import type { Node, Taint } from '../../kube/resources.ts';
 
@@ -47,10 +47,8 @@ export function offerOf(
 ): Pick<PoolView, 'offer' | 'soldOut'> {
   const region = cluster.spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '';
   const place = { profile: profileNameOf(cluster), region, spot: pool.spot };
-  const best = bestOffer(
-    { machineTypes: machineTypesOf(pool), zones: pool.zones },
-    { isDepleted: (machineType, zone) => isDepleted(capacity, { ...place, machineType, zone }, now) },
-  );
+  const market = marketFor(place, capacity, now);
+  const best = bestOffer({ machineTypes: machineTypesOf(pool), zones: pool.zones }, market);
   if (!best) return { soldOut: 'all its machine types are sold out' };
   const type = profile.spec.machineTypes.find(({ name }) => name === best.machineType);
   if (!type) return { soldOut: `CloudProfile ${profile.metadata.name} has no machine type ${best.machineType}` };
@@ -84,7 +82,8 @@ export function offerOf(
     // Its machine type decides how many volumes it may have attached: a sibling has as many.
     attachLimits: attachLimitsOf(sibling && csiNodes.get(sibling.metadata.name)),
   };
-  return { offer: { template, price: price === undefined ? UNPRICED : Number(price) } };
+  const isLast = isInterrupted(best, market);
+  return { offer: { template, price: price === undefined ? UNPRICED : Number(price), ...(isLast && { isLast }) } };
 }
 
 /** Whether machines are containers of the seed, which have all that their type says and no zones. */

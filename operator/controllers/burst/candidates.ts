@@ -9,7 +9,7 @@ import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
 import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
-import { soldOutOf, withoutSoldOut } from '../../burst/clusters/sold-out.ts';
+import { offeredNow } from '../../burst/clusters/sold-out.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
 import { admit, type Claimant } from '../../cost/admission.ts';
 import { KubeApiError } from '../../kube/errors.ts';
@@ -48,7 +48,10 @@ export async function candidatesOf(
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
     const trial = trialOf(policy, candidate, {});
     const offer = offerFor(deps, hub, policy, candidate, trial, daemons);
-    const soldOut = soldOutOf(trial, (profile) => deps.profiles.get(profile), depleted, new Date(now));
+    const sold =
+      typeof offer === 'string'
+        ? undefined
+        : offeredNow(offer, trial, (profile) => deps.profiles.get(profile), depleted, new Date(now));
     const rest = receipt.rests[name];
     const rests =
       rest && Date.parse(rest.until) > now
@@ -65,8 +68,9 @@ export async function candidatesOf(
       name,
       priority,
       left: maximumClusters - has,
-      offer: typeof offer === 'string' ? undefined : withoutSoldOut(offer, soldOut),
-      problem: refusal ?? rests ?? soldOut.problem,
+      offer: sold?.offer,
+      ...(sold?.steady && { steady: sold.steady }),
+      problem: refusal ?? rests ?? sold?.problem,
       ...(candidate.warmClusters && { warm: candidate.warmClusters }),
       ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
       cannotSleep: whyAwake(deps, candidate),
@@ -98,9 +102,12 @@ function statedStartupMs({ profiles }: BurstDependencies, { template: { spec } }
 
 /** Why clusters of this template cannot sleep; undefined: they can. */
 function whyAwake({ profiles }: BurstDependencies, { template: { spec } }: BurstCandidate): string | undefined {
-  const mode = spec.mode ?? profiles.get(profileNameOf({ spec }))?.spec.defaults?.mode ?? 'Hosted';
-  return mode === 'Hosted' || mode === 'Managed' ? undefined : `clusters of mode ${mode} cannot sleep`;
+  return whyNotSleeping(spec.mode ?? profiles.get(profileNameOf({ spec }))?.spec.defaults?.mode ?? 'Hosted');
 }
+
+/** Why clusters of a mode cannot sleep, a sentence; undefined: they can. */
+export const whyNotSleeping = (mode: string): string | undefined =>
+  mode === 'Hosted' || mode === 'Managed' ? undefined : `clusters of mode ${mode} cannot sleep`;
 
 export const trialKey = (policy: BurstPolicy, candidate: string): string => `${policy.metadata.uid}/${candidate}`;
 

@@ -8,11 +8,11 @@ import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
 import type { ClustersPlan } from '../../burst/clusters/plan-model.ts';
-import { decided, givenBack, measuredWakingMs, opened, ordered, told } from '../../burst/clusters/receipt.ts';
-import { isToSleep, putToSleep, woken } from '../../burst/clusters/sleep-receipt.ts';
+import { decided, givenBack, opened, ordered, told } from '../../burst/clusters/receipt.ts';
+import { putToSleep, woken } from '../../burst/clusters/sleep-receipt.ts';
 import { spentUntil } from '../../burst/clusters/spend.ts';
 import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-receipt.ts';
-import { formatMoney, parseMoney } from '../../cost/money.ts';
+import { formatMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import type { BurstDependencies } from './dependencies.ts';
@@ -25,6 +25,7 @@ import { poolsSeen } from './pools.ts';
 import { siblingDaemons } from './sibling-daemons.ts';
 import { awake, type HubWork, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn } from './turn.ts';
+import { waitingClusters } from './waiting-clusters.ts';
 import { sleepersOf, wokenBy } from './wake-others.ts';
 
 /** What a policy decides with. */
@@ -95,24 +96,14 @@ export async function planFor(
 const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
-/** Clusters of the policy that wait and are ready, with what they would take. Of a candidate that rests none is woken: its machines do not come. */
+/** Clusters of the policy that wait and are ready, with what they would take. */
 function warmOf(deps: BurstDependencies, { hub, turn, now }: DecisionInputs, seen: readonly Seen[]): WarmCluster[] {
   const daemons = siblingDaemons(deps, hub);
-  return seen.flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
-    if (!cluster || !isWarm || own.phase === 'Leaving') return [];
-    const { name, candidate, sleeps } = purchase;
-    if (!sleeps) return [{ name, candidate, supply: supplyIn(deps, hub, cluster) }];
-    const rest = turn.receipt.rests[candidate];
-    if (!isToSleep(purchase) || (rest && Date.parse(rest.until) > now)) return [];
-    const waking = {
-      hourly: parseMoney(purchase.awake ?? purchase.most),
-      most: parseMoney(purchase.most),
-      counted: own.hourly,
-      billing: own.billing,
-      startupMs: measuredWakingMs(turn.receipt, candidate),
-    };
-    return [{ name, candidate, ...awake(deps, hub, cluster, daemons, now), waking }];
-  });
+  const room = {
+    open: (cluster: WorkerCluster) => supplyIn(deps, hub, cluster),
+    woken: (cluster: WorkerCluster) => awake(deps, hub, cluster, daemons, now),
+  };
+  return waitingClusters(turn.receipt, seen, room, now);
 }
 
 /** Pools that may grow less, where quotas refuse what is planned for one of them; undefined: they refuse nothing. */

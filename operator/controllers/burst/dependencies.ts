@@ -29,7 +29,7 @@ export interface BurstDependencies extends ClaimantDependencies {
   readonly quotas: Pick<Informer<Quota>, 'byIndex'>;
   readonly provider: Core['provider'];
   readonly openClusters: Pick<OpenClusters, 'get'>;
-  readonly capacity: Pick<DepletedOffers, 'known'>;
+  readonly capacity: Pick<DepletedOffers, 'known' | 'interrupted'>;
   readonly decided: NonNullable<ClaimantDependencies['decided']>;
   readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
   readonly receipts: Receipts<BurstReceipt>;

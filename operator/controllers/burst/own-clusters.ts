@@ -97,6 +97,22 @@ export const hasLittleWork = ({ spec }: BurstPolicy, used: number): boolean =>
 /** Below so many percent a cluster has little work. As Cluster Autoscaler (scale-down-utilization-threshold). */
 const USUAL_THRESHOLD = 50;
 
+/** How a cluster that was bought is, for whoever looks at it: a garden, or a rehearsal. */
+export interface Sight {
+  /** undefined: it is not there (yet). */
+  readonly cluster: WorkerCluster | undefined;
+  /** Whether it takes work of its hub. */
+  readonly isJoined: boolean;
+  /** Whether all is done that a join does before the hub opens it. */
+  readonly isReady: boolean;
+  /** Whether no work runs there; undefined: nobody can tell. */
+  readonly isWorkless: boolean | undefined;
+  /** Whether it has little work; undefined: nobody can tell, or its policy does not ask. */
+  readonly isUnderused: boolean | undefined;
+  /** Why it will not come, as far as it says so. */
+  readonly failure: string | undefined;
+}
+
 /** What there is of a purchase now. */
 export function seenOf(
   deps: BurstDependencies,
@@ -105,33 +121,48 @@ export function seenOf(
   purchase: KeptPurchase,
   now: number,
 ): Seen {
-  const { name, candidate, at, most, uid, wokenAt } = purchase;
+  const { name } = purchase;
   const key = `${policy.metadata.namespace}/${name}`;
   const live = deps.clusters.get(key);
   const cluster = live && isOf(live, policy, purchase) ? live : undefined;
   const membership = deps.memberships.get(`${policy.metadata.namespace}/${membershipName(name, policy.spec.hub)}`);
-  const isAwake = cluster !== undefined && !isAsleep(cluster);
-  const isJoined = isAwake && membership?.status?.state === 'Joined';
-  const isWorkless = cluster ? isWithoutWork(deps, key) : undefined;
+  const isJoined = cluster !== undefined && !isAsleep(cluster) && membership?.status?.state === 'Joined';
+  const sight: Sight = {
+    cluster,
+    isJoined,
+    isReady: isReady(membership),
+    isWorkless: cluster ? isWithoutWork(deps, key) : undefined,
+    isUnderused: isJoined ? isUnderused(deps, policy, key) : undefined,
+    failure: cluster && failureOf(cluster),
+  };
+  return seenAs(memory, policy, purchase, sight, now);
+}
+
+/** A purchase as the planner takes it. */
+export function seenAs(
+  memory: BurstMemory,
+  policy: BurstPolicy,
+  purchase: KeptPurchase,
+  sight: Sight,
+  now: number,
+): Seen {
+  const { name, candidate, at, most, uid, wokenAt } = purchase;
+  const { cluster, isJoined, isWorkless } = sight;
   const isIdle = isJoined ? isWorkless : undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
-  const isUnder = isJoined ? isUnderused(deps, policy, key) : undefined;
+  const isUnder = isJoined ? sight.isUnderused : undefined;
   const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const toSleep = isToSleep(purchase);
-  const isWarm = purchase.warm === true && cluster !== undefined && (toSleep || isReady(membership));
+  const isWarm = purchase.warm === true && cluster !== undefined && (toSleep || sight.isReady);
   const wakes = isWaking(purchase) && !isJoined;
   const hasJoined = !wakes && (isJoined || purchase.joinedAt !== undefined || purchase.warmAt !== undefined || isWarm);
   const coming = wakes ? 'Waking' : cluster || uid ? 'Making' : 'Ordered';
   const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : coming;
-  const failure = cluster && !hasJoined ? failureOf(cluster) : undefined;
   // One that sleeps counts for what it costs so: to wake it has to be affordable then.
   const counted = toSleep ? [purchase.rate] : [most, purchase.rate];
-  const hourly = counted.map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
-  const billing = billingOfPurchase(purchase);
-  const hasWork = isWorkless === false;
   const own = {
-    key,
+    key: `${policy.metadata.namespace}/${name}`,
     name,
     candidate,
     at: Date.parse(wokenAt ?? at),
@@ -140,11 +171,11 @@ export function seenOf(
     underusedSince,
     emptyingSince: purchase.emptyingSince === undefined ? undefined : Date.parse(purchase.emptyingSince),
     leftAloneUntil: purchase.leftAlone && Date.parse(purchase.leftAlone.until),
-    hourly,
+    hourly: counted.map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b)),
     nodes: nodesOfPurchase(purchase, cluster?.status?.nodes?.desired),
-    billing,
-    failure,
-    hasWork,
+    billing: billingOfPurchase(purchase),
+    failure: hasJoined ? undefined : sight.failure,
+    hasWork: isWorkless === false,
     warm: purchase.warm,
     sleeps: purchase.sleeps,
     revision: purchase.revision,

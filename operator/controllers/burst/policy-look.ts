@@ -17,9 +17,11 @@ import type { BurstDependencies } from './dependencies.ts';
 import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
 import { grownNow, growPools } from './grow-pools.ts';
+import { noteInterruptions } from './interruptions.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderSleep } from './order-sleep.ts';
 import type { Seen } from './own-clusters.ts';
+import { releaseMinimums } from './release-minimums.ts';
 import { soldOutFor } from './sold-out-told.ts';
 import { type Outcome, statusOf } from './status.ts';
 import type { HubWork } from './supply.ts';
@@ -125,6 +127,7 @@ export class PolicyLook {
     const isMine = ({ namespace }: Pick<Unread, 'namespace'>) => !namespaces || namespaces.includes(namespace ?? '');
     const mine = work.filter(isMine);
     const others = work.filter((one) => !mine.includes(one));
+    noteInterruptions(this.#deps, this.#seen());
     const candidates = await candidatesOf(
       this.#deps,
       this.#memory,
@@ -163,6 +166,7 @@ export class PolicyLook {
     if (!dryRun) {
       await growPools(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await openClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+      await releaseMinimums(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await orderSleep(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
       const { receipt } = this.#turn;
       this.#turn.receipt = await orderAwake(this.#deps, this.#policy, receipt, this.#now, this.#signal);

@@ -169,7 +169,7 @@ function dependenciesOf(
     openClusters: { get: (key) => opened.get(key) },
     provider,
     granted: new Map(),
-    capacity: { known: () => soldOut },
+    capacity: { known: () => soldOut, interrupted: () => {} },
     sizes,
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
     receipts,

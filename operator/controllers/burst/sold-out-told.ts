@@ -8,7 +8,7 @@ import { trialOf } from './candidates.ts';
 import type { BurstDependencies } from './dependencies.ts';
 
 /**
- * What is known to be sold out now, of CloudProfiles that candidates of the policy or clusters of its namespace name. Its status tells it: who
+ * What is known to be sold out or taken away now, of CloudProfiles that candidates of the policy or clusters of its namespace name. Its status tells it: who
  * only looks what would be decided has no other way to know.
  */
 export function soldOutFor(
@@ -25,13 +25,14 @@ export function soldOutFor(
   return depleted
     .filter(({ profile }) => named.has(profile))
     .slice(0, SHOWN_SOLD_OUT)
-    .map(({ profile, region, zone, machineType, spot, until }) => ({
+    .map(({ profile, region, zone, machineType, spot, until, interrupted }) => ({
       profile,
       region,
       ...(zone && { zone }),
       machineType,
       ...(spot && { spot }),
       until: rfc3339(new Date(until)),
+      ...(interrupted && { interrupted }),
     }));
 }
 
@@ -39,8 +40,9 @@ export function soldOutFor(
 export const toldBy = (policies: readonly BurstPolicy[]): KnownCapacity => ({
   depleted: policies.flatMap(({ status }) =>
     (status?.soldOut ?? []).map(
-      ({ until, zone = '', spot = false, ...offer }): DepletedOffer => ({
+      ({ until, zone = '', spot = false, interrupted, ...offer }): DepletedOffer => ({
         ...offer,
+        ...(interrupted && { interrupted }),
         zone,
         spot,
         until: Date.parse(until),

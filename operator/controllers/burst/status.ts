@@ -122,14 +122,13 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       }),
     candidates: candidates.map((one) => {
       const price = one.offer?.price(new Map());
+      const problem = one.problem ?? (typeof price === 'string' ? price : one.steady?.problem);
       return {
         name: one.name,
         ...(price !== undefined && typeof price !== 'string' && { hourly: formatMoney(price.hourly) }),
         ...(one.startupMs !== undefined && { startupSeconds: Math.round(one.startupMs / 1000) }),
         ...wakingSeconds(receipt, one.name),
-        ...((one.problem ?? (typeof price === 'string' ? price : undefined)) && {
-          problem: (one.problem ?? String(price)).slice(0, 2000),
-        }),
+        ...(problem !== undefined && { problem: problem.slice(0, 2000) }),
       };
     }),
     ...(outcome.soldOut?.length && { soldOut: outcome.soldOut }),

@@ -7,8 +7,8 @@ import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workerc
 import { nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
-import type { WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
-import { offerOf } from '../../burst/clusters/offer.ts';
+import type { Waking, WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
+import { type OfferInputs, offerOf } from '../../burst/clusters/offer.ts';
 import {
   letSleep,
   measuredWakeMs,
@@ -86,14 +86,14 @@ function wakingOf(deps: BurstDependencies, hub: Hub, policy: BurstPolicy, entry:
   const profile = deps.profiles.get(profileNameOf(cluster));
   if (!profile) return undefined;
   const { currency } = policy.spec.budget;
-  const inputs = {
-    cluster,
-    profile,
-    member: memberOf(deps, hub, cluster),
-    reserve: reserveOf(deps, cluster, profile),
-    currency,
-    assumedHourly: entry.assumedHourly,
-  };
+  const member = memberOf(deps, hub, cluster);
+  const reserve = reserveOf(deps, cluster, profile);
+  return wakingAs({ cluster, profile, member, reserve, currency, assumedHourly: entry.assumedHourly });
+}
+
+/** What a cluster of somebody costs more awake than asleep, and how that is billed; undefined: nobody knows. Pure. */
+export function wakingAs(inputs: OfferInputs): Omit<Waking, 'startupMs'> | undefined {
+  const { cluster, profile, currency } = inputs;
   const price = offerOf(inputs).price(new Map());
   if (typeof price === 'string') return undefined;
   const asleep = priceOf({ ...askedSize(cluster, profile, []), pools: [] }, profile);

@@ -5,7 +5,7 @@ import type { DesiredPool } from '../../api/pools.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
 import { allocate, type HeldPart, type OfferAvailability, type PoolPart } from '../../capacity/allocation.ts';
 import { capacityCondition, type DividedPool } from '../../capacity/condition.ts';
-import { isDepleted, type KnownCapacity, machineTypesOf, NOTHING_DEPLETED, type Try } from '../../capacity/offers.ts';
+import { type KnownCapacity, machineTypesOf, marketFor, NOTHING_DEPLETED, type Try } from '../../capacity/offers.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { Said } from '../conditions.ts';
 import { wasBegun } from '../managed/wish.ts';
@@ -48,7 +48,7 @@ function marketOf(
   const here = capacity.tries.filter((known) => !known.over && known.profile === profile && known.region === region);
   return {
     isShort: (part) => here.some((known) => known.part === part),
-    isDepleted: (machineType, zone) => isDepleted(capacity, { profile, region, zone, machineType, spot }, now),
+    ...marketFor({ profile, region, spot }, capacity, now),
   };
 }
 

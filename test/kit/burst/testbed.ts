@@ -4,7 +4,7 @@ import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { BurstReceipt } from '../../../operator/burst/clusters/kept.ts';
 import type { DecidedSize } from '../../../operator/capacity/desired-sizes.ts';
-import type { DepletedOffer } from '../../../operator/capacity/offers.ts';
+import { type DepletedOffer, type Offer, sameOffer } from '../../../operator/capacity/offers.ts';
 import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import { type BurstDependencies, burstReceipts } from '../../../operator/controllers/burst/dependencies.ts';
@@ -157,14 +157,20 @@ export class BurstTestbed {
           throw new KubeApiError('DELETE', 403, { reason: 'Forbidden', message: 'it is protected' });
         return write(() => objects.delete(...all));
       },
-      mergePatch: (resource: Resource, name: string, namespace: string, patch: { metadata: { labels?: object } }) =>
+      mergePatch: (
+        resource: Resource,
+        name: string,
+        namespace: string,
+        patch: { metadata: { labels?: object }; spec?: object },
+      ) =>
         write(async () => {
           const known = objects.find(resource, name, namespace)!;
           const labels = Object.entries({ ...known.metadata.labels, ...patch.metadata.labels }).filter(
             ([, value]) => value !== null,
           );
           const metadata = { ...known.metadata, ...patch.metadata, name, labels: Object.fromEntries(labels) };
-          return objects.put({ ...known, metadata } as KubeObject);
+          const spec = { ...(known as WorkerCluster).spec, ...patch.spec };
+          return objects.put({ ...known, metadata, spec } as KubeObject);
         }),
       jsonPatch: (resource: Resource, name: string, namespace: string) =>
         write(async () => {
@@ -182,7 +188,13 @@ export class BurstTestbed {
       profiles: { get: (name: string) => (name === 'cloud' ? this.profile : undefined) },
       granted: new Map(),
       provider: () => ({ ...(this.removesNodes && { managed: { removeNodes: () => {} } }) }),
-      capacity: { known: () => ({ depleted: this.depleted, tries: [] }) },
+      capacity: {
+        known: () => ({ depleted: this.depleted, tries: [] }),
+        interrupted: (offer: Offer) => {
+          if (this.depleted.some((one) => one.interrupted && sameOffer(one, offer))) return;
+          this.depleted = [...this.depleted, { ...offer, until: this.now + 180_000, interrupted: true }];
+        },
+      },
       decided: ({ metadata }: WorkerCluster) => this.sizes.get(`${metadata.namespace}/${metadata.name}`) ?? 'none',
       sizes: {
         decide: ({ key, pool, size }: { key: string; pool: { name: string }; size: DecidedSize }) =>

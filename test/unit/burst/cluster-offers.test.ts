@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkerCluster, WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
 import { type BurstReceipt, emptyReceipt } from '../../../operator/burst/clusters/kept.ts';
-import { countedNodes, nodesOf, offerOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
+import { countedNodes, nodesOf, offerOf, withMinimumsOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
 import {
   changed,
   costs,
@@ -14,7 +14,7 @@ import {
   startedUp,
   useful,
 } from '../../../operator/burst/clusters/receipt.ts';
-import { soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
+import { offeredNow, soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
 import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { holds } from '../../kit/property.ts';
@@ -105,6 +105,22 @@ describe('what is known to be sold out of a cluster', () => {
     expect(soldOut({ pools: [pool()] }, zones, NOW, { regions }).problem).toMatch(/in here-a, here-b is sold out/);
   });
 
+  it('is not what its cloud took away: that is only what is left when others do not take the work', () => {
+    const spec = { pools: [pool({ spot: true })] };
+    const spot = { ...small, spot: true };
+    const now = (depleted: readonly object[]) =>
+      offeredNow(offer(spec), cluster(spec), () => profile(), { depleted: depleted as (typeof small)[] }, NOW);
+    const said = 'its cloud took spot small of pool a in here away a moment ago, so others are preferred';
+    expect(now([{ ...spot, interrupted: true }])).toMatchObject({
+      problem: undefined,
+      offer: { pools: [{ name: 'a' }] },
+      steady: { problem: `${said} until 2026-11-23T12:01:00Z`, offer: { pools: [] } },
+    });
+    expect(now([{ ...small, interrupted: true }])).not.toHaveProperty('steady');
+    expect(now([spot])).toMatchObject({ problem: `spot ${why}` });
+    expect(now([spot])).not.toHaveProperty('steady');
+  });
+
   it('takes no work: pools of it are left out of the offer', () => {
     const spec = { pools: [pool({ minimum: 0 }), pool({ name: 'b', machineType: 'gpu' })] };
     const left = withoutSoldOut(offer(spec), soldOut(spec, [small]));
@@ -176,6 +192,22 @@ describe('the nodes of a cluster', () => {
     expect(offer({ pools: [pool()] }).pools).toMatchObject([{ minimum: 1, most: 5 }]);
     expect(offer({ pools: [pool()], dataPlaneNodes: 2 }).pools).toMatchObject([{ minimum: 2, most: 2 }]);
     expect(offer({ dataPlaneNodes: 3 }).pools).toMatchObject([{ minimum: 3, most: 3 }]);
+  });
+
+  it('are no minimum any more once their cluster is settled, where Coppice may take them away and bring them back; one stays', () => {
+    const released = (pools: ReturnType<typeof pool>[], nodes: Record<string, number>, made = pools) => {
+      const spec = withNodes(cluster({ pools: made }).spec, made === pools ? nodes : {});
+      return withMinimumsOf(spec, cluster({ pools }).spec, nodes)?.pools?.map(({ minimum }) => minimum);
+    };
+    const sized = pool({ autoscale: 'Coppice' });
+    const none = pool({ autoscale: 'Coppice', minimum: 0 });
+    expect(released([sized], { a: 3 })).toEqual([1]);
+    expect(released([none], { a: 3 })).toEqual([1]);
+    expect(released([none, { ...sized, name: 'b' }], { a: 3, b: 2 })).toEqual([0, 1]);
+    // Somebody else takes nodes away; they are no more than its own minimum; somebody has said how many.
+    expect(released([pool()], { a: 3 })).toBeUndefined();
+    expect(released([sized], { a: 1 })).toBeUndefined();
+    expect(released([sized], { a: 3 }, [pool({ autoscale: 'Coppice', minimum: 2 })])).toBeUndefined();
   });
 
   it('are known before they are there, with what the system leaves', () => {

@@ -15,11 +15,12 @@ const wish = (count: number, more: Partial<PoolWish> = {}): PoolWish => ({
   count,
   ...more,
 });
-/** `gone`: offers as `type/zone`, or `type` for all zones. `short`: names of parts. */
-const market = (gone: string[] = [], short: string[] = []): OfferAvailability => ({
-  isShort: (part) => short.includes(part),
-  isDepleted: (type, zone) => gone.includes(type) || gone.includes(`${type}/${zone}`),
-});
+/** `gone`: offers as `type/zone`, or `type` for all zones. `short`: names of parts. `taken`: offers of which the cloud took machines away. */
+const market = (gone: string[] = [], short: string[] = [], taken: string[] = []): OfferAvailability => {
+  const has = (offers: string[]) => (type: string, zone: string) =>
+    offers.includes(type) || offers.includes(`${type}/${zone}`);
+  return { isShort: (part) => short.includes(part), isDepleted: has(gone), wasInterrupted: has(taken) };
+};
 const part = (machineType: string, count: number, zones = ['a', 'b'], running?: number): HeldPart => ({
   name: partName(wish(0), machineType, zones),
   machineType,
@@ -77,6 +78,17 @@ describe('a pool is divided', () => {
         ['3 large ab', '2 medium ab'],
         0,
       ],
+      ['so that what a cloud took away is passed over', 2, [], market([], [], ['large']), ['2 medium ab'], 0],
+      [
+        'not where a zone is left that was not hit: the cloud goes there',
+        2,
+        [],
+        market([], [], ['large/a']),
+        ['2 large ab'],
+        0,
+      ],
+      ['not where nothing else is to be had', 2, [], market(['medium', 'small'], [], ['large']), ['2 large ab'], 0],
+      ['not because of what runs', 3, [part('large', 3, ['a', 'b'], 2)], market([], [], ['large']), ['3 large ab'], 0],
       ['so that nothing is asked for that is known to be sold out', 2, [], market(['large']), ['2 medium ab'], 0],
       [
         'and stays so when the first choice is back',

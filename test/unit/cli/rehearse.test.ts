@@ -76,6 +76,24 @@ describe('coppice rehearse', () => {
     expect(Number(comparedTo.least.cost)).toBeLessThan(Number(comparedTo.peakStanding.cost));
   });
 
+  it('tells what clusters that wait cost, and how work waits for it, beside other ways of waiting', async () => {
+    const burst = 'examples/rehearsal/burst';
+    const written = readFileSync(`${burst}/web-grow.yaml`, 'utf8');
+    const asleep = file('asleep.yaml', written.replace('- name: gcp\n', '- name: gcp\n      sleepingClusters: 1\n'));
+    const curve = ['--trace', `${burst}/elb.csv`, '--per', '0.02', '--replica', 'cpu=900m,memory=2Gi'];
+    const { out, err } = await coppice(['-f', asleep, ...curve, '--until', '14h', '--timeline', '0']);
+    expect(err).not.toContain('Not rehearsed');
+    expect(out).toMatch(/\nclusters that wait asleep +\d+\.\d\d USD +\d+ % +0.00 USD/);
+    const at = out.indexOf('CLUSTERS WAIT');
+    expect(out.slice(at)).toMatch(
+      /^CLUSTERS WAIT +COST +OF IT FOR THAT +RAN +NOT AT ONCE +P50 +P95 +MAX +NEVER *\nas the policy says +\d/,
+    );
+    const costs = ['if all wait warm', 'as the policy says', 'if none waits'].map((row) =>
+      Number(new RegExp(`\n${row} +(\\d+\\.\\d\\d) USD`).exec(out)![1]),
+    );
+    expect(costs).toEqual([...costs].sort((a, b) => b - a));
+  });
+
   it('says what it needs for that', async () => {
     const chart = await coppice(['-f', manifest(), '--trace', trace(), '--chart', 'x.svg']);
     expect(chart).toMatchObject({ code: 2, err: expect.stringContaining('--chart needs a trace with workloads') });

@@ -418,6 +418,29 @@ describe('machines that are sold out', () => {
     expect(one.pending).toBe(0);
   });
 
+  it('of which the cloud takes one away are bought again only where no other pool takes the pods', async () => {
+    const taint = { key: 'aws-node-termination-handler/spot-itn', effect: 'NoSchedule' };
+    const interrupt = (one: AutoscaledCluster) => {
+      const { spec, ...known } = one.nodes.get('a-1')!;
+      one.nodes.set('a-1', { ...known, spec: { ...spec, taints: [taint] } } as typeof known & { spec: typeof spec });
+    };
+    const types = [{ name: 'medium', cpu: 4, gpu: 0, memory: '8Gi' }];
+    const spot = { ...POOL[0]!, spot: true };
+    for (const [pools, counts] of [
+      [[spot, { ...POOL[0]!, name: 'b' }], { a: 1, b: 1 }],
+      [[spot], { a: 2 }],
+    ] as const) {
+      const one = new AutoscaledCluster([...pools], {}, profile(types));
+      one.deploy(1, '4');
+      await one.pass(2);
+      expect(one.counts).toEqual({ a: 1 });
+      interrupt(one);
+      await one.pass(1);
+      expect(one.counts).toEqual(counts);
+      expect(one.capacity.known('').depleted).toMatchObject([{ machineType: 'medium', spot: true, interrupted: true }]);
+    }
+  });
+
   it('are taken of another pool, which keeps what it has', async () => {
     const types = ['medium', 'large'].map((name) => ({ name, cpu: 4, gpu: 0, memory: '8Gi' }));
     const one = new AutoscaledCluster([POOL[0]!, { ...POOL[0], name: 'b', machineType: 'large' }], {}, profile(types));

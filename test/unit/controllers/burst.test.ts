@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { BurstCandidate } from '../../../operator/api/burstpolicy.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import type { Hub } from '../../../operator/api/hub.ts';
 import { burstClusterName } from '../../../operator/api/names.ts';
@@ -9,7 +10,7 @@ import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { toldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, HUBS, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/testbed.ts';
+import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND, START, spec } from '../../kit/burst/testbed.ts';
 import { profile, quota } from '../cost/objects.ts';
 
 let testbed: BurstTestbed;
@@ -465,6 +466,59 @@ describe('a candidate', () => {
     expect(testbed.clusters()).toHaveLength(1);
     await testbed.looks(2 * MINUTE);
     expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there', undefined]);
+  });
+
+  it('of which a spot machine was just taken away is passed over where others take the work, and bought where none does', async () => {
+    const [cloud, there] = spec().candidates as [BurstCandidate, BurstCandidate];
+    const pools = [{ ...cloud.template.spec.pools![0]!, spot: true }];
+    const spot = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
+    testbed.objects.put(policyNamed('peak', { candidates: [spot, there] }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [first] = testbed.clusters();
+    testbed.join(first!, 3);
+    const open = testbed.open.get(`shop/${first!.metadata.name}`)!;
+    const taken = { key: 'cloud.google.com/impending-node-termination', effect: 'NoSchedule' as const };
+    open.nodes = open.nodes.map((node) => ({ ...node, spec: { ...node.spec, taints: [taken] } }));
+    testbed.demands = [demand('ResourceBinding shop/api', 3)];
+    await testbed.looks(MINUTE + 40 * SECOND);
+    expect(testbed.clusters().map(({ spec: { region } }) => region)).toEqual([undefined, 'there']);
+    const why = expect.stringMatching(
+      /^its cloud took spot small of pool a in here away a moment ago, so others are preferred until/,
+    );
+    expect(testbed.policy()!.status).toMatchObject({
+      decisions: [{ action: 'Buy', candidate: 'there', alternatives: [{ candidate: 'cloud', whyNot: why }] }, {}],
+      candidates: [{ name: 'cloud', problem: why }, { name: 'there' }],
+      soldOut: [{ machineType: 'small', spot: true, interrupted: true }],
+    });
+    expect(toldBy([testbed.policy()!]).depleted).toMatchObject([{ spot: true, interrupted: true }]);
+  });
+
+  it('whose work has come no longer has the nodes that it was bought with as its minimum, where Coppice may take some away', async () => {
+    const [cloud] = spec().candidates as [BurstCandidate];
+    const pools = [{ ...cloud.template.spec.pools![0]!, autoscale: 'Coppice' as const }];
+    const sized = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
+    testbed.objects.put(policyNamed('peak', { candidates: [sized] }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const cluster = () => testbed.clusters()[0]!;
+    const key = `shop/${cluster().metadata.name}`;
+    const minimum = () => cluster().spec.pools![0]!.minimum;
+    testbed.join(cluster(), 3);
+    testbed.demands = [];
+    await testbed.looks(MINUTE);
+    // Until all of it is there, and its size is written down, what is still to come would not come.
+    expect(minimum()).toBe(3);
+    testbed.objects.put({
+      ...cluster(),
+      status: { ...cluster().status, nodes: { desired: 3, current: 3, ready: 3 } },
+    } as never);
+    await testbed.looks(MINUTE);
+    expect(minimum()).toBe(3);
+    testbed.sizes.set(key, new Map([['a', { count: 3, by: 'Coppice', why: 'within its minimum and maximum' }]]));
+    await testbed.looks(MINUTE);
+    expect(minimum()).toBe(1);
+    expect(await written(() => testbed.looks(MINUTE))).toEqual([]);
   });
 
   it('whose cluster joined and is of no use for the work rests, and the next is tried', async () => {

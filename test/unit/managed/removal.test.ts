@@ -304,7 +304,7 @@ function autoscalerOf(key: string): Autoscaler {
         pods: { list: () => garden.pods },
       }),
     },
-    capacity: { known: () => ({ depleted: [], tries: [] }) },
+    capacity: { known: () => ({ depleted: [], tries: [] }), interrupted: () => {} },
     granted: new Map(),
     decided: () => garden.decided,
     managed: (at: string, uid: string | undefined) => operators[0]!.controller.facts(at, uid),

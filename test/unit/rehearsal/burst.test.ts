@@ -1,85 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { ALPHA_API_VERSION } from '../../../operator/api/group.ts';
-import type { KubeObject } from '../../../operator/api/meta.ts';
 import { rehearsalChart } from '../../../operator/cli/render/rehearsal-chart.ts';
 import { nodesAlone } from '../../../operator/rehearsal/baselines.ts';
 import { boundOf } from '../../../operator/rehearsal/bound.ts';
-import { paidFor } from '../../../operator/rehearsal/levels.ts';
+import { highest, lingering, paidFor } from '../../../operator/rehearsal/levels.ts';
 import { rehearse } from '../../../operator/rehearsal/rehearse.ts';
-import { scenarioOf } from '../../../operator/rehearsal/scenario.ts';
-import type { Entry } from '../../../operator/rehearsal/state.ts';
-import { surveyTrace } from '../../../operator/rehearsal/survey.ts';
 import { readTrace } from '../../../operator/rehearsal/trace.ts';
-import { cluster, file, HOUR, profile } from './fixtures.ts';
+import { cluster, file, HOUR } from './fixtures.ts';
+import { HEADER, playWork as play, policy, SLOW, STANDING } from './policy-fixtures.ts';
 
 const MINUTE = 60_000;
-const SLOW = { controlPlane: { creation: { p50: '5m' } }, machines: { creation: { p50: '2m' } } };
-
-const policy = (more: object = {}): KubeObject => ({
-  apiVersion: ALPHA_API_VERSION,
-  kind: 'BurstPolicy',
-  metadata: { name: 'peak', namespace: 'shop' },
-  spec: {
-    hub: 'production',
-    candidates: [
-      {
-        name: 'public',
-        template: {
-          metadata: { labels: { tier: 'public' } },
-          spec: { cloudProvider: 'cloud', pools: [{ name: 'workers', machineType: 'm', maximum: 4 }] },
-        },
-      },
-    ],
-    maximumClusters: 3,
-    budget: { hourly: '10', currency: 'USD' },
-    scaleIn: { idleFor: '10m', minimumLife: '30m' },
-    ...more,
-  },
-});
-/** Two nodes of 2 CPU, each with room for one replica of 1.5 CPU. */
-const STANDING = cluster('private', {
-  mode: 'Hosted',
-  dataPlaneNodes: undefined,
-  pools: [{ name: 'servers', machineType: 'm', minimum: 2, maximum: 2 }],
-});
-const HEADER = 'time,workload,replicas,jobs,cpu,memory,life,clusterLabels,cluster';
-
-async function play(
-  rows: string,
-  objects: readonly KubeObject[] = [STANDING, policy()],
-  simulation: object = SLOW,
-  header = HEADER,
-) {
-  const trace = file('work.csv', `${header}\n${rows}\n`);
-  const manifests = objects.map((object) => ({ object, source: 'peak.yaml' }));
-  const scenario = scenarioOf(manifests, [profile], { namespace: 'shop', simulations: { cloud: simulation } });
-  const survey = await surveyTrace(readTrace(trace), scenario);
-  const timeline: Entry[] = [];
-  const options = { epoch: Date.UTC(2026, 0, 1), onEntry: (entry: Entry) => timeline.push({ ...entry }) };
-  const report = await rehearse(scenario, readTrace(trace), survey, options);
-  const clock = (at: number) => new Date(at).toISOString().slice(11, 19);
-  const told = (...kinds: Entry['kind'][]) =>
-    timeline
-      .filter(({ kind }) => kinds.includes(kind))
-      .map(({ at, kind, message }) => `${clock(at)} ${kind}: ${message}`);
-  return { report, told, scenario, survey, trace: () => readTrace(trace), options };
-}
 
 describe('work of a rehearsal', () => {
-  it('names what of a policy is not rehearsed: its clusters would cost money while they wait', async () => {
-    const [candidate] = policy().spec.candidates;
-    const waiting = policy({
-      candidates: [{ ...candidate!, warmClusters: 2, sleepingClusters: 1 }],
-      wake: [{ name: 'night', clusterSelector: {} }],
-      scaleIn: { drainDeadline: '5m' },
-    });
-    const { scenario } = await play('20m,web,1,,1500m,1Gi,,', [STANDING, waiting]);
-    expect(scenario.ignored).toEqual([
-      'warmClusters of candidate public of BurstPolicy peak',
-      'sleepingClusters of candidate public of BurstPolicy peak',
-      'wake of BurstPolicy peak',
-      'scaleIn.drainDeadline of BurstPolicy peak',
-    ]);
+  it('names what of a policy is not rehearsed', async () => {
+    const drains = policy({ scaleIn: { drainDeadline: '5m' } });
+    const { scenario } = await play('20m,web,1,,1500m,1Gi,,', [STANDING, drains]);
+    expect(scenario.ignored).toEqual(['scaleIn.drainDeadline of BurstPolicy peak']);
     expect((await play('20m,web,1,,1500m,1Gi,,')).scenario.ignored).toEqual([]);
   });
 
@@ -187,6 +122,19 @@ describe('work of a rehearsal', () => {
     expect(ended - ran.at(-1)!.at).toBe(2 * HOUR);
   });
 
+  it('is served elsewhere when its cloud has just taken a spot machine away, though that cloud costs less', async () => {
+    const [{ name, template }] = policy().spec.candidates;
+    const as = (more: object) => ({ spec: { ...template.spec, pools: [{ ...template.spec.pools[0], ...more }] } });
+    const spot = { name: 'spot', assumedHourly: '0.1', template: as({ spot: true, zones: ['north-a'] }) };
+    const both = policy({ candidates: [spot, { name, template: as({}) }] });
+    const slow = { controlPlane: { creation: { p50: '5m' } }, machines: { creation: { p50: '20m' } } };
+    const rough = { ...slow, seed: 1, spot: { interruptionsPerHour: 1.5 } };
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n5h,web,2,,,,,';
+    const { told } = await play(rows, [STANDING, both], rough);
+    expect(told('interrupted')).toContainEqual(expect.stringMatching(/^02:13:07 /));
+    expect(told('bought').find((line) => line > '02:13:07')).toMatch(/^02:13:40 .*; public takes 1 of them/);
+  });
+
   it('finds a cluster that is there because its peak was known', async () => {
     const known = policy({
       schedule: [{ name: 'sale', start: '50 0 * * *', duration: '3h', clusters: 1 }],
@@ -222,6 +170,47 @@ describe('work of a rehearsal', () => {
     const { report, told } = await play('0,web,1,,1500m,1Gi,,tier=public\n1h,web,1,,,,,tier=public');
     expect(told('bought')).toHaveLength(1);
     expect(report.work?.waited.count).toBe(1);
+  });
+
+  describe('that says which nodes it goes to', () => {
+    const template = policy().spec.candidates[0].template.spec;
+    const tainted = {
+      name: 'batch',
+      machineType: 'm',
+      maximum: 2,
+      zones: ['north-b'],
+      labels: { kind: 'batch' },
+      taints: [{ key: 'dedicated', value: 'batch', effect: 'NoSchedule' }],
+    };
+    const pools = [...template.pools, tainted];
+    const both = policy({ candidates: [{ name: 'public', template: { spec: { ...template, pools } } }] });
+    const header = `${HEADER},nodeSelector,tolerations`;
+    const rows = (nodeSelector: string, tolerations: string) => {
+      const line = (at: string) => `${at},web,1,,1500m,1Gi,,,,${nodeSelector},${tolerations}`;
+      return [line('0'), line('2h')].join('\n');
+    };
+    const asked = async (nodeSelector: string, tolerations: string) => {
+      const { told, report } = await play(rows(nodeSelector, tolerations), [STANDING, both], SLOW, header);
+      return [told('asked').filter((text) => !text.includes('servers')), report.work!.waits.count] as const;
+    };
+
+    it('has nodes bought that it accepts, and runs there', async () => {
+      const own = [['00:05:30 asked: pool batch: 1 x m (0 -> 1)'], 1];
+      expect(await asked('kind=batch', 'dedicated=batch:NoSchedule')).toEqual(own);
+      expect(await asked('topology.kubernetes.io/zone=north-b', 'dedicated')).toEqual(own);
+    });
+
+    it('waits for ever where none is for sale, and the report says why', async () => {
+      const { told, report } = await play(rows('kind=batch', ''), [STANDING, both], SLOW, header);
+      expect(told('bought')).toEqual([]);
+      expect(report.work).toMatchObject({ waiting: 1, refusals: [{ why: expect.stringMatching(/taint/) }] });
+      await expect(play(rows('kind', ''), [both], SLOW, header)).rejects.toThrow(
+        'nodeSelector: "kind" is no key=value',
+      );
+      await expect(play(rows('a=b', '=:'), [both], SLOW, header)).rejects.toThrow(
+        'tolerations: "=:" is no key=value:Effect',
+      );
+    });
   });
 
   it('is the same again, byte by byte', async () => {
@@ -264,6 +253,20 @@ describe('beside what a policy does', () => {
     const forced = await boundOf(short.scenario, short.scenario.policy!, short.trace(), short.report);
     expect(forced).toMatchObject({ least: 50_000n, forcedByMinimumLife: 100_000n, controlPlanes: 250_000n });
     // Of four nodes at most each.
+    // Machines have room for one replica each, and stay ten minutes longer; so does the cluster.
+    const [machines, fees] = [650_000n, 1_083_333n];
+    expect(bound!.forced).toEqual({
+      byMinimumLife: 600_000n,
+      byWholeMachines: 600_000n,
+      byControlPlanes: 1_600_000n,
+      byIdleFor: machines + fees,
+    });
+    // That cluster lives for half an hour, and need not keep more than one of its machines; with idleFor, all of them for ten minutes more.
+    expect(forced!.forced).toMatchObject({ byMinimumLife: 83_333n, byIdleFor: 116_667n + 250_000n });
+    const small = await play('20m,web,4,,900m,1Gi,,\n1h,web,5,,,,,\n3h,web,4,,,,,\n5h,web,4,,,,,');
+    const half = await boundOf(small.scenario, small.scenario.policy!, small.trace(), small.report);
+    // One of two replicas for which a machine has room.
+    expect(half).toMatchObject({ least: 100_000n, forced: { byMinimumLife: 100_000n, byWholeMachines: 200_000n } });
     const large = await play('20m,web,2,,1500m,1Gi,,\n1h,web,11,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,');
     const three = await boundOf(large.scenario, large.scenario.policy!, large.trace(), large.report);
     expect(three?.controlPlanes).toBe(3_000_000n);
@@ -293,6 +296,16 @@ describe('beside what a policy does', () => {
     expect([room, work]).toEqual([100_000n, 375_000n]);
   });
 
+  it('stands less where Coppice sizes the pools: a cluster does not keep all that it was bought with', async () => {
+    const [{ name, template }] = policy().spec.candidates;
+    const pools = [{ ...template.spec.pools[0], autoscale: 'Coppice' }];
+    const sized = policy({ candidates: [{ name, template: { spec: { ...template.spec, pools } } }] });
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,4,,,,,\n3h,web,3,,,,,\n4h,web,2,,,,,\n6h,web,2,,,,,';
+    const { report } = await play(rows, [STANDING, sized]);
+    // Each of two machines is without work for ten minutes: nobody has to keep the first.
+    expect(report.work!.bought.paidFor).toMatchObject({ idle: 16_667n, spare: 16_667n });
+  });
+
   it('stands a cluster that grows by nodes alone', async () => {
     const { scenario, survey, trace, options } = await play(PEAK);
     const { work } = await rehearse(nodesAlone(scenario, 'public')!, trace(), survey, options);
@@ -300,6 +313,13 @@ describe('beside what a policy does', () => {
     expect(work?.bought).toMatchObject({ clusters: 1, peakNodes: 3 });
     // Machines from 1:00 to 3:10, and the control plane all the time.
     expect(work?.bought.costs).toEqual([{ currency: 'USD', amount: 2_500_000n + 650_000n }]);
+  });
+
+  it('curves are combined: what lingers, and the highest', () => {
+    const levels = (...pairs: [number, number][]) => pairs.map(([at, units]) => ({ at, units }));
+    expect(lingering(levels([0, 2], [10, 1], [12, 0], [15, 3], [16, 0]), 10)).toEqual(levels([0, 2], [15, 3], [26, 0]));
+    expect(lingering(levels([0, 2], [10, 1], [30, 0]), 10)).toEqual(levels([0, 2], [20, 1], [40, 0]));
+    expect(highest(levels([0, 1], [10, 5]), levels([5, 3], [20, 0]))).toEqual(levels([0, 1], [5, 3], [10, 5], [20, 5]));
   });
 
   it('units are paid for as long as they stay at least, and none twice', () => {

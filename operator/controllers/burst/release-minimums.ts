@@ -1,0 +1,57 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
+import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
+import { withMinimumsOf } from '../../burst/clusters/offer.ts';
+import { isCoppices } from '../../capacity/desired-sizes.ts';
+import { WORKERCLUSTERS } from '../../kube/resources.ts';
+import { SETTLE_MS } from './alike.ts';
+import type { BurstDependencies } from './dependencies.ts';
+import { isOf } from './own-clusters.ts';
+
+/** Whether what a cluster was bought for has come to it, or does not come any more. Pure. */
+export const isSettled = ({ worked, joinedAt, leaving }: KeptPurchase, now: number): boolean =>
+  !leaving && (worked === true || (joinedAt !== undefined && Date.parse(joinedAt) + SETTLE_MS <= now));
+
+/** How many nodes a cluster was bought with. */
+export const boughtNodes = ({ nodes }: KeptPurchase): number =>
+  Object.values(nodes).reduce((sum, count) => sum + count, 0);
+
+/**
+ * Has pools of clusters that are settled be as small as their template lets them be, so that nodes go that nobody needs any more. Does nothing where it was
+ * done.
+ */
+export async function releaseMinimums(
+  deps: BurstDependencies,
+  policy: BurstPolicy,
+  receipt: BurstReceipt,
+  now: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const purchase of receipt.purchases) {
+    const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
+    const template = policy.spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
+    if (!cluster || !template || !isOf(cluster, policy, purchase) || !isSettled(purchase, now)) continue;
+    // What is still to come would not come.
+    if ((cluster.status?.nodes?.ready ?? 0) < boughtNodes(purchase)) continue;
+    const spec = releasedSpec(deps, cluster, template, purchase);
+    if (!spec) continue;
+    const { name, namespace, uid, resourceVersion } = cluster.metadata;
+    const metadata = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
+    const patch = { metadata, spec: { pools: spec.pools } };
+    deps.clusters.absorb(await deps.garden.mergePatch(WORKERCLUSTERS, name, namespace, patch, { signal }));
+  }
+}
+
+/** undefined: nothing is to be changed, or its size is not written down yet, by which nodes stay until nobody needs them. */
+function releasedSpec(
+  { decided }: Pick<BurstDependencies, 'decided'>,
+  cluster: WorkerCluster,
+  template: WorkerClusterSpec,
+  { nodes }: KeptPurchase,
+): WorkerClusterSpec | undefined {
+  if (cluster.metadata.deletionTimestamp) return undefined;
+  const known = decided(cluster);
+  const isKnown = (pool: string) => known !== 'none' && known !== 'unknown' && known.has(pool);
+  if (cluster.spec.pools?.some((pool) => isCoppices(pool) && !isKnown(pool.name))) return undefined;
+  return withMinimumsOf(cluster.spec, template, nodes);
+}

@@ -1,0 +1,39 @@
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { BurstReceipt } from '../../burst/clusters/kept.ts';
+import type { Supply, WarmCluster } from '../../burst/clusters/model.ts';
+import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
+import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
+import { parseMoney } from '../../cost/money.ts';
+import type { Seen } from './own-clusters.ts';
+
+/** What clusters that wait would take. */
+export interface WaitingRoom {
+  /** One that is awake, once its hub opens it. */
+  readonly open: (cluster: WorkerCluster) => Supply;
+  /** One that sleeps, once it is awake; and why it would not come. */
+  readonly woken: (cluster: WorkerCluster) => Pick<WarmCluster, 'supply' | 'problem'>;
+}
+
+/** Clusters of a policy that wait and are ready. Of a candidate that rests none is woken: its machines do not come. Pure. */
+export function waitingClusters(
+  receipt: BurstReceipt,
+  seen: readonly Seen[],
+  room: WaitingRoom,
+  now: number,
+): WarmCluster[] {
+  return seen.flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
+    if (!cluster || !isWarm || own.phase === 'Leaving') return [];
+    const { name, candidate, sleeps } = purchase;
+    if (!sleeps) return [{ name, candidate, supply: room.open(cluster) }];
+    const rest = receipt.rests[candidate];
+    if (!isToSleep(purchase) || (rest && Date.parse(rest.until) > now)) return [];
+    const waking = {
+      hourly: parseMoney(purchase.awake ?? purchase.most),
+      most: parseMoney(purchase.most),
+      counted: own.hourly,
+      billing: own.billing,
+      startupMs: measuredWakingMs(receipt, candidate),
+    };
+    return [{ name, candidate, ...room.woken(cluster), waking }];
+  });
+}
