@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { CoppiceError, configurationProblem, dependencyNotReady } from '../operator/api/errors.ts';
 import type { BackupBucket, BackupContent } from './backup.ts';
-import { patiently, toClouds } from './cloud-http.ts';
+import { patiently, saidOfProxy, toClouds } from './cloud-http.ts';
 
 /** Days for which what was deleted or overwritten can be had back, in clouds. */
 export const KEPT_DAYS = 7;
@@ -133,7 +133,7 @@ async function transferOnce({ method, url, headers, content, what, signal }: Tra
     return { status: answer.statusCode, headers: answer.headers, body: answer.body };
   } catch (error) {
     signal.throwIfAborted();
-    throw dependencyNotReady(`${what}: ${new URL(url).host} cannot be reached`, error);
+    throw dependencyNotReady(`${what}: ${new URL(url).host} cannot be reached${saidOfProxy(error)}`, error);
   } finally {
     // A refusal may come before all of it was sent.
     body?.destroy();

@@ -1,19 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
 import { type Clock, sleep, systemClock } from '../operator/kube/clock.ts';
-
-/** Never asked by a proxy: this machine, and the metadata server of a machine at Google, which a proxy would take for its own. */
-const NEAR = ['localhost', '127.0.0.1', '::1', 'metadata.google.internal'];
+import { environmentConnector, ProxyError } from '../operator/kube/http-proxy.ts';
 
 /**
- * How the clouds' APIs are reached: by the proxies that `https_proxy`, `http_proxy` and `no_proxy` name, in small letters or capitals.
+ * How the clouds' APIs are reached: by the proxy of the environment, as API servers are. What is asked without TLS is near, as the metadata
+ * server of a machine at Google, in whose place a proxy would ask its own.
  * Not over HTTP/2: undici 8.12 gives a request up (a time limit is enough) in the one way that keeps Node 24.21
  * in an endless loop while a part of the request is unsent (test/unit/kube/transport.test.ts).
  */
-export const toClouds: Dispatcher = new EnvHttpProxyAgent({
-  allowH2: false,
-  noProxy: [...NEAR, process.env.no_proxy ?? process.env.NO_PROXY ?? ''].join(','),
-});
+export const toClouds: Dispatcher = new Agent({ allowH2: false, connect: environmentConnector({ allowH2: false }) });
+
+/** For the end of a message about a request that got no answer: what became of the proxy, where it was that. */
+export const saidOfProxy = (error: unknown): string => (error instanceof ProxyError ? `: ${error.message}` : '');
 
 /** The most that is waited because an answer asks for it, milliseconds; what asks for more is an error at once, and tried again much later. */
 export const LONGEST_PAUSE_MS = 30_000;

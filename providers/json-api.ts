@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../operator/api/errors.ts';
-import { type Patience, patienceAsked, patiently, toClouds } from './cloud-http.ts';
+import { type Patience, patienceAsked, patiently, saidOfProxy, toClouds } from './cloud-http.ts';
 
 /** One answer must come within this time, milliseconds. */
 const TIMEOUT = 30_000;
@@ -74,7 +74,7 @@ async function answerTo(call: Call): Promise<Answer> {
     return { status, headers: told, text: await response.body.text() };
   } catch (error) {
     signal.throwIfAborted();
-    throw dependencyNotReady(`${call.what}: ${hostOf(call)} cannot be reached`, error);
+    throw dependencyNotReady(`${call.what}: ${hostOf(call)} cannot be reached${saidOfProxy(error)}`, error);
   }
 }
 

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { directToGardens } from '../garden/child-environment.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { combineKubeconfigs, personalKubeconfigs } from '../kube/kubeconfig-files.ts';
 import type { Context } from './context.ts';
@@ -18,6 +19,8 @@ export interface Connection {
   context: string | undefined;
 }
 
+const GARDEN = 'the embedded garden';
+
 interface Source {
   files: string[];
   what: string;
@@ -32,7 +35,7 @@ export function kubeconfigSources(flag: string | undefined, env: Record<string, 
     return [{ files: [env.COPPICE_KUBECONFIG], what: '$COPPICE_KUBECONFIG', named: true }];
   }
   return [
-    { files: [gardenKubeconfigFile(env)], what: 'the embedded garden', named: false },
+    { files: [gardenKubeconfigFile(env)], what: GARDEN, named: false },
     { files: personalKubeconfigs(env), what: env.KUBECONFIG ? '$KUBECONFIG' : '~/.kube/config', named: false },
   ];
 }
@@ -64,7 +67,7 @@ export async function connectGarden({ options, env }: Pick<Context, 'options' | 
   const text = await readOptional(file);
   if (text === undefined)
     throw new CliError('there is no garden here', { exitCode: EXIT.notFound, advice: 'run "coppice up"' });
-  return open([{ file, text }], 'the embedded garden', undefined, options.text('namespace'));
+  return open([{ file, text }], GARDEN, undefined, options.text('namespace'));
 }
 
 async function open(
@@ -77,6 +80,8 @@ async function open(
   const documents = found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) }));
   const document = combineKubeconfigs(documents);
   const { KubeClient } = await import('../kube/client.ts');
+  // Its clusters are on this machine, too, for all that this process connects to and all programs that it starts.
+  if (source === GARDEN) Object.assign(process.env, directToGardens(process.env));
   try {
     const client = KubeClient.fromOwnKubeconfig(writeKubeconfig(document), { context }, { userAgent: 'coppice-cli' });
     return {

@@ -2,7 +2,7 @@ import type { CloudKubeconfig } from '../../providers/cloud.ts';
 import { TENANT_LIMITS } from '../kube/answer-limits.ts';
 import { KubeClient } from '../kube/client.ts';
 import { isNotFound } from '../kube/errors.ts';
-import { byProxy, parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import type { Log } from '../kube/log.ts';
 import type { KubeObject, Node, Pod } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
@@ -60,12 +60,11 @@ export async function connectCluster(
   signal: AbortSignal,
 ): Promise<KubeconfigConnection> {
   let current = parseUntrustedKubeconfig(text);
-  const { server, ca, serverName, proxy } = byProxy(current);
+  const { server, ca, serverName } = current;
   const client = new KubeClient({
     server,
     ca,
     serverName,
-    proxy,
     limits: TENANT_LIMITS,
     // Asked again after each 401: a watch outlives the token that it was begun with.
     credentials: async () => ({ token: current.token, cert: current.cert, key: current.key }),

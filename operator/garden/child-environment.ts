@@ -24,11 +24,16 @@ export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<s
     'https_proxy',
     'http_proxy',
   ];
-  const found = variables(passed, env);
-  if (!found.HTTPS_PROXY && !found.https_proxy && !found.HTTP_PROXY && !found.http_proxy) return found;
+  return { ...variables(passed, env), ...directToGardens(env) };
+}
+
+/** What has whoever knows a proxy reach the gardens of this machine, and their clusters, without it. */
+export function directToGardens(env: NodeJS.ProcessEnv): Record<string, string> {
+  if (!env.HTTPS_PROXY && !env.https_proxy && !env.HTTP_PROXY && !env.http_proxy) return {};
   // Both are told, since each program looks at one of them first.
-  const direct = [env.no_proxy || env.NO_PROXY || '', ALL_GARDENS].filter(Boolean).join(',');
-  return { ...found, NO_PROXY: direct, no_proxy: direct };
+  const said = (env.no_proxy || env.NO_PROXY || '').split(',').filter((entry) => entry && entry !== ALL_GARDENS);
+  const direct = [...said, ALL_GARDENS].join(',');
+  return { NO_PROXY: direct, no_proxy: direct };
 }
 
 /** What a program needs besides that asks registries: how curl and Docker are told of certificates and logins. */

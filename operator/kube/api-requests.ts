@@ -6,6 +6,7 @@ import { Authorization } from './authorization.ts';
 import { sleep } from './clock.ts';
 import { KubeApiError, KubeUnreachableError, type Status } from './errors.ts';
 import { type Answer, type Bound, type Exchange, readLines, textOf } from './exchange.ts';
+import { type HttpProxy, proxyTo } from './http-proxy.ts';
 import type { Connection, Credentials } from './kubeconfig.ts';
 import { type Liveness, newTransport, type Transport } from './transport.ts';
 import { inTime, lingering, parseBody } from './whole-answer.ts';
@@ -77,6 +78,8 @@ export class ApiRequests {
   readonly #options: KubeClientOptions;
   readonly #headers: Record<string, string | string[]>;
   readonly #authorization: Authorization;
+  /** Every connection to an API server is made here, so none goes past it. */
+  readonly #proxy: HttpProxy | undefined;
   #transport: Transport | undefined;
   #closed = false;
 
@@ -85,6 +88,7 @@ export class ApiRequests {
     this.#origin = url.origin;
     this.#prefix = url.pathname.replace(/\/+$/, '');
     this.#options = options;
+    this.#proxy = proxyTo(options.server, options.proxy);
     this.limits = options.limits ?? ANSWER_LIMITS;
     this.#headers = { accept: 'application/json', 'user-agent': options.userAgent ?? FIELD_MANAGER };
     const { impersonate } = options;
@@ -237,9 +241,9 @@ export class ApiRequests {
   }
 
   #newTransport(identity: Credentials): Transport {
-    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, admit, reachMs, proxy } = this.#options;
+    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, admit, reachMs } = this.#options;
     const tls = { ca, cert, key, serverName, insecureSkipTlsVerify, ...identity };
-    return newTransport({ origin: this.#origin, liveness, admit, reachMs, proxy, ...tls });
+    return newTransport({ origin: this.#origin, liveness, admit, reachMs, proxy: this.#proxy, ...tls });
   }
 
   #unreachable(what: string, error: unknown): Error {

@@ -51,11 +51,12 @@ export class KubeClient {
   /**
    * For a kubeconfig from a Secret, or made by this program. It must be self-contained: one that reads files or runs programs is refused
    * (parseUntrustedKubeconfig). Limits on the size of answers are low. Does not connect yet.
+   * @param more `proxy: false` where the server is in the network of this process
    */
   static fromKubeconfig(
     yaml: string,
     context?: string,
-    more: Omit<Partial<KubeClientOptions>, keyof Connection> & { source?: string } = {},
+    more: Omit<Partial<KubeClientOptions>, keyof Connection> & { source?: string; proxy?: false } = {},
   ): KubeClient {
     const { source, ...options } = more;
     return new KubeClient({ ...parseUntrustedKubeconfig(yaml, source, context), limits: TENANT_LIMITS, ...options });

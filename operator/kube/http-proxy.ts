@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type Socket } from 'node:net';
+import { buildConnector } from 'undici';
 import { addressList, rangeOrAddress, rangeText } from '../api/address-range.ts';
 import { configurationProblem } from '../api/errors.ts';
 import { hostOf, isLoopback } from './address-guard.ts';
@@ -21,6 +22,16 @@ export interface ProxyTarget {
   /** A name, which the proxy looks up, or an address. */
   readonly host: string;
   readonly port: number;
+}
+
+/** A proxy did not open a connection; the message names it. */
+export class ProxyError extends Error {
+  readonly code: string;
+
+  constructor(message: string, code: string) {
+    super(message);
+    this.code = code;
+  }
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -79,6 +90,29 @@ export function environmentProxy(server: string, env: Environment = process.env)
   return parseProxy(text, 'environment variable HTTPS_PROXY');
 }
 
+/**
+ * The proxy by which a server is reached; undefined: it is reached directly. Throws a CoppiceError where HTTPS_PROXY is none.
+ * @param named what counts more than the environment: a proxy, or false where none leads there
+ */
+export const proxyTo = (server: string, named: HttpProxy | false | undefined): HttpProxy | undefined =>
+  named === false ? undefined : (named ?? environmentProxy(server));
+
+/** Opens undici's connections by the proxy that the environment has for their host, else directly. */
+export function environmentConnector(options: buildConnector.BuildOptions): buildConnector.connector {
+  const connect = buildConnector(options);
+  return (wanted, callback) => {
+    const { protocol, host, hostname, port } = wanted;
+    const open = async () => {
+      const proxy = environmentProxy(`${protocol}//${host ?? hostname}`);
+      return proxy && connectThrough(proxy, { host: hostname, port: Number(port || 443) });
+    };
+    void open().then(
+      (through) => connect({ ...wanted, ...(through && { httpSocket: through }) }, callback),
+      (error: Error) => callback(error, null),
+    );
+  };
+}
+
 /** Whether an entry of NO_PROXY means a server. */
 function isMeant(entry: string, host: string, port: string): boolean {
   if (entry === '') return false;
@@ -103,7 +137,7 @@ export function connectThrough(
   const { name, isTLS, authorization } = proxy;
   const target = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
-  const refuse = (what: string, code: string) => reject(Object.assign(new Error(`proxy ${name} ${what}`), { code }));
+  const refuse = (what: string, code: string) => reject(new ProxyError(`proxy ${name} ${what}`, code));
   const asked = (isTLS ? httpsRequest : httpRequest)({
     host: proxy.host,
     port: proxy.port,

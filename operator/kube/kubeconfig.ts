@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { dump } from 'js-yaml';
 import { notYetConfigured } from '../api/errors.ts';
-import { environmentProxy, type HttpProxy, parseProxy } from './http-proxy.ts';
+import { type HttpProxy, parseProxy } from './http-proxy.ts';
 import {
   combineKubeconfigs,
   KUBECONFIG_LISTS,
@@ -21,8 +21,8 @@ export interface Connection extends TlsMaterial {
   token?: string | undefined;
   /** File to read the bearer token from, again each minute: the kubelet rotates it. */
   tokenFile?: string | undefined;
-  /** By which the server is reached; absent: directly. */
-  proxy?: HttpProxy | undefined;
+  /** By which the server is reached; false: directly. Absent: by the proxy of the environment. */
+  proxy?: HttpProxy | false | undefined;
   impersonate?: { user: string; groups?: string[] | undefined } | undefined;
   /** Asks a credential plugin. Called before the first request and after each 401. */
   credentials?: (() => Promise<Credentials>) | undefined;
@@ -92,12 +92,9 @@ export function parseUntrustedKubeconfig(yaml: string, source = 'the kubeconfig'
   return connectionOf(untrustedDocument(yaml, source, HARMLESS), context);
 }
 
-/**
- * The same for a cluster elsewhere that an administrator named (a seed, a hub). Its `proxy-url` is used, and without one the proxy of the
- * environment (environmentProxy).
- */
+/** The same for a cluster elsewhere that an administrator named (a seed, a hub), who may name a proxy to it (`proxy-url`). */
 export function parseAdministratorsKubeconfig(yaml: string, source = 'the kubeconfig', context?: string): Connection {
-  return byProxy(connectionOf(untrustedDocument(yaml, source, ADMINISTRATORS), context));
+  return connectionOf(untrustedDocument(yaml, source, ADMINISTRATORS), context);
 }
 
 function untrustedDocument(yaml: string, source: string, allowed: typeof HARMLESS): KubeconfigDocument {
@@ -107,22 +104,15 @@ function untrustedDocument(yaml: string, source: string, allowed: typeof HARMLES
   return document;
 }
 
-/** A connection to a cluster that is elsewhere: by the proxy of the environment, where its kubeconfig names none. */
-export const byProxy = (connection: Connection, env: NodeJS.ProcessEnv = process.env): Connection => {
-  const proxy = connection.proxy ?? environmentProxy(connection.server, env);
-  return proxy ? { ...connection, proxy } : connection;
-};
-
 /**
  * Reads a kubeconfig of the person who runs this program: it may name files and run plugins, which reads these files and runs these
- * programs. Never for what lies in a Secret. A server elsewhere is reached by `proxy-url`, or by the proxy of the environment. Throws an error
- * that names what is missing.
+ * programs. Never for what lies in a Secret. Throws an error that names what is missing.
  * @param directory what relative file names in it are relative to; default the working directory
  */
 export function parseOwnKubeconfig(yaml: string, options: { context?: string; directory?: string } = {}): Connection {
   const document = parseYaml(yaml);
   const file = join(options.directory ?? '.', 'kubeconfig');
-  return byProxy(connectionOf(combineKubeconfigs([{ document, file }]), options.context));
+  return connectionOf(combineKubeconfigs([{ document, file }]), options.context);
 }
 
 /**
@@ -137,7 +127,7 @@ export function loadOwnKubeconfig(context?: string, env: NodeJS.ProcessEnv = pro
     if (text?.trim()) parts.push({ file: resolve(file), document: parseYaml(text, file) });
   }
   if (parts.length === 0) throw new Error(`there is no kubeconfig: ${files.join(', ')} is missing or empty`);
-  return byProxy(connectionOf(combineKubeconfigs(parts), context), env);
+  return connectionOf(combineKubeconfigs(parts), context);
 }
 
 /**
@@ -264,6 +254,7 @@ export function inClusterConnection(env: NodeJS.ProcessEnv = process.env): Conne
     server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
     ca: readFileSync(`${account}/ca.crt`, 'utf8'),
     tokenFile: `${account}/token`,
+    proxy: false,
   };
 }
 

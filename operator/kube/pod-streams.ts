@@ -1,7 +1,7 @@
 import { Agent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { connectThrough, type HttpProxy } from './http-proxy.ts';
+import { connectThrough, type HttpProxy, proxyTo } from './http-proxy.ts';
 import { parseAdministratorsKubeconfig } from './kubeconfig.ts';
 
 /**
@@ -9,7 +9,8 @@ import { parseAdministratorsKubeconfig } from './kubeconfig.ts';
  * (parseAdministratorsKubeconfig). client-node takes 70 MiB once it is loaded.
  */
 export async function streamsBy(kubeconfig: string): Promise<KubeConfig> {
-  const { proxy } = parseAdministratorsKubeconfig(kubeconfig);
+  const connection = parseAdministratorsKubeconfig(kubeconfig);
+  const proxy = proxyTo(connection.server, connection.proxy);
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);

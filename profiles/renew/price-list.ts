@@ -1,5 +1,6 @@
-import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
+import { fetch, type Response } from 'undici';
 import type { MachineType } from '../../operator/api/cloudprofile.ts';
+import { toClouds } from '../../providers/cloud-http.ts';
 
 /** Prices of one machine type in one region, decimal numbers in the list's currency per hour. */
 export interface Price {
@@ -39,9 +40,6 @@ export type ReadPrices = (wanted: Wanted, options: ReadOptions) => Promise<Price
 /** Until a list begins; how long it then takes depends on its size. */
 const PATIENCE_MS = 60_000;
 
-/** By the proxies of HTTPS_PROXY, HTTP_PROXY and NO_PROXY; by HTTP/1.1, as the clouds are asked for anything else. */
-const proxied = new EnvHttpProxyAgent({ allowH2: false });
-
 /** A response with a body. Throws one line that names the address without its query, which may have a key in it. */
 export async function request(url: URL, signal: AbortSignal): Promise<Response & { body: ReadableStream<Uint8Array> }> {
   const late = new AbortController();
@@ -51,7 +49,7 @@ export async function request(url: URL, signal: AbortSignal): Promise<Response &
     response = await fetch(url, {
       signal: AbortSignal.any([signal, late.signal]),
       redirect: 'error',
-      dispatcher: proxied,
+      dispatcher: toClouds,
     });
   } catch (error) {
     throw unread(url, error);

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../../operator/api/errors.ts';
-import { type Patience, patienceAsked, patiently, toClouds } from '../cloud-http.ts';
+import { type Patience, patienceAsked, patiently, saidOfProxy, toClouds } from '../cloud-http.ts';
 import { classify } from './errors.ts';
 import { hostOf, partitionOf } from './partitions.ts';
 import { type AccessKey, asSigned, signed } from './sigv4.ts';
@@ -158,7 +158,8 @@ async function answerTo(aws: Connection, { service, action, method, path, header
   } catch (error) {
     aws.signal.throwIfAborted();
     const { code, name } = error as { code?: string; name: string };
-    throw dependencyNotReady(`AWS cannot be reached for ${action} at ${url.host}: ${code ?? name}`, error);
+    const why = saidOfProxy(error) || `: ${code ?? name}`;
+    throw dependencyNotReady(`AWS cannot be reached for ${action} at ${url.host}${why}`, error);
   }
 }
 

@@ -6,7 +6,6 @@ import { addressesOf, outsideOnly } from '../../kube/address-guard.ts';
 import { TENANT_LIMITS } from '../../kube/answer-limits.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
-import { byProxy } from '../../kube/kubeconfig.ts';
 import { decoded, keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
 import { backoff } from '../backoff.ts';
 import { isHeld } from '../finalizer.ts';
@@ -218,7 +217,7 @@ export class AttachedController {
 
   /** Who is no administrator has the operator connect to nothing of the platform. */
   async #client({ metadata }: WorkerCluster, text: string): Promise<KubeClient> {
-    const connection = byProxy(connectionIn(text));
+    const connection = connectionIn(text);
     const { namespace, allowed } = this.#deps;
     if (metadata.namespace === namespace) return new KubeClient({ ...connection, limits: TENANT_LIMITS });
     const own = await addressesOf(this.#deps.platform().servers);

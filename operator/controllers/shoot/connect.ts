@@ -80,9 +80,7 @@ export function clientOf(
   const { exposure = 'ClusterIP' } = values;
   const isInCloud = controlPlanePool !== undefined && provider.inCloud === true;
   const isOutside = isInCloud || (seed.isElsewhere && exposure !== 'ClusterIP');
-  return isOutside
-    ? KubeClient.fromAdministratorsKubeconfig(kubeconfig, 'a kubeconfig of our own', more)
-    : KubeClient.fromKubeconfig(kubeconfig, undefined, more);
+  return KubeClient.fromKubeconfig(kubeconfig, undefined, isOutside ? more : { ...more, proxy: false });
 }
 
 /** Opens the connection to the shoot's API server once it serves. */

@@ -1,11 +1,10 @@
 import { lookup } from 'node:dns/promises';
-import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
+import { Agent, fetch, type Response } from 'undici';
+import { environmentConnector, environmentProxy } from '../../kube/http-proxy.ts';
 
 const DNS_PATIENCE_MS = 900;
 const CONNECT_PATIENCE_MS = 3_000;
 const STALL_MS = 20_000;
-
-const usesProxy = (env = process.env) => Boolean(env.HTTPS_PROXY || env.https_proxy);
 
 /** Why a host cannot be reached. */
 export class OfflineError extends Error {
@@ -19,8 +18,9 @@ type Resolve = (host: string) => Promise<unknown>;
  * more in this run: on a machine without internet the whole toolchain loses less than a second to it.
  */
 export class Network {
-  readonly #agent = new EnvHttpProxyAgent({
-    connect: { timeout: CONNECT_PATIENCE_MS },
+  readonly #agent = new Agent({
+    allowH2: false,
+    connect: environmentConnector({ timeout: CONNECT_PATIENCE_MS, allowH2: false }),
     headersTimeout: STALL_MS,
     bodyTimeout: STALL_MS,
   });
@@ -37,7 +37,8 @@ export class Network {
     const { host, hostname } = new URL(url);
     let known = this.#hosts.get(host);
     if (!known) {
-      known = usesProxy() ? Promise.resolve(undefined) : this.#unresolved(hostname);
+      // A proxy looks names up itself.
+      known = environmentProxy(url) ? Promise.resolve(undefined) : this.#unresolved(hostname);
       this.#hosts.set(host, known);
     }
     const unreachable = await known;

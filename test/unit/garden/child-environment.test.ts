@@ -19,6 +19,11 @@ it('a proxy leads to no garden of this machine, nor past what the person said', 
   expect(environmentProxy('https://10.0.0.1:6443', seen)?.name).toBe('http://small:1');
 });
 
+it('says so once, however often it is passed on', () => {
+  const once = childEnvironment(proxies);
+  expect(childEnvironment(once).NO_PROXY).toBe(once.NO_PROXY);
+});
+
 it('reaches the workers of Pulumi through the operator', () => {
   const seen = workerEnvironment('/home', childEnvironment({ ...proxies, http_proxy: 'http://plain:2' }));
   const direct = '.corp.example,10.160.0.0/11';

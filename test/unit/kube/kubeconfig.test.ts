@@ -2,7 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { proxyTo } from '../../../operator/kube/http-proxy.ts';
 import {
+  type Connection,
   loadOwnKubeconfig,
   parseAdministratorsKubeconfig,
   parseOwnKubeconfig,
@@ -197,30 +199,35 @@ describe('the proxy to a server', () => {
   const near = config({ 'proxy-url': 'http://named:1', server: 'https://127.0.0.1:6443' }, {});
   afterEach(() => vi.unstubAllEnvs());
 
+  const proxy = (connection: Connection) => proxyTo(connection.server, connection.proxy);
+
   it("is proxy-url of a person's own kubeconfig or an administrator's, whatever NO_PROXY says, or the environment's", () => {
     vi.stubEnv('HTTPS_PROXY', 'http://environment:2');
     vi.stubEnv('https_proxy', '');
     for (const parse of [parseOwnKubeconfig, (text: string) => parseAdministratorsKubeconfig(text)]) {
-      expect(parse(config({}, {})).proxy?.name).toBe('http://environment:2');
-      expect(parse(named).proxy).toMatchObject({ name: 'http://named:1', authorization: 'Basic dTpw' });
-      expect(parse(near).proxy?.name).toBe('http://named:1');
-      expect(parse(config({ server: 'https://127.0.0.1:6443' }, {})).proxy).toBeUndefined();
+      expect(proxy(parse(config({}, {})))?.name).toBe('http://environment:2');
+      expect(proxy(parse(named))).toMatchObject({ name: 'http://named:1', authorization: 'Basic dTpw' });
+      expect(proxy(parse(near))?.name).toBe('http://named:1');
+      expect(proxy(parse(config({ server: 'https://127.0.0.1:6443' }, {})))).toBeUndefined();
     }
     vi.stubEnv('NO_PROXY', 'host,named');
-    expect(parseOwnKubeconfig(config({}, {})).proxy).toBeUndefined();
-    expect(parseOwnKubeconfig(named).proxy?.name).toBe('http://named:1');
-    expect(parseAdministratorsKubeconfig(selfContainedKubeconfig(named, 'seed.yaml')).proxy?.name).toBe(
+    expect(proxy(parseOwnKubeconfig(config({}, {})))).toBeUndefined();
+    expect(proxy(parseOwnKubeconfig(named))?.name).toBe('http://named:1');
+    expect(proxy(parseAdministratorsKubeconfig(selfContainedKubeconfig(named, 'seed.yaml')))?.name).toBe(
       'http://named:1',
     );
   });
 
-  it('is none for a kubeconfig that somebody else wrote, nor in the own cluster of a pod', () => {
+  it("is the environment's alone for a kubeconfig that somebody else wrote", () => {
     vi.stubEnv('HTTPS_PROXY', 'http://environment:2');
-    expect(parseUntrustedKubeconfig(config({}, {})).proxy).toBeUndefined();
-    const file = join(directory, 'own.yaml');
-    writeFileSync(file, config({ server: 'https://10.96.0.1:443' }, {}));
-    const env = { KUBECONFIG: file, HTTPS_PROXY: 'http://environment:2', KUBERNETES_SERVICE_HOST: '10.96.0.1' };
-    expect(loadOwnKubeconfig(undefined, env).proxy).toBeUndefined();
+    vi.stubEnv('https_proxy', '');
+    expect(proxy(parseUntrustedKubeconfig(config({}, {})))?.name).toBe('http://environment:2');
+    expect(() => parseUntrustedKubeconfig(named)).toThrow('proxy-url');
+  });
+
+  it('is none where who connects says so', () => {
+    vi.stubEnv('HTTPS_PROXY', 'http://environment:2');
+    expect(proxyTo('https://host:6443', false)).toBeUndefined();
   });
 });
 

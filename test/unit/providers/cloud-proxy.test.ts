@@ -22,6 +22,8 @@ const HOSTS = [
 /** Everything behind the proxy: answers JSON that has what any of the clouds would be asked for here. */
 let cloud: Server;
 let proxy: Server;
+/** Its URL. */
+let way: string;
 /** What was asked of the proxy: CONNECT and host, or a URL. */
 const tunnels: string[] = [];
 const versions = new Set<string>();
@@ -53,7 +55,8 @@ beforeAll(async () => {
     for (const end of [onward, socket]) end.on('error', () => {});
   });
   const port = await listening(proxy);
-  vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${port}`);
+  way = `http://127.0.0.1:${port}`;
+  vi.stubEnv('HTTPS_PROXY', way);
   // Somebody's way to the internet, which the fakes on this machine must not be asked by.
   vi.stubEnv('HTTP_PROXY', `http://127.0.0.1:${port}`);
 });
@@ -122,18 +125,31 @@ const ASKED: [what: string, hosts: string[], ask: () => Promise<unknown>][] = [
 ];
 
 describe('a proxy', () => {
+  it.each(ASKED.slice(0, 4))(
+    'that cannot be used is named, without its password, to who asks for %s',
+    async (_what, _hosts, ask) => {
+      vi.stubEnv('HTTPS_PROXY', 'http://ada:hush@127.0.0.1:1');
+      await expect(ask()).rejects.toThrow(
+        /cannot be reached.*: proxy http:\/\/127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1$/,
+      );
+      vi.stubEnv('HTTPS_PROXY', way);
+    },
+  );
+
   it.each(ASKED)('is the way to %s', async (_what, hosts, ask) => {
     await ask();
     expect([...new Set(tunnels)].sort()).toEqual(hosts.map((host) => `CONNECT ${host}:443`).sort());
     expect([...versions]).toEqual(['1.1']);
   });
 
-  it('is gone past where NO_PROXY says so, and for this machine', async () => {
-    vi.stubEnv('NO_PROXY', '.amazonaws.com');
+  it('is gone past where NO_PROXY says so, also by a range, and for this machine', async () => {
+    vi.stubEnv('NO_PROXY', '.amazonaws.com,192.0.2.0/24');
     const { query } = await import('../../../providers/aws/api.ts');
     // No test may reach AWS: that nobody is there is all that can be seen of the direct way.
-    const alone = { ...aws, signal: AbortSignal.timeout(1) };
-    await expect(query(alone, 'sts', 'GetCallerIdentity')).rejects.toThrow();
+    const alone = () => ({ ...aws, signal: AbortSignal.timeout(50) });
+    await expect(query(alone(), 'sts', 'GetCallerIdentity')).rejects.toThrow();
+    const inRange = { ...alone(), endpoint: () => 'https://192.0.2.1' };
+    await expect(query(inRange, 'sts', 'GetCallerIdentity')).rejects.toThrow();
     const here = createServer((_request, response) => response.end(XML));
     const endpoint = `http://127.0.0.1:${await listening(here)}`;
     await query({ ...aws, endpoint: () => endpoint }, 'sts', 'GetCallerIdentity');

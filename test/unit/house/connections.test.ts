@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+/** Files that can open a connection, and how each keeps to HTTPS_PROXY (docs/guides/production.md). */
+const BY_PROXY: Record<string, string> = {
+  'operator/kube/http-proxy.ts': 'opens connections by the proxy',
+  'operator/kube/transport.ts': 'of API servers, by the proxy that api-requests.ts looks up for all clients',
+  'operator/kube/http2-pool.ts': 'speaks on connections that it is given',
+  'operator/kube/pod-streams.ts': 'gives client-node the proxy; pod-exec.ts and pod-tunnel.ts take it from here',
+  'operator/kube/pod-exec.ts': 'by pod-streams.ts',
+  'operator/kube/pod-tunnel.ts': 'by pod-streams.ts',
+  'operator/kube/kubeconfig.ts': 'runs the credential plugins of a person, which are programs of their own',
+  'operator/garden/toolchain/network.ts': 'by environmentConnector',
+  'operator/garden/images/upstream/registry.ts': 'by EnvHttpProxyAgent: registries may be asked without TLS',
+  'providers/cloud-http.ts': 'by environmentConnector',
+  'providers/json-api.ts': 'by toClouds',
+  'providers/bucket-objects.ts': 'by toClouds',
+  'providers/aws/api.ts': 'by toClouds',
+  'profiles/renew/price-list.ts': 'by toClouds',
+};
+const NEAR: Record<string, string> = {
+  'operator/etcd/etcd-client.ts': 'a Service of the seed, or a stream of pod-tunnel.ts',
+  'operator/chart/check-release.ts': 'a pod of the same namespace',
+  'operator/garden/apiserver-relay.ts': 'this machine',
+  'operator/garden/control-plane.ts': 'this machine',
+  'operator/garden/node-ports.ts': 'this machine',
+  'operator/garden/rootless-namespaces.ts': 'this machine',
+  'operator/garden/seed-proxy-main.ts': 'this machine',
+  'operator/garden/listeners.ts': 'looks which ports of this machine are free',
+  'operator/garden/egress/dns-relay.ts': 'name servers, which no HTTP proxy leads to',
+};
+const OPENS = ['connect', 'tlsConnect', 'request', 'fetch', 'createSocket', 'Agent', 'EnvHttpProxyAgent', 'ProxyAgent'];
+
+const files = ['operator', 'providers', 'profiles', 'examples'].flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name)),
+);
+const text = (file: string) => readFileSync(file, 'utf8');
+
+function canConnect(file: string): boolean {
+  const code = text(file);
+  const imports = code.matchAll(/import (?!type\b)([^;]*?) from '(?:node:(?:net|tls|https?|http2|dgram)|undici)'/g);
+  const names = [...imports].flatMap(([, list = '']) =>
+    list.split(/[{},]/).map((name) => name.trim().split(' as ')[0]!),
+  );
+  return (
+    OPENS.some((name) => names.includes(name)) ||
+    names.some((name) => name.startsWith('* as ')) ||
+    /import\('(@kubernetes\/client-node|undici|node:https?)'\)/.test(code) ||
+    /(?<![.\w#])fetch\(/.test(code)
+  );
+}
+
+it('who opens connections goes by the proxy, or stays near', () => {
+  expect(files.filter(canConnect).sort()).toEqual([...Object.keys(BY_PROXY), ...Object.keys(NEAR)].sort());
+});
+
+it('nobody but the operator, of control planes in its own network, has an API server reached without the proxy', () => {
+  const direct = files.filter((file) => /\bproxy: false\b/.test(text(file)) && !file.startsWith('operator/kube/'));
+  expect(direct).toEqual(['operator/controllers/shoot/connect.ts']);
+});
+
+it('what reaches clouds names the way there in each request', () => {
+  for (const file of ['providers/json-api.ts', 'providers/bucket-objects.ts', 'providers/aws/api.ts']) {
+    const requests = text(file).match(/\brequest\(/g) ?? [];
+    expect([file, text(file).match(/dispatcher: toClouds/g)?.length]).toEqual([file, requests.length]);
+  }
+});
