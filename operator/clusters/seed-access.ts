@@ -24,6 +24,7 @@ import {
   STATEFULSETS,
   type StatefulSet,
 } from '../kube/resources.ts';
+import type { Resolve } from './host-addresses.ts';
 import { SeedAddresses } from './seed-addresses.ts';
 
 /** The shoot (`namespace/name` in the garden) that an object in a seed belongs to, by its labels. */
@@ -70,12 +71,15 @@ export class SeedAccess {
       client,
       dialPod,
       isElsewhere = false,
+      resolve,
     }: {
       name: string;
       identity: string;
       client: KubeClient;
       dialPod?: PodDialer | undefined;
       isElsewhere?: boolean;
+      /** Stands in for name servers in tests. */
+      resolve?: Resolve;
     },
     log: Log,
     onChange: (shootKey: string, object: KubeObject) => void,
@@ -109,11 +113,12 @@ export class SeedAccess {
       ['Namespace', this.namespaces],
       ['NetworkPolicy', this.networkPolicies],
     ]);
-    this.addresses = new SeedAddresses(client, log, () => {
+    const addressesChanged = () => {
       // Shoots whose policies name addresses: others have nothing to change.
       for (const policy of this.networkPolicies.list())
         if (namesAddresses(policy)) onChange(shootOf(policy) ?? '', policy);
-    });
+    };
+    this.addresses = new SeedAddresses(client, log, addressesChanged, resolve);
     this.applier = new Applier(client, (object) => knownBy(this.#byKind.get(object.kind), object));
     for (const informer of this.#byKind.values()) {
       informer.onChange((event) => {
@@ -125,8 +130,9 @@ export class SeedAccess {
 
   /** Resolves when all caches hold what the seed had when they were started. */
   async start(signal: AbortSignal): Promise<void> {
-    for (const informer of this.#all()) informer.start();
-    await Promise.all(this.#all().map((informer) => informer.whenSynced(signal)));
+    const caches = [...this.#byKind.values()];
+    for (const cache of caches) cache.start();
+    await Promise.all([this.addresses.start(signal), ...caches.map((cache) => cache.whenSynced(signal))]);
   }
 
   podsOf(shootKey: string): Pod[] {
@@ -143,11 +149,7 @@ export class SeedAccess {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#all().map((informer) => informer.stop()));
-  }
-
-  #all(): Informer<any>[] {
-    return [...this.#byKind.values(), ...this.addresses.informers];
+    await Promise.all([this.addresses.stop(), ...[...this.#byKind.values()].map((cache) => cache.stop())]);
   }
 }
 

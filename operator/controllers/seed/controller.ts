@@ -4,12 +4,13 @@ import type { Condition } from '../../api/meta.ts';
 import { type Seed, type SeedStatus, unactedSeedFields } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { identityOf, refuseOther, type SeedRegistry } from '../../clusters/seed-access.ts';
+import type { SeedAddresses } from '../../clusters/seed-addresses.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf, SEEDS } from '../../kube/resources.ts';
 import { BUCKETS_DRIFTED, BUCKETS_READY } from '../backup/conditions.ts';
 import type { SeedBuckets } from '../backup/seed-bucket.ts';
-import { say, withConditions } from '../conditions.ts';
+import { type Said, say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { NetworkLook, NetworkTrials } from './network-trials.ts';
@@ -24,6 +25,7 @@ export interface SeedDependencies {
   now(): Date;
 }
 
+const ADDRESSES_KNOWN = 'AddressesKnown';
 /** How many shoots a condition names. */
 const NAMED = 5;
 /** A seed that answers is not asked again for this long; its caches notice earlier when it goes away. */
@@ -32,6 +34,16 @@ const LOOK_AGAIN_MS = 5 * 60_000;
 /** Shoots that have anything in a seed, as `namespace/name`. */
 const hostedBy = (name: string, shoots: readonly Shoot[]): string[] =>
   shoots.filter(({ status, spec }) => (status?.seedName ?? spec.seedName) === name).map(keyOf);
+
+/** Said where NetworkPolicies cannot name the host that a Seed's kubeconfig leads to. */
+const addressesKnown = (unknown: SeedAddresses['unknownHost']): Said | undefined =>
+  unknown &&
+  say(
+    ADDRESSES_KNOWN,
+    false,
+    'NameNotResolved',
+    `the operator finds no address of ${unknown.host}, which the Seed's kubeconfig names (${unknown.why}): machines of provider local may reach it. Name its ranges in spec.networks.blockCIDRs`,
+  );
 
 /**
  * Keeps the connection to a seed open and says in its status whether it can host shoots. A seed in use is held: without it nobody could take its
@@ -55,6 +67,7 @@ export async function reconcileSeed(
   let failure: unknown;
   let version: string | undefined;
   let network: NetworkLook | undefined;
+  let unknown: SeedAddresses['unknownHost'];
   try {
     const access = await deps.registry.open(seed, signal);
     identity = await identityOf(access.client, signal);
@@ -62,6 +75,7 @@ export async function reconcileSeed(
     if (identity !== access.identity) await deps.registry.close(name);
     refuseOther(seed, identity);
     version = (await access.client.serverVersion()).gitVersion.replace(/^v/, '');
+    unknown = access.addresses.unknownHost;
     if (!deleting) network = deps.networkTrials.look(seed, access.client, signal);
   } catch (error) {
     failure = error;
@@ -88,12 +102,15 @@ export async function reconcileSeed(
     unacted.length > 0
       ? say('AllFieldsActedOn', false, 'KeptOnly', `these fields are stored without effect: ${unacted.join(', ')}`)
       : undefined;
-  // What was tried stays true while the seed does not answer.
-  const enforced = network?.condition ?? findCondition(seed.status?.conditions, NETWORK_POLICIES_ENFORCED);
+  const before = seed.status?.conditions;
+  // What was found out stays true while the seed does not answer.
+  const enforced = network?.condition ?? findCondition(before, NETWORK_POLICIES_ENFORCED);
+  const addresses = ready ? addressesKnown(unknown) : findCondition(before, ADDRESSES_KNOWN);
+  const said = [condition, enforced, addresses, kept, inUse];
   const tell = (bucket: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[]) => {
     const status: SeedStatus = {
       ...seed.status,
-      conditions: withConditions(seed.status?.conditions, [condition, enforced, kept, inUse, ...bucket], deps.now()),
+      conditions: withConditions(before, [...said, ...bucket], deps.now()),
       ...(network?.triedAt && { networkTriedAt: network.triedAt }),
       ...(version && { kubernetesVersion: version }),
       ...(ready && identity && { clusterIdentity: identity }),

@@ -57,7 +57,8 @@ async function openSeed() {
   };
   const told: string[] = [];
   const client = { server: 'https://api.example.com:6443', watch } as unknown as KubeClient;
-  const seed = new SeedAccess({ name: 'far', identity: 'one', client }, silent, (key) => told.push(key));
+  const resolve = async () => ['192.0.2.5', '2001:db8::5'];
+  const seed = new SeedAccess({ name: 'far', identity: 'one', client, resolve }, silent, (key) => told.push(key));
   await seed.start(AbortSignal.timeout(5000));
   opened.push(seed);
   told.length = 0;
@@ -74,7 +75,8 @@ afterEach(() => Promise.all(opened.splice(0).map((seed) => seed.stop())));
 it('a seed that is open knows the addresses of its nodes and of its API servers', async () => {
   const { seed } = await openSeed();
   expect(seed.addresses.nodes()).toEqual(['10.9.0.1', 'one.example.com']);
-  expect(seed.addresses.apiServers()).toEqual(['api.example.com', '203.0.113.9']);
+  // Of the name in the kubeconfig, too, by the time that the seed is open.
+  expect(seed.addresses.apiServers()).toEqual(['192.0.2.5', '2001:db8::5', '203.0.113.9']);
 });
 
 it('a node that comes has those shoots looked at whose policies name addresses; a heartbeat has none', async () => {

@@ -34,7 +34,8 @@ function slowGarden() {
     }
   };
   const identity = { metadata: { name: 'kube-system', uid: 'one' } };
-  const client = { watch, get: async () => identity } as unknown as KubeClient;
+  const server = 'https://127.0.0.1:6443';
+  const client = { server, watch, get: async () => identity } as unknown as KubeClient;
   const registry = new SeedRegistry(client, silent);
   return { registry, show, watches: () => watches, identity };
 }

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { FINALIZER } from '../../../operator/api/group.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { SeedAddresses } from '../../../operator/clusters/seed-addresses.ts';
 import { reconcileSeed } from '../../../operator/controllers/seed/controller.ts';
 
 const hosted = {
@@ -14,6 +15,7 @@ const networkTried = { type: 'NetworkPoliciesEnforced', status: 'True', reason: 
 
 /** A garden with one seed, and the cluster that the seed's kubeconfig leads to. */
 function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object) {
+  const addresses: { unknownHost?: SeedAddresses['unknownHost'] } = {};
   let uid = 'one';
   let seed = {
     apiVersion: 'multi-cluster.demo.io/v1',
@@ -39,7 +41,7 @@ function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object) {
     seeds: { get: () => seed, absorb: () => {} },
     shoots: { list: () => shoots },
     registry: {
-      open: async () => ({ identity: 'one', client }),
+      open: async () => ({ identity: 'one', client, addresses }),
       close: async (name: string) => void closed.push(name),
     },
     seedBuckets: { look: async () => undefined },
@@ -49,6 +51,7 @@ function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object) {
     now: () => new Date('2026-11-22T00:00:00Z'),
   } as never;
   return {
+    addresses,
     closed,
     look: () => reconcileSeed(deps, 'far', new AbortController().signal),
     seed: () => seed,
@@ -104,6 +107,20 @@ it('a seed says whether its network enforces NetworkPolicies, also while it does
   await expect(look()).rejects.toThrow();
   expect(condition('Ready')?.status).toBe('False');
   expect(condition('NetworkPoliciesEnforced')).toMatchObject({ status: 'True' });
+});
+
+it('a seed says that the name in its kubeconfig has no address, and what machines reach therefore', async () => {
+  const { addresses, look, condition } = garden([]);
+  addresses.unknownHost = { host: 'api.example.com', why: 'ENOTFOUND' };
+  await look();
+  expect(condition('AddressesKnown')).toMatchObject({
+    status: 'False',
+    reason: 'NameNotResolved',
+    message: expect.stringMatching(/no address of api\.example\.com.*\(ENOTFOUND\).*spec\.networks\.blockCIDRs$/),
+  });
+  delete addresses.unknownHost;
+  await look();
+  expect(condition('AddressesKnown')).toBeUndefined();
 });
 
 it('a seed says which of its fields are stored without effect, and only then', async () => {
