@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import type { V1Status } from '@kubernetes/client-node';
-import { streamsBy } from './pod-streams.ts';
+import { keepAlive, streamsBy } from './pod-streams.ts';
 
 /** Where a command runs. */
 export interface ExecTarget {
@@ -34,6 +34,7 @@ export async function execInPod(
     .catch(({ message }: { message?: string }) => {
       throw new Error(`pod ${namespace}/${pod} cannot be entered: ${message ?? 'no connection'}`);
     });
+  keepAlive(socket);
   socket.onclose = () => ended.reject(new Error(`the connection to pod ${namespace}/${pod} ended`));
   const late = setTimeout(() => ended.reject(new Error(`pod ${namespace}/${pod} took too long`)), timeoutMs);
   try {

@@ -4,6 +4,8 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { connectThrough, type HttpProxy, proxyTo } from './http-proxy.ts';
 import { parseAdministratorsKubeconfig } from './kubeconfig.ts';
 
+const PING_MS = 30_000;
+
 /**
  * What client-node opens streams to pods with: through the API server of a kubeconfig, which is reached as it is for requests
  * (parseAdministratorsKubeconfig). client-node takes 70 MiB once it is loaded.
@@ -23,6 +25,18 @@ export async function streamsBy(kubeconfig: string): Promise<KubeConfig> {
     options.agent = agent;
   };
   return config;
+}
+
+/** Part of a WebSocket, as client-node opens them. */
+interface Pinged {
+  ping(): void;
+  once(event: 'close', listener: () => void): unknown;
+}
+
+/** Has something move on a stream all the time: a proxy ends one that is quiet for long (Squid after 15 minutes), and so does a NAT. */
+export function keepAlive(socket: Pinged): void {
+  const pings = setInterval(() => socket.ping(), PING_MS).unref();
+  socket.once('close', () => clearInterval(pings));
 }
 
 /** Opens what node:https asks for by way of a proxy. */

@@ -1,6 +1,6 @@
 import { Duplex, PassThrough } from 'node:stream';
 import type { PortForward } from '@kubernetes/client-node';
-import { streamsBy } from './pod-streams.ts';
+import { keepAlive, streamsBy } from './pod-streams.ts';
 
 /** Opens a stream of bytes to a port of a pod. */
 export type PodDialer = (namespace: string, pod: string, port: number) => Promise<Duplex>;
@@ -28,6 +28,7 @@ export function podDialer(kubeconfig: string | (() => string)): PodDialer {
         throw new Error(`pod ${namespace}/${pod}, port ${port}: ${message ?? 'no tunnel'}`);
       });
     if (typeof socket === 'function') throw new TypeError('a tunnel is one connection');
+    keepAlive(socket);
     socket.onclose = () => fromPod.end();
     // client-node writes whatever comes: a snapshot of etcd that nobody reads as fast as it comes would fill the memory.
     socket.on('message', () => {

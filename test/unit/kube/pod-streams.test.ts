@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { execInPod } from '../../../operator/kube/pod-exec.ts';
 import { podDialer } from '../../../operator/kube/pod-tunnel.ts';
 import { createCA, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
@@ -17,6 +17,8 @@ let server: Server;
 let proxy: ConnectProxy;
 
 const CLOSE = 8;
+const PING = 9;
+let pings = 0;
 /** One message of a stream: the first byte says which. Shorter than 126 bytes. */
 const frame = (stream: number, text: string): Buffer =>
   Buffer.concat([Buffer.from([0x82, text.length + 1, stream]), Buffer.from(text, 'latin1')]);
@@ -46,7 +48,9 @@ function podStreams({ url = '', headers }: IncomingMessage, socket: Duplex): voi
   const first = isCommand ? [frame(1, 'hello\n'), frame(3, '{"status":"Success"}')] : [frame(0, 'pp'), frame(1, 'pp')];
   socket.write(Buffer.concat(first));
   socket.on('data', (message: Buffer) => {
-    if ((message[0]! & 0x0f) === CLOSE) socket.end();
+    const kind = message[0]! & 0x0f;
+    if (kind === CLOSE) socket.end();
+    else if (kind === PING) pings++;
     else socket.write(frame(0, textOf(message).repeat(2)));
   });
 }
@@ -85,6 +89,18 @@ it('the port of a pod is reached by the proxy of the environment, through an API
   expect(proxy.asked).toEqual([`${ELSEWHERE}:6443`]);
   stream.destroy();
   await expect.poll(proxy.open).toBe(0);
+});
+
+it('a stream that is quiet is pinged, as a proxy would end it, until it is closed', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const stream = await podDialer(config())('shop', 'etcd-0', 2379);
+  const before = pings;
+  vi.advanceTimersByTime(60_000);
+  await expect.poll(() => pings - before).toBe(2);
+  stream.destroy();
+  await expect.poll(proxy.open).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('a command is run in a pod by the proxy that the kubeconfig names', async () => {
