@@ -166,6 +166,12 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     await render(monitor, 'networkPolicy.enabled=false');
   });
 
+  it('gives the operator five minutes to listen before it counts as dead', async () => {
+    const { spec } = (await render()).find(({ kind }) => kind === 'Deployment')!;
+    const { periodSeconds, failureThreshold } = spec.template.spec.containers[0].startupProbe;
+    expect(periodSeconds * failureThreshold).toBeGreaterThanOrEqual(300);
+  });
+
   it('has no budget for a single replica, which nobody could evict', async () => {
     const kinds = (await render('replicas=1')).map(({ kind }) => kind);
     expect(kinds).not.toContain('PodDisruptionBudget');
