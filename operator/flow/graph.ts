@@ -162,7 +162,7 @@ export class Flow {
  * @param timeoutMs absent: as long as it takes
  */
 export async function runWithin(
-  { title, timeoutMs, run }: Pick<Task, 'title' | 'timeoutMs'> & { run(signal: AbortSignal): Promise<void> },
+  { title, timeoutMs, run }: Pick<Task, 'title' | 'timeoutMs' | 'run'>,
   outer: AbortSignal | undefined,
 ): Promise<void> {
   const signals: AbortSignal[] = outer ? [outer] : [];
