@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -7,16 +7,13 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What a garden is run by. */
 const FOLDERS = ['operator', 'providers', 'profiles'];
 
-/** Equal for two copies of Coppice that run a garden in the same way, wherever they are: of all their files. */
-export async function codeDigest(root = ROOT, folders: readonly string[] = FOLDERS): Promise<string> {
-  const found = await Promise.all(
-    folders.map((folder) => readdir(join(root, folder), { recursive: true, withFileTypes: true })),
-  );
-  const files = found.flat().flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
-  const texts = await Promise.all(
-    files.sort().map(async (file) => [relative(root, file), await readFile(file)] as const),
-  );
-  const hash = createHash('sha256');
-  for (const [name, text] of texts) hash.update(`${name}\0${text.length}\0`).update(text);
-  return hash.digest('hex').slice(0, 16);
+/** Equal as long as nobody has changed a file, by names, sizes and times: to read them all would add a sixth of a second to each start. */
+export function codeDigest(root = ROOT, folders: readonly string[] = FOLDERS): string {
+  const found = folders.flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }));
+  const files = found.flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
+  const seen = files.sort().map((file) => {
+    const { size, mtimeMs } = statSync(file);
+    return `${relative(root, file)} ${size} ${mtimeMs}`;
+  });
+  return createHash('sha256').update(seen.join('\n')).digest('hex').slice(0, 16);
 }

@@ -185,7 +185,8 @@ export class Garden {
     const { directory } = this;
     // Another one may have taken all of it away meanwhile.
     await directory.make();
-    const [before, code] = await Promise.all([readStatus(directory.statusFile), codeDigest()]);
+    const before = await readStatus(directory.statusFile);
+    const code = codeDigest();
     const isUp = before?.isAlive && (before.phase === 'ready' || before.phase === 'starting');
     if (isUp && before.code === code) return { before, isUp, daemonFailure: undefined };
     if (isUp) {

@@ -13,6 +13,7 @@ import { projectFile } from '../../../operator/cli/invocation.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { seedPossible } from '../../../operator/garden/capabilities.ts';
+import { codeDigest } from '../../../operator/garden/code-digest.ts';
 import { identityOf, ownIdentity } from '../../../operator/garden/process-identity.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
@@ -83,7 +84,13 @@ beforeEach(async () => {
     ranges: chooseRanges(directory.id, [])!,
     seed: 'kubeconfig',
   });
-  const status = { daemon: await ownIdentity(), phase: 'ready', processes: [], progress: { sequence: 0, events: [] } };
+  const status = {
+    daemon: await ownIdentity(),
+    code: codeDigest(),
+    phase: 'ready',
+    processes: [],
+    progress: { sequence: 0, events: [] },
+  };
   await writeFile(directory.statusFile, JSON.stringify(status));
   // Another Kubernetes hosts, so that it makes no difference who runs these tests.
   await writeFile(directory.seedKubeconfig, '');
