@@ -203,7 +203,8 @@ describe('coppice start in the foreground', () => {
   const lastLine = () => said.join('').trimEnd().split('\n').at(-1);
   const say = async (phase: string) => {
     const identity = await identityOf(daemon.pid!);
-    const status = { daemon: identity, phase, processes: [], progress: { sequence: 0, events: [] } };
+    const code = codeDigest();
+    const status = { daemon: identity, code, phase, processes: [], progress: { sequence: 0, events: [] } };
     await writeFile(new StateDirectory(home).statusFile, JSON.stringify(status));
   };
 
