@@ -168,11 +168,12 @@ export class BenchGarden {
     const seeds = new Informer<Seed>(this.client, SEEDS);
     seeds.start();
     const isTried = (seed: Seed) => seed.status?.networkTriedAt !== undefined;
-    await waitFor([seeds], () => seeds.list().every(isTried), {
-      timeoutMs: PATIENCE_MS,
-      signal,
-      what: 'the network of the seed to be tried',
-    }).finally(() => seeds.stop());
+    try {
+      const what = 'the network of the seed to be tried';
+      await waitFor([seeds], () => seeds.list().every(isTried), { timeoutMs: PATIENCE_MS, signal, what });
+    } finally {
+      await seeds.stop();
+    }
   }
 
   /** Resolves when an operator has said in its log, after `before`, where its metrics are. */
