@@ -32,7 +32,7 @@ import { withLock } from './toolchain/lock.ts';
 import type { ProgressEvent } from './toolchain/progress.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
 
-/** Limits V8's young generation: 80 MiB less memory while 1000 clusters are created, for a fifth more CPU (docs/benchmarks.md). */
+/** Limits V8's young generation: 80 MiB less memory while 1000 clusters are created, for a fifth more CPU (docs/benchmarks/scale.md). */
 const YOUNG_GENERATION = '--max-semi-space-size=4';
 const OPERATOR = fileURLToPath(new URL('../main.ts', import.meta.url));
 const HOUSEKEEPING_MS = 15_000;
@@ -207,6 +207,7 @@ class Daemon {
       placing?.then((got) => this.#supervisor.start(scheduler(this.#directory, got['kube-scheduler']))),
     ];
     await Promise.all([manifests, ...started, seed]);
+    void this.#seed?.fillImages();
   }
 
   /** @returns a client of the API server, once that serves */

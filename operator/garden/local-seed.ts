@@ -41,6 +41,7 @@ export const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `ht
 export class LocalSeed {
   readonly #garden: GardenOfSeed;
   #relay: Relay | undefined;
+  #importer: ImageImporter | undefined;
   #egress: Egress | undefined;
   #policies: NetworkPolicyEnforcer | undefined;
   #volumes: LocalVolumes | undefined;
@@ -121,12 +122,12 @@ export class LocalSeed {
         onStatus: this.#garden.onEgress,
       });
     const wayOut = this.#egress?.start();
-    const importer = new ImageImporter({
+    this.#importer = new ImageImporter({
       enter,
       ctr: files.ctr,
       memory: directory.path('seed', 'images.json'),
     });
-    const [, client] = await Promise.all([importer.import(pause), served]);
+    const [, client] = await Promise.all([this.#importer.import(pause), served]);
     // Without root policies are not enforced, which the Seed says.
     if (!state.rootless) {
       this.#policies = new NetworkPolicyEnforcer(client, { ranges, enter, programs: dirname(files.iptables), log });
@@ -143,7 +144,6 @@ export class LocalSeed {
       this.#nodePorts.start();
     }
     this.#garden.say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
-    void fillImages(importer, this.#garden);
     this.#onDemand = new ImagesOnDemand({
       ...this.#garden,
       asked: directory.path('seed', 'asked'),
@@ -152,6 +152,11 @@ export class LocalSeed {
       client,
     });
     this.#onDemand.start();
+  }
+
+  /** Imports what control planes run. It takes seconds of CPU, so whoever starts a garden has it begin last. */
+  async fillImages(): Promise<void> {
+    if (this.#importer) await fillImages(this.#importer, this.#garden);
   }
 
   /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */

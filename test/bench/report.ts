@@ -110,7 +110,7 @@ function machineLines({ machine, runs, began, seconds, busyPercent, stolenPercen
     `${machine.distribution}, Linux ${machine.kernel}, cgroup v${machine.cgroups}; state on ${machine.fileSystem}, fsync ${machine.fsyncMs.toFixed(2)} ms`,
     `Kubernetes ${machine.kubernetes}, etcd ${machine.etcd} (fsync on), containerd ${machine.containerd}, Node ${machine.node}`,
     `Coppice ${machine.coppice}`,
-    `${runs} runs, begun ${began}, ${Math.round(seconds)} s; load before ${machine.loadBefore.toFixed(2)}; while measuring the machine was ${Math.round(busyPercent)} % busy, and ${stolenPercent.toFixed(1)} % of its time was taken by its host`,
+    `${runs} runs, begun ${began}, ${Math.round(seconds)} s; load before ${machine.loadBefore.toFixed(2)}. The machine was ${Math.round(busyPercent)} % busy, and ${stolenPercent.toFixed(1)} % of its time was taken by its host`,
   ];
 }
 
