@@ -211,7 +211,7 @@ export function customKindOf({ spec }: BindingObject): string | undefined {
   return isOfKubernetes(api) ? undefined : api;
 }
 
-/** Whether Karmada keeps all its replicas in one cluster: when they grow beyond it, another one has to take them all. */
+/** Whether Karmada keeps all its replicas in one cluster. */
 const isInOneCluster = ({ spreadConstraints = [] }: Placement = {}): boolean =>
   spreadConstraints.some(({ spreadByField, maxGroups }) => spreadByField === 'cluster' && maxGroups === 1);
 
@@ -234,7 +234,10 @@ export function demandOf(
 ): Demand[] {
   // Shared by those that say the same: whoever packs them sees that they are alike.
   const known = new Map<string, NonNullable<Demand['accepts']>>();
-  const acceptedBy = ({ spec }: BindingObject) => {
+  const acceptedBy = ({ spec }: BindingObject): NonNullable<Demand['accepts']> => {
+    const there = isInOneCluster(spec?.placement) ? (spec?.clusters ?? []) : [];
+    // A cluster that took what is missing would not get it: Karmada does not divide it.
+    if (there.length > 0) return ({ name }) => there.some((one) => one.name === name);
     const key = JSON.stringify(spec?.placement ?? {});
     const accepts = known.get(key) ?? accepting(spec?.placement);
     known.set(key, accepts);
@@ -301,9 +304,9 @@ function homelessOf(binding: BindingObject): Homeless[] {
     reason === 'Unschedulable' || (reason === 'SchedulerError' && isFull) || (reason === 'NoClusterFit' && isShutOut);
   if (!isWithoutRoom) return [];
   const { clusters = [], components = [], ...whole } = binding.spec ?? {};
-  // Work of several parts Karmada never divides.
-  const isWhole = components.length > 1 || isInOneCluster(whole.placement);
-  const placed = isWhole || components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
+  const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
+  // Work of several parts Karmada never divides. What runs in one cluster and grew waits for more nodes there.
+  const isWhole = components.length > 1 || (placed === 0 && isInOneCluster(whole.placement));
   return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
     const count = replicas - placed;
     if (count <= 0) return [];

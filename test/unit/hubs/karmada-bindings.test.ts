@@ -352,16 +352,26 @@ describe('what Karmada has no room for', () => {
     expect(plain).not.toHaveProperty('others');
   });
 
-  it('is all replicas, for one cluster, where the placement keeps them in one', async () => {
-    const [whole, spread] = [1, 2].map((maxGroups) => ({
-      replicas: 5,
-      clusters: [{ name: 'shop--private', replicas: 3 }],
-      placement: { spreadConstraints: [{ spreadByField: 'cluster', minGroups: 1, maxGroups }] },
-    }));
-    expect(await one('Unschedulable', '', whole)).toMatchObject([{ count: 5, inOneCluster: true }]);
+  it('is for one cluster where the placement keeps all replicas in one, and for that alone once they run there', async () => {
+    const spreadConstraints = [{ spreadByField: 'cluster', minGroups: 1, maxGroups: 1 }];
+    const placed = { clusters: [{ name: 'shop--private', replicas: 3 }] };
+    const whole = { replicas: 5, placement: { spreadConstraints } };
+    const [fresh] = await one('Unschedulable', '', whole);
+    expect(fresh).toMatchObject({ count: 5, inOneCluster: true });
+    const cluster = (name: string) => ({ name, labels: {}, zones: [] });
+    expect(['shop--private', 'shop--new'].map((name) => fresh!.accepts!(cluster(name)))).toEqual([true, true]);
+    const [grown] = await one('Unschedulable', '', { ...whole, ...placed });
+    expect(grown).toMatchObject({ count: 2 });
+    expect(grown).not.toHaveProperty('inOneCluster');
+    expect(['shop--private', 'shop--new'].map((name) => grown!.accepts!(cluster(name)))).toEqual([true, false]);
+    const spread = {
+      ...whole,
+      ...placed,
+      placement: { spreadConstraints: [{ ...spreadConstraints[0], maxGroups: 2 }] },
+    };
     const [divided] = await one('Unschedulable', '', spread);
     expect(divided).toMatchObject({ count: 2 });
-    expect(divided).not.toHaveProperty('inOneCluster');
+    expect(divided!.accepts!(cluster('shop--new'))).toBe(true);
   });
 
   it('is each part of work that has several', async () => {
