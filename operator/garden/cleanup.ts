@@ -27,10 +27,11 @@ export async function forgetDaemon(directory: StateDirectory): Promise<void> {
   }
 }
 
-/** Whether anything of the garden runs that has a pid file here. */
+/** Whether anything of the garden runs that has a pid file here, this process apart. */
 export async function runsSomething(directory: StateDirectory): Promise<boolean> {
-  const files = await pidFiles(directory);
-  return (await Promise.all(files.map((file) => runsStill(file)))).includes(true);
+  const isOther = async (file: string) => (await readJson<PidFileContent>(file))?.pid !== process.pid;
+  const run = (await pidFiles(directory)).map(async (file) => (await isOther(file)) && (await runsStill(file)));
+  return (await Promise.all(run)).includes(true);
 }
 
 async function pidFiles(directory: StateDirectory): Promise<string[]> {

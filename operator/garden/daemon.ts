@@ -11,7 +11,7 @@ import { issueDaemon } from './administrators.ts';
 import { noNodesMessage, type SeedPossible, seedPossible, simulatedOnly } from './capabilities.ts';
 import { ensureCertificates } from './certificates.ts';
 import { CODE, childEnvironment } from './child-environment.ts';
-import { endLeftOvers, forgetDaemon } from './cleanup.ts';
+import { endLeftOvers, forgetDaemon, runsSomething } from './cleanup.ts';
 import { endCommands } from './command.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
 import { knownFields } from './fields-of-garden.ts';
@@ -105,6 +105,8 @@ class Daemon {
       setInterval(() => void boundLogs(this.#directory.path('log')).catch(() => {}), HOUSEKEEPING_MS),
       setInterval(() => void this.#renew(), RENEWAL_MS),
     ];
+    // What a daemon before this one has left runs on, should this one not be able to start.
+    const isRunning = await runsSomething(this.#directory);
     let failure: unknown;
     try {
       await unlessAborted(this.#bringUp(), this.#stopping.signal);
@@ -118,7 +120,7 @@ class Daemon {
     for (const timer of timers) clearInterval(timer);
     this.#stopping.abort();
     this.#status.set({ phase: 'stopping' });
-    await this.#shutDown();
+    await (failure && isRunning ? this.#leave() : this.#shutDown());
     const advice = failure instanceof CoppiceError ? `. ${failure.advice}` : '';
     const message = failure instanceof Error ? `${failure.message}${advice}` : String(failure);
     this.#status.set(failure ? { phase: 'failed', error: message } : { phase: 'stopped' });
@@ -364,6 +366,13 @@ class Daemon {
       graceMs: 10_000,
     });
     this.#say('operator', 'running', { fraction: 1 });
+  }
+
+  /** Ends without what it found, or has started: whoever repairs the reason takes it over again. */
+  async #leave(): Promise<void> {
+    await this.#seed?.close();
+    await this.#client?.close().catch(() => {});
+    await endCommands();
   }
 
   async #shutDown(): Promise<void> {

@@ -33,6 +33,8 @@ const POLL_MS = 60;
 const PID_FILE_POLL_MS = 3;
 /** How soon it is seen here that somebody else has ended the garden. */
 const END_POLL_MS = 500;
+/** For how long a daemon that was killed may be replaced by one of another version. */
+const REPLACED_PATIENCE_MS = 10_000;
 const STOP_PATIENCE_MS = 45_000;
 const DAEMON_PATIENCE_MS = 20_000;
 const KILL_PATIENCE_MS = 5_000;
@@ -187,24 +189,32 @@ export class Garden {
     await directory.make();
     const before = await readStatus(directory.statusFile);
     const code = codeDigest();
-    const isUp = before?.isAlive && (before.phase === 'ready' || before.phase === 'starting');
-    if (isUp && before.code === code) return { before, isUp, daemonFailure: undefined };
-    if (isUp) {
-      await this.#endDaemonAlone(before.daemon);
-      onProgress?.({
-        stage: 'garden',
-        message: 'replacing the daemon of another version of Coppice; pods keep running',
-      });
-    } else if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
+    const isReady = before?.isAlive && before.phase === 'ready';
+    const isStarting = before?.isAlive && before.phase === 'starting';
+    // One that starts may be installing packages of this machine, and killed in the middle it would leave them broken.
+    if (isStarting || (isReady && before.code === code)) return { before, isUp: true, daemonFailure: undefined };
     await needRoom(directory.root);
+    if (isReady) await this.#endDaemonAlone(before.daemon, onProgress);
+    else if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
     return { before, isUp: false, daemonFailure: await this.#startDaemon(code) };
   }
 
   /** Asked to end it would take all down; killed it leaves what it has started to the next, which takes over what is the same. */
-  async #endDaemonAlone(daemon: ProcessIdentity): Promise<void> {
-    // What the next would refuse to open goes on as it is.
-    const { knownFields } = await import('./fields-of-garden.ts');
-    await knownFields(this.directory);
+  async #endDaemonAlone(daemon: ProcessIdentity, onProgress: Options['onProgress']): Promise<void> {
+    const { readyToTakeOver } = await import('./take-over.ts');
+    await readyToTakeOver(this.directory, ({ tool, phase, source, fraction }) => {
+      if (phase !== 'ready')
+        onProgress?.({
+          stage: 'tools',
+          tool,
+          message: `${phase} (${source})`,
+          ...(fraction !== undefined && { fraction }),
+        });
+    });
+    onProgress?.({
+      stage: 'garden',
+      message: 'replacing the daemon of another version of Coppice; pods keep running',
+    });
     await signalGroup(daemon, 'SIGKILL');
     await whenGone(daemon, KILL_PATIENCE_MS);
   }
@@ -294,10 +304,17 @@ export class Garden {
    * has failed. Undefined when `signal` aborts first.
    */
   async whenEnded(signal: AbortSignal): Promise<'stopped' | 'gone' | 'dead' | undefined> {
+    let silentSince: number | undefined;
     while (!signal.aborted) {
       const status = await readStatus(this.directory.statusFile);
       if (!status) return 'gone';
-      if (!status.isAlive) return status.phase === 'stopped' ? 'stopped' : 'dead';
+      if (status.isAlive) silentSince = undefined;
+      else if (status.phase === 'stopped') return 'stopped';
+      else {
+        // One of another version may be about to take its place.
+        silentSince ??= performance.now();
+        if (status.phase === 'failed' || performance.now() - silentSince > REPLACED_PATIENCE_MS) return 'dead';
+      }
       await sleep(END_POLL_MS, undefined, { signal }).catch(() => {});
     }
     return undefined;

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readJson, writeAtomic } from '../../../operator/garden/files.ts';
 import { Garden } from '../../../operator/garden/garden.ts';
@@ -39,15 +40,16 @@ afterEach(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-/** What a daemon that was killed has written last. */
-const lastWords = (daemon = { pid: process.pid, started: 'another boot/1' }) =>
+/** What a daemon has written last; by default one that was killed. */
+const lastWords = (daemon = { pid: process.pid, started: 'another boot/1' }, phase = 'ready', code?: string) =>
   writeAtomic(
     directory.statusFile,
     JSON.stringify({
       daemon,
-      phase: 'ready',
+      phase,
       processes: [],
-      progress: { sequence: 0, events: [] },
+      progress: { sequence: 0, events: [{ stage: 'garden', message: phase }] },
+      ...(code && { code }),
     }),
   );
 
@@ -84,6 +86,38 @@ describe.runIf(process.platform === 'linux')('a garden whose daemon was killed',
     expect((await garden.status()).running).toBe(false);
     await supervisor.stop('a');
     expect((await garden.status()).phase).toBe('stopped');
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a daemon of another version of Coppice', () => {
+  it('is waited for while it starts, as it may be installing packages of this machine', async () => {
+    const other = spawn('/bin/sleep', ['600'], { detached: true, stdio: 'ignore' });
+    await once(other, 'spawn');
+    try {
+      const daemon = (await identityOf(other.pid!))!;
+      await lastWords(daemon, 'starting', 'of another version');
+      const { promise: waits, resolve: saysSo } = Promise.withResolvers<void>();
+      const up = Garden.open({ home }).up({ onProgress: () => saysSo() });
+      await Promise.race([waits, up]);
+      await lastWords(daemon, 'ready', 'of another version');
+      expect((await up).id).toBe(directory.id);
+      expect(await isAlive(daemon)).toBe(true);
+    } finally {
+      other.kill('SIGKILL');
+    }
+  });
+
+  it('may be replaced: whoever stands in the foreground is not told that the garden is dead', async () => {
+    await lastWords();
+    const stop = new AbortController();
+    const ended = Garden.open({ home }).whenEnded(stop.signal);
+    // Longer than it takes to look twice.
+    expect(await Promise.race([ended, delay(1_200, 'not yet')])).toBe('not yet');
+    await lastWords((await identityOf(process.pid))!);
+    stop.abort();
+    expect(await ended).toBeUndefined();
+    await lastWords(undefined, 'failed');
+    expect(await Garden.open({ home }).whenEnded(new AbortController().signal)).toBe('dead');
   });
 });
 
