@@ -33,6 +33,7 @@ class ToldGarden {
   #version = 1;
 
   readonly client = {
+    server: 'https://127.0.0.1:6443',
     getOrUndefined: async () => ({ metadata: { name: 'kube-system', uid: 'this-garden' } }),
     get: async () => ({ metadata: { name: 'kube-system', uid: 'this-garden' } }),
     list: async () => ({ items: [] }),
