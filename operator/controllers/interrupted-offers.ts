@@ -1,17 +1,28 @@
-import type { CloudProfile } from '../api/cloudprofile.ts';
 import { LABELS } from '../api/group.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { regionOf } from '../burst/clusters/offer.ts';
 import { whyInterrupted } from '../burst/nodes/interruption.ts';
+import type { DepletedOffers } from '../capacity/depleted-offers.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
 import type { Offer } from '../capacity/offers.ts';
 import type { Node } from '../kube/resources.ts';
+import { type ClusterInPlace, whereItIs } from './where-it-is.ts';
 
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 const ZONE = 'topology.kubernetes.io/zone';
 
+/** Remembers what a cloud takes away of a cluster, for whoever buys machines there. */
+export function noteInterrupted(
+  { profiles, capacity }: { profiles: Parameters<typeof whereItIs>[1]; capacity: Pick<DepletedOffers, 'interrupted'> },
+  cluster: WorkerCluster,
+  nodes: readonly Node[],
+): void {
+  const there = whereItIs(cluster, profiles);
+  if (there) for (const offer of interruptedOffers(there, nodes)) capacity.interrupted(offer);
+}
+
 /** Spot machines of a cluster that its cloud takes away now, as they were on offer. A node that does not say of which zone it is tells nothing. Pure. */
-export function interruptedOffers(cluster: WorkerCluster, profile: CloudProfile, nodes: readonly Node[]): Offer[] {
+export function interruptedOffers({ cluster, profile }: ClusterInPlace, nodes: readonly Node[]): Offer[] {
   const going = nodes.filter((node) => whyInterrupted(node) !== undefined);
   if (going.length === 0) return [];
   const pools = desiredSizes({ cluster, profile });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { Condition } from '../../api/meta.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
@@ -9,7 +9,7 @@ import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
-import { interruptedOffers } from '../interrupted-offers.ts';
+import { noteInterrupted } from '../interrupted-offers.ts';
 import { Batches, type BatchTimes } from './batches.ts';
 import { FactsReader, podsThatMayMove } from './cluster-facts.ts';
 import { autoscaledCondition, heldBack } from './condition.ts';
@@ -98,7 +98,9 @@ export class Autoscaler {
     const pods = open.pods.list();
     const moving = podsThatMayMove(ownPools, open.nodes.list(), pods);
     const facts = await this.#facts.of(key, open.client, { pods, moving }, signal);
-    this.#noteInterrupted(key, open.nodes.list());
+    // What a cloud takes away is bought again where nothing else takes the pods, here and elsewhere.
+    const cluster = clusters.get(key);
+    if (cluster) noteInterrupted(this.#deps, cluster, open.nodes.list());
     const seen = observe(this.#deps, key, memory, facts);
     if (!seen) return undefined;
     const now = +this.#deps.now();
@@ -158,15 +160,6 @@ export class Autoscaler {
       if (left.length > 0) waits.set(name, blocked ?? `${left.length} pods are still there`);
       else if (isKept) await quietly(markEmpty(seen.open.client, node, signal));
     }
-  }
-
-  /** What a cloud takes away is bought again where nothing else takes the pods, here and elsewhere. */
-  #noteInterrupted(key: string, nodes: readonly Node[]): void {
-    const { clusters, profiles, capacity } = this.#deps;
-    const cluster = clusters.get(key);
-    const profile = cluster && profiles.get(profileNameOf(cluster));
-    if (!cluster || !profile) return;
-    for (const offer of interruptedOffers(cluster, profile, nodes)) capacity.interrupted(offer);
   }
 
   /** The machine ends by itself, and whoever made it makes another: all that can be done is to have pods leave in time. */

@@ -1,0 +1,29 @@
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
+import { regionOf } from '../burst/clusters/offer.ts';
+import { atPlace, placesOf } from '../capacity/places.ts';
+
+/** A cluster as it would be written for one of its places, with the CloudProfile of that. */
+export interface ClusterInPlace {
+  readonly cluster: WorkerCluster;
+  readonly profile: CloudProfile;
+}
+
+/**
+ * A cluster in the place that it is in by its status: one that fell back has the machine types, zones and region of that. Where its status names no region,
+ * or one that is in no place of its spec, it is in its own. undefined: the CloudProfile is not known. Pure.
+ */
+export function whereItIs(
+  written: WorkerCluster,
+  profiles: { get(name: string): CloudProfile | undefined },
+): ClusterInPlace | undefined {
+  const places = Array.from({ length: placesOf(written) }, (_, place) => atPlace(written, place));
+  const known = places.flatMap((cluster): ClusterInPlace[] => {
+    const profile = profiles.get(profileNameOf(cluster));
+    return profile ? [{ cluster, profile }] : [];
+  });
+  return (
+    known.find((place) => regionOf(place) === written.status?.region) ??
+    known.find(({ cluster }) => cluster === written)
+  );
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
+import { noteInterrupted } from '../../../operator/controllers/interrupted-offers.ts';
+import type { Node } from '../../../operator/kube/resources.ts';
+import { profile } from '../../kit/autoscaled-cluster.ts';
+import { NOW, node } from '../../kit/burst.ts';
+
+const TYPE = 'node.kubernetes.io/instance-type';
+const ZONE = 'topology.kubernetes.io/zone';
+const zoned = (name: string, region: string, types: string[]): CloudProfile => {
+  const { spec, ...known } = profile(types.map((type) => ({ name: type, cpu: 4, gpu: 0, memory: '8Gi' })));
+  const regions = [region, `${region}-east`].map((one) => ({
+    name: one,
+    zones: ['a', 'b'].map((zone) => ({ name: `${one}-${zone}` })),
+  }));
+  return { ...known, metadata: { name }, spec: { ...spec, regions, defaults: { region, machineType: types[0]! } } };
+};
+const profiles = new Map([
+  ['cloud', zoned('cloud', 'here', ['medium', 'large', 'huge'])],
+  ['other', zoned('other', 'there', ['small', 'tiny'])],
+]);
+const CLUSTER = {
+  metadata: { name: 'one', namespace: 'shop', uid: 'u1' },
+  spec: {
+    cloudProvider: 'cloud',
+    pools: [
+      { name: 'a', minimum: 0, maximum: 9, spot: true, machineTypes: ['medium', 'large'] },
+      { name: 'steady', minimum: 0, maximum: 9 },
+    ],
+    fallback: [{ region: 'here-east' }, { cloudProvider: 'other', machineTypes: ['small', 'tiny'] }],
+  },
+  status: { region: 'here' },
+} as unknown as WorkerCluster;
+const inRegion = (region: string) => ({ ...CLUSTER, status: { region } }) as WorkerCluster;
+
+/** A node that its cloud takes away. */
+const going = (name: string, labels: Record<string, string>, pool = 'a'): Node => {
+  const taints = [{ key: 'aws-node-termination-handler/spot-itn', effect: 'NoSchedule' }];
+  const { metadata, ...made } = node(name, pool, { spec: { taints } });
+  return { ...made, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } };
+};
+
+describe('what a cloud takes away of a cluster', () => {
+  const noted = (cluster: WorkerCluster, nodes: readonly Node[]) => {
+    const capacity = new DepletedOffers(() => new Date(NOW));
+    noteInterrupted({ profiles, capacity }, cluster, nodes);
+    return capacity
+      .known('')
+      .depleted.map(({ profile: of, zone, machineType, spot }) =>
+        [of, zone, machineType, spot ? 'spot' : ''].join(' '),
+      );
+  };
+
+  it('is remembered as it was on offer, of spot machines alone', () => {
+    const nodes = [
+      going('n1', { [TYPE]: 'large', [ZONE]: 'here-b' }),
+      going('n2', { [TYPE]: 'medium', [ZONE]: 'here-a' }, 'steady'),
+      going('n3', { [TYPE]: 'medium' }),
+    ];
+    expect(noted(CLUSTER, nodes)).toEqual(['cloud here-b large spot']);
+  });
+
+  it('is remembered in the place that the cluster fell back to', () => {
+    const east = going('n1', { [TYPE]: 'medium', [ZONE]: 'here-east-a' });
+    const other = going('n1', { [TYPE]: 'tiny', [ZONE]: 'there-b' });
+    expect(noted(inRegion('here-east'), [east])).toEqual(['cloud here-east-a medium spot']);
+    expect(noted(inRegion('there'), [other])).toEqual(['other there-b tiny spot']);
+    expect(noted(CLUSTER, [east, other])).toEqual([]);
+  });
+});
