@@ -16,6 +16,8 @@ const FORGOTTEN_MS = 60 * MINUTE;
 const LEFT_MS = 30 * MINUTE;
 /** Of one cluster, so many tries are told. */
 const MOST_TRIES = 12;
+/** Of more offers the one that was heard of longest ago is forgotten: that costs one more try. Each decision looks at all of them. */
+const MOST_OFFERS = 1_000;
 
 /** A try as whoever made it tells it. */
 export type ToldTry = Omit<Try, 'at' | 'until' | 'over'>;
@@ -105,7 +107,7 @@ export class DepletedOffers {
     const times = before && before.until + FORGOTTEN_MS > now ? before.times + 1 : 1;
     const until = now + Math.min(LONGEST_MS, FIRST_MS * 2 ** (times - 1));
     const others = this.#offers.filter((known) => known !== before && known.until + FORGOTTEN_MS > now);
-    this.#offers = [...others, { ...offer, until, times, ...(interrupted && { interrupted }) }];
+    this.#offers = [...others, { ...offer, until, times, ...(interrupted && { interrupted }) }].slice(-MOST_OFFERS);
     return until;
   }
 }

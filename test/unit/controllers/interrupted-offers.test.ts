@@ -69,4 +69,16 @@ describe('what a cloud takes away of a cluster', () => {
     expect(noted(inRegion('there'), [other])).toEqual(['other there-b tiny spot']);
     expect(noted(CLUSTER, [east, other])).toEqual([]);
   });
+
+  it('is no more than its pool and the CloudProfile have, whatever nodes and spec say, and each offer once', () => {
+    const zone = { [ZONE]: 'here-a' };
+    const nodes = ['medium', 'medium', 'huge', 'none', ...Array.from({ length: 2_000 }, (_, index) => `t${index}`)];
+    const labelled = nodes.map((type, index) => going(`n${index}`, { [TYPE]: type, ...zone }));
+    const [pool, ...others] = CLUSTER.spec.pools!;
+    const asking = (more: object) =>
+      ({ ...CLUSTER, spec: { ...CLUSTER.spec, pools: [{ ...pool, ...more }, ...others] } }) as WorkerCluster;
+    expect(noted(CLUSTER, labelled)).toEqual(['cloud here-a medium spot']);
+    expect(noted(asking({ machineTypes: ['none', 'medium'] }), labelled)).toEqual(['cloud here-a medium spot']);
+    expect(noted(asking({ zones: ['nowhere'] }), labelled)).toEqual([]);
+  });
 });
