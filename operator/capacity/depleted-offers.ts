@@ -18,6 +18,8 @@ const LEFT_MS = 30 * MINUTE;
 const MOST_TRIES = 12;
 /** Of more offers the one that was heard of longest ago is forgotten: that costs one more try. Each decision looks at all of them. */
 const MOST_OFFERS = 1_000;
+/** Of more nodes that were taken away, those are forgotten that were seen longest ago. */
+const MOST_TAKEN = 20_000;
 
 /** A try as whoever made it tells it. */
 export type ToldTry = Omit<Try, 'at' | 'until' | 'over'>;
@@ -29,6 +31,8 @@ export type ToldTry = Omit<Try, 'at' | 'until' | 'over'>;
 export class DepletedOffers {
   readonly #now: () => Date;
   #offers: (DepletedOffer & { readonly times: number })[] = [];
+  /** UIDs of nodes that were taken away, those last that were seen last. */
+  readonly #taken = new Set<string>();
   /** By UID of the cluster. */
   readonly #tries = new Map<string, readonly Try[]>();
   /** By UID of the cluster: places that it has left, and until when it does not go back there. */
@@ -63,9 +67,19 @@ export class DepletedOffers {
   /**
    * A cloud takes a spot machine of this offer away. Whoever asks for another at once is likely to lose that as well; Karpenter does the same
    * (SpotInterruption in pkg/controllers/interruption of aws/karpenter-provider-aws).
+   * @param taken UIDs of the nodes that it takes, each of which is news once, however long it stays; absent: this is news
    */
-  interrupted(offer: Offer): void {
-    this.#deplete(offer, +this.#now(), true);
+  interrupted(offer: Offer, taken?: readonly string[]): void {
+    const isNews = !taken || taken.filter((node) => this.#isNews(node)).length > 0;
+    if (isNews) this.#deplete(offer, +this.#now(), true);
+  }
+
+  #isNews(node: string): boolean {
+    const isNews = !this.#taken.delete(node);
+    this.#taken.add(node);
+    const [oldest] = this.#taken;
+    if (oldest !== undefined && this.#taken.size > MOST_TAKEN) this.#taken.delete(oldest);
+    return isNews;
   }
 
   /** The parts have what they were asked for, or are no more: what was tried for them is history. */

@@ -6,7 +6,7 @@ import type { DepletedOffers } from '../capacity/depleted-offers.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
 import { machineTypesOf, type Offer } from '../capacity/offers.ts';
 import type { Node } from '../kube/resources.ts';
-import { poolOf } from './autoscaling/nodes-seen.ts';
+import { isThere, poolOf } from './autoscaling/nodes-seen.ts';
 import { type ClusterInPlace, whereItIs } from './where-it-is.ts';
 
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
@@ -19,34 +19,46 @@ export function noteInterrupted(
   nodes: readonly Node[],
 ): void {
   const there = whereItIs(cluster, profiles);
-  if (there) for (const offer of interruptedOffers(there, nodes)) capacity.interrupted(offer);
+  if (there) for (const { offer, taken } of interruptedOffers(there, nodes)) capacity.interrupted(offer, taken);
+}
+
+/** Spot machines of one offer that a cloud takes away. */
+export interface Interrupted {
+  readonly offer: Offer;
+  /** UIDs of their nodes. */
+  readonly taken: readonly string[];
 }
 
 /**
  * Spot machines of a cluster that its cloud takes away now, each offer once. Who owns the cluster writes labels of its nodes and may have asked for anything:
  * only what both the pool and the CloudProfile have counts. A node that does not say of which zone it is tells nothing. Pure.
  */
-export function interruptedOffers({ cluster, profile }: ClusterInPlace, nodes: readonly Node[]): Offer[] {
-  const going = nodes.filter((node) => whyInterrupted(node) !== undefined);
+export function interruptedOffers({ cluster, profile }: ClusterInPlace, nodes: readonly Node[]): Interrupted[] {
+  const going = nodes.filter((node) => isThere(node) && whyInterrupted(node) !== undefined);
   if (going.length === 0) return [];
   const pools = desiredSizes({ cluster, profile });
   const place = { profile: profile.metadata.name, region: regionOf({ cluster, profile }) };
-  const offers = new Map<string, Offer>();
+  const offers = new Map<string, { offer: Offer; taken: string[] }>();
   for (const node of going) {
-    const { labels = {} } = node.metadata;
-    const pool = pools.find(({ name }) => name === poolOf(node));
+    const { name, uid = name, labels = {} } = node.metadata;
+    const ofNode = poolOf(node);
+    const pool = pools.find((one) => one.name === ofNode);
     const machineType = labels[INSTANCE_TYPE] ?? pool?.machineType;
     if (!pool?.spot || machineType === undefined || !machineTypesOf(pool).includes(machineType)) continue;
     const zone = pool.zones.length > 1 ? pool.zones.find((one) => one === labels[ZONE]) : (pool.zones[0] ?? '');
     if (zone === undefined) continue;
     const offer = { ...place, zone, machineType, spot: true };
-    if (isOfProfile(profile, offer)) offers.set(`${zone}/${machineType}`, offer);
+    if (!isOfProfile(profile, offer)) continue;
+    const key = `${zone}/${machineType}`;
+    const taken = offers.get(key)?.taken ?? [];
+    offers.set(key, { offer, taken });
+    taken.push(uid);
   }
   return [...offers.values()];
 }
 
 function isOfProfile({ spec }: CloudProfile, { region, zone, machineType }: Offer): boolean {
   const known = spec.regions.find(({ name }) => name === region);
-  const hasZone = zone === '' || known?.zones?.some(({ name }) => name === zone);
-  return known !== undefined && hasZone === true && spec.machineTypes.some(({ name }) => name === machineType);
+  if (!known || !spec.machineTypes.some(({ name }) => name === machineType)) return false;
+  return zone === '' || (known.zones ?? []).some(({ name }) => name === zone);
 }

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import type { Offer } from '../../../operator/capacity/offers.ts';
 
-const MINUTE = 60_000;
 const offer = (machineType: string): Offer => ({
   profile: 'cloud',
   region: 'here',

@@ -5,7 +5,7 @@ import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { noteInterrupted } from '../../../operator/controllers/interrupted-offers.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { profile } from '../../kit/autoscaled-cluster.ts';
-import { NOW, node } from '../../kit/burst.ts';
+import { MINUTE, NOW, node } from '../../kit/burst.ts';
 
 const TYPE = 'node.kubernetes.io/instance-type';
 const ZONE = 'topology.kubernetes.io/zone';
@@ -80,5 +80,23 @@ describe('what a cloud takes away of a cluster', () => {
     expect(noted(CLUSTER, labelled)).toEqual(['cloud here-a medium spot']);
     expect(noted(asking({ machineTypes: ['none', 'medium'] }), labelled)).toEqual(['cloud here-a medium spot']);
     expect(noted(asking({ zones: ['nowhere'] }), labelled)).toEqual([]);
+  });
+
+  it('counts once, of nodes that are there', () => {
+    let now = NOW;
+    const capacity = new DepletedOffers(() => new Date(now));
+    const look = (...nodes: Node[]) => {
+      noteInterrupted({ profiles, capacity }, CLUSTER, nodes);
+      return capacity.known('').depleted.map(({ until }) => (until - NOW) / MINUTE);
+    };
+    const labels = { [TYPE]: 'medium', [ZONE]: 'here-a' };
+    const [first, second] = ['n1', 'n2'].map((name) => going(name, labels)) as [Node, Node];
+    expect(look({ ...first, metadata: { ...first.metadata, deletionTimestamp: '2026-11-23T00:00:00Z' } })).toEqual([]);
+    expect(look(first)).toEqual([3]);
+    now += 10 * MINUTE;
+    expect(look(first)).toEqual([3]);
+    expect(look(first, second)).toEqual([16]);
+    now += 10 * MINUTE;
+    expect(look(first, second)).toEqual([16]);
   });
 });
