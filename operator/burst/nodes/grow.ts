@@ -180,10 +180,10 @@ const offersOf = ({ pools }: GrowView, late: readonly PoolView[]): Offer[] =>
       : [],
   );
 
-/** More than any price divided by the pods of a node. */
+/** What is bought last counts as so much dearer: more than any price for each pod, while among its like the cheapest comes first. */
 const LAST = 1e15;
 
-const rankOf = ({ price, isLast }: NonNullable<PoolView['offer']>): number => (isLast ? price + LAST : price);
+const rankOf = ({ price, isLast }: NonNullable<PoolView['offer']>): number => (isLast ? (price + 1) * LAST : price);
 
 const poolOfOffer = ({ countsAgainst }: Offer): string => countsAgainst[0]!.slice(ofPool('').length);
 

@@ -28,6 +28,18 @@ describe('more nodes for pods that wait', () => {
     expect(sizes({ demands: [demand(16, '4')], pools })).toEqual(['large 1']);
   });
 
+  it('last of pools of which a cloud took machines away, and then of the one that costs least for them', () => {
+    const taken = (name: string, cpu: string, price: number): PoolView => {
+      const { offer, ...view } = poolView(name, { cpu, price });
+      return { ...view, offer: { ...offer!, isLast: true } };
+    };
+    const pools = [taken('small', '4', 50_000), taken('big', '64', 2_000_000)];
+    expect(sizes({ demands: [demand(5, '1')], pools })).toEqual(['small 2']);
+    expect(sizes({ demands: [demand(64, '1')], pools: [taken('free', '64', 0), ...pools] })).toEqual(['free 1']);
+    const dear = poolView('dear', { price: 100_000_000 });
+    expect(sizes({ demands: [demand(1, '4')], pools: [taken('free', '64', 0), dear] })).toEqual(['dear 1']);
+  });
+
   it('none where there is room', () => {
     const growth = grow({
       state: stateOf([node('n1')]),
