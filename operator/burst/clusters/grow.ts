@@ -68,7 +68,7 @@ const withGrown = (view: ClustersView, growths: readonly ChosenGrowth[]): Cluste
   grownNodes: (view.grownNodes ?? 0) + nodesOfOthers(growths),
 });
 
-/** Nodes of pools that may grow, those first that cost least for each replica. */
+/** Nodes of pools that may grow, those first that cost least for each replica; last of those of which a cloud took machines away. */
 function growFor(
   view: ClustersView,
   wanted: readonly Replicas[],
@@ -112,6 +112,7 @@ function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: Grow
     .map((one) => ({ ...one, ...takenByFew(one.pool, wanted) }))
     .filter(({ count }) => count > 0)
     .sort((a, b) => {
+      if (a.pool.isLast !== b.pool.isLast) return a.pool.isLast ? 1 : -1;
       const [eachA, eachB] = forEach(a, b, ({ hourly }) => hourly);
       if (eachA !== eachB) return eachA < eachB ? -1 : 1;
       const byPrice = cheaperFirst(a, b);

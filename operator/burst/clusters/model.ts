@@ -81,6 +81,8 @@ export interface GrowingPool {
   readonly billing?: ClusterBilling | undefined;
   /** Why it has no more now, a sentence; undefined: it can. */
   readonly problem: string | undefined;
+  /** A cloud took such machines away a moment ago: others grow first. Absent: it did not. */
+  readonly isLast?: true | undefined;
 }
 
 /** Pools that a policy may have grow. */

@@ -114,6 +114,7 @@ function poolsOf(
             ? 'the cloud chooses itself which of its nodes go, so what is added would stay'
             : undefined) ??
           unpriced,
+        ...(one.isLast && { isLast: true }),
       },
     ];
   });

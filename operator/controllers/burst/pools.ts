@@ -26,6 +26,8 @@ export interface PoolSeen {
   /** What a new node has for work; undefined: none is to be had, see `soldOut`. */
   readonly template: NodeTemplate | undefined;
   readonly soldOut: string | undefined;
+  /** See PoolView.offer. */
+  readonly isLast: boolean;
   /** Whether a cloud's own service ends nodes by name there. */
   readonly removesNodes: boolean;
   /** What it lacks did not come, and is not counted on any more. */
@@ -86,6 +88,7 @@ export function poolsSeen(
           allocatable: withoutDaemons(offer.template, offer.template.allocatable, daemons),
         },
         soldOut,
+        isLast: offer?.isLast === true,
         removesNodes: offers.provider?.managed?.removeNodes !== undefined,
         isLate: isLate(view, now),
       };

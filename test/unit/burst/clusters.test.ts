@@ -781,6 +781,18 @@ describe('pools that may grow', () => {
       { supply: [supply('own', 4, 2)], growth: growth([growing('own', 5, 1)]) },
       ['shop/own +1'],
     ],
+    [
+      'a pool of which a cloud took machines away after all others, and among its like the cheapest first',
+      {
+        waiting: [work('web', 14)],
+        growth: growth([
+          growing('dear-taken', 5, 1, { isLast: true }),
+          growing('taken', 1, 0, { isLast: true }),
+          growing('own', 2, 2),
+        ]),
+      },
+      ['shop/own +2', 'shop/taken +1', 'shop/dear-taken +1'],
+    ],
     ['the cheapest pool first', { growth: growth([growing('dear', 5, 2), growing('own', 5, 1)]) }, ['shop/own +2']],
     [
       'several pools where one is too small',

@@ -169,6 +169,22 @@ describe('a member that the policy names', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
+  it('grows first in pools of which no cloud took machines away a moment ago, though others cost less', async () => {
+    const [small, ...others] = testbed.profile.spec.machineTypes;
+    const machineTypes = [{ ...small!, price: { ...small!.price!, spot: '0.01' } }, ...others];
+    testbed.profile = { ...testbed.profile, spec: { ...testbed.profile.spec, machineTypes } };
+    const [pool] = member.spec.pools!;
+    const pools = [
+      { ...pool!, spot: true },
+      { ...pool!, name: 'steady', minimum: 0 },
+    ];
+    testbed.objects.put({ ...member, spec: { ...member.spec, pools } });
+    testbed.depleted = soldOut().map((one) => ({ ...one, spot: true, interrupted: true }));
+    testbed.demands = waits(1);
+    await testbed.looks(MINUTE);
+    expect([...testbed.sizes.get(KEY)!].map(([name, { count }]) => `${name} ${count}`)).toEqual(['steady 1']);
+  });
+
   it('grows as far as quotas of its namespace allow', async () => {
     testbed.objects.put({
       ...member,
