@@ -189,7 +189,9 @@ export const burstPolicyStatus = z
           zone: text(LIMITS.label, 'The zone. Absent: the region has none.').optional(),
           machineType: text(LIMITS.name, 'The machine type.'),
           spot: z.boolean().describe('Spot machines. Absent: others.').optional(),
-          until: time('Until when it is not asked for again.'),
+          until: time(
+            'Until when it is passed over. One that was taken away is bought all the same where nothing else will do.',
+          ),
           interrupted: z
             .boolean()
             .describe('The cloud took one away: others are bought where they will do. Absent: it had none.')
