@@ -7,7 +7,7 @@ import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
-import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import { type Ignored, interruptedDemand, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
 import { clusterState } from '../../burst/fit/cluster.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
@@ -24,6 +24,7 @@ import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resource
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { type ClaimantDependencies, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
+import { whereItIs } from '../where-it-is.ts';
 import { type KnownFacts, NOTHING_KNOWN } from './cluster-facts.ts';
 import { disruptionsOf } from './disruption.ts';
 import type { ClusterMemory } from './memory.ts';
@@ -93,10 +94,11 @@ export function observe(
   memory: ClusterMemory,
   { facts: clusterFacts, csiNodes, againAt }: KnownFacts = NOTHING_KNOWN,
 ): Seen | undefined {
-  const cluster = deps.clusters.get(key);
-  const profile = cluster && deps.profiles.get(profileNameOf(cluster));
+  const known = deps.clusters.get(key);
+  const there = known && whereItIs(known, deps.profiles);
   const open = deps.openClusters.get(key);
-  if (!cluster || !profile || !open || !isOpenToDecisions(cluster)) return undefined;
+  if (!there || !open || !isOpenToDecisions(known)) return undefined;
+  const { cluster, profile } = there;
   const decided = deps.decided(cluster);
   if (decided === 'unknown') return undefined;
   const stored: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;

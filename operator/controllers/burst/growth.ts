@@ -22,6 +22,7 @@ import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { nodeSizesOf } from '../membership/member.ts';
 import { claimantsIn, heldBy } from '../quota/claimants.ts';
+import { whereItIs } from '../where-it-is.ts';
 import { countedTemplate } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import { isManaged, type PoolSeen, poolsSeen } from './pools.ts';
@@ -78,13 +79,14 @@ export function growthOf(deps: BurstDependencies, inputs: GrowthInputs): GrowthV
 function poolsOf(
   deps: BurstDependencies,
   { hub, receipt, growths, policy, now }: GrowthInputs,
-  cluster: WorkerCluster,
+  written: WorkerCluster,
   member: HubMember,
   entry: Entry | undefined,
 ): GrowingPool[] {
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  const seen = poolsSeen(deps, cluster, growths, now);
-  if (!profile || !seen) return [];
+  const there = whereItIs(written, deps.profiles);
+  const seen = poolsSeen(deps, written, growths, now);
+  if (!there || !seen) return [];
+  const { cluster, profile } = there;
   const sizes = nodeSizesOf(cluster, deps.openClusters.get(keyOf(cluster)), profile);
   const total = seen.reduce((sum, { count }) => sum + count, 0);
   const room = Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - total;

@@ -13,6 +13,7 @@ import { conditionIsTrue, keyOf } from '../../kube/resources.ts';
 import { byPool, daemonsOf, isThere } from '../autoscaling/nodes-seen.ts';
 import { isOpenToDecisions } from '../autoscaling/observe.ts';
 import { offerOf } from '../autoscaling/offers.ts';
+import { whereItIs } from '../where-it-is.ts';
 import type { BurstDependencies } from './dependencies.ts';
 
 /** A pool that is Coppice's to size, as it is now. */
@@ -37,13 +38,14 @@ export interface PoolSeen {
 /** The pools of a cluster that are Coppice's to size; undefined: nobody can tell now, or nothing may be decided about it. */
 export function poolsSeen(
   deps: BurstDependencies,
-  cluster: WorkerCluster,
+  written: WorkerCluster,
   growths: readonly KeptGrowth[],
   now: number,
 ): PoolSeen[] | undefined {
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  const open = deps.openClusters.get(keyOf(cluster));
-  if (!profile || !open || !isOpenToDecisions(cluster)) return undefined;
+  const there = whereItIs(written, deps.profiles);
+  const open = deps.openClusters.get(keyOf(written));
+  if (!there || !open || !isOpenToDecisions(written)) return undefined;
+  const { cluster, profile } = there;
   const decided = deps.decided(cluster);
   if (decided === 'unknown') return undefined;
   const nodes = byPool(open.nodes.list());

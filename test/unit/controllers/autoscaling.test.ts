@@ -441,6 +441,18 @@ describe('machines that are sold out', () => {
     }
   });
 
+  it('are asked for in the place that the cluster fell back to', async () => {
+    const { spec, ...known } = profile();
+    const regions = [...spec.regions, { name: 'there', zones: [] }];
+    const of = { ...known, spec: { ...spec, regions } };
+    const one = new AutoscaledCluster(POOL, { fallback: [{ region: 'there' }] }, of);
+    one.cluster = { ...one.cluster, status: { region: 'there' } };
+    soldOut(one, 'medium');
+    one.deploy(1, '4');
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 1 });
+  });
+
   it('are taken of another pool, which keeps what it has', async () => {
     const types = ['medium', 'large'].map((name) => ({ name, cpu: 4, gpu: 0, memory: '8Gi' }));
     const one = new AutoscaledCluster([POOL[0]!, { ...POOL[0], name: 'b', machineType: 'large' }], {}, profile(types));
