@@ -114,17 +114,20 @@ describe('what is known to be sold out of a cluster', () => {
     expect(now([{ ...spot, interrupted: true }])).toMatchObject({
       problem: undefined,
       offer: { pools: [{ name: 'a' }] },
-      steady: { problem: `${said} until 2026-11-23T12:01:00Z`, offer: { pools: [] } },
+      steady: { problem: `${said} until 2026-11-23T12:01:00Z`, offer: { pools: [{ most: 1 }] } },
     });
     expect(now([{ ...small, interrupted: true }])).not.toHaveProperty('steady');
     expect(now([spot])).toMatchObject({ problem: `spot ${why}` });
     expect(now([spot])).not.toHaveProperty('steady');
   });
 
-  it('takes no work: pools of it are left out of the offer', () => {
-    const spec = { pools: [pool({ minimum: 0 }), pool({ name: 'b', machineType: 'gpu' })] };
+  it('takes no work: pools of it have no nodes in the offer, and count with what autoscalers may make of them later', () => {
+    const spec = {
+      pools: [pool({ minimum: 0, autoscale: 'Coppice' }), pool({ name: 'b', machineType: 'gpu', minimum: 2 })],
+    };
     const left = withoutSoldOut(offer(spec), soldOut(spec, [small]));
-    expect(left.pools.map(({ name }) => name)).toEqual(['b']);
+    expect(left.pools.map(({ most }) => most)).toEqual([0, 5]);
+    expect(countedNodes(left, new Map())).toBe(5 + 2);
   });
 });
 

@@ -494,6 +494,29 @@ describe('a candidate', () => {
     expect(toldBy([testbed.policy()!]).depleted).toMatchObject([{ spot: true, interrupted: true }]);
   });
 
+  it('counts with all that its pools may have also where a cloud has just taken machines of one of them away', async () => {
+    const [cloud] = spec().candidates as [BurstCandidate];
+    const sized = { minimum: 0, autoscale: 'Coppice' as const };
+    const pools = [
+      { name: 'spot', spot: true, maximum: 8, ...sized },
+      { name: 'ondemand', maximum: 4, ...sized },
+    ];
+    const two = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
+    testbed.objects.put(policyNamed('peak', { candidates: [two], maximumNodes: 10 }));
+    const offer = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: true };
+    testbed.depleted = [{ ...offer, until: START + 10 * MINUTE, interrupted: true }];
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.policy()!.status!.demand).toMatchObject([
+      { state: 'Refused', message: expect.stringContaining('it counts for 12 nodes') },
+    ]);
+    testbed.objects.put(policyNamed('peak', { candidates: [two], maximumNodes: 12 }));
+    await testbed.looks(MINUTE);
+    const [bought] = testbed.clusters();
+    expect(bought!.spec.pools!.map(({ minimum }) => minimum)).toEqual([0, 3]);
+  });
+
   it('whose work has come no longer has the nodes that it was bought with as its minimum, where Coppice may take some away', async () => {
     const [cloud] = spec().candidates as [BurstCandidate];
     const pools = [{ ...cloud.template.spec.pools![0]!, autoscale: 'Coppice' as const }];
