@@ -1,5 +1,6 @@
 import { type Chosen, chooseLeast } from './choose.ts';
 import type { CandidateView, ClustersView, OwnCluster, WarmCluster } from './model.ts';
+import { cheapestOf } from './offer.ts';
 import type { Alternative, Removal } from './plan-model.ts';
 import { type Replicas, Room, totalOf } from './room.ts';
 
@@ -133,9 +134,7 @@ export function withANode(candidate: CandidateView): CandidateView {
 
 function offerWithANode(offer: CandidateView['offer']): CandidateView['offer'] {
   if (!offer || offer.pools.some(({ minimum }) => minimum > 0)) return offer;
-  const [cheapest] = offer.pools
-    .filter(({ most }) => most > 0)
-    .sort((a, b) => Number((a.price ?? 0n) - (b.price ?? 0n)) || (a.name < b.name ? -1 : 1));
+  const cheapest = cheapestOf(offer.pools.filter(({ most }) => most > 0));
   return { ...offer, pools: offer.pools.map((pool) => (pool === cheapest ? { ...pool, minimum: 1 } : pool)) };
 }
 

@@ -1,5 +1,5 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../../api/workercluster.ts';
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
 import { withMinimumsOf } from '../../burst/clusters/offer.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
@@ -42,16 +42,19 @@ export async function releaseMinimums(
   }
 }
 
-/** undefined: nothing is to be changed, or its size is not written down yet, by which nodes stay until nobody needs them. */
+/**
+ * undefined: nothing is to be changed; or the size of a pool is not written down yet, and its nodes would go at once with its minimum, needed or not.
+ */
 function releasedSpec(
-  { decided }: Pick<BurstDependencies, 'decided'>,
+  { decided, profiles }: Pick<BurstDependencies, 'decided' | 'profiles'>,
   cluster: WorkerCluster,
   template: WorkerClusterSpec,
   { nodes }: KeptPurchase,
 ): WorkerClusterSpec | undefined {
-  if (cluster.metadata.deletionTimestamp) return undefined;
+  const profile = profiles.get(profileNameOf(cluster));
+  if (cluster.metadata.deletionTimestamp || !profile) return undefined;
   const known = decided(cluster);
   const isKnown = (pool: string) => known !== 'none' && known !== 'unknown' && known.has(pool);
   if (cluster.spec.pools?.some((pool) => isCoppices(pool) && !isKnown(pool.name))) return undefined;
-  return withMinimumsOf(cluster.spec, template, nodes);
+  return withMinimumsOf({ cluster, profile }, template, nodes);
 }

@@ -199,14 +199,26 @@ describe('the nodes of a cluster', () => {
 
   it('are no minimum any more once their cluster is settled, where Coppice may take them away and bring them back; one stays', () => {
     const released = (pools: ReturnType<typeof pool>[], nodes: Record<string, number>, made = pools) => {
-      const spec = withNodes(cluster({ pools: made }).spec, made === pools ? nodes : {});
-      return withMinimumsOf(spec, cluster({ pools }).spec, nodes)?.pools?.map(({ minimum }) => minimum);
+      const bought = cluster(withNodes(cluster({ pools: made }).spec, made === pools ? nodes : {}));
+      const released = withMinimumsOf({ cluster: bought, profile: profile() }, cluster({ pools }).spec, nodes);
+      return released?.pools?.map(({ minimum }) => minimum);
     };
     const sized = pool({ autoscale: 'Coppice' });
     const none = pool({ autoscale: 'Coppice', minimum: 0 });
     expect(released([sized], { a: 3 })).toEqual([1]);
     expect(released([none], { a: 3 })).toEqual([1]);
     expect(released([none, { ...sized, name: 'b' }], { a: 3, b: 2 })).toEqual([0, 1]);
+    // Of no pool one has to stay: the cheapest keeps it, of those that have any.
+    const spot = { ...none, name: 'spot', spot: true };
+    expect(released([none, spot], { a: 3, spot: 2 })).toEqual([0, 1]);
+    expect(released([none, spot], { a: 3, spot: 0 })).toEqual([1, 0]);
+    // What the cluster keeps counts, and not what its template would have now.
+    const others = pool({ name: 'b', minimum: 0 });
+    expect(released([none, others], { a: 3, b: 2 })).toEqual([0, 2]);
+    const old = withNodes(cluster({ pools: [none] }).spec, { a: 3 });
+    const now = cluster({ pools: [none, pool({ name: 'b' })] }).spec;
+    const kept = withMinimumsOf({ cluster: cluster(old), profile: profile() }, now, { a: 3 });
+    expect(kept?.pools).toEqual([{ ...none, minimum: 1 }]);
     // Somebody else takes nodes away; they are no more than its own minimum; somebody has said how many.
     expect(released([pool()], { a: 3 })).toBeUndefined();
     expect(released([sized], { a: 1 })).toBeUndefined();

@@ -108,7 +108,7 @@ describe('a policy with a schedule', () => {
       { name: 'spot', spot: true, minimum: 0, maximum: 8 },
       { name: 'ondemand', minimum: 0, maximum: 4 },
     ];
-    const template = { spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, pools } };
+    const template = { spec: { cloudProvider: 'cloud', controlPlaneNodes: 1 as const, pools } };
     const offer = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: true };
     testbed.depleted = [{ ...offer, until: testbed.now + MINUTE, interrupted: true }];
     testbed.objects.put(policyNamed('peak', { minimumClusters: 1, candidates: [{ name: 'cloud', template }] }));
