@@ -1,4 +1,5 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { WorkerPool } from '../../api/worker-pool.ts';
 import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../../api/workercluster.ts';
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
 import { withMinimumsOf } from '../../burst/clusters/offer.ts';
@@ -55,6 +56,7 @@ function releasedSpec(
   if (cluster.metadata.deletionTimestamp || !profile) return undefined;
   const known = decided(cluster);
   const isKnown = (pool: string) => known !== 'none' && known !== 'unknown' && known.has(pool);
-  if (cluster.spec.pools?.some((pool) => isCoppices(pool) && !isKnown(pool.name))) return undefined;
+  const mayLose = ({ minimum = 0, ...pool }: WorkerPool) => isCoppices(pool) && minimum > 0;
+  if (cluster.spec.pools?.some((pool) => mayLose(pool) && !isKnown(pool.name))) return undefined;
   return withMinimumsOf({ cluster, profile }, template, nodes);
 }

@@ -544,6 +544,31 @@ describe('a candidate', () => {
     expect(await written(() => testbed.looks(MINUTE))).toEqual([]);
   });
 
+  it('whose work has come gives nodes back also where it was bought with none of another pool, whose size nobody writes down', async () => {
+    const [cloud] = spec().candidates as [BurstCandidate];
+    const sized = { minimum: 0, maximum: 10, autoscale: 'Coppice' as const };
+    const pools = [
+      { name: 'a', spot: true, ...sized },
+      { name: 'b', ...sized },
+    ];
+    const two = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
+    testbed.objects.put(policyNamed('peak', { candidates: [two] }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const cluster = () => testbed.clusters()[0]!;
+    const minimums = () => cluster().spec.pools!.map(({ minimum }) => minimum);
+    testbed.join(cluster(), 3);
+    const nodes = { desired: 3, current: 3, ready: 3 };
+    testbed.objects.put({ ...cluster(), status: { ...cluster().status, nodes } } as never);
+    testbed.demands = [];
+    await testbed.looks(MINUTE);
+    expect(minimums()).toEqual([3, 0]);
+    const size = { count: 3, by: 'Coppice', why: 'within its minimum and maximum' };
+    testbed.sizes.set(`shop/${cluster().metadata.name}`, new Map([['a', size]]));
+    await testbed.looks(MINUTE);
+    expect(minimums()).toEqual([1, 0]);
+  });
+
   it('whose cluster joined and is of no use for the work rests, and the next is tried', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
