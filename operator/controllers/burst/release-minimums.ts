@@ -4,7 +4,7 @@ import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../..
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
 import { withMinimumsOf } from '../../burst/clusters/offer.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
-import { WORKERCLUSTERS } from '../../kube/resources.ts';
+import { patchCluster } from './act.ts';
 import { SETTLE_MS } from './alike.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import { isOf } from './own-clusters.ts';
@@ -20,6 +20,7 @@ export const boughtNodes = ({ nodes }: KeptPurchase): number =>
 /**
  * Has pools of clusters that are settled be as small as their template lets them be, so that nodes go that nobody needs any more. Does nothing where it was
  * done.
+ * @returns why one of them cannot be made smaller, a sentence; undefined: each can be
  */
 export async function releaseMinimums(
   deps: BurstDependencies,
@@ -27,7 +28,8 @@ export async function releaseMinimums(
   receipt: BurstReceipt,
   now: number,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
+  let problem: string | undefined;
   for (const purchase of receipt.purchases) {
     const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     const template = policy.spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
@@ -36,11 +38,12 @@ export async function releaseMinimums(
     if ((cluster.status?.nodes?.ready ?? 0) < boughtNodes(purchase)) continue;
     const spec = releasedSpec(deps, cluster, template, purchase);
     if (!spec) continue;
-    const { name, namespace, uid, resourceVersion } = cluster.metadata;
+    const { name, uid, resourceVersion } = cluster.metadata;
     const metadata = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-    const patch = { metadata, spec: { pools: spec.pools } };
-    deps.clusters.absorb(await deps.garden.mergePatch(WORKERCLUSTERS, name, namespace, patch, { signal }));
+    const refusal = await patchCluster(deps, cluster, { metadata, spec: { pools: spec.pools } }, signal);
+    if (refusal !== undefined) problem ??= `nodes of WorkerCluster ${name} cannot be given back: ${refusal}`;
   }
+  return problem;
 }
 
 /**

@@ -538,7 +538,24 @@ describe('a candidate', () => {
     } as never);
     await testbed.looks(MINUTE);
     expect(minimum()).toBe(3);
+    testbed.objects.put(policyNamed('peak', { candidates: [sized], suspend: true }));
     testbed.sizes.set(key, new Map([['a', { count: 3, by: 'Coppice', why: 'within its minimum and maximum' }]]));
+    await testbed.looks(MINUTE);
+    expect(minimum()).toBe(3);
+    // One that cannot be changed keeps nobody from being served.
+    testbed.objects.put(policyNamed('peak', { candidates: [sized] }));
+    testbed.frozen = cluster().metadata.name;
+    testbed.demands = [demand('ResourceBinding shop/api', 12)];
+    await testbed.looks(MINUTE);
+    expect(minimum()).toBe(3);
+    expect(testbed.clusters()).toHaveLength(2);
+    expect(testbed.policy()!.status!.conditions).toContainEqual(
+      expect.objectContaining({
+        reason: 'CannotGiveBack',
+        message: expect.stringMatching(/^nodes of WorkerCluster peak-cloud-.* cannot be given back: .*it is frozen/),
+      }),
+    );
+    testbed.frozen = '';
     await testbed.looks(MINUTE);
     expect(minimum()).toBe(1);
     expect(await written(() => testbed.looks(MINUTE))).toEqual([]);
