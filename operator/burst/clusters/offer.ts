@@ -6,7 +6,7 @@ import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
 import { parseBytes, parseCpu } from '../../api/quantity.ts';
 import { MAX_NODES, type WorkerPool } from '../../api/worker-pool.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
-import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
+import { desiredSizes, isCoppices, type SizeInputs } from '../../capacity/desired-sizes.ts';
 import { clusterBilling } from '../../cost/billing.ts';
 import { type Micros, parseMoney } from '../../cost/money.ts';
 import { machinePrice, priceOf } from '../../cost/price.ts';
@@ -51,8 +51,8 @@ export function offerOf(inputs: OfferInputs): ClusterOffer {
   };
 }
 
-/** Nodes that a cluster of this spec has when it is ready. Pure. */
-export const nodesOf = (inputs: Omit<OfferInputs, 'currency'>): PlannedNodes[] =>
+/** Nodes that a cluster of this spec has when it is ready, or awake again: as many as were decided for it last. Pure. */
+export const nodesOf = (inputs: Omit<OfferInputs, 'currency'> & Pick<SizeInputs, 'decided'>): PlannedNodes[] =>
   desiredSizes(inputs).flatMap((pool) => {
     const [offered] = poolOf({ ...inputs, currency: '' }, pool);
     return offered ? [{ template: offered.template, count: pool.count }] : [];
