@@ -32,14 +32,14 @@ export function waitingOf(
 /** What a cluster that sleeps takes when it is awake. */
 export function awake(
   simulation: Simulation,
-  { key, object, profile }: ClusterState,
+  { key, object, profile, decided }: ClusterState,
 ): Pick<WarmCluster, 'supply' | 'problem'> {
   const cluster = object!;
   const member = memberOf(cluster, profile);
   if (!profile) return { supply: { cluster: key, member, nodes: [], planned: [] } };
   const profileOf = (name: string) => simulation.scenario.profiles.get(name);
   const { pools, problem } = soldOutOf(cluster, profileOf, simulation.capacity.known(''), dateOf(simulation));
-  const planned = nodesOf({ cluster, profile, member, reserve: reserveOf(cluster, profile) });
+  const planned = nodesOf({ cluster, profile, decided, member, reserve: reserveOf(cluster, profile) });
   return {
     supply: { cluster: key, member, nodes: [], planned: planned.filter(({ template }) => !pools.has(template.id)) },
     problem,

@@ -4,9 +4,9 @@ import { gpusOf } from '../../api/gpu.ts';
 import { LABELS } from '../../api/group.ts';
 import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
 import { parseBytes, parseCpu } from '../../api/quantity.ts';
-import { MAX_NODES } from '../../api/worker-pool.ts';
+import { MAX_NODES, type WorkerPool } from '../../api/worker-pool.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
-import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
+import { desiredSizes, isCoppices, type SizeInputs } from '../../capacity/desired-sizes.ts';
 import { clusterBilling } from '../../cost/billing.ts';
 import { type Micros, parseMoney } from '../../cost/money.ts';
 import { machinePrice, priceOf } from '../../cost/price.ts';
@@ -51,8 +51,8 @@ export function offerOf(inputs: OfferInputs): ClusterOffer {
   };
 }
 
-/** Nodes that a cluster of this spec has when it is ready. Pure. */
-export const nodesOf = (inputs: Omit<OfferInputs, 'currency'>): PlannedNodes[] =>
+/** Nodes that a cluster of this spec has when it is ready, or awake again: as many as were decided for it last. Pure. */
+export const nodesOf = (inputs: Omit<OfferInputs, 'currency'> & Pick<SizeInputs, 'decided'>): PlannedNodes[] =>
   desiredSizes(inputs).flatMap((pool) => {
     const [offered] = poolOf({ ...inputs, currency: '' }, pool);
     return offered ? [{ template: offered.template, count: pool.count }] : [];
@@ -70,30 +70,41 @@ export function withNodes(spec: WorkerClusterSpec, nodes: Readonly<Record<string
 
 /**
  * The spec of a cluster with pools that Coppice sizes as small as its template lets them be: the minimum with which it was bought would keep nodes that
- * nobody needs any more. Of pools that others size a policy gets no node back. One node stays, as a hub places nothing where there is none. Pure.
+ * nobody needs any more. Of pools that others size a policy gets no node back. One node stays, of the cheapest, as a hub places nothing where there is
+ * none. Pure.
  * @param nodes as it was bought
  * @returns undefined: it is so already
  */
 export function withMinimumsOf(
-  spec: WorkerClusterSpec,
+  { cluster, profile }: Pick<OfferInputs, 'cluster' | 'profile'>,
   template: WorkerClusterSpec,
   nodes: Readonly<Record<string, number>>,
 ): WorkerClusterSpec | undefined {
-  const minimums = new Map((template.pools ?? []).map((pool) => [pool.name, pool.minimum ?? 0]));
-  const sized = new Set((template.pools ?? []).filter(isCoppices).map(({ name }) => name));
-  let hasOne = [...minimums.values()].some((minimum) => minimum > 0);
-  let isNews = false;
-  const pools = spec.pools?.map((pool) => {
-    const { name, minimum = 0 } = pool;
-    const least = minimums.get(name) ?? 0;
-    if (!sized.has(name) || minimum !== nodes[name] || minimum <= least) return pool;
-    const left = Math.max(least, hasOne ? 0 : 1);
-    hasOne = true;
-    isNews ||= left !== minimum;
-    return { ...pool, minimum: left };
-  });
-  return pools && isNews ? { ...spec, pools } : undefined;
+  const { spec } = cluster;
+  const leasts = new Map((template.pools ?? []).filter(isCoppices).map(({ name, minimum = 0 }) => [name, minimum]));
+  const least = ({ name, minimum = 0 }: WorkerPool): number =>
+    minimum === nodes[name] ? Math.min(minimum, leasts.get(name) ?? minimum) : minimum;
+  const hasOne = spec.pools?.some((pool) => least(pool) > 0);
+  const kept = hasOne ? undefined : cheapestOf(pricesOfMinimums(cluster, profile));
+  const pools = spec.pools?.map((pool) => ({ pool, minimum: pool.name === kept?.name ? 1 : least(pool) }));
+  if (!pools?.some(({ pool, minimum }) => minimum < (pool.minimum ?? 0))) return undefined;
+  return { ...spec, pools: pools.map(({ pool, minimum }) => (minimum === pool.minimum ? pool : { ...pool, minimum })) };
 }
+
+/** What a node costs in an hour, of pools that have any by their minimum. */
+function pricesOfMinimums(cluster: WorkerCluster, profile: CloudProfile) {
+  const region = regionOf({ cluster, profile });
+  return desiredSizes({ cluster, profile }).flatMap(({ name, machineType, spot, minimum }) => {
+    const type = profile.spec.machineTypes.find((one) => one.name === machineType);
+    return minimum > 0 ? [{ name, price: type && machinePrice(type, region, spot) }] : [];
+  });
+}
+
+/** Of pools whose nodes cost the same, the first by name. undefined: there are none. */
+export const cheapestOf = <P extends { readonly name: string; readonly price: Micros | undefined }>(
+  pools: readonly P[],
+): P | undefined =>
+  [...pools].sort((a, b) => Number((a.price ?? 0n) - (b.price ?? 0n)) || (a.name < b.name ? -1 : 1))[0];
 
 /** With so many nodes in each pool a cluster counts for so many: an autoscaler may have pools at their largest at any time. */
 export const countedNodes = ({ pools }: ClusterOffer, nodes: ReadonlyMap<string, number>): number =>

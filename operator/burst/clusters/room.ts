@@ -265,12 +265,14 @@ function packedFor(
   const state = new ClusterState();
   for (const { template, minimum } of offer.pools) addNodes(state, 'planned:', template, minimum);
   const packed = pack(podsOf(accepted), state, {
-    offers: offer.pools.map((pool) => ({
-      template: pool.template,
-      // Where a price is not known, the fewest nodes are best.
-      price: Number(priceOf(pool) ?? 1n),
-      countsAgainst: pool.autoscaledTo === undefined ? [pool.name, ALL_POOLS] : [pool.name],
-    })),
+    offers: offer.pools
+      .filter(({ most }) => most > 0)
+      .map((pool) => ({
+        template: pool.template,
+        // Where a price is not known, the fewest nodes are best.
+        price: Number(priceOf(pool) ?? 1n),
+        countsAgainst: pool.autoscaledTo === undefined ? [pool.name, ALL_POOLS] : [pool.name],
+      })),
     limits: new Map([
       ...offer.pools.map(({ name, minimum, most }) => [name, most - minimum] as const),
       [ALL_POOLS, mostNodes - countedNodes(offer, new Map())] as const,

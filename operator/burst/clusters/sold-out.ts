@@ -66,9 +66,11 @@ export function offeredNow(
   return { ...as(soldOut), ...(!isSame && { steady: as(taken) }) };
 }
 
-/** An offer without what is sold out of it. */
+/** An offer without what is sold out of it: such pools get no nodes for work, but their autoscalers may fill them later. */
 export const withoutSoldOut = (offer: ClusterOffer, { pools }: SoldOut): ClusterOffer =>
-  pools.size === 0 ? offer : { ...offer, pools: offer.pools.filter(({ name }) => !pools.has(name)) };
+  pools.size === 0
+    ? offer
+    : { ...offer, pools: offer.pools.map((pool) => (pools.has(pool.name) ? { ...pool, most: pool.minimum } : pool)) };
 
 function soldOutAt(
   cluster: WorkerCluster,

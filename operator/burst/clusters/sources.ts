@@ -89,7 +89,10 @@ export function takenByOffers({
     node: nodeOf(template, `new:${template.id}`),
   });
   const nodes: readonly { member: HubMember; node: FitNode }[] = [
-    ...candidates.flatMap(({ offer }) => offer?.pools.map(({ template }) => fresh(offer.member, template)) ?? []),
+    ...candidates.flatMap(
+      ({ offer }) =>
+        offer?.pools.flatMap(({ template, most }) => (most > 0 ? [fresh(offer.member, template)] : [])) ?? [],
+    ),
     ...growth.flatMap(({ pools }) => pools.map(({ member, template }) => fresh(member, template))),
     ...warm.flatMap(({ supply: { member, nodes: there, planned } }) => [
       ...there.map(({ node }) => ({ member, node })),

@@ -1,5 +1,6 @@
 import { type Chosen, chooseLeast } from './choose.ts';
 import type { CandidateView, ClustersView, OwnCluster, WarmCluster } from './model.ts';
+import { cheapestOf } from './offer.ts';
 import type { Alternative, Removal } from './plan-model.ts';
 import { type Replicas, Room, totalOf } from './room.ts';
 
@@ -123,13 +124,18 @@ export function warmToGo({ clusters, candidates }: ClustersView): Removal[] {
 
 /** A hub places nothing where there is no node. */
 export function withANode(candidate: CandidateView): CandidateView {
-  const { offer } = candidate;
-  if (!offer || offer.pools.some(({ minimum }) => minimum > 0)) return candidate;
-  const [cheapest] = offer.pools
-    .filter(({ most }) => most > 0)
-    .sort((a, b) => Number((a.price ?? 0n) - (b.price ?? 0n)) || (a.name < b.name ? -1 : 1));
-  const pools = offer.pools.map((pool) => (pool === cheapest ? { ...pool, minimum: 1 } : pool));
-  return { ...candidate, offer: { ...offer, pools } };
+  const { offer, steady } = candidate;
+  return {
+    ...candidate,
+    offer: offerWithANode(offer),
+    ...(steady && { steady: { ...steady, offer: offerWithANode(steady.offer) } }),
+  };
+}
+
+function offerWithANode(offer: CandidateView['offer']): CandidateView['offer'] {
+  if (!offer || offer.pools.some(({ minimum }) => minimum > 0)) return offer;
+  const cheapest = cheapestOf(offer.pools.filter(({ most }) => most > 0));
+  return { ...offer, pools: offer.pools.map((pool) => (pool === cheapest ? { ...pool, minimum: 1 } : pool)) };
 }
 
 const removal = (name: string, why: string): Removal => ({ name, why, isFailure: false });

@@ -69,21 +69,49 @@ async function make(
   }
 }
 
-/** Has hubs place work on clusters that waited warm: by this label their memberships keep them closed. Does nothing where it was done. */
+/**
+ * Has hubs place work on clusters that waited warm: by this label their memberships keep them closed. Does nothing where it was done.
+ * @returns why one of them cannot be opened, a sentence; undefined: each can be
+ */
 export async function openClusters(
   deps: BurstDependencies,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
+  let problem: string | undefined;
   for (const purchase of receipt.purchases) {
     if (purchase.warm || purchase.leaving) continue;
     const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     if (!cluster?.metadata.labels?.[LABELS.burstWarm] || !isOf(cluster, policy, purchase)) continue;
-    const { name, namespace, uid } = cluster.metadata;
+    const { name, uid } = cluster.metadata;
     const metadata = { labels: { [LABELS.burstWarm]: null }, ...(uid && { uid }) };
-    deps.clusters.absorb(await deps.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata }, { signal }));
+    const refusal = await patchCluster(deps, cluster, { metadata }, signal);
+    if (refusal !== undefined) problem ??= `WorkerCluster ${name} cannot be opened for work: ${refusal}`;
   }
+  return problem;
+}
+
+/** Changes a cluster. Throws what the next look tries again. @returns why it is refused; undefined: it is done, or the cluster is gone */
+export async function patchCluster(
+  deps: Pick<BurstDependencies, 'clusters' | 'garden'>,
+  { metadata: { name, namespace } }: WorkerCluster,
+  patch: object,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    deps.clusters.absorb(await deps.garden.mergePatch(WORKERCLUSTERS, name, namespace, patch, { signal }));
+    return undefined;
+  } catch (error) {
+    return refusalIn(error, signal);
+  }
+}
+
+/** Why something is refused; undefined: the object is gone. Throws what the next look tries again. */
+function refusalIn(error: unknown, signal: AbortSignal): string | undefined {
+  if (isNotFound(error)) return undefined;
+  if (signal.aborted || isTransient(error)) throw error;
+  return errorText(error);
 }
 
 /** What giving back has come to. */
@@ -124,10 +152,9 @@ export async function endClusters(
     await deps.garden
       .delete(WORKERCLUSTERS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
       .catch((error: unknown) => {
-        if (isNotFound(error)) return;
-        if (signal.aborted || isTransient(error)) throw error;
+        const refusal = refusalIn(error, signal);
         // One that somebody protects keeps no other from being given back.
-        problem ??= `WorkerCluster ${name} cannot be given back: ${errorText(error)}`;
+        if (refusal !== undefined) problem ??= `WorkerCluster ${name} cannot be given back: ${refusal}`;
       });
   }
   return { left, unmade, problem };

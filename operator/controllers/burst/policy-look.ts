@@ -163,34 +163,25 @@ export class PolicyLook {
     this.#turn.verdicts = plan.verdicts;
     await this.#save();
     await markEmptying(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+    let notOpened: string | undefined;
+    let notReleased: string | undefined;
     if (!dryRun) {
       await growPools(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
-      await openClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
-      await releaseMinimums(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
+      notOpened = await openClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+      if (!suspend)
+        notReleased = await releaseMinimums(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await orderSleep(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
       const { receipt } = this.#turn;
       this.#turn.receipt = await orderAwake(this.#deps, this.#policy, receipt, this.#now, this.#signal);
       this.#turn.receipt = await makeClusters(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await this.#save();
     }
-    const problem = await this.#giveBack();
-    const ready = problem
-      ? { status: false, reason: 'CannotGiveBack', message: problem }
-      : suspend
-        ? { status: true, reason: 'Suspended', message: `it watches Hub ${hub.metadata.name}, and decides nothing` }
-        : dryRun
-          ? {
-              status: true,
-              reason: 'DryRun',
-              message: `it says what it would do for Hub ${hub.metadata.name}, and does nothing`,
-            }
-          : silent
-            ? {
-                status: true,
-                reason: 'ScheduleOnly',
-                message: `${silent.problem}: it only keeps to its schedule and minimum`,
-              }
-            : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
+    const notGivenBack = (await this.#giveBack()) ?? notReleased;
+    const ready = notGivenBack
+      ? { status: false, reason: 'CannotGiveBack', message: notGivenBack }
+      : notOpened
+        ? { status: false, reason: 'CannotOpen', message: notOpened }
+        : watching(this.#policy, silent);
     await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts, stays: plan.stays });
     const isLeft = new Set<unknown>(plan.left);
     if (dryRun && !this.#deps.claims?.(this.#policy)) return work;
@@ -274,4 +265,14 @@ export class PolicyLook {
     await this.#deps.receipts.remove(keyOf(this.#policy), this.#signal);
     await hold(this.#deps, BURSTPOLICIES, this.#deps.policies, this.#policy, false, { signal: this.#signal });
   }
+}
+
+/** What a policy says that can do all that it decides. */
+function watching({ spec: { hub, suspend, dryRun } }: BurstPolicy, silent: Problem | undefined): Outcome['ready'] {
+  if (suspend) return { status: true, reason: 'Suspended', message: `it watches Hub ${hub}, and decides nothing` };
+  if (dryRun)
+    return { status: true, reason: 'DryRun', message: `it says what it would do for Hub ${hub}, and does nothing` };
+  if (!silent) return { status: true, reason: 'Watching', message: `it watches Hub ${hub}` };
+  const message = `${silent.problem}: it only keeps to its schedule and minimum`;
+  return { status: true, reason: 'ScheduleOnly', message };
 }

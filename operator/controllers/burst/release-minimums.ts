@@ -1,9 +1,10 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
+import type { WorkerPool } from '../../api/worker-pool.ts';
+import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../../api/workercluster.ts';
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
 import { withMinimumsOf } from '../../burst/clusters/offer.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
-import { WORKERCLUSTERS } from '../../kube/resources.ts';
+import { patchCluster } from './act.ts';
 import { SETTLE_MS } from './alike.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import { isOf } from './own-clusters.ts';
@@ -19,6 +20,7 @@ export const boughtNodes = ({ nodes }: KeptPurchase): number =>
 /**
  * Has pools of clusters that are settled be as small as their template lets them be, so that nodes go that nobody needs any more. Does nothing where it was
  * done.
+ * @returns why one of them cannot be made smaller, a sentence; undefined: each can be
  */
 export async function releaseMinimums(
   deps: BurstDependencies,
@@ -26,7 +28,8 @@ export async function releaseMinimums(
   receipt: BurstReceipt,
   now: number,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
+  let problem: string | undefined;
   for (const purchase of receipt.purchases) {
     const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     const template = policy.spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
@@ -35,23 +38,28 @@ export async function releaseMinimums(
     if ((cluster.status?.nodes?.ready ?? 0) < boughtNodes(purchase)) continue;
     const spec = releasedSpec(deps, cluster, template, purchase);
     if (!spec) continue;
-    const { name, namespace, uid, resourceVersion } = cluster.metadata;
+    const { name, uid, resourceVersion } = cluster.metadata;
     const metadata = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-    const patch = { metadata, spec: { pools: spec.pools } };
-    deps.clusters.absorb(await deps.garden.mergePatch(WORKERCLUSTERS, name, namespace, patch, { signal }));
+    const refusal = await patchCluster(deps, cluster, { metadata, spec: { pools: spec.pools } }, signal);
+    if (refusal !== undefined) problem ??= `nodes of WorkerCluster ${name} cannot be given back: ${refusal}`;
   }
+  return problem;
 }
 
-/** undefined: nothing is to be changed, or its size is not written down yet, by which nodes stay until nobody needs them. */
+/**
+ * undefined: nothing is to be changed; or the size of a pool is not written down yet, and its nodes would go at once with its minimum, needed or not.
+ */
 function releasedSpec(
-  { decided }: Pick<BurstDependencies, 'decided'>,
+  { decided, profiles }: Pick<BurstDependencies, 'decided' | 'profiles'>,
   cluster: WorkerCluster,
   template: WorkerClusterSpec,
   { nodes }: KeptPurchase,
 ): WorkerClusterSpec | undefined {
-  if (cluster.metadata.deletionTimestamp) return undefined;
+  const profile = profiles.get(profileNameOf(cluster));
+  if (cluster.metadata.deletionTimestamp || !profile) return undefined;
   const known = decided(cluster);
   const isKnown = (pool: string) => known !== 'none' && known !== 'unknown' && known.has(pool);
-  if (cluster.spec.pools?.some((pool) => isCoppices(pool) && !isKnown(pool.name))) return undefined;
-  return withMinimumsOf(cluster.spec, template, nodes);
+  const mayLose = ({ minimum = 0, ...pool }: WorkerPool) => isCoppices(pool) && minimum > 0;
+  if (cluster.spec.pools?.some((pool) => mayLose(pool) && !isKnown(pool.name))) return undefined;
+  return withMinimumsOf({ cluster, profile }, template, nodes);
 }

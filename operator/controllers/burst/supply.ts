@@ -11,6 +11,7 @@ import type { FitPod } from '../../burst/fit/model.ts';
 import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
+import type { Decided } from '../../capacity/desired-sizes.ts';
 import { quantitiesOf } from '../../hubs/amounts.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
@@ -153,7 +154,7 @@ export function supplyOf(
       member: memberOf(deps, hub, cluster),
       nodes: [],
       // One that was in the hub and is not now is asleep, or has lost its connection: its room is none.
-      planned: joinedAt === undefined ? plannedOf(deps, hub, cluster, daemons) : [],
+      planned: joinedAt === undefined ? plannedOf(deps, hub, cluster, daemons, deps.decided(cluster)) : [],
     }),
   );
   return [...joined, ...coming];
@@ -187,7 +188,9 @@ export function awake(
     cluster: keyOf(cluster),
     member: memberOf(deps, hub, cluster),
     nodes: [],
-    planned: plannedOf(deps, hub, cluster, daemons).filter(({ template }) => !pools.has(template.id)),
+    planned: plannedOf(deps, hub, cluster, daemons, deps.decided(cluster)).filter(
+      ({ template }) => !pools.has(template.id),
+    ),
   };
   return { supply, problem };
 }
@@ -229,12 +232,20 @@ function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): Work
   return { ...cluster, status };
 }
 
-function plannedOf(deps: BurstDependencies, hub: Hub, cluster: WorkerCluster, daemons: SiblingDaemons): PlannedNodes[] {
+/** @param decided what it is to have besides the minimums of its pools. Absent: nothing. */
+function plannedOf(
+  deps: BurstDependencies,
+  hub: Hub,
+  cluster: WorkerCluster,
+  daemons: SiblingDaemons,
+  decided: Decided = 'none',
+): PlannedNodes[] {
   const profile = deps.profiles.get(profileNameOf(cluster));
   if (!profile) return [];
   return nodesOf({
     cluster,
     profile,
+    decided,
     member: memberOf(deps, hub, cluster),
     reserve: reserveOf(deps, cluster, profile),
     daemons: daemons(),

@@ -107,6 +107,8 @@ export class BurstTestbed {
   refuse: (cluster: WorkerCluster) => string | undefined = () => undefined;
   /** Name of the cluster that nobody may delete. */
   protect = '';
+  /** Name of the cluster that nobody may change. */
+  frozen = '';
   /** What caches show; undefined: what there is. */
   stale: Map<string, KubeObject> | undefined;
   /** Writes until the operator is killed. */
@@ -164,6 +166,8 @@ export class BurstTestbed {
         patch: { metadata: { labels?: object }; spec?: object },
       ) =>
         write(async () => {
+          if (name === this.frozen)
+            throw new KubeApiError('PATCH', 403, { reason: 'Forbidden', message: 'it is frozen' });
           const known = objects.find(resource, name, namespace)!;
           const labels = Object.entries({ ...known.metadata.labels, ...patch.metadata.labels }).filter(
             ([, value]) => value !== null,

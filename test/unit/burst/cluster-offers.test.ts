@@ -114,17 +114,20 @@ describe('what is known to be sold out of a cluster', () => {
     expect(now([{ ...spot, interrupted: true }])).toMatchObject({
       problem: undefined,
       offer: { pools: [{ name: 'a' }] },
-      steady: { problem: `${said} until 2026-11-23T12:01:00Z`, offer: { pools: [] } },
+      steady: { problem: `${said} until 2026-11-23T12:01:00Z`, offer: { pools: [{ most: 1 }] } },
     });
     expect(now([{ ...small, interrupted: true }])).not.toHaveProperty('steady');
     expect(now([spot])).toMatchObject({ problem: `spot ${why}` });
     expect(now([spot])).not.toHaveProperty('steady');
   });
 
-  it('takes no work: pools of it are left out of the offer', () => {
-    const spec = { pools: [pool({ minimum: 0 }), pool({ name: 'b', machineType: 'gpu' })] };
+  it('takes no work: pools of it have no nodes in the offer, and count with what autoscalers may make of them later', () => {
+    const spec = {
+      pools: [pool({ minimum: 0, autoscale: 'Coppice' }), pool({ name: 'b', machineType: 'gpu', minimum: 2 })],
+    };
     const left = withoutSoldOut(offer(spec), soldOut(spec, [small]));
-    expect(left.pools.map(({ name }) => name)).toEqual(['b']);
+    expect(left.pools.map(({ most }) => most)).toEqual([0, 5]);
+    expect(countedNodes(left, new Map())).toBe(5 + 2);
   });
 });
 
@@ -196,14 +199,26 @@ describe('the nodes of a cluster', () => {
 
   it('are no minimum any more once their cluster is settled, where Coppice may take them away and bring them back; one stays', () => {
     const released = (pools: ReturnType<typeof pool>[], nodes: Record<string, number>, made = pools) => {
-      const spec = withNodes(cluster({ pools: made }).spec, made === pools ? nodes : {});
-      return withMinimumsOf(spec, cluster({ pools }).spec, nodes)?.pools?.map(({ minimum }) => minimum);
+      const bought = cluster(withNodes(cluster({ pools: made }).spec, made === pools ? nodes : {}));
+      const released = withMinimumsOf({ cluster: bought, profile: profile() }, cluster({ pools }).spec, nodes);
+      return released?.pools?.map(({ minimum }) => minimum);
     };
     const sized = pool({ autoscale: 'Coppice' });
     const none = pool({ autoscale: 'Coppice', minimum: 0 });
     expect(released([sized], { a: 3 })).toEqual([1]);
     expect(released([none], { a: 3 })).toEqual([1]);
     expect(released([none, { ...sized, name: 'b' }], { a: 3, b: 2 })).toEqual([0, 1]);
+    // Of no pool one has to stay: the cheapest keeps it, of those that have any.
+    const spot = { ...none, name: 'spot', spot: true };
+    expect(released([none, spot], { a: 3, spot: 2 })).toEqual([0, 1]);
+    expect(released([none, spot], { a: 3, spot: 0 })).toEqual([1, 0]);
+    // What the cluster keeps counts, and not what its template would have now.
+    const others = pool({ name: 'b', minimum: 0 });
+    expect(released([none, others], { a: 3, b: 2 })).toEqual([0, 2]);
+    const old = withNodes(cluster({ pools: [none] }).spec, { a: 3 });
+    const now = cluster({ pools: [none, pool({ name: 'b' })] }).spec;
+    const kept = withMinimumsOf({ cluster: cluster(old), profile: profile() }, now, { a: 3 });
+    expect(kept?.pools).toEqual([{ ...none, minimum: 1 }]);
     // Somebody else takes nodes away; they are no more than its own minimum; somebody has said how many.
     expect(released([pool()], { a: 3 })).toBeUndefined();
     expect(released([sized], { a: 1 })).toBeUndefined();

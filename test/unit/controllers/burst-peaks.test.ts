@@ -103,6 +103,19 @@ describe('a policy with a schedule', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
+  it('has its clusters made with a node also after a cloud has taken one away, of another pool', async () => {
+    const pools = [
+      { name: 'spot', spot: true, minimum: 0, maximum: 8 },
+      { name: 'ondemand', minimum: 0, maximum: 4 },
+    ];
+    const template = { spec: { cloudProvider: 'cloud', controlPlaneNodes: 1 as const, pools } };
+    const offer = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: true };
+    testbed.depleted = [{ ...offer, until: testbed.now + MINUTE, interrupted: true }];
+    testbed.objects.put(policyNamed('peak', { minimumClusters: 1, candidates: [{ name: 'cloud', template }] }));
+    await testbed.look();
+    expect(testbed.clusters().map(({ spec }) => spec.pools!.map(({ minimum }) => minimum))).toEqual([[0, 1]]);
+  });
+
   it('buys for work beside it what its clusters do not take', async () => {
     testbed.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
     testbed.demands = [demand('ResourceBinding shop/web', 3)];

@@ -137,6 +137,19 @@ describe('a candidate with sleeping clusters', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
+  it('counts on all nodes with which it wakes, which may be more than its minimum', async () => {
+    const pools = [{ name: 'a', minimum: 1, maximum: 10, autoscale: 'Coppice' }];
+    testbed.objects.put(policy(1, { candidates: [candidate(1, { pools })] }));
+    const made = await asleep();
+    const size = { count: 3, by: 'Coppice', why: 'work needed it', at: '2026-11-23T12:00:10Z' };
+    testbed.sizes.set(`shop/${made.metadata.name}`, new Map([['a', size]]));
+    testbed.demands = [WORK];
+    await testbed.looks(MINUTE);
+    expect(isOrdered(made)).toBe(false);
+    expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
+    expect(testbed.clusters()).toHaveLength(1);
+  });
+
   it('has it sleep again when it is without work, and its hub closed it or not', async () => {
     const made = await asleep();
     testbed.demands = [WORK];

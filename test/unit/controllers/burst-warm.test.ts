@@ -107,6 +107,21 @@ describe('a candidate with warm clusters', () => {
     expect(warm()).toHaveLength(1);
   });
 
+  it('is said not to be opened where nobody may change it, and a policy goes on', async () => {
+    await testbed.look();
+    const [first] = warm();
+    ready(first!);
+    testbed.frozen = first!.metadata.name;
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    expect(open()).toEqual([]);
+    expect(testbed.says('Ready')).toBe('False CannotOpen');
+    testbed.frozen = '';
+    await testbed.look(10 * SECOND);
+    expect(open()).toHaveLength(1);
+    expect(testbed.says('Ready')).toBe('True Watching');
+  });
+
   it('is not taken for room before it is opened, nor opened before it is ready', async () => {
     await testbed.look();
     testbed.demands = [demand('ResourceBinding shop/web', 3)];

@@ -494,6 +494,29 @@ describe('a candidate', () => {
     expect(toldBy([testbed.policy()!]).depleted).toMatchObject([{ spot: true, interrupted: true }]);
   });
 
+  it('counts with all that its pools may have also where a cloud has just taken machines of one of them away', async () => {
+    const [cloud] = spec().candidates as [BurstCandidate];
+    const sized = { minimum: 0, autoscale: 'Coppice' as const };
+    const pools = [
+      { name: 'spot', spot: true, maximum: 8, ...sized },
+      { name: 'ondemand', maximum: 4, ...sized },
+    ];
+    const two = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
+    testbed.objects.put(policyNamed('peak', { candidates: [two], maximumNodes: 10 }));
+    const offer = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: true };
+    testbed.depleted = [{ ...offer, until: START + 10 * MINUTE, interrupted: true }];
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.policy()!.status!.demand).toMatchObject([
+      { state: 'Refused', message: expect.stringContaining('it counts for 12 nodes') },
+    ]);
+    testbed.objects.put(policyNamed('peak', { candidates: [two], maximumNodes: 12 }));
+    await testbed.looks(MINUTE);
+    const [bought] = testbed.clusters();
+    expect(bought!.spec.pools!.map(({ minimum }) => minimum)).toEqual([0, 3]);
+  });
+
   it('whose work has come no longer has the nodes that it was bought with as its minimum, where Coppice may take some away', async () => {
     const [cloud] = spec().candidates as [BurstCandidate];
     const pools = [{ ...cloud.template.spec.pools![0]!, autoscale: 'Coppice' as const }];
@@ -515,10 +538,52 @@ describe('a candidate', () => {
     } as never);
     await testbed.looks(MINUTE);
     expect(minimum()).toBe(3);
+    testbed.objects.put(policyNamed('peak', { candidates: [sized], suspend: true }));
     testbed.sizes.set(key, new Map([['a', { count: 3, by: 'Coppice', why: 'within its minimum and maximum' }]]));
+    await testbed.looks(MINUTE);
+    expect(minimum()).toBe(3);
+    // One that cannot be changed keeps nobody from being served.
+    testbed.objects.put(policyNamed('peak', { candidates: [sized] }));
+    testbed.frozen = cluster().metadata.name;
+    testbed.demands = [demand('ResourceBinding shop/api', 12)];
+    await testbed.looks(MINUTE);
+    expect(minimum()).toBe(3);
+    expect(testbed.clusters()).toHaveLength(2);
+    expect(testbed.policy()!.status!.conditions).toContainEqual(
+      expect.objectContaining({
+        reason: 'CannotGiveBack',
+        message: expect.stringMatching(/^nodes of WorkerCluster peak-cloud-.* cannot be given back: .*it is frozen/),
+      }),
+    );
+    testbed.frozen = '';
     await testbed.looks(MINUTE);
     expect(minimum()).toBe(1);
     expect(await written(() => testbed.looks(MINUTE))).toEqual([]);
+  });
+
+  it('whose work has come gives nodes back also where it was bought with none of another pool, whose size nobody writes down', async () => {
+    const [cloud] = spec().candidates as [BurstCandidate];
+    const sized = { minimum: 0, maximum: 10, autoscale: 'Coppice' as const };
+    const pools = [
+      { name: 'a', spot: true, ...sized },
+      { name: 'b', ...sized },
+    ];
+    const two = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
+    testbed.objects.put(policyNamed('peak', { candidates: [two] }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const cluster = () => testbed.clusters()[0]!;
+    const minimums = () => cluster().spec.pools!.map(({ minimum }) => minimum);
+    testbed.join(cluster(), 3);
+    const nodes = { desired: 3, current: 3, ready: 3 };
+    testbed.objects.put({ ...cluster(), status: { ...cluster().status, nodes } } as never);
+    testbed.demands = [];
+    await testbed.looks(MINUTE);
+    expect(minimums()).toEqual([3, 0]);
+    const size = { count: 3, by: 'Coppice', why: 'within its minimum and maximum' };
+    testbed.sizes.set(`shop/${cluster().metadata.name}`, new Map([['a', size]]));
+    await testbed.looks(MINUTE);
+    expect(minimums()).toEqual([1, 0]);
   });
 
   it('whose cluster joined and is of no use for the work rests, and the next is tried', async () => {
