@@ -111,11 +111,12 @@ async function main(): Promise<void> {
   const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
   const attachable = addressList(env.COPPICE_ATTACHED_NETWORKS?.split(',').filter(Boolean) ?? []);
   const data = dataDirectory(env);
+  const localMachines = env.COPPICE_LOCAL_MACHINES === 'allowed';
   const providers = openProviders({
     engine: pulumiEngine(env, log),
     home: join(data ?? tmpdir(), 'pulumi-home'),
     log,
-    localMachines: env.COPPICE_LOCAL_MACHINES === 'allowed',
+    localMachines,
     // Where the identity is the host's name we are a pod. Anywhere else every engine of ours ran on this very machine.
     ...(env.COPPICE_IDENTITY === hostname() && {
       isGoneHost: gonePods({ client: garden, namespace, ours: () => elector.earlierLeaders, log }),
@@ -157,6 +158,7 @@ async function main(): Promise<void> {
           dns: (name) => providers.named(name)?.dns,
           dialPod: file ? podDialer(() => selfContainedKubeconfig(readFileSync(file, 'utf8'), file)) : undefined,
           state: { namespace, directory: data },
+          localMachines,
           attachable,
           clusterAPI: env.COPPICE_ATTACH_CLUSTER_API ?? '',
         },

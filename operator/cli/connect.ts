@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { directToGardens } from '../garden/child-environment.ts';
+import { hostOf, isLoopback } from '../kube/address-guard.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { combineKubeconfigs, personalKubeconfigs } from '../kube/kubeconfig-files.ts';
 import type { Context } from './context.ts';
@@ -80,10 +81,10 @@ async function open(
   const documents = found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) }));
   const document = combineKubeconfigs(documents);
   const { KubeClient } = await import('../kube/client.ts');
-  // Its clusters are on this machine, too, for all that this process connects to and all programs that it starts.
-  if (source === GARDEN) Object.assign(process.env, directToGardens(process.env));
   try {
     const client = KubeClient.fromOwnKubeconfig(writeKubeconfig(document), { context }, { userAgent: 'coppice-cli' });
+    // A garden on this machine has its clusters here, too, for all that this process connects to and all programs that it starts.
+    if (isLoopback(hostOf(new URL(client.server)))) Object.assign(process.env, directToGardens(process.env));
     return {
       client,
       namespace: namespace ?? namespaceOf(document, context) ?? 'default',

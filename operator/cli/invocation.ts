@@ -2,6 +2,7 @@ import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ToolCache, toolsDirectory } from '../garden/toolchain/cache.ts';
+import { CliError } from './errors.ts';
 
 type Env = Record<string, string | undefined>;
 
@@ -12,6 +13,29 @@ export const projectFile = (...parts: string[]): string => join(ROOT, ...parts);
 
 /** Where the person stands: npm changes the working directory and tells where it was called. */
 export const personsFolder = (env: Env): string => env.INIT_CWD || process.cwd();
+
+/**
+ * npm runs script `start` of this project in the project's folder; the files that a person names are where the person stands. A script of that
+ * name in another project names files of its own. Throws a CliError where that folder is gone.
+ */
+export function enterPersonsFolder(
+  env: Env,
+  enter: (folder: string) => void = (folder) => process.chdir(folder),
+): void {
+  const { npm_lifecycle_event: script, npm_package_json: project, INIT_CWD: folder } = env;
+  if (script !== 'start' || !project || !folder || !sameFile(project, projectFile('package.json'))) return;
+  try {
+    enter(folder);
+  } catch (error) {
+    throw new CliError(
+      `folder ${folder}, in which npm was called, cannot be entered (${(error as NodeJS.ErrnoException).code})`,
+      {
+        advice: 'call "npm start" in one that exists',
+        cause: error,
+      },
+    );
+  }
+}
 
 /** A path as the person would type it: relative when that is shorter. */
 export function shownPath(path: string, from: string): string {

@@ -21,6 +21,7 @@ export async function main(
   onEndsItself: () => void = () => {},
 ): Promise<number> {
   try {
+    if (env.npm_lifecycle_event === 'start') (await import('./invocation.ts')).enterPersonsFolder(env);
     const parsed = parse(argv, COMMAND_TABLE.commands, COMMAND_TABLE.globals);
     if (parsed.command?.endsItself) onEndsItself();
     return await dispatch(parsed, terminal, env, signal);
@@ -73,9 +74,6 @@ async function dispatch(
 }
 
 async function start(): Promise<void> {
-  const { INIT_CWD, npm_lifecycle_event: script } = process.env;
-  // npm runs `npm start` in the project's folder; the files that a person names are where the person stands.
-  if (script === 'start' && INIT_CWD) process.chdir(INIT_CWD);
   const interrupt = new AbortController();
   const terminal = createTerminal({ out: process.stdout, err: process.stderr, env: process.env });
   const interruptions = new Interruptions();

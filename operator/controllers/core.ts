@@ -59,6 +59,8 @@ export interface CoreOptions {
   /** Where the state of clouds is kept that have no backend of their own. */
   readonly state: Omit<StateOptions, 'garden'>;
   readonly now?: () => Date;
+  /** Whether clusters may be made whose machines are pods of a seed. Absent: they may not. */
+  readonly localMachines?: boolean;
   /** Internal networks that clusters of tenants may be in which are attached. Absent: none. */
   readonly attachable?: AddressList;
   /** Label selector of the Clusters of Cluster API that are attached. Absent or empty: none are. */
@@ -127,6 +129,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     metrics,
     dns = () => undefined,
     now = () => new Date(),
+    localMachines = false,
     attachable = addressList([]),
     clusterAPI = '',
   } = options;
@@ -151,6 +154,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     ...options,
     dns,
     now,
+    localMachines,
     attachable,
     clusterAPI,
     gardenID: await gardenIdentity(garden, signal),

@@ -37,6 +37,8 @@ export class ProxyError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const CONNECT_MS = 10_000;
+/** Where the environment says which proxy leads to servers with TLS, first come first: without one for HTTPS, that for HTTP counts. */
+const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const;
 /** Names that only the network of a cluster knows. */
 const IN_CLUSTER = /^kubernetes(\.default)?$|\.(svc|cluster\.local)$/;
 
@@ -72,26 +74,29 @@ function decoded(part: string): string {
   }
 }
 
+/** Whether the environment names a proxy, wherever it leads. */
+export const hasProxy = (env: Environment = process.env): boolean => VARIABLES.some((name) => env[name]?.trim());
+
 /**
- * The proxy by which HTTPS_PROXY has a server reached that is outside of this cluster; undefined: it is reached directly. NO_PROXY lists,
+ * The proxy by which HTTPS_PROXY, or else HTTP_PROXY, has a server reached that is outside of this cluster; undefined: directly. NO_PROXY lists,
  * separated by commas: hosts with all below them, `.suffix` for those below alone, addresses, ranges (10.0.0.0/8), each also with a port,
  * and `*`. Names in small letters go before those in capitals. This machine and names of a cluster's own network never go by a proxy.
- * Throws a CoppiceError where HTTPS_PROXY is none.
- * @param server an https URL
+ * Throws a CoppiceError where the variable names none.
+ * @param server a URL; without TLS it is reached directly
  */
 export function environmentProxy(server: string, env: Environment = process.env): HttpProxy | undefined {
-  const text = (env.https_proxy || env.HTTPS_PROXY)?.trim();
+  const variable = VARIABLES.find((name) => env[name]?.trim());
   const url = new URL(server);
-  if (!text || url.protocol !== 'https:') return undefined;
+  if (!variable || url.protocol !== 'https:') return undefined;
   const host = hostOf(url).replace(/\.$/, '');
   if (isLoopback(host) || IN_CLUSTER.test(host) || host === env.KUBERNETES_SERVICE_HOST) return undefined;
   const excepted = (env.no_proxy || env.NO_PROXY || '').split(',').map((entry) => entry.trim().toLowerCase());
   if (excepted.some((entry) => isMeant(entry, host, url.port || '443'))) return undefined;
-  return parseProxy(text, 'environment variable HTTPS_PROXY');
+  return parseProxy(env[variable]!.trim(), `environment variable ${variable}`);
 }
 
 /**
- * The proxy by which a server is reached; undefined: it is reached directly. Throws a CoppiceError where HTTPS_PROXY is none.
+ * The proxy by which a server is reached; undefined: it is reached directly. Throws a CoppiceError where the variable names none.
  * @param named what counts more than the environment: a proxy, or false where none leads there
  */
 export const proxyTo = (server: string, named: HttpProxy | false | undefined): HttpProxy | undefined =>

@@ -22,6 +22,8 @@ export interface SeedDependencies {
   readonly registry: SeedRegistry;
   readonly seedBuckets: Pick<SeedBuckets, 'look'>;
   readonly networkTrials: Pick<NetworkTrials, 'look'>;
+  /** Whether clusters may be made whose machines are pods of a seed. */
+  readonly localMachines: boolean;
   now(): Date;
 }
 
@@ -35,15 +37,35 @@ const LOOK_AGAIN_MS = 5 * 60_000;
 const hostedBy = (name: string, shoots: readonly Shoot[]): string[] =>
   shoots.filter(({ status, spec }) => (status?.seedName ?? spec.seedName) === name).map(keyOf);
 
-/** Said where NetworkPolicies cannot name the host that a Seed's kubeconfig leads to. */
-const addressesKnown = (unknown: SeedAddresses['unknownHost']): Said | undefined =>
-  unknown &&
-  say(
+/** Said where NetworkPolicies cannot name the host that a Seed's kubeconfig leads to. Pure. @param localMachines see SeedDependencies */
+function addressesKnown(
+  unknown: SeedAddresses['unknownHost'],
+  { blockCIDRs }: Seed['spec']['networks'],
+  localMachines: boolean,
+): Said | undefined {
+  if (!unknown) return undefined;
+  const what = `the operator finds no address of ${unknown.host}, which the Seed's kubeconfig names (${unknown.why})`;
+  if (!localMachines)
+    return say(
+      ADDRESSES_KNOWN,
+      'Unknown',
+      'NoLocalMachines',
+      `${what}. This operator makes no machines of provider local, which alone could reach it`,
+    );
+  if (blockCIDRs?.length)
+    return say(
+      ADDRESSES_KNOWN,
+      'Unknown',
+      'RangesNamed',
+      `${what}. Machines of provider local do not reach it if it is in spec.networks.blockCIDRs, which you named`,
+    );
+  return say(
     ADDRESSES_KNOWN,
     false,
     'NameNotResolved',
-    `the operator finds no address of ${unknown.host}, which the Seed's kubeconfig names (${unknown.why}): machines of provider local may reach it. Name its ranges in spec.networks.blockCIDRs`,
+    `${what}: machines of provider local may reach it. Name its ranges in spec.networks.blockCIDRs`,
   );
+}
 
 /**
  * Keeps the connection to a seed open and says in its status whether it can host shoots. A seed in use is held: without it nobody could take its
@@ -105,7 +127,9 @@ export async function reconcileSeed(
   const before = seed.status?.conditions;
   // What was found out stays true while the seed does not answer.
   const enforced = network?.condition ?? findCondition(before, NETWORK_POLICIES_ENFORCED);
-  const addresses = ready ? addressesKnown(unknown) : findCondition(before, ADDRESSES_KNOWN);
+  const addresses = ready
+    ? addressesKnown(unknown, seed.spec.networks, deps.localMachines)
+    : findCondition(before, ADDRESSES_KNOWN);
   const said = [condition, enforced, addresses, kept, inUse];
   const tell = (bucket: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[]) => {
     const status: SeedStatus = {

@@ -12,6 +12,7 @@ export async function closeConnection(state: ShootState, usable?: ShootState['us
   state.usableFor = undefined;
   state.systemApplied = undefined;
   state.systemRefused = undefined;
+  state.kubeletAccess = false;
   state.volumesApplied = undefined;
   state.volumesRefused = undefined;
   state.metricsServer = {};

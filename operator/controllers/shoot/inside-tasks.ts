@@ -11,7 +11,14 @@ import { conditionIsTrue, type KubeObject, keyOf } from '../../kube/resources.ts
 import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../shoot/konnectivity-agent.ts';
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { refusedByAdmission, usable } from '../../shoot/readiness.ts';
-import { adminAccess, adminRole, coreDNS, machineAccess, viewerAccess } from '../../shoot/system-components.ts';
+import {
+  adminAccess,
+  adminRole,
+  coreDNS,
+  kubeletAccess,
+  machineAccess,
+  viewerAccess,
+} from '../../shoot/system-components.ts';
 import { clientOf, USABLE } from './connect.ts';
 import { readyNames } from './dns/dns-records.ts';
 import { scaleIn } from './machines/machine-removal.ts';
@@ -128,9 +135,11 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
         2,
         op.pools.reduce((sum, pool) => sum + pool.count, 0),
       ) || 1;
+    const binding = kubeletAccess();
     // Without nodes nothing of the rest could run or would be asked.
     const objects = [
       ...own(),
+      binding,
       ...viewerAccess(),
       ...(wantsNodes(op)
         ? [
@@ -143,9 +152,10 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
     ];
     const print = printOf(objects);
     if (state.systemApplied === print) return;
-    const refused = await applySystem(op, objects, signal);
-    state.systemRefused = refused;
-    if (refused === undefined) state.systemApplied = print;
+    const refused = await applyAdmitted(op, objects, signal);
+    if (!refused.has(binding)) state.kubeletAccess = true;
+    state.systemRefused = firstOf(refused);
+    if (refused.size === 0) state.systemApplied = print;
   },
 });
 
@@ -162,22 +172,33 @@ export async function applySystem(
   objects: KubeObject[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  return firstOf(await applyAdmitted(op, objects, signal));
+}
+
+const firstOf = (refused: ReadonlyMap<KubeObject, string>): string | undefined => [...refused.values()][0];
+
+/** The same. Returns all that was refused, and why. */
+async function applyAdmitted(
+  op: Operation,
+  objects: KubeObject[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<KubeObject, string>> {
+  const refused = new Map<KubeObject, string>();
   try {
     await inside(op).applyAll(objects, signal);
-    return undefined;
+    return refused;
   } catch (error) {
     if (!hasServed(op.shoot) || !refusedByAdmission(error)) throw error;
   }
-  const refusals: string[] = [];
   for (const object of objects) {
     await inside(op)
       .applyAll([object], signal)
       .catch((error: unknown) => {
         if (!refusedByAdmission(error)) throw error;
-        refusals.push(`${object.kind} ${keyOf(object)}: ${errorText(error)}`);
+        refused.set(object, `${object.kind} ${keyOf(object)}: ${errorText(error)}`);
       });
   }
-  return refusals[0];
+  return refused;
 }
 
 /**

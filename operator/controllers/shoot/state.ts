@@ -56,6 +56,8 @@ export interface ShootState {
   systemApplied: string | undefined;
   /** What of it an admission policy of the shoot refused. */
   systemRefused: string | undefined;
+  /** Whether what lets API servers call kubelets (kubeletAccess) was applied inside of the shoot. */
+  kubeletAccess: boolean;
   /** The same of what makes volumes on its machines. */
   volumesApplied: string | undefined;
   volumesRefused: string | undefined;
@@ -99,6 +101,7 @@ export const newShootState = (): ShootState => ({
   replacing: undefined,
   systemApplied: undefined,
   systemRefused: undefined,
+  kubeletAccess: false,
   volumesApplied: undefined,
   volumesRefused: undefined,
   metricsServer: {},

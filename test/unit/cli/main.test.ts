@@ -5,7 +5,7 @@ import { completionsFor } from '../../../operator/cli/completion.ts';
 import { kubeconfigSources } from '../../../operator/cli/connect.ts';
 import { CliError, EXIT, explain, InterruptedError } from '../../../operator/cli/errors.ts';
 import { GardenStages } from '../../../operator/cli/gardenview.ts';
-import { quote, shownPath } from '../../../operator/cli/invocation.ts';
+import { enterPersonsFolder, projectFile, quote, shownPath } from '../../../operator/cli/invocation.ts';
 import { kindOf } from '../../../operator/cli/kinds.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
@@ -213,6 +213,32 @@ describe('the stages of a garden', () => {
     ]);
     stages.finish(27_000);
     expect(stages.lines(29_000, 100).every((line) => line.startsWith('✔'))).toBe(true);
+  });
+});
+
+describe('the folder that files are named from', () => {
+  const own = {
+    npm_lifecycle_event: 'start',
+    npm_package_json: projectFile('package.json'),
+    INIT_CWD: '/no/such/folder',
+  };
+  it.each<[string, Record<string, string>, string[]]>([
+    ['is where the person called npm start', own, ['/no/such/folder']],
+    ['stays where npm runs another script', { ...own, npm_lifecycle_event: 'bench' }, []],
+    ['stays where another project has a script start', { ...own, npm_package_json: '/elsewhere/package.json' }, []],
+    ['stays without npm', {}, []],
+  ])('%s', (_, env, expected) => {
+    const entered: string[] = [];
+    enterPersonsFolder(env, (folder) => void entered.push(folder));
+    expect(entered).toEqual(expected);
+  });
+
+  it('is one line of error where it is gone', async () => {
+    expect(await cli('get', own)).toEqual({
+      out: '',
+      err: 'error: folder /no/such/folder, in which npm was called, cannot be entered (ENOENT); call "npm start" in one that exists\n',
+      code: 1,
+    });
   });
 });
 

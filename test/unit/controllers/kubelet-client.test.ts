@@ -42,7 +42,7 @@ async function cluster(isEarlier: boolean) {
     },
     deps: { now: () => NOW },
   } as unknown as Operation;
-  const cluster = { state, applied, refuses: false, now: NOW };
+  const cluster = { state, applied, refuses: (_kind: string) => false, now: NOW };
   const run = async (id: string) =>
     reconcileTasks(op)
       .find((task) => task.id === id)!
@@ -52,7 +52,7 @@ async function cluster(isEarlier: boolean) {
     await run('certificates');
     state.connection = {
       async applyAll(objects: KubeObject[]) {
-        if (cluster.refuses)
+        if (objects.some(({ kind }) => cluster.refuses(kind)))
           throw new KubeApiError('PATCH', 403, { message: 'admission webhook "a" denied the request' });
         applied.push(...objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`));
       },
@@ -93,9 +93,18 @@ it('one that is old by then is renewed with its rights, so that logs and exec do
 
 it('where an admission policy of the cluster refuses the binding, logs and exec go on', async () => {
   const earlier = await cluster(true);
-  earlier.refuses = true;
+  earlier.refuses = (kind) => kind === 'ClusterRoleBinding';
   for (let looks = 0; looks < 3; looks++) expect((await earlier.look()).subject).toEqual(MASTER);
-  earlier.refuses = false;
+  earlier.refuses = () => false;
   await earlier.look();
   expect((await earlier.look()).subject).toEqual(NAMED);
+});
+
+it('where it refuses another object only, they lose them all the same, and nothing is looked at each ten seconds', async () => {
+  const earlier = await cluster(true);
+  earlier.refuses = (kind) => kind === 'Endpoints';
+  expect((await earlier.look()).subject).toEqual(MASTER);
+  expect(earlier.state.systemRefused).toMatch(/^Endpoints default\/kubernetes: /);
+  expect((await earlier.look()).subject).toEqual(NAMED);
+  expect(+earlier.state.nextRenewal! - +NOW).toBeGreaterThan(3600_000);
 });

@@ -14,14 +14,14 @@ const hosted = {
 const networkTried = { type: 'NetworkPoliciesEnforced', status: 'True', reason: 'Enforced', message: 'tried' };
 
 /** A garden with one seed, and the cluster that the seed's kubeconfig leads to. */
-function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object) {
+function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object, localMachines = true) {
   const addresses: { unknownHost?: SeedAddresses['unknownHost'] } = {};
   let uid = 'one';
   let seed = {
     apiVersion: 'multi-cluster.demo.io/v1',
     kind: 'Seed',
     metadata: { name: 'far', uid: 'u-1', generation: 1, resourceVersion: '1' },
-    spec: { kubeconfigRef: { name: 'far', namespace: 'default' }, ...spec },
+    spec: { kubeconfigRef: { name: 'far', namespace: 'default' }, networks: {}, ...spec },
     status: seedStatus,
   } as Seed;
   const closed: string[] = [];
@@ -48,6 +48,7 @@ function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object) {
     networkTrials: {
       look: () => ({ condition: networkTried, triedAt: '2026-11-22T00:00:00Z', requeueAfterMs: 60_000 }),
     },
+    localMachines,
     now: () => new Date('2026-11-22T00:00:00Z'),
   } as never;
   return {
@@ -121,6 +122,22 @@ it('a seed says that the name in its kubeconfig has no address, and what machine
   delete addresses.unknownHost;
   await look();
   expect(condition('AddressesKnown')).toBeUndefined();
+});
+
+it.each<[string, string, object, boolean]>([
+  [
+    'whose ranges are named says that nobody knows whether they have the address',
+    'RangesNamed',
+    { blockCIDRs: ['192.0.2.0/24'] },
+    true,
+  ],
+  ['that gets no local machines asks for no ranges', 'NoLocalMachines', {}, false],
+])('a seed %s', async (_, reason, networks, localMachines) => {
+  const { addresses, look, condition } = garden([], undefined, { networks }, localMachines);
+  addresses.unknownHost = { host: 'api.example.com', why: 'ENOTFOUND' };
+  await look();
+  expect(condition('AddressesKnown')).toMatchObject({ status: 'Unknown', reason });
+  expect(condition('AddressesKnown')?.message).not.toContain('Name its ranges');
 });
 
 it('a seed says which of its fields are stored without effect, and only then', async () => {

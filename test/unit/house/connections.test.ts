@@ -12,7 +12,7 @@ const BY_PROXY: Record<string, string> = {
   'operator/kube/pod-tunnel.ts': 'by pod-streams.ts',
   'operator/kube/kubeconfig.ts': 'runs the credential plugins of a person, which are programs of their own',
   'operator/garden/toolchain/network.ts': 'by environmentConnector',
-  'operator/garden/images/upstream/registry.ts': 'by EnvHttpProxyAgent: registries may be asked without TLS',
+  'operator/garden/images/upstream/registry.ts': 'by environmentConnector',
   'providers/cloud-http.ts': 'by environmentConnector',
   'providers/json-api.ts': 'by toClouds',
   'providers/bucket-objects.ts': 'by toClouds',

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -187,7 +190,26 @@ describe('a proxy that the mirror goes through', () => {
     ['other machines', ['203.0.113.7']],
     ['something that only the proxy knows', []],
   ])('is asked for a name that means %s', async (_, addresses) => {
-    await pulled('registry.example', addresses, 'HTTPS_PROXY');
-    expect(proxy.asked).toEqual(['registry.example:443']);
+    for (const variable of ['HTTPS_PROXY', 'HTTP_PROXY'])
+      expect(await pulled('registry.example', addresses, variable)).toBe(
+        `this machine cannot reach registry.example (proxy ${proxy.url} did not open a connection to registry.example:443: 403 Forbidden): check HTTPS_PROXY and NO_PROXY, or load the image with "coppice load"`,
+      );
+    expect(proxy.asked).toEqual(['registry.example:443', 'registry.example:443']);
+  });
+
+  it('is asked for no registry on this machine, and for none without TLS', async () => {
+    const server = createServer((_, response) => void response.end('{}')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    for (const name of ['HTTPS_PROXY', 'HTTP_PROXY']) vi.stubEnv(name, proxy.url);
+    const registry = `localhost:${(server.address() as AddressInfo).port}`;
+    const registries = new Registries(OWN, () => [registry]);
+    try {
+      const { body, statusCode } = await registries.ask(wanted(registry), 'manifests/v1');
+      expect([statusCode, await body.text()]).toEqual([200, '{}']);
+      expect(proxy.asked).toEqual([]);
+    } finally {
+      await registries.close();
+      server.close();
+    }
   });
 });

@@ -58,6 +58,17 @@ describe('the proxy of the environment', () => {
     expect(environmentProxy('https://api.example.com', { HTTPS_PROXY: '' })).toBeUndefined();
   });
 
+  it('is that for HTTP where there is none for HTTPS', () => {
+    const named = (env: Record<string, string>) => environmentProxy('https://api.example.com', env)?.name;
+    expect(named({ HTTP_PROXY: 'http://plain:1' })).toBe('http://plain:1');
+    expect(named({ HTTP_PROXY: 'http://capital:1', http_proxy: 'small:2', HTTPS_PROXY: '' })).toBe('http://small:2');
+    expect(named({ http_proxy: 'http://plain:1', HTTPS_PROXY: 'http://tls:3' })).toBe('http://tls:3');
+    expect(named({ HTTP_PROXY: 'http://plain:1', NO_PROXY: 'example.com' })).toBeUndefined();
+    expect(() => named({ HTTP_PROXY: 'socks5://u:hush@proxy:1080' })).toThrow(
+      /^environment variable HTTP_PROXY names no/,
+    );
+  });
+
   it('is the one in small letters before the one in capitals', () => {
     const both = { HTTPS_PROXY: 'http://capital:1', https_proxy: 'small:2', NO_PROXY: '*', no_proxy: 'other' };
     expect(environmentProxy('https://api.example.com', both)?.name).toBe('http://small:2');

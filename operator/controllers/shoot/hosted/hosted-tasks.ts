@@ -10,7 +10,7 @@ import { kubeControllerManager } from '../../../shoot/kube-controller-manager.ts
 import { kubeScheduler } from '../../../shoot/kube-scheduler.ts';
 import { callsKubeletsAsMaster, PKI_SECRET, type PKIParameters, pkiParameters } from '../../../shoot/pki.ts';
 import { NOT_FOR_COMPONENTS } from '../../../shoot/readiness.ts';
-import { kubeletAccess, kubernetesEndpoints } from '../../../shoot/system-components.ts';
+import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { connect } from '../connect.ts';
 import { beginRecords } from '../dns/dns-records.ts';
@@ -144,7 +144,7 @@ export function reconcileTasks(op: Operation): Task[] {
       timeoutMs: 10 * MINUTE,
       run: (signal) => reconcileEtcdMembers(op, signal),
     },
-    systemComponentsTask(op, () => [kubernetesEndpoints(op.values), kubeletAccess()]),
+    systemComponentsTask(op, () => [kubernetesEndpoints(op.values)]),
     {
       id: 'provider-components',
       title: 'Starting the components of the provider',
@@ -205,7 +205,7 @@ export function reconcileTasks(op: Operation): Task[] {
  * gives it rights has been applied.
  */
 function earlierKubeletClient({ seed, state, values }: Operation): Pick<PKIParameters, 'kubeletsAsMaster'> {
-  if (state.systemApplied !== undefined) return {};
+  if (state.kubeletAccess) return {};
   const stored = seed.secrets.get(`${values.namespace}/${PKI_SECRET}`);
   return callsKubeletsAsMaster(decoded(stored?.data)) ? { kubeletsAsMaster: true } : {};
 }

@@ -2,7 +2,7 @@ import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import { clusterInfo } from '../../../shoot/kubeadm.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
-import { kubeletAccess, machineAccess } from '../../../shoot/system-components.ts';
+import { machineAccess } from '../../../shoot/system-components.ts';
 import { connect } from '../connect.ts';
 import { type EncryptingServers, encryptionTask } from '../encryption-task.ts';
 import {
@@ -76,7 +76,6 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
     kubeconfigTask(op),
     systemComponentsTask(op, () => [
       clusterInfo(op.values, op.pki),
-      kubeletAccess(),
       ...machineAccess(),
       ...infrastructure.systemComponents(op),
     ]),

@@ -1,3 +1,5 @@
+import { ProxyError } from '../../../kube/http-proxy.ts';
+
 /** Why an image cannot be had, as people read it in the status of their pod: what happened, to what, what to do. */
 export class PullError extends Error {
   override readonly name = 'PullError';
@@ -30,7 +32,7 @@ export function offline(host: string, failure: unknown, hasProxy: boolean): Pull
     const text = `this machine does not trust the certificate of ${host} (${code}). Add its certificate authority to the system's trust store, or set SSL_CERT_FILE, and run "coppice up" again`;
     return new PullError(502, text, { cause: failure });
   }
-  const why = code || message || 'no answer';
+  const why = failure instanceof ProxyError ? message : code || message || 'no answer';
   const how = hasProxy ? 'check HTTPS_PROXY and NO_PROXY' : "check the machine's network, or set HTTPS_PROXY";
   const text = `this machine cannot reach ${host} (${why}): ${how}, or load the image with "coppice load"`;
   return new PullError(502, text, { isOffline: true, cause: failure });

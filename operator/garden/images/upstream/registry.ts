@@ -1,6 +1,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
+import { Agent, type Dispatcher, request } from 'undici';
 import { guardedLookup } from '../../../kube/address-guard.ts';
+import { environmentConnector, hasProxy } from '../../../kube/http-proxy.ts';
 import { admission, admitLiteral, lookupHere, ProxiedNames } from './admission.ts';
 import { offline, PullError } from './errors.ts';
 
@@ -52,8 +53,9 @@ export class Registries {
     trustMachine();
     const more = { headersTimeout: STALL_MS, bodyTimeout: STALL_MS };
     const connect = { timeout: CONNECT_MS };
-    this.#guarded = new EnvHttpProxyAgent({ ...more, connect: { ...connect, lookup: guardedLookup(this.#admit) } });
-    this.#trusting = new EnvHttpProxyAgent({ ...more, connect });
+    const guarded = { ...connect, lookup: guardedLookup(this.#admit) };
+    this.#guarded = new Agent({ ...more, connect: environmentConnector(guarded) });
+    this.#trusting = new Agent({ ...more, connect: environmentConnector(connect) });
     this.#isTrusted = (host) => {
       const words = trusted();
       if (words.includes(`http://${host}`)) return 'http';
@@ -188,10 +190,6 @@ export class Registries {
     }
   }
 }
-
-/** Whether any is set: without one for HTTPS, that for HTTP is asked for both. */
-const hasProxy = ({ HTTPS_PROXY, https_proxy, HTTP_PROXY, http_proxy } = process.env) =>
-  Boolean(HTTPS_PROXY || https_proxy || HTTP_PROXY || http_proxy);
 
 /**
  * Has this process trust what Node brings, what the person added, and what this machine's own store has. Not as an option of connections:
