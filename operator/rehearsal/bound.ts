@@ -5,6 +5,8 @@ import { offerOf } from '../burst/clusters/offer.ts';
 import { roomFor } from '../burst/fit/filters/resources.ts';
 import type { FitPod } from '../burst/fit/model.ts';
 import { fitPod } from '../burst/fit/pod.ts';
+import { isCoppices } from '../capacity/desired-sizes.ts';
+import { scaleInAfterMs } from '../controllers/autoscaling/observe.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
 import { manifestOf } from '../controllers/burst/own-clusters.ts';
 import { billingOf } from '../cost/billing.ts';
@@ -51,7 +53,7 @@ export interface Forced {
   /** As nobody sells a part of a machine. */
   readonly byWholeMachines: Micros;
   readonly byControlPlanes: Micros;
-  /** As machines and clusters stay for idleFor when nobody needs them any more. */
+  /** As clusters stay for idleFor when nobody needs them any more, and so do machines, or for scaleInAfter where that is shorter. */
   readonly byIdleFor: Micros;
 }
 
@@ -61,6 +63,8 @@ interface Sold {
   readonly pool: OfferedPool;
   readonly hourly: number;
   readonly leastMs: number;
+  /** How long a machine stays that nobody needs any more, while its cluster does. */
+  readonly lingersMs: number;
 }
 
 /** Beside what a policy does: what its demand would cost at least, by the trace alone. undefined: nothing on offer has a price. */
@@ -96,6 +100,7 @@ export async function boundOf(
   const lived = highest(work, atLeast(beyond(living(clusters), clusters)));
   const whole = highest(lived, inMachines, atLeast(living(clusters)));
   const longer = lingering(clusters, idleForMs);
+  const lingeringMachines = lingering(inMachines, Math.min(...sold.map(({ lingersMs }) => lingersMs)));
   const { perMillicore, perByte } = unitPrices(sold);
   const stays = staying
     .until(end)
@@ -107,7 +112,7 @@ export async function boundOf(
       byMinimumLife: cost(lived),
       byWholeMachines: cost(whole),
       byControlPlanes: cost(whole) + fees(clusters),
-      byIdleFor: cost(highest(lived, lingering(inMachines, idleForMs), atLeast(living(longer)))) + fees(longer),
+      byIdleFor: cost(highest(lived, lingeringMachines, atLeast(living(longer)))) + fees(longer),
     },
     ...(stays && { staying: cost(stays) }),
     controlPlanes: fees(clusters),
@@ -123,15 +128,19 @@ const inWhole = (levels: readonly Level[], each: number): Level[] =>
 
 function soldOf(scenario: Scenario, policy: BurstPolicy): Sold[] {
   const { currency } = policy.spec.budget;
+  const { idleForMs } = limitsOf(policy.spec);
   return policy.spec.candidates.flatMap((candidate) => {
     const cluster = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
     const profile = scenario.profiles.get(profileNameOf(cluster));
     if (!profile) return [];
     const offer = offerOf(offerInputs(cluster, profile, { currency, assumedHourly: candidate.assumedHourly }));
     const leastMs = billingOf(profile, 'machines').minimumMs;
-    return offer.pools.flatMap((pool) =>
-      pool.price === undefined ? [] : [{ candidate: candidate.name, offer, pool, hourly: Number(pool.price), leastMs }],
-    );
+    return offer.pools.flatMap((pool) => {
+      if (pool.price === undefined) return [];
+      const written = cluster.spec.pools?.find(({ name }) => name === pool.name);
+      const lingersMs = written && isCoppices(written) ? Math.min(idleForMs, scaleInAfterMs(written)) : idleForMs;
+      return [{ candidate: candidate.name, offer, pool, hourly: Number(pool.price), leastMs, lingersMs }];
+    });
   });
 }
 

@@ -1,4 +1,3 @@
-import { parseDuration } from '../api/duration.ts';
 import { ANNOTATIONS, LABELS } from '../api/group.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import { MAX_NODES } from '../api/worker-pool.ts';
@@ -11,7 +10,7 @@ import { planNodes } from '../burst/nodes/plan.ts';
 import { whyNodeStays } from '../burst/nodes/stays.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
 import { disruptionsOf } from '../controllers/autoscaling/disruption.ts';
-import { SCALE_IN_AFTER_MS } from '../controllers/autoscaling/observe.ts';
+import { scaleInAfterMs } from '../controllers/autoscaling/observe.ts';
 import { EMPTY } from '../controllers/empty-mark.ts';
 import type { Node } from '../kube/resources.ts';
 import { offerInputs } from './members.ts';
@@ -72,8 +71,7 @@ function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
     hasWork: nodes.some(({ pods }) => pods.length > 0),
     daemons: [],
     unneededSince: cluster.unneededSince,
-    waitMs: (pool) =>
-      parseDuration(object.spec.pools?.find(({ name }) => name === pool)?.scaleInAfter ?? '') ?? SCALE_IN_AFTER_MS,
+    waitMs: (pool) => scaleInAfterMs(object.spec.pools?.find(({ name }) => name === pool)),
     mayTakeNodes: true,
     now,
   });

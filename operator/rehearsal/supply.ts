@@ -1,4 +1,3 @@
-import type { KeptPurchase } from '../burst/clusters/kept.ts';
 import type { Supply } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
 import { SETTLE_MS } from '../controllers/burst/alike.ts';
@@ -30,7 +29,7 @@ export function supplyIn(simulation: Simulation, { receipt }: RehearsedPolicy, c
     cluster: key,
     member: memberOf(object!, profile),
     nodes: nodesOf(simulation, cluster),
-    planned: together([...(isComing || isWoken ? missing(cluster, purchase?.nodes ?? {}) : []), ...ordered(cluster)]),
+    planned: together([...(isComing || isWoken ? missing(cluster) : []), ...ordered(cluster)]),
   };
 }
 
@@ -67,13 +66,13 @@ function ordered(cluster: ClusterState): Supply['planned'] {
   });
 }
 
-/** Nodes that were bought with it and are not Ready yet. */
-function missing(cluster: ClusterState, nodes: KeptPurchase['nodes']): Supply['planned'] {
+/** Nodes of the minimums of its pools that are not Ready yet: of what it was bought with, what was not given back. */
+function missing(cluster: ClusterState): Supply['planned'] {
   const { object, profile, pools } = cluster;
   if (!object || !profile) return [];
   const offered = offerOf(offerInputs(object, profile, { currency: '' })).pools;
   return offered.flatMap(({ name, template, minimum }) => {
-    const count = Math.max(minimum, nodes[name] ?? 0) - (pools.get(name)?.ready ?? 0);
+    const count = minimum - (pools.get(name)?.ready ?? 0);
     return count > 0 ? [{ template, count }] : [];
   });
 }

@@ -25,6 +25,7 @@ import { awake } from './waiting-clusters.ts';
 /** Clusters of others that sleep by their own spec, and that the policy may wake. */
 export function sleepersOf(simulation: Simulation, { policy, receipt }: RehearsedPolicy, now: number): WarmCluster[] {
   const { wake: entries = [], budget } = policy.spec;
+  const { namespace } = policy.metadata;
   const known = new Set((receipt.wakes ?? []).map(({ cluster }) => cluster));
   return [...simulation.clusters.values()].flatMap((cluster): WarmCluster[] => {
     const { key, object, profile, manifest } = cluster;
@@ -32,6 +33,7 @@ export function sleepersOf(simulation: Simulation, { policy, receipt }: Rehearse
     const entry = entries.find(({ clusterSelector }) => matchesLabels(labels, clusterSelector));
     const rest = receipt.rests[key];
     const sleeps = object && !object.metadata.deletionTimestamp && isAsleep(object) && !cluster.sleepOrder;
+    if (manifest.metadata.namespace !== namespace) return [];
     if (!entry || !profile || !sleeps || known.has(key) || labels[LABELS.burstPolicy] !== undefined) return [];
     if (rest && Date.parse(rest.until) > now) return [];
     const { assumedHourly } = entry;
@@ -52,9 +54,7 @@ export function sleepersOf(simulation: Simulation, { policy, receipt }: Rehearse
 
 /** A cluster of somebody is woken. */
 export function wakeOther(simulation: Simulation, rehearsed: RehearsedPolicy, opening: Opening, now: number): void {
-  const cluster = [...simulation.clusters.values()].find(
-    ({ candidate, manifest }) => candidate === undefined && manifest.metadata.name === opening.name,
-  )!;
+  const cluster = simulation.clusters.get(`${rehearsed.policy.metadata.namespace}/${opening.name}`)!;
   const uid = cluster.object?.metadata.uid ?? '';
   rehearsed.receipt = wakes(rehearsed.receipt, opening, opening.waking!, { cluster: cluster.key, uid }, now);
   const at = new Date(now).toISOString();

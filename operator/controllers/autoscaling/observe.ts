@@ -6,6 +6,7 @@ import { parseDuration } from '../../api/duration.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
+import type { WorkerPool } from '../../api/worker-pool.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import { type Ignored, interruptedDemand, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
@@ -82,7 +83,11 @@ export interface Seen extends Leaving {
 /** A nomination that is older holds up nobody: Kubernetes keeps those to nodes that will never take the pod. */
 const NOMINATION_MS = 2 * 60_000;
 /** How long nobody must have needed a node before it goes, where its pool does not say. */
-export const SCALE_IN_AFTER_MS = 10 * 60_000;
+const SCALE_IN_AFTER_MS = 10 * 60_000;
+
+/** How long a node of a pool that Coppice sizes stays when nobody needs it. Absent: the pool says nothing. */
+export const scaleInAfterMs = (pool?: Pick<WorkerPool, 'scaleInAfter'>): number =>
+  parseDuration(pool?.scaleInAfter ?? '') ?? SCALE_IN_AFTER_MS;
 
 /** Whether some pool of the cluster is Coppice's to size. */
 export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppices);
@@ -209,7 +214,7 @@ export function observe(
       daemons: daemonsOf(pods),
       mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
       unneededSince: memory.unneededSince,
-      waitMs: (pool) => parseDuration(written.get(pool)?.scaleInAfter ?? '') ?? SCALE_IN_AFTER_MS,
+      waitMs: (pool) => scaleInAfterMs(written.get(pool)),
       mayTakeNodes: noShrinking === undefined,
       now: +now,
     },

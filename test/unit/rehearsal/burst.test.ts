@@ -272,6 +272,16 @@ describe('beside what a policy does', () => {
     expect(three?.controlPlanes).toBe(3_000_000n);
   });
 
+  it('stands that machines go before their cluster, where Coppice takes them away sooner', async () => {
+    const [{ name, template }] = policy().spec.candidates;
+    const pools = [{ ...template.spec.pools[0], autoscale: 'Coppice', scaleInAfter: '2m' }];
+    const sized = policy({ candidates: [{ name, template: { spec: { ...template.spec, pools } } }] });
+    const { scenario, report, trace } = await play(PEAK, [STANDING, sized]);
+    const bound = await boundOf(scenario, scenario.policy!, trace(), report);
+    // Three machines stay two minutes longer, and the last of them with the cluster for ten.
+    expect(bound!.forced.byIdleFor).toBe(610_000n + 13_333n + 1_083_333n);
+  });
+
   it('stands what jobs cost that stay where they began', async () => {
     // Standing are 3.8 CPU: of five jobs of 1.5 two begin there, and three stay beyond for their four hours.
     const jobs = await play('20m,batch,,5,1500m,1Gi,4h,,\n1h,other,,1,100m,1Gi,10m,,\n5h,other,,1,100m,1Gi,10m,,');
@@ -304,6 +314,19 @@ describe('beside what a policy does', () => {
     const { report } = await play(rows, [STANDING, sized]);
     // Each of two machines is without work for ten minutes: nobody has to keep the first.
     expect(report.work!.bought.paidFor).toMatchObject({ idle: 16_667n, spare: 16_667n });
+  });
+
+  it('does not count on nodes that were given back, soon after the cluster came', async () => {
+    const [{ name, template }] = policy().spec.candidates;
+    const pools = [{ ...template.spec.pools[0], autoscale: 'Coppice', scaleInAfter: '1m' }];
+    const sized = policy({ candidates: [{ name, template: { spec: { ...template.spec, pools } } }] });
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,4,,,,,\n1h7m40s,web,3,,,,,\n1h9m30s,web,4,,,,,\n3h,web,2,,,,,';
+    const { told } = await play(rows, [STANDING, sized]);
+    // Half a minute after work waits for it again, as always.
+    expect(told('scaled-in', 'asked').slice(2, 4)).toEqual([
+      expect.stringMatching(/^01:08:40 scaled-in/),
+      expect.stringMatching(/^01:10:00 asked: .*\(1 -> 2\)/),
+    ]);
   });
 
   it('stands a cluster that grows by nodes alone', async () => {

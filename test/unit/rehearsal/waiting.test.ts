@@ -98,4 +98,12 @@ describe('a cluster of somebody that sleeps in a rehearsal', () => {
     expect(others).toEqual([]);
     expect((await played.again(none!.scenario)).work!.bought).toMatchObject({ clusters: 1 });
   });
+
+  it('is not woken where it is of another namespace, and none of the same name in its place', async () => {
+    const other = { ...night, metadata: { ...night.metadata, namespace: 'bank' } };
+    expect((await playWork(PEAK, [STANDING, other, waking])).told('woken')).toEqual([]);
+    const both = await playWork(PEAK, [STANDING, other, night, waking]);
+    expect(both.told('woken')).toHaveLength(1);
+    expect(both.report.work!.waited.max).toBe(450_000);
+  });
 });
