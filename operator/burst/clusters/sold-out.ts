@@ -41,9 +41,14 @@ export function soldOutOf(
     return profile && regionOf({ cluster: place, profile }) === cluster.status?.region;
   };
   const there = places.filter(isThere);
-  const each = (there.length > 0 ? there : places).map((place) =>
-    soldOutAt(place, profileOf(profileNameOf(place)), capacity, now, passesOver),
-  );
+  const mayBe = there.length > 0 ? there : places;
+  const at = (place: WorkerCluster, alsoTaken: boolean) =>
+    soldOutAt(place, profileOf(profileNameOf(place)), capacity, now, alsoTaken);
+  const each = mayBe.map((place) => at(place, false));
+  // It leaves a place where machines are sold out, and not because some were taken away.
+  const comesTo = each.findIndex(({ problem }) => problem === undefined);
+  const taken = passesOver && comesTo >= 0 ? at(mayBe[comesTo]!, true) : NOTHING;
+  if (taken.pools.size > (each[comesTo]?.pools.size ?? 0)) return taken;
   const [first = NOTHING, ...others] = each;
   // Elsewhere it has other machine types, and comes.
   if (others.some(({ problem }) => problem === undefined)) return NOTHING;

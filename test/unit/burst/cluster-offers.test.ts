@@ -121,6 +121,18 @@ describe('what is known to be sold out of a cluster', () => {
     expect(now([spot])).not.toHaveProperty('steady');
   });
 
+  it('is what its cloud took away where it comes to: only what is sold out has it go elsewhere', () => {
+    const spec = { pools: [pool({ spot: true })], fallback: [{ region: 'there' }] };
+    const spot = { ...small, spot: true };
+    const steady = (depleted: readonly object[]) =>
+      offeredNow(offer(spec), cluster(spec), () => profile(), { depleted: depleted as (typeof small)[] }, NOW).steady;
+    const taken = { ...spot, interrupted: true };
+    expect(steady([taken])?.problem).toMatch(/^its cloud took spot small of pool a in here away/);
+    expect(steady([{ ...taken, region: 'there' }])).toBeUndefined();
+    expect(steady([spot, { ...taken, region: 'there' }])?.problem).toMatch(/in there away/);
+    expect(steady([spot])).toBeUndefined();
+  });
+
   it('takes no work: pools of it have no nodes in the offer, and count with what autoscalers may make of them later', () => {
     const spec = {
       pools: [pool({ minimum: 0, autoscale: 'Coppice' }), pool({ name: 'b', machineType: 'gpu', minimum: 2 })],
