@@ -386,7 +386,7 @@ export function keepsMembers(hub: HubUnderTest): void {
             .sort(),
         ).toEqual(made);
         const signal = AbortSignal.timeout(PATIENCE_MS);
-        const how = { told: () => {}, patienceMs: 5_000, now: () => new Date() };
+        const how = { told: () => {}, patienceMs: PATIENCE_MS / 2, now: () => new Date() };
         expect(await cleanUp(client, await audit.look(signal), how, signal)).toEqual([]);
         expect(await testbed.made({ ...kinds, member: [] })).toEqual([]);
         expect(await found()).toEqual([]);
