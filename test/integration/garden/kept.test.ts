@@ -136,6 +136,8 @@ describe.each(files)('%s, opened by the present code', (file) => {
   });
 
   it('keeps authorities, kubeconfigs, machines and the passphrase', async () => {
+    const ofKubelets = ({ data = {} }: Secret) =>
+      Object.fromEntries(Object.entries(data).filter(([file]) => file.startsWith('kubelet-client.')));
     const secrets = (await compared(SECRETS)) as { was: Secret; is: Secret | undefined }[];
     const lasting = secrets.filter(({ was: { metadata } }) =>
       ['pki', 'paper-kubeconfig', 'pooled-kubeconfig', 'coppice-state-passphrase'].includes(metadata.name),
@@ -144,7 +146,8 @@ describe.each(files)('%s, opened by the present code', (file) => {
     for (const { was, is } of lasting) {
       expect(is?.metadata.uid, names([was])[0]).toBe(was.metadata.uid);
       const { [RECORD]: record, ...rest } = is?.data ?? {};
-      expect(rest, names([was])[0]).toEqual(was.data);
+      // Where no API server is asked, its certificate before kubelets is no longer of system:masters at once.
+      expect({ ...rest, ...ofKubelets(was) }, names([was])[0]).toEqual(was.data);
       // Keys of Secrets came later. What a hosted cluster has in its etcd stays readable: no API server is told to write otherwise before all can.
       const { write, next } = JSON.parse(Buffer.from(record ?? 'e30=', 'base64').toString());
       const isHosted = names([was])[0]?.includes('hosted') && was.metadata.name === 'pki';
