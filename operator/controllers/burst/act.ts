@@ -8,7 +8,7 @@ import { decided, gone, rested } from '../../burst/clusters/receipt.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
 import type { BurstDependencies } from './dependencies.ts';
-import { isOf, manifestOf } from './own-clusters.ts';
+import { isOf, keptClusters, manifestOf } from './own-clusters.ts';
 
 /**
  * Makes what is stored and was not made yet. Somebody else's cluster of the same name is never touched: it is made, and not applied.
@@ -80,10 +80,8 @@ export async function openClusters(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   let problem: string | undefined;
-  for (const purchase of receipt.purchases) {
-    if (purchase.warm || purchase.leaving) continue;
-    const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
-    if (!cluster?.metadata.labels?.[LABELS.burstWarm] || !isOf(cluster, policy, purchase)) continue;
+  for (const { purchase, cluster } of keptClusters(deps.clusters, policy, receipt)) {
+    if (purchase.warm || !cluster.metadata.labels?.[LABELS.burstWarm]) continue;
     const { name, uid } = cluster.metadata;
     const metadata = { labels: { [LABELS.burstWarm]: null }, ...(uid && { uid }) };
     const refusal = await patchCluster(deps, cluster, { metadata }, signal);

@@ -19,7 +19,7 @@ import { ownWork } from '../membership/own-work.ts';
 import { readerOf } from '../membership/two-sides.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
-import { emptiesUnderused, isOf, isWork, type Seen } from './own-clusters.ts';
+import { emptiesUnderused, isWork, keptClusters, type Seen } from './own-clusters.ts';
 import { supplyIn, wordsOf } from './supply.ts';
 import type { Turn } from './turn.ts';
 
@@ -159,10 +159,8 @@ export async function markEmptying(
   receipt: BurstReceipt,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const purchase of receipt.purchases) {
-    if (purchase.leaving) continue;
-    const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
-    if (!cluster || cluster.metadata.deletionTimestamp || !isOf(cluster, policy, purchase)) continue;
+  for (const { purchase, cluster } of keptClusters(deps.clusters, policy, receipt)) {
+    if (cluster.metadata.deletionTimestamp) continue;
     // Until it sleeps its hub is to place nothing there.
     if (isToSleep(purchase) && !isAsleep(cluster)) continue;
     const isMarked = cluster.metadata.labels?.[LABELS.burstEmptying] !== undefined;

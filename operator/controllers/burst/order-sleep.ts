@@ -4,7 +4,7 @@ import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import type { SleepOrder } from '../../capacity/sleep-order.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { BurstDependencies } from './dependencies.ts';
-import { isOf } from './own-clusters.ts';
+import { keptClusters } from './own-clusters.ts';
 
 /** Whose order it is, as it stands in the order itself. */
 export const orderedBy = ({ metadata: { name, namespace } }: BurstPolicy): string => `BurstPolicy ${namespace}/${name}`;
@@ -20,9 +20,7 @@ export async function orderSleep(
   signal: AbortSignal,
 ): Promise<void> {
   const by = orderedBy(policy);
-  for (const purchase of receipt.purchases) {
-    const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
-    if (!cluster || purchase.leaving || !isOf(cluster, policy, purchase)) continue;
+  for (const { purchase, cluster } of keptClusters(deps.clusters, policy, receipt)) {
     const { uid = '' } = cluster.metadata;
     const known = deps.sizes.sleepOrder(keyOf(cluster), uid);
     const isOurs = typeof known !== 'string' && known.by === by;

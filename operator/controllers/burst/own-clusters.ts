@@ -4,7 +4,7 @@ import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../api/group.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { billingOfPurchase, type KeptPurchase, nodesOfPurchase } from '../../burst/clusters/kept.ts';
+import { type BurstReceipt, billingOfPurchase, type KeptPurchase, nodesOfPurchase } from '../../burst/clusters/kept.ts';
 import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
 import { isToSleep, isWaking } from '../../burst/clusters/sleep-receipt.ts';
@@ -66,6 +66,17 @@ export const isOf = ({ metadata }: WorkerCluster, policy: BurstPolicy, { number,
   (uid === undefined || uid === metadata.uid) &&
   (metadata.ownerReferences?.some((owner) => owner.kind === 'BurstPolicy' && owner.uid === policy.metadata.uid) ??
     false);
+
+/** What a policy keeps, as far as the cache has it: purchases that are not given back, and their clusters. Pure. */
+export const keptClusters = (
+  clusters: { get(key: string): WorkerCluster | undefined },
+  policy: BurstPolicy,
+  { purchases }: Pick<BurstReceipt, 'purchases'>,
+): { readonly purchase: KeptPurchase; readonly cluster: WorkerCluster }[] =>
+  purchases.flatMap((purchase) => {
+    const cluster = clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
+    return cluster && !purchase.leaving && isOf(cluster, policy, purchase) ? [{ purchase, cluster }] : [];
+  });
 
 /** A purchase with what there is of it. */
 export interface Seen {

@@ -7,7 +7,7 @@ import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { patchCluster } from './act.ts';
 import { SETTLE_MS } from './alike.ts';
 import type { BurstDependencies } from './dependencies.ts';
-import { isOf } from './own-clusters.ts';
+import { keptClusters } from './own-clusters.ts';
 
 /** Whether what a cluster was bought for has come to it, or does not come any more. Pure. */
 export const isSettled = ({ worked, joinedAt, leaving }: KeptPurchase, now: number): boolean =>
@@ -30,10 +30,9 @@ export async function releaseMinimums(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   let problem: string | undefined;
-  for (const purchase of receipt.purchases) {
-    const cluster = deps.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
+  for (const { purchase, cluster } of keptClusters(deps.clusters, policy, receipt)) {
     const template = policy.spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
-    if (!cluster || !template || !isOf(cluster, policy, purchase) || !isSettled(purchase, now)) continue;
+    if (!template || !isSettled(purchase, now)) continue;
     // What is still to come would not come.
     if ((cluster.status?.nodes?.ready ?? 0) < boughtNodes(purchase)) continue;
     const spec = releasedSpec(deps, cluster, template, purchase);
