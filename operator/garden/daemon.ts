@@ -26,10 +26,9 @@ import { ownIdentity } from './process-identity.ts';
 import { chooseRanges, conflicts } from './ranges.ts';
 import { encryptEarlierSecrets, ensureSecretsEncryption } from './secrets-encryption.ts';
 import { choosePorts, type GardenState, keptPorts, StateDirectory } from './state.ts';
-import { type GardenProgress, StatusFile } from './status.ts';
+import { type GardenProgress, StatusFile, toolProgress } from './status.ts';
 import { Supervisor } from './supervisor.ts';
 import { withLock } from './toolchain/lock.ts';
-import type { ProgressEvent } from './toolchain/progress.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
 
 /** Limits V8's young generation: 80 MiB less memory while 1000 clusters are created, for a fifth more CPU (docs/benchmarks/scale.md). */
@@ -90,7 +89,10 @@ class Daemon {
     this.#toolchain = new Toolchain({
       log: this.#log,
       signal: this.#stopping.signal,
-      onProgress: (event) => this.#toolProgress(event),
+      onProgress: (event) => {
+        const news = toolProgress(event);
+        if (news) this.#status.progress(news);
+      },
     });
   }
 
@@ -137,20 +139,6 @@ class Daemon {
   #say(stage: string, message: string, more: Partial<GardenProgress> = {}): void {
     this.#log.info({ stage, ...more }, message);
     this.#status.progress({ stage, message, ...more });
-  }
-
-  #toolProgress({ tool, phase, source, fraction, remainingSeconds, detail }: ProgressEvent): void {
-    // What was there is no news.
-    if (phase === 'ready' && (source === 'cache' || source === 'path')) return;
-    const message = detail ?? `${phase} (${source})`;
-    this.#status.progress({
-      stage: 'tools',
-      tool,
-      message:
-        phase === 'ready' ? `ready, from ${source}` : phase === 'skipped' ? `not from ${source}: ${message}` : message,
-      ...(phase === 'ready' ? { fraction: 1 } : fraction !== undefined && { fraction }),
-      ...(remainingSeconds !== undefined && { remainingSeconds }),
-    });
   }
 
   async #bringUp(): Promise<void> {

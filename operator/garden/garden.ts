@@ -18,7 +18,7 @@ import type { ProcessIdentity } from './process-identity.ts';
 import { endGroup, signalGroup, startDetached, whenGone } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { StateDirectory } from './state.ts';
-import { type DaemonStatus, type GardenProgress, readStatus } from './status.ts';
+import { type DaemonStatus, type GardenProgress, readStatus, toolProgress } from './status.ts';
 import type { ProcessState } from './supervisor.ts';
 import { withLock } from './toolchain/lock.ts';
 
@@ -202,14 +202,9 @@ export class Garden {
   /** Asked to end it would take all down; killed it leaves what it has started to the next, which takes over what is the same. */
   async #endDaemonAlone(daemon: ProcessIdentity, onProgress: Options['onProgress']): Promise<void> {
     const { readyToTakeOver } = await import('./take-over.ts');
-    await readyToTakeOver(this.directory, ({ tool, phase, source, fraction }) => {
-      if (phase !== 'ready')
-        onProgress?.({
-          stage: 'tools',
-          tool,
-          message: `${phase} (${source})`,
-          ...(fraction !== undefined && { fraction }),
-        });
+    await readyToTakeOver(this.directory, (event) => {
+      const news = toolProgress(event);
+      if (news) onProgress?.(news);
     });
     onProgress?.({
       stage: 'garden',
