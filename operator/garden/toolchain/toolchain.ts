@@ -278,9 +278,12 @@ export class Toolchain {
   }
 
   async #buildMissing(go: string, names: ToolName[]): Promise<void> {
+    const { module, group } = TOOLS[names[0]!].build!;
     const missing: ToolName[] = [];
-    // One tool of a bundle is of no use without the others.
-    for (const name of new Set(names.flatMap(bundleOf))) if (!(await this.#cache.find(name))) missing.push(name);
+    // One tool of a bundle is of no use without the others. Those of another group are built by a command of their own.
+    for (const name of new Set(names.flatMap(bundleOf))) {
+      if (TOOLS[name].build?.group === group && !(await this.#cache.find(name))) missing.push(name);
+    }
     if (missing.length === 0) return;
 
     const running: RunningBuild = { names: missing, started: performance.now(), fraction: 0 };
@@ -293,7 +296,6 @@ export class Toolchain {
       const wantedPackages = await this.#dependenciesOf(go, missing);
       // The modules of later builds come over the network while this one keeps the processors busy.
       void this.#fetchAhead(go);
-      const { module } = TOOLS[missing[0]!].build!;
       const compiled = this.#compiled.get(module) ?? new Set<string>();
       this.#compiled.set(module, compiled);
       let left = [...wantedPackages].filter((pkg) => !compiled.has(pkg)).length;

@@ -159,4 +159,11 @@ describe('Toolchain', () => {
     expect(await toolchain.ensure(['containerd'])).toEqual({ containerd: join(dirname(ctr), 'containerd') });
     expect(done).toHaveLength(1);
   });
+
+  test('builds what lies in one folder by a command for each group', async () => {
+    const { toolchain, done } = bareMachine();
+    const files = await toolchain.ensure(['e2e.test', 'ginkgo']);
+    expect(done).toEqual(['build e2e.test', 'build ginkgo']);
+    expect(dirname(files.ginkgo)).toBe(dirname(files['e2e.test']));
+  });
 });
