@@ -174,6 +174,13 @@ export const FIGURES = {
   },
   'nodes.delete': { section: NODES, title: 'delete to all gone, 1 node', unit: 's' },
 
+  'idle.empty': {
+    section: IDLE,
+    title: 'PSS of an empty garden with its seed',
+    unit: 'MiB',
+    bar: { median: 700 },
+  },
+  'idle.empty.anonymous': { section: IDLE, title: 'anonymous part of it', unit: 'MiB' },
   'idle.1.writes': {
     section: IDLE,
     title: "operator's writes, 1 cluster, without its Lease",

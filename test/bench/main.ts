@@ -117,6 +117,7 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
       bench.use(garden!);
       say('the seed has all images');
     }
+    if (scenarios.has('idle')) await attempt('an empty garden', () => bench.emptyGarden());
     for (const run of scenarios.has('one') ? times(runs) : []) {
       await attempt(`one control plane, run ${run}`, () => bench.controlPlanes(1));
     }

@@ -25,6 +25,7 @@ export class Bench {
   readonly #idleCpu = new Parts();
   readonly #gone = new Parts();
   readonly #memory = new Parts();
+  readonly #emptyGarden = new Parts();
   readonly #gardenMemory = new Parts();
   readonly #scaleCpu = new Parts();
   readonly #scaleMemory = new Parts();
@@ -55,6 +56,7 @@ export class Bench {
         'MiB',
       ),
       ...this.#memory.table('Memory of an idle control plane and of a machine, by part', 'MiB'),
+      ...this.#emptyGarden.table('Memory of an empty garden', 'MiB'),
       ...this.#gardenMemory.table('Memory of the garden itself, with five idle clusters', 'MiB'),
     ];
   }
@@ -195,6 +197,19 @@ export class Bench {
     this.figures.add('reach.own', times.own);
     this.figures.add('reach.pod', times.pod);
     await cluster.delete();
+  }
+
+  /** What a garden needs before anybody makes a cluster in it. */
+  async emptyGarden(): Promise<void> {
+    await this.#garden.networkTried(this.#signal);
+    await sleep(IDLE_SETTLE_MS, undefined, { signal: this.#signal });
+    const parts = memoryBy(this.#garden.processes(), ({ pod, component }) => (pod ? 'pods' : (component ?? 'other')));
+    for (const [part, { share, anonymous }] of parts) {
+      this.#emptyGarden.add(part, 'PSS', share);
+      this.#emptyGarden.add(part, 'anonymous', anonymous);
+    }
+    this.figures.add('idle.empty', sum([...parts.values()].map(({ share }) => share)));
+    this.figures.add('idle.empty.anonymous', sum([...parts.values()].map(({ anonymous }) => anonymous)));
   }
 
   /** What a garden does and needs with one and with five control planes of which nobody wants anything. */
