@@ -81,8 +81,11 @@ function causes(error: ForeignError): ForeignError[] {
   return chain;
 }
 
-/** The one line and the exit code for any thrown value. Never a stack trace. */
-export function explain(thrown: unknown): Explained {
+/**
+ * The one line and the exit code for any thrown value. Never a stack trace.
+ * @param isChosen whether it came of the API server that the person chose: another one is not theirs to start or to choose
+ */
+export function explain(thrown: unknown, isChosen = true): Explained {
   if (thrown === null || typeof thrown !== 'object') return { message: oneLine(String(thrown)), exitCode: EXIT.failed };
   const error = thrown as ForeignError;
   const said = oneLine(error.message ?? error.name ?? 'unknown error');
@@ -95,19 +98,19 @@ export function explain(thrown: unknown): Explained {
   if (error.name === 'KubeApiError' || (typeof error.status === 'number' && typeof error.reason === 'string')) {
     const status = Number(error.status ?? error.statusCode);
     const text = serverText(error);
-    if (status === 404) return { message: withAdvice(text, adviceFor(text)), exitCode: EXIT.notFound };
-    if (status === 401) {
+    if (status === 404) return { message: withAdvice(text, isChosen && adviceFor(text)), exitCode: EXIT.notFound };
+    if (status === 401 && isChosen) {
       const advice =
         'the API server does not accept the credentials of this kubeconfig; choose another with --kubeconfig';
       return { message: withAdvice(text, advice), exitCode: EXIT.failed };
     }
-    return { message: withAdvice(text, error.advice ?? adviceFor(text)), exitCode: EXIT.failed };
+    return { message: withAdvice(text, error.advice ?? (isChosen && adviceFor(text))), exitCode: EXIT.failed };
   }
 
   const unreachable =
     error.name === 'KubeUnreachableError' ||
     causes(error).some((cause) => typeof cause.code === 'string' && UNREACHABLE_CODES.has(cause.code));
-  if (unreachable) {
+  if (unreachable && isChosen) {
     const advice = 'start the garden with "coppice up", or choose another API server with --kubeconfig';
     return { message: withAdvice(said, error.advice ?? advice), exitCode: EXIT.failed };
   }

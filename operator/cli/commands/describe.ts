@@ -159,7 +159,7 @@ async function noting<T>(
   } catch (error) {
     signal.throwIfAborted();
     const late = (error as Error).name === 'TimeoutError';
-    picture.gaps.push(`${what}: ${late ? `no answer within ${PEEK_MS / 1000} s` : explain(error).message}`);
+    picture.gaps.push(`${what}: ${late ? `no answer within ${PEEK_MS / 1000} s` : explain(error, false).message}`);
     return undefined;
   }
 }

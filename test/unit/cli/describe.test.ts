@@ -1,7 +1,11 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { machinesOf } from '../../../operator/cli/commands/describe.ts';
+import { main } from '../../../operator/cli/main.ts';
 import {
   type ClusterDescription,
   describeTree,
@@ -10,6 +14,9 @@ import {
   TREE_HEADER,
 } from '../../../operator/cli/render/describe.ts';
 import { renderTree } from '../../../operator/cli/render/tree.ts';
+import { createTerminal } from '../../../operator/cli/terminal.ts';
+import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { SmallApiServer } from '../../kit/small-api-server.ts';
 import { AGO, COST, cluster, condition, NOW, quota, READY, shoot } from './objects.ts';
 
 const machine = (name: string, more: Partial<MachineDescription> = {}): MachineDescription => ({
@@ -215,5 +222,36 @@ describe('machines', () => {
       ['b', 'worker', 'False', 'Pending', 'the machine has not registered its node yet'],
       ['sim-1', 'worker', 'True', 'NodeReady', ''],
     ]);
+  });
+});
+
+describe('a cluster whose API server does not answer', () => {
+  it('is no reason to start the garden, which does', async () => {
+    const garden = await SmallApiServer.start('garden');
+    const folder = await mkdtemp(join(tmpdir(), 'coppice-describe-'));
+    const file = join(folder, 'garden.yaml');
+    try {
+      await writeFile(file, garden.kubeconfig);
+      const attached = { kubeconfigSecretRef: { name: 'theirs' } };
+      const status = { ...READY, shootRef: undefined, kubeconfigRef: { name: 'theirs' } };
+      garden.put(
+        '/apis/multi-cluster.demo.io/v1/namespaces/default/workerclusters/demo',
+        cluster('demo', { attached } as object, status as object),
+      );
+      const closed = kubeconfig({ server: 'https://127.0.0.1:1', ca: garden.ca, token: 't', name: 'c', user: 'u' });
+      garden.put('/api/v1/namespaces/default/secrets/theirs', {
+        metadata: { name: 'theirs', namespace: 'default' },
+        data: { kubeconfig: Buffer.from(closed).toString('base64') },
+      } as object as never);
+      let out = '';
+      const stream = { isTTY: false, columns: 300, write: (text: string) => (out += text) };
+      const terminal = createTerminal({ out: stream, err: stream, env: {} });
+      await main(['describe', 'demo', '--kubeconfig', file], terminal, {}, new AbortController().signal);
+      expect(out).toMatch(/not seen .*the cluster's own API server: .*ECONNREFUSED/);
+      expect(out).not.toContain('coppice up');
+    } finally {
+      await garden.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 });
