@@ -64,11 +64,12 @@ export function pathOfCoppice(env: Env): string {
 export const howToStart = (env: Env): string =>
   env.npm_lifecycle_event === 'start' ? 'npm start' : `${howToCallCoppice(env)} start`;
 
-/** How to call kubectl: by its name where the PATH has one, else the one that Coppice brought along. */
-export async function howToCallKubectl(env: Env): Promise<string> {
-  if (inPersonsPath('kubectl', env) !== undefined) return 'kubectl';
-  const own = await new ToolCache(toolsDirectory(env)).find('kubectl');
-  return own === undefined ? 'kubectl' : quote(own);
+/** How to call kubectl: by its name where the PATH has one, else the one that the garden gets, which may not be there yet. */
+export async function howToCallKubectl(env: Env): Promise<{ kubectl: string; isThere: boolean }> {
+  if (inPersonsPath('kubectl', env) !== undefined) return { kubectl: 'kubectl', isThere: true };
+  const cache = new ToolCache(toolsDirectory(env));
+  const isThere = (await cache.find('kubectl')) !== undefined;
+  return { kubectl: quote(cache.file('kubectl')), isThere };
 }
 
 function inPersonsPath(name: string, env: Env): string | undefined {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { CoppiceError } from '../api/errors.ts';
+import { CoppiceError, errorText } from '../api/errors.ts';
 import { TENANT_LIMITS } from '../kube/answer-limits.ts';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
@@ -17,6 +17,7 @@ import { apiserver, controllerManager, etcd, scheduler } from './control-plane.t
 import { knownFields } from './fields-of-garden.ts';
 import { readText, writeIfChanged } from './files.ts';
 import { inventoryManifests } from './inventory.ts';
+import { kubectlForPerson } from './kubectl.ts';
 import { LocalSeed, mirrorURL } from './local-seed.ts';
 import { boundLogs } from './logs.ts';
 import { applyKinds, applyObjects, foreignSeed, localSeed, networksOf } from './manifests.ts';
@@ -197,7 +198,12 @@ class Daemon {
       placing?.then((got) => this.#supervisor.start(scheduler(this.#directory, got['kube-scheduler']))),
     ];
     await Promise.all([manifests, ...started, seed]);
-    void this.#seed?.fillImages();
+    void (this.#seed?.fillImages() ?? this.#getKubectl());
+  }
+
+  /** Where there is no local seed, among whose images it is. */
+  async #getKubectl(): Promise<void> {
+    await kubectlForPerson(this.#toolchain).catch((error) => this.#say('tools', errorText(error)));
   }
 
   /** @returns a client of the API server, once that serves */

@@ -10,6 +10,7 @@ import { run } from './command.ts';
 import { readJson, writeAtomic } from './files.ts';
 import { buildImage } from './images/build.ts';
 import { IMAGES, type ImageName, kubernetesImageName, toolImage } from './images/catalog.ts';
+import { kubectlForPerson } from './kubectl.ts';
 import { SEED_PATHS } from './mounts.ts';
 import type { Toolchain } from './toolchain/toolchain.ts';
 import { KUBERNETES_VERSIONS, type KubernetesVersion, kubernetesTool, TOOLS } from './toolchain/tools.ts';
@@ -158,6 +159,7 @@ export async function fillImages(
   { toolchain, state, signal, say }: GardenOfImages,
 ): Promise<void> {
   const tool = (name: ImageName) => () => toolImage(name, toolchain);
+  const kwok = { make: tool('kwok'), here: true };
   // A machine needs root: without, tools for it and for what runs on it would be made for nothing.
   const hasMachines = !state?.rootless;
   const missing = [
@@ -168,11 +170,13 @@ export async function fillImages(
           // Wanted by machines, which ask the mirror for it.
           { make: tool('coredns'), here: false },
         ]
-      : []),
-    // Late, because only simulated nodes need it and it takes minutes where it must be built.
-    { make: tool('kwok'), here: true },
+      : [kwok]),
+    // No image, but wanted as soon as a first cluster is Ready.
+    { make: () => kubectlForPerson(toolchain), here: false },
     ...(hasMachines
       ? [
+          // Late, because only simulated nodes need it and it takes minutes where it must be built.
+          kwok,
           // Machines ask the mirror for it, once their cluster is Ready.
           { make: tool('local-path-provisioner'), here: false },
           // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.

@@ -81,15 +81,17 @@ export async function run(context: Context): Promise<number | undefined> {
     if (ready.length > 0) {
       const width = terminal.width === undefined ? {} : { width: terminal.width };
       terminal.print('', ...tableOf(WORKER_CLUSTER, ready, { ...table, ...width }));
+      const { kubectl, isThere } = await howToCallKubectl(env);
       terminal.print(
         '',
         ...nextSteps({
           cluster: ready[0]!,
           coppice,
-          kubectl: await howToCallKubectl(env),
+          kubectl,
           example: quote(shownPath(projectFile('examples', 'demo-worker-cluster.yaml'), personsFolder(env))),
         }),
       );
+      if (!isThere) terminal.note('There is no kubectl on PATH: the garden is getting one now, to the path above.');
     }
     await connection.client.close();
   });

@@ -136,6 +136,19 @@ describe('coppice start', () => {
     expect(said).toContain('scale demo --nodes 6');
   });
 
+  it('names a kubectl that is there, or says that the garden is getting it', async () => {
+    cluster = ready(2);
+    const kubectl = join(home, 'tools', 'kubectl-1.36.3', 'kubectl');
+    const said = await start();
+    expect(said).toContain(`${kubectl} --context coppice/default/demo get nodes`);
+    expect(said).toContain('There is no kubectl on PATH: the garden is getting one now, to the path above.');
+    await mkdir(dirname(kubectl), { recursive: true });
+    await writeFile(kubectl, 'kubectl', { mode: 0o755 });
+    const again = await start();
+    expect(again).toContain(`${kubectl} --context coppice/default/demo get nodes`);
+    expect(again).not.toContain('no kubectl on PATH');
+  });
+
   it('applies a file that the person names, whatever is there', async () => {
     cluster = ready(5);
     await start('-f', projectFile('examples', 'local.yaml'));

@@ -1,12 +1,12 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { imagesDirectory } from '../../../operator/garden/images/build.ts';
 import { EXPECTED_IMAGES, fillImages, ImageImporter } from '../../../operator/garden/seed-images.ts';
 import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
-import { TOOL_NAMES } from '../../../operator/garden/toolchain/tools.ts';
+import { TOOL_NAMES, type ToolName } from '../../../operator/garden/toolchain/tools.ts';
 
 let folder: string;
 
@@ -18,13 +18,14 @@ beforeEach(async () => {
     await writeFile(cache.file(name), name, { mode: 0o755 });
   }
 });
+afterEach(() => void vi.unstubAllEnvs());
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** Images that a new garden makes, by file name without tag and digest. */
-async function made(state: { rootless?: true }): Promise<string[]> {
+async function made(state: { rootless?: true }, toolchain = new Toolchain({ dir: folder })): Promise<string[]> {
   const importer = new ImageImporter({ enter: [], ctr: '/bin/true', memory: join(folder, 'imported.json') });
   const { signal } = new AbortController();
-  await fillImages(importer, { toolchain: new Toolchain({ dir: folder }), state, signal, say: () => {} });
+  await fillImages(importer, { toolchain, state, signal, say: () => {} });
   const files = await readdir(imagesDirectory(folder));
   return files
     .filter((name) => name.endsWith('.tar'))
@@ -42,6 +43,31 @@ it('makes with root what machines run, too', async () => {
   const machines = ['control-plane-machine', 'coredns_coredns', 'machine', 'pause', 'rancher_local-path-provisioner'];
   expect(await made({})).toEqual([...CONTROL_PLANE, 'kwok_kwok', ...machines].sort());
 });
+
+it.each([{ rootless: true as const }, {}])(
+  'gets kubectl for a person without one, whom the command line tells its path (%o)',
+  async (state) => {
+    const cache = new ToolCache(folder);
+    await rm(cache.file('kubectl'));
+    const built: ToolName[] = [];
+    const goBuild = async (_: string, names: ToolName[], into: string) => {
+      built.push(...names);
+      for (const name of names) await writeFile(join(into, name), name);
+    };
+    const nowhere = () => Promise.reject(new Error('is not here'));
+    const sources = { findOnPath: nowhere, fetchArchive: nowhere, findGo: async () => 'go', goBuild };
+    const open = () =>
+      new Toolchain({ dir: folder, sources: { ...sources, dependencies: async () => new Set<string>() } });
+    vi.stubEnv('PATH', folder);
+    await writeFile(join(folder, 'kubectl'), 'theirs', { mode: 0o755 });
+    await made(state, open());
+    expect(built).toEqual([]);
+    await rm(join(folder, 'kubectl'));
+    await made(state, open());
+    expect(built).toEqual(['kubectl']);
+    expect(await cache.find('kubectl')).toBe(cache.file('kubectl'));
+  },
+);
 
 it('has who asks for any of them wait until it is made, instead of trying again at growing intervals', async () => {
   const asFile = (ref: string) =>
