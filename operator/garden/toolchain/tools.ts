@@ -446,7 +446,6 @@ const table = {
   portmap: cniPlugin('portmap'),
   iptables: packaged('iptables'),
   conntrack: packaged('conntrack'),
-  ipset: packaged('ipset'),
   ip: packaged('iproute2'),
   mount: packaged('mount'),
   umount: packaged('mount'),
