@@ -39,6 +39,9 @@ export function isReady(object: KubeObject): boolean {
   return seen === undefined || seen >= (object.metadata.generation ?? 0);
 }
 
+/** Whether it sleeps, as it was asked to: that it is not Ready is then no fault. */
+export const isAsleep = (object: KubeObject): boolean => conditionOf(object, 'Ready')?.reason === HIBERNATED;
+
 /** Why the operator gave up on the object, or refuses what it asks for, until a person changes something; or undefined. */
 export function failureOf(object: KubeObject): string | undefined {
   const { lastOperation, lastErrors } = statusOf(object);
@@ -150,8 +153,7 @@ function column<T extends KubeObject>(
 const NAME = column('NAME', (object) => object.metadata.name);
 const READY = column('READY', (object) => {
   const ready = readyCell(readiness(object));
-  // One that sleeps as it was asked to has no fault.
-  return conditionOf(object, 'Ready')?.reason === HIBERNATED ? { ...ready, tone: 'busy' } : ready;
+  return isAsleep(object) ? { ...ready, tone: 'busy' } : ready;
 });
 const STATUS = column('STATUS', (object) => summary(object));
 const AGE = column('AGE', (object, now) => ageOf(object.metadata.creationTimestamp, now));

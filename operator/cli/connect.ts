@@ -20,7 +20,8 @@ export interface Connection {
   context: string | undefined;
 }
 
-const GARDEN = 'the embedded garden';
+/** Source of a connection to the garden of this machine. */
+export const EMBEDDED_GARDEN = 'the embedded garden';
 
 interface Source {
   files: string[];
@@ -36,7 +37,7 @@ export function kubeconfigSources(flag: string | undefined, env: Record<string, 
     return [{ files: [env.COPPICE_KUBECONFIG], what: '$COPPICE_KUBECONFIG', named: true }];
   }
   return [
-    { files: [gardenKubeconfigFile(env)], what: GARDEN, named: false },
+    { files: [gardenKubeconfigFile(env)], what: EMBEDDED_GARDEN, named: false },
     { files: personalKubeconfigs(env), what: env.KUBECONFIG ? '$KUBECONFIG' : '~/.kube/config', named: false },
   ];
 }
@@ -68,7 +69,7 @@ export async function connectGarden({ options, env }: Pick<Context, 'options' | 
   const text = await readOptional(file);
   if (text === undefined)
     throw new CliError('there is no garden here', { exitCode: EXIT.notFound, advice: 'run "coppice up"' });
-  return open([{ file, text }], GARDEN, undefined, options.text('namespace'));
+  return open([{ file, text }], EMBEDDED_GARDEN, undefined, options.text('namespace'));
 }
 
 async function open(

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
+import { isAsleep } from '../clusterview.ts';
 import { type Connection, connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../errors.ts';
@@ -18,6 +19,7 @@ import {
 } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { comesWithoutSeed, hostingHere, refuseImpossible } from '../seedless.ts';
+import { untilServes } from '../serving.ts';
 import { waitForCluster } from '../waiting.ts';
 import { type Applied, applyObject, readManifests } from './apply.ts';
 import { tableOf } from './get.ts';
@@ -58,7 +60,12 @@ export async function run(context: Context): Promise<number | undefined> {
       if (applied.kind === WORKER_CLUSTER.resource.kind) clusters.push(applied as WorkerCluster);
     }
     const ready: WorkerCluster[] = [];
-    for (const { metadata, spec } of clusters) {
+    for (const cluster of clusters) {
+      const { metadata, spec } = cluster;
+      if (isAsleep(cluster)) {
+        terminal.note(`WorkerCluster ${metadata.name} sleeps, as its spec asks, and is not waited for.`);
+        continue;
+      }
       if (hosting.kind === 'nothing' && !comesWithoutSeed({ spec })) {
         const { name } = metadata;
         terminal.note(
@@ -68,14 +75,15 @@ export async function run(context: Context): Promise<number | undefined> {
       }
       const here: Connection = { ...connection, namespace: metadata.namespace ?? connection.namespace };
       const timeoutMs = options.number('timeout');
-      const cluster = await waitForCluster(here, context, {
+      await untilServes(here, context, metadata.name);
+      const whenReady = await waitForCluster(here, context, {
         name: metadata.name,
         goal: 'Ready',
         mayAppear: true,
         timeoutMs,
         since,
       });
-      if (cluster !== undefined) ready.push(cluster);
+      if (whenReady !== undefined) ready.push(whenReady);
     }
     const table = { wide: false, everywhere: false, now: Date.now(), paint: terminal.paint };
     if (ready.length > 0) {

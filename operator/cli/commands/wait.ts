@@ -1,5 +1,6 @@
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { untilServes } from '../serving.ts';
 import { type Goal, waitForCluster } from '../waiting.ts';
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
@@ -8,9 +9,12 @@ const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 export async function run(context: Context): Promise<undefined> {
   const { options, positionals } = context;
   const connection = await connect(context);
+  const name = positionals[0]!;
+  const goal = (options.text('for') ?? 'Ready') as Goal;
+  if (goal === 'Ready') await untilServes(connection, context, name);
   await waitForCluster(connection, context, {
-    name: positionals[0]!,
-    goal: (options.text('for') ?? 'Ready') as Goal,
+    name,
+    goal,
     timeoutMs: options.number('timeout') ?? DEFAULT_TIMEOUT_MS,
   });
 }

@@ -18,6 +18,7 @@ import { identityOf, ownIdentity } from '../../../operator/garden/process-identi
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { SmallApiServer } from '../../kit/small-api-server.ts';
 
 vi.mock('../../../operator/garden/capabilities.ts', async (original) => ({
   ...(await original<object>()),
@@ -31,6 +32,8 @@ let cluster: KubeObject | undefined;
 let writes: string[];
 /** What they were. */
 let bodies: string[];
+/** The kubeconfig of the cluster, in base64. */
+let stored: string | undefined;
 
 const ready = (dataPlaneNodes: number): KubeObject => ({
   apiVersion: 'multi-cluster.demo.io/v1',
@@ -69,7 +72,9 @@ beforeEach(async () => {
       response.write(`${JSON.stringify({ type: 'BOOKMARK', object: BOOKMARK })}\n`);
       return;
     }
+    const secret = { metadata: { name: 'demo-kubeconfig' }, data: { value: stored } };
     if (isOne && cluster) answer(200, cluster);
+    else if (request.url?.endsWith('/secrets/demo-kubeconfig')) answer(200, secret);
     else answer(404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'there is none' });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -111,15 +116,19 @@ async function start(...more: string[]): Promise<string> {
   return said;
 }
 
-async function tryStart(...more: string[]): Promise<{ code: number; said: string }> {
-  const said: string[] = [];
+const tryStart = (...more: string[]) => tryRun(['start', '--detach', ...more]);
+
+async function tryRun(words: readonly string[]): Promise<{ code: number; said: string }> {
+  said.length = 0;
   const write = (text: string) => void said.push(text);
   const terminal = createTerminal({ out: { write }, err: { write }, env: {} });
   const env = { COPPICE_HOME: home, HOME: home };
-  const code = await main(['start', '--detach', ...more], terminal, env, new AbortController().signal);
+  const code = await main(words, terminal, env, new AbortController().signal);
   return { code, said: said.join('') };
 }
 
+/** What the last command has said so far. */
+const said: string[] = [];
 const APPLIED = 'PATCH /apis/multi-cluster.demo.io/v1/namespaces/default/workerclusters/demo';
 
 describe('coppice start', () => {
@@ -154,6 +163,40 @@ describe('coppice start', () => {
     await start('-f', projectFile('examples', 'local.yaml'));
     expect(writes).toEqual([APPLIED]);
   });
+});
+
+describe('after a stop', () => {
+  it.each([
+    ['start', '--detach'],
+    ['wait', 'demo'],
+  ])(
+    '"%s %s" does not call a cluster Ready whose API server is not there again, for all that its status says',
+    async (...words) => {
+      const member = await SmallApiServer.start('member');
+      const directory = new StateDirectory(home);
+      await directory.write({ ...(await directory.read())!, seed: 'local' });
+      stored = Buffer.from(member.kubeconfig).toString('base64');
+      const before = ready(2);
+      cluster = { ...before, status: { ...before.status, shootRef: { name: 'demo' } } };
+      try {
+        const done = tryRun(words);
+        await expect.poll(() => said.join('')).toContain('WorkerCluster demo: its control plane starts again.');
+        await expect.poll(() => member.requests.filter((one) => one.endsWith('/readyz')).length).toBeGreaterThan(2);
+        expect(said.join('')).not.toContain('is Ready');
+        member.put('/readyz', { metadata: { name: '' } });
+        expect((await done).said).toContain('WorkerCluster demo: is Ready');
+      } finally {
+        await member.stop();
+      }
+    },
+  );
+});
+
+it('does not wait for a cluster that sleeps as its spec says', async () => {
+  const { status, ...one } = ready(2);
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'Hibernated', message: 'the cluster sleeps' }];
+  cluster = { ...one, status: { ...status, conditions } };
+  expect(await start()).toContain('WorkerCluster demo sleeps, as its spec asks, and is not waited for.');
 });
 
 describe('coppice start without root', () => {
