@@ -24,6 +24,10 @@ export async function run(context: Context): Promise<undefined> {
     const advice = 'push the image to a registry that the seed reaches';
     throw new CliError('this garden has no nodes of its own to load images onto', { advice });
   }
+  if (state.rootless)
+    throw new CliError('nodes are simulated in a garden without root, and run no pods that could use an image', {
+      advice: 'bring up a garden as root',
+    });
   const [{ keepImages }, { fullReference }] = await Promise.all([
     import('../../garden/images/load/keep.ts'),
     import('../../garden/images/reference.ts'),
@@ -132,6 +136,8 @@ async function refreshNodes(
       terminal.note('The garden is not running: its nodes pull the image when a pod needs it.');
       return [];
     });
+    if (target && pods.length === 0)
+      terminal.note(`WorkerCluster ${target.name} has no machine here that could pull it now.`);
     const kubeconfig = await readFile(gardenDirectory(env).kubeconfigFile('admin'), 'utf8');
     const failed: string[] = [];
     for (const ref of refs) {
