@@ -190,15 +190,15 @@ async function addApplets(tree: Tree): Promise<void> {
   tree.links.push({ path: '/usr/local/bin/sh', target: '../../bin/bash-static' });
 }
 
-/** Folder `test/images` of the module that tools of Kubernetes are built from. */
-async function kubernetesSources(): Promise<string> {
+/** Folder `test/images` of the module that tools of Kubernetes are built from. Whoever has these tools need not have the module any more. */
+export async function kubernetesSources(): Promise<string> {
   const go = await findGo();
   if (!go) throw new Error('Go is not installed: images of conformance tests are made from Go sources');
-  const { stdout } = await exec(go, ['list', '-m', '-f', '{{.Dir}}', 'k8s.io/kubernetes'], {
+  const { stdout } = await exec(go, ['mod', 'download', '-json', 'k8s.io/kubernetes'], {
     cwd: join(GO_MODULES, TOOLS.agnhost.build!.module),
     env: { ...process.env, GOWORK: 'off', GOFLAGS: '-mod=readonly' },
   });
-  return join(stdout.trim(), 'test', 'images');
+  return join((JSON.parse(stdout) as { Dir: string }).Dir, 'test', 'images');
 }
 
 /** Which of these refs Kubernetes' list of its images does not have: `e2e.test --list-images`. */

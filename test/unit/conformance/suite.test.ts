@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
 import { mergedPath } from '../../conformance/debian.ts';
-import { TEST_IMAGES, unknownImages } from '../../conformance/images.ts';
+import { kubernetesSources, TEST_IMAGES, unknownImages } from '../../conformance/images.ts';
 import { parseOptions } from '../../conformance/options.ts';
 import { progressOf } from '../../conformance/progress.ts';
 
@@ -27,6 +30,20 @@ test('an image that Kubernetes does not ask for is noticed', () => {
   const listed = Object.keys(TEST_IMAGES).map((ref) => `${ref}\n`);
   expect(unknownImages(listed.join(''))).toEqual([]);
   expect(unknownImages(listed.slice(1).join(''))).toEqual([Object.keys(TEST_IMAGES)[0]]);
+});
+
+test('sources of images are fetched where the tools are kept and the modules are not', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'coppice-go-'));
+  try {
+    // As Go answers then: of a module that is not there it lists no folder.
+    const go = `#!/bin/sh\ncase "$1" in mod) echo '{"Dir": "/modules/k8s.io/kubernetes"}' ;; *) echo ;; esac\n`;
+    await writeFile(join(folder, 'go'), go, { mode: 0o755 });
+    vi.stubEnv('PATH', `${folder}:${process.env.PATH}`);
+    expect(await kubernetesSources()).toBe('/modules/k8s.io/kubernetes/test/images');
+  } finally {
+    vi.unstubAllEnvs();
+    await rm(folder, { recursive: true });
+  }
 });
 
 test('how far a run is, is read from what ginkgo says', () => {
