@@ -130,7 +130,7 @@ describe("the host's network", () => {
 
     const distrustful = await rig.mirror({}, { HTTPS_PROXY: proxy.url });
     expect(await statusOf(distrustful.ask('registry.example', 'team/far/manifests/v1'))).toMatch(
-      /^502 this machine does not trust the certificate of registry.example \(.*SSL_CERT_FILE/,
+      /^502 this machine does not trust the certificate of registry.example \(.*SSL_CERT_FILE, and run "coppice stop" and "coppice up"$/,
     );
     expect(await statusOf(distrustful.ask('other.example', 'team/far/manifests/v1'))).toMatch(
       /^502 this machine cannot reach other.example .*check HTTPS_PROXY/,

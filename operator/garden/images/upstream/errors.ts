@@ -29,7 +29,7 @@ export function offline(host: string, failure: unknown, hasProxy: boolean): Pull
   const { code = '', message = '', cause } = failure as NetworkFailure;
   if (cause instanceof PullError) return cause;
   if (CERTIFICATE.test(code)) {
-    const text = `this machine does not trust the certificate of ${host} (${code}). Add its certificate authority to the system's trust store, or set SSL_CERT_FILE, and run "coppice up" again`;
+    const text = `this machine does not trust the certificate of ${host} (${code}). Add its certificate authority to the system's trust store, or set SSL_CERT_FILE, and run "coppice stop" and "coppice up"`;
     return new PullError(502, text, { cause: failure });
   }
   const why = failure instanceof ProxyError ? message : code || message || 'no answer';
