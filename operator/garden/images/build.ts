@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
@@ -51,6 +51,10 @@ const CONFIG_TYPE = 'application/vnd.oci.image.config.v1+json';
 const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
 const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json';
 
+/** What comes after an image's name in that of its file. */
+const DIGEST_TAR = /^[0-9a-f]{12}\.tar$/;
+const IN_USE_MS = 24 * 3600_000;
+
 const sha256 = (data: Buffer | string) => createHash('sha256').update(data).digest('hex');
 
 /** Where images are kept: `images` in the folder of tools. The mirror serves this folder. */
@@ -86,15 +90,27 @@ async function build(spec: ImageSpec, toolsDir: string, key: string): Promise<st
   try {
     const draft = join(workFolder, 'image.tar');
     const digest = await writeLayout(draft, spec);
-    const name = `${repository.replaceAll('/', '_')}-${tag}-${digest.slice(0, 12)}.tar`;
+    const prefix = `${repository.replaceAll('/', '_')}-${tag}-`;
+    const name = `${prefix}${digest.slice(0, 12)}.tar`;
     const { size } = await stat(draft);
     await mkdir(join(dir, '.keys'), { recursive: true });
     await rename(draft, join(dir, name));
     await writeFile(join(workFolder, 'key'), `${name} ${size}`);
     await rename(join(workFolder, 'key'), keyFile);
+    await removeEarlier(dir, prefix, name);
     return join(dir, name);
   } finally {
     await rm(workFolder, { recursive: true, force: true });
+  }
+}
+
+/** Removes what earlier sources have left under a name: the mirror serves the newest, and whoever wants another one makes it again. */
+async function removeEarlier(dir: string, prefix: string, newest: string): Promise<void> {
+  for (const other of await readdir(dir)) {
+    const isEarlier = other.startsWith(prefix) && DIGEST_TAR.test(other.slice(prefix.length)) && other !== newest;
+    const made = isEarlier ? await stat(join(dir, other)).catch(() => undefined) : undefined;
+    // Somebody may be taking one that was made just now.
+    if (made && Date.now() - made.mtimeMs > IN_USE_MS) await rm(join(dir, other), { force: true });
   }
 }
 

@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { zstdDecompressSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { buildImage, type ImageSpec } from '../../../operator/garden/images/build.ts';
+import { buildImage, type ImageSpec, imagesDirectory } from '../../../operator/garden/images/build.ts';
 import { parseReference } from '../../../operator/garden/images/reference.ts';
 import { tarHeader } from '../../../operator/garden/images/tar.ts';
 
@@ -131,4 +131,20 @@ test('a long name is divided at a slash, and one that a header cannot hold is re
   expect(lines.filter((line) => !line.includes('65532/65532'))).toEqual([]);
   for (const name of ['x'.repeat(101), `${'x'.repeat(156)}/y`, `x/${'y'.repeat(101)}`])
     expect(() => tarHeader({ name, type: 'file', mode: 0o644 })).toThrow(/longer/);
+});
+
+test('keeps of a name what was made last and lately, and nothing else', async () => {
+  const first = await build();
+  await writeFile(join(dir, 'program'), 'second');
+  const second = await build();
+  const earlier = new Date(Date.now() - 48 * 3600_000);
+  await utimes(first, earlier, earlier);
+  const neighbour = await buildImage({ ...spec, ref: 'registry.k8s.io/some/program:v1.2.3-rc' }, { toolsDir: dir });
+  await utimes(neighbour, earlier, earlier);
+  await writeFile(join(dir, 'program'), 'third');
+  const third = await build();
+  const left = (await readdir(imagesDirectory(dir))).filter((name) => name.endsWith('.tar'));
+  expect(left.sort()).toEqual([second, third, neighbour].map((file) => basename(file)).sort());
+  await writeFile(join(dir, 'program'), Buffer.alloc(3_000_001, 7));
+  expect(await build()).toBe(first);
 });
