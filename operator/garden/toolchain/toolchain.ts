@@ -442,7 +442,8 @@ function nothingLeft(failed: { name: ToolName; error: unknown }[]): CoppiceError
     }
   }
   const advice: string[] = [];
-  if (packages.size > 0) advice.push(`Install the packages: apt-get install ${[...packages].join(' ')}.`);
+  if (packages.size > 0)
+    advice.push(`Install what is missing, on Debian and Ubuntu by: apt-get install ${[...packages].join(' ')}.`);
   if (needsGo) advice.push(`Install Go 1.26 or later so that it can be built, or put on PATH: ${others.join(', ')}.`);
   return new CoppiceError('ERR_CONFIGURATION_PROBLEM', `No source has ${what}`, { advice: advice.join(' ') });
 }

@@ -118,7 +118,7 @@ describe('Toolchain', () => {
     const { message, advice } = error as CoppiceError;
     expect(message).toMatch(/etcd \(.*Go is not installed/);
     expect(message).toMatch(/iptables \(.*only root can install packages/);
-    expect(advice).toMatch(/apt-get install iptables containernetworking-plugins/);
+    expect(advice).toMatch(/on Debian and Ubuntu by: apt-get install iptables containernetworking-plugins/);
     expect(advice).toMatch(/Install Go 1\.26 or later.*etcd \(3\.7\.3 or a later patch\)/);
   });
 
