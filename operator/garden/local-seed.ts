@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -130,7 +131,9 @@ export class LocalSeed {
     const [, client] = await Promise.all([this.#importer.import(pause), served]);
     // Without root policies are not enforced, which the Seed says.
     if (!state.rootless) {
-      this.#policies = new NetworkPolicyEnforcer(client, { ranges, enter, programs: dirname(files.iptables), log });
+      const programs = dirname(files.iptables);
+      const hasIPv6 = existsSync('/proc/net/if_inet6');
+      this.#policies = new NetworkPolicyEnforcer(client, { ranges, enter, programs, hasIPv6, log });
       this.#policies.start();
     }
     // A node that was Ready before a crash still says so: only the status of a kubelet that runs counts.

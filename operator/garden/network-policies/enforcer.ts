@@ -23,6 +23,8 @@ interface Place {
   readonly enter: readonly string[];
   /** Folder of iptables and its kin. */
   readonly programs: string;
+  /** Whether the kernel has IPv6: where it has none, ip6tables fails. */
+  readonly hasIPv6: boolean;
   readonly log: Log;
 }
 
@@ -143,7 +145,7 @@ export class NetworkPolicyEnforcer {
       await this.#iptables('-I', chain, ...words, '-j', ENTRY);
     }
     // The seed's network is IPv4, and every interface has an address of IPv6 by itself, at which policies would be passed by.
-    await this.#run('ip6tables', ['-w', '-P', 'FORWARD', 'DROP']);
+    if (this.#place.hasIPv6) await this.#run('ip6tables', ['-w', '-P', 'FORWARD', 'DROP']);
   }
 
   #iptables(...words: string[]): Promise<string> {
