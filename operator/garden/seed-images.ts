@@ -13,13 +13,21 @@ import { IMAGES, type ImageName, kubernetesImageName, toolImage } from './images
 import { kubectlForPerson } from './kubectl.ts';
 import { SEED_PATHS } from './mounts.ts';
 import type { Toolchain } from './toolchain/toolchain.ts';
-import { KUBERNETES_VERSIONS, type KubernetesVersion, kubernetesTool, TOOLS } from './toolchain/tools.ts';
+import {
+  KUBERNETES_VERSIONS,
+  type KubernetesVersion,
+  kubernetesTool,
+  TOOLS,
+  type ToolName,
+} from './toolchain/tools.ts';
 
 /** Components of every control plane that are Kubernetes' own, in the order in which a first cluster needs them. */
 const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 /** Images of what every control plane in the seed runs, in that order. */
 export const SEED_IMAGES: ImageName[] = ['etcd', ...COMPONENTS];
 
+/** Kubernetes' own programs of machines, those that run a control plane among them. */
+const MACHINE_PROGRAMS = ['kubelet', 'kube-proxy', 'kubeadm'] as const;
 const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap', 'ptp'] as const;
 const [OWN_VERSION, ...OTHER_VERSIONS] = KUBERNETES_VERSIONS;
 
@@ -104,6 +112,8 @@ export interface OnDemand {
   /** What they are, for people: `Kubernetes 1.35.4`. */
   readonly what: string;
   readonly names: readonly string[];
+  /** Programs of them that may have to be built. */
+  tools(garden: Pick<GardenOfImages, 'state'>): ToolName[];
   /** How each is made. */
   make(garden: Pick<GardenOfImages, 'toolchain' | 'state'>): (() => Promise<string>)[];
 }
@@ -116,6 +126,8 @@ const versionOnDemand = (version: KubernetesVersion): OnDemand => ({
     machineImage(version),
     controlPlaneMachineImage(version),
   ],
+  tools: ({ state }) =>
+    [...COMPONENTS, ...(state?.rootless ? [] : MACHINE_PROGRAMS)].map((program) => kubernetesTool(program, version)),
   make: ({ toolchain, state }) => [
     ...COMPONENTS.map((component) => () => toolImage(kubernetesImageName(component, version), toolchain)),
     ...(state?.rootless
@@ -128,6 +140,7 @@ const versionOnDemand = (version: KubernetesVersion): OnDemand => ({
 const imageOnDemand = (name: ImageName): OnDemand => ({
   what: `${name} ${TOOLS[IMAGES[name].tool].version}`,
   names: [IMAGES[name].ref],
+  tools: () => [IMAGES[name].tool],
   make: ({ toolchain }) => [() => toolImage(name, toolchain)],
 });
 
@@ -193,6 +206,8 @@ export async function fillImages(
  * missing could not be made; undefined when none is, or the signal has ended it.
  */
 export async function makeOnDemand(wanted: OnDemand, garden: GardenOfImages): Promise<Error | undefined> {
+  // All at once: the time that is left is told of all of them then. Which one cannot be had is heard of by its image.
+  garden.toolchain.ensure(wanted.tools(garden)).catch(() => {});
   const missing = wanted.make(garden).map((make) => ({ make, here: false }));
   const [first] = await makeRound(missing, async () => {}, garden);
   return first?.error;

@@ -42,8 +42,9 @@ function toolchain(onProgress: (event: ProgressEvent) => void): Toolchain {
   let tries = 0;
   const builder = {
     dir: directory,
-    async ensure([tool]: [ToolName]) {
-      if (tool === 'kube-apiserver-1.35') {
+    // Asked for all at once first, and then for that of each image.
+    async ensure([tool, ...more]: [ToolName, ...ToolName[]]) {
+      if (tool === 'kube-apiserver-1.35' && more.length === 0) {
         // The second try says nothing until it is through, so that what the first left can be looked at.
         if (tries === 0) onProgress({ tool, phase: 'working', source: 'build', remainingSeconds: 400 });
         const error = await builds[tries++]?.promise;
