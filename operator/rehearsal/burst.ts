@@ -204,7 +204,7 @@ function candidatesOf(
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
     const offer = profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly }));
     const profileOf = (of: string) => scenario.profiles.get(of);
-    const sold = offer && offeredNow(offer, cluster, profileOf, capacity.known(''), new Date(now));
+    const sold = offer && offeredNow(offer, cluster, profileOf, capacity.known(policy.metadata), new Date(now));
     return {
       name,
       priority,

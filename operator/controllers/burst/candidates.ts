@@ -42,7 +42,7 @@ export async function candidatesOf(
 ): Promise<Considered[]> {
   const found: Considered[] = [];
   const daemons = siblingDaemons(deps, hub);
-  const depleted = deps.capacity.known('');
+  const depleted = deps.capacity.known(policy.metadata);
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;

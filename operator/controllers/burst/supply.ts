@@ -182,7 +182,7 @@ export function awake(
   daemons: SiblingDaemons,
   now: number,
 ): Pick<WarmCluster, 'supply' | 'problem'> {
-  const capacity = deps.capacity.known('');
+  const capacity = deps.capacity.known(cluster.metadata);
   const { pools, problem } = soldOutOf(cluster, (name) => deps.profiles.get(name), capacity, new Date(now));
   const supply = {
     cluster: keyOf(cluster),

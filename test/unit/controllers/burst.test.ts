@@ -19,6 +19,9 @@ beforeEach(() => {
   testbed.objects.put(policyNamed('peak'));
 });
 
+/** What is known in a namespace to who has only statuses of policies. */
+const told = (namespace = 'shop') => toldBy([testbed.policy()!]).known({ namespace });
+
 const written = async (act: () => Promise<void>): Promise<string[]> => {
   testbed.objects.writes.length = 0;
   await act();
@@ -451,7 +454,8 @@ describe('a candidate', () => {
       candidates: [{ name: 'cloud', problem: why }, { name: 'there' }],
       soldOut: [{ profile: 'cloud', region: 'here', machineType: 'small', until: '2026-11-23T12:10:00Z' }],
     });
-    expect(toldBy([testbed.policy()!]).depleted).toEqual(testbed.depleted);
+    expect(told().depleted).toEqual(testbed.depleted);
+    expect(told('other').depleted).toEqual(testbed.depleted);
     testbed.join(testbed.clusters()[0]!, 3);
     // Nothing is left to be bought, and nothing is ordered.
     testbed.depleted = [...testbed.depleted, { ...offer, region: 'there', until: START + 12 * MINUTE }];
@@ -491,7 +495,8 @@ describe('a candidate', () => {
       candidates: [{ name: 'cloud', problem: why }, { name: 'there' }],
       soldOut: [{ machineType: 'small', spot: true, interrupted: true }],
     });
-    expect(toldBy([testbed.policy()!]).depleted).toMatchObject([{ spot: true, interrupted: true }]);
+    expect(told().depleted).toMatchObject([{ spot: true, interrupted: true }]);
+    expect(told('other').depleted).toEqual([]);
   });
 
   it('counts with all that its pools may have also where a cloud has just taken machines of one of them away', async () => {
