@@ -24,8 +24,5 @@ export function whereItIs(
     const profile = profiles.get(profileNameOf(cluster));
     return profile ? [{ cluster, profile }] : [];
   });
-  return (
-    known.find((place) => regionOf(place) === region) ??
-    known.find(({ cluster }) => cluster === written)
-  );
+  return known.find((place) => regionOf(place) === region) ?? known.find(({ cluster }) => cluster === written);
 }

@@ -23,6 +23,7 @@ import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
 import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
 import { memberOf, reserveOf } from './supply.ts';
+import { whereItComes } from './where-it-comes.ts';
 
 /** No purchase has this number: what is only tried. */
 const TRIAL = 0;
@@ -116,13 +117,14 @@ function offerFor(
   hub: Hub,
   policy: BurstPolicy,
   candidate: BurstCandidate,
-  cluster: WorkerCluster,
+  written: WorkerCluster,
   daemons: SiblingDaemons,
 ): ClusterOffer | string {
-  if (isAttached(cluster)) return 'its template is of mode Attached: such a cluster is not made';
-  if (cluster.spec.adopt) return 'its template takes over a cluster: such a one is not made';
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  if (!profile) return `there is no CloudProfile ${profileNameOf(cluster)}`;
+  if (isAttached(written)) return 'its template is of mode Attached: such a cluster is not made';
+  if (written.spec.adopt) return 'its template takes over a cluster: such a one is not made';
+  const there = whereItComes(deps, written);
+  if (!there) return `there is no CloudProfile ${profileNameOf(written)}`;
+  const { cluster, profile } = there;
   const offer = offerOf({
     cluster,
     profile,

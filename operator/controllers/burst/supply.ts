@@ -2,7 +2,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import { membershipName } from '../../api/names.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { HubMember, PlannedNodes, Supply, WaitingWork, WarmCluster } from '../../burst/clusters/model.ts';
 import { nodesOf } from '../../burst/clusters/offer.ts';
@@ -25,6 +25,7 @@ import type { BurstDependencies } from './dependencies.ts';
 import type { Waits } from './memory.ts';
 import { ordered, poolsSeen } from './pools.ts';
 import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
+import { whereItComes } from './where-it-comes.ts';
 
 /** So many of a hub's demands are looked at; by what it lists first. */
 const MOST_DEMANDS = 2_000;
@@ -130,7 +131,7 @@ export function supplyOf(
     // Its room would keep work waiting for ever, and the cluster with it.
     if (own?.isUseless || own?.isEmptying) return [];
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
-    const sizes = nodeSizesOf(cluster, open, deps.profiles.get(profileNameOf(cluster)));
+    const sizes = nodeSizesOf(cluster, open, whereItComes(deps, cluster)?.profile);
     const pods = open?.pods.list() ?? [];
     const pools = poolsSeen(deps, cluster, growths, now);
     const grown = ordered((pools ?? []).filter(({ decidedAt }) => decidedAt !== undefined));
@@ -165,7 +166,7 @@ export function supplyIn(deps: BurstDependencies, hub: Hub, cluster: WorkerClust
   const key = keyOf(cluster);
   const open = deps.openClusters.get(key);
   const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
-  const sizes = nodeSizesOf(cluster, open, deps.profiles.get(profileNameOf(cluster)));
+  const sizes = nodeSizesOf(cluster, open, whereItComes(deps, cluster)?.profile);
   return {
     cluster: key,
     member: memberOf(deps, hub, cluster),
@@ -206,12 +207,12 @@ const waitingPods = (pods: readonly Pod[]): FitPod[] =>
 
 /** How the hub knows a cluster, or would know one that is not made yet. */
 export function memberOf(
-  deps: Pick<BurstDependencies, 'profiles' | 'openClusters' | 'memberships' | 'clusters' | 'now'>,
+  deps: Pick<BurstDependencies, 'profiles' | 'openClusters' | 'memberships' | 'clusters' | 'capacity' | 'now'>,
   hub: Hub,
-  cluster: WorkerCluster,
+  written: WorkerCluster,
 ): HubMember {
-  const { namespace, name } = cluster.metadata;
-  const profile = deps.profiles.get(profileNameOf(cluster));
+  const { namespace, name } = written.metadata;
+  const { cluster, profile } = whereItComes(deps, written) ?? { cluster: written, profile: undefined };
   const open = deps.openClusters.get(`${namespace}/${name}`);
   const membership = deps.memberships.get(`${namespace}/${membershipName(name, hub.metadata.name)}`);
   const made = asMade(cluster, profile);
@@ -236,12 +237,13 @@ function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): Work
 function plannedOf(
   deps: BurstDependencies,
   hub: Hub,
-  cluster: WorkerCluster,
+  written: WorkerCluster,
   daemons: SiblingDaemons,
   decided: Decided = 'none',
 ): PlannedNodes[] {
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  if (!profile) return [];
+  const there = whereItComes(deps, written);
+  if (!there) return [];
+  const { cluster, profile } = there;
   return nodesOf({
     cluster,
     profile,

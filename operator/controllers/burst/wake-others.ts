@@ -3,7 +3,7 @@ import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
-import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import { nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
@@ -23,6 +23,7 @@ import { keyOf } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { isAsleep } from '../membership/member.ts';
+import { whereItIs } from '../where-it-is.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
@@ -82,9 +83,10 @@ const membershipIn = (
 ): Membership | undefined => memberships.get(`${metadata.namespace}/${membershipName(metadata.name, hub)}`);
 
 /** What it costs more awake than asleep; undefined: nobody knows. */
-function wakingOf(deps: BurstDependencies, hub: Hub, policy: BurstPolicy, entry: Entry, cluster: WorkerCluster) {
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  if (!profile) return undefined;
+function wakingOf(deps: BurstDependencies, hub: Hub, policy: BurstPolicy, entry: Entry, written: WorkerCluster) {
+  const there = whereItIs(written, deps.profiles);
+  if (!there) return undefined;
+  const { cluster, profile } = there;
   const { currency } = policy.spec.budget;
   const member = memberOf(deps, hub, cluster);
   const reserve = reserveOf(deps, cluster, profile);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { BurstCandidate } from '../../../operator/api/burstpolicy.ts';
+import type { BurstCandidate, BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import type { Hub } from '../../../operator/api/hub.ts';
 import { burstClusterName } from '../../../operator/api/names.ts';
@@ -470,6 +470,43 @@ describe('a candidate', () => {
     expect(testbed.clusters()).toHaveLength(1);
     await testbed.looks(2 * MINUTE);
     expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there', undefined]);
+  });
+
+  describe('that falls back to dearer machines, as its own are sold out', () => {
+    const [cloud, there] = spec().candidates as [BurstCandidate, BurstCandidate];
+    const fallback = [{ region: 'there', machineTypes: ['gpu'] }];
+    const pools = [{ ...cloud.template.spec.pools![0]!, autoscale: 'None' as const }];
+    const managed = { ...cloud.template.spec, mode: 'Managed' as const, pools, fallback };
+    const falling = { ...cloud, template: { spec: managed } };
+    const falls = (candidates: BurstCandidate[], more: Partial<BurstPolicySpec> = {}) => {
+      testbed.objects.put(policyNamed('peak', { candidates, ...more }));
+      const until = START + 60 * MINUTE;
+      testbed.depleted = [{ profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: false, until }];
+      testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    };
+
+    it('is compared, and counts for budgets, by what it costs there', async () => {
+      falls([falling, there]);
+      await testbed.looks(MINUTE);
+      expect(testbed.clusters().map(({ metadata: { labels } }) => labels?.[LABELS.burstCandidate])).toEqual(['there']);
+      expect(testbed.policy()!.status!.candidates).toMatchObject([{ name: 'cloud', hourly: '1.100001' }, {}]);
+    });
+
+    it('is bought with as many of them as the work needs, which count as on their way', async () => {
+      falls([falling]);
+      await testbed.looks(5 * MINUTE);
+      expect(testbed.receipt()!.purchases).toMatchObject([{ nodes: { a: 1 }, rate: '1.100001' }]);
+      expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
+    });
+
+    it('is not bought where the budget has too little for that', async () => {
+      falls([falling], { budget: { hourly: '1', currency: 'USD' } });
+      await testbed.looks(MINUTE);
+      expect(testbed.clusters()).toEqual([]);
+      expect(testbed.policy()!.status!.demand).toMatchObject([
+        { message: expect.stringMatching(/costs 1.100001 USD/) },
+      ]);
+    });
   });
 
   it('of which a spot machine was just taken away is passed over where others take the work, and bought where none does', async () => {
