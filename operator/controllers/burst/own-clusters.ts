@@ -8,6 +8,7 @@ import { type BurstReceipt, billingOfPurchase, type KeptPurchase, nodesOfPurchas
 import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
 import { isToSleep, isWaking } from '../../burst/clusters/sleep-receipt.ts';
+import { asksForOthers } from '../../capacity/condition.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Pod } from '../../kube/resources.ts';
 import { isAsleep } from '../membership/member.ts';
@@ -15,13 +16,10 @@ import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { utilization } from './utilization.ts';
 
+/** What it asks for is sold out, and it may ask for something else. */
+const DEPLETED = 'ERR_INFRA_RESOURCES_DEPLETED';
 /** Of a cluster that waits for its machines: with these it will not come by itself, and another candidate may. */
-const HOPELESS = new Set([
-  'ERR_INFRA_RESOURCES_DEPLETED',
-  'ERR_INFRA_QUOTA_EXCEEDED',
-  'ERR_INFRA_UNAUTHENTICATED',
-  'ERR_INFRA_UNAUTHORIZED',
-]);
+const HOPELESS = new Set([DEPLETED, 'ERR_INFRA_QUOTA_EXCEEDED', 'ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED']);
 
 /** The WorkerCluster of a purchase, as it is made. */
 export const manifestOf = (
@@ -206,7 +204,9 @@ export function failureOf({ metadata, status }: WorkerCluster): string | undefin
     ...(status?.conditions ?? []).filter((one) => one.status === 'False'),
     ...(status?.lastErrors ?? []),
   ];
-  const found = hopeless.find(({ codes }) => codes?.some((code) => HOPELESS.has(code)));
+  const isDepleted = !asksForOthers(status?.conditions);
+  const isHopeless = (code: string) => HOPELESS.has(code) && (code !== DEPLETED || isDepleted);
+  const found = hopeless.find(({ codes }) => codes?.some(isHopeless));
   return found && ('description' in found ? found.description : found.message);
 }
 
