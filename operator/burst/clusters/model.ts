@@ -25,6 +25,8 @@ export interface CustomKind {
 export interface WaitingWork {
   /** Whose it is, in words; all work of one source is placed as a whole. */
   readonly source: string;
+  /** Of its owner: much work of one namespace keeps that of others from being looked at no longer than it must. Absent: nobody knows. */
+  readonly namespace?: string | undefined;
   readonly count: number;
   readonly pod: FitPod;
   /** What a replica asks for, in words. */

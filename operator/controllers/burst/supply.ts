@@ -7,6 +7,7 @@ import type { KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { HubMember, PlannedNodes, Supply, WaitingWork, WarmCluster } from '../../burst/clusters/model.ts';
 import { nodesOf } from '../../burst/clusters/offer.ts';
 import { soldOutOf } from '../../burst/clusters/sold-out.ts';
+import { inTurn } from '../../burst/clusters/sources.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
@@ -27,8 +28,8 @@ import { ordered, poolsSeen } from './pools.ts';
 import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
 import { whereItComes } from './where-it-comes.ts';
 
-/** So many of a hub's demands are looked at; by what it lists first. */
-const MOST_DEMANDS = 2_000;
+/** So many of a hub's demands are looked at. */
+const MOST_DEMANDS = 5_000;
 /** Of one cluster so many pods that wait are looked at. */
 const MOST_PENDING = 500;
 
@@ -54,8 +55,8 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>, now: number): HubWork[] {
-  const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
-  return known.flatMap((demand) => {
+  const known = demands.filter(({ problem }) => problem === undefined);
+  return lookedAt(known, waits).flatMap((demand) => {
     const { source, namespace, count, each, others, accepts, customKind, inOneCluster, isHeld, priority } = demand;
     if (!Number.isSafeInteger(count) || count <= 0) return [];
     const { since = now, unchangedSince = now } = waits.get(source) ?? {};
@@ -77,6 +78,16 @@ export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Wa
       },
     ];
   });
+}
+
+/** Whole sources: of each namespace in turn those that have waited longest. */
+function lookedAt(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>): readonly Demand[] {
+  if (demands.length <= MOST_DEMANDS) return demands;
+  const since = ([first]: readonly Demand[]) => waits.get(first!.source)?.since ?? Number.MAX_SAFE_INTEGER;
+  const sources = [...Map.groupBy(demands, ({ source }) => source).values()].sort((a, b) => since(a) - since(b));
+  const found: Demand[] = [];
+  for (const parts of inTurn(sources)) if (found.length + parts.length <= MOST_DEMANDS) found.push(...parts);
+  return found;
 }
 
 const podOf = ({ namespace = 'default', template, ...demand }: Demand): Pod => ({

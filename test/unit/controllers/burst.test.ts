@@ -41,6 +41,15 @@ async function peak(): Promise<void> {
 }
 
 describe('a peak', () => {
+  it('has clusters made for all namespaces, though one has more work without a place than is looked at at once', async () => {
+    const many = Array.from({ length: 6_000 }, (_, index) =>
+      demand(`ResourceBinding a/many-${index}`, 1, { namespace: 'a', each: { cpu: '64' } }),
+    );
+    testbed.demands = [...many, demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    expect(testbed.receipt()!.purchases).toMatchObject([{ sources: ['ResourceBinding shop/web'] }]);
+  });
+
   it('has the cheapest cluster made when work has waited for long enough, in the namespace of the policy', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(30 * SECOND);
