@@ -100,7 +100,10 @@ function emptyingSeen(
   const timeoutMs = parseDuration(drainDeadline ?? '') ?? drainTimeoutMs(hub.spec);
   const isLate = Date.parse(purchase.emptyingSince) + timeoutMs <= now;
   const refused = drained?.reason === 'DrainNotPossible' ? drained.message : undefined;
-  const left = deps.openClusters.get(`${policy.metadata.namespace}/${name}`)?.pods.list().find(isWork);
+  const left = deps.openClusters
+    .get(`${policy.metadata.namespace}/${name}`)
+    ?.pods.list()
+    .find((pod) => isWork(hub.spec, pod));
   // Whether there is room the plan says at each look, by nodes. Its membership goes by sums that its members wrote down a moment ago, and asks again.
   const because = noRoom?.message ?? (left && `pod ${keyOf(left)} is there`);
   const time = drainDeadline ? `its drainDeadline of ${drainDeadline}` : `${timeoutMs / 60_000} minutes`;
@@ -137,8 +140,8 @@ async function movableIn(
       inside.list(PVCS),
       holdsOthers ? inside.list(SERVICES) : ([] as KubeObject[]),
     ]);
-    const pods = open.pods.list().filter(isWork);
-    const others = ownWork({ pods: [], claims, services });
+    const pods = open.pods.list().filter((pod) => isWork(hub.spec, pod));
+    const others = ownWork(hub.spec, { pods: [], claims, services });
     return movableWork(
       placed.map((one) => ({ ...one, each: wordsOf(one.each) })),
       { pods, budgets, others },

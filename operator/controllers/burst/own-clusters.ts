@@ -12,6 +12,7 @@ import { asksForOthers } from '../../capacity/condition.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Pod } from '../../kube/resources.ts';
 import { isAsleep } from '../membership/member.ts';
+import { isSystem, type SystemNamespaces } from '../membership/system-namespaces.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { utilization } from './utilization.ts';
@@ -140,7 +141,7 @@ export function seenOf(
     cluster,
     isJoined,
     isReady: isReady(membership),
-    isWorkless: cluster ? isWithoutWork(deps, key) : undefined,
+    isWorkless: cluster ? isWithoutWork(deps, policy, key) : undefined,
     isUnderused: isJoined ? isUnderused(deps, policy, key) : undefined,
     failure: cluster && failureOf(cluster),
   };
@@ -211,21 +212,28 @@ export function failureOf({ metadata, status }: WorkerCluster): string | undefin
 }
 
 /** Whether no work runs there. @returns undefined where nobody can tell: the cluster does not answer. */
-export function isWithoutWork({ openClusters }: BurstDependencies, key: string): boolean | undefined {
-  const open = openClusters.get(key);
-  return open && !open.pods.list().some(isWork);
+export function isWithoutWork(deps: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {
+  const hub = hubOf(deps, policy);
+  return deps.openClusters
+    .get(key)
+    ?.pods.list()
+    .every((pod) => !isWork(hub, pod));
 }
 
+const hubOf = ({ hubs }: BurstDependencies, { spec }: BurstPolicy): SystemNamespaces => hubs.get(spec.hub)?.spec ?? {};
+
 /** @returns undefined where nobody can tell, or the policy does not ask */
-function isUnderused({ openClusters }: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {
-  const open = emptiesUnderused(policy) ? openClusters.get(key) : undefined;
-  const used = open && utilization(open.nodes.list(), open.pods.list().filter(isWork));
+function isUnderused(deps: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {
+  const open = emptiesUnderused(policy) ? deps.openClusters.get(key) : undefined;
+  const hub = hubOf(deps, policy);
+  const work = open?.pods.list().filter((pod) => isWork(hub, pod));
+  const used = open && utilization(open.nodes.list(), work!);
   return used === undefined ? undefined : hasLittleWork(policy, used);
 }
 
 /** Whether a pod is somebody's work, also one that waits for a node. */
-export const isWork = ({ metadata, status }: Pod): boolean =>
-  metadata.namespace !== 'kube-system' &&
-  status?.phase !== 'Succeeded' &&
-  status?.phase !== 'Failed' &&
-  !metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
+export const isWork = (hub: SystemNamespaces, pod: Pod): boolean =>
+  pod.status?.phase !== 'Succeeded' &&
+  pod.status?.phase !== 'Failed' &&
+  !pod.metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node') &&
+  !isSystem(hub, pod);

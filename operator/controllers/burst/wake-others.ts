@@ -133,7 +133,7 @@ function wakeNow(
   const cluster = clusterOf(deps, wake);
   if (!cluster) return 'gone';
   const hasJoined = !isAsleep(cluster) && membershipIn(deps, policy.spec.hub, cluster)?.status?.state === 'Joined';
-  const isIdle = hasJoined ? isWithoutWork(deps, wake.cluster) : undefined;
+  const isIdle = hasJoined ? isWithoutWork(deps, policy, wake.cluster) : undefined;
   memory.idle(wakeKey(policy, wake), isIdle, now);
   const joined = Date.parse(wake.joinedAt ?? '');
   const waits = work.find(({ source, since }) => wake.sources.includes(source) && since < joined)?.source;
@@ -161,7 +161,7 @@ export function wokenBy(
   return wakes.flatMap((wake): WokenCluster[] => {
     const cluster = clusterOf(deps, wake);
     if (!cluster || wake.ended) return [];
-    const isWorkless = isWithoutWork(deps, wake.cluster);
+    const isWorkless = isWithoutWork(deps, policy, wake.cluster);
     const idleSince = memory.idle(wakeKey(policy, wake), wake.joinedAt ? isWorkless : undefined, now);
     const failure = wake.joinedAt ? undefined : failureOf(cluster);
     return [wokenCluster(wake, idleSince, isWorkless === false, failure)];

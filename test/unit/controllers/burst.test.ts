@@ -161,6 +161,28 @@ describe('a peak', () => {
     expect(testbed.clusters()).toHaveLength(2);
   });
 
+  it.each([
+    ['Kueue has there', undefined, 'kueue-system'],
+    ['GKE has there', undefined, 'gmp-system'],
+    ['the Hub says is each cluster its own', ['monitoring'], 'monitoring'],
+  ])('ends also where in the cluster goes on to run what %s', async (_, systemNamespaces, namespace) => {
+    const [hub] = [...testbed.objects.objects.values()].filter(({ kind }) => kind === 'Hub') as Hub[];
+    testbed.objects.put({ ...hub!, spec: { ...hub!.spec, ...(systemNamespaces && { systemNamespaces }) } } as Hub);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [cluster] = testbed.clusters();
+    testbed.join(cluster!, 1);
+    testbed.demands = [];
+    await testbed.looks(40 * MINUTE);
+    const pods = testbed.open.get(`shop/${cluster!.metadata.name}`)!.pods;
+    const [pod] = pods as [Pod];
+    pods[0] = { ...pod, metadata: { ...pod.metadata, namespace } };
+    await testbed.looks(9 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
+  });
+
   it('ends with the cluster given back, and what it cost kept', async () => {
     await peak();
     expect(testbed.clusters()).toEqual([]);
