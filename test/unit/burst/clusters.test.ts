@@ -170,6 +170,15 @@ const states = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).
 const removed = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).removals.map(({ name }) => name);
 
 describe('work without a place', () => {
+  it('is served also where older work of many sizes is too much for the budget', () => {
+    const dear = Array.from({ length: 20 }, (_, index) =>
+      work(`dear-${index}`, 40, `${1000 + index}m`, { since: NOW - 60 * MINUTE }),
+    );
+    const few = work('few', 1, '1', { since: NOW - 30 * MINUTE });
+    const { purchases } = plan({ waiting: [...dear, few], limits: limits({ hourly: 9_000_000n }) });
+    expect(purchases).toMatchObject([{ sources: [few.source] }]);
+  });
+
   it('is served also where another namespace has more than is looked at at once, for which nothing can be bought', () => {
     const many = Array.from({ length: 60 }, (_, index) =>
       work(`many-${index}`, 100, '1', { since: NOW - 60 * MINUTE, namespace: 'many' }),
