@@ -24,12 +24,13 @@ const NOTHING: SoldOut = { pools: new Set(), problem: undefined };
 
 /** Places that a cluster may come to be in: one that is there stays, and only in mode Managed may one fall back. */
 function mayComeTo(cluster: WorkerCluster, profileOf: ProfileOf): WorkerCluster[] {
-  const mode = cluster.spec.mode ?? profileOf(profileNameOf(cluster))?.spec.defaults?.mode;
+  const { spec, status } = cluster;
+  const mode = status?.mode ?? spec.mode ?? profileOf(profileNameOf(cluster))?.spec.defaults?.mode;
   if (mode !== 'Managed') return [cluster];
   const places = Array.from({ length: placesOf(cluster) }, (_, place) => atPlace(cluster, place));
   const there = places.filter((place) => {
     const profile = profileOf(profileNameOf(place));
-    return profile && regionOf({ cluster: place, profile }) === cluster.status?.region;
+    return profile && regionOf({ cluster: place, profile }) === status?.region;
   });
   return there.length > 0 ? there : places;
 }
@@ -39,11 +40,12 @@ function mayComeTo(cluster: WorkerCluster, profileOf: ProfileOf): WorkerCluster[
  * be had; else its own. Pure.
  */
 export function comesTo(cluster: WorkerCluster, profileOf: ProfileOf, capacity: Known, now: Date): WorkerCluster {
-  const places = mayComeTo(cluster, profileOf);
-  const open = places.find(
+  const [first = cluster, ...others] = mayComeTo(cluster, profileOf);
+  if (others.length === 0) return first;
+  const open = [first, ...others].find(
     (place) => soldOutAt(place, profileOf(profileNameOf(place)), capacity, now, false).problem === undefined,
   );
-  return open ?? places[0]!;
+  return open ?? first;
 }
 
 /**
