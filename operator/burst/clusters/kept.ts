@@ -132,13 +132,13 @@ export const emptyReceipt = (policy: BurstReceipt['policy']): BurstReceipt => ({
   decisions: [],
 });
 
+/** How many nodes a cluster was bought with. */
+export const boughtNodes = ({ nodes }: KeptPurchase): number =>
+  Object.values(nodes).reduce((sum, count) => sum + count, 0);
+
 /** How many nodes count of what was bought. @param seen nodes that the cluster is known to be asked for: somebody may have made it larger */
-export const nodesOfPurchase = ({ nodes, mostNodes = 0 }: KeptPurchase, seen = 0): number =>
-  Math.max(
-    Object.values(nodes).reduce((sum, count) => sum + count, 0),
-    mostNodes,
-    seen,
-  );
+export const nodesOfPurchase = (purchase: KeptPurchase, seen = 0): number =>
+  Math.max(boughtNodes(purchase), purchase.mostNodes ?? 0, seen);
 
 /** How the time of what was bought is billed; undefined: every moment counts. */
 export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | undefined =>

@@ -1,5 +1,5 @@
 import type { BurstCandidate, BurstPolicy } from '../../api/burstpolicy.ts';
-import { findCondition, isTrue } from '../../api/conditions.ts';
+import { isTrue } from '../../api/conditions.ts';
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../api/group.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
@@ -8,19 +8,14 @@ import { type BurstReceipt, billingOfPurchase, type KeptPurchase, nodesOfPurchas
 import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
 import { isToSleep, isWaking } from '../../burst/clusters/sleep-receipt.ts';
-import { asksForOthers } from '../../capacity/condition.ts';
 import { parseMoney } from '../../cost/money.ts';
-import type { Pod } from '../../kube/resources.ts';
+import { conditionIsTrue, type Pod } from '../../kube/resources.ts';
 import { isAsleep } from '../membership/member.ts';
 import { isSystem, type SystemNamespaces } from '../membership/system-namespaces.ts';
+import { failureOf, placedBy } from './arrival.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { utilization } from './utilization.ts';
-
-/** What it asks for is sold out, and it may ask for something else. */
-const DEPLETED = 'ERR_INFRA_RESOURCES_DEPLETED';
-/** Of a cluster that waits for its machines: with these it will not come by itself, and another candidate may. */
-const HOPELESS = new Set([DEPLETED, 'ERR_INFRA_QUOTA_EXCEEDED', 'ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED']);
 
 /** The WorkerCluster of a purchase, as it is made. */
 export const manifestOf = (
@@ -88,6 +83,8 @@ export interface Seen {
   readonly isWarm?: boolean;
   /** undefined: nobody can tell. */
   readonly isIdle: boolean | undefined;
+  /** When its hub has placed work there that it was bought for, or never will, milliseconds since the epoch. Absent: it has not joined. */
+  readonly placedBy?: number | undefined;
 }
 
 /** By what it is remembered since when a cluster has no work. */
@@ -145,7 +142,8 @@ export function seenOf(
     isUnderused: isJoined ? isUnderused(deps, policy, key) : undefined,
     failure: cluster && failureOf(cluster),
   };
-  return seenAs(memory, policy, purchase, sight, now);
+  const nodes = (deps.openClusters.get(key)?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
+  return { ...seenAs(memory, policy, purchase, sight, now), placedBy: cluster && placedBy(purchase, cluster, nodes) };
 }
 
 /** A purchase as the planner takes it. */
@@ -196,20 +194,6 @@ export function seenAs(
 /** Whether all is done that a join does before it opens a cluster. */
 const isReady = (membership: Membership | undefined): boolean =>
   membership?.status?.state === 'Joining' && isTrue(membership.status.conditions, 'Warm');
-
-/** Why a cluster will not come, as far as it says so. */
-export function failureOf({ metadata, status }: WorkerCluster): string | undefined {
-  const accepted = findCondition(status?.conditions, 'SpecAccepted');
-  if (accepted?.status === 'False' && status?.observedGeneration === metadata.generation) return accepted.message;
-  const hopeless = [
-    ...(status?.conditions ?? []).filter((one) => one.status === 'False'),
-    ...(status?.lastErrors ?? []),
-  ];
-  const isDepleted = !asksForOthers(status?.conditions);
-  const isHopeless = (code: string) => HOPELESS.has(code) && (code !== DEPLETED || isDepleted);
-  const found = hopeless.find(({ codes }) => codes?.some(isHopeless));
-  return found && ('description' in found ? found.description : found.message);
-}
 
 /** Whether no work runs there. @returns undefined where nobody can tell: the cluster does not answer. */
 export function isWithoutWork(deps: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {

@@ -20,7 +20,8 @@ import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { isAsleep, nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
-import { alikeTo, SETTLE_MS } from './alike.ts';
+import { alikeTo } from './alike.ts';
+import { nodesUntil } from './arrival.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { Waits } from './memory.ts';
@@ -141,7 +142,7 @@ export function supplyOf(
     byKey.delete(key);
     // Its room would keep work waiting for ever, and the cluster with it.
     if (own?.isUseless || own?.isEmptying) return [];
-    const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
+    const settled = own?.joinedAt !== undefined && nodesUntil(cluster, own.joinedAt, nodes.length > 0) <= now;
     const sizes = nodeSizesOf(cluster, open, whereItComes(deps, cluster)?.profile);
     const pods = open?.pods.list() ?? [];
     const pools = poolsSeen(deps, cluster, growths, now);

@@ -24,10 +24,11 @@ import { matchesLabels } from '../../placement/selectors.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { isAsleep } from '../membership/member.ts';
 import { whereItIs } from '../where-it-is.ts';
+import { failureOf } from './arrival.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
-import { failureOf, isWithoutWork } from './own-clusters.ts';
+import { isWithoutWork } from './own-clusters.ts';
 import { siblingDaemons } from './sibling-daemons.ts';
 import { awake, type HubWork, memberOf, reserveOf } from './supply.ts';
 

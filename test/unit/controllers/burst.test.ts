@@ -9,7 +9,7 @@ import type { BurstDependencies } from '../../../operator/controllers/burst/depe
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { toldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
-import { BURSTPOLICIES, HUBS, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { BURSTPOLICIES, HUBS, type Node, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND, START, spec } from '../../kit/burst/testbed.ts';
 import { profile, quota } from '../cost/objects.ts';
 
@@ -671,6 +671,35 @@ describe('a candidate', () => {
     await testbed.looks(4 * MINUTE);
     expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
     expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
+  });
+
+  it('whose cluster gets one pool after the other has 15 minutes for all its nodes, and its hub time to place work on them', async () => {
+    const begin = async () => {
+      testbed = new BurstTestbed();
+      testbed.objects.put(policyNamed('peak'));
+      testbed.demands = [demand('ResourceBinding shop/web', 3)];
+      await testbed.looks(40 * SECOND);
+      const [first] = testbed.clusters();
+      testbed.join(first!, 0);
+      const open = testbed.open.get(`shop/${first!.metadata.name}`)!;
+      const nodes = open.nodes.map((node): Node => {
+        const since = new Date(testbed.now + 10 * MINUTE).toISOString();
+        const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: since }];
+        return { ...node, status: { ...node.status, conditions } };
+      });
+      open.nodes = open.nodes.slice(0, 1);
+      await testbed.looks(10 * MINUTE);
+      expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
+      return { open, nodes };
+    };
+    const { open, nodes } = await begin();
+    open.nodes = nodes;
+    await testbed.looks(4 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.receipt()!.rests).toEqual({});
+    await begin();
+    await testbed.looks(8 * MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
   });
 
   it('whose cluster has room that the hub places nothing on does not keep work waiting: the next is tried, and it is given back', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
-import { failureOf } from '../../../operator/controllers/burst/own-clusters.ts';
+import { failureOf } from '../../../operator/controllers/burst/arrival.ts';
 import { ManagedGarden, ManagedOperator, readyNode } from '../../kit/managed-garden.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 import { idle, until } from '../../kit/turns.ts';
