@@ -969,6 +969,19 @@ describe('a warm cluster', () => {
     expect(done({ ...quiet, candidates: wanting(1), clusters: [warm('a')] })).toEqual([]);
   });
 
+  it('is opened also a moment after something was bought, as it is paid for; what it does not take waits', () => {
+    const lastOut = NOW - 20_000;
+    const warmed = { lastOut, warm: [ready('a', 8)] };
+    expect(done(warmed)).toEqual(['open a']);
+    expect(states({ ...warmed, waiting: [work('web', 6), work('api', 6)] }).toSorted()).toEqual([
+      'CoolingDown',
+      'Opened',
+    ]);
+    const waking = { hourly: 0n, most: 0n, counted: 0n, startupMs: undefined };
+    expect(done({ lastOut, warm: [ready('a', 8, { waking })] })).toEqual([]);
+    expect(done({ lastOut, warm: [ready('a', 4)] })).toEqual([]);
+  });
+
   it.each<[string, Partial<ClustersView>, string[]]>([
     ['is opened before another is bought', { warm: [ready('a', 8)] }, ['open a']],
     ['is opened for a part, and one is bought for the rest', { warm: [ready('a')] }, ['open a', 'aws 1']],
