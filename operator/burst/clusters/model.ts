@@ -256,6 +256,8 @@ export interface ClustersView {
   readonly limits: Limits;
   /** Work of the hub that this policy may serve. */
   readonly waiting: readonly WaitingWork[];
+  /** All work of the hub, whoever may serve it: no cluster is emptied while some of it may need the room. Absent: that is all. */
+  readonly hubWaiting?: readonly WaitingWork[] | undefined;
   /** Clusters of the hub, whoever made them. */
   readonly supply: readonly Supply[];
   readonly candidates: readonly CandidateView[];

@@ -76,8 +76,9 @@ class Planning {
     for (const { cluster } of growths) this.#needed.add(cluster);
     const forWork = [...forPeaks.purchases, ...bought.purchases];
     const hasActed = forWork.length + growths.length + openings.length > 0;
-    // Work that waits comes first: it may need the money.
-    const purchases = hasActed || waits.length > 0 ? forWork : this.#buyWarm();
+    // Work that waits comes first: it may need the money. What nothing on offer takes does not.
+    const mayNeedMoney = waits.some((work) => work.every(this.#isTaken));
+    const purchases = hasActed || mayNeedMoney ? forWork : this.#buyWarm();
     const hasBought = hasActed || purchases.length > 0;
     const decided = { needed: this.#needed, hasBought, now: this.#now };
     const { removals, times } = giveBack(this.#view, { ...decided, moved: emptied(this.#view) });

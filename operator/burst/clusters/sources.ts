@@ -111,6 +111,15 @@ export function takenByOffers({
       ...planned.map(({ template }) => fresh(member, template)),
     ]),
   ];
+  return takenByAny(nodes);
+}
+
+/** Whether a replica goes onto one of the nodes of these clusters, were there nothing else on it. */
+export const takenBySupply = (supply: ClustersView['supply']): ((work: WaitingWork) => boolean) =>
+  takenByAny(supply.flatMap(({ member, nodes }) => nodes.map(({ node }) => ({ member, node }))));
+
+/** Whether any of these empty nodes takes a replica. What is alike is looked at once. */
+function takenByAny(nodes: readonly { member: HubMember; node: FitNode }[]): (work: WaitingWork) => boolean {
   const known = new Map<string, boolean>();
   const likeness = likenessOf();
   return (work) => {

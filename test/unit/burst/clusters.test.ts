@@ -969,6 +969,13 @@ describe('a warm cluster', () => {
     expect(done({ ...quiet, candidates: wanting(1), clusters: [warm('a')] })).toEqual([]);
   });
 
+  it('is made though work waits that nothing on offer takes, and not while work waits that may need the money', () => {
+    const [huge, dear] = [work('huge', 1, '64'), work('dear', 40)];
+    const little = { limits: limits({ hourly: 2_000_000n }), candidates: wanting(1) };
+    expect(done({ ...little, waiting: [huge] })).toEqual(['aws 1 warm']);
+    expect(done({ ...little, waiting: [huge, dear] })).toEqual([]);
+  });
+
   it('is opened also a moment after something was bought, as it is paid for; what it does not take waits', () => {
     const lastOut = NOW - 20_000;
     const warmed = { lastOut, warm: [ready('a', 8)] };
