@@ -197,11 +197,9 @@ const isReady = (membership: Membership | undefined): boolean =>
 
 /** Whether no work runs there. @returns undefined where nobody can tell: the cluster does not answer. */
 export function isWithoutWork(deps: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {
+  const open = deps.openClusters.get(key);
   const hub = hubOf(deps, policy);
-  return deps.openClusters
-    .get(key)
-    ?.pods.list()
-    .every((pod) => !isWork(hub, pod));
+  return open && !open.pods.list().some((pod) => isWork(hub, pod));
 }
 
 const hubOf = ({ hubs }: BurstDependencies, { spec }: BurstPolicy): SystemNamespaces => hubs.get(spec.hub)?.spec ?? {};
@@ -209,9 +207,10 @@ const hubOf = ({ hubs }: BurstDependencies, { spec }: BurstPolicy): SystemNamesp
 /** @returns undefined where nobody can tell, or the policy does not ask */
 function isUnderused(deps: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {
   const open = emptiesUnderused(policy) ? deps.openClusters.get(key) : undefined;
+  if (!open) return undefined;
   const hub = hubOf(deps, policy);
-  const work = open?.pods.list().filter((pod) => isWork(hub, pod));
-  const used = open && utilization(open.nodes.list(), work!);
+  const work = open.pods.list().filter((pod) => isWork(hub, pod));
+  const used = utilization(open.nodes.list(), work);
   return used === undefined ? undefined : hasLittleWork(policy, used);
 }
 
