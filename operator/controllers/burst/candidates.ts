@@ -175,9 +175,9 @@ export async function refusalOf(
 
 /** The share of quotas that a cluster will have that is only written down. */
 export function shareOf(deps: BurstDependencies, cluster: WorkerCluster): Claimant {
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  const held = profile && sizeWith({ cluster, profile }, {}).asked;
-  return { key: keyOf(cluster), createdAt: '', profile, held, asked: undefined };
+  const there = whereItComes(deps, cluster);
+  const held = there && sizeWith(there, {}).asked;
+  return { key: keyOf(cluster), createdAt: '', profile: there?.profile, held, asked: undefined };
 }
 
 function overQuota(deps: BurstDependencies, cluster: WorkerCluster, beside: readonly Claimant[]): string | undefined {

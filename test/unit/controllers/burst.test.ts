@@ -530,6 +530,16 @@ describe('a candidate', () => {
       expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
     });
 
+    it('is not bought where a quota forbids that', async () => {
+      testbed.objects.put(quota({ 'cost.hourly': '1' }));
+      falls([falling]);
+      await testbed.looks(MINUTE);
+      expect(testbed.clusters()).toEqual([]);
+      expect(testbed.policy()!.status!.demand).toMatchObject([
+        { message: expect.stringMatching(/quota "team" allows/) },
+      ]);
+    });
+
     it('is not bought where the budget has too little for that', async () => {
       falls([falling], { budget: { hourly: '1', currency: 'USD' } });
       await testbed.looks(MINUTE);
