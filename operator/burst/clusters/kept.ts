@@ -95,6 +95,8 @@ export interface Rest {
   /** RFC 3339. */
   readonly until: string;
   readonly why: string;
+  /** Of the template of what failed: another one is tried at once. Absent: it has none, or is of before this was kept. */
+  readonly revision?: string | undefined;
 }
 
 /** By candidate, seconds, the newest first. */

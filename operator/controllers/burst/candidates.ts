@@ -53,9 +53,11 @@ export async function candidatesOf(
       typeof offer === 'string'
         ? undefined
         : offeredNow(offer, trial, (profile) => deps.profiles.get(profile), depleted, new Date(now));
+    const revision = revisionOf(deps, candidate, new Date(now));
     const rest = receipt.rests[name];
+    const isOfThis = rest?.revision === undefined || revision === undefined || rest.revision === revision;
     const rests =
-      rest && Date.parse(rest.until) > now
+      rest && isOfThis && Date.parse(rest.until) > now
         ? `it is in back-off until ${rest.until}, because of ${rest.why}`
         : undefined;
     const refusal =
@@ -75,7 +77,7 @@ export async function candidatesOf(
       ...(candidate.warmClusters && { warm: candidate.warmClusters }),
       ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
       cannotSleep: whyAwake(deps, candidate),
-      revision: revisionOf(deps, candidate, new Date(now)),
+      revision,
       startupMs: measuredStartupMs(receipt, name) ?? statedStartupMs(deps, candidate),
     });
   }

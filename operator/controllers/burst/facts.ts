@@ -51,7 +51,7 @@ export function withFacts(
       next = rested(
         changed(next, name, { useless: true }),
         candidate,
-        { why, at: purchase.wokenAt ?? purchase.at },
+        { why, at: purchase.wokenAt ?? purchase.at, revision: purchase.revision },
         now,
       );
     }

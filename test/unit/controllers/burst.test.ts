@@ -683,6 +683,27 @@ describe('a candidate', () => {
     expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
+  it('that rests is tried at once when its template was changed', async () => {
+    const [cloud] = spec().candidates as [BurstCandidate];
+    testbed.objects.put(policyNamed('peak', { candidates: [cloud] }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [first] = testbed.clusters();
+    const codes = ['ERR_INFRA_UNAUTHORIZED'];
+    const refused = { type: 'Ready', status: 'False', message: 'not allowed', lastTransitionTime: '', codes };
+    testbed.objects.put({ ...first!, status: { conditions: [refused] } } as never);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
+    expect(testbed.clusters()).toEqual([]);
+    const template = { spec: { ...cloud.template.spec, region: 'there' } };
+    testbed.objects.put({
+      ...testbed.policy()!,
+      spec: { ...testbed.policy()!.spec, candidates: [{ ...cloud, template }] },
+    });
+    await testbed.looks(20 * SECOND);
+    expect(testbed.clusters().map((one) => one.spec.region)).toEqual(['there']);
+  });
+
   it('whose cluster gets one pool after the other has 15 minutes for all its nodes, and its hub time to place work on them', async () => {
     const begin = async () => {
       testbed = new BurstTestbed();
