@@ -205,7 +205,9 @@ export const burstPolicySpec = rules(
       .optional(),
     cooldown: z
       .object({
-        scaleOut: duration('Time between two purchases at least. Absent: 1m.').optional(),
+        scaleOut: duration(
+          'Time between two purchases at least; clusters that wait warm are opened all the same. Absent: 1m.',
+        ).optional(),
         scaleIn: duration(
           'Time after a purchase, or after clusters were given back, at least. Absent: 10m.',
         ).optional(),

@@ -30,6 +30,18 @@ export const HUB_TYPES = {
 export type HubTypeName = keyof typeof HUB_TYPES;
 const TYPES = Object.keys(HUB_TYPES) as [HubTypeName, ...HubTypeName[]];
 
+/** Beside kube-system, namespaces of what Kueue, GKE and AKS have run in a cluster. */
+export const SYSTEM_NAMESPACES: readonly string[] = [
+  'kueue-system',
+  'gmp-system',
+  'gke-managed-cim',
+  'gke-managed-system',
+  'calico-system',
+  'calico-apiserver',
+  'tigera-operator',
+  'gatekeeper-system',
+];
+
 /** In allowedNamespaces: all of them. */
 export const EVERY_NAMESPACE = '*';
 
@@ -179,6 +191,11 @@ export const hubSpec = rules(
         'What the operator does with an object in the hub that somebody else made for the same cluster. It knows the cluster by the UID of kube-system, or by its URL. Observe: the cluster counts as joined, and it is never drained, changed or deleted. Own: it is taken over. Absent: it keeps the cluster from joining.',
       )
       .optional(),
+    systemNamespaces: list(
+      labelName('A namespace.'),
+      64,
+      `Namespaces of members, beside kube-system, of what each has for itself, such as monitoring. Pods there are nobody's work: they are not moved, end with the cluster, and keep no cluster that a BurstPolicy has bought. Absent: ${SYSTEM_NAMESPACES.join(', ')}.`,
+    ).optional(),
     member: member.optional(),
     clusterProfile: clusterProfile.optional(),
     argoCD: argoCD.optional(),

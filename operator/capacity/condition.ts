@@ -1,4 +1,4 @@
-import { rfc3339 } from '../api/conditions.ts';
+import { findCondition, rfc3339 } from '../api/conditions.ts';
 import type { Condition } from '../api/meta.ts';
 import type { PoolPart } from './allocation.ts';
 import type { Try } from './offers.ts';
@@ -65,6 +65,12 @@ export function capacityCondition(
     return said('True', 'OtherPlace', `The cluster is in ${place.region} of ${place.profile} instead`);
   // Everything came from the first choice in the end, or somewhere else altogether.
   return isOpen ? said('True', 'Retrying', 'Coppice asks for it again') : undefined;
+}
+
+/** Whether instead of what is sold out the cluster asks for other machines, here or in another place: it comes, or says that these are sold out too. Pure. */
+export function asksForOthers(conditions: readonly Condition[] | undefined): boolean {
+  const { reason = '' } = findCondition(conditions, TYPE) ?? {};
+  return ['Alternative', 'MovingElsewhere', 'OtherPlace'].includes(reason);
 }
 
 const machines = ({ machineType, zones }: Pick<PoolPart, 'machineType' | 'zones'>): string =>

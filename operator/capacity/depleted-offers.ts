@@ -1,5 +1,4 @@
-import type { DepletedOffer, KnownCapacity, Offer, Try } from './offers.ts';
-import { sameOffer } from './offers.ts';
+import { countingIn, type DepletedOffer, type KnownCapacity, type Offer, sameOffer, type Try } from './offers.ts';
 
 const MINUTE = 60_000;
 
@@ -16,13 +15,27 @@ const FORGOTTEN_MS = 60 * MINUTE;
 const LEFT_MS = 30 * MINUTE;
 /** Of one cluster, so many tries are told. */
 const MOST_TRIES = 12;
-/** Of more offers the one that was heard of longest ago is forgotten: that costs one more try. Each decision looks at all of them. */
+/** Of more offers, of clouds or of one namespace, the one that was heard of longest ago is forgotten: that costs one more try. */
 const MOST_OFFERS = 1_000;
 /** Of more nodes that were taken away, those are forgotten that were seen longest ago. */
 const MOST_TAKEN = 20_000;
 
 /** A try as whoever made it tells it. */
 export type ToldTry = Omit<Try, 'at' | 'until' | 'over'>;
+
+/** Who decides something: the metadata of a cluster, or of what makes clusters in its namespace. */
+export interface Decider {
+  readonly namespace?: string | undefined;
+  readonly uid?: string | undefined;
+}
+
+/** What nodes say of spot machines. */
+export interface ToldByNodes {
+  /** Of their cluster. */
+  readonly namespace: string | undefined;
+  /** UIDs of the nodes, each of which is news once, however long it stays. Absent: this is news. */
+  readonly taken?: readonly string[];
+}
 
 /**
  * What the operator remembers of offers that had no machines left, or lost some, of all clusters: what one has met, others need not. In memory only:
@@ -42,9 +55,9 @@ export class DepletedOffers {
     this.#now = now;
   }
 
-  /** What is known, for a decision about this cluster. */
-  known(cluster: string): KnownCapacity {
-    return { depleted: this.#offers, tries: this.#tries.get(cluster) ?? [] };
+  /** What is known, for a decision about this cluster, or for its namespace. */
+  known({ namespace, uid = '' }: Decider): KnownCapacity {
+    return { depleted: countingIn(this.#offers, namespace), tries: this.#tries.get(uid) ?? [] };
   }
 
   /** @returns whether it is news: the same again before its time is over is none. */
@@ -66,12 +79,12 @@ export class DepletedOffers {
 
   /**
    * A cloud takes a spot machine of this offer away. Whoever asks for another at once is likely to lose that as well; Karpenter does the same
-   * (SpotInterruption in pkg/controllers/interruption of aws/karpenter-provider-aws).
-   * @param taken UIDs of the nodes that it takes, each of which is news once, however long it stays; absent: this is news
+   * (SpotInterruption in pkg/controllers/interruption of aws/karpenter-provider-aws). Whoever writes nodes of a cluster can say so of any: it is
+   * remembered for that namespace alone.
    */
-  interrupted(offer: Offer, taken?: readonly string[]): void {
+  interrupted(offer: Offer, { namespace, taken }: ToldByNodes): void {
     const isNews = !taken || taken.filter((node) => this.#isNews(node)).length > 0;
-    if (isNews) this.#deplete(offer, +this.#now(), true);
+    if (isNews) this.#deplete({ ...offer, interrupted: true, namespace }, +this.#now());
   }
 
   #isNews(node: string): boolean {
@@ -113,15 +126,16 @@ export class DepletedOffers {
   }
 
   /** @returns until when. */
-  #deplete(offer: Offer, now: number, interrupted = false): number {
-    const before = this.#offers.find(
-      (known) => (known.interrupted ?? false) === interrupted && sameOffer(known, offer),
-    );
+  #deplete(offer: Omit<DepletedOffer, 'until'>, now: number): number {
+    const isAsTold = (known: DepletedOffer) =>
+      known.interrupted === offer.interrupted && known.namespace === offer.namespace;
+    const before = this.#offers.find((known) => isAsTold(known) && sameOffer(known, offer));
     if (before && before.until > now) return before.until;
     const times = before && before.until + FORGOTTEN_MS > now ? before.times + 1 : 1;
     const until = now + Math.min(LONGEST_MS, FIRST_MS * 2 ** (times - 1));
-    const others = this.#offers.filter((known) => known !== before && known.until + FORGOTTEN_MS > now);
-    this.#offers = [...others, { ...offer, until, times, ...(interrupted && { interrupted }) }].slice(-MOST_OFFERS);
+    const lasting = this.#offers.filter((known) => known !== before && known.until + FORGOTTEN_MS > now);
+    const { alike = [], others = [] } = Object.groupBy(lasting, (known) => (isAsTold(known) ? 'alike' : 'others'));
+    this.#offers = [...others, ...[...alike, { ...offer, until, times }].slice(-MOST_OFFERS)];
     return until;
   }
 }

@@ -16,6 +16,8 @@ export interface DepletedOffer extends Offer {
   readonly until: number;
   /** Its cloud took one away. It may have others: where nothing else will do, it is asked for all the same. Absent: it had nothing. */
   readonly interrupted?: true;
+  /** Nodes of a cluster of this namespace say so, and whoever owns them may: it counts for that namespace alone. Absent: a cloud said so, for all. */
+  readonly namespace?: string | undefined;
 }
 
 /** One try of a cluster that the place had no machines for. */
@@ -38,6 +40,10 @@ export interface KnownCapacity {
 }
 
 export const NOTHING_DEPLETED: KnownCapacity = { depleted: [], tries: [] };
+
+/** Of what is known, that which counts in a namespace. Pure. */
+export const countingIn = (depleted: readonly DepletedOffer[], namespace: string | undefined): DepletedOffer[] =>
+  depleted.filter((known) => known.namespace === undefined || known.namespace === namespace);
 
 /** Whether an offer had nothing a short while ago. Pure. */
 export const isDepleted = ({ depleted }: Pick<KnownCapacity, 'depleted'>, offer: Offer, now: Date): boolean =>

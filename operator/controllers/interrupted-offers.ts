@@ -12,14 +12,16 @@ import { type ClusterInPlace, whereItIs } from './where-it-is.ts';
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 const ZONE = 'topology.kubernetes.io/zone';
 
-/** Remembers what a cloud takes away of a cluster, for whoever buys machines there. */
+/** Remembers what a cloud takes away of a cluster, for whoever buys machines there for the same namespace. */
 export function noteInterrupted(
   { profiles, capacity }: { profiles: Parameters<typeof whereItIs>[1]; capacity: Pick<DepletedOffers, 'interrupted'> },
   cluster: WorkerCluster,
   nodes: readonly Node[],
 ): void {
   const there = whereItIs(cluster, profiles);
-  if (there) for (const { offer, taken } of interruptedOffers(there, nodes)) capacity.interrupted(offer, taken);
+  if (!there) return;
+  const { namespace } = cluster.metadata;
+  for (const { offer, taken } of interruptedOffers(there, nodes)) capacity.interrupted(offer, { namespace, taken });
 }
 
 /** Spot machines of one offer that a cloud takes away. */

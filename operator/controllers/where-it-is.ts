@@ -12,18 +12,17 @@ export interface ClusterInPlace {
 /**
  * A cluster in the place that it is in by its status: one that fell back has the machine types, zones and region of that. Where its status names no region,
  * or one that is in no place of its spec, it is in its own. undefined: the CloudProfile is not known. Pure.
+ * @param region that it is known to be in; absent: that of its status
  */
 export function whereItIs(
   written: WorkerCluster,
   profiles: { get(name: string): CloudProfile | undefined },
+  region = written.status?.region,
 ): ClusterInPlace | undefined {
   const places = Array.from({ length: placesOf(written) }, (_, place) => atPlace(written, place));
   const known = places.flatMap((cluster): ClusterInPlace[] => {
     const profile = profiles.get(profileNameOf(cluster));
     return profile ? [{ cluster, profile }] : [];
   });
-  return (
-    known.find((place) => regionOf(place) === written.status?.region) ??
-    known.find(({ cluster }) => cluster === written)
-  );
+  return known.find((place) => regionOf(place) === region) ?? known.find(({ cluster }) => cluster === written);
 }

@@ -12,6 +12,7 @@ import { offeredNow } from '../burst/clusters/sold-out.ts';
 import { spentUntil } from '../burst/clusters/spend.ts';
 import { wokenHourly } from '../burst/clusters/wake-receipt.ts';
 import { startupMs } from '../capacity/startup-times.ts';
+import { placedBy } from '../controllers/burst/arrival.ts';
 import { whyNotSleeping } from '../controllers/burst/candidates.ts';
 import { withFacts } from '../controllers/burst/facts.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
@@ -183,7 +184,8 @@ function seenOf(
     isUnderused: isJoined ? isUnderused(simulation, { policy }, key) : undefined,
     failure: state?.specRefusal ?? state?.machineRefusal,
   };
-  return seenAs(memory, policy, purchase, sight, now);
+  const nodes = [...(state?.nodes.values() ?? [])];
+  return { ...seenAs(memory, policy, purchase, sight, now), placedBy: cluster && placedBy(purchase, cluster, nodes) };
 }
 
 function candidatesOf(
@@ -204,7 +206,7 @@ function candidatesOf(
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
     const offer = profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly }));
     const profileOf = (of: string) => scenario.profiles.get(of);
-    const sold = offer && offeredNow(offer, cluster, profileOf, capacity.known(''), new Date(now));
+    const sold = offer && offeredNow(offer, cluster, profileOf, capacity.known(policy.metadata), new Date(now));
     return {
       name,
       priority,

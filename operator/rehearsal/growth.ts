@@ -1,12 +1,16 @@
+import type { CloudProfile } from '../api/cloudprofile.ts';
 import { LABELS } from '../api/group.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import { MAX_NODES } from '../api/worker-pool.ts';
+import type { WorkerCluster } from '../api/workercluster.ts';
 import { grew, type PoolNow, restOf, withGrowthFacts } from '../burst/clusters/growth-receipt.ts';
 import type { KeptGrowth } from '../burst/clusters/kept.ts';
 import type { GrowingPool, GrowthView } from '../burst/clusters/model.ts';
-import { offerOf } from '../burst/clusters/offer.ts';
+import { offerOf, regionOf } from '../burst/clusters/offer.ts';
 import type { Growth } from '../burst/clusters/plan-model.ts';
+import { bestOffer, isInterrupted } from '../capacity/allocation.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
+import { machineTypesOf, marketFor } from '../capacity/offers.ts';
 import { billingOf } from '../cost/billing.ts';
 import { parseMoney } from '../cost/money.ts';
 import { matchesLabels } from '../placement/selectors.ts';
@@ -21,6 +25,19 @@ export function growingPools({ object, manifest, profile, decided }: ClusterStat
   if (!object || !profile) return [];
   const own = new Set((manifest.spec.pools ?? []).filter(isCoppices).map(({ name }) => name));
   return desiredSizes({ cluster: object, profile, decided }).filter((pool) => isCoppices(pool) && own.has(pool.name));
+}
+
+/** Whether the next node of a pool would be of machines that its cloud took away a moment ago: others grow first. */
+export function isLast(
+  simulation: Simulation,
+  cluster: WorkerCluster,
+  profile: CloudProfile,
+  pool: DesiredPool,
+): boolean {
+  const place = { profile: profile.metadata.name, region: regionOf({ cluster, profile }), spot: pool.spot };
+  const market = marketFor(place, simulation.capacity.known(cluster.metadata), dateOf(simulation));
+  const next = bestOffer({ machineTypes: machineTypesOf(pool), zones: pool.zones }, market);
+  return next !== undefined && isInterrupted(next, market);
 }
 
 /** Pools that the policy may have grow: of its own clusters, and of those that it names. */
@@ -82,6 +99,7 @@ function poolsOf(
           billing: { machines: billingOf(profile, 'machines'), controlPlane: undefined, fee: 0n },
         }),
         problem: rests ?? unpriced,
+        ...(isLast(simulation, object, profile, pool) && { isLast: true }),
       },
     ];
   });

@@ -162,7 +162,8 @@ function nodeReady(simulation: Simulation, cluster: ClusterState, pool: PoolStat
 function machineLost(simulation: Simulation, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
   const { region } = cluster.shoot!.spec;
   const place = { profile: cluster.profile!.metadata.name, region, zone: made.zone };
-  simulation.capacity.interrupted({ ...place, machineType: pool.machineType, spot: pool.spot });
+  const { namespace } = cluster.manifest.metadata;
+  simulation.capacity.interrupted({ ...place, machineType: pool.machineType, spot: pool.spot }, { namespace });
   removeMachines(simulation, cluster, [made]);
   tell(simulation, cluster, 'interrupted', `pool ${pool.name}: the cloud took spot machine ${made.machine.name} away`);
   simulation.toReconcile.add(cluster);

@@ -13,6 +13,7 @@ import { disruptionsOf } from '../controllers/autoscaling/disruption.ts';
 import { scaleInAfterMs } from '../controllers/autoscaling/observe.ts';
 import { EMPTY } from '../controllers/empty-mark.ts';
 import type { Node } from '../kube/resources.ts';
+import { isLast } from './growth.ts';
 import { offerInputs } from './members.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
@@ -45,6 +46,7 @@ function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
     const disruption = budgets.disruptions.get(pool.name);
     const offer = offers.find(({ name }) => name === pool.name);
     const at = decided.get(pool.name)?.at;
+    const last = isLast(simulation, object, profile, pool) && { isLast: true as const };
     return {
       name: pool.name,
       count: pool.count,
@@ -54,7 +56,7 @@ function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
       ...(disruption && { disruption }),
       ...(offer
-        ? { offer: { template: offer.template, price: Number(offer.price ?? 1n) } }
+        ? { offer: { template: offer.template, price: Number(offer.price ?? 1n), ...last } }
         : { soldOut: 'the CloudProfile has no such machine type' }),
     };
   });

@@ -76,7 +76,7 @@ function viewOf(simulation: Simulation, cluster: ClusterState): WorkerClusterVie
     provider: profile && simulated,
     shoot: shoot && { ...shoot, status: shootStatus(cluster) },
     project: projectShare(simulation, cluster),
-    capacity: simulation.capacity.known(object?.metadata.uid ?? ''),
+    capacity: simulation.capacity.known(object?.metadata ?? {}),
     ...(simulation.work && { decided: cluster.decided }),
     ...(cluster.sleepOrder && { sleepOrder: cluster.sleepOrder }),
   };

@@ -1,6 +1,7 @@
+import { boughtNodes } from '../burst/clusters/kept.ts';
 import { withMinimumsOf } from '../burst/clusters/offer.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
-import { boughtNodes, isSettled } from '../controllers/burst/release-minimums.ts';
+import { isSettled } from '../controllers/burst/release-minimums.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { dateOf, type Simulation } from './state.ts';
 

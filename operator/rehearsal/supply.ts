@@ -1,6 +1,6 @@
 import type { Supply } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
-import { SETTLE_MS } from '../controllers/burst/alike.ts';
+import { nodesUntil } from '../controllers/burst/arrival.ts';
 import { isAsleep } from '../controllers/membership/member.ts';
 import { growingPools } from './growth.ts';
 import { memberOf, offerInputs } from './members.ts';
@@ -22,8 +22,9 @@ export function supplyIn(simulation: Simulation, { receipt }: RehearsedPolicy, c
   const now = simulation.epoch + simulation.now;
   const { key, object, profile } = cluster;
   const purchase = receipt.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));
-  const joinedAt = purchase?.joinedAt === undefined ? undefined : Date.parse(purchase.joinedAt);
-  const isComing = purchase !== undefined && !(joinedAt !== undefined && joinedAt + SETTLE_MS <= now);
+  const { joinedAt } = purchase ?? {};
+  const isComing =
+    purchase !== undefined && (joinedAt === undefined || nodesUntil(object!, joinedAt, cluster.nodes.size > 0) > now);
   const isWoken = cluster.sleepOrder?.asleep === false;
   return {
     cluster: key,

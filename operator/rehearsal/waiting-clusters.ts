@@ -38,7 +38,12 @@ export function awake(
   const member = memberOf(cluster, profile);
   if (!profile) return { supply: { cluster: key, member, nodes: [], planned: [] } };
   const profileOf = (name: string) => simulation.scenario.profiles.get(name);
-  const { pools, problem } = soldOutOf(cluster, profileOf, simulation.capacity.known(''), dateOf(simulation));
+  const { pools, problem } = soldOutOf(
+    cluster,
+    profileOf,
+    simulation.capacity.known(cluster.metadata),
+    dateOf(simulation),
+  );
   const planned = nodesOf({ cluster, profile, decided, member, reserve: reserveOf(cluster, profile) });
   return {
     supply: { cluster: key, member, nodes: [], planned: planned.filter(({ template }) => !pools.has(template.id)) },

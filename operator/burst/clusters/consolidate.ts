@@ -3,7 +3,7 @@ import type { ClustersView, EmptyingCluster, Movable, OwnCluster, Supply, Waitin
 import { countsFor, isOn } from './peaks.ts';
 import type { Emptying, Kept } from './plan-model.ts';
 import { Room, totalOf } from './room.ts';
-import { byPriority } from './sources.ts';
+import { byPriority, takenBySupply } from './sources.ts';
 import { askedBy, listed, replicasOf } from './words.ts';
 
 /** A hub needs so long to move work away, besides what a cluster needs to leave: it begins so much earlier. */
@@ -82,8 +82,9 @@ export function chooseEmptying(view: ClustersView, decided: Decided): Consolidat
 
 /** Why no cluster is emptied now, whichever it is; undefined: nothing is in the way. */
 function whyUnsettled(view: ClustersView, { hasBought, hasRemoved, now }: Decided): string | undefined {
-  const { clusters, waiting, supply, peaks = [], limits, unsettled } = view;
-  if (waiting.length > 0) return 'work of the hub waits for room';
+  const { clusters, waiting, hubWaiting = waiting, supply, peaks = [], limits, unsettled } = view;
+  // What no node takes, full or not, waits for something else.
+  if (hubWaiting.some(takenBySupply(supply))) return 'work of the hub waits for room';
   const busy = clusters.find(({ phase, emptyingSince }) => phase !== 'Joined' || emptyingSince !== undefined);
   if (hasBought || hasRemoved || busy) return 'another cluster of the policy comes or goes';
   if (supply.some(({ planned }) => planned.length > 0)) return 'nodes of the hub are on their way';

@@ -95,6 +95,8 @@ export interface Rest {
   /** RFC 3339. */
   readonly until: string;
   readonly why: string;
+  /** Of the template of what failed: another one is tried at once. Absent: it has none, or is of before this was kept. */
+  readonly revision?: string | undefined;
 }
 
 /** By candidate, seconds, the newest first. */
@@ -132,13 +134,13 @@ export const emptyReceipt = (policy: BurstReceipt['policy']): BurstReceipt => ({
   decisions: [],
 });
 
+/** How many nodes a cluster was bought with. */
+export const boughtNodes = ({ nodes }: KeptPurchase): number =>
+  Object.values(nodes).reduce((sum, count) => sum + count, 0);
+
 /** How many nodes count of what was bought. @param seen nodes that the cluster is known to be asked for: somebody may have made it larger */
-export const nodesOfPurchase = ({ nodes, mostNodes = 0 }: KeptPurchase, seen = 0): number =>
-  Math.max(
-    Object.values(nodes).reduce((sum, count) => sum + count, 0),
-    mostNodes,
-    seen,
-  );
+export const nodesOfPurchase = (purchase: KeptPurchase, seen = 0): number =>
+  Math.max(boughtNodes(purchase), purchase.mostNodes ?? 0, seen);
 
 /** How the time of what was bought is billed; undefined: every moment counts. */
 export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | undefined =>

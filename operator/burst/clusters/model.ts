@@ -25,6 +25,8 @@ export interface CustomKind {
 export interface WaitingWork {
   /** Whose it is, in words; all work of one source is placed as a whole. */
   readonly source: string;
+  /** Of its owner: much work of one namespace keeps that of others from being looked at no longer than it must. Absent: nobody knows. */
+  readonly namespace?: string | undefined;
   readonly count: number;
   readonly pod: FitPod;
   /** What a replica asks for, in words. */
@@ -254,6 +256,8 @@ export interface ClustersView {
   readonly limits: Limits;
   /** Work of the hub that this policy may serve. */
   readonly waiting: readonly WaitingWork[];
+  /** All work of the hub, whoever may serve it: no cluster is emptied while some of it may need the room. Absent: that is all. */
+  readonly hubWaiting?: readonly WaitingWork[] | undefined;
   /** Clusters of the hub, whoever made them. */
   readonly supply: readonly Supply[];
   readonly candidates: readonly CandidateView[];

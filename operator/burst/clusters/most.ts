@@ -2,8 +2,10 @@ import { type Serving, serve } from './grow.ts';
 import type { ClustersView, WaitingWork } from './model.ts';
 import { likenessOf, type Room } from './room.ts';
 
-/** Of work that cannot be served so many sources, and those that ask for the same, are looked at; the rest is looked at next time. */
+/** Of work that cannot be served so many sources, and those that ask for the same, are told why; the oldest first. */
 const MOST_REFUSED = 8;
+/** After these so many more are tried, the smallest first: what is left of a budget may be enough for them. */
+const MOST_PASSED_BY = 32;
 
 /** What becomes of sources that have waited long enough. */
 export interface Served {
@@ -35,7 +37,8 @@ export function serveMost(
     work.every(isTaken) ? 'possible' : 'hopeless',
   );
   let left = possible;
-  while (left.length > 0 && refused.length < MOST_REFUSED) {
+  while (left.length > 0 && refused.length < MOST_REFUSED + MOST_PASSED_BY) {
+    if (refused.length === MOST_REFUSED) left = left.toSorted((a, b) => sizeOf(a) - sizeOf(b));
     const isFirst = served.length + refused.length === 0;
     const can = mostThat(left.length, isFirst, (tried) => {
       const wanted = room.without([...served, ...left.slice(0, tried)].flat());
@@ -56,11 +59,21 @@ export function serveMost(
   return {
     served,
     serving,
-    refused: [...refused, ...kinds.slice(0, MOST_REFUSED)],
+    refused: [...refused.slice(0, MOST_REFUSED), ...kinds.slice(0, MOST_REFUSED)],
     hopeless: kinds.slice(MOST_REFUSED).flat(),
-    later: left,
+    later: [...refused.slice(MOST_REFUSED).flat(), ...left],
   };
 }
+
+/** Most machines have 4 GiB for each CPU: so much memory counts as one. */
+const BYTES_PER_MILLICORE = 2 ** 32 / 1000;
+
+/** How much a source asks for. */
+const sizeOf = (work: readonly WaitingWork[]): number =>
+  work.reduce(
+    (sum, { count, pod: { requests } }) => sum + count * (requests.cpu + requests.memory / BYTES_PER_MILLICORE),
+    0,
+  );
 
 /** Of each kind once. */
 function byKind(sources: readonly WaitingWork[][], likeness: (work: WaitingWork) => string): WaitingWork[][][] {

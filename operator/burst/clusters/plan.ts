@@ -4,7 +4,7 @@ import { chooseEmptying, emptied, keepNeeded } from './consolidate.ts';
 import { giveBack } from './give-back.ts';
 import { whyNotGrown } from './grow.ts';
 import type { ClustersView, WaitingWork } from './model.ts';
-import { serveMost } from './most.ts';
+import { type Served, serveMost } from './most.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
 import type { ClustersPlan, Kept, Purchase, WorkState, WorkVerdict } from './plan-model.ts';
 import { likenessOf, Room, totalOf } from './room.ts';
@@ -20,6 +20,9 @@ import { askedBy, listed, nodesOf, replicasOf, sourceOf, text } from './words.ts
 export function planClusters(view: ClustersView, now: number): ClustersPlan {
   return new Planning(view, now).plan();
 }
+
+type Bought = Pick<ClustersPlan, 'purchases' | 'growths' | 'openings'>;
+const NOTHING: Bought = { purchases: [], growths: [], openings: [] };
 
 class Planning {
   readonly #view: ClustersView;
@@ -73,8 +76,9 @@ class Planning {
     for (const { cluster } of growths) this.#needed.add(cluster);
     const forWork = [...forPeaks.purchases, ...bought.purchases];
     const hasActed = forWork.length + growths.length + openings.length > 0;
-    // Work that waits comes first: it may need the money.
-    const purchases = hasActed || waits.length > 0 ? forWork : this.#buyWarm();
+    // Work that waits comes first: it may need the money. What nothing on offer takes does not.
+    const mayNeedMoney = waits.some((work) => work.every(this.#isTaken));
+    const purchases = hasActed || mayNeedMoney ? forWork : this.#buyWarm();
     const hasBought = hasActed || purchases.length > 0;
     const decided = { needed: this.#needed, hasBought, now: this.#now };
     const { removals, times } = giveBack(this.#view, { ...decided, moved: emptied(this.#view) });
@@ -249,25 +253,35 @@ class Planning {
   }
 
   /** @param hasBought something in this look: what of it takes this work is known in the next */
-  #buy(waits: readonly WaitingWork[][], hasBought: boolean): Pick<ClustersPlan, 'purchases' | 'growths' | 'openings'> {
-    const nothing = { purchases: [], growths: [], openings: [] };
-    if (waits.length === 0) return nothing;
+  #buy(waits: readonly WaitingWork[][], hasBought: boolean): Bought {
+    if (waits.length === 0) return NOTHING;
     const { limits, lastOut } = this.#view;
     const last = hasBought ? this.#now : (lastOut ?? Number.NEGATIVE_INFINITY);
     const rested = last + limits.cooldownOutMs;
-    if (hasBought || rested > this.#now) {
-      this.#times.push(rested);
-      for (const work of waits)
-        this.#say(work, 'CoolingDown', `something was bought a moment ago: the next time not before ${text(rested)}`);
-      return nothing;
-    }
+    if (hasBought || rested > this.#now) return this.#openOnly(waits, hasBought, rested);
     const most = serveMost(this.#view, this.#room, waits, this.#isTaken, this.#now);
-    const { served, serving, refused, hopeless, later } = most;
-    for (const work of later) this.#later(work);
-    for (const alike of refused) this.#refuse(alike);
-    for (const work of hopeless)
+    for (const work of most.later) this.#later(work);
+    for (const alike of most.refused) this.#refuse(alike);
+    for (const work of most.hopeless)
       this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: no node that is for sale takes one`);
-    if (served.length === 0) return nothing;
+    return this.#served(most);
+  }
+
+  /** A moment after something was bought: clusters that wait warm are paid for already, and work need not wait for them. */
+  #openOnly(waits: readonly WaitingWork[][], hasBought: boolean, rested: number): Bought {
+    this.#times.push(rested);
+    const warm = hasBought ? [] : (this.#view.warm ?? []).filter(({ waking }) => !waking);
+    const candidates = this.#view.candidates.map((one) => ({ ...one, problem: 'something was bought a moment ago' }));
+    const view = { ...this.#view, candidates, growth: [], warm };
+    const most = warm.length > 0 ? serveMost(view, this.#room, waits, this.#isTaken, this.#now) : undefined;
+    for (const work of most ? [...most.refused.flat(), ...most.hopeless, ...most.later] : waits)
+      this.#say(work, 'CoolingDown', `something was bought a moment ago: the next time not before ${text(rested)}`);
+    return most ? this.#served(most) : NOTHING;
+  }
+
+  #served({ served, serving }: Served): Bought {
+    const { limits } = this.#view;
+    if (served.length === 0) return NOTHING;
     const { clusters, growths, openings, instead = [] } = serving;
     const work = served.flat();
     const sources = [...new Set(work.map(({ source }) => source))];

@@ -84,7 +84,8 @@ export function givenBack(
     hourly: purchase.rate,
   });
   const { candidate, wokenAt = purchase.at } = purchase;
-  return isFailure ? rested(said, candidate, { why: `${name}: ${why}`, at: wokenAt }, now) : said;
+  const { revision } = purchase;
+  return isFailure ? rested(said, candidate, { why: `${name}: ${why}`, at: wokenAt, revision }, now) : said;
 }
 
 /** Milliseconds that something is left alone after so many failures in a row: each time twice as long, a day at most. @param first after the first failure */
@@ -93,18 +94,21 @@ export const restMs = (failures: number, first = FIRST_REST_MS): number =>
 
 /**
  * Has a candidate, or a pool, rest: each time twice as long. What was ordered before it began to rest fails by the same cause, and is no other time.
- * @param failed why, and when what failed was ordered (RFC 3339)
+ * @param failed why, and when what failed was ordered (RFC 3339), and of which template
  */
 export function rested(
   receipt: BurstReceipt,
   candidate: string,
-  failed: { readonly why: string; readonly at: string },
+  failed: { readonly why: string; readonly at: string; readonly revision?: string | undefined },
   now: number,
 ): BurstReceipt {
-  const before = receipt.rests[candidate];
+  const { why, revision } = failed;
+  const known = receipt.rests[candidate];
+  const before = known?.revision === revision ? known : undefined;
   const isKnown = before && Date.parse(failed.at) <= Date.parse(before.until) - restMs(before.failures);
   const failures = (before?.failures ?? 0) + (isKnown ? 0 : 1);
-  const rest = { failures, until: rfc3339(new Date(now + restMs(failures))), why: failed.why.slice(0, MOST_WORDS) };
+  const until = rfc3339(new Date(now + restMs(failures)));
+  const rest = { failures, until, why: why.slice(0, MOST_WORDS), ...(revision && { revision }) };
   return { ...receipt, rests: { ...receipt.rests, [candidate]: rest } };
 }
 

@@ -22,6 +22,32 @@ export interface SoldOut {
 
 const NOTHING: SoldOut = { pools: new Set(), problem: undefined };
 
+/** Places that a cluster may come to be in: one that is there stays, and only in mode Managed may one fall back. */
+function mayComeTo(cluster: WorkerCluster, profileOf: ProfileOf): WorkerCluster[] {
+  const { spec, status } = cluster;
+  const mode = status?.mode ?? spec.mode ?? profileOf(profileNameOf(cluster))?.spec.defaults?.mode;
+  if (mode !== 'Managed') return [cluster];
+  const places = Array.from({ length: placesOf(cluster) }, (_, place) => atPlace(cluster, place));
+  const there = places.filter((place) => {
+    const profile = profileOf(profileNameOf(place));
+    return profile && regionOf({ cluster: place, profile }) === status?.region;
+  });
+  return there.length > 0 ? there : places;
+}
+
+/**
+ * A cluster as it would be written for the place that it comes to, which its machines and their prices depend on: the first where all that it needs may
+ * be had; else its own. Pure.
+ */
+export function comesTo(cluster: WorkerCluster, profileOf: ProfileOf, capacity: Known, now: Date): WorkerCluster {
+  const [first = cluster, ...others] = mayComeTo(cluster, profileOf);
+  if (others.length === 0) return first;
+  const open = [first, ...others].find(
+    (place) => soldOutAt(place, profileOf(profileNameOf(place)), capacity, now, false).problem === undefined,
+  );
+  return open ?? first;
+}
+
 /**
  * What is known to be sold out of a cluster that could be made, or woken: of each pool all machine types in all zones, also of the places that it
  * falls back to. One that is there already stays in its place. One whose pools with a minimum cannot be had is not worth its order: it fails, and
@@ -35,24 +61,17 @@ export function soldOutOf(
   now: Date,
   passesOver = false,
 ): SoldOut {
-  const places = Array.from({ length: placesOf(cluster) }, (_, place) => atPlace(cluster, place));
-  const isThere = (place: WorkerCluster) => {
-    const profile = profileOf(profileNameOf(place));
-    return profile && regionOf({ cluster: place, profile }) === cluster.status?.region;
-  };
-  const there = places.filter(isThere);
-  const mayBe = there.length > 0 ? there : places;
+  const places = mayComeTo(cluster, profileOf);
   const at = (place: WorkerCluster, alsoTaken: boolean) =>
     soldOutAt(place, profileOf(profileNameOf(place)), capacity, now, alsoTaken);
-  const each = mayBe.map((place) => at(place, false));
+  const each = places.map((place) => at(place, false));
   // It leaves a place where machines are sold out, and not because some were taken away.
-  const comesTo = each.findIndex(({ problem }) => problem === undefined);
-  const taken = passesOver && comesTo >= 0 ? at(mayBe[comesTo]!, true) : NOTHING;
-  if (taken.pools.size > (each[comesTo]?.pools.size ?? 0)) return taken;
-  const [first = NOTHING, ...others] = each;
+  const open = each.findIndex(({ problem }) => problem === undefined);
+  if (open < 0) return { ...each[0]!, problem: each.map(({ problem }) => problem).join('; ') };
+  const taken = passesOver ? at(places[open]!, true) : NOTHING;
+  if (taken.pools.size > each[open]!.pools.size) return taken;
   // Elsewhere it has other machine types, and comes.
-  if (others.some(({ problem }) => problem === undefined)) return NOTHING;
-  return { ...first, problem: first.problem && each.map(({ problem }) => problem).join('; ') };
+  return each.slice(open + 1).some(({ problem }) => problem === undefined) ? NOTHING : each[open]!;
 }
 
 /** A candidate as its machines are to be had now; and without what its cloud took away a moment ago, where that is something else. Pure. */

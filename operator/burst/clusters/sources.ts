@@ -6,7 +6,7 @@ import { isPlaceable } from './hub-filters.ts';
 import type { ClustersView, HubMember, Limits, WaitingWork } from './model.ts';
 import { likenessOf, totalOf } from './room.ts';
 
-/** More replicas than this are not looked at in one go; the oldest sources first. */
+/** More replicas than this are not looked at in one go; of each namespace in turn the oldest sources first. */
 export const MOST_REPLICAS = 5_000;
 
 /** Sources by whether they are looked at now; each the oldest first. */
@@ -27,13 +27,25 @@ export function lookedAt(waiting: readonly WaitingWork[], isTaken: (work: Waitin
   );
   let replicas = 0;
   const later = new Set(
-    [...taken, ...hopeless].filter((work) => {
+    [...inTurn(taken), ...hopeless].filter((work) => {
       replicas += totalOf(work);
       return replicas > MOST_REPLICAS;
     }),
   );
   const sources = all.filter((work) => !later.has(work) && !tooLarge.includes(work));
   return { sources, tooLarge, later: all.filter((work) => later.has(work)) };
+}
+
+/** Sources of each namespace in turn, in their order: nobody has so many that others never come. */
+export function inTurn<Source extends readonly Pick<WaitingWork, 'namespace'>[]>(sources: readonly Source[]): Source[] {
+  const before = new Map<string | undefined, number>();
+  const turns = sources.map((source) => {
+    const whose = source[0]?.namespace;
+    const turn = before.get(whose) ?? 0;
+    before.set(whose, turn + 1);
+    return { source, turn };
+  });
+  return turns.sort((a, b) => a.turn - b.turn).map(({ source }) => source);
 }
 
 const priorityOf = (work: readonly WaitingWork[]): number => Math.max(...work.map(({ priority = 0 }) => priority));
@@ -99,6 +111,15 @@ export function takenByOffers({
       ...planned.map(({ template }) => fresh(member, template)),
     ]),
   ];
+  return takenByAny(nodes);
+}
+
+/** Whether a replica goes onto one of the nodes of these clusters, were there nothing else on it. */
+export const takenBySupply = (supply: ClustersView['supply']): ((work: WaitingWork) => boolean) =>
+  takenByAny(supply.flatMap(({ member, nodes }) => nodes.map(({ node }) => ({ member, node }))));
+
+/** Whether any of these empty nodes takes a replica. What is alike is looked at once. */
+function takenByAny(nodes: readonly { member: HubMember; node: FitNode }[]): (work: WaitingWork) => boolean {
   const known = new Map<string, boolean>();
   const likeness = likenessOf();
   return (work) => {

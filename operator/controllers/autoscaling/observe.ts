@@ -133,7 +133,7 @@ export function observe(
     profile,
     provider,
     isManaged,
-    capacity: deps.capacity.known(cluster.metadata.uid ?? ''),
+    capacity: deps.capacity.known(cluster.metadata),
     now,
   };
   const interrupted = new Map(

@@ -29,8 +29,8 @@ export async function makeClusters(
       ? await make(deps, policy, manifestOf(policy, candidate, purchase), purchase, signal)
       : 'the policy no longer has this candidate';
     if (problem === undefined) continue;
-    const { name, at } = purchase;
-    next = decided(rested(gone(next, name, now), purchase.candidate, { why: problem, at }, now), {
+    const { name, at, revision } = purchase;
+    next = decided(rested(gone(next, name, now), purchase.candidate, { why: problem, at, revision }, now), {
       at: rfc3339(new Date(now)),
       action: 'Fail',
       cluster: name,

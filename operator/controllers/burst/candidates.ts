@@ -23,6 +23,7 @@ import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
 import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
 import { memberOf, reserveOf } from './supply.ts';
+import { whereItComes } from './where-it-comes.ts';
 
 /** No purchase has this number: what is only tried. */
 const TRIAL = 0;
@@ -42,7 +43,7 @@ export async function candidatesOf(
 ): Promise<Considered[]> {
   const found: Considered[] = [];
   const daemons = siblingDaemons(deps, hub);
-  const depleted = deps.capacity.known('');
+  const depleted = deps.capacity.known(policy.metadata);
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
@@ -52,9 +53,11 @@ export async function candidatesOf(
       typeof offer === 'string'
         ? undefined
         : offeredNow(offer, trial, (profile) => deps.profiles.get(profile), depleted, new Date(now));
+    const revision = revisionOf(deps, candidate, new Date(now));
     const rest = receipt.rests[name];
+    const isOfThis = rest?.revision === undefined || revision === undefined || rest.revision === revision;
     const rests =
-      rest && Date.parse(rest.until) > now
+      rest && isOfThis && Date.parse(rest.until) > now
         ? `it is in back-off until ${rest.until}, because of ${rest.why}`
         : undefined;
     const refusal =
@@ -74,7 +77,7 @@ export async function candidatesOf(
       ...(candidate.warmClusters && { warm: candidate.warmClusters }),
       ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
       cannotSleep: whyAwake(deps, candidate),
-      revision: revisionOf(deps, candidate, new Date(now)),
+      revision,
       startupMs: measuredStartupMs(receipt, name) ?? statedStartupMs(deps, candidate),
     });
   }
@@ -116,13 +119,14 @@ function offerFor(
   hub: Hub,
   policy: BurstPolicy,
   candidate: BurstCandidate,
-  cluster: WorkerCluster,
+  written: WorkerCluster,
   daemons: SiblingDaemons,
 ): ClusterOffer | string {
-  if (isAttached(cluster)) return 'its template is of mode Attached: such a cluster is not made';
-  if (cluster.spec.adopt) return 'its template takes over a cluster: such a one is not made';
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  if (!profile) return `there is no CloudProfile ${profileNameOf(cluster)}`;
+  if (isAttached(written)) return 'its template is of mode Attached: such a cluster is not made';
+  if (written.spec.adopt) return 'its template takes over a cluster: such a one is not made';
+  const there = whereItComes(deps, written);
+  if (!there) return `there is no CloudProfile ${profileNameOf(written)}`;
+  const { cluster, profile } = there;
   const offer = offerOf({
     cluster,
     profile,
@@ -173,9 +177,9 @@ export async function refusalOf(
 
 /** The share of quotas that a cluster will have that is only written down. */
 export function shareOf(deps: BurstDependencies, cluster: WorkerCluster): Claimant {
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  const held = profile && sizeWith({ cluster, profile }, {}).asked;
-  return { key: keyOf(cluster), createdAt: '', profile, held, asked: undefined };
+  const there = whereItComes(deps, cluster);
+  const held = there && sizeWith(there, {}).asked;
+  return { key: keyOf(cluster), createdAt: '', profile: there?.profile, held, asked: undefined };
 }
 
 function overQuota(deps: BurstDependencies, cluster: WorkerCluster, beside: readonly Claimant[]): string | undefined {

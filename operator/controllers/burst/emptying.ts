@@ -20,7 +20,7 @@ import { readerOf } from '../membership/two-sides.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { emptiesUnderused, isWork, keptClusters, type Seen } from './own-clusters.ts';
-import { supplyIn, wordsOf } from './supply.ts';
+import { type HubWork, supplyIn, wordsOf } from './supply.ts';
 import type { Turn } from './turn.ts';
 
 /** What is looked at before a cluster is emptied. */
@@ -31,8 +31,8 @@ export interface EmptyingInputs {
   readonly turn: Turn;
   /** Of all policies of the hub. */
   readonly turns: readonly Turn[];
-  /** No work of the hub waits, whoever may serve it. */
-  readonly isQuiet: boolean;
+  /** Work of the hub that waits, whoever may serve it. */
+  readonly hubWaiting: readonly HubWork[];
   readonly now: number;
 }
 
@@ -43,8 +43,8 @@ export async function emptyingOf(
   seen: readonly Seen[],
   view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   signal: AbortSignal,
-): Promise<Pick<ClustersView, 'movable' | 'emptying' | 'unsettled'>> {
-  const { now } = inputs;
+): Promise<Pick<ClustersView, 'movable' | 'emptying' | 'unsettled' | 'hubWaiting'>> {
+  const { now, hubWaiting } = inputs;
   const begun = seen.flatMap((one) => {
     const emptying = emptyingSeen(deps, inputs, one);
     return emptying ? [{ own: one.own, emptying }] : [];
@@ -59,12 +59,12 @@ export async function emptyingOf(
     movable: new Map(movable),
     emptying: begun.map(({ emptying }) => emptying),
     unsettled: whyUnsettled(deps, inputs),
+    hubWaiting,
   };
 }
 
 /** Why work of the hub is not moved now, because of what is none of the policy's; undefined: nothing speaks against it. */
-function whyUnsettled(deps: BurstDependencies, { hub, turn, turns, isQuiet }: EmptyingInputs): string | undefined {
-  if (!isQuiet) return 'work of the hub waits for room';
+function whyUnsettled(deps: BurstDependencies, { hub, turn, turns }: EmptyingInputs): string | undefined {
   // Room that two count on is promised twice.
   const busy = turns.find(
     (other) =>
@@ -100,7 +100,10 @@ function emptyingSeen(
   const timeoutMs = parseDuration(drainDeadline ?? '') ?? drainTimeoutMs(hub.spec);
   const isLate = Date.parse(purchase.emptyingSince) + timeoutMs <= now;
   const refused = drained?.reason === 'DrainNotPossible' ? drained.message : undefined;
-  const left = deps.openClusters.get(`${policy.metadata.namespace}/${name}`)?.pods.list().find(isWork);
+  const left = deps.openClusters
+    .get(`${policy.metadata.namespace}/${name}`)
+    ?.pods.list()
+    .find((pod) => isWork(hub.spec, pod));
   // Whether there is room the plan says at each look, by nodes. Its membership goes by sums that its members wrote down a moment ago, and asks again.
   const because = noRoom?.message ?? (left && `pod ${keyOf(left)} is there`);
   const time = drainDeadline ? `its drainDeadline of ${drainDeadline}` : `${timeoutMs / 60_000} minutes`;
@@ -137,8 +140,8 @@ async function movableIn(
       inside.list(PVCS),
       holdsOthers ? inside.list(SERVICES) : ([] as KubeObject[]),
     ]);
-    const pods = open.pods.list().filter(isWork);
-    const others = ownWork({ pods: [], claims, services });
+    const pods = open.pods.list().filter((pod) => isWork(hub.spec, pod));
+    const others = ownWork(hub.spec, { pods: [], claims, services });
     return movableWork(
       placed.map((one) => ({ ...one, each: wordsOf(one.each) })),
       { pods, budgets, others },

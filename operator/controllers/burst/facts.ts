@@ -2,11 +2,9 @@ import { rfc3339 } from '../../api/conditions.ts';
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
 import { changed, costs, gone, rested, startedUp, useful } from '../../burst/clusters/receipt.ts';
 import { isWaking, wokeUp } from '../../burst/clusters/sleep-receipt.ts';
+import { PLACED_MS } from './arrival.ts';
 import type { Seen } from './own-clusters.ts';
 import type { HubWork } from './supply.ts';
-
-/** A hub has placed on a cluster that joined what it was bought for by then, or never will. */
-const PLACED_MS = 5 * 60_000;
 
 /** The receipt with what is seen of its clusters: that they are there, have joined, cost something else by now, or are gone. Pure. */
 export function withFacts(
@@ -16,7 +14,7 @@ export function withFacts(
   now: number,
 ): BurstReceipt {
   let next = receipt;
-  for (const { purchase, cluster, hasJoined, isIdle, isWarm } of seen) {
+  for (const { purchase, cluster, hasJoined, isIdle, isWarm, placedBy = 0 } of seen) {
     const { name, candidate, uid, joinedAt, warmAt, worked, useless } = purchase;
     if (!cluster) {
       // One that was never seen is still to be made; one that was is gone, or is somebody else's now.
@@ -41,7 +39,7 @@ export function withFacts(
     if (hourly !== undefined && (isThere || purchase.leaving)) next = costs(next, name, hourly, now);
     const hasWork = { worked: true, workedAt: rfc3339(new Date(now)) } as const;
     if (isIdle === false && !worked) next = useful(changed(next, name, hasWork), candidate);
-    const isOverdue = joinedAt !== undefined && !isComing(purchase, now);
+    const isOverdue = joinedAt !== undefined && !isComing(purchase, now) && placedBy <= now;
     const waits = work.find(
       ({ source, since }) =>
         purchase.sources.includes(source) &&
@@ -53,7 +51,7 @@ export function withFacts(
       next = rested(
         changed(next, name, { useless: true }),
         candidate,
-        { why, at: purchase.wokenAt ?? purchase.at },
+        { why, at: purchase.wokenAt ?? purchase.at, revision: purchase.revision },
         now,
       );
     }

@@ -3,7 +3,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { restOf } from '../../burst/clusters/growth-receipt.ts';
 import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { GrowingPool, GrowthView, HubMember } from '../../burst/clusters/model.ts';
@@ -149,14 +149,15 @@ function priceOf(
 /** Why quotas would refuse a cluster that has these nodes more; undefined: they would not. */
 export function whyOverQuota(
   deps: BurstDependencies,
-  cluster: WorkerCluster,
+  written: WorkerCluster,
   growths: readonly Growth[],
 ): string | undefined {
-  const { namespace = '', creationTimestamp: createdAt = '' } = cluster.metadata;
+  const { namespace = '', creationTimestamp: createdAt = '' } = written.metadata;
   const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  const decided = deps.decided(cluster);
-  if (quotas.length === 0 || !profile || decided === 'unknown') return undefined;
+  const there = whereItIs(written, deps.profiles);
+  const decided = deps.decided(written);
+  if (quotas.length === 0 || !there || decided === 'unknown') return undefined;
+  const { cluster, profile } = there;
   const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);
   for (const { name, count } of desiredSizes({ cluster, profile, decided })) {
     const more = growths.filter((one) => one.pool === name).reduce((sum, { nodes }) => sum + nodes, 0);

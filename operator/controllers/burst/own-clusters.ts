@@ -1,5 +1,5 @@
 import type { BurstCandidate, BurstPolicy } from '../../api/burstpolicy.ts';
-import { findCondition, isTrue } from '../../api/conditions.ts';
+import { isTrue } from '../../api/conditions.ts';
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../api/group.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
@@ -9,19 +9,13 @@ import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
 import { isToSleep, isWaking } from '../../burst/clusters/sleep-receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
-import type { Pod } from '../../kube/resources.ts';
+import { conditionIsTrue, type Pod } from '../../kube/resources.ts';
 import { isAsleep } from '../membership/member.ts';
+import { isSystem, type SystemNamespaces } from '../membership/system-namespaces.ts';
+import { failureOf, placedBy } from './arrival.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { utilization } from './utilization.ts';
-
-/** Of a cluster that waits for its machines: with these it will not come by itself, and another candidate may. */
-const HOPELESS = new Set([
-  'ERR_INFRA_RESOURCES_DEPLETED',
-  'ERR_INFRA_QUOTA_EXCEEDED',
-  'ERR_INFRA_UNAUTHENTICATED',
-  'ERR_INFRA_UNAUTHORIZED',
-]);
 
 /** The WorkerCluster of a purchase, as it is made. */
 export const manifestOf = (
@@ -89,6 +83,8 @@ export interface Seen {
   readonly isWarm?: boolean;
   /** undefined: nobody can tell. */
   readonly isIdle: boolean | undefined;
+  /** When its hub has placed work there that it was bought for, or never will, milliseconds since the epoch. Absent: it has not joined. */
+  readonly placedBy?: number | undefined;
 }
 
 /** By what it is remembered since when a cluster has no work. */
@@ -142,11 +138,12 @@ export function seenOf(
     cluster,
     isJoined,
     isReady: isReady(membership),
-    isWorkless: cluster ? isWithoutWork(deps, key) : undefined,
+    isWorkless: cluster ? isWithoutWork(deps, policy, key) : undefined,
     isUnderused: isJoined ? isUnderused(deps, policy, key) : undefined,
     failure: cluster && failureOf(cluster),
   };
-  return seenAs(memory, policy, purchase, sight, now);
+  const nodes = (deps.openClusters.get(key)?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
+  return { ...seenAs(memory, policy, purchase, sight, now), placedBy: cluster && placedBy(purchase, cluster, nodes) };
 }
 
 /** A purchase as the planner takes it. */
@@ -198,34 +195,28 @@ export function seenAs(
 const isReady = (membership: Membership | undefined): boolean =>
   membership?.status?.state === 'Joining' && isTrue(membership.status.conditions, 'Warm');
 
-/** Why a cluster will not come, as far as it says so. */
-export function failureOf({ metadata, status }: WorkerCluster): string | undefined {
-  const accepted = findCondition(status?.conditions, 'SpecAccepted');
-  if (accepted?.status === 'False' && status?.observedGeneration === metadata.generation) return accepted.message;
-  const hopeless = [
-    ...(status?.conditions ?? []).filter((one) => one.status === 'False'),
-    ...(status?.lastErrors ?? []),
-  ];
-  const found = hopeless.find(({ codes }) => codes?.some((code) => HOPELESS.has(code)));
-  return found && ('description' in found ? found.description : found.message);
+/** Whether no work runs there. @returns undefined where nobody can tell: the cluster does not answer. */
+export function isWithoutWork(deps: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {
+  const open = deps.openClusters.get(key);
+  const hub = hubOf(deps, policy);
+  return open && !open.pods.list().some((pod) => isWork(hub, pod));
 }
 
-/** Whether no work runs there. @returns undefined where nobody can tell: the cluster does not answer. */
-export function isWithoutWork({ openClusters }: BurstDependencies, key: string): boolean | undefined {
-  const open = openClusters.get(key);
-  return open && !open.pods.list().some(isWork);
-}
+const hubOf = ({ hubs }: BurstDependencies, { spec }: BurstPolicy): SystemNamespaces => hubs.get(spec.hub)?.spec ?? {};
 
 /** @returns undefined where nobody can tell, or the policy does not ask */
-function isUnderused({ openClusters }: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {
-  const open = emptiesUnderused(policy) ? openClusters.get(key) : undefined;
-  const used = open && utilization(open.nodes.list(), open.pods.list().filter(isWork));
+function isUnderused(deps: BurstDependencies, policy: BurstPolicy, key: string): boolean | undefined {
+  const open = emptiesUnderused(policy) ? deps.openClusters.get(key) : undefined;
+  if (!open) return undefined;
+  const hub = hubOf(deps, policy);
+  const work = open.pods.list().filter((pod) => isWork(hub, pod));
+  const used = utilization(open.nodes.list(), work);
   return used === undefined ? undefined : hasLittleWork(policy, used);
 }
 
 /** Whether a pod is somebody's work, also one that waits for a node. */
-export const isWork = ({ metadata, status }: Pod): boolean =>
-  metadata.namespace !== 'kube-system' &&
-  status?.phase !== 'Succeeded' &&
-  status?.phase !== 'Failed' &&
-  !metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
+export const isWork = (hub: SystemNamespaces, pod: Pod): boolean =>
+  pod.status?.phase !== 'Succeeded' &&
+  pod.status?.phase !== 'Failed' &&
+  !pod.metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node') &&
+  !isSystem(hub, pod);

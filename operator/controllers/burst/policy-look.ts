@@ -102,7 +102,7 @@ export class PolicyLook {
       return work;
     }
     const receipts = this.#turns.map(({ receipt }) => receipt);
-    return this.#decide({ ...look, work: waitingAnew(work, receipts) }, look.work.length === 0);
+    return this.#decide({ ...look, work: waitingAnew(work, receipts) }, look.work);
   }
 
   #seen(): Seen[] {
@@ -122,7 +122,10 @@ export class PolicyLook {
     return { reason: 'NotAllowed', problem };
   }
 
-  async #decide({ hub, work, unread = [], silent }: Answer, isQuiet: boolean): Promise<readonly HubWork[]> {
+  async #decide(
+    { hub, work, unread = [], silent }: Answer,
+    hubWaiting: readonly HubWork[],
+  ): Promise<readonly HubWork[]> {
     const { namespaces, dryRun, suspend } = this.#policy.spec;
     const isMine = ({ namespace }: Pick<Unread, 'namespace'>) => !namespaces || namespaces.includes(namespace ?? '');
     const mine = work.filter(isMine);
@@ -146,7 +149,7 @@ export class PolicyLook {
       memory: this.#memory,
       turn: this.#turn,
       turns: this.#turns,
-      isQuiet,
+      hubWaiting,
     };
     const planned = await planFor(this.#deps, inputs, mine, candidates, this.#signal);
     const refused = unread

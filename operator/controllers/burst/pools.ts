@@ -56,7 +56,7 @@ export function poolsSeen(
     profile,
     provider: deps.provider(profile, hasAccount(cluster, shoot)),
     isManaged: isManaged(deps, cluster),
-    capacity: deps.capacity.known(cluster.metadata.uid ?? ''),
+    capacity: deps.capacity.known(cluster.metadata),
     now: new Date(now),
   };
   const coming = growths.filter((one) => one.uid === cluster.metadata.uid && isComing(one, now));

@@ -149,7 +149,6 @@ function dependenciesOf(
     if (policy) told.set(object.metadata.uid ?? '', { ...policy, status: object.status as BurstPolicy['status'] });
   });
   const receipts = burstReceipts(readOnly, namespace);
-  const soldOut = toldBy(beside);
   const sizes = new DecidedSizes(readOnly, namespace, caches.decidedSecrets);
   const read = receipts.read.bind(receipts);
   // What was decided before is not told again: all decisions are those of this look.
@@ -169,7 +168,7 @@ function dependenciesOf(
     openClusters: { get: (key) => opened.get(key) },
     provider,
     granted: new Map(),
-    capacity: { known: () => soldOut, interrupted: () => {} },
+    capacity: { ...toldBy(beside), interrupted: () => {} },
     sizes,
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
     receipts,

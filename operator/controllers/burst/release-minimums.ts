@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
 import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../../api/workercluster.ts';
-import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
+import { type BurstReceipt, boughtNodes, type KeptPurchase } from '../../burst/clusters/kept.ts';
 import { withMinimumsOf } from '../../burst/clusters/offer.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { patchCluster } from './act.ts';
@@ -12,10 +12,6 @@ import { keptClusters } from './own-clusters.ts';
 /** Whether what a cluster was bought for has come to it, or does not come any more. Pure. */
 export const isSettled = ({ worked, joinedAt, leaving }: KeptPurchase, now: number): boolean =>
   !leaving && (worked === true || (joinedAt !== undefined && Date.parse(joinedAt) + SETTLE_MS <= now));
-
-/** How many nodes a cluster was bought with. */
-export const boughtNodes = ({ nodes }: KeptPurchase): number =>
-  Object.values(nodes).reduce((sum, count) => sum + count, 0);
 
 /**
  * Has pools of clusters that are settled be as small as their template lets them be, so that nodes go that nobody needs any more. Does nothing where it was

@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { type BurstPolicyStatus, SHOWN_SOLD_OUT } from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
-import type { DepletedOffer, KnownCapacity } from '../../capacity/offers.ts';
+import { countingIn, type DepletedOffer } from '../../capacity/offers.ts';
 import { profileNamesOf } from '../../capacity/places.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { trialOf } from './candidates.ts';
@@ -16,7 +16,7 @@ export function soldOutFor(
   policy: BurstPolicy,
   now: number,
 ): NonNullable<BurstPolicyStatus['soldOut']> {
-  const depleted = capacity.known('').depleted.filter(({ until }) => until > now);
+  const depleted = capacity.known(policy.metadata).depleted.filter(({ until }) => until > now);
   if (depleted.length === 0) return [];
   const trials = policy.spec.candidates.map((candidate) => trialOf(policy, candidate, {}));
   const named = new Set(
@@ -37,17 +37,17 @@ export function soldOutFor(
 }
 
 /** What is known to be sold out, as the statuses of policies tell it. */
-export const toldBy = (policies: readonly BurstPolicy[]): KnownCapacity => ({
-  depleted: policies.flatMap(({ status }) =>
+export function toldBy(policies: readonly BurstPolicy[]): Pick<BurstDependencies['capacity'], 'known'> {
+  const depleted = policies.flatMap(({ metadata: { namespace }, status }) =>
     (status?.soldOut ?? []).map(
       ({ until, zone = '', spot = false, interrupted, ...offer }): DepletedOffer => ({
         ...offer,
-        ...(interrupted && { interrupted }),
+        ...(interrupted && { interrupted, namespace }),
         zone,
         spot,
         until: Date.parse(until),
       }),
     ),
-  ),
-  tries: [],
-});
+  );
+  return { known: (decider) => ({ depleted: countingIn(depleted, decider.namespace), tries: [] }) };
+}

@@ -2,11 +2,12 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import { membershipName } from '../../api/names.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { HubMember, PlannedNodes, Supply, WaitingWork, WarmCluster } from '../../burst/clusters/model.ts';
 import { nodesOf } from '../../burst/clusters/offer.ts';
 import { soldOutOf } from '../../burst/clusters/sold-out.ts';
+import { inTurn } from '../../burst/clusters/sources.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
@@ -19,15 +20,17 @@ import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { isAsleep, nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
-import { alikeTo, SETTLE_MS } from './alike.ts';
+import { alikeTo } from './alike.ts';
+import { nodesUntil } from './arrival.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { Waits } from './memory.ts';
 import { ordered, poolsSeen } from './pools.ts';
 import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
+import { whereItComes } from './where-it-comes.ts';
 
-/** So many of a hub's demands are looked at; by what it lists first. */
-const MOST_DEMANDS = 2_000;
+/** So many of a hub's demands are looked at. */
+const MOST_DEMANDS = 5_000;
 /** Of one cluster so many pods that wait are looked at. */
 const MOST_PENDING = 500;
 
@@ -53,8 +56,8 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>, now: number): HubWork[] {
-  const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
-  return known.flatMap((demand) => {
+  const known = demands.filter(({ problem }) => problem === undefined);
+  return lookedAt(known, waits).flatMap((demand) => {
     const { source, namespace, count, each, others, accepts, customKind, inOneCluster, isHeld, priority } = demand;
     if (!Number.isSafeInteger(count) || count <= 0) return [];
     const { since = now, unchangedSince = now } = waits.get(source) ?? {};
@@ -76,6 +79,16 @@ export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Wa
       },
     ];
   });
+}
+
+/** Whole sources: of each namespace in turn those that have waited longest. */
+function lookedAt(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>): readonly Demand[] {
+  if (demands.length <= MOST_DEMANDS) return demands;
+  const since = ([first]: readonly Demand[]) => waits.get(first!.source)?.since ?? Number.MAX_SAFE_INTEGER;
+  const sources = [...Map.groupBy(demands, ({ source }) => source).values()].sort((a, b) => since(a) - since(b));
+  const found: Demand[] = [];
+  for (const parts of inTurn(sources)) if (found.length + parts.length <= MOST_DEMANDS) found.push(...parts);
+  return found;
 }
 
 const podOf = ({ namespace = 'default', template, ...demand }: Demand): Pod => ({
@@ -129,8 +142,8 @@ export function supplyOf(
     byKey.delete(key);
     // Its room would keep work waiting for ever, and the cluster with it.
     if (own?.isUseless || own?.isEmptying) return [];
-    const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
-    const sizes = nodeSizesOf(cluster, open, deps.profiles.get(profileNameOf(cluster)));
+    const settled = own?.joinedAt !== undefined && nodesUntil(cluster, own.joinedAt, nodes.length > 0) <= now;
+    const sizes = nodeSizesOf(cluster, open, whereItComes(deps, cluster)?.profile);
     const pods = open?.pods.list() ?? [];
     const pools = poolsSeen(deps, cluster, growths, now);
     const grown = ordered((pools ?? []).filter(({ decidedAt }) => decidedAt !== undefined));
@@ -165,7 +178,7 @@ export function supplyIn(deps: BurstDependencies, hub: Hub, cluster: WorkerClust
   const key = keyOf(cluster);
   const open = deps.openClusters.get(key);
   const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
-  const sizes = nodeSizesOf(cluster, open, deps.profiles.get(profileNameOf(cluster)));
+  const sizes = nodeSizesOf(cluster, open, whereItComes(deps, cluster)?.profile);
   return {
     cluster: key,
     member: memberOf(deps, hub, cluster),
@@ -182,7 +195,7 @@ export function awake(
   daemons: SiblingDaemons,
   now: number,
 ): Pick<WarmCluster, 'supply' | 'problem'> {
-  const capacity = deps.capacity.known('');
+  const capacity = deps.capacity.known(cluster.metadata);
   const { pools, problem } = soldOutOf(cluster, (name) => deps.profiles.get(name), capacity, new Date(now));
   const supply = {
     cluster: keyOf(cluster),
@@ -206,12 +219,12 @@ const waitingPods = (pods: readonly Pod[]): FitPod[] =>
 
 /** How the hub knows a cluster, or would know one that is not made yet. */
 export function memberOf(
-  deps: Pick<BurstDependencies, 'profiles' | 'openClusters' | 'memberships' | 'clusters' | 'now'>,
+  deps: Pick<BurstDependencies, 'profiles' | 'openClusters' | 'memberships' | 'clusters' | 'capacity' | 'now'>,
   hub: Hub,
-  cluster: WorkerCluster,
+  written: WorkerCluster,
 ): HubMember {
-  const { namespace, name } = cluster.metadata;
-  const profile = deps.profiles.get(profileNameOf(cluster));
+  const { namespace, name } = written.metadata;
+  const { cluster, profile } = whereItComes(deps, written) ?? { cluster: written, profile: undefined };
   const open = deps.openClusters.get(`${namespace}/${name}`);
   const membership = deps.memberships.get(`${namespace}/${membershipName(name, hub.metadata.name)}`);
   const made = asMade(cluster, profile);
@@ -236,12 +249,13 @@ function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): Work
 function plannedOf(
   deps: BurstDependencies,
   hub: Hub,
-  cluster: WorkerCluster,
+  written: WorkerCluster,
   daemons: SiblingDaemons,
   decided: Decided = 'none',
 ): PlannedNodes[] {
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  if (!profile) return [];
+  const there = whereItComes(deps, written);
+  if (!there) return [];
+  const { cluster, profile } = there;
   return nodesOf({
     cluster,
     profile,

@@ -3,7 +3,7 @@ import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
-import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import { nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
@@ -23,10 +23,12 @@ import { keyOf } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { isAsleep } from '../membership/member.ts';
+import { whereItIs } from '../where-it-is.ts';
+import { failureOf } from './arrival.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
-import { failureOf, isWithoutWork } from './own-clusters.ts';
+import { isWithoutWork } from './own-clusters.ts';
 import { siblingDaemons } from './sibling-daemons.ts';
 import { awake, type HubWork, memberOf, reserveOf } from './supply.ts';
 
@@ -82,9 +84,10 @@ const membershipIn = (
 ): Membership | undefined => memberships.get(`${metadata.namespace}/${membershipName(metadata.name, hub)}`);
 
 /** What it costs more awake than asleep; undefined: nobody knows. */
-function wakingOf(deps: BurstDependencies, hub: Hub, policy: BurstPolicy, entry: Entry, cluster: WorkerCluster) {
-  const profile = deps.profiles.get(profileNameOf(cluster));
-  if (!profile) return undefined;
+function wakingOf(deps: BurstDependencies, hub: Hub, policy: BurstPolicy, entry: Entry, written: WorkerCluster) {
+  const there = whereItIs(written, deps.profiles);
+  if (!there) return undefined;
+  const { cluster, profile } = there;
   const { currency } = policy.spec.budget;
   const member = memberOf(deps, hub, cluster);
   const reserve = reserveOf(deps, cluster, profile);
@@ -131,7 +134,7 @@ function wakeNow(
   const cluster = clusterOf(deps, wake);
   if (!cluster) return 'gone';
   const hasJoined = !isAsleep(cluster) && membershipIn(deps, policy.spec.hub, cluster)?.status?.state === 'Joined';
-  const isIdle = hasJoined ? isWithoutWork(deps, wake.cluster) : undefined;
+  const isIdle = hasJoined ? isWithoutWork(deps, policy, wake.cluster) : undefined;
   memory.idle(wakeKey(policy, wake), isIdle, now);
   const joined = Date.parse(wake.joinedAt ?? '');
   const waits = work.find(({ source, since }) => wake.sources.includes(source) && since < joined)?.source;
@@ -159,7 +162,7 @@ export function wokenBy(
   return wakes.flatMap((wake): WokenCluster[] => {
     const cluster = clusterOf(deps, wake);
     if (!cluster || wake.ended) return [];
-    const isWorkless = isWithoutWork(deps, wake.cluster);
+    const isWorkless = isWithoutWork(deps, policy, wake.cluster);
     const idleSince = memory.idle(wakeKey(policy, wake), wake.joinedAt ? isWorkless : undefined, now);
     const failure = wake.joinedAt ? undefined : failureOf(cluster);
     return [wokenCluster(wake, idleSince, isWorkless === false, failure)];

@@ -107,7 +107,7 @@ export async function leave(
   let ends: readonly string[] = [];
   if (verdict.withdraw && clusterGoes(cluster) && open && inside && !isReached(membership, 'Withdrawn', 'False')) {
     const exported = await withdrawExports({ member, hub, inside, client: open.client }, signal);
-    ends = await ownWorkIn(inside, open.pods.list());
+    ends = await ownWorkIn(spec, inside, open.pods.list());
     const { otherWork, allowDelete } = spec.drain ?? {};
     // Where work may end with the cluster nobody can tell whose it is.
     const ownWork = otherWork === 'Hold' && !allowDelete ? ends : [];

@@ -2,9 +2,7 @@ import type { Reader } from '../../hubs/contract.ts';
 import { type KubeObject, keyOf, type Pod, PVCS, SERVICES } from '../../kube/resources.ts';
 import { readable } from './exports.ts';
 import { isWork } from './room.ts';
-
-/** What belongs to Kubernetes itself, and ends with its cluster as it should. */
-const SYSTEM = 'kube-system';
+import { isSystem, type SystemNamespaces } from './system-namespaces.ts';
 
 /** What is in a cluster that nobody moves: its pods, the volumes that they keep data on, and load balancers that its cloud has made. */
 export interface Inside {
@@ -14,19 +12,19 @@ export interface Inside {
 }
 
 /** What would end with a cluster that its hubs have drained: no hub has placed it. In words; pure. */
-export function ownWork({ pods, claims, services }: Inside): string[] {
-  const isBound = ({ metadata, status }: KubeObject) => metadata.namespace !== SYSTEM && status?.phase === 'Bound';
-  const isBalanced = ({ metadata, spec }: KubeObject) =>
-    metadata.namespace !== SYSTEM && (spec as { type?: string } | undefined)?.type === 'LoadBalancer';
+export function ownWork(hub: SystemNamespaces, { pods, claims, services }: Inside): string[] {
+  const isBound = (claim: KubeObject) => claim.status?.phase === 'Bound' && !isSystem(hub, claim);
+  const isBalanced = (service: KubeObject) =>
+    (service.spec as { type?: string } | undefined)?.type === 'LoadBalancer' && !isSystem(hub, service);
   return [
-    ...pods.filter(isWork).map((one) => `Pod ${keyOf(one)}`),
+    ...pods.filter((pod) => isWork(hub, pod)).map((one) => `Pod ${keyOf(one)}`),
     ...claims.filter(isBound).map((one) => `PersistentVolumeClaim ${keyOf(one)}`),
     ...services.filter(isBalanced).map((one) => `Service ${keyOf(one)} with a load balancer`),
   ].sort();
 }
 
 /** The same of a cluster that answers. */
-export async function ownWorkIn(inside: Reader, pods: readonly Pod[]): Promise<string[]> {
+export async function ownWorkIn(hub: SystemNamespaces, inside: Reader, pods: readonly Pod[]): Promise<string[]> {
   const [claims, services] = await Promise.all([readable(inside.list(PVCS)), readable(inside.list(SERVICES))]);
-  return ownWork({ pods, claims, services });
+  return ownWork(hub, { pods, claims, services });
 }

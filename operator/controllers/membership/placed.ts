@@ -31,7 +31,9 @@ export function placedOn(
   const effect = type.drains(spec, seen);
   const isDraining = findCondition(membership.status?.conditions, 'Drained') !== undefined;
   const isToMove = effect === 'Moves' && placements !== undefined && placements.length > 0 && !isDraining;
-  const noRoom = isToMove ? whyNoRoomElsewhere(deps, receipt.hub.name, clusterOf(membership), open) : undefined;
+  const noRoom = isToMove
+    ? whyNoRoomElsewhere(deps, { name: receipt.hub.name, spec }, clusterOf(membership), open)
+    : undefined;
   return { placements, effect, noRoom };
 }
 
@@ -41,17 +43,17 @@ export function placedOn(
  */
 function whyNoRoomElsewhere(
   deps: MembershipDependencies,
-  hubName: string,
+  hub: { readonly name: string; readonly spec: HubSpec },
   clusterKey: string,
   open: OpenCluster | undefined,
 ): string | undefined {
   if (!open) return undefined;
-  const others = deps.memberships.byIndex(BY_HUB, hubName).flatMap((one) => {
+  const others = deps.memberships.byIndex(BY_HUB, hub.name).flatMap((one) => {
     const cluster = deps.clusters.get(clusterOf(one));
     const takesWork = one.status?.state === 'Joined' && !one.metadata.deletionTimestamp && cluster !== undefined;
     if (!takesWork || clusterOf(one) === clusterKey) return [];
     if (isAsleep(cluster) || isEmptied(cluster) || isSilent(cluster)) return [];
     return [{ cluster, profile: deps.profiles.get(profileNameOf(cluster)) }];
   });
-  return whyNoRoom(hubName, open.pods.list(), others);
+  return whyNoRoom(hub, open.pods.list(), others);
 }

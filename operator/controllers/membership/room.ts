@@ -5,6 +5,7 @@ import type { Amounts } from '../../hubs/contract.ts';
 import { podRequests } from '../../kube/pod-requests.ts';
 import type { Pod } from '../../kube/resources.ts';
 import { planned } from './planned-capacity.ts';
+import { isSystem, type SystemNamespaces } from './system-namespaces.ts';
 
 /** Another member of the hub, that work could be moved to. */
 export interface OtherMember {
@@ -25,10 +26,14 @@ const KEYS = ['cpu', 'memory', 'gpu'] as const;
  * largest pod tell. Nodes that their pools may still add count as free. Pure.
  * @param pods of the cluster that leaves
  */
-export function whyNoRoom(hubName: string, pods: readonly Pod[], others: readonly OtherMember[]): string | undefined {
+export function whyNoRoom(
+  { name: hubName, spec }: { readonly name: string; readonly spec: SystemNamespaces },
+  pods: readonly Pod[],
+  others: readonly OtherMember[],
+): string | undefined {
   const needed: Sizes = { cpu: 0, memory: 0, gpu: 0 };
   const largest: Sizes = { cpu: 0, memory: 0, gpu: 0 };
-  for (const pod of pods.filter(isWork)) {
+  for (const pod of pods.filter((one) => isWork(spec, one))) {
     const size = podRequests(pod);
     for (const key of KEYS) {
       needed[key] += size[key];
@@ -56,14 +61,14 @@ export function whyNoRoom(hubName: string, pods: readonly Pod[], others: readonl
   return undefined;
 }
 
-/** Whether a pod is work of somebody's, that could be moved: not done, of no DaemonSet and no node, and none of Kubernetes itself. */
-export const isWork = ({ metadata, spec, status }: Pod): boolean =>
-  spec.nodeName !== undefined &&
-  metadata.deletionTimestamp === undefined &&
-  metadata.namespace !== 'kube-system' &&
-  status?.phase !== 'Succeeded' &&
-  status?.phase !== 'Failed' &&
-  !metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
+/** Whether a pod is work of somebody's, that could be moved: not done, of no DaemonSet and no node, and not the cluster's own. */
+export const isWork = (hub: SystemNamespaces, pod: Pod): boolean =>
+  pod.spec.nodeName !== undefined &&
+  pod.metadata.deletionTimestamp === undefined &&
+  pod.status?.phase !== 'Succeeded' &&
+  pod.status?.phase !== 'Failed' &&
+  !pod.metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node') &&
+  !isSystem(hub, pod);
 
 /** What the pools of a cluster may still add, and the largest node of them. */
 function growth({ cluster, profile }: OtherMember): { grown: Sizes; node: Sizes } {

@@ -2,13 +2,14 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { ClusterSize } from '../../api/cost.ts';
 import { type Shoot, shootProfileName } from '../../api/shoot.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type Decided, desiredSizes } from '../../capacity/desired-sizes.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import { askedSize, shootSize } from '../../cost/size.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
+import { type ClusterInPlace, whereItIs } from '../where-it-is.ts';
 
 /** What shares are counted from. */
 export interface ClaimantDependencies {
@@ -55,26 +56,32 @@ function isWaiting({ metadata, status }: WorkerCluster): boolean {
 const remembered = new WeakMap<WorkerCluster, { profile: CloudProfile; decided: Decided; size: ClusterSize }>();
 
 /** @returns undefined where what was decided is unknown: it asks for no more than it holds. */
-function asks(deps: ClaimantDependencies, cluster: WorkerCluster, profile: CloudProfile): ClusterSize | undefined {
-  const decided = deps.decided?.(cluster) ?? 'none';
+function asks(
+  deps: ClaimantDependencies,
+  written: WorkerCluster,
+  { cluster, profile }: ClusterInPlace,
+): ClusterSize | undefined {
+  const decided = deps.decided?.(written) ?? 'none';
   if (decided === 'unknown') return undefined;
-  const known = remembered.get(cluster);
+  const known = remembered.get(written);
   if (known?.profile === profile && known.decided === decided) return known.size;
   const size = askedSize(cluster, profile, desiredSizes({ cluster, profile, decided }));
-  remembered.set(cluster, { profile, decided, size });
+  remembered.set(written, { profile, decided, size });
   return size;
 }
 
 /** Everybody in the namespace who has a share of its quotas: WorkerClusters, and Shoots that somebody made by hand. */
 export function claimantsIn(deps: ClaimantDependencies, namespace: string): Claimant[] {
   const clusters = deps.clusters.byIndex(BY_NAMESPACE, namespace).map((cluster): Claimant => {
-    const profile = deps.profiles.get(profileNameOf(cluster));
+    const held = heldBy(deps, cluster);
+    // What it holds says first in which of its places it is.
+    const there = whereItIs(cluster, deps.profiles, held?.region ?? cluster.status?.region);
     return {
       key: keyOf(cluster),
       createdAt: cluster.metadata.creationTimestamp ?? '',
-      profile,
-      held: heldBy(deps, cluster),
-      asked: profile && isWaiting(cluster) ? asks(deps, cluster, profile) : undefined,
+      profile: there?.profile,
+      held,
+      asked: there && isWaiting(cluster) ? asks(deps, cluster, there) : undefined,
     };
   });
   const byHand = deps.shoots

@@ -92,7 +92,7 @@ export async function reconcileWorkerCluster(
     // What was admitted has its id.
     idTakenBy: written.status?.admitted ? undefined : technicalIDTakenBy(written, deps.clusters, deps.shoots),
     project: projectShare(deps, cluster),
-    capacity: deps.capacity.known(uid),
+    capacity: deps.capacity.known(written.metadata),
     decided: deps.decided?.(written) ?? 'none',
     sleepOrder: deps.sizes?.sleepOrder(key, uid) ?? 'none',
     autoscaled: deps.autoscaler?.condition(key, uid),

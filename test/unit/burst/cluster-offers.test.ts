@@ -66,10 +66,16 @@ describe('what is known to be sold out of a cluster', () => {
       [{ machineType: 'gpu' }],
       undefined,
     ],
-    ['all that it may have here, and it may go there', { fallback: [{ region: 'there' }] }, [{}], undefined],
+    ['all that it may have here, and a hosted one stays', { fallback: [{ region: 'there' }] }, [{}], why],
+    [
+      'all that it may have here, and it may go there',
+      { mode: 'Managed', fallback: [{ region: 'there' }] },
+      [{}],
+      undefined,
+    ],
     [
       'all that it may have, here and there',
-      { pools: [pool()], fallback: [{ region: 'there' }] },
+      { mode: 'Managed', pools: [pool()], fallback: [{ region: 'there' }] },
       [{}, { region: 'there' }],
       `${why}; ${why.replace('here', 'there')}`,
     ],
@@ -80,7 +86,10 @@ describe('what is known to be sold out of a cluster', () => {
   });
 
   it('is what is sold out where it is, of one that is there and sleeps', () => {
-    const there = { ...cluster({ pools: [pool()], fallback: [{ region: 'there' }] }), status: { region: 'here' } };
+    const there = {
+      ...cluster({ mode: 'Managed', pools: [pool()], fallback: [{ region: 'there' }] }),
+      status: { region: 'here' },
+    };
     const known = (depleted: readonly (typeof small)[]) =>
       soldOutOf(there as typeof there & WorkerCluster, () => profile(), { depleted }, NOW).problem;
     expect(known([small])).toBe(why);
@@ -88,7 +97,11 @@ describe('what is known to be sold out of a cluster', () => {
   });
 
   it('is not, where it may be at another cloud whose region is called the same', () => {
-    const spec = { pools: [pool()], fallback: [{ cloudProvider: 'other', region: 'here' }] };
+    const spec: Partial<WorkerClusterSpec> = {
+      mode: 'Managed',
+      pools: [pool()],
+      fallback: [{ cloudProvider: 'other', region: 'here' }],
+    };
     const there = { ...cluster(spec), status: { region: 'here' } } as ReturnType<typeof cluster>;
     const other = profile();
     other.metadata.name = 'other';
@@ -122,7 +135,11 @@ describe('what is known to be sold out of a cluster', () => {
   });
 
   it('is what its cloud took away where it comes to: only what is sold out has it go elsewhere', () => {
-    const spec = { pools: [pool({ spot: true })], fallback: [{ region: 'there' }] };
+    const spec: Partial<WorkerClusterSpec> = {
+      mode: 'Managed',
+      pools: [pool({ spot: true })],
+      fallback: [{ region: 'there' }],
+    };
     const spot = { ...small, spot: true };
     const steady = (depleted: readonly object[]) =>
       offeredNow(offer(spec), cluster(spec), () => profile(), { depleted: depleted as (typeof small)[] }, NOW).steady;

@@ -170,6 +170,24 @@ const states = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).
 const removed = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).removals.map(({ name }) => name);
 
 describe('work without a place', () => {
+  it('is served also where older work of many sizes is too much for the budget', () => {
+    const dear = Array.from({ length: 20 }, (_, index) =>
+      work(`dear-${index}`, 40, `${1000 + index}m`, { since: NOW - 60 * MINUTE }),
+    );
+    const few = work('few', 1, '1', { since: NOW - 30 * MINUTE });
+    const { purchases } = plan({ waiting: [...dear, few], limits: limits({ hourly: 9_000_000n }) });
+    expect(purchases).toMatchObject([{ sources: [few.source] }]);
+  });
+
+  it('is served also where another namespace has more than is looked at at once, for which nothing can be bought', () => {
+    const many = Array.from({ length: 60 }, (_, index) =>
+      work(`many-${index}`, 100, '1', { since: NOW - 60 * MINUTE, namespace: 'many' }),
+    );
+    const few = work('few', 1, '1', { since: NOW - 30 * MINUTE, namespace: 'few' });
+    const { purchases } = plan({ waiting: [...many, few], limits: limits({ hourly: 9_000_000n }) });
+    expect(purchases).toMatchObject([{ sources: [few.source] }]);
+  });
+
   it('is served also where much waits before it that nothing takes', () => {
     const large = Array.from({ length: 50 }, (_, index) =>
       work(`large-${index}`, 1, '8', { since: NOW - 60 * MINUTE - index }),
@@ -949,6 +967,26 @@ describe('a warm cluster', () => {
     expect(first).toMatchObject({ candidate: 'aws', nodes: { pool: 1 }, warm: true, revision: 'now' });
     expect(done({ ...quiet, candidates: wanting(2), clusters: [warm('a')] })).toEqual(['aws 1 warm']);
     expect(done({ ...quiet, candidates: wanting(1), clusters: [warm('a')] })).toEqual([]);
+  });
+
+  it('is made though work waits that nothing on offer takes, and not while work waits that may need the money', () => {
+    const [huge, dear] = [work('huge', 1, '64'), work('dear', 40)];
+    const little = { limits: limits({ hourly: 2_000_000n }), candidates: wanting(1) };
+    expect(done({ ...little, waiting: [huge] })).toEqual(['aws 1 warm']);
+    expect(done({ ...little, waiting: [huge, dear] })).toEqual([]);
+  });
+
+  it('is opened also a moment after something was bought, as it is paid for; what it does not take waits', () => {
+    const lastOut = NOW - 20_000;
+    const warmed = { lastOut, warm: [ready('a', 8)] };
+    expect(done(warmed)).toEqual(['open a']);
+    expect(states({ ...warmed, waiting: [work('web', 6), work('api', 6)] }).toSorted()).toEqual([
+      'CoolingDown',
+      'Opened',
+    ]);
+    const waking = { hourly: 0n, most: 0n, counted: 0n, startupMs: undefined };
+    expect(done({ lastOut, warm: [ready('a', 8, { waking })] })).toEqual([]);
+    expect(done({ lastOut, warm: [ready('a', 4)] })).toEqual([]);
   });
 
   it.each<[string, Partial<ClustersView>, string[]]>([

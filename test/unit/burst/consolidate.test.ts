@@ -164,6 +164,7 @@ describe('a cluster with little work', () => {
       'not enough room elsewhere',
     ],
     ['while work waits', { waiting: [work('api', 1)] }, 'work of the hub waits'],
+    ['while work waits that other policies serve', { hubWaiting: [work('api', 1)] }, 'work of the hub waits'],
     [
       'while another cluster comes',
       { clusters: [own('bought'), own('new', { phase: 'Making', hasWork: false, at: NOW - MINUTE })] },
@@ -201,6 +202,12 @@ describe('a cluster with little work', () => {
     const said = plan(more).stays.get('bought');
     if (why === undefined) expect(said).toBeUndefined();
     else expect(said).toContain(why);
+  });
+
+  it('is emptied though work waits that no node takes, full or not', () => {
+    const hopeless = [{ ...work('huge', 1), pod: podOf('64') }];
+    expect(emptied({ waiting: hopeless })).toEqual(['bought']);
+    expect(emptied({ hubWaiting: hopeless })).toEqual(['bought']);
   });
 
   it('stays while its time is paid for, and is emptied early enough to be gone before more is', () => {

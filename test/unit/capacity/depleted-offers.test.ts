@@ -13,9 +13,14 @@ const offer = (machineType: string): Offer => ({
 describe('what is remembered of offers', () => {
   it('is bounded: what was heard of longest ago is forgotten', () => {
     const memory = new DepletedOffers(() => new Date(0));
-    for (let index = 0; index < 1_500; index++) memory.interrupted(offer(`type-${index}`));
-    const known = memory.known('').depleted.map(({ machineType }) => machineType);
-    expect(known).toHaveLength(1_000);
-    expect([known[0], known.at(-1)]).toEqual(['type-500', 'type-1499']);
+    const knownIn = (namespace: string) => memory.known({ namespace }).depleted.map(({ machineType }) => machineType);
+    memory.note('u1', { ...offer('sold-out'), part: 'a', zones: [] });
+    memory.interrupted(offer('calm'), { namespace: 'calm' });
+    for (let index = 0; index < 1_500; index++) memory.interrupted(offer(`type-${index}`), { namespace: 'busy' });
+    const known = knownIn('busy');
+    expect(known).toHaveLength(1_001);
+    expect(known.slice(0, 2)).toEqual(['sold-out', 'type-500']);
+    expect(known.at(-1)).toEqual('type-1499');
+    expect(knownIn('calm')).toEqual(['sold-out', 'calm']);
   });
 });

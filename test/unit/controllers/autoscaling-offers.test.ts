@@ -73,10 +73,10 @@ describe('the next node of a pool', () => {
     const told = (machineType: string) =>
       known.note('u1', { part: machineType, profile: 'cloud', region: 'here', zones: [], machineType, spot: false });
     told('medium');
-    const next = offerOf(view({ capacity: known.known('u1') }), pool(), [], new Map());
+    const next = offerOf(view({ capacity: known.known({ uid: 'u1' }) }), pool(), [], new Map());
     expect(next.offer?.template.allocatable.others.get('nvidia.com/gpu')).toBe(1);
     told('large');
-    expect(offerOf(view({ capacity: known.known('u1') }), pool(), [], new Map())).toEqual({
+    expect(offerOf(view({ capacity: known.known({ uid: 'u1' }) }), pool(), [], new Map())).toEqual({
       soldOut: 'all its machine types are sold out',
     });
   });

@@ -437,7 +437,9 @@ describe('machines that are sold out', () => {
       interrupt(one);
       await one.pass(1);
       expect(one.counts).toEqual(counts);
-      expect(one.capacity.known('').depleted).toMatchObject([{ machineType: 'medium', spot: true, interrupted: true }]);
+      expect(one.capacity.known(one.cluster.metadata).depleted).toMatchObject([
+        { machineType: 'medium', spot: true, interrupted: true },
+      ]);
     }
   });
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { BurstCandidate } from '../../../operator/api/burstpolicy.ts';
+import type { BurstCandidate, BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import type { Hub } from '../../../operator/api/hub.ts';
 import { burstClusterName } from '../../../operator/api/names.ts';
@@ -9,7 +9,7 @@ import type { BurstDependencies } from '../../../operator/controllers/burst/depe
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { toldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
-import { BURSTPOLICIES, HUBS, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { BURSTPOLICIES, HUBS, type Node, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND, START, spec } from '../../kit/burst/testbed.ts';
 import { profile, quota } from '../cost/objects.ts';
 
@@ -18,6 +18,9 @@ beforeEach(() => {
   testbed = new BurstTestbed();
   testbed.objects.put(policyNamed('peak'));
 });
+
+/** What is known in a namespace to who has only statuses of policies. */
+const told = (namespace = 'shop') => toldBy([testbed.policy()!]).known({ namespace });
 
 const written = async (act: () => Promise<void>): Promise<string[]> => {
   testbed.objects.writes.length = 0;
@@ -38,6 +41,15 @@ async function peak(): Promise<void> {
 }
 
 describe('a peak', () => {
+  it('has clusters made for all namespaces, though one has more work without a place than is looked at at once', async () => {
+    const many = Array.from({ length: 6_000 }, (_, index) =>
+      demand(`ResourceBinding a/many-${index}`, 1, { namespace: 'a', each: { cpu: '64' } }),
+    );
+    testbed.demands = [...many, demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    expect(testbed.receipt()!.purchases).toMatchObject([{ sources: ['ResourceBinding shop/web'] }]);
+  });
+
   it('has the cheapest cluster made when work has waited for long enough, in the namespace of the policy', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(30 * SECOND);
@@ -147,6 +159,28 @@ describe('a peak', () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3), demand('ResourceBinding shop/api', 2)];
     await testbed.looks(MINUTE);
     expect(testbed.clusters()).toHaveLength(2);
+  });
+
+  it.each([
+    ['Kueue has there', undefined, 'kueue-system'],
+    ['GKE has there', undefined, 'gmp-system'],
+    ['the Hub says is each cluster its own', ['monitoring'], 'monitoring'],
+  ])('ends also where in the cluster goes on to run what %s', async (_, systemNamespaces, namespace) => {
+    const [hub] = [...testbed.objects.objects.values()].filter(({ kind }) => kind === 'Hub') as Hub[];
+    testbed.objects.put({ ...hub!, spec: { ...hub!.spec, ...(systemNamespaces && { systemNamespaces }) } } as Hub);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [cluster] = testbed.clusters();
+    testbed.join(cluster!, 1);
+    testbed.demands = [];
+    await testbed.looks(40 * MINUTE);
+    const pods = testbed.open.get(`shop/${cluster!.metadata.name}`)!.pods;
+    const [pod] = pods as [Pod];
+    pods[0] = { ...pod, metadata: { ...pod.metadata, namespace } };
+    await testbed.looks(9 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toEqual([]);
   });
 
   it('ends with the cluster given back, and what it cost kept', async () => {
@@ -451,7 +485,8 @@ describe('a candidate', () => {
       candidates: [{ name: 'cloud', problem: why }, { name: 'there' }],
       soldOut: [{ profile: 'cloud', region: 'here', machineType: 'small', until: '2026-11-23T12:10:00Z' }],
     });
-    expect(toldBy([testbed.policy()!]).depleted).toEqual(testbed.depleted);
+    expect(told().depleted).toEqual(testbed.depleted);
+    expect(told('other').depleted).toEqual(testbed.depleted);
     testbed.join(testbed.clusters()[0]!, 3);
     // Nothing is left to be bought, and nothing is ordered.
     testbed.depleted = [...testbed.depleted, { ...offer, region: 'there', until: START + 12 * MINUTE }];
@@ -466,6 +501,53 @@ describe('a candidate', () => {
     expect(testbed.clusters()).toHaveLength(1);
     await testbed.looks(2 * MINUTE);
     expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there', undefined]);
+  });
+
+  describe('that falls back to dearer machines, as its own are sold out', () => {
+    const [cloud, there] = spec().candidates as [BurstCandidate, BurstCandidate];
+    const fallback = [{ region: 'there', machineTypes: ['gpu'] }];
+    const pools = [{ ...cloud.template.spec.pools![0]!, autoscale: 'None' as const }];
+    const managed = { ...cloud.template.spec, mode: 'Managed' as const, pools, fallback };
+    const falling = { ...cloud, template: { spec: managed } };
+    const falls = (candidates: BurstCandidate[], more: Partial<BurstPolicySpec> = {}) => {
+      testbed.objects.put(policyNamed('peak', { candidates, ...more }));
+      const until = START + 60 * MINUTE;
+      testbed.depleted = [{ profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: false, until }];
+      testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    };
+
+    it('is compared, and counts for budgets, by what it costs there', async () => {
+      falls([falling, there]);
+      await testbed.looks(MINUTE);
+      expect(testbed.clusters().map(({ metadata: { labels } }) => labels?.[LABELS.burstCandidate])).toEqual(['there']);
+      expect(testbed.policy()!.status!.candidates).toMatchObject([{ name: 'cloud', hourly: '1.100001' }, {}]);
+    });
+
+    it('is bought with as many of them as the work needs, which count as on their way', async () => {
+      falls([falling]);
+      await testbed.looks(5 * MINUTE);
+      expect(testbed.receipt()!.purchases).toMatchObject([{ nodes: { a: 1 }, rate: '1.100001' }]);
+      expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
+    });
+
+    it('is not bought where a quota forbids that', async () => {
+      testbed.objects.put(quota({ 'cost.hourly': '1' }));
+      falls([falling]);
+      await testbed.looks(MINUTE);
+      expect(testbed.clusters()).toEqual([]);
+      expect(testbed.policy()!.status!.demand).toMatchObject([
+        { message: expect.stringMatching(/quota "team" allows/) },
+      ]);
+    });
+
+    it('is not bought where the budget has too little for that', async () => {
+      falls([falling], { budget: { hourly: '1', currency: 'USD' } });
+      await testbed.looks(MINUTE);
+      expect(testbed.clusters()).toEqual([]);
+      expect(testbed.policy()!.status!.demand).toMatchObject([
+        { message: expect.stringMatching(/costs 1.100001 USD/) },
+      ]);
+    });
   });
 
   it('of which a spot machine was just taken away is passed over where others take the work, and bought where none does', async () => {
@@ -491,7 +573,8 @@ describe('a candidate', () => {
       candidates: [{ name: 'cloud', problem: why }, { name: 'there' }],
       soldOut: [{ machineType: 'small', spot: true, interrupted: true }],
     });
-    expect(toldBy([testbed.policy()!]).depleted).toMatchObject([{ spot: true, interrupted: true }]);
+    expect(told().depleted).toMatchObject([{ spot: true, interrupted: true }]);
+    expect(told('other').depleted).toEqual([]);
   });
 
   it('counts with all that its pools may have also where a cloud has just taken machines of one of them away', async () => {
@@ -598,6 +681,56 @@ describe('a candidate', () => {
     await testbed.looks(4 * MINUTE);
     expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
     expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
+  });
+
+  it('that rests is tried at once when its template was changed', async () => {
+    const [cloud] = spec().candidates as [BurstCandidate];
+    testbed.objects.put(policyNamed('peak', { candidates: [cloud] }));
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [first] = testbed.clusters();
+    const codes = ['ERR_INFRA_UNAUTHORIZED'];
+    const refused = { type: 'Ready', status: 'False', message: 'not allowed', lastTransitionTime: '', codes };
+    testbed.objects.put({ ...first!, status: { conditions: [refused] } } as never);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
+    expect(testbed.clusters()).toEqual([]);
+    const template = { spec: { ...cloud.template.spec, region: 'there' } };
+    testbed.objects.put({
+      ...testbed.policy()!,
+      spec: { ...testbed.policy()!.spec, candidates: [{ ...cloud, template }] },
+    });
+    await testbed.looks(20 * SECOND);
+    expect(testbed.clusters().map((one) => one.spec.region)).toEqual(['there']);
+  });
+
+  it('whose cluster gets one pool after the other has 15 minutes for all its nodes, and its hub time to place work on them', async () => {
+    const begin = async () => {
+      testbed = new BurstTestbed();
+      testbed.objects.put(policyNamed('peak'));
+      testbed.demands = [demand('ResourceBinding shop/web', 3)];
+      await testbed.looks(40 * SECOND);
+      const [first] = testbed.clusters();
+      testbed.join(first!, 0);
+      const open = testbed.open.get(`shop/${first!.metadata.name}`)!;
+      const nodes = open.nodes.map((node): Node => {
+        const since = new Date(testbed.now + 10 * MINUTE).toISOString();
+        const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: since }];
+        return { ...node, status: { ...node.status, conditions } };
+      });
+      open.nodes = open.nodes.slice(0, 1);
+      await testbed.looks(10 * MINUTE);
+      expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
+      return { open, nodes };
+    };
+    const { open, nodes } = await begin();
+    open.nodes = nodes;
+    await testbed.looks(4 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.receipt()!.rests).toEqual({});
+    await begin();
+    await testbed.looks(8 * MINUTE);
+    expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
   });
 
   it('whose cluster has room that the hub places nothing on does not keep work waiting: the next is tried, and it is given back', async () => {

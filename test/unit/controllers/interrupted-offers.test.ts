@@ -47,7 +47,7 @@ describe('what a cloud takes away of a cluster', () => {
     const capacity = new DepletedOffers(() => new Date(NOW));
     noteInterrupted({ profiles, capacity }, cluster, nodes);
     return capacity
-      .known('')
+      .known(cluster.metadata)
       .depleted.map(({ profile: of, zone, machineType, spot }) =>
         [of, zone, machineType, spot ? 'spot' : ''].join(' '),
       );
@@ -70,6 +70,13 @@ describe('what a cloud takes away of a cluster', () => {
     expect(noted(CLUSTER, [east, other])).toEqual([]);
   });
 
+  it('is not known to clusters of other namespaces: whoever writes its nodes could say so of any machines', () => {
+    const capacity = new DepletedOffers(() => new Date(NOW));
+    noteInterrupted({ profiles, capacity }, CLUSTER, [going('n1', { [TYPE]: 'large', [ZONE]: 'here-b' })]);
+    const knownTo = (namespace: string) => capacity.known({ namespace, uid: 'u2' }).depleted.length;
+    expect(['shop', 'other'].map(knownTo)).toEqual([1, 0]);
+  });
+
   it('is no more than its pool and the CloudProfile have, whatever nodes and spec say, and each offer once', () => {
     const zone = { [ZONE]: 'here-a' };
     const nodes = ['medium', 'medium', 'huge', 'none', ...Array.from({ length: 2_000 }, (_, index) => `t${index}`)];
@@ -87,7 +94,7 @@ describe('what a cloud takes away of a cluster', () => {
     const capacity = new DepletedOffers(() => new Date(now));
     const look = (...nodes: Node[]) => {
       noteInterrupted({ profiles, capacity }, CLUSTER, nodes);
-      return capacity.known('').depleted.map(({ until }) => (until - NOW) / MINUTE);
+      return capacity.known(CLUSTER.metadata).depleted.map(({ until }) => (until - NOW) / MINUTE);
     };
     const labels = { [TYPE]: 'medium', [ZONE]: 'here-a' };
     const [first, second] = ['n1', 'n2'].map((name) => going(name, labels)) as [Node, Node];

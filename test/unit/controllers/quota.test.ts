@@ -256,6 +256,22 @@ describe('a project with a quota', () => {
     expect(shop.accepted('b')).toBe('Accepted');
   });
 
+  it('counts a cluster that fell back to another cloud as what it is there', async () => {
+    const shop = await project({ cpu: 12, 'cost.hourly': 9 });
+    const large = { name: 'large', cpu: '8', gpu: '0', memory: '8Gi', price: { hourly: '2', currency: 'USD' } };
+    const other = profile({ machineTypes: [large], regions: [{ name: 'abroad' }], defaults: {} });
+    shop.profiles.put({ ...other, metadata: { name: 'other' } });
+    shop.ask('a', 1);
+    const fallback = [{ cloudProvider: 'other', machineTypes: ['large'] }];
+    const { spec, ...known } = shop.clusters.get('shop/a')!;
+    shop.clusters.put({
+      ...known,
+      spec: { ...spec, fallback },
+      status: { admitted: size('abroad', 'Managed', 'large*1') },
+    } as unknown as WorkerCluster);
+    expect(shop.used).toMatchObject({ cpu: 8_000n, 'cost.hourly': 2_100_000n });
+  });
+
   it('gives room only when machines are gone, and then by itself', async () => {
     const shop = await project({ nodes: 4 }, ['a', 4], ['b', 2]);
     const count = (current: number) => {

@@ -28,15 +28,25 @@ it('is pods, bound volumes and load balancers of people, and nothing of Kubernet
       of('Service', 'vpn', { spec: { type: 'LoadBalancer' } }, 'kube-system'),
     ],
   };
-  expect(ownWork(inside)).toEqual([
+  expect(ownWork({}, inside)).toEqual([
     'PersistentVolumeClaim shop/db',
     'Pod shop/db-0',
     'Service shop/web with a load balancer',
   ]);
 });
 
+it('is what no member has for itself: by default what Kueue and clouds have there, else what the Hub names', () => {
+  const inside = {
+    pods: [pod('kueue', {}, 'kueue-system'), pod('prometheus', {}, 'monitoring')],
+    claims: [of('PersistentVolumeClaim', 'prometheus', { status: { phase: 'Bound' } }, 'monitoring')],
+    services: [of('Service', 'prometheus', { spec: { type: 'LoadBalancer' } }, 'monitoring')],
+  };
+  expect(ownWork({}, { ...inside, claims: [], services: [] })).toEqual(['Pod monitoring/prometheus']);
+  expect(ownWork({ systemNamespaces: ['monitoring'] }, inside)).toEqual(['Pod kueue-system/kueue']);
+});
+
 it('is not waited for where we may not see it', async () => {
   const refused = new KubeApiError('GET services', 403, { reason: 'Forbidden' });
   const inside = { ...reader({}), list: () => Promise.reject(refused) };
-  expect(await ownWorkIn(inside, [pod('db-0')])).toEqual(['Pod shop/db-0']);
+  expect(await ownWorkIn({}, inside, [pod('db-0')])).toEqual(['Pod shop/db-0']);
 });

@@ -47,6 +47,7 @@ it.each<[string, Pod[], ReturnType<typeof member>[], string | undefined]>([
     [
       pod('9', { ownerReferences: [{ kind: 'DaemonSet' }] }),
       pod('9', { namespace: 'kube-system' }),
+      pod('9', { namespace: 'kueue-system' }),
       pod('9', { deletionTimestamp: '2026-11-22T12:00:00Z' }),
       pod('9', {}, {}),
       { ...pod('9'), status: { phase: 'Succeeded' } } as Pod,
@@ -55,12 +56,12 @@ it.each<[string, Pod[], ReturnType<typeof member>[], string | undefined]>([
     undefined,
   ],
 ])('%s', (_, pods, others, part) => {
-  const said = whyNoRoom('production', pods, others);
+  const said = whyNoRoom({ name: 'production', spec: {} }, pods, others);
   if (part === undefined) expect(said).toBeUndefined();
   else expect(said).toContain(part);
 });
 
 it('says the same as long as the same is needed', () => {
-  const said = (free: string) => whyNoRoom('production', [pod('5')], [member(free)]);
+  const said = (free: string) => whyNoRoom({ name: 'production', spec: {} }, [pod('5')], [member(free)]);
   expect(said('1')).toBe(said('2'));
 });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
+import { failureOf } from '../../../operator/controllers/burst/arrival.ts';
 import { ManagedGarden, ManagedOperator, readyNode } from '../../kit/managed-garden.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 import { idle, until } from '../../kit/turns.ts';
@@ -45,16 +46,29 @@ const lookAt = async (operator: ManagedOperator, key: string) => {
   await idle();
 };
 const machineTypes = ['m', 'n', 'o'];
+/** @returns why BurstPolicies that had bought clusters would give them up, by what is said of them from now on */
+function givenUp(): string[] {
+  const found: string[] = [];
+  const set = garden.clusters.set.bind(garden.clusters);
+  garden.clusters.set = (key, cluster) => {
+    const why = failureOf(cluster);
+    if (why !== undefined) found.push(why);
+    return set(key, cluster);
+  };
+  return found;
+}
 
 describe('what is sold out', () => {
   it('makes the cluster of the next machine type at once, and says what was tried', async () => {
     cloud.depleted = [{ machineType: 'm' }, { machineType: 'n', zone: 'here-a' }];
     const operator = start();
+    const failures = givenUp();
     const key = garden.apply('one', { machineTypes });
     operator.look(key);
     await until(() => isApplied(key), 'it to be made');
     expect(pools(key)).toEqual(['2 n here-a here-b']);
     expect(applies()).toBe(2);
+    expect(failures).toEqual([]);
     expect(cloud.names().filter((name) => name.startsWith('pool'))).toHaveLength(1);
     expect(capacity(key)).toMatchObject({ status: 'True', reason: 'Alternative', codes: CODES });
     expect(capacity(key)?.message).toMatch(
@@ -106,6 +120,7 @@ describe('what is sold out', () => {
   it('everywhere: it says so with its code, and asks again for the best when its time has come', async () => {
     cloud.depleted = [{}];
     const operator = start();
+    const failures = givenUp();
     const key = garden.apply('one', { machineTypes: ['m', 'n'] });
     operator.look(key);
     await until(() => capacity(key)?.reason === 'Depleted', 'it to be said');
@@ -114,6 +129,7 @@ describe('what is sold out', () => {
     expect(capacity(key)).toMatchObject({ status: 'False', codes: CODES });
     expect(capacity(key)?.message).toContain('pool default lacks 2 nodes');
     expect(garden.condition(key, 'Ready')).toMatchObject({ status: 'False', codes: CODES });
+    expect(failures).not.toEqual([]);
     cloud.depleted = [{ machineType: 'n' }];
     garden.clock.advance(4 * MINUTE);
     await until(() => isApplied(key), 'another try');
@@ -169,9 +185,11 @@ describe('another place', () => {
   it('takes the cluster when nothing is left in its own, which is cleared first', async () => {
     cloud.depleted = [{ profile: 'memory' }];
     const operator = start();
+    const failures = givenUp();
     const key = garden.apply('one', { machineTypes: ['m', 'n'], fallback });
     operator.look(key);
     await until(() => isApplied(key), 'it to be made');
+    expect(failures).toEqual([]);
     expect(kinds('account-1')).toEqual([]);
     expect(kinds('account-2')).toEqual(['network', 'cluster', 'pool']);
     expect(cloud.calls.indexOf('destroy')).toBeLessThan(cloud.calls.lastIndexOf('apply'));

@@ -135,6 +135,32 @@ describe('work of a rehearsal', () => {
     expect(told('bought').find((line) => line > '02:13:07')).toMatch(/^02:13:40 .*; public takes 1 of them/);
   });
 
+  it.each([
+    ['of its own cluster', 'own'],
+    ['of a hub', ''],
+  ])(
+    '%s has another pool grow than the one whose spot machine its cloud has just taken away, though that costs less',
+    async (_, where) => {
+      const pool = { machineType: 'm', minimum: 0, maximum: 5, autoscale: 'Coppice' };
+      const growing = cluster('own', {
+        mode: 'Hosted',
+        dataPlaneNodes: undefined,
+        pools: [
+          { ...pool, name: 'spot', spot: true, zones: ['north-a'], minimum: 1 },
+          { ...pool, name: 'steady' },
+        ],
+      });
+      const grow = [{ name: 'own', clusterSelector: {}, maximumNodes: 5, assumedHourly: '0.1' }];
+      const rough = { ...SLOW, seed: 1, spot: { interruptionsPerHour: 1.5 } };
+      const rows = `20m,web,1,,1500m,1Gi,,,${where}\n31m,web,2,,,,,,${where}\n40m,web,2,,,,,,${where}`;
+      const { told } = await play(rows, [growing, policy({ grow })], rough);
+      expect(told('interrupted')).toContainEqual(expect.stringMatching(/^00:30:55 .*pool spot/));
+      expect(told('asked').filter((line) => line > '00:31')).toEqual([
+        expect.stringMatching(/^00:31:.. asked: pool steady: 1 x m /),
+      ]);
+    },
+  );
+
   it('finds a cluster that is there because its peak was known', async () => {
     const known = policy({
       schedule: [{ name: 'sale', start: '50 0 * * *', duration: '3h', clusters: 1 }],
