@@ -75,8 +75,6 @@ const CA_DAYS = 3650;
  */
 const ADMIN_DAYS = 7;
 const ADMIN_RENEWED_AFTER_DAYS = 1;
-/** How soon it is looked again whether the cluster has kubeletAccess by then. */
-const KUBELET_ACCESS_MS = 10_000;
 
 interface Leaf {
   ca: Authority;
@@ -121,7 +119,6 @@ export function planShootPKI(existing: PKIData, parameters: PKIParameters, now: 
     if (reason) plan.issue.push({ id, reason });
     else keep(pair.cert!, leaf.renewedAfterDays);
   }
-  if (parameters.kubeletsAsMaster) plan.nextRenewal = new Date(+now + KUBELET_ACCESS_MS);
   if (!existing[`${SERVICE_ACCOUNT}.key`] || !existing[`${SERVICE_ACCOUNT}.pub`]) {
     plan.issue.push({ id: SERVICE_ACCOUNT, reason: 'missing' });
   }

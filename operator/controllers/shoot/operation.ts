@@ -59,6 +59,8 @@ export interface Operation {
   pki: PKIData;
   /** Whether this operation has made the namespace in the seed, where there was none: nothing that is ours can be in it yet. */
   namespaceIsNew?: boolean;
+  /** Whether API servers have a certificate of an earlier version, with which they call kubelets as system:masters. */
+  kubeletsAsMaster?: boolean;
   /** What the provider is told; complete once the certificates are there. */
   context(): ProviderContext;
   /** Writes the status as it is now; resolves when it is there. */

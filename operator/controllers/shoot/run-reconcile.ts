@@ -6,7 +6,7 @@ import { MACHINE_KNOWN_MS } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
 import { type OperationType, typeOf } from './operation-type.ts';
 import { runFlow } from './run-flow.ts';
-import { refusedOf } from './state.ts';
+import { refusedOf, type ShootState } from './state.ts';
 import { NODES_LEAVING } from './status/node-conditions.ts';
 import { tellFailures } from './tell-failures.ts';
 import { tellStatus } from './tell-status.ts';
@@ -16,6 +16,8 @@ import { whileAnswered } from './while-answered.ts';
 const STRAYS_MS = 1_000;
 /** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
 const ACCESS_MS = 10_000;
+/** The longest that is waited until what an admission policy of the shoot refused is tried again. */
+const REFUSED_MS = 5 * 60_000;
 /** How soon it is looked again whether an addon may be run that others kept from it. */
 const ADDON_MS = 60_000;
 
@@ -51,6 +53,7 @@ export async function runReconcile(
   state.settledGeneration = shoot.metadata.generation;
   lookForDrift(op);
   if (op.mend) await noteMended(op);
+  noteRefusal(state, deps.now());
   const told = await tellStatus(op, signal);
   if (!upToDate) deps.recordEvent(shoot, 'Normal', DONE[type].reason, state.operation?.description ?? '');
   return { requeueAfterMs: nextLookMs(op, told) };
@@ -64,8 +67,13 @@ const DONE: Record<OperationType, { reason: string; text: string }> = {
   Wake: { reason: 'Woken', text: 'the cluster has woken' },
 };
 
+/** Keeps since when something has been refused, for nextLookMs. */
+export function noteRefusal(state: ShootState, now: Date): void {
+  state.refusedSince = refusedOf(state) === undefined ? undefined : (state.refusedSince ?? now);
+}
+
 /** How long it may take until somebody looks again, though nothing changes. */
-function nextLookMs(op: Operation, told: ShootStatus | undefined): number {
+export function nextLookMs(op: Operation, told: ShootStatus | undefined): number {
   const { provider, shoot, state, strategy, deps } = op;
   // A look that is under way queues the shoot when it ends.
   const recordsAt = state.dns?.running ? undefined : state.dns?.lookAt;
@@ -78,7 +86,11 @@ function nextLookMs(op: Operation, told: ShootStatus | undefined): number {
   // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
   const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
   if (strays) sleeps.push(provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
-  if (state.usable?.ok === false || refusedOf(state)) sleeps.push(ACCESS_MS);
+  // What gives API servers their rights at kubelets is there now: they need no others.
+  const losesRights = op.kubeletsAsMaster && state.kubeletAccess;
+  if (state.usable?.ok === false || losesRights) sleeps.push(ACCESS_MS);
+  // As long again as it has been refused: soon where somebody is at it, and seldom where nobody is.
+  if (state.refusedSince) sleeps.push(Math.min(REFUSED_MS, Math.max(ACCESS_MS, +deps.now() - +state.refusedSince)));
   const { foreign, refused } = state.metricsServer;
   if (foreign !== undefined || refused !== undefined) sleeps.push(ADDON_MS);
   // It was made in spite of that, and can do so now.

@@ -61,6 +61,8 @@ export interface ShootState {
   /** The same of what makes volumes on its machines. */
   volumesApplied: string | undefined;
   volumesRefused: string | undefined;
+  /** Since when an admission policy of the shoot has refused something at each look. */
+  refusedSince: Date | undefined;
   metricsServer: MetricsServerState;
   nextRenewal: Date | undefined;
   /** The keys (version of their Secret, and what they depend on) that need nothing until nextRenewal. */
@@ -104,6 +106,7 @@ export const newShootState = (): ShootState => ({
   kubeletAccess: false,
   volumesApplied: undefined,
   volumesRefused: undefined,
+  refusedSince: undefined,
   metricsServer: {},
   nextRenewal: undefined,
   soundKeys: undefined,

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { reconcileTasks } from '../../../operator/controllers/shoot/hosted/hosted-tasks.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { nextLookMs, noteRefusal } from '../../../operator/controllers/shoot/run-reconcile.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { type KubeObject, keyOf } from '../../../operator/kube/resources.ts';
@@ -12,6 +13,7 @@ import { controlPlane, NOW } from '../shoot/values.ts';
 
 const values = controlPlane();
 const signal = new AbortController().signal;
+const HOUR = 3600_000;
 const later = (days: number) => new Date(+NOW + days * 24 * 3600_000);
 
 /** A cluster that has served, whose operator has just started; `look` runs what an operation does about this. */
@@ -30,6 +32,7 @@ async function cluster(isEarlier: boolean) {
     names: [],
     pools: [],
     provider: {},
+    strategy: { longestSleepMs: HOUR },
     shoot: {
       metadata: { name: 'demo', namespace: 'shop' },
       spec: {},
@@ -58,8 +61,9 @@ async function cluster(isEarlier: boolean) {
       },
     } as unknown as typeof state.connection;
     await run('system-components');
+    noteRefusal(state, cluster.now);
     const { subject, validToDate } = new X509Certificate(op.pki['kubelet-client.crt']!);
-    return { subject: subject.split('\n'), validToDate };
+    return { subject: subject.split('\n'), validToDate, againMs: nextLookMs(op, undefined) };
   };
   return Object.assign(cluster, { look });
 }
@@ -76,11 +80,12 @@ it('API servers of a cluster that is made call kubelets without rights of their 
 
 it('those of an earlier version keep their rights until what replaces them is applied, and then lose them soon', async () => {
   const earlier = await cluster(true);
-  expect((await earlier.look()).subject).toEqual(MASTER);
+  const first = await earlier.look();
+  expect(first.subject).toEqual(MASTER);
   expect(earlier.applied).toContain(BINDING);
-  expect(+earlier.state.nextRenewal! - +NOW).toBeLessThan(60_000);
+  expect(first.againMs).toBeLessThan(60_000);
   expect((await earlier.look()).subject).toEqual(NAMED);
-  expect(await earlier.look()).toMatchObject({ subject: NAMED });
+  expect(await earlier.look()).toMatchObject({ subject: NAMED, againMs: HOUR });
 });
 
 it('one that is old by then is renewed with its rights, so that logs and exec do not fail meanwhile', async () => {
@@ -91,20 +96,28 @@ it('one that is old by then is renewed with its rights, so that logs and exec do
   expect((await earlier.look()).subject).toEqual(NAMED);
 });
 
-it('where an admission policy of the cluster refuses the binding, logs and exec go on', async () => {
+it('where an admission policy of the cluster refuses the binding, logs and exec go on, and it is tried ever more seldom', async () => {
   const earlier = await cluster(true);
   earlier.refuses = (kind) => kind === 'ClusterRoleBinding';
-  for (let looks = 0; looks < 3; looks++) expect((await earlier.look()).subject).toEqual(MASTER);
+  const waits: number[] = [];
+  for (let looks = 0; looks < 8; looks++) {
+    const { subject, againMs } = await earlier.look();
+    expect(subject).toEqual(MASTER);
+    waits.push(againMs / 1000);
+    earlier.now = new Date(+earlier.now + againMs);
+  }
+  expect(waits).toEqual([10, 10, 20, 40, 80, 160, 300, 300]);
   earlier.refuses = () => false;
   await earlier.look();
   expect((await earlier.look()).subject).toEqual(NAMED);
 });
 
-it('where it refuses another object only, they lose them all the same, and nothing is looked at each ten seconds', async () => {
+it('where it refuses another object only, they lose them all the same, and that is tried ever more seldom', async () => {
   const earlier = await cluster(true);
   earlier.refuses = (kind) => kind === 'Endpoints';
   expect((await earlier.look()).subject).toEqual(MASTER);
   expect(earlier.state.systemRefused).toMatch(/^Endpoints default\/kubernetes: /);
   expect((await earlier.look()).subject).toEqual(NAMED);
-  expect(+earlier.state.nextRenewal! - +NOW).toBeGreaterThan(3600_000);
+  earlier.now = new Date(+NOW + HOUR);
+  expect((await earlier.look()).againMs).toBeGreaterThan(60_000);
 });

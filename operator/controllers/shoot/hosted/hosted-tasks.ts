@@ -204,10 +204,10 @@ export function reconcileTasks(op: Operation): Task[] {
  * Logs and exec must not fail in a cluster from before kubeletAccess: its API servers get a certificate without rights of its own only when what
  * gives it rights has been applied.
  */
-function earlierKubeletClient({ seed, state, values }: Operation): Pick<PKIParameters, 'kubeletsAsMaster'> {
-  if (state.kubeletAccess) return {};
-  const stored = seed.secrets.get(`${values.namespace}/${PKI_SECRET}`);
-  return callsKubeletsAsMaster(decoded(stored?.data)) ? { kubeletsAsMaster: true } : {};
+function earlierKubeletClient(op: Operation): Pick<PKIParameters, 'kubeletsAsMaster'> {
+  const stored = () => op.seed.secrets.get(`${op.values.namespace}/${PKI_SECRET}`);
+  op.kubeletsAsMaster = !op.state.kubeletAccess && callsKubeletsAsMaster(decoded(stored()?.data));
+  return op.kubeletsAsMaster ? { kubeletsAsMaster: true } : {};
 }
 
 /** Whether all of its pods are Ready and as it says now: those of an earlier form may serve with what is no longer true. */
