@@ -20,6 +20,8 @@ export interface Surroundings {
   readonly nodeAddresses: readonly string[];
   /** Hosts at which the seed's own API servers were seen. */
   readonly apiServers: readonly string[];
+  /** Where the operator's pods are, if it runs in the seed. */
+  readonly operatorNamespace: string;
   /** URL of the registry mirror that machines ask. */
   readonly imageMirror?: string;
   /** The shoot's VXLAN network identifier. */
@@ -54,10 +56,10 @@ const sameNamespace: NetworkPolicyPeer = { podSelector: {} };
 const tcp = (...ports: number[]): NetworkPolicyPort[] => ports.map((port) => ({ protocol: 'TCP', port }));
 const udp = (port: number): NetworkPolicyPort => ({ protocol: 'UDP', port });
 
-/** The operator, as a process of a node or as a pod of the chart in a namespace that is no shoot's. */
-const operator = ({ networks }: Surroundings): NetworkPolicyPeer[] => [
+/** The operator, as a process of a node or as a pod of the chart: in its own namespace, since tenants may call pods of theirs what they like. */
+const operator = ({ networks, operatorNamespace }: Surroundings): NetworkPolicyPeer[] => [
   {
-    namespaceSelector: { matchExpressions: [{ key: LABELS.shoot, operator: 'DoesNotExist' }] },
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
     podSelector: { matchLabels: { 'app.kubernetes.io/name': 'coppice' } },
   },
   ...(networks.nodes ? [{ ipBlock: { cidr: networks.nodes } }] : []),

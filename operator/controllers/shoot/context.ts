@@ -111,13 +111,14 @@ export function surroundings(
   seed: Seed,
   addresses: Pick<SeedAddresses, 'nodes' | 'apiServers'>,
   { privilegedInSeed }: Pick<Provider, 'privilegedInSeed'>,
-  vni: number,
+  { vni, operatorNamespace }: Pick<Surroundings, 'vni' | 'operatorNamespace'>,
 ): Surroundings {
   const imageMirror = imageMirrorOf(seed);
   return {
     networks: seed.spec.networks,
     nodeAddresses: addresses.nodes(),
     apiServers: addresses.apiServers(),
+    operatorNamespace,
     ...(imageMirror && { imageMirror }),
     vni,
     hasMachines: privilegedInSeed === true,

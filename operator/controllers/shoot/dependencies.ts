@@ -35,6 +35,8 @@ export interface ShootDependencies extends ShootAccounts {
   readonly workers: number;
   /** See gardenIdentity. */
   readonly gardenID: string;
+  /** Where the operator keeps what is its own, and its pods are. */
+  readonly state: { readonly namespace: string };
   /** Writes to the garden that skip no-ops. */
   readonly gardenApplier: Applier;
   readonly shoots: Informer<Shoot>;

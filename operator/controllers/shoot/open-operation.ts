@@ -80,7 +80,10 @@ export async function openOperation(
     vni,
     networkPolicies: withoutControlPlane
       ? []
-      : networkPolicies(values, surroundings(placed, seed.addresses, provider, vni)),
+      : networkPolicies(
+          values,
+          surroundings(placed, seed.addresses, provider, { vni, operatorNamespace: deps.state.namespace }),
+        ),
     names: strategy.names(shoot, placed, provider.name),
     signal,
     values,

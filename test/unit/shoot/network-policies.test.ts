@@ -13,6 +13,7 @@ const around: Surroundings = {
   networks,
   nodeAddresses: [NODE],
   apiServers: [NODE],
+  operatorNamespace: 'coppice-system',
   vni: 0x010203,
   hasMachines: true,
   imageMirror: `http://${NODE}:5000`,
@@ -35,6 +36,8 @@ const b = addresses(2);
 const a2 = addresses(3);
 const OPERATOR = '10.160.9.1';
 const STRANGER = '10.160.9.2';
+/** A tenant's pod in the garden that is its own seed, with labels as it likes. */
+const PRETENDER = '10.160.9.3';
 
 function podsOf(namespace: string, at: typeof a) {
   const component = (app: string, address: string) =>
@@ -72,12 +75,13 @@ const chains = networkPolicyChains(
       ...podsOf('shoot--a2', a2),
       seenPod({ 'app.kubernetes.io/name': 'coppice' }, 'coppice-system', OPERATOR),
       seenPod({ app: 'stranger' }, 'default', STRANGER),
+      seenPod({ 'app.kubernetes.io/name': 'coppice' }, 'default', PRETENDER),
     ],
     namespaces: [
       shootNamespace('a'),
       shootNamespace('b'),
       shootNamespace('a2', 'a'),
-      { metadata: { name: 'coppice-system' } },
+      { metadata: { name: 'coppice-system', labels: { 'kubernetes.io/metadata.name': 'coppice-system' } } },
       { metadata: { name: 'default' } },
     ] as KubeObject[],
     policies: [
@@ -104,7 +108,7 @@ describe("policies of a shoot's namespace", () => {
     expect(may(a.apiServer, a.etcd, 2379)).toBe(true);
     expect(may(a.etcdToo, a.etcd, 2380)).toBe(true);
     for (const from of [HOST, OPERATOR]) expect(may(from, a.etcd, 2379)).toBe(true);
-    for (const from of [a.controllerManager, a.scheduler, a.machine, STRANGER, ...Object.values(b)])
+    for (const from of [a.controllerManager, a.scheduler, a.machine, STRANGER, PRETENDER, ...Object.values(b)])
       for (const port of [2379, 2380, 2381]) expect([from, port, may(from, a.etcd, port)]).toEqual([from, port, false]);
     expect(may(a.apiServer, a.etcd, 2380)).toBe(false);
   });
