@@ -6,6 +6,7 @@ import { openProviders, providerFor } from '../providers/index.ts';
 import { addressList } from './api/address-range.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
 import { ANNOTATIONS } from './api/group.ts';
+import { OPERATOR_LEASE } from './api/names.ts';
 import { dataDirectory, pulumiEngine } from './garden/pulumi-engine.ts';
 import { KubeClient } from './kube/client.ts';
 import { gonePods } from './kube/gone-pods.ts';
@@ -144,7 +145,7 @@ async function main(): Promise<void> {
   const elector: LeaderElector = new LeaderElector({
     client: elections,
     namespace,
-    name: 'coppice-operator',
+    name: OPERATOR_LEASE,
     rememberIn: ANNOTATIONS.leaders,
     identity: env.COPPICE_IDENTITY ?? `${hostname()}-${process.pid}`,
     log,

@@ -8,7 +8,16 @@ import { operatorFlow, tenantsFlow } from './flows.ts';
 import { KINDS } from './index.ts';
 import type { KubeObject } from './meta.ts';
 import { referencePage } from './reference.ts';
-import { clusterRole, crdJobRules, gardenRules, seedRules, tenantRoles, uninstallJobRules } from './roles.ts';
+import {
+  clusterRole,
+  crdJobRules,
+  gardenRules,
+  ownNamespaceRules,
+  roleFor,
+  seedRules,
+  tenantRoles,
+  uninstallJobRules,
+} from './roles.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOTICE = '# Generated from operator/api by `npm run generate`. Do not edit.\n';
@@ -35,6 +44,9 @@ export function generatedFiles(): Map<string, string> {
     'charts/coppice/templates/clusterroles.yaml',
     yaml(clusterRole('coppice-operator', gardenRules()), clusterRole('coppice-seed', seedRules())),
   );
+  const { name, namespace } = serviceAccount;
+  const account = { kind: 'ServiceAccount', ...serviceAccount };
+  files.set('charts/coppice/templates/role.yaml', yaml(...roleFor(name, namespace, ownNamespaceRules(), account)));
   files.set(
     'charts/coppice/templates/jobs/clusterroles.yaml',
     yaml(

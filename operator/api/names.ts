@@ -39,6 +39,9 @@ export const managedReceiptName = (key: string): string =>
 export const decidedSizesName = (key: string): string =>
   `decided-sizes-${createHash('sha256').update(key).digest('hex')}`;
 
+/** Lease in the operator's namespace that says which replica leads. */
+export const OPERATOR_LEASE = 'coppice-operator';
+
 /** Secret in the operator's namespace with what the clusters of a mesh were given. */
 export const meshReceiptName = (mesh: string): string => `mesh-${mesh}`;
 

@@ -1,6 +1,7 @@
 import { GROUP } from './group.ts';
 import { KUBECONFIG_SIGNERS, KUBECONFIG_SUBRESOURCES } from './kubeconfig-request.ts';
 import type { KubeObject } from './meta.ts';
+import { OPERATOR_LEASE } from './names.ts';
 
 /** The user (and the name of the ClusterRole) that the operator of an embedded garden has. */
 export const OPERATOR_USER = 'coppice:operator';
@@ -94,12 +95,21 @@ export function gardenRules(): PolicyRule[] {
     { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
     // Its UID is the garden's own: part of the tags in clouds, and on namespaces in seeds.
     { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
-    // Whether one that led before is gone for good, so that what it has locked can be taken over.
-    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
-    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
     // Ranges that no cluster of a mesh is given.
     { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] },
+  ];
+}
+
+/** What it may do besides in its own namespace. Leases of others say who leads, and which nodes are alive. */
+export function ownNamespaceRules(): PolicyRule[] {
+  const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
+  return [
+    { ...leases, resourceNames: [OPERATOR_LEASE], verbs: ['get', 'update'] },
+    // A request that creates names no object that rights could be about.
+    { ...leases, verbs: ['create'] },
+    // Whether one that led before is gone for good, so that what it has locked can be taken over.
+    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
   ];
 }
 
@@ -130,7 +140,6 @@ export function seedRules(): PolicyRule[] {
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: [...READ, ...WRITE] },
-    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
   ];
 }
 
@@ -209,6 +218,18 @@ export const tenantRoles = (): KubeObject[] => [
   clusterRole(KUBECONFIG_REQUESTERS, [
     { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['create', 'get'] },
   ]),
+];
+
+/** A Role, and the binding of its name that gives it to somebody. */
+export const roleFor = (name: string, namespace: string, rules: PolicyRule[], subject: object): KubeObject[] => [
+  { apiVersion: RBAC, kind: 'Role', metadata: { name, namespace }, rules },
+  {
+    apiVersion: RBAC,
+    kind: 'RoleBinding',
+    metadata: { name, namespace },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+    subjects: [subject],
+  },
 ];
 
 /** Gives the ClusterRole of that name to a user. */

@@ -1,3 +1,4 @@
+import { OPERATOR_LEASE } from '../api/names.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { LEASES, type Lease } from '../kube/resources.ts';
 
@@ -16,7 +17,7 @@ export async function checkRelease(client: KubeClient, { url, namespace }: Relea
   const [ready, metrics, lease] = await Promise.allSettled([
     text(`${url}/readyz`),
     text(`${url}/metrics`),
-    client.get<Lease>(LEASES, 'coppice-operator', namespace),
+    client.get<Lease>(LEASES, OPERATOR_LEASE, namespace),
   ]);
   const problems: string[] = [];
   if (ready.status === 'rejected') problems.push(`the operator is not ready: ${(ready.reason as Error).message}`);

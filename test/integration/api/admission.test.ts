@@ -668,6 +668,11 @@ describe('people', () => {
     expect(await may('delete', 'customresourcedefinitions.apiextensions.k8s.io')).toBe('no');
     expect(await may('create', 'pods', '--subresource=exec')).toBe('no');
     expect(await may('delete', 'nodes')).toBe('no');
+    // Leases of others say who leads in Kubernetes, and which nodes are alive.
+    const lease = ['update', 'leases.coordination.k8s.io/coppice-operator', '--namespace'] as const;
+    expect([await may(...lease, 'kube-system'), await may(...lease, 'default')]).toEqual(['yes', 'no']);
+    expect(await may('update', 'leases.coordination.k8s.io/kube-scheduler', '--namespace', 'kube-system')).toBe('no');
+    expect(await may('delete', 'leases.coordination.k8s.io', '--namespace', 'kube-node-lease')).toBe('no');
   });
 
   test('the operator makes no cluster but for a BurstPolicy or a Cluster of Cluster API', async () => {

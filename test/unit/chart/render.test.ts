@@ -105,6 +105,23 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     ]);
   });
 
+  it('gives the operator a Lease of its own, and no right to those of others', async () => {
+    const objects = await render();
+    const rights = objects.filter(
+      ({ kind, rules }) => kind.endsWith('Role') && JSON.stringify(rules).includes('"leases"'),
+    );
+    expect(rights.map(({ kind, metadata: { name, namespace } }) => [kind, namespace, name])).toEqual([
+      ['Role', 'platform', 'coppice-operator'],
+      ['Role', 'platform', 'coppice-test'],
+    ]);
+    expect(rights[0]!.rules[0]).toMatchObject({ resourceNames: ['coppice-operator'], verbs: ['get', 'update'] });
+    const { subjects, roleRef } = objects.find(
+      ({ kind, metadata }) => kind === 'RoleBinding' && metadata.name === 'coppice-operator',
+    )!;
+    expect(roleRef).toMatchObject({ kind: 'Role', name: 'coppice-operator' });
+    expect(subjects).toEqual([{ kind: 'ServiceAccount', name: 'coppice-operator', namespace: 'platform' }]);
+  });
+
   it("chooses the operator's pods, and no Job's, for Service, budget and network policy", async () => {
     const objects = await render(...all);
     const of = (kind: string) =>
