@@ -119,27 +119,21 @@ export function seedRules(): PolicyRule[] {
     { apiGroups: [''], resources: ['namespaces'], verbs: [...READ, ...WRITE] },
     {
       apiGroups: [''],
-      resources: ['secrets', 'configmaps', 'services', 'persistentvolumeclaims', 'serviceaccounts'],
+      resources: ['secrets', 'configmaps', 'services', 'persistentvolumeclaims'],
       verbs: [...READ, ...WRITE, 'deletecollection'],
     },
     { apiGroups: [''], resources: ['pods'], verbs: [...READ, ...WRITE, 'deletecollection'] },
-    { apiGroups: [''], resources: ['pods/status'], verbs: ['get', 'patch'] },
-    { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
-    { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
     // The way to etcd in a seed whose Services have no way from here; over WebSockets it is a get, since 1.35 also a create.
     { apiGroups: [''], resources: ['pods/portforward'], verbs: ['get', 'create'] },
     { apiGroups: [''], resources: ['nodes', 'persistentvolumes'], verbs: READ },
-    { apiGroups: [''], resources: ['events'], verbs: [...READ, 'create', 'patch', 'update'] },
     {
       apiGroups: ['apps'],
       resources: ['deployments', 'replicasets', 'statefulsets'],
       verbs: [...READ, ...WRITE, 'deletecollection'],
     },
-    { apiGroups: ['apps'], resources: ['deployments/scale', 'statefulsets/scale'], verbs: ['get', 'update', 'patch'] },
-    { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: READ },
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...READ, ...WRITE] },
-    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ },
   ];
 }
 

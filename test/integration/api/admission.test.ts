@@ -668,6 +668,8 @@ describe('people', () => {
     expect(await may('delete', 'customresourcedefinitions.apiextensions.k8s.io')).toBe('no');
     expect(await may('create', 'pods', '--subresource=exec')).toBe('no');
     expect(await may('delete', 'nodes')).toBe('no');
+    expect(await may('delete', 'serviceaccounts')).toBe('no');
+    expect(await may('get', 'pods', '--subresource=log')).toBe('no');
     // Leases of others say who leads in Kubernetes, and which nodes are alive.
     const lease = ['update', 'leases.coordination.k8s.io/coppice-operator', '--namespace'] as const;
     expect([await may(...lease, 'kube-system'), await may(...lease, 'default')]).toEqual(['yes', 'no']);
