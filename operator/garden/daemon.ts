@@ -2,18 +2,16 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { CoppiceError, errorText } from '../api/errors.ts';
-import { TENANT_LIMITS } from '../kube/answer-limits.ts';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
-import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import { steadyOutput } from '../kube/log-output.ts';
-import { issueDaemon } from './administrators.ts';
 import { noNodesMessage, type SeedPossible, seedPossible, simulatedOnly } from './capabilities.ts';
 import { ensureCertificates } from './certificates.ts';
 import { CODE, childEnvironment } from './child-environment.ts';
 import { endLeftOvers, forgetDaemon, runsSomething } from './cleanup.ts';
 import { endCommands } from './command.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
+import { daemonClient } from './daemon-client.ts';
 import { knownFields } from './fields-of-garden.ts';
 import { readText, writeIfChanged } from './files.ts';
 import { inventoryManifests } from './inventory.ts';
@@ -209,14 +207,7 @@ class Daemon {
   /** @returns a client of the API server, once that serves */
   async #serve(program: string): Promise<KubeClient> {
     await this.#supervisor.start(await apiserver(this.#directory, this.#state, program));
-    const admin = (await readText(this.#directory.kubeconfigFile('admin')))!;
-    this.#client = new KubeClient({
-      ...parseUntrustedKubeconfig(admin, "the garden's kubeconfig"),
-      // The administrator's own has no rights before the bindings are made. Asked for anew when it is over.
-      credentials: () => issueDaemon(this.#directory, new Date()),
-      limits: TENANT_LIMITS,
-      userAgent: 'coppice-garden',
-    });
+    this.#client = await daemonClient(this.#directory);
     return this.#client;
   }
 

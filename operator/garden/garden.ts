@@ -163,7 +163,11 @@ export class Garden {
         seen = Math.max(seen, sequence + events.length);
         const isAsked = !this.#egress || !status.egress || status.egress.policy === this.#egress;
         const isPatient = performance.now() - startedAt < DAEMON_PATIENCE_MS;
-        if (status.phase === 'ready' && (isAsked || !isPatient)) return this.#info(status);
+        if (status.phase === 'ready' && (isAsked || !isPatient)) {
+          // One that was not ready then makes them itself.
+          if (isUp && before?.phase === 'ready') await this.#restoreBindings(signal);
+          return this.#info(status);
+        }
         if (status.phase === 'failed') throw new Error(status.error ?? `the garden failed: see ${logFile}`);
         // One that is `stopping` may be about to say why it has failed.
         if (status.phase === 'stopped') throw new Error('another coppice command stopped the garden: run this again');
@@ -176,6 +180,11 @@ export class Garden {
       }
       await sleep(POLL_MS, undefined, { signal }).catch(() => {});
     }
+  }
+
+  async #restoreBindings(signal?: AbortSignal): Promise<void> {
+    const { restoreBindings } = await import('./daemon-client.ts');
+    await restoreBindings(this.directory, signal);
   }
 
   /** Starts a daemon where none is at work. Resolves when `stop` would find it. */

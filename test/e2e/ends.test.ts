@@ -142,7 +142,7 @@ e2e('a garden of somebody who starts and stops it', () => {
       const machines = garden.pods(NAME).filter(({ metadata }) => metadata.name.startsWith('machines-'));
       return machines.length === 2 && garden.pods(HALF).length > 0 && isUnderWay(NAME) && isUnderWay(HALF);
     });
-    // Who deletes it takes the rights from all kubeconfigs of administrators, until the garden is started again.
+    // Who deletes it takes the rights from all kubeconfigs of administrators, until `coppice up`.
     await garden.client.delete(CLUSTERROLEBINDINGS, 'coppice:garden-admins');
     await garden.eventually(() => expect(cluster(NAME)).rejects.toMatchObject({ status: 403 }));
     const { code, stderr } = await garden.coppice(['stop']);
@@ -158,6 +158,14 @@ e2e('a garden of somebody who starts and stops it', () => {
     ]);
     expect(made.machines).toEqual(expect.arrayContaining(before.machines));
     for (const { metadata } of [grown, half]) expect(await uidOf(metadata.name)).toBe(metadata.uid);
+  });
+
+  it('gives its administrators their rights again at `coppice up` while it runs', async () => {
+    await garden.client.delete(CLUSTERROLEBINDINGS, 'coppice:garden-admins');
+    await garden.eventually(() => expect(cluster(NAME)).rejects.toMatchObject({ status: 403 }));
+    expect((await garden.coppice(['get', 'workerclusters'])).stderr).toContain('"coppice up"');
+    await garden.up();
+    await garden.eventually(async () => void (await cluster(NAME)));
   });
 
   it('goes on under another version of Coppice while it runs, which ends only what it runs in another way', async () => {

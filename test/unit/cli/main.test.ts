@@ -107,6 +107,10 @@ describe('errors', () => {
     expect(explain(new KubeUnreachableError('GET /x', refused)).message).toContain('coppice up');
     expect(explain(new TypeError('fetch failed', { cause: refused })).message).toContain('coppice up');
     expect(explain(new KubeApiError('GET /x', 404, '404 page not found')).message).toContain('CRDs of Coppice');
+    const forbidden = (user: string) =>
+      explain(new KubeApiError('GET /x', 403, { message: `x is forbidden: User "${user}" cannot list x` })).message;
+    expect(forbidden('coppice:admin')).toContain('"coppice up" gives them');
+    expect(forbidden('ada')).not.toContain('coppice up');
   });
 });
 
