@@ -109,6 +109,15 @@ const aboutTenant = (authority: string) => ({
   jwks_uri: `${authority}/discovery/v2.0/keys`,
 });
 
+/** What Resource Graph is asked, as far as it is heeded here: everything that has tags is told. */
+interface GraphQuery {
+  subscriptions: string[];
+  options?: { $skipToken?: string };
+}
+
+/** So few that pages are met with. */
+const GRAPH_PAGE = 5;
+
 /** Where clients follow what goes on by itself: here it is done at once. */
 const FOLLOWED = '/operations/followed';
 
@@ -130,13 +139,16 @@ function answered(asked: Asked, testbed: Testbed, denied: readonly string[], sto
     return { body: { value: [{ actions: ['*'], notActions: denied }] } };
   }
   if (path === '/providers/Microsoft.ResourceGraph/resources') {
-    const { subscriptions } = JSON.parse(body) as { subscriptions: string[] };
+    const { subscriptions, options } = JSON.parse(body) as GraphQuery;
     const rows = subscriptions.includes(testbed.caller.account) ? testbed.all() : [];
     const data = rows
       .filter((one) => Object.keys(model.tags(one)).length > 0)
       .map((one) => described(one, testbed))
       .map(({ id, type, location, tags }) => ({ id, type: type.toLowerCase(), location, tags }));
-    return { body: { totalRecords: data.length, count: data.length, data } };
+    const from = Number(options?.$skipToken ?? 0);
+    const page = data.slice(from, from + GRAPH_PAGE);
+    const next = from + GRAPH_PAGE < data.length && { $skipToken: String(from + GRAPH_PAGE) };
+    return { body: { totalRecords: data.length, count: page.length, data: page, ...next } };
   }
   const group = /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+)\/resources$/.exec(path)?.[1];
   if (group !== undefined) {

@@ -57,7 +57,7 @@ import { missingForControlPlane } from '../../../../providers/aws/permissions.ts
 import type { BackupContext } from '../../../../providers/backup.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
 import { type FakeCloud, fakeCloud, type WebEndpoints } from '../../../kit/cloud/index.ts';
-import { identityToken, operationsOf, TRUSTED } from './clouds.ts';
+import { awsOptions, identityToken, operationsOf, TRUSTED } from './clouds.ts';
 
 /** AWS' own clients ask the fake AWS, so that it and the product cannot be wrong in the same way (decision 41). */
 let cloud: FakeCloud;
@@ -69,15 +69,7 @@ beforeAll(async () => {
 afterAll(() => cloud?.close());
 
 const region = 'eu-central-1';
-const options = (secret?: string, number = 1) => {
-  const account = cloud.account('aws', number);
-  return {
-    region,
-    endpoint: web('', region),
-    credentials: { accessKeyId: account.key, secretAccessKey: secret ?? account.secret },
-    maxAttempts: 1,
-  };
-};
+const options = (secret?: string, number = 1) => awsOptions(cloud, web, { secret, number });
 const s3Options = (number = 1) => ({
   ...options(undefined, number),
   forcePathStyle: true,

@@ -4,7 +4,7 @@ import { aws } from '../../../kit/cloud/aws/model.ts';
 import { azure } from '../../../kit/cloud/azure/model.ts';
 import { configurationFor, REGIONS } from '../../../kit/cloud/configuration.ts';
 import { gcp } from '../../../kit/cloud/gcp/model.ts';
-import { type CloudName, type FakeCloud, fakeCloud } from '../../../kit/cloud/index.ts';
+import { type CloudName, type FakeCloud, fakeCloud, type WebEndpoints } from '../../../kit/cloud/index.ts';
 import { createOperations, type Operations } from '../../../kit/cloud/operations.ts';
 import { openStore } from '../../../kit/cloud/store.ts';
 import { jwt } from '../../providers/jwt.ts';
@@ -17,6 +17,22 @@ export async function cloudOverTLS(): Promise<FakeCloud> {
   const tls = await issue(ca, { commonName: 'a fake cloud', ipAddresses: ['127.0.0.1'], usages: ['server'], days: 2 });
   setDefaultCACertificates([...getCACertificates('default'), ca.cert]);
   return fakeCloud({ tls });
+}
+
+/** How AWS' clients come to the fake AWS, as an account with its own secret or another; they ask once. */
+export function awsOptions(
+  cloud: FakeCloud,
+  web: WebEndpoints['aws'],
+  { secret, number = 1 }: { secret?: string | undefined; number?: number } = {},
+) {
+  const account = cloud.account('aws', number);
+  const region = 'eu-central-1';
+  return {
+    region,
+    endpoint: web('', region),
+    credentials: { accessKeyId: account.key, secretAccessKey: secret ?? account.secret },
+    maxAttempts: 1,
+  };
 }
 
 /** Makes resources of the first account as a program of Pulumi does, without a plugin's process. */
