@@ -3,13 +3,13 @@ import { crds } from './crd.ts';
 import { operatorFlow, tenantsFlow } from './flows.ts';
 import type { KubeObject } from './meta.ts';
 import {
+  authenticatedBindings,
   bindToUser,
   clusterRole,
   gardenRules,
   leaseFirst,
   OPERATOR_USER,
   ownNamespaceRules,
-  requestersBinding,
   roleFor,
   seedRules,
   tenantRoles,
@@ -32,7 +32,7 @@ export function installManifests(): KubeObject[] {
     clusterRole(seedRole, seedRules()),
     bindToUser(seedRole, OPERATOR_USER),
     ...tenantRoles(),
-    requestersBinding(),
+    ...authenticatedBindings(),
     leaseFirst(OPERATOR_USER),
     ...operatorFlow({ kind: 'User', user: { name: OPERATOR_USER } }),
     ...tenantsFlow(),

@@ -164,6 +164,8 @@ export const clusterRole = (name: string, rules: PolicyRule[], labels?: Record<s
 
 /** The ClusterRole of those who may ask for kubeconfigs at all. */
 const KUBECONFIG_REQUESTERS = 'coppice:kubeconfig-requesters';
+/** The ClusterRole of those who may see what clusters can be made of: profiles are in no namespace, so no role in one gives that. */
+const PROFILE_READERS = 'coppice:profile-readers';
 
 /** Has Kubernetes add the rules to roles of its own. */
 const aggregatedTo = (...roles: ('view' | 'edit' | 'admin')[]): Record<string, string> =>
@@ -212,6 +214,7 @@ export const tenantRoles = (): KubeObject[] => [
   clusterRole(KUBECONFIG_REQUESTERS, [
     { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['create', 'get'] },
   ]),
+  clusterRole(PROFILE_READERS, [{ apiGroups: [GROUP], resources: ['cloudprofiles'], verbs: READ }]),
 ];
 
 /** A Role, and the binding of its name that gives it to somebody. */
@@ -235,11 +238,12 @@ export const bindToUser = (name: string, user: string): KubeObject => ({
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
 });
 
-/** Lets all who are authenticated ask for kubeconfigs: which they get is another question. The chart has it configured. */
-export const requestersBinding = (): KubeObject => ({
-  ...bindToUser(KUBECONFIG_REQUESTERS, ''),
-  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:authenticated' }],
-});
+/** Lets all who are authenticated ask for kubeconfigs (which they get is another question), and see profiles. The chart has it configured. */
+export const authenticatedBindings = (): KubeObject[] =>
+  [KUBECONFIG_REQUESTERS, PROFILE_READERS].map((name) => ({
+    ...bindToUser(name, ''),
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:authenticated' }],
+  }));
 
 /**
  * Renewals of the operator's Lease are taken before all that it has asked for itself: a server that is slow under its requests would else

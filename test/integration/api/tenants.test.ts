@@ -7,7 +7,15 @@ import { installManifests } from '../../../operator/api/install.ts';
 import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
-import { FLOWSCHEMAS, QUOTAS, SECRETS, SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import {
+  CLOUDPROFILES,
+  FLOWSCHEMAS,
+  QUOTAS,
+  SECRETS,
+  SEEDS,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -117,6 +125,14 @@ test('whoever may view sees clusters and quotas, and changes none', async () => 
   expect(await answer(() => viewer.list(WORKERCLUSTERS, { namespace: garden.namespace }))).toBe('');
   expect(await answer(() => viewer.list(QUOTAS, { namespace: garden.namespace }))).toBe('');
   expect(await answer(() => viewer.create(cluster('theirs')))).toMatch(FORBIDDEN);
+});
+
+test('all see the profiles that clusters are made of, and nobody of them changes one or sees where control planes run', async () => {
+  for (const client of [viewer, editor]) {
+    expect(await answer(() => client.list(CLOUDPROFILES))).toBe('');
+    expect(await answer(() => client.delete(CLOUDPROFILES, 'aws'))).toMatch(FORBIDDEN);
+    expect(await answer(() => client.list(SEEDS))).toMatch(FORBIDDEN);
+  }
 });
 
 describe('the API server takes requests in turn', () => {

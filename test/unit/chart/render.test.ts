@@ -183,6 +183,21 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     await render(monitor, 'networkPolicy.enabled=false');
   });
 
+  it('lets those whom values name read profiles, and ask for kubeconfigs', async () => {
+    const bound = async (name: string, ...sets: string[]) =>
+      (await render(...sets)).find(({ kind, metadata }) => kind === 'ClusterRoleBinding' && metadata.name === name);
+    const everybody = { kind: 'Group', name: 'system:authenticated' };
+    for (const [name, value] of [
+      ['coppice:profile-readers', 'cloudProfiles.readers'],
+      ['coppice:kubeconfig-requesters', 'kubeconfigs.requesters'],
+    ] as const) {
+      expect(await bound(name)).toMatchObject({ roleRef: { name }, subjects: [everybody] });
+      const [kind, who] = [`${value}[0].kind=Group`, `${value}[0].name=tenants`];
+      expect(await bound(name, kind, who)).toMatchObject({ subjects: [{ kind: 'Group', name: 'tenants' }] });
+      expect(await bound(name, `${value}=null`)).toBeUndefined();
+    }
+  });
+
   it('gives the operator five minutes to listen before it counts as dead', async () => {
     const { spec } = (await render()).find(({ kind }) => kind === 'Deployment')!;
     const { periodSeconds, failureThreshold } = spec.template.spec.containers[0].startupProbe;
