@@ -6,7 +6,6 @@ import { wireBurst } from './controllers/burst/wiring.ts';
 import { wireCloudProfiles } from './controllers/cloudprofile/wiring.ts';
 import { type CoreOptions, openCore, type Part } from './controllers/core.ts';
 import { wireCredentials } from './controllers/credentials/wiring.ts';
-import { fleetMetrics } from './controllers/fleet-metrics.ts';
 import { wireKubeconfigs } from './controllers/kubeconfigs/wiring.ts';
 import { wireManaged } from './controllers/managed/wiring.ts';
 import { wireHubs } from './controllers/membership/wiring.ts';
@@ -75,7 +74,6 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const controllers = parts
     .flatMap((part) => part.controllers)
     .map((controller) => runController({ ...controller, log, metrics }));
-  const endMetrics = fleetMetrics(metrics, core);
   log.info(
     { clusters: clusters.size, shoots: shoots.size, seeds: seeds.size, profiles: profiles.size },
     'the operator runs',
@@ -84,7 +82,6 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   return {
     ready: () => caches.every((cache) => cache.synced && cache.lastError === undefined),
     async stop() {
-      endMetrics();
       await Promise.all(controllers.map((controller) => controller.stop(GRACE_MS)));
       await Promise.all(parts.flatMap((part) => part.close?.() ?? []));
       await core.registry.closeAll();

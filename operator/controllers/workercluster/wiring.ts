@@ -9,6 +9,7 @@ import { quotaChanged } from '../quota/news.ts';
 import { othersOfSameID } from '../same-technical-id.ts';
 import { concernsUsers, onlyStatusChanged } from '../status-writer.ts';
 import { reconcileWorkerCluster, type WorkerClusterDependencies } from './controller.ts';
+import { fleetMetrics } from './fleet-metrics.ts';
 
 /** Makes the controller of WorkerClusters, in all modes. */
 export function wireWorkerClusters(
@@ -45,6 +46,7 @@ export function wireWorkerClusters(
     const { name } = event.object.metadata;
     for (const cluster of clusters.list()) if (profileNamesOf(cluster).includes(name)) queue.add(keyOf(cluster));
   });
+  const endMetrics = fleetMetrics(core.metrics, core);
   return {
     controllers: [
       {
@@ -55,5 +57,6 @@ export function wireWorkerClusters(
         failed: failuresOf(core, clusters),
       },
     ],
+    close: async () => endMetrics(),
   };
 }

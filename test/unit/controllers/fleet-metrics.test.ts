@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fleetMetrics } from '../../../operator/controllers/fleet-metrics.ts';
+import { fleetMetrics } from '../../../operator/controllers/workercluster/fleet-metrics.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 
 const having = (type: string, status: string) => ({ status: { conditions: [{ type, status }] } });

@@ -1,8 +1,8 @@
-import { findCondition } from '../api/conditions.ts';
-import type { Condition } from '../api/meta.ts';
-import type { Registry } from '../kube/metrics.ts';
-import { BACKUP_READY } from './backup/conditions.ts';
-import type { Core } from './core.ts';
+import { findCondition } from '../../api/conditions.ts';
+import type { Condition } from '../../api/meta.ts';
+import type { Registry } from '../../kube/metrics.ts';
+import { BACKUP_READY } from '../backup/conditions.ts';
+import type { Core } from '../core.ts';
 
 /**
  * How clusters, seeds and backups are, by what their status says; read when somebody asks for metrics. Counts alone, so that a tenant with
