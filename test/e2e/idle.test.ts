@@ -73,6 +73,10 @@ e2e('an idle garden with a Ready cluster', () => {
     expect(await eventsSince(gardenClient(), since)).toEqual([]);
     expect(await eventsSince(inside, since)).toEqual([]);
     expect(await writesOfOperator(garden.home, 'POST')).toBe(0);
+    const told = await operatorMetrics(garden.home);
+    const value = expect.any(Number);
+    expect(told).toContainEqual({ name: 'coppice_clusters', labels: { phase: 'Ready' }, value });
+    expect(told).toContainEqual({ name: 'coppice_seeds', labels: { ready: 'True' }, value });
   });
 
   const operatorPid = async (): Promise<number | undefined> =>
