@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,6 +35,23 @@ describe('values', () => {
     const unused = Object.keys(schema.properties ?? {}).filter((name) => !(name in values) && name !== 'global');
     expect(unused).toEqual([]);
   });
+});
+
+it('has no value that no template reads', () => {
+  const templates = readdirSync(`${CHART}/templates`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(yaml|tpl)$/.test(name))
+    .map((name) => readFileSync(`${CHART}/templates/${name}`, 'utf8'))
+    .join('\n');
+  const isRead = (path: string) => new RegExp(`\\.Values${path.replaceAll('.', '\\.')}\\b`).test(templates);
+  // Where a template reads all of an object, it reads what is in it.
+  const unread = (value: unknown, path: string): string[] => {
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    if (isRead(path) && !(isObject && Object.keys(value).some((key) => isRead(`${path}.${key}`)))) return [];
+    return isObject && path !== '' && Object.keys(value).length > 0
+      ? Object.entries(value).flatMap(([key, inner]) => unread(inner, `${path}.${key}`))
+      : [path];
+  };
+  expect(Object.entries(values).flatMap(([key, value]) => unread(value, `.${key}`))).toEqual([]);
 });
 
 interface Schema {
@@ -103,6 +120,16 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
       'pre-delete',
       'pre-install,pre-upgrade,pre-rollback',
     ]);
+  });
+
+  it('has a ServiceAccount with the annotations of values, by which a cloud knows who it is', async () => {
+    const account = async (...sets: string[]) =>
+      (await render(...sets)).find(
+        ({ kind, metadata: { name } }) => kind === 'ServiceAccount' && name === 'coppice-operator',
+      )!;
+    expect((await account()).metadata.annotations).toBeUndefined();
+    const { metadata } = await account('serviceAccount.annotations.iam\\.gke\\.io/gcp-service-account=a@b.iam');
+    expect(metadata.annotations).toEqual({ 'iam.gke.io/gcp-service-account': 'a@b.iam' });
   });
 
   it('gives the operator a Lease of its own, and no right to those of others', async () => {
