@@ -27,7 +27,7 @@ export function backoffMs(failures: number, random: number, base = BASE_DELAY_MS
 /** Told what happens; see queueMetrics in controller.ts. */
 export interface WorkQueueObserver {
   added?(key: string): void;
-  /** `waitedMs` is the time between add and get. */
+  /** `waitedMs`: how long the key could have been taken; not how long work on it went on that it was added during. */
   taken?(key: string, waitedMs: number): void;
   done?(key: string, workedMs: number): void;
   retried?(key: string, failures: number, delayMs: number): void;
@@ -35,7 +35,7 @@ export interface WorkQueueObserver {
 
 /** A key waits in the line, is being worked on, or is to be worked on again as soon as the present work is done. */
 interface Entry {
-  addedAt: number;
+  waitsSince: number;
   startedAt?: number;
   dirty: boolean;
 }
@@ -114,12 +114,11 @@ export class WorkQueue<K extends string = string> {
     if (entry) {
       if (entry.startedAt !== undefined && !entry.dirty) {
         entry.dirty = true;
-        entry.addedAt = this.#clock.now();
         this.#observer.added?.(key);
       }
       return;
     }
-    this.#entries.set(key, { addedAt: this.#clock.now(), dirty: false });
+    this.#entries.set(key, { waitsSince: this.#clock.now(), dirty: false });
     this.#observer.added?.(key);
     this.#enqueue(key);
   }
@@ -180,7 +179,7 @@ export class WorkQueue<K extends string = string> {
     if (this.#full.delete(namespace)) this.#turns.push(namespace);
     this.#observer.done?.(key, this.#clock.now() - entry.startedAt);
     if (entry.dirty && !this.#stopped) {
-      this.#entries.set(key, { addedAt: entry.addedAt, dirty: false });
+      this.#entries.set(key, { waitsSince: this.#clock.now(), dirty: false });
       this.#enqueue(key);
     } else {
       this.#entries.delete(key);
@@ -257,7 +256,7 @@ export class WorkQueue<K extends string = string> {
     this.#processing++;
     const namespace = namespaceOf(key);
     this.#working.set(namespace, (this.#working.get(namespace) ?? 0) + 1);
-    this.#observer.taken?.(key, now - entry.addedAt);
+    this.#observer.taken?.(key, now - entry.waitsSince);
     return key;
   }
 
