@@ -13,12 +13,11 @@ import {
 import { matchesLabels } from '../../../placement/selectors.ts';
 import { closeConnection } from '../close-connection.ts';
 import { connect } from '../connect.ts';
-import { beginRecords } from '../dns/dns-records.ts';
 import { machineTasks } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { namespaceTask } from '../shared-steps.ts';
 import { givenUpInSilence } from '../while-answered.ts';
-import { reserveAddresses } from './addresses.ts';
+import { addressTasks } from './addresses.ts';
 
 const MINUTE = 60_000;
 
@@ -32,22 +31,7 @@ export function hibernationTasks(op: Operation): Task[] {
   const isUp = isServing(op);
   return [
     namespaceTask(op),
-    {
-      id: 'services',
-      title: 'Keeping addresses',
-      after: ['namespace'],
-      expectedMs: 60,
-      timeoutMs: 12 * MINUTE,
-      run: (signal) => reserveAddresses(op, signal),
-    },
-    {
-      id: 'dns-records',
-      title: 'Making the Services of the API server',
-      after: ['services'],
-      skip: op.names.length === 0 && !op.state.dns,
-      expectedMs: 1,
-      run: () => beginRecords(op),
-    },
+    ...addressTasks(op, 'Keeping addresses'),
     {
       id: 'api-server-serves',
       title: 'Waiting for the API server',

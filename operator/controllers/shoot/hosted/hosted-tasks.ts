@@ -13,7 +13,6 @@ import { NOT_FOR_COMPONENTS } from '../../../shoot/readiness.ts';
 import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { connect } from '../connect.ts';
-import { beginRecords } from '../dns/dns-records.ts';
 import { encryptionTask } from '../encryption-task.ts';
 import {
   accessTasks,
@@ -30,13 +29,13 @@ import { asksFor, ROTATE, takeRequest } from '../operation-request.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
 import { IN_SEED, untilServes } from '../until-serves.ts';
 import { volumeTasks } from '../volume-tasks.ts';
-import { reserveAddresses } from './addresses.ts';
+import { addressTasks } from './addresses.ts';
 import { encryptionWanted, hostedServers } from './encryption.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
 import { etcdSizeAwake } from './hibernation-tasks.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
+const MINUTE = 60_000;
+
 /** The task graph for create and reconcile. Every task does nothing where nothing is to be done. */
 export function reconcileTasks(op: Operation): Task[] {
   const { seed, values, provider } = op;
@@ -47,24 +46,7 @@ export function reconcileTasks(op: Operation): Task[] {
 
   return [
     namespaceTask(op),
-    {
-      id: 'services',
-      title: 'Reserving addresses',
-      after: ['namespace'],
-      expectedMs: 60,
-      timeoutMs: 12 * MINUTE,
-      run: (signal) => reserveAddresses(op, signal),
-    },
-    {
-      id: 'dns-records',
-      title: 'Making the Services of the API server',
-      after: ['services'],
-      // Names that are wanted no longer are forgotten once.
-      skip: op.names.length === 0 && !op.state.dns,
-      expectedMs: 1,
-      // Only begins it: a cluster serves without a name, and no cloud's DNS holds it up.
-      run: () => beginRecords(op),
-    },
+    ...addressTasks(op, 'Reserving addresses'),
     {
       id: 'certificates',
       title: 'Issuing certificates',
