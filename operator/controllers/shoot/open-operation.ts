@@ -11,7 +11,7 @@ import { PKI_SECRET } from '../../shoot/pki.ts';
 import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext, surroundings } from './context.ts';
-import { isLeaving } from './deletion-path.ts';
+import { isLeaving } from './deletion/deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import { wantsMending } from './drift/drift.ts';
 import { unreachable } from './expose.ts';

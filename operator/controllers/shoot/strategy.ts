@@ -3,7 +3,7 @@ import { COMPONENTS } from '../../api/names.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import { reaching } from './context.ts';
-import { deletionTasks } from './deletion.ts';
+import { deletionTasks } from './deletion/deletion-tasks.ts';
 import { wantedNames } from './dns/dns-names.ts';
 import { hibernationStatus } from './hosted/hibernation-status.ts';
 import { hibernationTasks } from './hosted/hibernation-tasks.ts';

@@ -3,7 +3,7 @@ import { CoppiceError, errorText } from '../../api/errors.ts';
 import { isToSleep, type Shoot } from '../../api/shoot.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { bareStatus } from './bare-status.ts';
-import { isLeaving } from './deletion-path.ts';
+import { isLeaving } from './deletion/deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import type { Operation } from './operation.ts';
 import { typeOf } from './operation-type.ts';

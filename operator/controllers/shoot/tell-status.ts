@@ -1,6 +1,6 @@
 import type { ShootStatus } from '../../api/shoot.ts';
 import { writeStatus } from '../status-writer.ts';
-import { deletionConditions } from './deletion-path.ts';
+import { deletionConditions } from './deletion/deletion-path.ts';
 import type { Operation } from './operation.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { closeLeftOver, tellLeftBehind } from '../../../operator/controllers/shoot/left-over.ts';
+import { closeLeftOver, tellLeftBehind } from '../../../operator/controllers/shoot/deletion/left-over.ts';
 import { GARDEN_ANNOTATION } from '../../../operator/controllers/shoot/ownership.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';

@@ -13,10 +13,10 @@ import {
 import { matchesLabels } from '../../../placement/selectors.ts';
 import { closeConnection } from '../close-connection.ts';
 import { connect } from '../connect.ts';
-import { machineTasks } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
-import { namespaceTask } from '../shared-steps.ts';
-import { givenUpInSilence } from '../while-answered.ts';
+import { machineTasks } from '../tasks/machine-tasks.ts';
+import { namespaceTask } from '../tasks/namespace-task.ts';
+import { givenUpInSilence } from '../tasks/while-answered.ts';
 import { addressTasks } from './addresses.ts';
 
 const MINUTE = 60_000;

@@ -13,22 +13,19 @@ import { NOT_FOR_COMPONENTS } from '../../../shoot/readiness.ts';
 import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { connect } from '../connect.ts';
-import { encryptionTask } from '../encryption-task.ts';
-import {
-  accessTasks,
-  inside,
-  kubeconfigTask,
-  machineTasks,
-  nodesReadyTask,
-  systemComponentsTask,
-  systemReadyTask,
-} from '../inside-tasks.ts';
-import { certificatesOfAddons, metricsServerTask } from '../metrics-server-task.ts';
 import type { Operation } from '../operation.ts';
 import { asksFor, ROTATE, takeRequest } from '../operation-request.ts';
-import { issueCertificates, namespaceTask } from '../shared-steps.ts';
+import { accessTasks } from '../tasks/access-tasks.ts';
+import { inside } from '../tasks/apply-inside.ts';
+import { encryptionTask } from '../tasks/encryption-task.ts';
+import { issueCertificates } from '../tasks/issue-certificates.ts';
+import { kubeconfigTask } from '../tasks/kubeconfig-task.ts';
+import { machineTasks, nodesReadyTask } from '../tasks/machine-tasks.ts';
+import { certificatesOfAddons, metricsServerTask } from '../tasks/metrics-server-task.ts';
+import { namespaceTask } from '../tasks/namespace-task.ts';
+import { systemComponentsTask, systemReadyTask } from '../tasks/system-components-tasks.ts';
+import { volumeTasks } from '../tasks/volume-tasks.ts';
 import { IN_SEED, untilServes } from '../until-serves.ts';
-import { volumeTasks } from '../volume-tasks.ts';
 import { addressTasks } from './addresses.ts';
 import { encryptionWanted, hostedServers } from './encryption.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';

@@ -1,9 +1,9 @@
-import type { Seed } from '../../api/seed.ts';
-import type { Shoot } from '../../api/shoot.ts';
-import { unlessAborted } from '../../kube/clock.ts';
-import { SEEDS } from '../../kube/resources.ts';
-import { hold, isHeld } from '../finalizer.ts';
-import type { ShootDependencies } from './dependencies.ts';
+import type { Seed } from '../../../api/seed.ts';
+import type { Shoot } from '../../../api/shoot.ts';
+import { unlessAborted } from '../../../kube/clock.ts';
+import { SEEDS } from '../../../kube/resources.ts';
+import { hold, isHeld } from '../../finalizer.ts';
+import type { ShootDependencies } from '../dependencies.ts';
 import { seedFor } from './seed-for.ts';
 import { SeedShares } from './seed-shares.ts';
 

@@ -1,8 +1,8 @@
-import { LABELS } from '../../api/group.ts';
-import { kubeconfigOwner, kubeconfigSecret, removeKubeconfigSecret } from '../../clusters/kubeconfig-secret.ts';
-import type { Task } from '../../flow/graph.ts';
-import { sleep } from '../../kube/clock.ts';
-import { waitFor } from '../../kube/informer.ts';
+import { LABELS } from '../../../api/group.ts';
+import { kubeconfigOwner, kubeconfigSecret, removeKubeconfigSecret } from '../../../clusters/kubeconfig-secret.ts';
+import type { Task } from '../../../flow/graph.ts';
+import { sleep } from '../../../kube/clock.ts';
+import { waitFor } from '../../../kube/informer.ts';
 import {
   CONFIGMAPS,
   DEPLOYMENTS,
@@ -15,11 +15,11 @@ import {
   SECRETS,
   SERVICES,
   STATEFULSETS,
-} from '../../kube/resources.ts';
-import { closeConnection } from './close-connection.ts';
-import { removeRecords } from './dns/dns-records.ts';
-import type { Operation } from './operation.ts';
-import { namespaceIn, notOurs, otherOwnerIn } from './ownership.ts';
+} from '../../../kube/resources.ts';
+import { closeConnection } from '../close-connection.ts';
+import { removeRecords } from '../dns/dns-records.ts';
+import type { Operation } from '../operation.ts';
+import { namespaceIn, notOurs, otherOwnerIn } from '../ownership.ts';
 
 /** What a control plane is made of in the seed, besides pods. */
 const OBJECTS = [DEPLOYMENTS, STATEFULSETS, SERVICES, SECRETS, CONFIGMAPS, PVCS];

@@ -1,10 +1,10 @@
-import type { Task } from '../../flow/graph.ts';
-import { rewriteSecrets } from '../../kube/rewrite-secrets.ts';
-import { afterEncryptionStep, type EncryptionState, nextEncryptionStep } from '../../pki/secrets-encryption.ts';
-import { pkiSecret } from '../../shoot/pki-secret.ts';
-import { encryptionOf, withEncryption } from '../../shoot/secrets-encryption.ts';
-import { inside } from './inside-tasks.ts';
-import type { Operation } from './operation.ts';
+import type { Task } from '../../../flow/graph.ts';
+import { rewriteSecrets } from '../../../kube/rewrite-secrets.ts';
+import { afterEncryptionStep, type EncryptionState, nextEncryptionStep } from '../../../pki/secrets-encryption.ts';
+import { pkiSecret } from '../../../shoot/pki-secret.ts';
+import { encryptionOf, withEncryption } from '../../../shoot/secrets-encryption.ts';
+import type { Operation } from '../operation.ts';
+import { inside } from './apply-inside.ts';
 
 /** The API servers of a shoot, wherever they run, as far as they encrypt Secrets. */
 export interface EncryptingServers {

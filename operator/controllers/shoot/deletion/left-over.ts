@@ -1,12 +1,12 @@
-import { leftBehind, orphansOf } from '../../accounts/left-behind.ts';
-import type { Orphan } from '../../accounts/orphans.ts';
-import { errorText } from '../../api/errors.ts';
-import { type Shoot, shootProfileName } from '../../api/shoot.ts';
-import type { SeedAccess } from '../../clusters/seed-access.ts';
-import { isNotFound } from '../../kube/errors.ts';
-import { keyOf, NAMESPACES, SHOOTS } from '../../kube/resources.ts';
-import type { ShootDependencies } from './dependencies.ts';
-import { GARDEN_ANNOTATION } from './ownership.ts';
+import { leftBehind, orphansOf } from '../../../accounts/left-behind.ts';
+import type { Orphan } from '../../../accounts/orphans.ts';
+import { errorText } from '../../../api/errors.ts';
+import { type Shoot, shootProfileName } from '../../../api/shoot.ts';
+import type { SeedAccess } from '../../../clusters/seed-access.ts';
+import { isNotFound } from '../../../kube/errors.ts';
+import { keyOf, NAMESPACES, SHOOTS } from '../../../kube/resources.ts';
+import type { ShootDependencies } from '../dependencies.ts';
+import { GARDEN_ANNOTATION } from '../ownership.ts';
 
 /**
  * Closes the namespace of a shoot that has gone without our letting it go: a deletion that comes in the same moment as our finalizer

@@ -1,7 +1,7 @@
-import { wantsMetricsServer } from '../../api/addons.ts';
-import { hasServed } from '../../api/shoot.ts';
-import type { Task } from '../../flow/graph.ts';
-import { APISERVICES, resourceOf, SERVICEACCOUNTS } from '../../kube/resources.ts';
+import { wantsMetricsServer } from '../../../api/addons.ts';
+import { hasServed } from '../../../api/shoot.ts';
+import type { Task } from '../../../flow/graph.ts';
+import { APISERVICES, resourceOf, SERVICEACCOUNTS } from '../../../kube/resources.ts';
 import {
   type APIService,
   foreignMetrics,
@@ -10,11 +10,12 @@ import {
   metricsAPI,
   metricsServer,
   metricsServerParts,
-} from '../../shoot/metrics-server.ts';
-import type { PKIParameters } from '../../shoot/pki.ts';
-import { applySystem, inside, printOf, wantsNodes } from './inside-tasks.ts';
-import type { Operation } from './operation.ts';
-import { readyPodsOf } from './status/addons-condition.ts';
+} from '../../../shoot/metrics-server.ts';
+import type { PKIParameters } from '../../../shoot/pki.ts';
+import type { Operation } from '../operation.ts';
+import { readyPodsOf } from '../status/addons-condition.ts';
+import { applySystem, inside, printOf } from './apply-inside.ts';
+import { wantsNodes } from './machine-tasks.ts';
 
 /** What addons that are asked for need of the shoot's keys. */
 export const certificatesOfAddons = ({ shoot }: Operation): Pick<PKIParameters, 'metricsServer'> =>

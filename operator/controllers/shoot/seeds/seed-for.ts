@@ -1,10 +1,10 @@
-import { configurationProblem, dependencyNotReady, notYetConfigured } from '../../api/errors.ts';
-import type { Seed } from '../../api/seed.ts';
-import { controlPlaneWorker, type Shoot, shootProfileName } from '../../api/shoot.ts';
-import { keyOf } from '../../kube/resources.ts';
-import { wasAsked } from '../../placement/filters.ts';
-import { placeShoot } from '../../placement/place.ts';
-import type { ShootDependencies } from './dependencies.ts';
+import { configurationProblem, dependencyNotReady, notYetConfigured } from '../../../api/errors.ts';
+import type { Seed } from '../../../api/seed.ts';
+import { controlPlaneWorker, type Shoot, shootProfileName } from '../../../api/shoot.ts';
+import { keyOf } from '../../../kube/resources.ts';
+import { wasAsked } from '../../../placement/filters.ts';
+import { placeShoot } from '../../../placement/place.ts';
+import type { ShootDependencies } from '../dependencies.ts';
 
 /** Seeds that could host a shoot were registered just now, and nobody knows yet whether they answer. That is no failure. */
 export class SeedsNotAsked extends Error {

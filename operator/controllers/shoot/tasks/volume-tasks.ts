@@ -1,9 +1,10 @@
-import type { MachineVolumes } from '../../../providers/contract.ts';
-import type { Task } from '../../flow/graph.ts';
-import { STORAGECLASSES } from '../../kube/resources.ts';
-import { machineStorageClass, provisioner, provisionerAccess } from '../../shoot/machine-volumes.ts';
-import { applySystem, inside, printOf, wantsNodes } from './inside-tasks.ts';
-import type { Operation } from './operation.ts';
+import type { MachineVolumes } from '../../../../providers/contract.ts';
+import type { Task } from '../../../flow/graph.ts';
+import { STORAGECLASSES } from '../../../kube/resources.ts';
+import { machineStorageClass, provisioner, provisionerAccess } from '../../../shoot/machine-volumes.ts';
+import type { Operation } from '../operation.ts';
+import { applySystem, inside, printOf } from './apply-inside.ts';
+import { wantsNodes } from './machine-tasks.ts';
 
 /**
  * A default StorageClass where machines keep volumes on their disks. The class comes while machines boot, and its provisioner when the cluster

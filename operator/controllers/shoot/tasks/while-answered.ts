@@ -1,6 +1,6 @@
-import type { Task } from '../../flow/graph.ts';
-import { inside } from './inside-tasks.ts';
-import type { Operation } from './operation.ts';
+import type { Task } from '../../../flow/graph.ts';
+import type { Operation } from '../operation.ts';
+import { inside } from './apply-inside.ts';
 
 /** The first task that works in the cluster, in every graph that has any. */
 const FIRST_INSIDE = 'access';

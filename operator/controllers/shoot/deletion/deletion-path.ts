@@ -1,15 +1,15 @@
-import type { Condition } from '../../api/meta.ts';
-import type { Shoot } from '../../api/shoot.ts';
-import { type GateVerdict, HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
-import type { FlowResult } from '../../flow/graph.ts';
-import { say, withConditions } from '../conditions.ts';
-import { operation } from '../status-writer.ts';
-import type { ShootDependencies } from './dependencies.ts';
-import { recordsCondition } from './dns/dns-outcome.ts';
-import { endDriftLook } from './drift/drift.ts';
-import type { Operation } from './operation.ts';
-import { runFlow } from './run-flow.ts';
-import type { ShootState } from './state.ts';
+import type { Condition } from '../../../api/meta.ts';
+import type { Shoot } from '../../../api/shoot.ts';
+import { type GateVerdict, HELD, judgeDeletion } from '../../../clusters/deletion-gate.ts';
+import type { FlowResult } from '../../../flow/graph.ts';
+import { say, withConditions } from '../../conditions.ts';
+import { operation } from '../../status-writer.ts';
+import type { ShootDependencies } from '../dependencies.ts';
+import { recordsCondition } from '../dns/dns-outcome.ts';
+import { endDriftLook } from '../drift/drift.ts';
+import type { Operation } from '../operation.ts';
+import { runFlow } from '../run-flow.ts';
+import type { ShootState } from '../state.ts';
 
 /** Whether it is being taken apart: it was deleted, and nothing holds it. */
 export const isLeaving = ({ metadata }: Shoot, { held }: ShootState): boolean =>
