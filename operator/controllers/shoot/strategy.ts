@@ -2,7 +2,7 @@ import type { ControlPlaneMachines, Pool, Provider } from '../../../providers/co
 import { COMPONENTS } from '../../api/names.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
-import { reaching } from './context.ts';
+import { reaching } from './control-plane-values.ts';
 import { deletionTasks } from './deletion/deletion-tasks.ts';
 import { wantedNames } from './dns/dns-names.ts';
 import { hibernationStatus } from './hosted/hibernation-status.ts';
