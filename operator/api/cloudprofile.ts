@@ -22,7 +22,7 @@ import {
   rules,
   text,
 } from './schema.ts';
-import { seedSelectorSchema } from './shoot.ts';
+import { seedSelectorSchema } from './seed-selector.ts';
 
 const kubernetesVersion = z
   .object({

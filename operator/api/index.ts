@@ -6,7 +6,7 @@ import { membershipDefinition } from './membership.ts';
 import { quotaDefinition } from './quota.ts';
 import type { KindDefinition } from './schema.ts';
 import { seedDefinition } from './seed.ts';
-import { shootDefinition } from './shoot.ts';
+import { shootDefinition } from './shoot-definition.ts';
 import { workerClusterDefinition } from './workercluster-definition.ts';
 import { workloadIdentityDefinition } from './workloadidentity.ts';
 

@@ -1,5 +1,5 @@
 import type { Seed } from '../api/seed.ts';
-import type { SeedSelector } from '../api/shoot.ts';
+import type { SeedSelector } from '../api/seed-selector.ts';
 
 /** Whether the labels meet matchLabels and every one of matchExpressions; a selector without either meets all. */
 export function matchesLabels(labels: Record<string, string>, selector: SeedSelector): boolean {

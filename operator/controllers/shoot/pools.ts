@@ -1,6 +1,7 @@
 import type { Pool } from '../../../providers/contract.ts';
 import { LABELS } from '../../api/group.ts';
-import { controlPlaneWorker, type Shoot, type Worker } from '../../api/shoot.ts';
+import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
+import type { Worker } from '../../api/shoot-worker.ts';
 import { paceOf } from './machines/roll.ts';
 
 /** The worker pools of a shoot, as providers take them; machines that run its control plane are none of these. */
