@@ -5,7 +5,7 @@ import { dump } from 'js-yaml';
 import { admissionPolicies } from './admission-policies.ts';
 import { crd, crds } from './crd.ts';
 import { operatorFlow, tenantsFlow } from './flows.ts';
-import { KINDS } from './index.ts';
+import { KINDS } from './kinds.ts';
 import type { KubeObject } from './meta.ts';
 import { referencePage } from './reference.ts';
 import { clusterRole, crdJobRules, gardenRules, seedRules, tenantRoles, uninstallJobRules } from './roles.ts';

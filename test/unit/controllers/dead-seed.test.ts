@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
-import type { Seed, Shoot } from '../../../operator/api/index.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
 import { ShootController } from '../../../operator/controllers/shoot/controller.ts';
 import type { ShootDependencies } from '../../../operator/controllers/shoot/dependencies.ts';
 import { SeedShares } from '../../../operator/controllers/shoot/seeds/seed-shares.ts';
