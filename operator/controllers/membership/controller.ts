@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
-import { isNotFound } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { spread } from '../spread.ts';
@@ -60,11 +59,7 @@ export class MembershipController {
     }
     if (!cluster || cluster.metadata.deletionTimestamp) {
       const { name, namespace, uid } = membership.metadata;
-      await deps.garden
-        .delete(MEMBERSHIPS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
-        .catch((error: unknown) => {
-          if (!isNotFound(error)) throw error;
-        });
+      await deps.garden.delete(MEMBERSHIPS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
       return {};
     }
     return this.#join(membership, cluster, signal);

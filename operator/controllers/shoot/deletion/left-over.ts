@@ -3,7 +3,6 @@ import type { Orphan } from '../../../accounts/orphans.ts';
 import { errorText } from '../../../api/errors.ts';
 import { type Shoot, shootProfileName } from '../../../api/shoot.ts';
 import type { SeedAccess } from '../../../clusters/seed-access.ts';
-import { isNotFound } from '../../../kube/errors.ts';
 import { keyOf, NAMESPACES, SHOOTS } from '../../../kube/resources.ts';
 import type { ShootDependencies } from '../dependencies.ts';
 import { GARDEN_ANNOTATION } from '../ownership.ts';
@@ -28,12 +27,8 @@ export async function closeLeftOver(
       // A cache may be behind, and a shoot of the same name may have come.
       if (await garden.getOrUndefined(SHOOTS, name, namespace, { signal })) return;
       log.warn({ shoot: key, seed: seed.name, namespace: metadata.name }, 'the shoot is gone: removing what it left');
-      try {
-        const preconditions = { ...(metadata.uid && { uid: metadata.uid }) };
-        await seed.client.delete(NAMESPACES, metadata.name, undefined, { preconditions, signal });
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+      const preconditions = { ...(metadata.uid && { uid: metadata.uid }) };
+      await seed.client.delete(NAMESPACES, metadata.name, undefined, { preconditions, signal });
     }
   }
 }
