@@ -7,7 +7,8 @@ import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import type { KubeObject, Node } from '../../kube/resources.ts';
+import type { RecordEvent } from '../../kube/events.ts';
+import type { Node } from '../../kube/resources.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { noteInterrupted } from '../interrupted-offers.ts';
 import { Batches, type BatchTimes } from './batches.ts';
@@ -23,7 +24,7 @@ import { type ObserveDependencies, observe, type Seen } from './observe.ts';
 export interface AutoscalingDependencies extends ObserveDependencies {
   readonly capacity: Pick<DepletedOffers, 'known' | 'interrupted'>;
   readonly sizes: Pick<DecidedSizes, 'decide' | 'forget'>;
-  readonly recordEvent: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+  readonly recordEvent: RecordEvent;
   /** Has the WorkerCluster of this key looked at: there is something new to say of it. */
   tell(key: string): void;
 }

@@ -6,9 +6,10 @@ import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { isToSleep, type Shoot } from '../../api/shoot.ts';
 import type { SeedRegistry } from '../../clusters/seed-access.ts';
+import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
-import { type KubeObject, keyOf } from '../../kube/resources.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { BACKUP_READY, BUCKETS_READY } from './conditions.ts';
 import { backupPolicy, newestOf, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
@@ -23,7 +24,7 @@ export interface BackupDependencies {
   readonly registry: Pick<SeedRegistry, 'get'>;
   readonly spool: Spool;
   readonly log: Log;
-  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  readonly recordEvent: RecordEvent;
   /** Something new is known of a shoot's backups: its status is to say so. */
   told(shootKey: string): void;
 }

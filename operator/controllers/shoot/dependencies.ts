@@ -11,6 +11,7 @@ import type { SeedRegistry } from '../../clusters/seed-access.ts';
 import type { TaskDurations } from '../../flow/graph.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { RecordEvent } from '../../kube/events.ts';
 import type { FairQueue } from '../../kube/fair-queue.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
@@ -57,7 +58,7 @@ export interface ShootDependencies extends ShootAccounts {
   readonly driftTurns: FairQueue;
   /** Has the shoot reconciled once more. */
   again(shoot: Shoot): void;
-  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  readonly recordEvent: RecordEvent;
   /** Says that a place has no machines left for pools of a shoot. */
   depleted(shoot: Shoot, error: CoppiceError): void;
   /** Called for every change of a node, pod or certificate request inside of a shoot. */
