@@ -23,9 +23,6 @@ const RENEW_AGAIN_MS = 60_000;
 const LOOK_THROUGH_MS = 15 * 60_000;
 /** Nobody tells when what somebody else has made is gone, or when its Hub lets us own it. */
 const OBSERVE_AGAIN_MS = 60_000;
-/** Longest that a timer of Node's can wait. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
 
 /** Joins clusters to hubs and has them leave: observe, plan, act for one Membership at a time. */
@@ -162,7 +159,7 @@ function renewalOf(receipt: MembershipReceipt | undefined, now: Date): { isDue: 
   if (times.length === 0) return { isDue: receipt === undefined, next: {} };
   const inMs = Math.min(...times) - +now;
   // One that is due and could not be had waits for a cluster that does not answer.
-  const nextMs = inMs <= 0 ? RENEW_AGAIN_MS : Math.min(inMs + SLACK_MS, LONGEST_TIMER_MS);
+  const nextMs = inMs <= 0 ? RENEW_AGAIN_MS : inMs + SLACK_MS;
   return { isDue: inMs <= 0, next: { requeueAfterMs: nextMs } };
 }
 

@@ -160,10 +160,8 @@ export async function reconcileWorkerCluster(
 }
 
 const lookAt = (deps: Pick<WorkerClusterDependencies, 'now'>, next: Date | undefined) =>
-  next && { requeueAfterMs: Math.min(LONGEST_TIMER_MS, Math.max(0, +next - +deps.now()) + TIMER_SLACK_MS) };
+  next && { requeueAfterMs: Math.max(0, +next - +deps.now()) + TIMER_SLACK_MS };
 
-/** Longest that a timer of Node's can wait. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Timers may be early by a fraction of a millisecond: nothing would be due yet. */
 const TIMER_SLACK_MS = 1;
 
