@@ -2,7 +2,6 @@ import type { Provider } from '../../../providers/contract.ts';
 import type { ShootAccounts } from '../../accounts/shoot-accounts.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CoppiceError } from '../../api/errors.ts';
-import type { Condition } from '../../api/meta.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { HoldsOf } from '../../clusters/deletion-gate.ts';
@@ -16,11 +15,12 @@ import type { FairQueue } from '../../kube/fair-queue.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import type { Said } from '../conditions.ts';
 
 /** What is known of the backups of shoots, and done about them when shoots go. */
 export interface ShootBackups {
   /** Condition BackupReady; undefined: the shoot has no backups, or nothing is known yet. */
-  condition(shoot: Shoot): Omit<Condition, 'lastTransitionTime'> | undefined;
+  condition(shoot: Shoot): Said | undefined;
   /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
   takeLast(shoot: Shoot, signal: AbortSignal): Promise<void>;
   /** How long a snapshot of the shoot stays, milliseconds; 0: none are taken. What was encrypted when it was taken must be readable until then. */

@@ -2,10 +2,9 @@ import type { Provider } from '../../../../providers/contract.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import { parseDuration } from '../../../api/duration.ts';
 import { CoppiceError, errorText } from '../../../api/errors.ts';
-import type { Condition } from '../../../api/meta.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import { keyOf } from '../../../kube/resources.ts';
-import { say } from '../../conditions.ts';
+import { type Said, say } from '../../conditions.ts';
 import { DRIFTED, drifted } from '../../drifted.ts';
 import { nextMoment } from '../../spread.ts';
 import type { Left, Operation } from '../operation.ts';
@@ -157,7 +156,7 @@ const sooner = (moment: Date, ms: number): Date => new Date(Math.min(+moment, ms
 export function driftCondition(
   { provider, state: { drift } }: Pick<Operation, 'provider' | 'state'>,
   shoot: Shoot,
-): Omit<Condition, 'lastTransitionTime'> | undefined {
+): Said | undefined {
   if (!provider.drift) return undefined;
   if (drift?.found) return drifted(drift.found, drift.left ?? toMend(shoot));
   // Not looked at yet since the operator started: the last word stands, if it was one.
