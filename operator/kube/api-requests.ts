@@ -136,12 +136,12 @@ export class ApiRequests {
         ({ response, text } = await this.#ask(exchange, abandon, this.#bound(what, maxBytes)));
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
-        this.#record(method, path, 0, started, query);
+        this.#report(method, path, 0, started, query);
         if (repeatable && attempt === 0 && isStaleConnection(error)) continue;
         throw this.#unreachable(what, error);
       }
       this.stats.bytes += text.length;
-      this.#record(method, path, response.statusCode, started, query);
+      this.#report(method, path, response.statusCode, started, query);
       if (response.statusCode < 300) return parseBody(text, response) as T;
 
       if (response.statusCode === 401 && !fresh && this.#authorization.forget()) {
@@ -180,7 +180,7 @@ export class ApiRequests {
         },
         'stream',
       );
-      this.#record('WATCH', path, response.statusCode, started);
+      this.#report('WATCH', path, response.statusCode, started);
       if (response.statusCode >= 300) {
         const text = await textOf(response, this.#bound(what, this.limits.objectBytes));
         if (response.statusCode === 401) this.#authorization.forget();
@@ -196,7 +196,7 @@ export class ApiRequests {
       response?.drop();
       if (signal?.aborted) throw signal.reason;
       if (error instanceof KubeApiError) throw error;
-      if (!response) this.#record('WATCH', path, 0, started);
+      if (!response) this.#report('WATCH', path, 0, started);
       throw this.#unreachable(what, error);
     }
   }
@@ -252,7 +252,7 @@ export class ApiRequests {
     return new KubeUnreachableError(`${what} at ${this.#origin}`, error);
   }
 
-  #record(method: string, path: string, status: number, started: number, query?: Query): void {
+  #report(method: string, path: string, status: number, started: number, query?: Query): void {
     this.stats.requests++;
     if (method !== 'GET' && method !== 'WATCH' && !query?.dryRun) this.stats.writes++;
     this.#options.onRequest?.({ method, path, status, durationMs: performance.now() - started });

@@ -60,7 +60,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
     },
     {
       id: 'initialised',
-      title: 'Recording that the cluster was initialised',
+      title: 'Writing down that the cluster was initialised',
       after: ['api-server-serves'],
       expectedMs: 30,
       // Written before anybody is given a way in, and never taken back: from here on there may be something that must not be lost, and no

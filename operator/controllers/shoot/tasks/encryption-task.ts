@@ -33,13 +33,13 @@ async function encryptSecrets(op: Operation, servers: EncryptingServers, signal:
   const { shoot, deps } = op;
   const keptMs = servers.keptMs();
   for (;;) {
-    const record = encryptionOf(op.pki);
-    const step = record && nextEncryptionStep(record, deps.now(), keptMs);
+    const encryption = encryptionOf(op.pki);
+    const step = encryption && nextEncryptionStep(encryption, deps.now(), keptMs);
     if (!step) return;
     await servers.untilAllHave(signal);
     const rewritten =
       step === 'rewrite' || step === 'drop' ? await rewriteSecrets(inside(op).client, signal) : undefined;
-    const done = afterEncryptionStep(record, step, deps.now(), keptMs);
+    const done = afterEncryptionStep(encryption, step, deps.now(), keptMs);
     await store(op, done, signal);
     op.notice();
     if (step === 'rewrite')
@@ -53,9 +53,9 @@ async function encryptSecrets(op: Operation, servers: EncryptingServers, signal:
   }
 }
 
-const store = (op: Operation, record: EncryptionState, signal: AbortSignal): Promise<void> =>
+const store = (op: Operation, encryption: EncryptionState, signal: AbortSignal): Promise<void> =>
   op.state.secretWrites.run(async () => {
-    const pki = withEncryption(op.pki, record);
+    const pki = withEncryption(op.pki, encryption);
     const { object } = await op.seed.applier.apply(pkiSecret(op.values, pki), signal);
     op.seed.secrets.absorb(object);
     op.pki = pki;
