@@ -13,7 +13,7 @@ import { keyOf } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { BACKUP_READY, BUCKETS_READY } from './conditions.ts';
 import { backupPolicy, newestOf, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
-import { leaveBackups } from './retention.ts';
+import { retireBackups } from './retention.ts';
 import { hasEtcd, readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
 
 /** What the controller works with. */
@@ -40,7 +40,7 @@ interface Known {
 }
 
 /** A bucket that does not answer does not keep a cluster from being deleted. */
-const LEAVING_MS = 60_000;
+const RETIRE_MS = 60_000;
 const SEED_OPENS_MS = 5_000;
 const ETCD_BACK_MS = 60_000;
 /** A snapshot takes its time. */
@@ -129,7 +129,7 @@ export class BackupController {
   }
 
   /** The shoot is being deleted: no snapshot is taken any more, and its backups go or are marked to go. Never rejects but when aborted. */
-  async leave(shoot: Shoot, signal: AbortSignal): Promise<void> {
+  async retire(shoot: Shoot, signal: AbortSignal): Promise<void> {
     const deps = this.#deps;
     const seed = this.#seedOf(shoot);
     const key = keyOf(shoot);
@@ -140,9 +140,9 @@ export class BackupController {
     if (!seed?.spec.backup) return;
     const { name, namespace = '', uid = '' } = shoot.metadata;
     try {
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(LEAVING_MS)]);
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(RETIRE_MS)]);
       const bucket = await openBucket(deps.source, seed, patience);
-      await leaveBackups(
+      await retireBackups(
         bucket,
         { technicalID: technicalID(namespace, name), uid },
         seed.spec.backup.deletionGracePeriodHours ?? 0,

@@ -40,7 +40,7 @@ async function deleteBelow({ buckets, ctx }: OpenBucket, prefix: string): Promis
  * deleted is marked: that a garden knows no such shoot may just as well mean that the garden was restored from an old backup of itself.
  * @returns how many backups there were
  */
-export async function leaveBackups(
+export async function retireBackups(
   bucket: OpenBucket,
   { technicalID, uid }: { technicalID: string; uid: string },
   gracePeriodHours: number,

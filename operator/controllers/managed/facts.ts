@@ -19,7 +19,7 @@ export interface ManagedWish {
   /** Absent: the spec asks for what cannot be had, and what there is stays as it was. */
   readonly desired: ManagedCluster | undefined;
   /** The cluster goes elsewhere: what there is here is taken away, as if it were deleted. */
-  readonly leave?: boolean;
+  readonly moves?: boolean;
   /** Something holds the cluster: it is kept as it is although it is deleted. */
   readonly held?: boolean;
 }

@@ -26,7 +26,7 @@ export interface ShootBackups {
   /** How long a snapshot of the shoot stays, milliseconds; 0: none are taken. What was encrypted when it was taken must be readable until then. */
   keptMs(shoot: Shoot): number;
   /** No more are taken, and those that there are go or are marked to go. Never rejects but when aborted. */
-  leave(shoot: Shoot, signal: AbortSignal): Promise<void>;
+  retire(shoot: Shoot, signal: AbortSignal): Promise<void>;
 }
 
 /** What the controller of shoots works with: injected, so that tests choose it. */

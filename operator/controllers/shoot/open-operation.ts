@@ -11,7 +11,7 @@ import { PKI_SECRET } from '../../shoot/pki.ts';
 import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { controlPlaneValues, surroundings } from './control-plane-values.ts';
-import { isLeaving } from './deletion/deletion-path.ts';
+import { isBeingDeleted } from './deletion/deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import { wantsMending } from './drift/drift.ts';
 import { unreachable } from './expose.ts';
@@ -41,7 +41,7 @@ export async function openOperation(
   vnis: Map<string, number>,
   signal: AbortSignal,
 ): Promise<Operation> {
-  const deleting = isLeaving(shoot, state);
+  const deleting = isBeingDeleted(shoot, state);
   const { profile, provider } = offerFor(deps, shoot, deleting);
   const seed = await deps.registry.open(placed, signal);
   const { name, namespace = '' } = shoot.metadata;

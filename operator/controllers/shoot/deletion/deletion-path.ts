@@ -12,7 +12,7 @@ import { runFlow } from '../run-flow.ts';
 import type { ShootState } from '../state.ts';
 
 /** Whether it is being taken apart: it was deleted, and nothing holds it. */
-export const isLeaving = ({ metadata }: Shoot, { held }: ShootState): boolean =>
+export const isBeingDeleted = ({ metadata }: Shoot, { held }: ShootState): boolean =>
   metadata.deletionTimestamp !== undefined && held === undefined;
 
 /** Whether it may be taken apart. One that is nowhere yet has nothing that anybody could hold. */

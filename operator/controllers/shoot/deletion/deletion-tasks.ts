@@ -57,10 +57,10 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
     },
     {
       id: 'backups',
-      title: 'Leaving backups',
+      title: 'Marking backups for deletion',
       expectedMs: 50,
       timeoutMs: 120_000,
-      run: (signal) => op.deps.backups.leave(op.shoot, signal),
+      run: (signal) => op.deps.backups.retire(op.shoot, signal),
     },
     {
       id: 'namespace',
