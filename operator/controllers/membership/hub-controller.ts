@@ -8,7 +8,7 @@ import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { HubType } from '../../hubs/contract.ts';
 import { hubType } from '../../hubs/index.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import { HUBS, MEMBERSHIPS } from '../../kube/resources.ts';
+import { HUBS, keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
@@ -176,7 +176,7 @@ function unapproved({ unapproved: waiting }: Selection) {
 }
 
 const named = (memberships: readonly Membership[]): string => {
-  const names = memberships.slice(0, NAMED).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  const names = memberships.slice(0, NAMED).map(keyOf);
   return names.join(', ') + (memberships.length > NAMED ? ` and ${memberships.length - NAMED} more` : '');
 };
 

@@ -1,6 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import { isToSleep, type Shoot } from '../../api/shoot.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { bareStatus } from './bare-status.ts';
 import { isBeingDeleted } from './deletion/deletion-path.ts';
@@ -37,10 +38,7 @@ export async function tellFailures(
     const same = before?.description === description;
     state.errors.set(taskID, same ? before : { taskID, description, codes, lastUpdateTime: rfc3339(now) });
     if (!same) deps.recordEvent(shoot, 'Warning', deleting ? 'DeleteFailed' : 'ReconcileFailed', description);
-    deps.log.warn(
-      { shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, task: taskID, err: error },
-      'task failed',
-    );
+    deps.log.warn({ shoot: keyOf(shoot), task: taskID, err: error }, 'task failed');
   }
   const errors = [...state.errors.values()];
   const failed = failures.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));

@@ -236,7 +236,7 @@ const WHOLE_SECOND_MS = 1000;
 
 /** The Shoot of this cluster; one of the same name that somebody made by hand is not. */
 function ownShoot(deps: WorkerClusterDependencies, cluster: WorkerCluster): Shoot | undefined {
-  const shoot = deps.shoots.get(`${cluster.metadata.namespace}/${cluster.metadata.name}`);
+  const shoot = deps.shoots.get(keyOf(cluster));
   const owned = shoot?.metadata.ownerReferences?.some((owner) => owner.uid === cluster.metadata.uid);
   return owned ? shoot : undefined;
 }

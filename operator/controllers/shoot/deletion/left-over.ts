@@ -3,7 +3,7 @@ import type { Orphan } from '../../../accounts/orphans.ts';
 import { errorText } from '../../../api/errors.ts';
 import { type Shoot, shootProfileName } from '../../../api/shoot.ts';
 import type { SeedAccess } from '../../../clusters/seed-access.ts';
-import { keyOf, NAMESPACES, SHOOTS } from '../../../kube/resources.ts';
+import { keyOf, NAMESPACES, SHOOTS, splitKey } from '../../../kube/resources.ts';
 import type { ShootDependencies } from '../dependencies.ts';
 import { GARDEN_ANNOTATION } from '../ownership.ts';
 
@@ -20,7 +20,7 @@ export async function closeLeftOver(
   key: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const [namespace, name] = key.split('/') as [string, string];
+  const { namespace, name } = splitKey(key);
   for (const seed of seeds) {
     for (const { metadata } of seed.namespacesOf(key)) {
       if (metadata.deletionTimestamp || metadata.annotations?.[GARDEN_ANNOTATION] !== gardenID) continue;
