@@ -8,6 +8,7 @@ import { whyInterrupted } from '../../burst/nodes/interruption.ts';
 import type { NodeView, PoolView } from '../../burst/nodes/model.ts';
 import { whyNodeStays } from '../../burst/nodes/stays.ts';
 import type { DecidedSize } from '../../capacity/desired-sizes.ts';
+import { hasEnded } from '../../kube/pods.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 import type { ClusterMemory } from './memory.ts';
 
@@ -59,7 +60,7 @@ export function byNode(pods: readonly Pod[]): Map<string, Pod[]> {
   const found = new Map<string, Pod[]>();
   for (const pod of pods) {
     const { nodeName } = pod.spec;
-    if (!nodeName || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue;
+    if (!nodeName || hasEnded(pod)) continue;
     const there = found.get(nodeName);
     if (there) there.push(pod);
     else found.set(nodeName, [pod]);

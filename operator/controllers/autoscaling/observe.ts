@@ -9,7 +9,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
-import { type Ignored, interruptedDemand, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
+import { type Ignored, interruptedDemand, isSystem, pendingDemand } from '../../burst/demand.ts';
 import { clusterState } from '../../burst/fit/cluster.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import type { NodesView } from '../../burst/nodes/plan.ts';
@@ -19,6 +19,7 @@ import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts'
 import { admit } from '../../cost/admission.ts';
 import { askedSize } from '../../cost/size.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { isMovable } from '../../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { ManagedFacts } from '../managed/facts.ts';

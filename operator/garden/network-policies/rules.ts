@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import { type AddressRange, addressText, ipv4Range } from '../../api/address-range.ts';
 import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from '../../kube/network-policy.ts';
+import { hasEnded } from '../../kube/pods.ts';
 import type { KubeObject, Pod } from '../../kube/resources.ts';
 import { selects } from '../../kube/selector.ts';
 import type { Ranges } from '../ranges.ts';
@@ -37,7 +38,7 @@ const EGRESS: Direction = { type: 'Egress', address: '-d', range: '--dst-range' 
 
 /** Pods that have an address of their own. */
 const isInNetwork = ({ spec, status }: Pod): boolean =>
-  !spec.hostNetwork && isIPv4(status?.podIP ?? '') && status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+  !spec.hostNetwork && isIPv4(status?.podIP ?? '') && !hasEnded({ status });
 
 /** A policy says what it is about; one of an older client does not, and means ingress, and egress where it has rules for that. */
 const isAbout = ({ spec }: NetworkPolicy, { type }: Direction): boolean =>

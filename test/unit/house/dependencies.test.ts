@@ -16,7 +16,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'operator/placement': ['operator/api'],
   'operator/cost': ['operator/api'],
   'operator/capacity': ['operator/api'],
-  // Pure: of operator/kube only types of objects.
+  // Pure: of operator/kube types of objects, and what one pod tells of itself.
   'operator/burst': ['operator/api', 'operator/kube', 'operator/capacity', 'operator/cost'],
   providers: ['operator/api', 'operator/kube', 'operator/pki'],
   'operator/clusters': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],

@@ -2,6 +2,7 @@ import { ANNOTATIONS, FIELD_MANAGER } from '../../../api/group.ts';
 import { COMPONENTS } from '../../../api/names.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
+import { hasEnded } from '../../../kube/pods.ts';
 import {
   DEPLOYMENTS,
   type Deployment,
@@ -144,8 +145,7 @@ const deploymentsOf = ({ seed, shoot, values }: Pick<Operation, 'seed' | 'shoot'
 const sizeOf = (live: Deployment | StatefulSet | undefined): number => (live ? (live.spec.replicas ?? 1) : 0);
 
 /** Whether it is there, or on its way out. One that ended by itself, as one that was evicted, stays until its owner has gone. */
-const isLeft = ({ metadata, status }: Pod): boolean =>
-  metadata.deletionTimestamp !== undefined || (status?.phase !== 'Failed' && status?.phase !== 'Succeeded');
+const isLeft = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined || !hasEnded(pod);
 
 /** Has Deployments of the shoot's namespace run nothing, and waits until their pods have ended. */
 async function endDeployments(op: Operation, which: (name: string) => boolean, signal: AbortSignal): Promise<void> {

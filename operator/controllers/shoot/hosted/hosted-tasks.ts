@@ -2,6 +2,7 @@ import { COMPONENTS, etcdMemberName } from '../../../api/names.ts';
 import { hasServed } from '../../../api/shoot.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
+import { hasEnded } from '../../../kube/pods.ts';
 import type { Deployment, KubeObject, Pod } from '../../../kube/resources.ts';
 import { decoded } from '../../../kube/resources.ts';
 import { etcd, notedVolumes } from '../../../shoot/etcd.ts';
@@ -209,8 +210,7 @@ export const ofOtherVersions = (pods: readonly Pod[], version: string): string[]
     .filter(
       ({ metadata, spec, status }) =>
         metadata.labels?.app === COMPONENTS.apiServer &&
-        status?.phase !== 'Failed' &&
-        status?.phase !== 'Succeeded' &&
+        !hasEnded({ status }) &&
         !spec.containers.some(({ image }) => image?.endsWith(`:v${version}`)),
     )
     .map(({ metadata: { name } }) => name)
