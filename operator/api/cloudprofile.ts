@@ -271,7 +271,7 @@ export const cloudProfileSpec = rules(
 /** What a CloudProfile offers. */
 export type CloudProfileSpec = z.output<typeof cloudProfileSpec>;
 
-export const cloudProfileStatus = z
+const cloudProfileStatus = z
   .object({
     ...commonStatus,
     machineTypes: keyed(

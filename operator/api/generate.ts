@@ -17,7 +17,7 @@ const yaml = (...objects: unknown[]): string =>
   NOTICE + objects.map((object) => dump(object, { lineWidth: 120, noRefs: true })).join('---\n');
 
 /** Every generated file: path from the root of the repository -> its text. */
-export function generatedFiles(): Map<string, string> {
+function generatedFiles(): Map<string, string> {
   const files = new Map<string, string>();
   for (const kind of KINDS) {
     const definition = crd(kind);

@@ -231,7 +231,7 @@ export const hubSpec = rules(
 /** What a Hub says of itself. */
 export type HubSpec = z.output<typeof hubSpec>;
 
-export const hubStatus = z
+const hubStatus = z
   .object({
     ...commonStatus,
     clusterIdentity: text(

@@ -40,7 +40,7 @@ export interface Ignored {
 }
 
 /** As Cluster Autoscaler (expendable-pods-priority-cutoff): what may be interrupted at any time is not worth a node. */
-export const LEAST_PRIORITY = -10;
+const LEAST_PRIORITY = -10;
 
 export interface DemandOptions {
   /** Whether the node that a pod is nominated for is there and will take it; a nomination outlives its node (Kubernetes keeps it). */

@@ -2,12 +2,12 @@ import type { CloudProfile } from '../api/cloudprofile.ts';
 
 export type Version = readonly [major: number, minor: number, patch: number | undefined];
 
-export function parseVersion(text: string): Version {
+function parseVersion(text: string): Version {
   const [major = 0, minor = 0, patch] = text.split('.').map(Number);
   return [major, minor, patch];
 }
 
-export function compareVersions(a: string, b: string): number {
+function compareVersions(a: string, b: string): number {
   const [left, right] = [parseVersion(a), parseVersion(b)];
   return left[0] - right[0] || left[1] - right[1] || (left[2] ?? 0) - (right[2] ?? 0);
 }

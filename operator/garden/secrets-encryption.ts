@@ -47,7 +47,7 @@ export async function ensureSecretsEncryption(directory: StateDirectory, now: Da
 }
 
 /** The keys of a garden as they should be, pure but for new keys. There is one API server, so a new key needs not be known before it is used. */
-export function planGardenEncryption(
+function planGardenEncryption(
   state: EncryptionState | undefined,
   { isNew, now }: { isNew: boolean; now: Date },
 ): EncryptionState {

@@ -87,7 +87,7 @@ function attachedTo(capi: KubeObject): WorkerCluster {
 }
 
 /** Takes a step. Idempotent. */
-export async function takeCapiStep(
+async function takeCapiStep(
   garden: KubeClient,
   step: CapiStep,
   cluster: WorkerCluster | undefined,

@@ -25,7 +25,7 @@ const NOTHING = {
 };
 
 /** Deletes all backups of one shoot, and of no other. */
-export const deleteBackups = (bucket: OpenBucket, technicalID: string, uid: string): Promise<number> =>
+const deleteBackups = (bucket: OpenBucket, technicalID: string, uid: string): Promise<number> =>
   deleteBelow(bucket, backupPrefix(technicalID, uid));
 
 async function deleteBelow({ buckets, ctx }: OpenBucket, prefix: string): Promise<number> {
@@ -59,7 +59,7 @@ export async function retireBackups(
 }
 
 /** Shoots that were deleted, by their marks. */
-export async function deletedShoots({ buckets, ctx }: OpenBucket): Promise<DeletedShoot[]> {
+async function deletedShoots({ buckets, ctx }: OpenBucket): Promise<DeletedShoot[]> {
   return (await buckets.list(ctx, DELETED)).flatMap(({ key }) => {
     const [, technicalID, uid, seconds] = MARK.exec(key) ?? [];
     return technicalID && uid ? [{ technicalID, uid, deletedAt: new Date(Number(seconds) * 1000), key }] : [];

@@ -89,7 +89,7 @@ const written = z.object({
  * is of the cluster of that name its UID says, which no tenant chooses; what leads to an endpoint waits for the cloud to say it again.
  * @param key `namespace/name` of the cluster that it lies beside
  */
-export function earlierReceipt(
+function earlierReceipt(
   {
     garden,
     cluster: clusterAt,

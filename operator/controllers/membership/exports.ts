@@ -13,7 +13,7 @@ const MCS: Resource = {
 export const SERVICEEXPORTS = MCS;
 export const SERVICEIMPORTS: Resource = { ...MCS, plural: 'serviceimports', kind: 'ServiceImport' };
 /** What a cluster is called by who joins Services of several: the about API. */
-export const CLUSTERPROPERTIES: Resource = {
+const CLUSTERPROPERTIES: Resource = {
   group: 'about.k8s.io',
   version: 'v1alpha1',
   plural: 'clusterproperties',

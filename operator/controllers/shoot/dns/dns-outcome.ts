@@ -4,7 +4,7 @@ import { CoppiceError, errorText, isRetryable } from '../../../api/errors.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import { type Said, say } from '../../conditions.ts';
 
-export const DNS_RECORDS_READY = 'DNSRecordsReady';
+const DNS_RECORDS_READY = 'DNSRecordsReady';
 
 /** What became of one name. */
 export interface DNSOutcome {
