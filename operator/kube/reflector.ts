@@ -1,11 +1,11 @@
-import { AnswerTooLargeError } from './answer-limits.ts';
 import type { KubeClient } from './client.ts';
 import { sleep } from './clock.ts';
 import { KubeApiError } from './errors.ts';
-import type { ListOptions } from './list-pages.ts';
+import { AnswerTooLargeError } from './http/answer-limits.ts';
 import type { Log } from './log.ts';
+import type { ListOptions } from './requests/list-pages.ts';
+import type { WatchEvent } from './requests/watch.ts';
 import { compareResourceVersions, type KubeObject, type Resource } from './resources.ts';
-import type { WatchEvent } from './watch.ts';
 
 export interface ReflectorTarget<T> {
   /** What is to be kept of an object that comes: called for each at once, so that never many are held whole. May throw. Absent: all. */

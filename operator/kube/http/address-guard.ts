@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import { type AddressList, addressList, rangeOrAddress, rangeText } from '../api/address-range.ts';
-import { configurationProblem } from '../api/errors.ts';
+import { type AddressList, addressList, rangeOrAddress, rangeText } from '../../api/address-range.ts';
+import { configurationProblem } from '../../api/errors.ts';
 
 /** Says whether an address may be connected to: throws a CoppiceError where not. */
 export type Admit = (address: string) => void;

@@ -1,15 +1,15 @@
-import { CoppiceError } from '../api/errors.ts';
-import { FIELD_MANAGER } from '../api/group.ts';
-import type { Admit } from './address-guard.ts';
-import { ANSWER_LIMITS, type AnswerLimits, AnswerTooLargeError } from './answer-limits.ts';
+import { CoppiceError } from '../../api/errors.ts';
+import { FIELD_MANAGER } from '../../api/group.ts';
+import { sleep } from '../clock.ts';
+import { KubeApiError, KubeUnreachableError, type Status } from '../errors.ts';
+import type { Admit } from '../http/address-guard.ts';
+import { ANSWER_LIMITS, type AnswerLimits, AnswerTooLargeError } from '../http/answer-limits.ts';
+import { type Answer, type Bound, type Exchange, readLines, textOf } from '../http/exchange.ts';
+import { type HttpProxy, proxyTo } from '../http/http-proxy.ts';
+import { type Liveness, newTransport, type Transport } from '../http/transport.ts';
+import { inTime, lingering, parseBody } from '../http/whole-answer.ts';
+import type { Connection, Credentials } from '../kubeconfig.ts';
 import { Authorization } from './authorization.ts';
-import { sleep } from './clock.ts';
-import { KubeApiError, KubeUnreachableError, type Status } from './errors.ts';
-import { type Answer, type Bound, type Exchange, readLines, textOf } from './exchange.ts';
-import { type HttpProxy, proxyTo } from './http-proxy.ts';
-import type { Connection, Credentials } from './kubeconfig.ts';
-import { type Liveness, newTransport, type Transport } from './transport.ts';
-import { inTime, lingering, parseBody } from './whole-answer.ts';
 
 export interface KubeClientOptions extends Connection {
   userAgent?: string;

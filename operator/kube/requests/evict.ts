@@ -1,6 +1,6 @@
+import { KubeApiError } from '../errors.ts';
+import type { Pod } from '../resources.ts';
 import type { ApiRequests } from './api-requests.ts';
-import { KubeApiError } from './errors.ts';
-import type { Pod } from './resources.ts';
 import type { DeleteOptions } from './write-options.ts';
 
 export type Eviction = { outcome: 'evicted' | 'gone' } | { outcome: 'blocked'; message: string };

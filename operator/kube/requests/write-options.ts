@@ -1,5 +1,5 @@
+import type { Resource } from '../resources.ts';
 import type { Query } from './api-requests.ts';
-import type { Resource } from './resources.ts';
 
 export interface WriteOptions {
   /** Needed for kinds that operator/kube/resources.ts does not list. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { KubeUnreachableError } from './errors.ts';
-import type { Connection, Credentials } from './kubeconfig.ts';
+import { KubeUnreachableError } from '../errors.ts';
+import type { Connection, Credentials } from '../kubeconfig.ts';
 
 const TOKEN_FILE_MS = 60_000;
 

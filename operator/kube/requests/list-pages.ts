@@ -1,8 +1,8 @@
-import { AnswerTooLargeError, inWords } from './answer-limits.ts';
+import { KubeApiError } from '../errors.ts';
+import { AnswerTooLargeError, inWords } from '../http/answer-limits.ts';
+import { sizeOf } from '../http/byte-budget.ts';
+import { type KubeObject, pathOf, type Resource } from '../resources.ts';
 import type { ApiRequests, Query } from './api-requests.ts';
-import { sizeOf } from './byte-budget.ts';
-import { KubeApiError } from './errors.ts';
-import { type KubeObject, pathOf, type Resource } from './resources.ts';
 
 export interface ListOptions {
   /** Absent: all namespaces. */

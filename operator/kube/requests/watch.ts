@@ -1,7 +1,7 @@
+import { KubeApiError, type Status } from '../errors.ts';
+import { type KubeObject, pathOf, type Resource } from '../resources.ts';
 import type { ApiRequests } from './api-requests.ts';
-import { KubeApiError, type Status } from './errors.ts';
 import type { ListOptions } from './list-pages.ts';
-import { type KubeObject, pathOf, type Resource } from './resources.ts';
 
 export interface WatchEvent<T extends KubeObject = KubeObject> {
   type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';

@@ -1,4 +1,4 @@
-import { CoppiceError } from '../api/errors.ts';
+import { CoppiceError } from '../../api/errors.ts';
 
 /** How much is taken from a server before its answer counts as one that never ends. All in bytes of text unless said otherwise. */
 export interface AnswerLimits {

@@ -2,8 +2,8 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
-import { addressList, rangeOrAddress, rangeText } from '../api/address-range.ts';
-import { configurationProblem } from '../api/errors.ts';
+import { addressList, rangeOrAddress, rangeText } from '../../api/address-range.ts';
+import { configurationProblem } from '../../api/errors.ts';
 import { hostOf, isLoopback } from './address-guard.ts';
 
 /** A proxy that opens connections to others when it is asked to (CONNECT). */
