@@ -1,4 +1,4 @@
-import type { Pod } from '../kube/resources.ts';
+import type { Pod } from '../../kube/resources.ts';
 
 /** Replicas of one workload, or jobs of one size, that a line of a trace asks for. */
 export interface Work {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { parseDuration } from '../api/duration.ts';
-import { parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
-import { POD_PRIORITY } from '../api/schema.ts';
+import { parseDuration } from '../../api/duration.ts';
+import { parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
+import { POD_PRIORITY } from '../../api/schema.ts';
 import type { Work } from './trace-line.ts';
 import { traceProblem } from './trace-text.ts';
 

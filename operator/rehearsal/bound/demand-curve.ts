@@ -1,6 +1,6 @@
-import { parseBytes, parseCpu } from '../api/quantity.ts';
-import { EventQueue } from './event-queue.ts';
-import type { TraceLine, Work, WorkSize } from './trace-line.ts';
+import { parseBytes, parseCpu } from '../../api/quantity.ts';
+import { EventQueue } from '../event-queue.ts';
+import type { TraceLine, Work, WorkSize } from '../trace/trace-line.ts';
 
 /** What a hub's work asks for from a moment on, if all of it runs at once. Millicores and bytes. */
 export interface Asked {

@@ -1,4 +1,4 @@
-import { configurationProblem } from '../api/errors.ts';
+import { configurationProblem } from '../../api/errors.ts';
 import type { TraceLine, WorkSize } from './trace-line.ts';
 import { traceProblem } from './trace-text.ts';
 

@@ -1,6 +1,6 @@
+import { EventQueue } from '../event-queue.ts';
+import type { TraceLine } from '../trace/trace-line.ts';
 import { type Amounts, amountsOf } from './demand-curve.ts';
-import { EventQueue } from './event-queue.ts';
-import type { TraceLine } from './trace-line.ts';
 
 /** What runs beyond the standing clusters from a moment on. Millicores and bytes. */
 export type Beyond = Amounts & { readonly at: number };

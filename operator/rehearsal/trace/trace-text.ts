@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { type CoppiceError, configurationProblem } from '../api/errors.ts';
+import { type CoppiceError, configurationProblem } from '../../api/errors.ts';
 
 /** Longer lines are no trace, and must not be held in memory to find that out. */
 const LONGEST_LINE = 65_536;

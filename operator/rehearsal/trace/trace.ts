@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { parseDuration } from '../api/duration.ts';
-import { configurationProblem } from '../api/errors.ts';
-import { MAX_NODES } from '../api/worker-pool.ts';
+import { parseDuration } from '../../api/duration.ts';
+import { configurationProblem } from '../../api/errors.ts';
+import { MAX_NODES } from '../../api/worker-pool.ts';
 import { type CurveOptions, curveOf } from './curves.ts';
 import type { TraceLine } from './trace-line.ts';
 import { cells, linesOf, traceProblem } from './trace-text.ts';
