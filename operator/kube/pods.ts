@@ -1,5 +1,16 @@
 import type { Pod } from './resources.ts';
 
+/** Disks that a pod may mount without a claim, of which a scheduler knows that they are attached to one node at a time. */
+export const INLINE_DISKS = [
+  'awsElasticBlockStore',
+  'azureDisk',
+  'cinder',
+  'gcePersistentDisk',
+  'iscsi',
+  'portworxVolume',
+  'rbd',
+] as const;
+
 /** Whether a pod has ended and only its object is left. */
 export const hasEnded = ({ status }: Pick<Pod, 'status'>): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
