@@ -78,7 +78,7 @@ export async function openOperation(
     pools: poolsOfShoot(shoot).map((pool) => (sleeps ? { ...pool, count: 0 } : pool)),
     controlPlanePool,
     mend: wantsMending(provider, shoot, state),
-    left: new Map(),
+    unmended: new Map(),
     vni,
     networkPolicies: withoutControlPlane
       ? []
