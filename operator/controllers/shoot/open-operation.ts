@@ -9,7 +9,7 @@ import { decoded } from '../../kube/resources.ts';
 import { networkPolicies } from '../../shoot/network-policies.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { keptFor, usedByShoot } from '../kept-profile.ts';
-import { resolveVersion, upgradeProblem } from '../versions.ts';
+import { resolveVersion, upgradeProblem } from '../kubernetes-version.ts';
 import { controlPlaneValues, surroundings } from './control-plane-values.ts';
 import { isBeingDeleted } from './deletion/deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';

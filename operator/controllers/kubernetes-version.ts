@@ -1,6 +1,6 @@
 import type { CloudProfile } from '../api/cloudprofile.ts';
 
-export type Version = readonly [major: number, minor: number, patch: number | undefined];
+type Version = readonly [major: number, minor: number, patch: number | undefined];
 
 function parseVersion(text: string): Version {
   const [major = 0, minor = 0, patch] = text.split('.').map(Number);
