@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { ANNOTATIONS } from '../api/group.ts';
-import { EVERY_NAMESPACE, type HubSpec, labelSelectorSchema } from '../api/hub.ts';
+import { EVERY_NAMESPACE, type HubSpec } from '../api/hub.ts';
+import { labelSelectorSchema, matchesLabels } from '../api/label-selector.ts';
 import { POD_PRIORITY } from '../api/schema.ts';
 import { type KubeObject, keyOf, type Resource } from '../kube/resources.ts';
-import { matchesLabels } from '../placement/selectors.ts';
 import { amountsOf, othersOf } from './amounts.ts';
 import type { Demand } from './contract.ts';
 

@@ -22,7 +22,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'operator/clusters': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/accounts': ['operator/api', 'operator/kube', 'operator/pki', 'operator/cost', 'providers'],
   // Of operator/burst only what no pod can be judged by.
-  'operator/hubs': ['operator/api', 'operator/burst', 'operator/kube', 'operator/pki', 'operator/placement'],
+  'operator/hubs': ['operator/api', 'operator/burst', 'operator/kube', 'operator/pki'],
   'operator/mesh': ['operator/api', 'operator/hubs', 'operator/kube', 'operator/shoot'],
   'operator/controllers': [
     'operator/api',
@@ -49,7 +49,6 @@ const MAY_IMPORT: Record<string, string[]> = {
     'operator/capacity',
     'operator/cost',
     'operator/controllers',
-    'operator/placement',
     'providers',
   ],
   // What Jobs of the chart run.

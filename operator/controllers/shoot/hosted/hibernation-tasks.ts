@@ -1,4 +1,5 @@
 import { ANNOTATIONS, FIELD_MANAGER } from '../../../api/group.ts';
+import { matchesLabels } from '../../../api/label-selector.ts';
 import { COMPONENTS } from '../../../api/names.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
@@ -11,7 +12,6 @@ import {
   STATEFULSETS,
   type StatefulSet,
 } from '../../../kube/resources.ts';
-import { matchesLabels } from '../../../placement/selectors.ts';
 import { closeConnection } from '../close-connection.ts';
 import { connect } from '../connect.ts';
 import type { Operation } from '../operation.ts';
