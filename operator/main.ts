@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { openProviders, providerFor } from '../providers/index.ts';
 import { addressList } from './api/address-range.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
@@ -61,50 +61,16 @@ const CLOSING_MS = 5_000;
  */
 async function main(): Promise<void> {
   const env = process.env;
-  const log = pino(
-    {
-      level: env.COPPICE_LOG_LEVEL ?? 'info',
-      base: {},
-      timestamp: pino.stdTimeFunctions.isoTime,
-      // Whatever is logged with an object, keys and tokens in it are not.
-      redact: { paths: ['*.data', '*.stringData', '*.token', '*.key', '*.kubeconfig'], remove: true },
-      serializers: {
-        err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
-      },
-    },
-    steadyOutput(),
-  );
-  // Nothing is known of the state it left: the process ends, and the next one begins by looking.
-  process.once('uncaughtException', (error: unknown) => {
-    const where =
-      error instanceof Error
-        ? error.stack
-            ?.split('\n')
-            .slice(1, 6)
-            .map((frame) => frame.trim())
-        : undefined;
-    log.fatal({ err: error, where }, 'a fault of Coppice itself');
-    process.exit(1);
-  });
+  const log = openLog(env);
+  endOnFault(log);
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)
     process.once(name, () => stopping.abort(new Error(`received ${name}`)));
 
   const registry = new Registry();
   processMetrics(registry);
-  const requests = registry.counter('coppice_api_requests_total', 'Requests to the garden by method and answer.', [
-    'method',
-    'code',
-  ]);
   const file = env.COPPICE_GARDEN_KUBECONFIG;
-  const more = {
-    onRequest: ({ method, status }: { method: string; status: number }) =>
-      requests.inc({ method, code: String(status) }),
-  };
-  const connect = (): KubeClient =>
-    file
-      ? KubeClient.fromOwnKubeconfig(readFileSync(file, 'utf8'), { directory: dirname(file) }, more)
-      : KubeClient.fromEnvironment(undefined, more);
+  const connect = gardenConnections(file, registry);
   const garden = connect();
   // Connections of its own: on those of a busy operator a renewal waits behind all that was asked before it, until the lease is lost.
   const elections = connect();
@@ -176,6 +142,53 @@ async function main(): Promise<void> {
   await elector.run(stopping.signal);
   await Promise.all([garden.close(), elections.close()]);
   await health.close();
+}
+
+function openLog(env: NodeJS.ProcessEnv): Logger {
+  return pino(
+    {
+      level: env.COPPICE_LOG_LEVEL ?? 'info',
+      base: {},
+      timestamp: pino.stdTimeFunctions.isoTime,
+      // Whatever is logged with an object, keys and tokens in it are not.
+      redact: { paths: ['*.data', '*.stringData', '*.token', '*.key', '*.kubeconfig'], remove: true },
+      serializers: {
+        err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
+      },
+    },
+    steadyOutput(),
+  );
+}
+
+/** Nothing is known of the state that a fault left: the process ends, and the next one begins by looking. */
+function endOnFault(log: Logger): void {
+  process.once('uncaughtException', (error: unknown) => {
+    const where =
+      error instanceof Error
+        ? error.stack
+            ?.split('\n')
+            .slice(1, 6)
+            .map((frame) => frame.trim())
+        : undefined;
+    log.fatal({ err: error, where }, 'a fault of Coppice itself');
+    process.exit(1);
+  });
+}
+
+/** Makes clients of the garden whose requests are counted. @param file kubeconfig; absent: in-cluster or the person's own */
+function gardenConnections(file: string | undefined, registry: Registry): () => KubeClient {
+  const requests = registry.counter('coppice_api_requests_total', 'Requests to the garden by method and answer.', [
+    'method',
+    'code',
+  ]);
+  const counted = {
+    onRequest: ({ method, status }: { method: string; status: number }) =>
+      requests.inc({ method, code: String(status) }),
+  };
+  return () =>
+    file
+      ? KubeClient.fromOwnKubeconfig(readFileSync(file, 'utf8'), { directory: dirname(file) }, counted)
+      : KubeClient.fromEnvironment(undefined, counted);
 }
 
 await main().catch((error: unknown) => {

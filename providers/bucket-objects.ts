@@ -13,7 +13,7 @@ export const KEPT_DAYS = 7;
  * The most that goes up in one request, bytes: S3's limit of a PUT (Amazon S3 User Guide, "Uploading objects"; Azure's Put Blob takes
  * 5000 MiB, Google more). etcd's own quota here is 2 GiB (operator/shoot/etcd.ts), so nothing of ours comes near.
  */
-export const MOST_BYTES = 5_000_000_000;
+const MOST_BYTES = 5_000_000_000;
 
 /** Which of our settings a bucket has, in its tags: another number, and they are set again. */
 export const SETTINGS = '1';

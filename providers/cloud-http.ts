@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type Dispatcher } from 'undici';
 import { type Clock, sleep, systemClock } from '../operator/kube/clock.ts';
-import { environmentConnector, ProxyError } from '../operator/kube/http-proxy.ts';
+import { environmentConnector, ProxyError } from '../operator/kube/http/http-proxy.ts';
 
 /**
  * How the clouds' APIs are reached: by the proxy of the environment, as API servers are. What is asked without TLS is near, as the metadata

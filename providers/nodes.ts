@@ -6,8 +6,8 @@ import { NODES, type Node, type Taint } from '../operator/kube/resources.ts';
 import type { Pool, ProviderContext } from './contract.ts';
 
 export const ZONE_LABEL = 'topology.kubernetes.io/zone';
-export const REGION_LABEL = 'topology.kubernetes.io/region';
-export const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
+const REGION_LABEL = 'topology.kubernetes.io/region';
+const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
 
 /** Labels that every node of the pool has, apart from its zone; what the provider says wins over what the pool says. */
 export function nodeLabels(ctx: Pick<ProviderContext, 'region'>, pool: Pool): Record<string, string> {

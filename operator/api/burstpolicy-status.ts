@@ -50,7 +50,7 @@ const outcome = z
 /** What became of a decision. */
 export type BurstOutcome = z.output<typeof outcome>;
 
-export const decisionSchema = z
+const decisionSchema = z
   .object({
     at: time('When.'),
     action: z

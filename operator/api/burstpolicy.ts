@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type BurstPolicyStatus, burstPolicyStatus, MOST_CLUSTERS, money } from './burstpolicy-status.ts';
 import { CRON } from './cron.ts';
 import { ALPHA_VERSION } from './group.ts';
-import { labelSelectorSchema } from './hub.ts';
+import { labelSelectorSchema } from './label-selector.ts';
 import type { KubeObject } from './meta.ts';
 import {
   count,

@@ -22,7 +22,7 @@ import {
   rules,
   text,
 } from './schema.ts';
-import { seedSelectorSchema } from './shoot.ts';
+import { seedSelectorSchema } from './seed-selector.ts';
 
 const kubernetesVersion = z
   .object({
@@ -271,7 +271,7 @@ export const cloudProfileSpec = rules(
 /** What a CloudProfile offers. */
 export type CloudProfileSpec = z.output<typeof cloudProfileSpec>;
 
-export const cloudProfileStatus = z
+const cloudProfileStatus = z
   .object({
     ...commonStatus,
     machineTypes: keyed(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { GROUP, VERSION } from './group.ts';
-import { KINDS } from './index.ts';
+import { KINDS } from './kinds.ts';
 import type { KubeObject } from './meta.ts';
 import { type KindDefinition, PATTERNS, WITHOUT_RULES } from './schema.ts';
 

@@ -38,7 +38,7 @@ export const credentialsBindingFields = rules(
 /** The fields of a CredentialsBinding, which has no spec. */
 export type CredentialsBindingFields = z.output<typeof credentialsBindingFields>;
 
-export const credentialsBindingStatus = z
+const credentialsBindingStatus = z
   .object({
     ...commonStatus,
     account: text(256, 'Account, project or subscription of the credentials, as the cloud says.').optional(),

@@ -5,7 +5,7 @@ import { dump } from 'js-yaml';
 import { admissionPolicies } from './admission-policies.ts';
 import { crd, crds } from './crd.ts';
 import { operatorFlow, tenantsFlow } from './flows.ts';
-import { KINDS } from './index.ts';
+import { KINDS } from './kinds.ts';
 import type { KubeObject } from './meta.ts';
 import { referencePage } from './reference.ts';
 import {
@@ -26,7 +26,7 @@ const yaml = (...objects: unknown[]): string =>
   NOTICE + objects.map((object) => dump(object, { lineWidth: 120, noRefs: true })).join('---\n');
 
 /** Every generated file: path from the root of the repository -> its text. */
-export function generatedFiles(): Map<string, string> {
+function generatedFiles(): Map<string, string> {
   const files = new Map<string, string>();
   for (const kind of KINDS) {
     const definition = crd(kind);

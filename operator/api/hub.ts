@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ALPHA_VERSION } from './group.ts';
 import { argoCD, clusternet, flux, kueue, openClusterManagement } from './hub-types.ts';
+import { labelSelectorSchema } from './label-selector.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   count,
@@ -12,7 +13,6 @@ import {
   list,
   name,
   objectName,
-  PATTERNS,
   rules,
   text,
 } from './schema.ts';
@@ -44,26 +44,6 @@ export const SYSTEM_NAMESPACES: readonly string[] = [
 
 /** In allowedNamespaces: all of them. */
 export const EVERY_NAMESPACE = '*';
-
-export const labelSelectorSchema = (description: string) =>
-  z
-    .object({
-      matchLabels: labels(64, 'Labels that must be there with these values.').optional(),
-      matchExpressions: list(
-        z
-          .object({
-            key: name(317, 'Key of the label.', PATTERNS.labelKey),
-            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('What is asked of it.'),
-            values: list(text(LIMITS.label, 'A value.'), 64, 'Values, for In and NotIn.').optional(),
-          })
-          .describe('One thing that is asked of labels.'),
-        32,
-        'What else is asked of the labels; all of it must hold.',
-      ).optional(),
-    })
-    .describe(description);
-/** A label selector as Kubernetes has it. */
-export type LabelSelector = z.output<ReturnType<typeof labelSelectorSchema>>;
 
 const drain = z
   .object({
@@ -231,7 +211,7 @@ export const hubSpec = rules(
 /** What a Hub says of itself. */
 export type HubSpec = z.output<typeof hubSpec>;
 
-export const hubStatus = z
+const hubStatus = z
   .object({
     ...commonStatus,
     clusterIdentity: text(

@@ -3,7 +3,7 @@ import { ALPHA_VERSION } from './group.ts';
 import { commonStatus, type KubeObject, time } from './meta.ts';
 import { type KindDefinition, LIMITS, labelName, list, rules, text } from './schema.ts';
 
-export const membershipSpec = rules(
+const membershipSpec = rules(
   z.object({
     cluster: labelName('Name of the WorkerCluster, in the same namespace. Cannot be changed.'),
     hub: labelName('Name of the Hub. Cannot be changed.'),
@@ -15,10 +15,10 @@ export const membershipSpec = rules(
 ).describe('Which cluster is in which hub.');
 
 /** How a membership stands, in one word. */
-export const MEMBERSHIP_STATES = ['Pending', 'Joining', 'Joined', 'Asleep', 'Leaving'] as const;
+const MEMBERSHIP_STATES = ['Pending', 'Joining', 'Joined', 'Asleep', 'Leaving'] as const;
 export type MembershipState = (typeof MEMBERSHIP_STATES)[number];
 
-export const membershipStatus = z
+const membershipStatus = z
   .object({
     ...commonStatus,
     state: z

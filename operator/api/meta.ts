@@ -59,7 +59,7 @@ export const conditionSchema = describe(
 /** metav1.Condition, plus Gardener's `codes`. */
 export type Condition = z.output<typeof conditionSchema>;
 
-export const lastOperationSchema = describe(
+const lastOperationSchema = describe(
   z.object({
     type: z
       .enum(['Create', 'Reconcile', 'Delete', 'Hibernate', 'Wake', 'Migrate'])
@@ -76,7 +76,7 @@ export const lastOperationSchema = describe(
 /** Where the current or last operation on an object stands. */
 export type LastOperation = z.output<typeof lastOperationSchema>;
 
-export const lastErrorSchema = describe(
+const lastErrorSchema = describe(
   z.object({
     taskID: text(253, 'The task that failed; the error goes away when this task succeeds.').optional(),
     description: text(32768, 'What happened, to what, and what to do about it.'),

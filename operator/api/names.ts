@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** Longest name of a namespace, a Service or a label value. */
-export const MAX_NAME = 63;
+const MAX_NAME = 63;
 
 /** First 8 hex digits of the SHA-256 of `text`. */
 export const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);

@@ -14,16 +14,12 @@ import {
 import {
   cidr,
   count,
-  countOrPercent,
   describe,
   fixedOnceSet,
   free,
-  type KindDefinition,
   keyed,
   LIMITS,
-  labels,
   list,
-  machineTypeName,
   map,
   name,
   objectName,
@@ -32,96 +28,8 @@ import {
   rules,
   text,
 } from './schema.ts';
-import { MAX_NODES, taintSchema } from './worker-pool.ts';
-
-/** Which seeds may be used: label selector and provider types; shared by Shoot and CloudProfile. */
-export const seedSelectorSchema = z
-  .object({
-    matchLabels: labels(64, 'Labels that the seed must have.').optional(),
-    matchExpressions: list(
-      z
-        .object({
-          key: name(317, 'Label key.', PATTERNS.labelKey),
-          operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('How the value is compared.'),
-          values: list(text(63, 'A value.'), 64, 'Values for In and NotIn.').optional(),
-        })
-        .describe('One requirement.'),
-      32,
-      'Further requirements for the labels of the seed.',
-    ).optional(),
-    providerTypes: list(
-      name(63, 'A provider type.'),
-      32,
-      'Provider types that the seed may have; "*" is any. Absent: that of the cluster.',
-    ).optional(),
-  })
-  .describe('Which seeds may host the control plane.');
-/** Which seeds may host a control plane. */
-export type SeedSelector = z.output<typeof seedSelectorSchema>;
-
-const machine = describe(
-  z.object({
-    type: machineTypeName('A machine type of the profile.'),
-    image: z
-      .object({
-        name: name(63, 'A machine image of the profile.'),
-        version: text(64, 'Version of the image. Absent: the newest.').optional(),
-        providerConfig: free('What only the provider understands.').optional(),
-      })
-      .describe('Operating system of the machines.')
-      .optional(),
-    architecture: text(16, 'CPU architecture, amd64 or arm64.').optional(),
-  }),
-  'What the machines are.',
-);
-
-const worker = rules(
-  z.object({
-    name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),
-    machine,
-    minimum: count(0, MAX_NODES, 'Fewest machines of the pool.'),
-    maximum: count(0, MAX_NODES, 'Most machines of the pool.'),
-    maxSurge: countOrPercent('How many machines may be added while the pool is rolled.').default(1),
-    maxUnavailable: countOrPercent('How many machines may be missing while the pool is rolled.').default(0),
-    zones: list(place('A zone.'), 16, 'Zones that the machines are spread over.').optional(),
-    labels: labels(64, 'Labels of the nodes.').optional(),
-    annotations: map(64, 'Annotations of the nodes.').optional(),
-    taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
-    caBundle: text(65536, 'Certificates that the machines trust, PEM.').optional(),
-    cri: free('Container runtime.').optional(),
-    kubernetes: z
-      .object({
-        version: name(
-          LIMITS.version,
-          'Version of the kubelet, when it differs from the control plane.',
-          PATTERNS.version,
-        ).optional(),
-        kubelet: free('Configuration of the kubelet.').optional(),
-      })
-      .describe('Kubernetes of this pool, where it differs.')
-      .optional(),
-    volume: free('Root volume.').optional(),
-    dataVolumes: list(free('A volume.'), 32, 'Further volumes.').optional(),
-    kubeletDataVolumeName: text(63, 'Data volume that the kubelet uses.').optional(),
-    providerConfig: free('What only the provider understands.').optional(),
-    systemComponents: free('Whether system components may run here.').optional(),
-    machineControllerManager: free('Timeouts of machine creation, drain and health.').optional(),
-    sysctls: map(64, 'Kernel parameters of the nodes.').optional(),
-    clusterAutoscaler: free('Autoscaling of this pool.').optional(),
-    priority: count(-2147483648, 2147483647, 'Priority of the pool for the autoscaler.').optional(),
-    updateStrategy: text(64, 'AutoRollingUpdate, AutoInPlaceUpdate or ManualInPlaceUpdate.').optional(),
-    controlPlane: free(
-      'Set (to {}) on the one pool whose machines run the control plane: a self-hosted shoot. It has 1, 3 or 5 machines.',
-    ).optional(),
-  }),
-  {
-    rule: 'self.minimum <= self.maximum',
-    messageExpression: "'pool ' + self.name + ': minimum is larger than maximum'",
-    message: 'minimum is larger than maximum',
-  },
-).describe('A pool of equal machines.');
-/** One worker pool of a Shoot. */
-export type Worker = z.output<typeof worker>;
+import { seedSelectorSchema } from './seed-selector.ts';
+import { shootWorkerSchema, type Worker } from './shoot-worker.ts';
 
 const kubernetes = z
   .object({
@@ -219,7 +127,7 @@ export const shootSpec = rules(
     provider: z
       .object({
         type: name(LIMITS.label, 'Provider of the machines. Cannot be changed.', PATTERNS.label),
-        workers: keyed(worker, 50, 'name', 'Pools of machines. Absent: a control plane only.').optional(),
+        workers: keyed(shootWorkerSchema, 50, 'name', 'Pools of machines. Absent: a control plane only.').optional(),
         infrastructureConfig: free('What only the provider understands, for networks.').optional(),
         controlPlaneConfig: free('What only the provider understands, for the control plane.').optional(),
         workersSettings: free('Settings for all workers.').optional(),
@@ -274,6 +182,7 @@ export const shootSpec = rules(
 ).describe('What the cluster should be.');
 /** What a Shoot asks for, with the API server's defaults filled in. */
 export type ShootSpec = z.output<typeof shootSpec>;
+
 export const shootStatus = z
   .object({
     ...commonStatus,
@@ -430,59 +339,3 @@ export function unactedFields(spec: ShootSpec, { inCloud, lacksControlPlane }: M
   const all: ActedFields = controlPlaneWorker(spec) ? acted : { ...acted, hibernation: { enabled: true } };
   return [...unacted(spec, all), ...autoscaled];
 }
-
-export const shootDefinition: KindDefinition = {
-  kind: 'Shoot',
-  plural: 'shoots',
-  singular: 'shoot',
-  shortNames: [],
-  scope: 'Namespaced',
-  categories: ['coppice'],
-  description:
-    "A cluster whose control plane runs as pods in a seed cluster. Fields and their meanings are those of Gardener's core.gardener.cloud/v1beta1; fields that Coppice does not act on are kept and named in a condition.",
-  spec: shootSpec,
-  status: shootStatus,
-  maxNameLength: LIMITS.label,
-  printerColumns: [
-    { name: 'CloudProfile', type: 'string', jsonPath: '.spec.cloudProfile.name', description: 'The profile.' },
-    { name: 'Provider', type: 'string', jsonPath: '.spec.provider.type', description: 'Provider of the machines.' },
-    { name: 'Region', type: 'string', jsonPath: '.spec.region', description: 'Region.' },
-    { name: 'Seed', type: 'string', jsonPath: '.status.seedName', description: 'Seed that hosts the control plane.' },
-    { name: 'Version', type: 'string', jsonPath: '.spec.kubernetes.version', description: 'Kubernetes version.' },
-    { name: 'Operation', type: 'string', jsonPath: '.status.lastOperation.type', description: 'Last operation.' },
-    { name: 'State', type: 'string', jsonPath: '.status.lastOperation.state', description: 'How it stands.' },
-    {
-      name: 'Progress',
-      type: 'integer',
-      jsonPath: '.status.lastOperation.progress',
-      description: 'How much of it is done, in percent.',
-    },
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the cluster can be used.',
-    },
-    {
-      name: 'Age',
-      type: 'date',
-      jsonPath: '.metadata.creationTimestamp',
-      description: 'How long ago it was asked for.',
-    },
-    {
-      name: 'Technical-ID',
-      type: 'string',
-      jsonPath: '.status.technicalID',
-      description: 'Namespace in the seed.',
-      priority: 1,
-    },
-    {
-      name: 'Nodes',
-      type: 'integer',
-      jsonPath: '.status.nodes.ready',
-      description: 'Nodes that are Ready.',
-      priority: 1,
-    },
-    { name: 'Purpose', type: 'string', jsonPath: '.spec.purpose', description: 'What it is for.', priority: 1 },
-  ],
-};

@@ -81,7 +81,7 @@ export const workloadIdentitySpec = z
 /** What a WorkloadIdentity asks for. */
 export type WorkloadIdentitySpec = z.output<typeof workloadIdentitySpec>;
 
-export const workloadIdentityStatus = z
+const workloadIdentityStatus = z
   .object({
     ...commonStatus,
     sub: text(1024, 'Subject of the tokens, which the cloud must trust.').optional(),

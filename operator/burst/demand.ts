@@ -1,3 +1,4 @@
+import { hasEnded, isMovable, isOfNode } from '../kube/pods.ts';
 import type { Pod } from '../kube/resources.ts';
 import type { FitPod } from './fit/model.ts';
 import { fitPod } from './fit/pod.ts';
@@ -39,7 +40,7 @@ export interface Ignored {
 }
 
 /** As Cluster Autoscaler (expendable-pods-priority-cutoff): what may be interrupted at any time is not worth a node. */
-export const LEAST_PRIORITY = -10;
+const LEAST_PRIORITY = -10;
 
 export interface DemandOptions {
   /** Whether the node that a pod is nominated for is there and will take it; a nomination outlives its node (Kubernetes keeps it). */
@@ -111,7 +112,7 @@ class Groups {
 
 /** Since when a scheduler says that it cannot place a pod, and by which reason; undefined: none says so. */
 function waiting({ metadata, spec, status }: Pod): { reason: string; since: string } | undefined {
-  if (spec.nodeName || metadata.deletionTimestamp || isDone(status)) return undefined;
+  if (spec.nodeName || metadata.deletionTimestamp || hasEnded({ status })) return undefined;
   const said = status?.conditions?.find(({ type }: { type: string }) => type === 'PodScheduled');
   if (said?.status !== 'False') return undefined;
   return {
@@ -119,16 +120,6 @@ function waiting({ metadata, spec, status }: Pod): { reason: string; since: stri
     since: said.lastTransitionTime ?? metadata.creationTimestamp ?? '',
   };
 }
-
-const isDone = (status: Pod['status']): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
-
-/** Whether it belongs to its node, and nobody could move it. */
-const isOfNode = ({ metadata: { annotations, ownerReferences } }: Pod): boolean =>
-  annotations?.['kubernetes.io/config.mirror'] !== undefined ||
-  (ownerReferences ?? []).some(({ kind, controller }) => kind === 'Node' || (kind === 'DaemonSet' && controller));
-
-/** Whether a pod must leave before its node goes: finished, mirror and DaemonSet pods go with it. */
-export const isMovable = (pod: Pod): boolean => !isDone(pod.status) && !isOfNode(pod);
 
 /** What every cluster runs for its other pods. Without these it would keep the last node, and buy the first. */
 const SYSTEM_APPS = ['kube-dns', 'konnectivity-agent', 'coppice-local-path', 'coppice-metrics-server'];

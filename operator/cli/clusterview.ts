@@ -115,7 +115,7 @@ export function activity(object: KubeObject): string {
 const READY_TONE: Record<Condition['status'], Tone> = { True: 'good', False: 'bad', Unknown: 'busy' };
 
 /** The cell of a READY column. */
-export function readyCell(status: Condition['status']): Cell {
+function readyCell(status: Condition['status']): Cell {
   return { text: status, tone: READY_TONE[status] };
 }
 

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { directToGardens } from '../garden/child-environment.ts';
-import { hostOf, isLoopback } from '../kube/address-guard.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { hostOf, isLoopback } from '../kube/http/address-guard.ts';
 import { combineKubeconfigs, personalKubeconfigs } from '../kube/kubeconfig-files.ts';
 import type { Context } from './context.ts';
 import { CliError, EXIT } from './errors.ts';

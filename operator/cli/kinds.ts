@@ -25,15 +25,15 @@ export const WORKER_CLUSTER: CliKind = {
 };
 export const SHOOT: CliKind = { resource: SHOOTS, aliases: ['shoot'] };
 export const SEED: CliKind = { resource: SEEDS, aliases: ['seed'] };
-export const CLOUD_PROFILE: CliKind = {
+const CLOUD_PROFILE: CliKind = {
   resource: CLOUDPROFILES,
   aliases: ['cloudprofile', 'cprofile', 'cprofiles', 'profile', 'profiles'],
 };
-export const CREDENTIALS_BINDING: CliKind = {
+const CREDENTIALS_BINDING: CliKind = {
   resource: CREDENTIALSBINDINGS,
   aliases: ['credentialsbinding', 'cb', 'binding', 'bindings'],
 };
-export const WORKLOAD_IDENTITY: CliKind = { resource: WORKLOADIDENTITIES, aliases: ['workloadidentity', 'wi'] };
+const WORKLOAD_IDENTITY: CliKind = { resource: WORKLOADIDENTITIES, aliases: ['workloadidentity', 'wi'] };
 export const QUOTA: CliKind = { resource: QUOTAS, aliases: ['quota'] };
 
 export const HUB: CliKind = { resource: HUBS, aliases: ['hub'] };

@@ -1,6 +1,6 @@
-import { tenantBudget } from '../kube/byte-budget.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { KubeApiError } from '../kube/errors.ts';
+import { tenantBudget } from '../kube/http/byte-budget.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import { podRequests } from '../kube/pod-requests.ts';

@@ -2,6 +2,7 @@ import { ipv4Range } from '../api/address-range.ts';
 import type { ClusterResource } from '../api/meta.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
 import { addAmounts, GPU_RESOURCES, noAmounts, type PodAmounts, podRequests } from '../kube/pod-requests.ts';
+import { hasEnded } from '../kube/pods.ts';
 import { conditionIsTrue, type Node, type Pod } from '../kube/resources.ts';
 
 /**
@@ -15,7 +16,7 @@ export function clusterResource(nodes: readonly Node[], pods: readonly Pod[]): C
   const requestedOn = new Map<string, PodAmounts>();
   for (const pod of pods) {
     const node = pod.spec.nodeName;
-    if (!node || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue;
+    if (!node || hasEnded(pod)) continue;
     const sum = requestedOn.get(node) ?? noAmounts();
     addAmounts(sum, podRequests(pod), 1);
     requestedOn.set(node, sum);

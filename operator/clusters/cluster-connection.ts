@@ -1,6 +1,6 @@
 import { Applier } from '../kube/applier.ts';
-import { tenantBudget } from '../kube/byte-budget.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { tenantBudget } from '../kube/http/byte-budget.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import {

@@ -1,3 +1,4 @@
+import { INLINE_DISKS } from '../kube/pods.ts';
 import type { Pod } from '../kube/resources.ts';
 import { shared, sharedText } from './shared-values.ts';
 
@@ -11,16 +12,6 @@ const KEPT_ANNOTATIONS = [
 ];
 /** Conditions that are read: whether it serves, and why nobody could place it. */
 const KEPT_CONDITIONS = ['Ready', 'PodScheduled', 'PodResizePending'];
-/** Disks that a pod may mount without a claim, of which a scheduler knows that they are attached to one node at a time. */
-const INLINE_DISKS = [
-  'awsElasticBlockStore',
-  'azureDisk',
-  'cinder',
-  'gcePersistentDisk',
-  'iscsi',
-  'portworxVolume',
-  'rbd',
-] as const;
 /** Fields of a spec that kube-scheduler or the kubelet's admission looks at. */
 const SCHEDULING = [
   'hostNetwork',

@@ -1,7 +1,7 @@
 import type { CloudKubeconfig } from '../../providers/cloud.ts';
-import { TENANT_LIMITS } from '../kube/answer-limits.ts';
 import { KubeClient } from '../kube/client.ts';
 import { isNotFound } from '../kube/errors.ts';
+import { TENANT_LIMITS } from '../kube/http/answer-limits.ts';
 import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import type { Log } from '../kube/log.ts';
 import type { KubeObject, Node, Pod } from '../kube/resources.ts';

@@ -42,7 +42,7 @@ export const kubeconfigSecret = (
 });
 
 /** Whether we made the Secret for this owner: its name alone anybody may have chosen. */
-export const isKubeconfigOf = ({ metadata, type }: Secret, { uid }: Pick<KubeconfigOwner, 'uid'>): boolean =>
+const isKubeconfigOf = ({ metadata, type }: Secret, { uid }: Pick<KubeconfigOwner, 'uid'>): boolean =>
   type === TYPE && uid !== '' && (metadata.ownerReferences?.some((owner) => owner.uid === uid) ?? false);
 
 /** Of an earlier cluster of the name: the garbage collector takes it away, unless it is written over before. */

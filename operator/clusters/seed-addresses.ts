@@ -1,5 +1,5 @@
-import { hostOf } from '../kube/address-guard.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { hostOf } from '../kube/http/address-guard.ts';
 import { type ChangeEvent, Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import { ENDPOINTSLICES, type KubeObject, NODES, type Node } from '../kube/resources.ts';

@@ -15,14 +15,13 @@ import { SeedRegistry } from '../clusters/seed-access.ts';
 import { Applier, knownBy } from '../kube/applier.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ControllerOptions, queueMetrics } from '../kube/controller.ts';
-import { EventRecorder } from '../kube/events.ts';
+import { EventRecorder, type RecordEvent } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import type { Registry } from '../kube/metrics.ts';
 import type { PodDialer } from '../kube/pod-tunnel.ts';
 import {
   CLOUDPROFILES,
-  type KubeObject,
   keyOf,
   QUOTAS,
   SECRETS,
@@ -72,7 +71,7 @@ export interface Core extends Required<Omit<CoreOptions, 'dialPod'>> {
   /** See gardenIdentity. */
   readonly gardenID: string;
   /** Writes an Event about an object. */
-  readonly recordEvent: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+  readonly recordEvent: RecordEvent;
 
   /** With index BY_NAMESPACE, as have shoots and quotas. */
   readonly clusters: Informer<WorkerCluster>;

@@ -9,7 +9,7 @@ import { say, withConditions } from './conditions.ts';
 import { writeStatus } from './status-writer.ts';
 
 /** Condition of an object that the operator could not work on. The next run that succeeds leaves it out. */
-export const RECONCILED = 'Reconciled';
+const RECONCILED = 'Reconciled';
 
 /** A connection that breaks once is nothing to write down: this many failures in a row are. */
 const TRANSIENT_FAILURES = 3;

@@ -35,7 +35,7 @@ export interface Interrupted {
  * Spot machines of a cluster that its cloud takes away now, each offer once. Who owns the cluster writes labels of its nodes and may have asked for anything:
  * only what both the pool and the CloudProfile have counts. A node that does not say of which zone it is tells nothing. Pure.
  */
-export function interruptedOffers({ cluster, profile }: ClusterInPlace, nodes: readonly Node[]): Interrupted[] {
+function interruptedOffers({ cluster, profile }: ClusterInPlace, nodes: readonly Node[]): Interrupted[] {
   const going = nodes.filter((node) => isThere(node) && whyInterrupted(node) !== undefined);
   if (going.length === 0) return [];
   const pools = desiredSizes({ cluster, profile });

@@ -5,10 +5,9 @@ import { spotPools } from '../api/pools.ts';
 import { type Shoot, shootProfileName } from '../api/shoot.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import type { DepletedOffers } from '../capacity/depleted-offers.ts';
+import type { RecordEvent } from '../kube/events.ts';
 import type { Informer } from '../kube/informer.ts';
-import { type KubeObject, keyOf } from '../kube/resources.ts';
-
-type RecordEvent = (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+import { keyOf } from '../kube/resources.ts';
 
 interface AskedPool {
   readonly name: string;

@@ -45,7 +45,7 @@ export interface FlowResult {
 export class TaskDurations {
   readonly #mean = new Map<string, number>();
 
-  record(taskID: string, milliseconds: number): void {
+  add(taskID: string, milliseconds: number): void {
     const before = this.#mean.get(taskID);
     this.#mean.set(taskID, before === undefined ? milliseconds : before * 0.7 + milliseconds * 0.3);
   }
@@ -128,7 +128,7 @@ export class Flow {
           const running = runWithin({ ...task, run: (signal) => task.run(signal, () => acts(task)) }, options.signal)
             .then(() => {
               const milliseconds = now() - started.get(task.id)!;
-              durations.record(task.id, milliseconds);
+              durations.add(task.id, milliseconds);
               done.add(task.id);
               succeeded.push(task.id);
               options.onSucceeded?.(task.id, milliseconds);

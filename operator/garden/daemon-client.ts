@@ -1,5 +1,5 @@
-import { TENANT_LIMITS } from '../kube/answer-limits.ts';
 import { KubeClient } from '../kube/client.ts';
+import { TENANT_LIMITS } from '../kube/http/answer-limits.ts';
 import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import { gardenBindings, issueDaemon } from './administrators.ts';
 import { readText } from './files.ts';

@@ -8,13 +8,13 @@ const HOST_MINIMUM: Record<string, number> = {
 };
 
 /** What limits were before the first garden. All gardens share it; like the limits it does not outlive a reboot. */
-const RECORD = '/run/coppice-host-limits.json';
+const CHANGED_LIMITS_FILE = '/run/coppice-host-limits.json';
 
 type HostLimits = Record<string, { was: string; set: string }>;
 
 /** Raises limits of the host that are too low. What they were is put back by `restoreHostLimits`. */
 export async function raiseHostLimits(): Promise<void> {
-  const record = (await readJson<HostLimits>(RECORD)) ?? {};
+  const changed = (await readJson<HostLimits>(CHANGED_LIMITS_FILE)) ?? {};
   let isChanged = false;
   for (const [file, minimum] of Object.entries(HOST_MINIMUM)) {
     const was = (await readText(file))?.trim();
@@ -25,17 +25,17 @@ export async function raiseHostLimits(): Promise<void> {
       // A read-only /proc/sys: fewer machines fit then, but some do.
       continue;
     }
-    record[file] = { was, set: String(minimum) };
+    changed[file] = { was, set: String(minimum) };
     isChanged = true;
   }
-  if (isChanged) await writeAtomic(RECORD, JSON.stringify(record), 0o600, false);
+  if (isChanged) await writeAtomic(CHANGED_LIMITS_FILE, JSON.stringify(changed), 0o600, false);
 }
 
 /** Puts limits back that nobody else has changed since. No other garden may run: it may need them as much. */
 export async function restoreHostLimits(): Promise<void> {
-  const record = (await readJson<HostLimits>(RECORD)) ?? {};
-  for (const [file, { was, set }] of Object.entries(record)) {
+  const changed = (await readJson<HostLimits>(CHANGED_LIMITS_FILE)) ?? {};
+  for (const [file, { was, set }] of Object.entries(changed)) {
     if ((await readText(file))?.trim() === set) await writeFile(file, was);
   }
-  await rm(RECORD, { force: true });
+  await rm(CHANGED_LIMITS_FILE, { force: true });
 }

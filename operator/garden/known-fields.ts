@@ -35,7 +35,7 @@ export function settableFields(definitions: readonly KubeObject[]): string[] {
  * Of the fields that a garden's objects may have, those that this Coppice does not know: an API server with its definitions would drop
  * them from each object that is written.
  */
-export const fieldsLost = (before: readonly string[], known: readonly string[]): string[] =>
+const fieldsLost = (before: readonly string[], known: readonly string[]): string[] =>
   before.filter((field) => !known.includes(field) && !RETIRED.includes(field));
 
 /** Throws when some would be lost. `folder` is the garden's. */

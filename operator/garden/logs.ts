@@ -19,7 +19,7 @@ export async function boundLogs(folder: string, maxBytes = MAX_BYTES): Promise<v
 }
 
 /** The last lines of a log, to be shown with an error. */
-export async function lastLines(file: string, count: number): Promise<string[]> {
+async function lastLines(file: string, count: number): Promise<string[]> {
   const handle = await open(file, 'r').catch(() => undefined);
   if (!handle) return [];
   try {

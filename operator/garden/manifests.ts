@@ -15,7 +15,7 @@ import type { Ranges } from './ranges.ts';
 import { storageClass } from './volumes.ts';
 
 /** Name of the Seed that an embedded garden has. */
-export const SEED_NAME = 'local';
+const SEED_NAME = 'local';
 const PROFILES = fileURLToPath(new URL('../../profiles', import.meta.url));
 const SEED_SECRET = { name: 'seed-local', namespace: 'coppice-system' };
 

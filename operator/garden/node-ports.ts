@@ -42,7 +42,7 @@ const AGAIN_MS = 10_000;
 const MOST_TRIES = 50;
 
 /** A node port that no Service has and that is free on the host, looked for from a place that `random` (0 to 1) says. */
-export async function freeNodePort(
+async function freeNodePort(
   taken: ReadonlyMap<number, string>,
   random: () => number,
   isFree = isPortFree,

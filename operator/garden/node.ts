@@ -58,7 +58,7 @@ const environment = ({ files }: NodeContext): Record<string, string> => ({
 const CAP_SYS_RESOURCE = 24n;
 
 /** Whether this process may make a process less likely to be killed when memory runs out. */
-export async function canLowerOomScore(): Promise<boolean> {
+async function canLowerOomScore(): Promise<boolean> {
   const effective = /^CapEff:\s*([0-9a-f]+)/m.exec((await readText('/proc/self/status')) ?? '')?.[1];
   return effective !== undefined && ((BigInt(`0x${effective}`) >> CAP_SYS_RESOURCE) & 1n) === 1n;
 }

@@ -108,9 +108,9 @@ export async function rootlessNamespaces(
 
 /** Whether the namespaces are there with all that is mounted in them. */
 async function isFurnished(directory: StateDirectory): Promise<boolean> {
-  const record = await readJson<PidFileContent>(directory.pidFile(HOLDER));
-  if (!record) return false;
-  const children = await readFile(`/proc/${record.pid}/task/${record.pid}/children`, 'utf8');
+  const holder = await readJson<PidFileContent>(directory.pidFile(HOLDER));
+  if (!holder) return false;
+  const children = await readFile(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8');
   const [child] = children.split(' ');
   return child ? access(`/proc/${child}/root${FURNISHED}`).then(() => true) : false;
 }

@@ -16,7 +16,7 @@ import { readText, writeIfChanged } from './files.ts';
 import type { StateDirectory } from './state.ts';
 
 /** The keys, beside those of the authorities: who loses them loses all Secrets of the garden. */
-const RECORD = 'secrets-encryption.json';
+const STATE_FILE = 'secrets-encryption.json';
 /** What the API server is told, in the same folder. */
 export const ENCRYPTION_CONFIGURATION = 'encryption-configuration.json';
 /** A garden has another key after this long. */
@@ -25,35 +25,35 @@ const ROTATION_MS = 90 * 24 * 3600_000;
 /** Nobody has backups of a garden's etcd by us. */
 const KEPT_MS = 0;
 
-const readRecord = async (directory: StateDirectory): Promise<EncryptionState | undefined> =>
-  parseEncryptionState(await readText(directory.pki(RECORD)), directory.pki(RECORD));
+const readState = async (directory: StateDirectory): Promise<EncryptionState | undefined> =>
+  parseEncryptionState(await readText(directory.pki(STATE_FILE)), directory.pki(STATE_FILE));
 
 /** Keys first to safety: nothing may be written with a key that is nowhere else. */
-const keep = (directory: StateDirectory, record: EncryptionState): Promise<boolean> =>
-  writeIfChanged(directory.pki(RECORD), JSON.stringify(record));
+const keep = (directory: StateDirectory, state: EncryptionState): Promise<boolean> =>
+  writeIfChanged(directory.pki(STATE_FILE), JSON.stringify(state));
 
-const tell = (directory: StateDirectory, record: EncryptionState): Promise<boolean> =>
-  writeIfChanged(directory.pki(ENCRYPTION_CONFIGURATION), encryptionConfiguration(record));
+const tell = (directory: StateDirectory, state: EncryptionState): Promise<boolean> =>
+  writeIfChanged(directory.pki(ENCRYPTION_CONFIGURATION), encryptionConfiguration(state));
 
 /**
  * Has the API server, which must not run or must be started again then, write Secrets with the garden's key: makes one, or another one when it is
  * old. A garden from before there were keys keeps its Secrets readable. Resolves to whether the API server is told something new.
  */
 export async function ensureSecretsEncryption(directory: StateDirectory, now: Date): Promise<boolean> {
-  const before = await readRecord(directory);
+  const before = await readState(directory);
   const planned = planGardenEncryption(before, { isNew: !existsSync(directory.path('etcd', 'member')), now });
   await keep(directory, planned);
   return tell(directory, planned);
 }
 
 /** The keys of a garden as they should be, pure but for new keys. There is one API server, so a new key needs not be known before it is used. */
-export function planGardenEncryption(
-  record: EncryptionState | undefined,
+function planGardenEncryption(
+  state: EncryptionState | undefined,
   { isNew, now }: { isNew: boolean; now: Date },
 ): EncryptionState {
-  if (!record && isNew) return encryptedFromTheStart(newEncryptionKey(now));
-  let planned = record ?? notYetEncrypted(newEncryptionKey(now));
-  if (record && +now - bornAt(record.write.name) > ROTATION_MS) planned = withNext(planned, newEncryptionKey(now));
+  if (!state && isNew) return encryptedFromTheStart(newEncryptionKey(now));
+  let planned = state ?? notYetEncrypted(newEncryptionKey(now));
+  if (state && +now - bornAt(state.write.name) > ROTATION_MS) planned = withNext(planned, newEncryptionKey(now));
   if (planned.next) return afterEncryptionStep(planned, 'promote', now, KEPT_MS);
   return planned.dropped ? afterEncryptionStep(planned, 'end', now, KEPT_MS) : planned;
 }
@@ -69,10 +69,10 @@ export async function encryptEarlierSecrets(
   client: KubeClient,
   now: Date,
 ): Promise<number | undefined> {
-  const record = await readRecord(directory);
-  if (!record || nextEncryptionStep(record, now, KEPT_MS) !== 'rewrite') return undefined;
+  const state = await readState(directory);
+  if (!state || nextEncryptionStep(state, now, KEPT_MS) !== 'rewrite') return undefined;
   const count = await rewriteSecrets(client);
-  const done = afterEncryptionStep(record, 'rewrite', now, KEPT_MS);
+  const done = afterEncryptionStep(state, 'rewrite', now, KEPT_MS);
   await keep(directory, done);
   await tell(directory, done);
   return count;

@@ -36,7 +36,7 @@ export const buildMachineImage = (toolchain: Toolchain, version: KubernetesVersi
   buildImageOfMachines(machineImage(version), version, toolchain);
 
 /** Makes the image of a version's machines that run a control plane. Resolves to its tar. */
-export async function buildControlPlaneMachineImage(
+async function buildControlPlaneMachineImage(
   toolchain: Toolchain,
   version: KubernetesVersion = OWN_VERSION,
 ): Promise<string> {

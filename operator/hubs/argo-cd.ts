@@ -1,6 +1,6 @@
 import { GROUP, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
-import { decoded, type KubeObject, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
+import { decoded, type KubeObject, keyOf, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
 import {
   type Amounts,
   type HubType,
@@ -214,7 +214,7 @@ async function applicationsOf(hub: Reader, member: Member): Promise<Placed[]> {
         : destination.name === member.name;
     })
     .map(({ metadata }: KubeObject) => ({
-      key: `${metadata.namespace}/${metadata.name}`,
+      key: keyOf({ metadata }),
       isGoing: metadata.deletionTimestamp !== undefined,
       isHeld: (metadata.finalizers ?? []).length > 0,
     }));

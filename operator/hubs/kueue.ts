@@ -43,7 +43,7 @@ const MOST_CLUSTERS = 20;
 /** Which manager has made a Workload or a job in a cluster. */
 export const ORIGIN = `${KUEUE_GROUP}/multikueue-origin`;
 /** On a LocalQueue of the member that we have stopped: the Hub for which. One that a person has stopped is left alone. */
-export const STOPPED = `${LABELS.membership}-stopped-for`;
+const STOPPED = `${LABELS.membership}-stopped-for`;
 const ACCESS = 'access';
 const KEY = 'kubeconfig';
 const DAY = 24 * 3600;

@@ -5,6 +5,7 @@ import {
   CSRS,
   DEPLOYMENTS,
   type KubeObject,
+  keyOf,
   NAMESPACES,
   type Resource,
   ROLEBINDINGS,
@@ -244,7 +245,7 @@ async function worksOf(hub: Reader, { name }: Member): Promise<Seen['works']> {
   return works
     .filter(({ metadata }) => !metadata.labels?.[`${DOMAIN}/addon-name`])
     .map(({ metadata }) => ({
-      key: `${metadata.namespace}/${metadata.name}`,
+      key: keyOf({ metadata }),
       moves: `work.${DOMAIN}/manifestworkreplicaset` in (metadata.labels ?? {}),
     }));
 }

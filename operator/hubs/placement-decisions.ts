@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { ANNOTATIONS } from '../api/group.ts';
-import { EVERY_NAMESPACE, type HubSpec, labelSelectorSchema } from '../api/hub.ts';
+import { EVERY_NAMESPACE, type HubSpec } from '../api/hub.ts';
+import { labelSelectorSchema, matchesLabels } from '../api/label-selector.ts';
 import { POD_PRIORITY } from '../api/schema.ts';
-import type { KubeObject, Resource } from '../kube/resources.ts';
-import { matchesLabels } from '../placement/selectors.ts';
+import { type KubeObject, keyOf, type Resource } from '../kube/resources.ts';
 import { amountsOf, othersOf } from './amounts.ts';
 import type { Demand } from './contract.ts';
 
@@ -51,7 +51,7 @@ export const decisionsFor = (decisions: readonly KubeObject[], namespace: string
         ({ clusterProfileRef: ref }) => ref?.name === name && (ref.namespace || metadata.namespace) === namespace,
       ),
     )
-    .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    .map(keyOf);
 
 /**
  * What schedulers have no place for. Nobody but a scheduler writes PlacementDecisions, so a scheduler that moves work is who says so; what a

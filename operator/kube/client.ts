@@ -1,8 +1,6 @@
 import { FIELD_MANAGER } from '../api/group.ts';
-import { TENANT_LIMITS } from './answer-limits.ts';
-import { APPLY, ApiRequests, type KubeClientOptions, type RequestOptions } from './api-requests.ts';
 import { KubeApiError } from './errors.ts';
-import { type Evictable, type Eviction, type EvictOptions, evict } from './evict.ts';
+import { TENANT_LIMITS } from './http/answer-limits.ts';
 import {
   type Connection,
   inClusterConnection,
@@ -11,10 +9,25 @@ import {
   parseOwnKubeconfig,
   parseUntrustedKubeconfig,
 } from './kubeconfig.ts';
-import { type KubeList, type Lister, type ListOptions, listAll, listPages, type PagesOptions } from './list-pages.ts';
+import { APPLY, ApiRequests, type KubeClientOptions, type RequestOptions } from './requests/api-requests.ts';
+import { type Evictable, type Eviction, type EvictOptions, evict } from './requests/evict.ts';
+import {
+  type KubeList,
+  type Lister,
+  type ListOptions,
+  listAll,
+  listPages,
+  type PagesOptions,
+} from './requests/list-pages.ts';
+import { type WatchEvent, type WatchOptions, watch } from './requests/watch.ts';
+import {
+  type ApplyOptions,
+  type DeleteOptions,
+  deleteBody,
+  type WriteOptions,
+  writeQuery,
+} from './requests/write-options.ts';
 import { type KubeObject, pathOf, type Resource, resourceOf } from './resources.ts';
-import { type WatchEvent, type WatchOptions, watch } from './watch.ts';
-import { type ApplyOptions, type DeleteOptions, deleteBody, type WriteOptions, writeQuery } from './write-options.ts';
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';

@@ -21,6 +21,9 @@ export type Regarding = Pick<KubeObject, 'apiVersion' | 'kind'> & {
   metadata: { name?: string | undefined; namespace?: string | undefined; uid?: string | undefined };
 };
 
+/** Says that something has happened to an object: see EventRecorder.record. */
+export type RecordEvent = (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+
 interface Series {
   name: string;
   namespace: string;

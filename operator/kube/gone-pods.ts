@@ -1,6 +1,7 @@
 import type { KubeClient } from './client.ts';
 import type { Log } from './log.ts';
-import { PODS } from './resources.ts';
+import { hasEnded } from './pods.ts';
+import { PODS, type Pod } from './resources.ts';
 
 export interface GonePodsOptions {
   client: KubeClient;
@@ -21,8 +22,8 @@ export const gonePods =
   async (host: string): Promise<boolean> => {
     if (!ours().includes(host)) return false;
     try {
-      const pod = await client.getOrUndefined(PODS, host, namespace, { signal: AbortSignal.timeout(10_000) });
-      return pod === undefined || ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
+      const pod = await client.getOrUndefined<Pod>(PODS, host, namespace, { signal: AbortSignal.timeout(10_000) });
+      return pod === undefined || hasEnded(pod);
     } catch (error) {
       log.warn({ err: error, pod: host }, 'it cannot be told whether a pod that led before is gone');
       return false;

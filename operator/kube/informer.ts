@@ -1,9 +1,9 @@
-import { AnswerTooLargeError, inWords } from './answer-limits.ts';
-import type { ObjectBudget } from './byte-budget.ts';
 import type { KubeClient } from './client.ts';
-import type { ListOptions } from './list-pages.ts';
+import { AnswerTooLargeError, inWords } from './http/answer-limits.ts';
+import type { ObjectBudget } from './http/byte-budget.ts';
 import { type Log, silent } from './log.ts';
 import { reflect } from './reflector.ts';
+import type { ListOptions } from './requests/list-pages.ts';
 import { compareResourceVersions, type KubeObject, keyOf, type Resource } from './resources.ts';
 import { matchesSelector } from './selector.ts';
 import { type ChangeEvent, type Indexes, Store } from './store.ts';

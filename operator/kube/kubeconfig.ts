@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { dump } from 'js-yaml';
 import { notYetConfigured } from '../api/errors.ts';
-import { type HttpProxy, parseProxy } from './http-proxy.ts';
+import { type HttpProxy, parseProxy } from './http/http-proxy.ts';
+import type { TlsMaterial } from './http/transport.ts';
 import {
   combineKubeconfigs,
   KUBECONFIG_LISTS,
@@ -10,7 +11,6 @@ import {
   type NamedEntry,
   personalKubeconfigs,
 } from './kubeconfig-files.ts';
-import type { TlsMaterial } from './transport.ts';
 import { yamlDocument } from './yaml.ts';
 
 /** Where an API server is and how to prove who we are. */

@@ -9,7 +9,7 @@ export type Counter<Label extends string = never> = PromCounter<Label>;
 export type Gauge<Label extends string = never> = PromGauge<Label>;
 export type Histogram<Label extends string = never> = PromHistogram<Label>;
 
-export const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
 const CLASSES = { counter: PromCounterClass, gauge: PromGaugeClass, histogram: PromHistogramClass };
 

@@ -1,5 +1,5 @@
+import type { LabelSelector } from '../api/label-selector.ts';
 import type { KubeObject } from './resources.ts';
-import type { LabelSelector } from './selector.ts';
 
 export interface NetworkPolicyPort {
   /** Default TCP. */

@@ -1,7 +1,7 @@
 import { Agent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { connectThrough, type HttpProxy, proxyTo } from './http-proxy.ts';
+import { connectThrough, type HttpProxy, proxyTo } from './http/http-proxy.ts';
 import { parseAdministratorsKubeconfig } from './kubeconfig.ts';
 
 const PING_MS = 30_000;

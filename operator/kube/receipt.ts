@@ -4,7 +4,7 @@ import { isApplied } from './applier.ts';
 import type { KubeClient } from './client.ts';
 import { isNotFound } from './errors.ts';
 import type { Informer } from './informer.ts';
-import { SECRETS, type Secret } from './resources.ts';
+import { SECRETS, type Secret, splitKey } from './resources.ts';
 
 /** Where a receipt lies, and by what it is known to be one. Computed from its key alone, never read back. */
 export interface ReceiptPlace {
@@ -39,7 +39,7 @@ export const operatorReceiptPlace = (
 
 /** The same, of a receipt that bears the labels of its WorkerCluster. @param key `namespace/name` of that */
 export function clusterReceiptPlace(namespace: string, name: string, role: string, key: string): ReceiptPlace {
-  const [ofNamespace = '', cluster = ''] = key.split('/');
+  const { namespace: ofNamespace, name: cluster } = splitKey(key);
   return operatorReceiptPlace(namespace, name, role, {
     [LABELS.workerCluster]: cluster,
     [LABELS.workerClusterNamespace]: ofNamespace,

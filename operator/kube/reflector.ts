@@ -1,11 +1,11 @@
-import { AnswerTooLargeError } from './answer-limits.ts';
 import type { KubeClient } from './client.ts';
 import { sleep } from './clock.ts';
 import { KubeApiError } from './errors.ts';
-import type { ListOptions } from './list-pages.ts';
+import { AnswerTooLargeError } from './http/answer-limits.ts';
 import type { Log } from './log.ts';
+import type { ListOptions } from './requests/list-pages.ts';
+import type { WatchEvent } from './requests/watch.ts';
 import { compareResourceVersions, type KubeObject, type Resource } from './resources.ts';
-import type { WatchEvent } from './watch.ts';
 
 export interface ReflectorTarget<T> {
   /** What is to be kept of an object that comes: called for each at once, so that never many are held whole. May throw. Absent: all. */
@@ -61,7 +61,7 @@ export async function reflect<T extends KubeObject>(
     let broken: unknown;
     const ended = new AbortController();
     let deadline: NodeJS.Timeout | undefined;
-    let initial: Map<string, T> | undefined;
+    let initial: InitialEvents<T> | undefined;
 
     const follow = (event: WatchEvent<T>) => {
       const version = event.object.metadata.resourceVersion;
@@ -76,18 +76,13 @@ export async function reflect<T extends KubeObject>(
     };
     const start = (event: WatchEvent<T>) => {
       if (!initial) return follow(event);
-      const { metadata } = event.object;
-      const key = `${metadata.namespace ?? ''}/${metadata.name}`;
-      if (event.type === 'DELETED') initial.delete(key);
-      else if (event.type !== 'BOOKMARK') initial.set(key, keep(event.object));
-      else if (metadata.annotations?.[INITIAL_EVENTS_END] === 'true') {
-        at = metadata.resourceVersion ?? '0';
-        target.replace([...initial.values()], at);
+      const all = initial.take(event);
+      if (all) {
+        at = all.resourceVersion;
+        target.replace(all.objects, at);
         initial = undefined;
-        extend(seconds * 1000);
-        return;
       }
-      extend(initialEventsMs);
+      extend(initial ? initialEventsMs : seconds * 1000);
     };
     /** The local end of a watch: a server that forgets to end one is dead, or does not know what it was asked. */
     const extend = (ms: number) => {
@@ -113,7 +108,7 @@ export async function reflect<T extends KubeObject>(
         at = resourceVersion;
         target.replace(objects, at);
       }
-      if (at === undefined) initial = new Map();
+      if (at === undefined) initial = new InitialEvents(keep);
       extend(initial ? initialEventsMs : seconds * 1000);
       await client.watch<T>(
         resource,
@@ -152,11 +147,36 @@ export async function reflect<T extends KubeObject>(
       else log.debug(fields, 'watch failed');
       target.failed?.(broken);
     }
-    const tooLarge = broken instanceof AnswerTooLargeError ? TOO_LARGE_MS : 0;
     const ceiling = Math.min(maxDelayMs, baseDelayMs * 2 ** failures++);
-    const asked = broken instanceof KubeApiError ? (broken.retryAfterSeconds ?? 0) * 1000 : 0;
-    await sleep(Math.max(asked, tooLarge, ceiling * (0.5 + Math.random() / 2)), signal);
+    await sleep(Math.max(leastWaitMs(broken), ceiling * (0.5 + Math.random() / 2)), signal);
   }
+}
+
+/** What a WatchList has sent so far of the state that it begins with. */
+class InitialEvents<T extends KubeObject> {
+  readonly #keep: (object: T) => T;
+  readonly #objects = new Map<string, T>();
+
+  /** @param keep what is to be kept of an object */
+  constructor(keep: (object: T) => T) {
+    this.#keep = keep;
+  }
+
+  /** @returns all objects, and the resource version that they are as of, once the server has sent the last of them */
+  take({ type, object }: WatchEvent<T>): { objects: T[]; resourceVersion: string } | undefined {
+    const { name, namespace = '', annotations, resourceVersion = '0' } = object.metadata;
+    if (type === 'DELETED') this.#objects.delete(`${namespace}/${name}`);
+    else if (type !== 'BOOKMARK') this.#objects.set(`${namespace}/${name}`, this.#keep(object));
+    else if (annotations?.[INITIAL_EVENTS_END] === 'true')
+      return { objects: [...this.#objects.values()], resourceVersion };
+    return undefined;
+  }
+}
+
+/** How long a server is left alone after a failure at the least: as it asks for itself, or because each try costs much. */
+function leastWaitMs(broken: unknown): number {
+  if (broken instanceof AnswerTooLargeError) return TOO_LARGE_MS;
+  return broken instanceof KubeApiError ? (broken.retryAfterSeconds ?? 0) * 1000 : 0;
 }
 
 /** How servers refuse a WatchList that they do not have, or have switched off. */

@@ -24,25 +24,3 @@ export function matchesSelector(selector: string, labels: Record<string, string>
   }
   return all;
 }
-
-/** A label selector as objects have it. */
-export interface LabelSelector {
-  matchLabels?: Record<string, string>;
-  matchExpressions?: { key: string; operator: string; values?: string[] }[];
-}
-
-/** Whether labels match a selector: an empty one matches all, one that cannot be read none. */
-export function selects(
-  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
-  labels?: Record<string, string>,
-): boolean {
-  const terms = [
-    ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
-    ...matchExpressions.map(({ key, operator, values = [] }) => {
-      if (operator === 'Exists') return key;
-      if (operator === 'DoesNotExist') return `!${key}`;
-      return `${key} ${operator.toLowerCase()} (${values.join(',')})`;
-    }),
-  ];
-  return terms.length === 0 || matchesSelector(terms.join(','), labels) === true;
-}

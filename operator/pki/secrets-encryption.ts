@@ -45,8 +45,8 @@ export const encryptedFromTheStart = (key: EncryptionKey): EncryptionState => ({
 export const notYetEncrypted = (key: EncryptionKey): EncryptionState => ({ write: PLAIN, next: key, read: [] });
 
 /** Begins to bring in a new key. While another is on its way in, that one goes on. */
-export const withNext = (record: EncryptionState, key: EncryptionKey): EncryptionState =>
-  record.next || record.rewrite ? record : { ...record, next: key, revision: revisionAfter(record) };
+export const withNext = (state: EncryptionState, key: EncryptionKey): EncryptionState =>
+  state.next || state.rewrite ? state : { ...state, next: key, revision: revisionAfter(state) };
 
 const revisionAfter = ({ revision = 0 }: EncryptionState): number => revision + 1;
 
@@ -61,29 +61,29 @@ export const isChanging = ({ next, rewrite, dropped }: EncryptionState): boolean
 export type EncryptionStep = 'promote' | 'rewrite' | 'drop' | 'end';
 
 /**
- * The next step, pure; undefined: nothing is to be done. Each is to be done once every API server has the configuration of this record:
+ * The next step, pure; undefined: nothing is to be done. Each is to be done once every API server has this configuration:
  * one that writes with a key which another cannot read yet would have that one fail.
  * @param keptMs how long backups are kept that need the keys of their time; 0: there are none
  */
-export function nextEncryptionStep(record: EncryptionState, now: Date, keptMs: number): EncryptionStep | undefined {
-  if (record.next) return 'promote';
-  if (record.rewrite) return 'rewrite';
-  if (record.read.some((key) => isOver(key, now, keptMs))) return 'drop';
-  return record.dropped ? 'end' : undefined;
+export function nextEncryptionStep(state: EncryptionState, now: Date, keptMs: number): EncryptionStep | undefined {
+  if (state.next) return 'promote';
+  if (state.rewrite) return 'rewrite';
+  if (state.read.some((key) => isOver(key, now, keptMs))) return 'drop';
+  return state.dropped ? 'end' : undefined;
 }
 
-/** The record once a step is done. Secrets were written anew before 'rewrite' and before 'drop': a backup may have brought old ones back. */
+/** The state once a step is done. Secrets were written anew before 'rewrite' and before 'drop': a backup may have brought old ones back. */
 export function afterEncryptionStep(
-  record: EncryptionState,
+  state: EncryptionState,
   step: EncryptionStep,
   now: Date,
   keptMs: number,
 ): EncryptionState {
-  const { write, next, read, revision } = record;
+  const { write, next, read, revision } = state;
   const same = { write, read, ...(revision !== undefined && { revision }) };
   switch (step) {
     case 'promote':
-      return { write: next ?? write, read: [write, ...read], rewrite: true, revision: revisionAfter(record) };
+      return { write: next ?? write, read: [write, ...read], rewrite: true, revision: revisionAfter(state) };
     case 'rewrite': {
       const retiredAt = now.toISOString();
       return afterEncryptionStep({ ...same, read: read.map((key) => ({ retiredAt, ...key })) }, 'drop', now, keptMs);
@@ -91,7 +91,7 @@ export function afterEncryptionStep(
     case 'drop': {
       const left = read.filter((key) => !isOver(key, now, keptMs));
       if (left.length === read.length) return same;
-      return { write, read: left, dropped: true, revision: revisionAfter(record) };
+      return { write, read: left, dropped: true, revision: revisionAfter(state) };
     }
     case 'end':
       return same;
@@ -117,14 +117,14 @@ export function encryptionConfiguration({ write, next, read }: EncryptionState):
 }
 
 /**
- * The record in a text; undefined: there is none.
+ * The state in a text; undefined: there is none.
  * @throws where it cannot be understood: a new key in its place would make Secrets unreadable for ever
  */
 export function parseEncryptionState(text: string | undefined, where: string): EncryptionState | undefined {
   if (text === undefined) return undefined;
   try {
-    const record = JSON.parse(text) as Partial<EncryptionState> | null;
-    if (record?.write?.name && Array.isArray(record.read)) return record as EncryptionState;
+    const state = JSON.parse(text) as Partial<EncryptionState> | null;
+    if (state?.write?.name && Array.isArray(state.read)) return state as EncryptionState;
   } catch {
     // Said below.
   }

@@ -2,10 +2,10 @@ import { addressRange, overlap } from '../api/address-range.ts';
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import { findCondition, isTrue } from '../api/conditions.ts';
 import { ANNOTATIONS } from '../api/group.ts';
+import { matchesLabels } from '../api/label-selector.ts';
 import { parseCount } from '../api/quantity.ts';
 import type { Seed } from '../api/seed.ts';
 import type { Shoot } from '../api/shoot.ts';
-import { hasProviderType, matchesLabels } from './selectors.ts';
 
 /** What placement decides from; nothing else is looked at. */
 export interface PlacementInput {
@@ -175,3 +175,7 @@ export const FILTERS: readonly Filter[] = [
           : 'has not been asked yet whether it answers',
   },
 ];
+
+/** Whether the provider type of the seed is one of these; "*" is any. */
+const hasProviderType = (seed: Seed, types: readonly string[]): boolean =>
+  types.includes('*') || types.includes(seed.spec.provider.type);

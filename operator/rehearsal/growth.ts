@@ -1,5 +1,6 @@
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import { LABELS } from '../api/group.ts';
+import { matchesLabels } from '../api/label-selector.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import { MAX_NODES } from '../api/worker-pool.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
@@ -13,7 +14,6 @@ import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
 import { machineTypesOf, marketFor } from '../capacity/offers.ts';
 import { billingOf } from '../cost/billing.ts';
 import { parseMoney } from '../cost/money.ts';
-import { matchesLabels } from '../placement/selectors.ts';
 import { offerInputs } from './members.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';

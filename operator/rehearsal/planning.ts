@@ -9,7 +9,7 @@ import { spotPools } from '../api/pools.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus } from '../api/shoot.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
 import { OVER_QUOTA } from '../controllers/quota/claimants.ts';
-import { poolsOfShoot } from '../controllers/shoot/context.ts';
+import { poolsOfShoot } from '../controllers/shoot/pools.ts';
 import { planWorkerCluster, type WorkerClusterView } from '../controllers/workercluster/plan.ts';
 import type { ProjectShare } from '../controllers/workercluster/view.ts';
 import type { Claimant } from '../cost/admission.ts';

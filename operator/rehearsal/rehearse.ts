@@ -10,8 +10,8 @@ import type { Scenario } from './scenario.ts';
 import { note } from './standing-now.ts';
 import { type ClusterState, type Entry, newSimulation, noteRefusal, type Simulation, tell } from './state.ts';
 import { clusterOf, type Survey } from './survey.ts';
-import type { TraceLine } from './trace-line.ts';
-import { traceProblem } from './trace-text.ts';
+import type { TraceLine } from './trace/trace-line.ts';
+import { traceProblem } from './trace/trace-text.ts';
 
 export interface RehearsalOptions {
   /** When it ends on the virtual clock, in milliseconds. Absent: with the last line of the trace. */

@@ -57,7 +57,7 @@ export interface Meter {
   ms: number;
 }
 
-export const newMeter = (): Meter => ({ count: 0, since: 0, ms: 0 });
+const newMeter = (): Meter => ({ count: 0, since: 0, ms: 0 });
 
 /** Count times milliseconds until now. */
 export const metered = ({ count, since, ms }: Meter, now: number): number => ms + count * (now - since);

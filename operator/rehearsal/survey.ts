@@ -1,6 +1,6 @@
 import type { Scenario } from './scenario.ts';
-import type { TraceLine } from './trace-line.ts';
-import { traceProblem } from './trace-text.ts';
+import type { TraceLine } from './trace/trace-line.ts';
+import { traceProblem } from './trace/trace-text.ts';
 
 /** What must be known of a trace before its first line is played. */
 export interface Survey {

@@ -1,5 +1,6 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { LABELS } from '../api/group.ts';
+import { matchesLabels } from '../api/label-selector.ts';
 import { nameOf } from '../burst/clusters/growth-receipt.ts';
 import type { KeptWake } from '../burst/clusters/kept-wake.ts';
 import type { WarmCluster, WokenCluster } from '../burst/clusters/model.ts';
@@ -16,7 +17,6 @@ import {
 import type { HubWork } from '../controllers/burst/supply.ts';
 import { wakingAs } from '../controllers/burst/wake-others.ts';
 import { isAsleep } from '../controllers/membership/member.ts';
-import { matchesLabels } from '../placement/selectors.ts';
 import { offerInputs } from './members.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { type ClusterState, type Simulation, tell } from './state.ts';

@@ -1,7 +1,7 @@
 import type { HubMember } from '../burst/clusters/model.ts';
 import type { FitPod } from '../burst/fit/model.ts';
 import type { Pod } from '../kube/resources.ts';
-import type { WorkNodes, WorkSize } from './trace-line.ts';
+import type { WorkNodes, WorkSize } from './trace/trace-line.ts';
 import type { WaitHistogram } from './waits.ts';
 
 /** Replicas or jobs that came at the same time and wait. */

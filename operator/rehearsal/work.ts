@@ -5,7 +5,7 @@ import { fitPod } from '../burst/fit/pod.ts';
 import { ClusterState as FitState, type NodeState } from '../burst/fit/state.ts';
 import type { Pod } from '../kube/resources.ts';
 import type { EventQueue } from './event-queue.ts';
-import type { Work, WorkSize } from './trace-line.ts';
+import type { Work, WorkSize } from './trace/trace-line.ts';
 import { addWait, emptyHistogram } from './waits.ts';
 import { type JobRun, podOf, type WorkGroup, type WorkNode, type WorkWaits } from './work-model.ts';
 

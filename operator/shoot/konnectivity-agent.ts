@@ -42,7 +42,7 @@ export function konnectivityAgent(values: Pick<ControlPlane, 'endpoint'>, replic
 }
 
 /** The command line of an agent. `host`: where the API servers are reached from outside of their seed. */
-export const konnectivityAgentArguments = (host: string, directory = FILES): string[] => [
+const konnectivityAgentArguments = (host: string, directory = FILES): string[] => [
   `--proxy-server-host=${host}`,
   `--proxy-server-port=${KONNECTIVITY_PORT}`,
   `--ca-cert=${directory}/ca.crt`,

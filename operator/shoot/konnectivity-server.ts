@@ -88,7 +88,7 @@ export function konnectivityServer(values: ControlPlane): Sidecar[] {
 }
 
 /** The command line of the server. */
-export function konnectivityServerArguments(values: ControlPlane, directory = CONFIG): string[] {
+function konnectivityServerArguments(values: ControlPlane, directory = CONFIG): string[] {
   const file = (name: string) => `${directory}/${name}`;
   return [
     '--mode=grpc',

@@ -123,7 +123,7 @@ const withPrefix = (prefix: string, files: Record<string, string>): Record<strin
   Object.fromEntries(Object.entries(files).map(([name, text]) => [`${prefix}${name}`, text]));
 
 /** The files that apiServerArguments names. */
-export function apiServerFiles(values: Pick<ControlPlane, 'machinesOutside'>, pki: PKIData): Record<string, string> {
+function apiServerFiles(values: Pick<ControlPlane, 'machinesOutside'>, pki: PKIData): Record<string, string> {
   const serving = keyPair(pki, 'kube-apiserver');
   const etcd = keyPair(pki, 'etcd-client');
   const kubelet = keyPair(pki, 'kubelet-client');

@@ -33,7 +33,7 @@ export const kubeControllerManager = (values: ControlPlane, pki: PKIData): KubeO
   });
 
 /** The command line of the controller manager. */
-export function controllerManagerArguments(values: ControlPlane, directory = CONFIG): string[] {
+function controllerManagerArguments(values: ControlPlane, directory = CONFIG): string[] {
   const file = (name: string) => `${directory}/${name}`;
   return [
     `--secure-port=${PORT}`,
@@ -67,7 +67,7 @@ export function controllerManagerArguments(values: ControlPlane, directory = CON
 }
 
 /** The files that controllerManagerArguments names. */
-export function controllerManagerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
+function controllerManagerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
   const serving = keyPair(pki, 'kube-controller-manager-serving');
   const ca = keyPair(pki, 'ca');
   return {

@@ -28,7 +28,7 @@ export const kubeScheduler = (values: ControlPlane, pki: PKIData): KubeObject[] 
   });
 
 /** The command line of the scheduler. */
-export function schedulerArguments(values: ControlPlane, directory = CONFIG): string[] {
+function schedulerArguments(values: ControlPlane, directory = CONFIG): string[] {
   const file = (name: string) => `${directory}/${name}`;
   return [
     `--secure-port=${PORT}`,
@@ -51,7 +51,7 @@ export const schedulerConfiguration = (kubeconfig: string): object => ({
 });
 
 /** The files that schedulerArguments names. */
-export function schedulerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
+function schedulerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
   const serving = keyPair(pki, 'kube-scheduler-serving');
   return {
     [KUBECONFIG]: clientKubeconfig(values, pki, keyPair(pki, 'kube-scheduler'), 'system:kube-scheduler'),

@@ -20,7 +20,7 @@ import { ETCD_VERSION } from './versions.ts';
 const NODE_NAME = '@NODE_NAME@';
 const ADDRESS = '@ADDRESS@';
 /** Where a machine puts the kubeconfig by which it finds the cluster that it joins. */
-export const DISCOVERY_KUBECONFIG = '/run/kubeadm/super-admin.conf';
+const DISCOVERY_KUBECONFIG = '/run/kubeadm/super-admin.conf';
 
 const API_VERSION = 'kubeadm.k8s.io/v1beta4';
 const PKI = '/etc/kubernetes/pki';

@@ -5,7 +5,7 @@ import { checksum, SYSTEM_POD } from './pod.ts';
 import { LOCAL_PATH_IMAGE } from './versions.ts';
 
 /** Name of the StorageClass whose volumes are folders of machines. */
-export const MACHINE_STORAGE_CLASS = 'coppice-local';
+const MACHINE_STORAGE_CLASS = 'coppice-local';
 const NAME = 'coppice-local-path';
 const ROLE = 'coppice:local-path-provisioner';
 /** Not that of local-path-provisioner as others install it: both would make each volume. */

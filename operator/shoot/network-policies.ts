@@ -1,9 +1,9 @@
 import { type AddressRange, contains, ipv4Range, rangeText } from '../api/address-range.ts';
 import { LABELS, ROLES } from '../api/group.ts';
+import type { LabelSelector } from '../api/label-selector.ts';
 import { COMPONENTS } from '../api/names.ts';
 import type { SeedSpec } from '../api/seed.ts';
 import type { IngressRule, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from '../kube/network-policy.ts';
-import type { LabelSelector } from '../kube/selector.ts';
 import {
   API_SERVER_PORT,
   type ControlPlane,

@@ -10,12 +10,12 @@ import {
 import { PKI_SECRET, type PKIData } from './pki.ts';
 
 /** Among the shoot's keys: those that its Secrets are encrypted with in etcd. */
-const RECORD = 'secrets-encryption.json';
+const STATE_KEY = 'secrets-encryption.json';
 const FILE = 'encryption.json';
 
 /** The keys of the shoot's Secrets; undefined: they are not encrypted. @throws where what is there cannot be understood */
 export const encryptionOf = (pki: PKIData): EncryptionState | undefined =>
-  parseEncryptionState(pki[RECORD], `${RECORD} of Secret ${PKI_SECRET}`);
+  parseEncryptionState(pki[STATE_KEY], `${STATE_KEY} of Secret ${PKI_SECRET}`);
 
 /** The same for whoever only looks: that it cannot be understood is said by who works with it. */
 export function encryptionSeen(pki: PKIData): EncryptionState | undefined {
@@ -26,10 +26,10 @@ export function encryptionSeen(pki: PKIData): EncryptionState | undefined {
   }
 }
 
-/** The shoot's keys with this record of how Secrets are encrypted. */
-export const withEncryption = (pki: PKIData, record: EncryptionState): PKIData => ({
+/** The shoot's keys with what says how Secrets are encrypted. */
+export const withEncryption = (pki: PKIData, state: EncryptionState): PKIData => ({
   ...pki,
-  [RECORD]: JSON.stringify(record),
+  [STATE_KEY]: JSON.stringify(state),
 });
 
 /** What is known when the keys of Secrets are decided about. */
@@ -43,11 +43,11 @@ interface EncryptionWish {
 
 /** The shoot's keys with those of its Secrets; the same object where nothing changes. Pure but for new keys. */
 export function planEncryption(pki: PKIData, { isNew, rotate, now }: EncryptionWish): PKIData {
-  const record = encryptionOf(pki);
-  if (record && !rotate) return pki;
+  const state = encryptionOf(pki);
+  if (state && !rotate) return pki;
   const key = newEncryptionKey(now);
-  const wanted = record ? withNext(record, key) : isNew ? encryptedFromTheStart(key) : notYetEncrypted(key);
-  return wanted === record ? pki : withEncryption(pki, wanted);
+  const wanted = state ? withNext(state, key) : isNew ? encryptedFromTheStart(key) : notYetEncrypted(key);
+  return wanted === state ? pki : withEncryption(pki, wanted);
 }
 
 /** What API servers have of it: a file, and the flag that names it, without its dashes. */
@@ -55,10 +55,10 @@ export function encryptionParts(
   pki: PKIData,
   directory: string,
 ): { flags: Record<string, string>; files: Record<string, string> } {
-  const record = encryptionOf(pki);
-  if (!record) return { flags: {}, files: {} };
+  const state = encryptionOf(pki);
+  if (!state) return { flags: {}, files: {} };
   return {
     flags: { 'encryption-provider-config': `${directory}/${FILE}` },
-    files: { [FILE]: encryptionConfiguration(record) },
+    files: { [FILE]: encryptionConfiguration(state) },
   };
 }

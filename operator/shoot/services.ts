@@ -41,7 +41,7 @@ function apiServerService(values: ServiceValues): KubeObject {
 }
 
 /** The Service that gives etcd member `ordinal` an address that outlives its pod. */
-export function etcdMemberService(values: Pick<ControlPlane, 'namespace' | 'shoot'>, ordinal: number): KubeObject {
+function etcdMemberService(values: Pick<ControlPlane, 'namespace' | 'shoot'>, ordinal: number): KubeObject {
   const name = etcdMemberName(ordinal);
   return {
     apiVersion: 'v1',

@@ -1,13 +1,13 @@
 /** Version of etcd in new control planes. */
 export const ETCD_VERSION = '3.7.3';
 /** Version of CoreDNS in new clusters. */
-export const COREDNS_VERSION = '1.15.0';
+const COREDNS_VERSION = '1.15.0';
 /** Version of both ends of the tunnel from an API server to machines outside of its seed. */
-export const KONNECTIVITY_VERSION = '0.36.0';
+const KONNECTIVITY_VERSION = '0.36.0';
 /** Version of what makes volumes on the machines of new clusters. */
-export const LOCAL_PATH_VERSION = '0.0.30';
+const LOCAL_PATH_VERSION = '0.0.30';
 /** Version of metrics-server, where it is asked for. */
-export const METRICS_SERVER_VERSION = '0.9.0';
+const METRICS_SERVER_VERSION = '0.9.0';
 
 /** Image of a Kubernetes control plane component at a version such as `1.36.3`. */
 export const kubernetesImage = (component: string, version: string): string =>

@@ -15,7 +15,7 @@ type Cluster = Pick<ManagedClusterInputs, 'owner' | 'zones' | 'kubernetesVersion
  * AKS puts this label and taint on every spot pool, wanted or not (azure-aks-docs spot-node-pool.md). Left out, each refresh would
  * find them as drift, and taking them away is refused.
  */
-export const SPOT_MARK = { key: 'kubernetes.azure.com/scalesetpriority', value: 'spot' } as const;
+const SPOT_MARK = { key: 'kubernetes.azure.com/scalesetpriority', value: 'spot' } as const;
 
 /** AKS takes a taint as text; without a `=` it is "invalid taint spec", also where there is no value (hashicorp/terraform-provider-azurerm pull 32269). */
 export const taintText = ({ key, value, effect }: Taint): string => `${key}=${value ?? ''}:${effect}`;

@@ -97,7 +97,7 @@ export const controlPlaneMachines: ControlPlaneMachines = {
 };
 
 /** Files of such a machine, by path below CONFIG_FOLDER. Pure. */
-export const controlPlaneFiles = (
+const controlPlaneFiles = (
   { encryptionRevision = 0 }: Pick<ProviderContext, 'encryptionRevision'>,
   { files }: MachineFiles,
   { addresses, init, join, keys, mayInitialise, noted }: ControlPlaneBootstrap,
@@ -120,7 +120,7 @@ export const controlPlaneFiles = (
 });
 
 /** The Secret with the files. */
-export const controlPlaneSecret = (ctx: PodContext, pool: Pool, files: Record<string, string>): KubeObject => ({
+const controlPlaneSecret = (ctx: PodContext, pool: Pool, files: Record<string, string>): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Secret',
   metadata: { name: poolSecretName(pool.name), namespace: ctx.namespace, labels: labelsOf(ctx, pool.name) },
@@ -133,7 +133,7 @@ export const controlPlaneSecret = (ctx: PodContext, pool: Pool, files: Record<st
 type ControlPlaneContext = PodContext & Pick<ProviderContext, 'encryptionRevision'>;
 
 /** The StatefulSet; each of its pods is a machine and has the name of its node. */
-export function controlPlaneStatefulSet(
+function controlPlaneStatefulSet(
   ctx: ControlPlaneContext,
   pool: Pool,
   paths: string[],

@@ -1,5 +1,6 @@
 import { ANNOTATIONS, LABELS, ROLES } from '../../operator/api/group.ts';
 import { machineSetName, poolSecretName } from '../../operator/api/names.ts';
+import { hasEnded } from '../../operator/kube/pods.ts';
 import {
   conditionIsTrue,
   NODES,
@@ -160,8 +161,6 @@ async function podsOf(ctx: ProviderContext, pool?: string): Promise<Pod[]> {
   return (await ctx.seed.list<Pod>(PODS, { namespace: ctx.namespace, labelSelector: machineSelector(ctx, pool) }))
     .items;
 }
-
-const hasEnded = ({ status }: Pod): boolean => status?.phase === 'Failed' || status?.phase === 'Succeeded';
 
 const isAlive = (pod: Pod): boolean => !pod.metadata.deletionTimestamp && !hasEnded(pod);
 

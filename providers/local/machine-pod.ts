@@ -19,10 +19,7 @@ export const MARKS_ANNOTATION = 'multi-cluster.demo.io/node-marks';
 const GRACE_SECONDS = 5;
 
 /** Labels of everything that belongs to the pool's machines. */
-export const poolLabels = (
-  ctx: Pick<PodContext, 'shootName' | 'shootNamespace'>,
-  pool: string,
-): Record<string, string> => ({
+const poolLabels = (ctx: Pick<PodContext, 'shootName' | 'shootNamespace'>, pool: string): Record<string, string> => ({
   [LABELS.shoot]: ctx.shootName,
   [LABELS.shootNamespace]: ctx.shootNamespace,
   [LABELS.pool]: pool,

@@ -23,7 +23,7 @@ export const hashOf = (value: unknown): string =>
  * what is told only once (the token), where machines are (zones), and which releases of containerd and the like we install, or another
  * version of this program would roll the machines of all tenants at once. Pure.
  */
-export const poolHash = (
+const poolHash = (
   { machineType, architecture, image, spot }: Pick<MachinePool, 'machineType' | 'architecture' | 'image' | 'spot'>,
   kubernetesVersion: string,
 ): string => hashOf([kubernetesVersion, machineType, architecture, image, spot]);

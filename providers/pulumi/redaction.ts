@@ -1,5 +1,5 @@
 /** What stands in place of a secret. */
-export const REDACTED = '[secret]';
+const REDACTED = '[secret]';
 
 /** Shorter values would tear holes into every text and are no secrets worth the name. */
 const SHORTEST = 6;

@@ -12,7 +12,7 @@ export const READY_AT_ANNOTATION = 'multi-cluster.demo.io/simulated-ready-at';
 /** Deployment and Secret beside the control plane. */
 export const KWOK = 'kwok';
 const VERSION = '0.8.0';
-export const KWOK_IMAGE = `registry.k8s.io/kwok/kwok:v${VERSION}`;
+const KWOK_IMAGE = `registry.k8s.io/kwok/kwok:v${VERSION}`;
 
 /**
  * How often a node says that it lives. The controller manager gives it up after 50 s of silence. No leases are used:

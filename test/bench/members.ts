@@ -9,13 +9,13 @@ import { type HubsCore, wireHubs } from '../../operator/controllers/membership/w
 import { CLUSTER_INVENTORY, INVENTORY } from '../../operator/garden/inventory.ts';
 import { applyKinds, applyObjects } from '../../operator/garden/manifests.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
-import type { KubeClientOptions, RequestOptions, RequestSeen } from '../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import { runController } from '../../operator/kube/controller.ts';
 import { EventRecorder } from '../../operator/kube/events.ts';
 import { Informer, waitFor } from '../../operator/kube/informer.ts';
 import { parseUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { silent } from '../../operator/kube/log.ts';
+import type { KubeClientOptions, RequestOptions, RequestSeen } from '../../operator/kube/requests/api-requests.ts';
 import {
   CLOUDPROFILES,
   HUBS,

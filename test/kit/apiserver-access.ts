@@ -1,5 +1,5 @@
-import type { KubeClientOptions } from '../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
+import type { KubeClientOptions } from '../../operator/kube/requests/api-requests.ts';
 import { issue, type KeyPair } from '../../operator/pki/certificates.ts';
 import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
 

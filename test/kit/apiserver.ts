@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KubeClientOptions } from '../../operator/kube/api-requests.ts';
+import type { KubeClientOptions } from '../../operator/kube/requests/api-requests.ts';
 import { createCA, issue, newServiceAccountKey } from '../../operator/pki/certificates.ts';
 import { type ApiserverAccess, type ApiserverKeys, accessTo, certificateOf } from './apiserver-access.ts';
 import { ELSEWHERE } from './connect-proxy.ts';

@@ -3,7 +3,6 @@ import { API_VERSION } from '../../operator/api/group.ts';
 import type { Quota } from '../../operator/api/quota.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { isMovable } from '../../operator/burst/demand.ts';
 import { pack } from '../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../operator/burst/fit/pod.ts';
 import { volumeFacts } from '../../operator/burst/fit/volume-facts.ts';
@@ -13,6 +12,7 @@ import { BATCH } from '../../operator/controllers/autoscaling/batches.ts';
 import { Autoscaler, type AutoscalingDependencies } from '../../operator/controllers/autoscaling/controller.ts';
 import { DecidedSizes } from '../../operator/controllers/decided-sizes.ts';
 import { planScaleIn } from '../../operator/controllers/shoot/machines/scale-in.ts';
+import { isMovable } from '../../operator/kube/pods.ts';
 import {
   keyOf,
   type Node,

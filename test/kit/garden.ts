@@ -17,7 +17,7 @@ import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { memberName } from '../../operator/hubs/member-name.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import { Informer } from '../../operator/kube/informer.ts';
-import type { ListOptions } from '../../operator/kube/list-pages.ts';
+import type { ListOptions } from '../../operator/kube/requests/list-pages.ts';
 import {
   type KubeObject,
   keyOf,

@@ -1,5 +1,5 @@
 import { KubeApiError } from '../../operator/kube/errors.ts';
-import type { KubeList } from '../../operator/kube/list-pages.ts';
+import type { KubeList } from '../../operator/kube/requests/list-pages.ts';
 import { type KubeObject, type Resource, resourceOf } from '../../operator/kube/resources.ts';
 import { matchesSelector } from '../../operator/kube/selector.ts';
 

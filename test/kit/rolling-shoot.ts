@@ -1,5 +1,5 @@
 import { LABELS } from '../../operator/api/group.ts';
-import type { Worker } from '../../operator/api/shoot.ts';
+import type { Worker } from '../../operator/api/shoot-worker.ts';
 import { rollMachines } from '../../operator/controllers/shoot/machines/machine-roll.ts';
 import type { Operation } from '../../operator/controllers/shoot/operation.ts';
 import type { Node } from '../../operator/kube/resources.ts';

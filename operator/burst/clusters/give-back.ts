@@ -9,7 +9,7 @@ import { text } from './words.ts';
 /** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
 export const JOIN_LIMIT_MS = 30 * 60_000;
 /** One that is woken needs machines and no control plane of a cloud. */
-export const WAKE_LIMIT_MS = 15 * 60_000;
+const WAKE_LIMIT_MS = 15 * 60_000;
 /** A cluster needs so long to leave its hubs and to be destroyed: it begins before more of its time has to be paid for. */
 export const LEAVE_MS = 5 * 60_000;
 

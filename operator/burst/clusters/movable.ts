@@ -1,8 +1,9 @@
+import type { LabelSelector } from '../../api/label-selector.ts';
 import type { KubeObject, Pod } from '../../kube/resources.ts';
 import type { FitPod } from '../fit/model.ts';
 import { NOT_JUDGED } from '../fit/not-judged.ts';
 import { fitPod } from '../fit/pod.ts';
-import { type LabelSelector, labelSelector } from '../fit/selectors.ts';
+import { labelSelector } from '../fit/selectors.ts';
 import { whyPodStays } from '../nodes/stays.ts';
 import type { Movable, WaitingWork } from './model.ts';
 

@@ -126,5 +126,5 @@ export function mayFallAsleep({ candidates, clusters }: ClustersView): (one: Own
 }
 
 /** Clusters of a candidate that wait asleep, or are to. */
-export const sleepingOf = ({ name }: CandidateView, clusters: readonly OwnCluster[]): OwnCluster[] =>
+const sleepingOf = ({ name }: CandidateView, clusters: readonly OwnCluster[]): OwnCluster[] =>
   clusters.filter(({ warm, sleeps, candidate, phase }) => warm && sleeps && candidate === name && phase !== 'Leaving');

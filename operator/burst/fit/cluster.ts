@@ -1,3 +1,4 @@
+import { hasEnded } from '../../kube/pods.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
 import { type CSINode, fitNode } from './node.ts';
 import { fitPod } from './pod.ts';
@@ -18,9 +19,8 @@ export function clusterState({ nodes, pods, csiNodes = [], ...facts }: ClusterOb
   for (const node of nodes) state.addNode(fitNode(node, limits.get(node.metadata.name)));
   for (const pod of pods) {
     const { nodeName } = pod.spec;
-    const hasEnded = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
     // The node of a pod may be gone before the pod is.
-    if (nodeName && !hasEnded && state.node(nodeName)) state.place(fitPod(pod), nodeName);
+    if (nodeName && !hasEnded(pod) && state.node(nodeName)) state.place(fitPod(pod), nodeName);
   }
   return state;
 }

@@ -1,3 +1,4 @@
+import { INLINE_DISKS } from '../../kube/pods.ts';
 import type { Pod } from '../../kube/resources.ts';
 
 /**
@@ -27,16 +28,6 @@ export type NotJudgedReason = keyof typeof NOT_JUDGED;
 interface Container {
   restartPolicyRules?: { action?: string }[];
 }
-
-const INLINE_DISKS = [
-  'awsElasticBlockStore',
-  'azureDisk',
-  'cinder',
-  'gcePersistentDisk',
-  'iscsi',
-  'portworxVolume',
-  'rbd',
-];
 
 /** What of the spec of a pod is not modelled. */
 export function notJudgedOf(spec: Pod['spec']): NotJudgedReason[] {

@@ -1,3 +1,4 @@
+import type { LabelSelector } from '../../api/label-selector.ts';
 import type { Pod } from '../../kube/resources.ts';
 import type { ClaimUse, FitPod, HostPort, Labels, PodTerm, SpreadConstraint, Toleration } from './model.ts';
 import { notJudgedOf } from './not-judged.ts';
@@ -5,7 +6,6 @@ import { requestsOf } from './requests.ts';
 import {
   allOf,
   isEmptySelector,
-  type LabelSelector,
   labelNeeded,
   labelOf,
   labelSelector,

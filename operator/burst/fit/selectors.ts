@@ -1,14 +1,10 @@
+import type { LabelSelector } from '../../api/label-selector.ts';
 import type { FitPod, Labels, Matches } from './model.ts';
 
 interface Requirement {
   key: string;
   operator: string;
   values?: readonly string[];
-}
-
-export interface LabelSelector {
-  matchLabels?: Labels;
-  matchExpressions?: readonly Requirement[];
 }
 
 export interface NodeSelectorTerm {

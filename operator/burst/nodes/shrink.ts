@@ -1,5 +1,6 @@
+import { isMovable } from '../../kube/pods.ts';
 import type { Pod } from '../../kube/resources.ts';
-import { isMovable, isSystem } from '../demand.ts';
+import { isSystem } from '../demand.ts';
 import type { FitPod } from '../fit/model.ts';
 import { pack } from '../fit/pack.ts';
 import { fitPod } from '../fit/pod.ts';

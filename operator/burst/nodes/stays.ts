@@ -1,6 +1,6 @@
 import { OTHERS_ANNOTATIONS } from '../../api/group.ts';
+import { isMovable } from '../../kube/pods.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
-import { isMovable } from '../demand.ts';
 
 const { doNotDisrupt, safeToEvict, scaleDownDisabled } = OTHERS_ANNOTATIONS;
 

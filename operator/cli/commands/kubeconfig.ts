@@ -14,7 +14,7 @@ import { notFound } from './get.ts';
 
 /** Name of our context in the person's kubeconfig. */
 export const contextName = (namespace: string, name: string): string => `coppice/${namespace}/${name}`;
-export const GARDEN_CONTEXT = 'coppice/garden';
+const GARDEN_CONTEXT = 'coppice/garden';
 /** Options of certificates that are asked for. */
 const ON_REQUEST = ['viewer', 'expires-in', 'exec'];
 const OF_CLUSTERS = ['viewer', 'secret'];

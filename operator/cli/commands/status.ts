@@ -77,7 +77,7 @@ export async function run(context: Context): Promise<number> {
 }
 
 /** Whether a part of the garden is as it should be. */
-export function isHealthy(state: ComponentStatus['state']): boolean {
+function isHealthy(state: ComponentStatus['state']): boolean {
   return state === 'running';
 }
 

@@ -35,7 +35,7 @@ export function progressLine(progress: Progress, width: number, paint: Paint = p
 }
 
 /** `━━━━━━──────────  38 %` */
-export function renderBar(fraction: number): string {
+function renderBar(fraction: number): string {
   const bounded = Math.min(1, Math.max(0, fraction));
   const full = Math.round(bounded * BAR);
   return `${'━'.repeat(full)}${'─'.repeat(BAR - full)} ${String(Math.floor(bounded * 100)).padStart(3)} %`;

@@ -1,5 +1,5 @@
 import { type Micros, roundMoney } from '../../cost/money.ts';
-import type { Bound } from '../../rehearsal/bound.ts';
+import type { Bound } from '../../rehearsal/bound/bound.ts';
 import type { Waits, WorkReport } from '../../rehearsal/burst-report.ts';
 import { formatAge } from './age.ts';
 import { type Row, renderTable, renderWrapped, type TableOptions } from './table.ts';

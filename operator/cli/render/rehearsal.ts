@@ -16,7 +16,7 @@ export interface TimeForm {
 }
 
 /** A moment of the virtual clock for people: hours, minutes and seconds since the start, or `2026-11-10T20:05:00Z`. */
-export function shownTime({ start, dated }: TimeForm, at: number): string {
+function shownTime({ start, dated }: TimeForm, at: number): string {
   if (dated) return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
   const seconds = Math.floor((at - start) / 1000);
   const two = (value: number) => String(value).padStart(2, '0');
@@ -24,7 +24,7 @@ export function shownTime({ start, dated }: TimeForm, at: number): string {
 }
 
 /** `name` where all are of one namespace, else `namespace/name`. */
-export function shownNames(keys: readonly string[]): (key: string) => string {
+function shownNames(keys: readonly string[]): (key: string) => string {
   const namespaces = new Set(keys.map((key) => key.split('/')[0]));
   return (key) => (namespaces.size > 1 ? key : key.slice(key.indexOf('/') + 1));
 }

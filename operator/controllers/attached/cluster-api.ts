@@ -6,7 +6,15 @@ import { includes } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { Informer } from '../../kube/informer.ts';
-import { type KubeObject, keyOf, type Resource, SECRETS, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
+import {
+  type KubeObject,
+  keyOf,
+  type Resource,
+  SECRETS,
+  type Secret,
+  splitKey,
+  WORKERCLUSTERS,
+} from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 
@@ -79,7 +87,7 @@ function attachedTo(capi: KubeObject): WorkerCluster {
 }
 
 /** Takes a step. Idempotent. */
-export async function takeCapiStep(
+async function takeCapiStep(
   garden: KubeClient,
   step: CapiStep,
   cluster: WorkerCluster | undefined,
@@ -133,7 +141,7 @@ export function wireClusterAPI(core: Core): Part {
         async reconcile(key, signal) {
           // What is not known yet is not gone.
           for (const cache of [capis, secrets]) await cache.whenSynced(signal);
-          const [namespace, name = ''] = key.split('/');
+          const { namespace, name } = splitKey(key);
           const cluster = clusters.get(key);
           const hasKubeconfig = secrets.get(`${namespace}/${kubeconfigSecretName(name)}`) !== undefined;
           const step = judgeCapi({ capi: capis.get(key), hasKubeconfig, cluster });

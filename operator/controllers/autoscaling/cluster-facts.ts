@@ -1,5 +1,4 @@
 import type { WorkerPool } from '../../api/worker-pool.ts';
-import { isMovable } from '../../burst/demand.ts';
 import { isBound } from '../../burst/fit/filters/volumes.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import type { CSINode } from '../../burst/fit/node.ts';
@@ -13,6 +12,7 @@ import {
   volumeFacts,
 } from '../../burst/fit/volume-facts.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { isMovable } from '../../kube/pods.ts';
 import {
   CSIDRIVERS,
   CSINODES,

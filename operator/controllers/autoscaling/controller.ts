@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { rfc3339 } from '../../api/conditions.ts';
-import type { Condition } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import type { KubeObject, Node } from '../../kube/resources.ts';
+import type { RecordEvent } from '../../kube/events.ts';
+import type { Node } from '../../kube/resources.ts';
+import type { Said } from '../conditions.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { noteInterrupted } from '../interrupted-offers.ts';
 import { Batches, type BatchTimes } from './batches.ts';
@@ -23,7 +24,7 @@ import { type ObserveDependencies, observe, type Seen } from './observe.ts';
 export interface AutoscalingDependencies extends ObserveDependencies {
   readonly capacity: Pick<DepletedOffers, 'known' | 'interrupted'>;
   readonly sizes: Pick<DecidedSizes, 'decide' | 'forget'>;
-  readonly recordEvent: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+  readonly recordEvent: RecordEvent;
   /** Has the WorkerCluster of this key looked at: there is something new to say of it. */
   tell(key: string): void;
 }
@@ -32,8 +33,6 @@ export interface AutoscalingTimes extends BatchTimes {
   /** How long a PodDisruptionBudget may keep a node from being emptied, milliseconds; then it is left alone for a while. */
   readonly patienceMs: number;
 }
-
-type Told = Omit<Condition, 'lastTransitionTime'>;
 
 /** How often an eviction that was refused is asked for again, and a node looked at whose pods end. */
 const EVICTION_RETRY_MS = 5_000;
@@ -45,7 +44,7 @@ export class Autoscaler {
   readonly #batches: Batches;
   readonly #facts: FactsReader;
   readonly #memory = new Map<string, ClusterMemory>();
-  readonly #told = new Map<string, Told>();
+  readonly #told = new Map<string, Said>();
 
   constructor(deps: AutoscalingDependencies, times: AutoscalingTimes) {
     this.#deps = deps;
@@ -60,7 +59,7 @@ export class Autoscaler {
   }
 
   /** What is said of the nodes of a cluster; undefined: nothing yet, what was said last holds. */
-  condition(key: string, uid: string): Told | undefined {
+  condition(key: string, uid: string): Said | undefined {
     return this.#memory.get(key)?.uid === uid ? this.#told.get(key) : undefined;
   }
 
@@ -254,7 +253,7 @@ export class Autoscaler {
     }
   }
 
-  #tell(key: string, cluster: WorkerCluster, condition: Told): void {
+  #tell(key: string, cluster: WorkerCluster, condition: Said): void {
     if (isDeepStrictEqual(this.#told.get(key), condition)) return;
     const before = this.#told.get(key);
     this.#told.set(key, condition);

@@ -1,6 +1,6 @@
 import { ANNOTATIONS } from '../../api/group.ts';
-import { isMovable } from '../../burst/demand.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { isMovable } from '../../kube/pods.ts';
 import { keyOf, NODES, type Node, type Pod } from '../../kube/resources.ts';
 import { EMPTY } from '../empty-mark.ts';
 

@@ -4,9 +4,11 @@ import type { DesiredPool } from '../../api/pools.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
+import { whyInterrupted } from '../../burst/nodes/interruption.ts';
 import type { NodeView, PoolView } from '../../burst/nodes/model.ts';
 import { whyNodeStays } from '../../burst/nodes/stays.ts';
 import type { DecidedSize } from '../../capacity/desired-sizes.ts';
+import { hasEnded } from '../../kube/pods.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 import type { ClusterMemory } from './memory.ts';
 
@@ -37,12 +39,28 @@ export function byPool(nodes: Iterable<Node>): Map<string, Node[]> {
 /** Whether a node is not on its way out. */
 export const isThere = ({ metadata }: Node): boolean => metadata.deletionTimestamp === undefined;
 
+/** Nodes that a cloud takes away within minutes, and by what it says so. Pure. */
+export const interruptedOf = (nodes: Iterable<Node>): Map<string, string> =>
+  new Map(
+    [...nodes].flatMap((node): [string, string][] => {
+      const why = isThere(node) ? whyInterrupted(node) : undefined;
+      return why === undefined ? [] : [[node.metadata.name, why]];
+    }),
+  );
+
+/** When nodes that are not Ready count as supply no longer: they do not come up. Pure. */
+export const startsEnd = (nodes: readonly Node[], now: Date): number[] =>
+  nodes
+    .filter((node) => !conditionIsTrue(node, 'Ready'))
+    .map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS)
+    .filter((at) => at > +now);
+
 /** Pods that have not ended, by their nodes. */
 export function byNode(pods: readonly Pod[]): Map<string, Pod[]> {
   const found = new Map<string, Pod[]>();
   for (const pod of pods) {
     const { nodeName } = pod.spec;
-    if (!nodeName || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue;
+    if (!nodeName || hasEnded(pod)) continue;
     const there = found.get(nodeName);
     if (there) there.push(pod);
     else found.set(nodeName, [pod]);

@@ -9,10 +9,8 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
-import { type Ignored, interruptedDemand, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
+import { type Ignored, interruptedDemand, isSystem, pendingDemand } from '../../burst/demand.ts';
 import { clusterState } from '../../burst/fit/cluster.ts';
-import { PROVISION_MS } from '../../burst/nodes/grow.ts';
-import { whyInterrupted } from '../../burst/nodes/interruption.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import type { NodesView } from '../../burst/nodes/plan.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
@@ -21,6 +19,7 @@ import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts'
 import { admit } from '../../cost/admission.ts';
 import { askedSize } from '../../cost/size.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { isMovable } from '../../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
@@ -34,11 +33,13 @@ import {
   byNode,
   byPool,
   daemonsOf,
+  interruptedOf,
   isThere,
   type Leaving,
   nodeViews,
   type PoolAsked,
   partsAsked,
+  startsEnd,
   whoLeaves,
 } from './nodes-seen.ts';
 import { offerOf } from './offers.ts';
@@ -136,12 +137,7 @@ export function observe(
     capacity: deps.capacity.known(cluster.metadata),
     now,
   };
-  const interrupted = new Map(
-    [...nodes.values()].flatMap((node): [string, string][] => {
-      const why = isThere(node) ? whyInterrupted(node) : undefined;
-      return why === undefined ? [] : [[node.metadata.name, why]];
-    }),
-  );
+  const interrupted = interruptedOf(nodes.values());
   const written = new Map((cluster.spec.pools ?? []).map((pool) => [pool.name, pool]));
   const budgets = disruptionsOf(cluster.spec.pools ?? [], ofPool, { leaving, interrupted, now: +now });
   const poolViews = own.map((pool): PoolView => {
@@ -159,14 +155,7 @@ export function observe(
       ...offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes),
     };
   });
-  const { demands, ignored } = pendingDemand(pods, {
-    isNominationLive: ({ metadata, status }) => {
-      const name = status?.nominatedNodeName ?? '';
-      const node = nodes.get(name);
-      const isThereStill = node !== undefined && isThere(node) && !node.spec.unschedulable;
-      return isThereStill && memory.nominatedMs(metadata.uid ?? '', name, +now) < NOMINATION_MS;
-    },
-  });
+  const { demands, ignored } = pendingDemand(pods, { isNominationLive: nominationsOn(nodes, memory, now) });
   const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
   const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
   const noShrinking = whyNoShrinking(isManaged, provider, shoot);
@@ -188,11 +177,7 @@ export function observe(
       ...(ignored.some(({ reason }) => reason === 'Nominated') ? [+now + NOMINATION_MS] : []),
       ...budgets.changesAt,
       ...(againAt === undefined ? [] : [againAt]),
-      // A node that does not come up is no supply any more.
-      ...lasting
-        .filter((node) => !isReady(node))
-        .map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS)
-        .filter((at) => at > +now),
+      ...startsEnd(lasting, now),
     ],
     replaced: facts?.removing === undefined ? replacedIn(own, stored, parts, nodes) : new Map(),
     isManaged,
@@ -222,6 +207,16 @@ export function observe(
 }
 
 const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
+
+/** Whether a pod may still come to the node that the scheduler has nominated for it. */
+const nominationsOn =
+  (nodes: ReadonlyMap<string, Node>, memory: ClusterMemory, now: Date) =>
+  ({ metadata, status }: Pod): boolean => {
+    const name = status?.nominatedNodeName ?? '';
+    const node = nodes.get(name);
+    const isThereStill = node !== undefined && isThere(node) && !node.spec.unschedulable;
+    return isThereStill && memory.nominatedMs(metadata.uid ?? '', name, +now) < NOMINATION_MS;
+  };
 
 /** Whether sizes of its pools may be decided now. */
 export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {

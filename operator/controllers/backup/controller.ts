@@ -6,13 +6,14 @@ import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { isToSleep, type Shoot } from '../../api/shoot.ts';
 import type { SeedRegistry } from '../../clusters/seed-access.ts';
+import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
-import { type KubeObject, keyOf } from '../../kube/resources.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { BACKUP_READY, BUCKETS_READY } from './conditions.ts';
 import { backupPolicy, newestOf, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
-import { leaveBackups } from './retention.ts';
+import { retireBackups } from './retention.ts';
 import { hasEtcd, readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
 
 /** What the controller works with. */
@@ -23,7 +24,7 @@ export interface BackupDependencies {
   readonly registry: Pick<SeedRegistry, 'get'>;
   readonly spool: Spool;
   readonly log: Log;
-  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  readonly recordEvent: RecordEvent;
   /** Something new is known of a shoot's backups: its status is to say so. */
   told(shootKey: string): void;
 }
@@ -39,7 +40,7 @@ interface Known {
 }
 
 /** A bucket that does not answer does not keep a cluster from being deleted. */
-const LEAVING_MS = 60_000;
+const RETIRE_MS = 60_000;
 const SEED_OPENS_MS = 5_000;
 const ETCD_BACK_MS = 60_000;
 /** A snapshot takes its time. */
@@ -128,7 +129,7 @@ export class BackupController {
   }
 
   /** The shoot is being deleted: no snapshot is taken any more, and its backups go or are marked to go. Never rejects but when aborted. */
-  async leave(shoot: Shoot, signal: AbortSignal): Promise<void> {
+  async retire(shoot: Shoot, signal: AbortSignal): Promise<void> {
     const deps = this.#deps;
     const seed = this.#seedOf(shoot);
     const key = keyOf(shoot);
@@ -139,9 +140,9 @@ export class BackupController {
     if (!seed?.spec.backup) return;
     const { name, namespace = '', uid = '' } = shoot.metadata;
     try {
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(LEAVING_MS)]);
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(RETIRE_MS)]);
       const bucket = await openBucket(deps.source, seed, patience);
-      await leaveBackups(
+      await retireBackups(
         bucket,
         { technicalID: technicalID(namespace, name), uid },
         seed.spec.backup.deletionGracePeriodHours ?? 0,

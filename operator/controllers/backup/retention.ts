@@ -25,7 +25,7 @@ const NOTHING = {
 };
 
 /** Deletes all backups of one shoot, and of no other. */
-export const deleteBackups = (bucket: OpenBucket, technicalID: string, uid: string): Promise<number> =>
+const deleteBackups = (bucket: OpenBucket, technicalID: string, uid: string): Promise<number> =>
   deleteBelow(bucket, backupPrefix(technicalID, uid));
 
 async function deleteBelow({ buckets, ctx }: OpenBucket, prefix: string): Promise<number> {
@@ -40,7 +40,7 @@ async function deleteBelow({ buckets, ctx }: OpenBucket, prefix: string): Promis
  * deleted is marked: that a garden knows no such shoot may just as well mean that the garden was restored from an old backup of itself.
  * @returns how many backups there were
  */
-export async function leaveBackups(
+export async function retireBackups(
   bucket: OpenBucket,
   { technicalID, uid }: { technicalID: string; uid: string },
   gracePeriodHours: number,
@@ -59,7 +59,7 @@ export async function leaveBackups(
 }
 
 /** Shoots that were deleted, by their marks. */
-export async function deletedShoots({ buckets, ctx }: OpenBucket): Promise<DeletedShoot[]> {
+async function deletedShoots({ buckets, ctx }: OpenBucket): Promise<DeletedShoot[]> {
   return (await buckets.list(ctx, DELETED)).flatMap(({ key }) => {
     const [, technicalID, uid, seconds] = MARK.exec(key) ?? [];
     return technicalID && uid ? [{ technicalID, uid, deletedAt: new Date(Number(seconds) * 1000), key }] : [];

@@ -15,6 +15,7 @@ import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
 import type { Decided } from '../../capacity/desired-sizes.ts';
 import { quantitiesOf } from '../../hubs/amounts.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
+import { hasEnded } from '../../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
@@ -297,7 +298,7 @@ function withPods(
   const byNode = new Map<string, Pod[]>();
   for (const pod of pods) {
     const { nodeName } = pod.spec;
-    if (!nodeName || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue;
+    if (!nodeName || hasEnded(pod)) continue;
     const known = byNode.get(nodeName);
     if (known) known.push(pod);
     else byNode.set(nodeName, [pod]);

@@ -1,6 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
+import { matchesLabels } from '../../api/label-selector.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
@@ -20,7 +21,6 @@ import {
 import { priceOf } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { matchesLabels } from '../../placement/selectors.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { isAsleep } from '../membership/member.ts';
 import { whereItIs } from '../where-it-is.ts';

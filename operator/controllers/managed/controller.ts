@@ -17,7 +17,7 @@ import { dueRemoval, heldBack } from './removal.ts';
 import { operationType, settleFailures, situationOf } from './situation.ts';
 import { failureOf, type ManagedState, newState } from './state.ts';
 import { STEPS } from './steps.ts';
-import { isLeaving, wishHash, wishSignature } from './wish.ts';
+import { isToBeRemoved, wishHash, wishSignature } from './wish.ts';
 
 /** Least time between two progress reports: each is a write, and people do not read faster. */
 const PROGRESS_INTERVAL_MS = 5_000;
@@ -40,7 +40,7 @@ export class ManagedController {
   /** Sets what a cluster should be. Aborts an operation that runs for another wish; does nothing for the same wish. */
   want(key: string, wish: ManagedWish): void {
     const known = this.#states.get(key);
-    const isOver = known?.gone && !wish.leave && !wish.cluster.metadata.deletionTimestamp;
+    const isOver = known?.gone && !wish.moves && !wish.cluster.metadata.deletionTimestamp;
     if (!known || isOver || known.wish.cluster.metadata.uid !== wish.cluster.metadata.uid) {
       void known?.connection?.close();
       known?.running?.abort.abort(new Error('another cluster has taken the name'));
@@ -247,7 +247,7 @@ export class ManagedController {
 
 /** Whether the wish has changed so that the running step is no longer wanted. */
 function isObsolete({ step, wish }: NonNullable<ManagedState['running']>, now: ManagedWish): boolean {
-  if (isLeaving(now)) return step !== 'destroy';
+  if (isToBeRemoved(now)) return step !== 'destroy';
   const hash = wishHash(now);
   // An impossible spec changes nothing that exists: the step that runs is finished.
   return (step === 'apply' || step === 'look') && hash !== undefined && hash !== wish;

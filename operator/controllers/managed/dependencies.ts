@@ -5,8 +5,8 @@ import type { CoppiceError } from '../../api/errors.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { ConnectionListener, KubeconfigConnection } from '../../clusters/kubeconfig-cluster.ts';
 import type { Clock } from '../../kube/clock.ts';
+import type { RecordEvent } from '../../kube/events.ts';
 import type { Log } from '../../kube/log.ts';
-import type { KubeObject } from '../../kube/resources.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedReceipt } from './receipt.ts';
 import type { LeavingNames } from './removal.ts';
@@ -62,5 +62,5 @@ export interface ManagedDependencies {
   changed(key: string, inside?: 'inside'): void;
   /** Takes the annotation off a cluster by which somebody asked for an operation. */
   clearRequest(cluster: WorkerCluster, signal: AbortSignal): Promise<void>;
-  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  readonly recordEvent: RecordEvent;
 }

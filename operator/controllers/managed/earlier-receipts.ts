@@ -10,7 +10,7 @@ import { profileNamesOf } from '../../capacity/places.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../kube/log.ts';
 import { isReceipt, receiptIn } from '../../kube/receipt.ts';
-import { SECRETS, type Secret } from '../../kube/resources.ts';
+import { SECRETS, type Secret, splitKey } from '../../kube/resources.ts';
 import type { ManagedDependencies } from './dependencies.ts';
 import { clusterOfReceipt, type ManagedReceipt, RECEIPT_SELECTOR, RECEIPT_TYPE } from './receipt.ts';
 import { adoptionOf, clusterIn, ownerOf } from './wish.ts';
@@ -89,7 +89,7 @@ const written = z.object({
  * is of the cluster of that name its UID says, which no tenant chooses; what leads to an endpoint waits for the cloud to say it again.
  * @param key `namespace/name` of the cluster that it lies beside
  */
-export function earlierReceipt(
+function earlierReceipt(
   {
     garden,
     cluster: clusterAt,
@@ -98,7 +98,7 @@ export function earlierReceipt(
   key: string,
   content: unknown,
 ): ManagedReceipt | string {
-  const [namespace = '', clusterName = ''] = key.split('/');
+  const { namespace, name: clusterName } = splitKey(key);
   const parsed = written.safeParse(content);
   if (!parsed.success) return 'it is not of the form that receipts have';
   const { owner, profile: profileName, account, credentials, cluster: asked, planned, ...seen } = parsed.data;

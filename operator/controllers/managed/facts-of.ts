@@ -1,5 +1,5 @@
-import type { Condition, LastError } from '../../api/meta.ts';
-import { say } from '../conditions.ts';
+import type { LastError } from '../../api/meta.ts';
+import { type Said, say } from '../conditions.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
 import type { ManagedReceipt } from './receipt.ts';
 import type { ManagedState } from './state.ts';
@@ -43,10 +43,7 @@ export function factsOf(
   };
 }
 
-function credentialsCondition(
-  state: ManagedState,
-  errors: readonly LastError[],
-): Omit<Condition, 'lastTransitionTime'> | undefined {
+function credentialsCondition(state: ManagedState, errors: readonly LastError[]): Said | undefined {
   const refused = errors.find(
     (error) => error.taskID === 'check' || error.codes?.some((code) => OF_CREDENTIALS.includes(code)),
   );

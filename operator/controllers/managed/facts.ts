@@ -6,9 +6,10 @@ import type {
   ManagedClusters,
 } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import type { Condition, LastError, LastOperation } from '../../api/meta.ts';
+import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
+import type { Said } from '../conditions.ts';
 
 /** What the controller of managed clusters is asked for: the outcome of a plan, handed over whole. */
 export interface ManagedWish {
@@ -18,7 +19,7 @@ export interface ManagedWish {
   /** Absent: the spec asks for what cannot be had, and what there is stays as it was. */
   readonly desired: ManagedCluster | undefined;
   /** The cluster goes elsewhere: what there is here is taken away, as if it were deleted. */
-  readonly leave?: boolean;
+  readonly moves?: boolean;
   /** Something holds the cluster: it is kept as it is although it is deleted. */
   readonly held?: boolean;
 }
@@ -36,7 +37,7 @@ export interface ManagedFacts {
   readonly operation: LastOperation | undefined;
   readonly errors: readonly LastError[];
   /** Condition CredentialsValid, once there is something to say. */
-  readonly credentials: Omit<Condition, 'lastTransitionTime'> | undefined;
+  readonly credentials: Said | undefined;
   /** Version that was asked of the cloud last. */
   readonly version: string | undefined;
   /** What was said to be changed when it was last applied, in one line. */

@@ -18,7 +18,7 @@ import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts'
 import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
-import { keyOf, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { keyOf, type Secret, splitKey, WORKERCLUSTERS } from '../../kube/resources.ts';
 import type { ManagedDependencies, StoredKubeconfig } from './dependencies.ts';
 import { assertOwnNames, bounded, clusterOfReceipt, type ManagedReceipt } from './receipt.ts';
 import { leavingIn } from './removal.ts';
@@ -47,7 +47,7 @@ export function gardenDependencies(
 ): ManagedDependencies {
   const { garden, log, receipts, kubeconfigs } = side;
   const keyAt = (key: string): string => {
-    const [namespace = '', cluster = ''] = key.split('/');
+    const { namespace, name: cluster } = splitKey(key);
     return `${namespace}/${kubeconfigSecretName(cluster)}`;
   };
   return {

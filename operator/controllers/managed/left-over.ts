@@ -6,7 +6,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { errorText } from '../../api/errors.ts';
 import { API_VERSION } from '../../api/group.ts';
 import { checkedRegion } from '../../api/region.ts';
-import type { KubeObject } from '../../kube/resources.ts';
+import { type KubeObject, splitKey } from '../../kube/resources.ts';
 import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedReceipt } from './receipt.ts';
 
@@ -58,7 +58,7 @@ async function leftOf(
   receipt: ManagedReceipt,
   signal: AbortSignal,
 ): Promise<Orphan[] | undefined> {
-  const [namespace = ''] = key.split('/');
+  const { namespace } = splitKey(key);
   const profile = deps.profile(receipt.profile);
   const clouds = profile && deps.clouds(profile);
   if (!profile || !clouds?.tagged) return undefined;
@@ -78,6 +78,6 @@ async function leftOf(
 
 /** The cluster itself is gone: what is said is about what it was. */
 function regarding(key: string, { owner }: ManagedReceipt): KubeObject {
-  const [namespace = '', name = ''] = key.split('/');
+  const { namespace, name } = splitKey(key);
   return { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace, uid: owner.uid } };
 }

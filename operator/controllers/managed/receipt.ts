@@ -61,7 +61,7 @@ export const RECEIPT_TYPE = receiptType(ROLES.cloudReceipt);
 export const RECEIPT_SELECTOR = `${LABELS.role}=${ROLES.cloudReceipt}`;
 
 /** Where the receipt of a cluster lies: not in its own namespace, where a tenant could write another one. */
-export const receiptPlace = (operatorNamespace: string, key: string): ReceiptPlace =>
+const receiptPlace = (operatorNamespace: string, key: string): ReceiptPlace =>
   clusterReceiptPlace(operatorNamespace, managedReceiptName(key), ROLES.cloudReceipt, key);
 
 /** The receipts of all managed clusters, by `namespace/name`. They have no owner: each must outlive a cluster that is deleted by force. */

@@ -1,7 +1,7 @@
 import type { CloudPool, ManagedCluster, PoolLeft } from '../../../providers/cloud.ts';
 import { ANNOTATIONS, LABELS, OTHERS_ANNOTATIONS } from '../../api/group.ts';
-import { isMovable } from '../../burst/demand.ts';
 import type { Decided } from '../../capacity/desired-sizes.ts';
+import { isMovable } from '../../kube/pods.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
 import { EMPTY } from '../empty-mark.ts';
 import type { ManagedWish } from './facts.ts';

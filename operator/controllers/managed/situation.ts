@@ -7,7 +7,7 @@ import type { ManagedWish } from './facts.ts';
 import type { ManagedReceipt, Removing } from './receipt.ts';
 import { removalKey } from './removal.ts';
 import type { ManagedState } from './state.ts';
-import { isLeaving, wasBegun, wishHash } from './wish.ts';
+import { isToBeRemoved, wasBegun, wishHash } from './wish.ts';
 
 /** How often drift is looked for where the profile does not say. */
 const LOOK_EVERY_MS = 6 * 3600_000;
@@ -23,7 +23,7 @@ export function situationOf(
   const { cluster, profile } = wish;
   const every = parseDuration(profile?.spec.drift?.interval ?? '') ?? LOOK_EVERY_MS;
   return {
-    deleting: isLeaving(wish),
+    deleting: isToBeRemoved(wish),
     wish: wishHash(wish),
     exists: !state.gone && (receipt !== undefined || wasBegun(cluster)),
     applied: receipt?.applied,

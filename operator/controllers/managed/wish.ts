@@ -33,7 +33,7 @@ export const wishSignature = (wish: ManagedWish): string => {
   return hash({
     wish: wishHash(wish),
     uid: metadata.uid,
-    leaving: isLeaving(wish),
+    removed: isToBeRemoved(wish),
     place: [spec.cloudProvider, spec.cloudProfile, spec.region],
     held: metadata.finalizers,
     credentials: spec.credentialsRef,
@@ -55,8 +55,8 @@ export function wasBegun({ status }: WorkerCluster): boolean {
 }
 
 /** Whether what there is in the cloud is to be taken away. */
-export const isLeaving = ({ cluster, leave, held }: ManagedWish): boolean =>
-  leave === true || (cluster.metadata.deletionTimestamp !== undefined && !held);
+export const isToBeRemoved = ({ cluster, moves, held }: ManagedWish): boolean =>
+  moves === true || (cluster.metadata.deletionTimestamp !== undefined && !held);
 
 /** Enough of a cluster to take it away when nobody knows any more how it was described. */
 export function unknownCluster({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): ManagedCluster {

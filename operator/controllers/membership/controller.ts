@@ -1,22 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
-import { findCondition } from '../../api/conditions.ts';
 import type { Membership } from '../../api/membership.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
-import { isNotFound } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { spread } from '../spread.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import { whyUnreachable } from './dialing.ts';
 import { clusterOf } from './holds.ts';
-import { hubEndpoint, type JoinOutcome, join } from './join.ts';
+import { hubEndpoint, type JoinInputs, type JoinOutcome, join } from './join.ts';
+import { hasJoined, toldOfJoin, waitsWarm } from './join-status.ts';
 import { leaveHub } from './leave-hub.ts';
 import { LOOK_AGAIN_MS, type Next, SLACK_MS } from './look-again.ts';
-import { answers, endpointOf, isAsleep, isEmptied, isSilent, isWarm, whyNotUsable } from './member.ts';
-import { labelsOf } from './member-labels.ts';
+import { endpointOf, isAsleep, isEmptied, isWarm } from './member.ts';
+import { isNothingNew, observe, restsOf, toldOfWait } from './membership-view.ts';
 import type { MembershipReceipt } from './receipt.ts';
-import { newlyDone, OBSERVED, parkedConditions, stepConditions, type Told, toldOfOthers } from './status.ts';
+import { newlyDone, type Told, toldOfOthers } from './status.ts';
 import { carried, tell, tellFailure } from './tell.ts';
 
 const RENEW_AGAIN_MS = 60_000;
@@ -24,16 +23,6 @@ const RENEW_AGAIN_MS = 60_000;
 const LOOK_THROUGH_MS = 15 * 60_000;
 /** Nobody tells when what somebody else has made is gone, or when its Hub lets us own it. */
 const OBSERVE_AGAIN_MS = 60_000;
-/** Longest that a timer of Node's can wait. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-const PARKED = {
-  FallingAsleep: 'the cluster is to sleep, and the hub moves work away first',
-  Asleep: 'the cluster sleeps: the hub places nothing on it until it wakes',
-  Waking: 'the cluster wakes: it is opened to work when it has new credentials and a node that runs pods',
-  Emptying: 'its BurstPolicy has the hub move all work away, and may give the cluster back then',
-};
-const WARM = 'the cluster waits warm, closed to work: its BurstPolicy opens it when work needs it';
 const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
 
 /** Joins clusters to hubs and has them leave: observe, plan, act for one Membership at a time. */
@@ -67,11 +56,7 @@ export class MembershipController {
     }
     if (!cluster || cluster.metadata.deletionTimestamp) {
       const { name, namespace, uid } = membership.metadata;
-      await deps.garden
-        .delete(MEMBERSHIPS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
-        .catch((error: unknown) => {
-          if (!isNotFound(error)) throw error;
-        });
+      await deps.garden.delete(MEMBERSHIPS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
       return {};
     }
     return this.#join(membership, cluster, signal);
@@ -79,131 +64,94 @@ export class MembershipController {
 
   async #join(membership: Membership, cluster: WorkerCluster, signal: AbortSignal): Promise<Next> {
     const deps = this.#deps;
-    const { hub: hubName } = membership.spec;
-    const hub = deps.hubs.get(hubName);
-    const open = deps.openClusters.get(clusterOf(membership));
-    const before = membership.status;
-    const isIn = before?.state === 'Joined' || before?.state === 'Asleep';
-    const isObserved = findCondition(before?.conditions, OBSERVED) !== undefined;
-    const type = hub && hubType(hub.spec.type);
-    const hubReady = findCondition(hub?.status?.conditions, 'Ready');
-    const notUsable = whyNotUsable(cluster, open);
-    // The first word about a cluster that is still being made would be a write for each, and say nothing that it does not say itself.
-    if (notUsable && !before && !deps.receipts.get(keyOf(membership))) return {};
-    const problem = !hub
-      ? `Hub ${hubName} does not exist`
-      : hubReady?.status !== 'True'
-        ? `clusters cannot join Hub ${hubName} now: ${hubReady?.message ?? 'the operator has not checked it yet'}`
-        : undefined;
-    // Its connection is not open yet after a start of the operator: nothing has changed for all that is known.
-    if (isIn && !open && !isSilent(cluster)) return {};
-    // What others made is theirs to look after while the cluster is silent.
-    if (isObserved && !answers(cluster, open)) return {};
-    if (problem || !open || (notUsable && !isIn)) {
-      const conditions = [
-        ...carried(membership),
-        say('HubUsable', !problem, problem ? 'NotUsable' : 'Usable', problem ?? `clusters can join Hub ${hubName}`),
-      ];
-      await tell(
-        deps,
-        membership,
-        { state: isIn ? before.state! : 'Pending', waiting: problem ?? notUsable!, conditions },
-        signal,
-      );
+    const view = observe(deps, membership, cluster);
+    const { hub, open, isIn, notUsable, problem } = view;
+    if (isNothingNew(view, deps.receipts.get(keyOf(membership)))) return {};
+    if (problem || !hub || !open || (notUsable && !isIn)) {
+      await tell(deps, membership, toldOfWait(view), signal);
       return {};
     }
-    const rests = {
-      cluster: labelsOf(cluster, hub!.spec, { open, profile: deps.profiles.get(profileNameOf(cluster)) }),
-      ranges: cluster.status?.networking,
-      nodes: shapeOf(open),
-      hub: hub!.metadata.generation,
-      answers: answers(cluster, open),
-      sleep: [isAsleep(cluster), isEmptied(cluster), notUsable],
-      before,
-    };
-    const renewal = renewalOf(deps.receipts.get(keyOf(membership)), deps.now());
-    const uid = membership.metadata.uid ?? '';
-    const settled = this.#settled.get(uid);
-    if (isIn && settled && !renewal.isDue && isDeepStrictEqual(settled.rests, rests) && settled.until > +deps.now())
-      return sooner(renewal.next, settled.until - +deps.now());
+    const { uid = '' } = membership.metadata;
+    const rests = restsOf(deps, view, hub, open);
+    const settled = isIn ? this.#stillSettled(membership, rests) : undefined;
+    if (settled) return settled;
     this.#settled.delete(uid);
     const thisLook = { isOld: false };
     this.#looks.set(uid, thisLook);
-    const { client, identity } = await deps.connections.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
+    const hubName = hub.metadata.name;
+    const type = hubType(hub.spec.type)!;
+    const connection = await deps.connections.open(hubName, hub.spec, hub.status?.clusterIdentity, signal);
     const noLine = whyUnreachable(
-      type!.dials(hub!.spec),
-      { who: `Hub ${hubName}`, at: hubEndpoint({ client, identity }, hub!.spec) },
-      { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub!.spec, cluster.metadata, open) },
+      type.dials(hub.spec),
+      { who: `Hub ${hubName}`, at: hubEndpoint(connection, hub.spec) },
+      { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub.spec, cluster.metadata, open) },
     );
     if (noLine) {
       const conditions = [...carried(membership), say('LinePossible', false, 'CannotReach', noLine)];
-      const told: Told = { state: before?.state ?? 'Pending', waiting: noLine, conditions, codes: [CONFIGURATION] };
-      await tell(deps, membership, told, signal);
+      const state = membership.status?.state ?? 'Pending';
+      await tell(deps, membership, { state, waiting: noLine, conditions, codes: [CONFIGURATION] }, signal);
       return { requeueAfterMs: RENEW_AGAIN_MS };
     }
-    const inputs = {
+    // Out of what others made nothing of ours comes by itself.
+    const wasIn = isIn && !view.isObserved;
+    const warm = isWarm(cluster);
+    const inputs: JoinInputs = {
       membership,
-      hub: hub!,
-      type: type!,
+      hub,
+      type,
       cluster,
-      connection: { client, identity },
+      connection,
       open,
-      answers: answers(cluster, open),
+      answers: view.answers,
       asleep: isAsleep(cluster),
-      warm: isWarm(cluster),
+      warm,
       emptying: isEmptied(cluster),
       usable: notUsable === undefined,
     };
-    // Out of what others made nothing of ours comes by itself.
-    const wasIn = isIn && !isObserved;
     let outcome: JoinOutcome;
     try {
       outcome = await join(deps, inputs, signal);
     } catch (error) {
-      await tellFailure(deps, membership, wasIn ? before.state! : 'Joining', error, signal);
+      await tellFailure(deps, membership, wasIn ? membership.status!.state! : 'Joining', error, signal);
       throw error;
     }
     if (outcome.observed) {
       await tell(deps, membership, toldOfOthers(outcome.observed), signal);
       return { requeueAfterMs: spread(OBSERVE_AGAIN_MS, uid) };
     }
-    const { verdict, receipt, isWhole, awake, emptying } = outcome;
-    const conditions = [...stepConditions(verdict.done, verdict.at), ...parkedConditions(awake, emptying)];
-    const joined = verdict.at === undefined && receipt.opened === true;
-    const waitsWarm = inputs.warm && receipt.opened !== true;
-    if (waitsWarm && verdict.at === undefined) conditions.push(say('Warm', true, 'WaitsWarm', WARM));
-    const silent = inputs.answers ? '' : notUsable!;
-    const told: Told = {
-      state:
-        receipt.parked === 'Asleep' || receipt.parked === 'Waking' ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',
-      waiting:
-        verdict.at?.waiting ?? awake?.why ?? (receipt.parked ? PARKED[receipt.parked] : waitsWarm ? WARM : silent),
-      conditions,
-    };
-    const fresh = newlyDone(membership, conditions);
-    if (fresh !== '' && !wasIn) {
-      const text = joined ? `the cluster has joined Hub ${hubName} as ${receipt.member.name}: ${fresh}` : fresh;
-      deps.recordEvent(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
-    }
-    const newest = await tell(deps, membership, told, signal, receipt);
-    const { isDue, next } = renewalOf(receipt, deps.now());
-    // It is looked at again when its label goes.
-    if (waitsWarm && verdict.at === undefined) return sooner(next, spread(LOOK_THROUGH_MS, uid));
-    if (!joined || awake !== undefined || emptying || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
+    const told = toldOfJoin(outcome, { wasIn, warm, silent: view.answers ? '' : notUsable! });
+    if (!wasIn) this.#recordSteps(membership, hubName, outcome, told);
+    const newest = await tell(deps, membership, told, signal, outcome.receipt);
+    const { isDue, next } = renewalOf(outcome.receipt, deps.now());
     const lookMs = spread(LOOK_THROUGH_MS, uid);
+    // It is looked at again when its label goes.
+    if (waitsWarm(outcome, warm)) return sooner(next, lookMs);
+    const isUnderWay = outcome.awake !== undefined || outcome.emptying !== undefined || !(outcome.isWhole || isDue);
+    if (!hasJoined(outcome) || isUnderWay) return { requeueAfterMs: LOOK_AGAIN_MS };
     if (!thisLook.isOld)
       this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +deps.now() + lookMs });
     return sooner(next, lookMs);
   }
-}
 
-/** What of its nodes a hub is shown. */
-const shapeOf = (open: ReturnType<MembershipDependencies['openClusters']['get']>): unknown => ({
-  server: open?.server,
-  nodes: (open?.nodes.list() ?? [])
-    .map(({ metadata, status }) => [metadata.name, status?.allocatable?.cpu, status?.allocatable?.memory])
-    .sort(),
-});
+  /** When it is looked at again, where all was as it should be and rests on the same; undefined: it is to be looked at now. */
+  #stillSettled(membership: Membership, rests: unknown): Next | undefined {
+    const now = this.#deps.now();
+    const renewal = renewalOf(this.#deps.receipts.get(keyOf(membership)), now);
+    const settled = this.#settled.get(membership.metadata.uid ?? '');
+    if (!settled || renewal.isDue || settled.until <= +now || !isDeepStrictEqual(settled.rests, rests))
+      return undefined;
+    return sooner(renewal.next, settled.until - +now);
+  }
+
+  /** An Event for steps that were done just now. */
+  #recordSteps(membership: Membership, hubName: string, outcome: JoinOutcome, { conditions }: Told): void {
+    const steps = newlyDone(membership, conditions);
+    if (steps === '') return;
+    const joined = hasJoined(outcome);
+    const text = joined ? `the cluster has joined Hub ${hubName} as ${outcome.receipt.member.name}: ${steps}` : steps;
+    this.#deps.recordEvent(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
+  }
+}
 
 /** When the first credential of a receipt is to be replaced. Pure. */
 function renewalOf(receipt: MembershipReceipt | undefined, now: Date): { isDue: boolean; next: Next } {
@@ -211,7 +159,7 @@ function renewalOf(receipt: MembershipReceipt | undefined, now: Date): { isDue: 
   if (times.length === 0) return { isDue: receipt === undefined, next: {} };
   const inMs = Math.min(...times) - +now;
   // One that is due and could not be had waits for a cluster that does not answer.
-  const nextMs = inMs <= 0 ? RENEW_AGAIN_MS : Math.min(inMs + SLACK_MS, LONGEST_TIMER_MS);
+  const nextMs = inMs <= 0 ? RENEW_AGAIN_MS : inMs + SLACK_MS;
   return { isDue: inMs <= 0, next: { requeueAfterMs: nextMs } };
 }
 

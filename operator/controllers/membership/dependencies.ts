@@ -4,9 +4,9 @@ import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
-import type { KubeObject } from '../../kube/resources.ts';
 import type { Core } from '../core.ts';
 import type { HubConnections } from './hub-connections.ts';
 import type { MembershipReceipt } from './receipt.ts';
@@ -27,7 +27,7 @@ export interface MembershipDependencies {
   readonly connections: HubConnections;
   readonly receipts: Receipts<MembershipReceipt>;
   now(): Date;
-  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  readonly recordEvent: RecordEvent;
 }
 
 /** Index of memberships by the name of their hub. */

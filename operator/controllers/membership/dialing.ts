@@ -1,5 +1,5 @@
 import type { Endpoint, HubType } from '../../hubs/contract.ts';
-import { isLoopback } from '../../kube/address-guard.ts';
+import { isLoopback } from '../../kube/http/address-guard.ts';
 
 /** One end of the connection between a hub and a cluster. */
 export interface End {

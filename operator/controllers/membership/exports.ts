@@ -1,6 +1,6 @@
 import type { Member, Reader } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isNotFound, KubeApiError } from '../../kube/errors.ts';
+import { KubeApiError } from '../../kube/errors.ts';
 import { ENDPOINTSLICES, type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
 
 const MCS: Resource = {
@@ -13,7 +13,7 @@ const MCS: Resource = {
 export const SERVICEEXPORTS = MCS;
 export const SERVICEIMPORTS: Resource = { ...MCS, plural: 'serviceimports', kind: 'ServiceImport' };
 /** What a cluster is called by who joins Services of several: the about API. */
-export const CLUSTERPROPERTIES: Resource = {
+const CLUSTERPROPERTIES: Resource = {
   group: 'about.k8s.io',
   version: 'v1alpha1',
   plural: 'clusterproperties',
@@ -50,7 +50,7 @@ export async function withdrawExports(
       .delete(SERVICEEXPORTS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
       .catch((error: unknown) => {
         // What we may not take away still stands, and is said.
-        if (!isNotFound(error) && !isForbidden(error)) throw error;
+        if (!isForbidden(error)) throw error;
       });
   }
   const properties = await readable(inside.list(CLUSTERPROPERTIES));

@@ -7,8 +7,8 @@ import { membershipName } from '../../api/names.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { HubType } from '../../hubs/contract.ts';
 import { hubType } from '../../hubs/index.ts';
-import { isNotFound, KubeApiError } from '../../kube/errors.ts';
-import { HUBS, MEMBERSHIPS } from '../../kube/resources.ts';
+import { KubeApiError } from '../../kube/errors.ts';
+import { HUBS, keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
@@ -154,11 +154,7 @@ async function problemsOf(
 async function end({ garden }: MembershipDependencies, { metadata }: Membership, signal: AbortSignal): Promise<void> {
   if (metadata.deletionTimestamp) return;
   const { name, namespace, uid } = metadata;
-  await garden
-    .delete(MEMBERSHIPS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
-    .catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
+  await garden.delete(MEMBERSHIPS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
 }
 
 function inUse({ spec }: Hub, memberships: readonly Membership[]) {
@@ -180,7 +176,7 @@ function unapproved({ unapproved: waiting }: Selection) {
 }
 
 const named = (memberships: readonly Membership[]): string => {
-  const names = memberships.slice(0, NAMED).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  const names = memberships.slice(0, NAMED).map(keyOf);
   return names.join(', ') + (memberships.length > NAMED ? ` and ${memberships.length - NAMED} more` : '');
 };
 

@@ -3,7 +3,7 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Place, Side } from '../../hubs/contract.ts';
-import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
+import { type KubeObject, keyOf, type Resource, splitKey } from '../../kube/resources.ts';
 import { type LabelledOwner, labelledOwnerOf } from './ownership.ts';
 import type { MembershipReceipt } from './receipt.ts';
 
@@ -90,7 +90,7 @@ export function leftOvers(sightings: readonly LabelledObject[], knows: GardenObj
 
 /** The receipt of a membership that is no more: it alone tells of what others made because of it. */
 function kept({ key, receipt }: GardenObjects['receipts'][number], knows: GardenObjects): LeftOver {
-  const [namespace = '', name = ''] = key.split('/');
+  const { namespace, name } = splitKey(key);
   const owner = ownerOf(receipt);
   const resource: Resource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true };
   return {

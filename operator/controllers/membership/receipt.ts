@@ -47,7 +47,7 @@ export interface MembershipReceipt {
   readonly parked?: 'FallingAsleep' | 'Asleep' | 'Waking' | 'Emptying';
 }
 
-export const MEMBERSHIP_RECEIPT_TYPE = receiptType(ROLES.membershipReceipt);
+const MEMBERSHIP_RECEIPT_TYPE = receiptType(ROLES.membershipReceipt);
 /** Selects the Secrets with receipts. */
 export const MEMBERSHIP_RECEIPTS = `${LABELS.role}=${ROLES.membershipReceipt}`;
 

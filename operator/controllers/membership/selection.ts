@@ -1,9 +1,9 @@
 import { ANNOTATIONS } from '../../api/group.ts';
 import { EVERY_NAMESPACE, type Hub, type HubSpec } from '../../api/hub.ts';
+import { matchesLabels } from '../../api/label-selector.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { matchesLabels } from '../../placement/selectors.ts';
 
 const MOST_LEAVES = 1;
 

@@ -1,12 +1,9 @@
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import type { Membership, MembershipState, MembershipStatus } from '../../api/membership.ts';
-import type { Condition } from '../../api/meta.ts';
 import { type ForeignEntry, JOIN_STEPS, type JoinStep } from '../../hubs/contract.ts';
-import { say, withConditions } from '../conditions.ts';
+import { type Said, say, withConditions } from '../conditions.ts';
 import type { EmptyingVerdict, KeptAwake, LeaveVerdict } from './judge.ts';
 import type { MembershipReceipt } from './receipt.ts';
-
-export type Said = Omit<Condition, 'lastTransitionTime'>;
 
 /** What there is to say of a membership. */
 export interface Told {

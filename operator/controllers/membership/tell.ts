@@ -2,10 +2,11 @@ import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Membership } from '../../api/membership.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
+import type { Said } from '../conditions.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import type { MembershipReceipt } from './receipt.ts';
-import { type Said, statusOf, type Told } from './status.ts';
+import { statusOf, type Told } from './status.ts';
 
 /** Writes what is known of a membership into its status, if that changed. @returns the membership as it is then */
 export async function tell(

@@ -153,7 +153,7 @@ export class TwoSides {
   /** Changes one field of something that is not ours, if it is still there. */
   async touch({ on, resource, namespace, name, uid, patch }: Touch, signal: AbortSignal): Promise<void> {
     const whole = { ...patch, metadata: { ...(patch.metadata as object | undefined), uid } };
-    await this.client(on).mergePatch(resource, name, namespace, whole, { signal }).catch(ignoreNotFound);
+    await this.client(on).mergePatch(resource, name, namespace, whole, { signal }).catch(ignoreGone);
   }
 
   /** Labels as ours what somebody else has made, if it is the object with this UID, and was made for no membership. */
@@ -204,20 +204,17 @@ export class TwoSides {
     const client = this.client(on);
     const { name, namespace, uid, deletionTimestamp } = live.metadata;
     if (!deletionTimestamp) {
+      const preconditions = { ...(uid && { uid }) };
       await client
-        .delete(resource, name, namespace, {
-          signal,
-          preconditions: { ...(uid && { uid }) },
-          propagationPolicy: 'Background',
-        })
-        .catch(ignoreNotFound);
+        .delete(resource, name, namespace, { signal, preconditions, propagationPolicy: 'Background' })
+        .catch(ignoreGone);
     }
     const left = await client.getOrUndefined(resource, name, namespace, { signal });
     if (left?.metadata.uid !== uid || !left) return undefined;
     const finalizers = left.metadata.finalizers ?? [];
     if (force && finalizers.length > 0) {
       const patch = { metadata: { finalizers: null, uid } };
-      await client.mergePatch(resource, name, namespace, patch, { signal }).catch(ignoreNotFound);
+      await client.mergePatch(resource, name, namespace, patch, { signal }).catch(ignoreGone);
       return undefined;
     }
     const by = finalizers.length > 0 ? `: finalizer ${finalizers.join(', ')}` : '';
@@ -239,7 +236,7 @@ export class TwoSides {
 const textOf = ({ on, resource: { group, plural }, namespace = '', name }: Place): string =>
   [on, group, plural, namespace, name].join('/');
 
-const ignoreNotFound = (error: unknown): void => {
+const ignoreGone = (error: unknown): void => {
   // Gone meanwhile, or another object has its name by now: neither is ours to delete.
   if (!(error instanceof KubeApiError && (error.isNotFound || error.isConflict))) throw error;
 };

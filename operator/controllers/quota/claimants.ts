@@ -34,10 +34,10 @@ export const OVER_QUOTA = 'QuotaExceeded';
 export const isRefused = ({ status }: WorkerCluster): boolean =>
   findCondition(status?.conditions, 'SpecAccepted')?.status === 'False';
 
-/** What the cluster was granted and has not given back. One from before this was recorded has what its Shoot says. */
+/** What the cluster was granted and has not given back. One from before this was kept has what its Shoot says. */
 export function heldBy(deps: ClaimantDependencies, cluster: WorkerCluster): ClusterSize | undefined {
-  const recorded = deps.granted.get(cluster.metadata.uid ?? '') ?? cluster.status?.admitted;
-  if (recorded) return recorded;
+  const granted = deps.granted.get(cluster.metadata.uid ?? '') ?? cluster.status?.admitted;
+  if (granted) return granted;
   const shoot = deps.shoots.get(keyOf(cluster));
   return shoot && ownerUid(shoot) === cluster.metadata.uid ? shootSize(shoot) : undefined;
 }

@@ -1,6 +1,5 @@
 import { findCondition, NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
-import type { Condition } from '../../api/meta.ts';
 import { type Seed, type SeedStatus, unactedSeedFields } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { identityOf, refuseOther, type SeedRegistry } from '../../clusters/seed-access.ts';
@@ -131,7 +130,7 @@ export async function reconcileSeed(
     ? addressesKnown(unknown, seed.spec.networks, deps.localMachines)
     : findCondition(before, ADDRESSES_KNOWN);
   const said = [condition, enforced, addresses, kept, inUse];
-  const tell = (bucket: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[]) => {
+  const tell = (bucket: readonly (Said | undefined)[]) => {
     const status: SeedStatus = {
       ...seed.status,
       conditions: withConditions(before, [...said, ...bucket], deps.now()),

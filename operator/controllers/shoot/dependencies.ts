@@ -2,7 +2,6 @@ import type { Provider } from '../../../providers/contract.ts';
 import type { ShootAccounts } from '../../accounts/shoot-accounts.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CoppiceError } from '../../api/errors.ts';
-import type { Condition } from '../../api/meta.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { HoldsOf } from '../../clusters/deletion-gate.ts';
@@ -11,21 +10,23 @@ import type { SeedRegistry } from '../../clusters/seed-access.ts';
 import type { TaskDurations } from '../../flow/graph.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { RecordEvent } from '../../kube/events.ts';
 import type { FairQueue } from '../../kube/fair-queue.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import type { Said } from '../conditions.ts';
 
 /** What is known of the backups of shoots, and done about them when shoots go. */
 export interface ShootBackups {
   /** Condition BackupReady; undefined: the shoot has no backups, or nothing is known yet. */
-  condition(shoot: Shoot): Omit<Condition, 'lastTransitionTime'> | undefined;
+  condition(shoot: Shoot): Said | undefined;
   /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
   takeLast(shoot: Shoot, signal: AbortSignal): Promise<void>;
   /** How long a snapshot of the shoot stays, milliseconds; 0: none are taken. What was encrypted when it was taken must be readable until then. */
   keptMs(shoot: Shoot): number;
   /** No more are taken, and those that there are go or are marked to go. Never rejects but when aborted. */
-  leave(shoot: Shoot, signal: AbortSignal): Promise<void>;
+  retire(shoot: Shoot, signal: AbortSignal): Promise<void>;
 }
 
 /** What the controller of shoots works with: injected, so that tests choose it. */
@@ -59,7 +60,7 @@ export interface ShootDependencies extends ShootAccounts {
   readonly driftTurns: FairQueue;
   /** Has the shoot reconciled once more. */
   again(shoot: Shoot): void;
-  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  readonly recordEvent: RecordEvent;
   /** Says that a place has no machines left for pools of a shoot. */
   depleted(shoot: Shoot, error: CoppiceError): void;
   /** Called for every change of a node, pod or certificate request inside of a shoot. */

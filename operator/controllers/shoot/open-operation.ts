@@ -9,13 +9,15 @@ import { decoded } from '../../kube/resources.ts';
 import { networkPolicies } from '../../shoot/network-policies.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { keptFor, usedByShoot } from '../kept-profile.ts';
-import { resolveVersion, upgradeProblem } from '../versions.ts';
-import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext, surroundings } from './context.ts';
-import { isLeaving } from './deletion-path.ts';
+import { resolveVersion, upgradeProblem } from '../kubernetes-version.ts';
+import { controlPlaneValues, surroundings } from './control-plane-values.ts';
+import { isBeingDeleted } from './deletion/deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import { wantsMending } from './drift/drift.ts';
 import { unreachable } from './expose.ts';
 import type { Operation } from './operation.ts';
+import { controlPlanePoolOf, poolsOfShoot } from './pools.ts';
+import { providerContext } from './provider-context.ts';
 import type { ShootState } from './state.ts';
 import { strategyOf } from './strategy.ts';
 import { tellStatus } from './tell-status.ts';
@@ -39,7 +41,7 @@ export async function openOperation(
   vnis: Map<string, number>,
   signal: AbortSignal,
 ): Promise<Operation> {
-  const deleting = isLeaving(shoot, state);
+  const deleting = isBeingDeleted(shoot, state);
   const { profile, provider } = offerFor(deps, shoot, deleting);
   const seed = await deps.registry.open(placed, signal);
   const { name, namespace = '' } = shoot.metadata;
@@ -76,7 +78,7 @@ export async function openOperation(
     pools: poolsOfShoot(shoot).map((pool) => (sleeps ? { ...pool, count: 0 } : pool)),
     controlPlanePool,
     mend: wantsMending(provider, shoot, state),
-    left: new Map(),
+    unmended: new Map(),
     vni,
     networkPolicies: withoutControlPlane
       ? []

@@ -18,8 +18,8 @@ import type { ControlPlane } from '../../shoot/values.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import type { ShootState } from './state.ts';
 
-/** What mending has left of a part of a control plane. */
-export interface Left {
+/** What others changed in a part of a control plane and mending did not change back. */
+export interface Unmended {
   /** What its machines were spared. */
   readonly changes: readonly Change[];
   /** Why nothing could be changed, a clause. Absent: it could. */
@@ -46,7 +46,7 @@ export interface Operation {
   /** What others changed in the account is changed back. */
   readonly mend: boolean;
   /** What became of that where the control plane is on machines in a cloud, by part; grows while the graph runs. */
-  readonly left: Map<ControlPlanePart, Left>;
+  readonly unmended: Map<ControlPlanePart, Unmended>;
   readonly vni: number;
   /** Who may connect to whom in the shoot's namespace of the seed. */
   readonly networkPolicies: readonly NetworkPolicy[];

@@ -8,9 +8,9 @@ import { type OperationType, typeOf } from './operation-type.ts';
 import { runFlow } from './run-flow.ts';
 import { refusedOf, type ShootState } from './state.ts';
 import { NODES_LEAVING } from './status/node-conditions.ts';
+import { whileAnswered } from './tasks/while-answered.ts';
 import { tellFailures } from './tell-failures.ts';
 import { tellStatus } from './tell-status.ts';
-import { whileAnswered } from './while-answered.ts';
 
 /** How soon Nodes without a machine are looked at again. */
 const STRAYS_MS = 1_000;

@@ -2,8 +2,8 @@ import type { ControlPlaneMachines, Pool, Provider } from '../../../providers/co
 import { COMPONENTS } from '../../api/names.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
-import { reaching } from './context.ts';
-import { deletionTasks } from './deletion.ts';
+import { reaching } from './control-plane-values.ts';
+import { deletionTasks } from './deletion/deletion-tasks.ts';
 import { wantedNames } from './dns/dns-names.ts';
 import { hibernationStatus } from './hosted/hibernation-status.ts';
 import { hibernationTasks } from './hosted/hibernation-tasks.ts';

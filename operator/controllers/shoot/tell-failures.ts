@@ -1,9 +1,10 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import { isToSleep, type Shoot } from '../../api/shoot.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { bareStatus } from './bare-status.ts';
-import { isLeaving } from './deletion-path.ts';
+import { isBeingDeleted } from './deletion/deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import type { Operation } from './operation.ts';
 import { typeOf } from './operation-type.ts';
@@ -27,7 +28,7 @@ export async function tellFailures(
   op?: Operation,
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const now = deps.now();
-  const leaving = isLeaving(shoot, state);
+  const deleting = isBeingDeleted(shoot, state);
   for (const { taskID, error } of failures) {
     state.failures.set(taskID, (state.failures.get(taskID) ?? 0) + 1);
     if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') deps.depleted(shoot, error);
@@ -36,17 +37,14 @@ export async function tellFailures(
     const codes = error instanceof CoppiceError ? [error.code] : [];
     const same = before?.description === description;
     state.errors.set(taskID, same ? before : { taskID, description, codes, lastUpdateTime: rfc3339(now) });
-    if (!same) deps.recordEvent(shoot, 'Warning', leaving ? 'DeleteFailed' : 'ReconcileFailed', description);
-    deps.log.warn(
-      { shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, task: taskID, err: error },
-      'task failed',
-    );
+    if (!same) deps.recordEvent(shoot, 'Warning', deleting ? 'DeleteFailed' : 'ReconcileFailed', description);
+    deps.log.warn({ shoot: keyOf(shoot), task: taskID, err: error }, 'task failed');
   }
   const errors = [...state.errors.values()];
   const failed = failures.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));
-  const retry = retryOf(failed, leaving, Math.random());
+  const retry = retryOf(failed, deleting, Math.random());
   // A look at a cluster that was made has the name of its last operation: it would be said to be made once more.
-  const type = leaving ? 'Delete' : typeOf({ shoot, sleeps: op?.sleeps ?? isToSleep(shoot) });
+  const type = deleting ? 'Delete' : typeOf({ shoot, sleeps: op?.sleeps ?? isToSleep(shoot) });
   const description = errors.map((error) => error.description).join('; ');
   state.operation = operation(
     state.operation,

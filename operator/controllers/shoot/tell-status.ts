@@ -1,6 +1,7 @@
 import type { ShootStatus } from '../../api/shoot.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { writeStatus } from '../status-writer.ts';
-import { deletionConditions } from './deletion-path.ts';
+import { deletionConditions } from './deletion/deletion-path.ts';
 import type { Operation } from './operation.ts';
 
 /**
@@ -15,7 +16,7 @@ export function tellStatus(op: Operation, signal?: AbortSignal): Promise<ShootSt
 
 async function tellNow(op: Operation, signal?: AbortSignal): Promise<ShootStatus | undefined> {
   const { state, deps } = op;
-  const shoot = deps.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
+  const shoot = deps.shoots.get(keyOf(op.shoot)) ?? op.shoot;
   if (shoot.metadata.uid !== op.shoot.metadata.uid) return undefined;
   const now = deps.now();
   const status = await op.strategy.status(op, shoot, now);

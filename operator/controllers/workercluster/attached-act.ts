@@ -2,8 +2,9 @@ import { findCondition } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { HoldsOf } from '../../clusters/deletion-gate.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { type KubeObject, keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
 import type { AttachedController } from '../attached/controller.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -18,7 +19,7 @@ export interface AttachedClusterDependencies {
   /** What holds a cluster: see judgeDeletion. */
   readonly holds: HoldsOf;
   now(): Date;
-  recordEvent(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  readonly recordEvent: RecordEvent;
 }
 
 /** Observe, plan, act for a WorkerCluster of mode Attached. @returns when to look again; undefined: when something changes */

@@ -122,14 +122,14 @@ export function capacityOf(
   view: WorkerClusterView,
   { divided: pools, mode, region = '' }: Resolved,
   now: Date,
-): { leave: boolean; lookAgainAt?: Date; filled: string[]; condition: Said | undefined } {
+): { moves: boolean; lookAgainAt?: Date; filled: string[]; condition: Said | undefined } {
   const { cluster, managed, elsewhere } = view;
   const capacity = view.capacity ?? NOTHING_DEPLETED;
   const profile = profileNameOf(cluster);
   const isLacking = pools.some(({ lacking }) => lacking > 0);
   // Once it was made, people may have put something into it: it stays, whatever is sold out.
   const isMovable = mode === 'Managed' && !managed?.outputs && elsewhere !== undefined;
-  const leave = isMovable && (isLacking || elsewhere.decided);
+  const moves = isMovable && (isLacking || elsewhere.decided);
   const waits = capacity.depleted
     .filter((known) => known.profile === profile && known.region === region && known.until > +now)
     .map(({ until }) => until);
@@ -143,8 +143,8 @@ export function capacityOf(
     return before.running !== undefined && before.running >= Math.max(before.count, wanted ?? 0);
   };
   return {
-    leave,
-    ...(isLacking && !leave && waits.length > 0 && { lookAgainAt: new Date(Math.min(...waits)) }),
+    moves,
+    ...(isLacking && !moves && waits.length > 0 && { lookAgainAt: new Date(Math.min(...waits)) }),
     filled: capacity.tries.map(({ part }) => part).filter(isOver),
     condition: capacityCondition(
       {
@@ -152,7 +152,7 @@ export function capacityOf(
         tries: capacity.tries,
         place: { profile, region },
         isFull: parts.every(({ name }) => isOver(name)),
-        goingTo: leave ? elsewhere.name : undefined,
+        goingTo: moves ? elsewhere.name : undefined,
       },
       withoutTime(findCondition(cluster.status?.conditions, 'CapacityAvailable')),
     ),

@@ -60,49 +60,13 @@ export async function reconcileWorkerCluster(
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const written = deps.clusters.get(key);
   if (!written) {
-    await deps.sizes?.remove(key, signal);
-    await deps.meshes?.release(key);
-    // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
-    const orphan = deps.shoots.get(key);
-    const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
-    if (orphan && owner && !orphan.metadata.deletionTimestamp) {
-      const { name, namespace, uid } = orphan.metadata;
-      await deps.garden.delete(SHOOTS, name, namespace, { preconditions: { uid }, signal });
-    }
+    await removeLeftOvers(deps, key, signal);
     return undefined;
   }
   if (isAttached(written)) return lookAt(deps, await reconcileAttached(deps, written, signal));
-  const { uid = '' } = written.metadata;
-  const shoot = ownShoot(deps, written);
-  const managed = deps.managed?.facts(key, uid);
-  const profileOf = (one: WorkerCluster) => deps.profiles.get(profileNameOf(one));
-  const { place, cluster, ...places } = placed(written, managed, deps.capacity, profileOf);
-  const offered = profileOf(cluster);
-  const inUse = usedByCluster(cluster, shoot, managed);
-  const profile = offered && inUse ? keptFor(offered, inUse, deps.now()) : offered;
-  const provider = profile && deps.provider(profile, hasAccount(cluster, shoot));
-  let view: WorkerClusterView = {
-    cluster,
-    profile,
-    profileNames: deps.profiles.list().map((known) => known.metadata.name),
-    provider,
-    shoot,
-    managed,
-    foreignShoot: shoot === undefined && deps.shoots.get(key) !== undefined,
-    // What was admitted has its id.
-    idTakenBy: written.status?.admitted ? undefined : technicalIDTakenBy(written, deps.clusters, deps.shoots),
-    project: projectShare(deps, cluster),
-    capacity: deps.capacity.known(written.metadata),
-    decided: deps.decided?.(written) ?? 'none',
-    sleepOrder: deps.sizes?.sleepOrder(key, uid) ?? 'none',
-    autoscaled: deps.autoscaler?.condition(key, uid),
-    holds: cluster.metadata.deletionTimestamp
-      ? deps.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)
-      : [],
-    keepsAwake: (since) => deps.keepsAwake?.(cluster.metadata.namespace ?? '', cluster.metadata.name, since) ?? [],
-    ...places,
-    ...meshView(deps, cluster, shoot),
-  };
+  const { place, ...seen } = observe(deps, key, written);
+  let { view } = seen;
+  const { cluster, profile, provider, shoot } = view;
   let plan = planWorkerCluster(view, deps.now());
   if (plan.allocate) {
     const { refused } = await deps.meshes!.allocate(plan.allocate);
@@ -112,7 +76,7 @@ export async function reconcileWorkerCluster(
   // In the same breath as the decision: from here on everybody else sees what was granted.
   const granted = grant(deps, view, plan.status);
   let { status } = plan;
-  const { name, namespace } = cluster.metadata;
+  const { name, namespace, uid = '' } = cluster.metadata;
 
   if (plan.finalizer === 'add') await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, true, { signal });
   // Written down before anything is made, so that an operator that starts anew counts it as well.
@@ -128,7 +92,7 @@ export async function reconcileWorkerCluster(
   }
   if (plan.managed) {
     const newest = atPlace(deps.clusters.get(key) ?? written, place);
-    if (plan.managed.leave) deps.capacity.left(uid, place);
+    if (plan.managed.moves) deps.capacity.left(uid, place);
     deps.managed?.want(key, { cluster: newest, profile, clouds: provider?.managed, ...plan.managed });
   }
   if (plan.deleteShoot) await deps.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
@@ -141,14 +105,9 @@ export async function reconcileWorkerCluster(
     return undefined;
   }
   deps.capacity.settle(uid, ({ part }) => plan.filled?.includes(part) ?? false);
-  const refused = status.conditions?.find(
-    (condition) => condition.type === 'SpecAccepted' && condition.status === 'False',
-  );
-  const known = cluster.status?.conditions?.find((condition) => condition.type === 'SpecAccepted');
-  if (refused && refused.message !== known?.message)
-    deps.recordEvent(cluster, 'Warning', refused.reason ?? 'ConfigurationProblem', refused.message ?? '');
+  const isRefused = tellOfRefusal(deps, cluster, status);
   const made = deps.shoots.get(key);
-  if (!refused && !cluster.status && made && isUntouched(made, deps.now())) return { requeueAfterMs: FIRST_WORD_MS };
+  if (!isRefused && !cluster.status && made && isUntouched(made, deps.now())) return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(deps.garden, deps.clusters, cluster, status, signal);
   if (cluster.spec.dataPlaneNodes === undefined) await fillIn(deps.garden, deps.clusters, cluster, signal);
   deps.granted.delete(uid);
@@ -159,13 +118,71 @@ export async function reconcileWorkerCluster(
   return lookAt(deps, plan.next);
 }
 
-const lookAt = (deps: Pick<WorkerClusterDependencies, 'now'>, next: Date | undefined) =>
-  next && { requeueAfterMs: Math.min(LONGEST_TIMER_MS, Math.max(0, +next - +deps.now()) + TIMER_SLACK_MS) };
+/** Takes away what was made for a cluster that is no more: a delete in the same moment as the finalizer can win. */
+async function removeLeftOvers(deps: WorkerClusterDependencies, key: string, signal: AbortSignal): Promise<void> {
+  await deps.sizes?.remove(key, signal);
+  await deps.meshes?.release(key);
+  const orphan = deps.shoots.get(key);
+  const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
+  if (orphan && owner && !orphan.metadata.deletionTimestamp) {
+    const { name, namespace, uid } = orphan.metadata;
+    await deps.garden.delete(SHOOTS, name, namespace, { preconditions: { uid }, signal });
+  }
+}
 
-/** Longest that a timer of Node's can wait. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** All that the plan rests on, and the number of the place that the cluster is in. Asks caches alone. */
+function observe(
+  deps: WorkerClusterDependencies,
+  key: string,
+  written: WorkerCluster,
+): { place: number; view: WorkerClusterView } {
+  const { uid = '' } = written.metadata;
+  const shoot = ownShoot(deps, written);
+  const managed = deps.managed?.facts(key, uid);
+  const profileOf = (one: WorkerCluster) => deps.profiles.get(profileNameOf(one));
+  const { place, cluster, ...places } = placed(written, managed, deps.capacity, profileOf);
+  const { namespace = '', name, deletionTimestamp } = cluster.metadata;
+  const offered = profileOf(cluster);
+  const inUse = usedByCluster(cluster, shoot, managed);
+  const profile = offered && inUse ? keptFor(offered, inUse, deps.now()) : offered;
+  const view: WorkerClusterView = {
+    cluster,
+    profile,
+    profileNames: deps.profiles.list().map((known) => known.metadata.name),
+    provider: profile && deps.provider(profile, hasAccount(cluster, shoot)),
+    shoot,
+    managed,
+    foreignShoot: shoot === undefined && deps.shoots.get(key) !== undefined,
+    // What was admitted has its id.
+    idTakenBy: written.status?.admitted ? undefined : technicalIDTakenBy(written, deps.clusters, deps.shoots),
+    project: projectShare(deps, cluster),
+    capacity: deps.capacity.known(written.metadata),
+    decided: deps.decided?.(written) ?? 'none',
+    sleepOrder: deps.sizes?.sleepOrder(key, uid) ?? 'none',
+    autoscaled: deps.autoscaler?.condition(key, uid),
+    holds: deletionTimestamp ? deps.holds(namespace, name) : [],
+    keepsAwake: (since) => deps.keepsAwake?.(namespace, name, since) ?? [],
+    ...places,
+    ...meshView(deps, cluster, shoot),
+  };
+  return { place, view };
+}
+
+const lookAt = (deps: Pick<WorkerClusterDependencies, 'now'>, next: Date | undefined) =>
+  next && { requeueAfterMs: Math.max(0, +next - +deps.now()) + TIMER_SLACK_MS };
+
 /** Timers may be early by a fraction of a millisecond: nothing would be due yet. */
 const TIMER_SLACK_MS = 1;
+
+/** An Event where the spec is refused for another reason than before. @returns whether it is refused */
+function tellOfRefusal(deps: WorkerClusterDependencies, cluster: WorkerCluster, status: WorkerClusterStatus): boolean {
+  const said = findCondition(status.conditions, 'SpecAccepted');
+  if (said?.status !== 'False') return false;
+  const known = findCondition(cluster.status?.conditions, 'SpecAccepted');
+  if (said.message !== known?.message)
+    deps.recordEvent(cluster, 'Warning', said.reason ?? 'ConfigurationProblem', said.message ?? '');
+  return true;
+}
 
 /** An Event each time that something new is to be said about the cluster's end: somebody may want to prolong it. */
 function tellOfEnd(deps: WorkerClusterDependencies, cluster: WorkerCluster, status: WorkerClusterStatus): void {
@@ -219,7 +236,7 @@ const WHOLE_SECOND_MS = 1000;
 
 /** The Shoot of this cluster; one of the same name that somebody made by hand is not. */
 function ownShoot(deps: WorkerClusterDependencies, cluster: WorkerCluster): Shoot | undefined {
-  const shoot = deps.shoots.get(`${cluster.metadata.namespace}/${cluster.metadata.name}`);
+  const shoot = deps.shoots.get(keyOf(cluster));
   const owned = shoot?.metadata.ownerReferences?.some((owner) => owner.uid === cluster.metadata.uid);
   return owned ? shoot : undefined;
 }

@@ -87,7 +87,7 @@ export const hosted: ModeStrategy = {
     };
   },
 
-  leave({ shoot }) {
+  deletion({ shoot }) {
     if (!shoot) return { gone: true, begun: true, waiting: say('Deleting', true, 'Gone', 'nothing is left') };
     const said = findCondition(shoot.status?.conditions, 'Deleting');
     const message =

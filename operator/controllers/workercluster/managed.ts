@@ -88,7 +88,7 @@ export const managed: ModeStrategy = {
     };
   },
 
-  leave({ managed: facts }) {
+  deletion({ managed: facts }) {
     if (facts?.gone) return { gone: true, begun: true, waiting: say('Deleting', true, 'Gone', 'nothing is left') };
     const codes = [...new Set(facts?.errors.flatMap((error) => error.codes ?? []))];
     const stuck = facts && facts.errors.length > 0;

@@ -54,7 +54,7 @@ export interface WorkerClusterPlan {
   readonly managed?: {
     readonly desired: ManagedCluster | undefined;
     /** What is half made is to be taken away: the cluster goes to another place. */
-    readonly leave?: boolean;
+    readonly moves?: boolean;
     /** Something holds the cluster: it is not taken away yet although it is deleted. */
     readonly held?: boolean;
   };
@@ -86,7 +86,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   const held = isHeld(cluster);
   const accepted = asked.problems.length === 0;
   const allocate = accepted ? meshWanted(view, resolved) : undefined;
-  const { leave, lookAgainAt, filled, condition } = capacityOf(view, resolved, now);
+  const { moves, lookAgainAt, filled, condition } = capacityOf(view, resolved, now);
   const withCapacity = {
     ...observed,
     conditions: [
@@ -103,7 +103,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
     // A wrong change of the spec is refused as a whole; the cluster stays as it is.
     ...(allocate ? { allocate } : accepted && asked.shoot && { shoot: asked.shoot }),
     ...(resolved.mode === 'Managed' && {
-      managed: leave ? { desired: undefined, leave } : { desired: accepted && !allocate ? asked.managed : undefined },
+      managed: moves ? { desired: undefined, moves } : { desired: accepted && !allocate ? asked.managed : undefined },
     }),
     ...(life.isOver && { expire: true }),
     ...earliest(
@@ -272,15 +272,15 @@ function planDeletion(view: SizedView, now: Date): WorkerClusterPlan {
   // Which mode things were made in is looked up, not computed: the profile may say something else by now.
   const mode = runningMode(view) ?? madeModeOf(cluster.status ?? {}) ?? madeModeOf(cluster.spec) ?? 'Hosted';
   const strategy = STRATEGIES[mode];
-  const leaving = strategy.leave(view);
-  if (leaving.gone) return { ...(held ? { finalizer: 'remove' } : {}), status };
-  const gate = judgeDeletion(view.holds ?? [], leaving.begun, now);
-  const waiting = gate.open ? leaving.waiting : say('Deleting', true, HELD, gate.message);
+  const deletion = strategy.deletion(view);
+  if (deletion.gone) return { ...(held ? { finalizer: 'remove' } : {}), status };
+  const gate = judgeDeletion(view.holds ?? [], deletion.begun, now);
+  const waiting = gate.open ? deletion.waiting : say('Deleting', true, HELD, gate.message);
   const { lastOperation } = strategy.observe(view).status;
   // That something was begun in the cloud stays said until it is gone: see wasBegun.
   const kept = (cluster.status?.conditions ?? []).filter(({ type }) => KEPT.includes(type)).map(withoutTime);
   return {
-    ...(gate.open && leaving.deleteShoot && { deleteShoot: true }),
+    ...(gate.open && deletion.deleteShoot && { deleteShoot: true }),
     ...(mode === 'Managed' && { managed: { desired: undefined, ...(!gate.open && { held: true }) } }),
     ...(gate.until && { next: gate.until }),
     status: {

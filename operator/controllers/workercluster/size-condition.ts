@@ -10,7 +10,7 @@ import { type Asked, type Resolved, type SizedView, withoutTime } from './view.t
 const TYPE = 'SizeDecided';
 
 /** Pools that Coppice's autoscaler may size. */
-export const decidablePools = (sizes: readonly DesiredPool[]): DesiredPool[] =>
+const decidablePools = (sizes: readonly DesiredPool[]): DesiredPool[] =>
   sizes.filter((pool) => isCoppices(pool) && pool.maximum > pool.minimum);
 
 /**

@@ -151,7 +151,7 @@ export interface Observed {
 }
 
 /** What deletion still has to do. */
-export interface Leaving {
+export interface Deletion {
   /** Nothing is left of the cluster. */
   readonly gone: boolean;
   /** Condition Deleting: what it waits for. */
@@ -167,7 +167,7 @@ export interface ModeStrategy {
   limits(view: SizedView): Problem[];
   ask(view: SizedView, settled: Settled): Asked;
   observe(view: SizedView): Observed;
-  leave(view: SizedView): Leaving;
+  deletion(view: SizedView): Deletion;
 }
 
 export const problem = (field: string, message: string, code: ErrorCode = 'ERR_CONFIGURATION_PROBLEM'): Problem => ({

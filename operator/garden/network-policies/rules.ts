@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import { type AddressRange, addressText, ipv4Range } from '../../api/address-range.ts';
+import { matchesLabels } from '../../api/label-selector.ts';
 import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from '../../kube/network-policy.ts';
+import { hasEnded } from '../../kube/pods.ts';
 import type { KubeObject, Pod } from '../../kube/resources.ts';
-import { selects } from '../../kube/selector.ts';
 import type { Ranges } from '../ranges.ts';
 
 /** Rules by chain, as iptables-restore reads them, without `-A CHAIN`. */
@@ -37,7 +38,7 @@ const EGRESS: Direction = { type: 'Egress', address: '-d', range: '--dst-range' 
 
 /** Pods that have an address of their own. */
 const isInNetwork = ({ spec, status }: Pod): boolean =>
-  !spec.hostNetwork && isIPv4(status?.podIP ?? '') && status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+  !spec.hostNetwork && isIPv4(status?.podIP ?? '') && !hasEnded({ status });
 
 /** A policy says what it is about; one of an older client does not, and means ingress, and egress where it has rules for that. */
 const isAbout = ({ spec }: NetworkPolicy, { type }: Direction): boolean =>
@@ -68,7 +69,7 @@ export function networkPolicyChains(seen: Seen, ranges: Pick<Ranges, 'pods' | 'n
   ]);
   for (const pod of pods) {
     const own = policies.get(pod.metadata.namespace ?? '') ?? [];
-    const selecting = own.filter(({ spec }) => selects(spec.podSelector ?? {}, pod.metadata.labels));
+    const selecting = own.filter(({ spec }) => matchesLabels(pod.metadata.labels ?? {}, spec.podSelector ?? {}));
     for (const direction of [EGRESS, INGRESS]) {
       const about = selecting.filter((policy) => isAbout(policy, direction));
       if (about.length === 0) continue;
@@ -138,12 +139,12 @@ function endsOf(peer: NetworkPolicyPeer, { address, range }: Direction, namespac
   }
   const namespaces = namespaceSelector
     ? world.namespaces
-        .filter(({ metadata }) => selects(namespaceSelector, metadata.labels))
+        .filter(({ metadata }) => matchesLabels(metadata.labels ?? {}, namespaceSelector))
         .map(({ metadata }) => metadata.name)
     : [namespace];
   return namespaces
     .flatMap((name) => world.pods.get(name) ?? [])
-    .filter(({ metadata }) => selects(podSelector, metadata.labels))
+    .filter(({ metadata }) => matchesLabels(metadata.labels ?? {}, podSelector))
     .map((pod) => ({ words: [address, `${pod.status!.podIP}/32`], pod }));
 }
 

@@ -70,7 +70,7 @@ function runGo(go: string, module: string, args: string[], { onLine, onErrorLine
 }
 
 /** Whether a line of `go build -v` names a package that was compiled. */
-export const isPackage = (line: string): boolean => /^[\w./~+-]+$/.test(line) && !line.startsWith('#');
+const isPackage = (line: string): boolean => /^[\w./~+-]+$/.test(line) && !line.startsWith('#');
 
 /** Import paths of everything that some tools of one module are made of. Downloads the modules that are missing. */
 export async function dependencies(go: string, names: ToolName[], signal?: AbortSignal): Promise<Set<string>> {

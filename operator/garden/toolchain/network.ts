@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { Agent, fetch, type Response } from 'undici';
-import { environmentConnector, environmentProxy } from '../../kube/http-proxy.ts';
+import { environmentConnector, environmentProxy } from '../../kube/http/http-proxy.ts';
 
 const DNS_PATIENCE_MS = 900;
 const CONNECT_PATIENCE_MS = 3_000;

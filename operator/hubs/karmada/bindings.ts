@@ -1,7 +1,7 @@
 import { LABELS } from '../../api/group.ts';
-import type { LabelSelector } from '../../api/hub.ts';
+import type { LabelSelector } from '../../api/label-selector.ts';
+import { matchesLabels } from '../../api/label-selector.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
-import { matchesLabels } from '../../placement/selectors.ts';
 import { amountsOf, othersOf } from '../amounts.ts';
 import type { CustomKind, Demand, NodeRules, Placement as PlacedWork, Touch } from '../contract.ts';
 import { isOfKubernetes, type KarmadaCluster } from './cluster.ts';

@@ -15,7 +15,7 @@ const ANY_RANGES = { nodes: '10.0.0.0/16', pods: '100.64.0.0/16' };
  * NAT gateways of one cluster at most: each takes an Elastic IP address, of which an account has 5 a region unless it asked
  * for more (Amazon VPC user guide, "Amazon VPC quotas"). Zones beyond share them.
  */
-export const MOST_NAT_GATEWAYS = 3;
+const MOST_NAT_GATEWAYS = 3;
 
 /**
  * Zones in which EKS puts no control plane, by id, because accounts see them under different names. Source: EKS user guide,

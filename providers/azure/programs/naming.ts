@@ -25,7 +25,7 @@ const RULES: Readonly<Record<string, { name: string; tags: boolean }>> = {
  * Fails on a resource without a physical name or without the owner's tags. Pulumi would give it a random name: a run that is
  * repeated after a crash then makes it a second time instead of meeting "already exists", and no sweep could find the first one.
  */
-export const requireNameAndTags: ResourceTransformation = ({ type, name, props }) => {
+const requireNameAndTags: ResourceTransformation = ({ type, name, props }) => {
   if (!type.startsWith('azure-native:')) return undefined;
   const rule = RULES[type];
   if (!rule) throw new Error(`${type} ${name}: which property names it? Say so in programs/naming.ts`);

@@ -12,7 +12,7 @@ const NAMED_BY: Readonly<Record<string, string | undefined>> = {
  * Fails on a resource without a physical name. Pulumi would give it a random one: a run that is repeated after a crash then makes it a
  * second time instead of meeting "already exists", and nothing could find the first one.
  */
-export const requireName: ResourceTransformation = ({ type, name, props }) => {
+const requireName: ResourceTransformation = ({ type, name, props }) => {
   if (!type.startsWith('gcp:') || (type in NAMED_BY && NAMED_BY[type] === undefined)) return undefined;
   const property = NAMED_BY[type] ?? 'name';
   if (props[property] === undefined)

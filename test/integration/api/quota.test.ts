@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
-import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
+import { API_VERSION } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
+import type { KubeObject } from '../../../operator/api/meta.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { QUOTAS } from '../../../operator/kube/resources.ts';

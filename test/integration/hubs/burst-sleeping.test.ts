@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALPHA_API_VERSION, API_VERSION, LABELS, type WorkerCluster } from '../../../operator/api/index.ts';
+import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import { BURSTPOLICIES, type KubeObject, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-testbed.ts';

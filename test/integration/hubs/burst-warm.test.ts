@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/index.ts';
+import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import {

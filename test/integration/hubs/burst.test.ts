@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALPHA_API_VERSION, type BurstPolicy } from '../../../operator/api/index.ts';
+import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
+import { ALPHA_API_VERSION } from '../../../operator/api/group.ts';
 import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RequestSeen } from '../../../operator/kube/api-requests.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { type ChangeEvent, Informer, WaitTimeoutError } from '../../../operator/kube/informer.ts';
 import type { Log } from '../../../operator/kube/log.ts';
+import type { RequestSeen } from '../../../operator/kube/requests/api-requests.ts';
 import { CONFIGMAPS, type ConfigMap, NAMESPACES } from '../../../operator/kube/resources.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { startFlakyProxy } from '../../kit/flaky-proxy.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { reaching } from '../../../operator/controllers/shoot/context.ts';
+import { reaching } from '../../../operator/controllers/shoot/control-plane-values.ts';
 import { type PodSecurityLevel, podSecurityLabels } from '../../../operator/kube/pod-security.ts';
 import { type KubeObject, NAMESPACES } from '../../../operator/kube/resources.ts';
 import type { ControlPlane } from '../../../operator/shoot/values.ts';

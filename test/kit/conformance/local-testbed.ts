@@ -3,7 +3,7 @@ import { ANNOTATIONS, LABELS, ROLES } from '../../../operator/api/group.ts';
 import { COMPONENTS } from '../../../operator/api/names.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { controlPlaneValues } from '../../../operator/controllers/shoot/context.ts';
+import { controlPlaneValues } from '../../../operator/controllers/shoot/control-plane-values.ts';
 import { VNI_ANNOTATION } from '../../../operator/controllers/shoot/vni.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { waitFor } from '../../../operator/kube/informer.ts';

@@ -1,5 +1,7 @@
-import { ALPHA_API_VERSION } from '../../../operator/api/group.ts';
-import { API_VERSION, type Quota, type Shoot, type WorkerCluster } from '../../../operator/api/index.ts';
+import { ALPHA_API_VERSION, API_VERSION } from '../../../operator/api/group.ts';
+import type { Quota } from '../../../operator/api/quota.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { wireBurst } from '../../../operator/controllers/burst/wiring.ts';
 import { byNamespace } from '../../../operator/controllers/by-namespace.ts';

@@ -17,12 +17,12 @@ import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
 import type { Part } from '../../../operator/controllers/core.ts';
 import { gardenIdentity } from '../../../operator/controllers/garden-identity.ts';
 import { type Hubs, type HubsCore, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
-import type { KubeClientOptions, RequestOptions } from '../../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { type Controller, runController } from '../../../operator/kube/controller.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { silent } from '../../../operator/kube/log.ts';
+import type { KubeClientOptions, RequestOptions } from '../../../operator/kube/requests/api-requests.ts';
 import {
   CLOUDPROFILES,
   HUBS,

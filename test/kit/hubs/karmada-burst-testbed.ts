@@ -1,4 +1,5 @@
-import type { BurstPolicy, WorkerCluster } from '../../../operator/api/index.ts';
+import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';

@@ -1,21 +1,16 @@
 import { describe, expect, test } from 'vitest';
+import { type CloudProfile, cloudProfileSpec, providerOf } from '../../../operator/api/cloudprofile.ts';
+import { API_VERSION } from '../../../operator/api/group.ts';
+import { poolsOf } from '../../../operator/api/pools.ts';
+import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
+import { parseBytes, parseCpu } from '../../../operator/api/quantity.ts';
+import { controlPlaneMembers, shootSpec, unactedFields } from '../../../operator/api/shoot.ts';
 import {
-  API_VERSION,
-  type CloudProfile,
-  cloudProfileSpec,
-  controlPlaneMembers,
-  parseBytes,
-  parseCpu,
-  poolsOf,
   profileNameOf,
-  providerOf,
-  shootSpec,
   unactedClusterFields,
-  unactedFields,
   type WorkerCluster,
   workerClusterSpec,
-} from '../../../operator/api/index.ts';
-import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
+} from '../../../operator/api/workercluster.ts';
 
 const cluster = (spec: object): WorkerCluster => ({
   apiVersion: API_VERSION,

@@ -1,18 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { setCondition } from '../../../operator/api/conditions.ts';
 import {
   CoppiceError,
   configurationProblem,
   ERROR_CODES,
   errorText,
-  fitted,
-  formatBytes,
-  formatCpu,
   isRetryable,
-  parseBytes,
-  parseCpu,
-  setCondition,
-  technicalID,
-} from '../../../operator/api/index.ts';
+} from '../../../operator/api/errors.ts';
+import { fitted, technicalID } from '../../../operator/api/names.ts';
+import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../../operator/api/quantity.ts';
 
 describe('quantities', () => {
   test.each<[string | number, number]>([

@@ -191,14 +191,14 @@ describe('the controller of backups', () => {
 
   it('takes backups away with their shoot', async () => {
     put(-1);
-    await controller.leave(shoot!, signal);
+    await controller.retire(shoot!, signal);
     expect(buckets.objects.size).toBe(0);
   });
 
   it('does not hold up a deletion because a bucket is broken, and says where the backups are', async () => {
     put(-1);
     buckets.broken = configurationProblem('the bucket says no');
-    await controller.leave(shoot!, signal);
+    await controller.retire(shoot!, signal);
     expect(events).toEqual(['BackupsLeft']);
   });
 

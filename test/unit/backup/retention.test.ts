@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type OpenBucket, openBucket } from '../../../operator/accounts/bucket-account.ts';
-import { leaveBackups, purge } from '../../../operator/controllers/backup/retention.ts';
+import { purge, retireBackups } from '../../../operator/controllers/backup/retention.ts';
 import { BACKUP, MemoryBuckets, NOW, seedWith, sourceOf } from './memory-bucket.ts';
 
 const HOUR = 3600_000;
@@ -26,12 +26,12 @@ describe('backups of a shoot that is deleted', () => {
   });
 
   it('go with it, and nobody else’s do', async () => {
-    expect(await leaveBackups(bucket, blue, 0)).toBe(2);
+    expect(await retireBackups(bucket, blue, 0)).toBe(2);
     expect(keys()).toEqual(['shoot--shop--blue/u-10/a', 'shoot--shop--blue-2/u-1/a']);
   });
 
   it('stay for the grace period, and then go with their mark', async () => {
-    await leaveBackups(bucket, blue, 2);
+    await retireBackups(bucket, blue, 2);
     expect(keys()).toHaveLength(5);
     source.time = NOW + 2 * HOUR - 1;
     expect(await purge(bucket, 2, new Set())).toEqual([]);
@@ -41,15 +41,15 @@ describe('backups of a shoot that is deleted', () => {
   });
 
   it('do not stay longer because the deletion was tried again', async () => {
-    await leaveBackups(bucket, blue, 2);
+    await retireBackups(bucket, blue, 2);
     source.time = NOW + HOUR;
-    await leaveBackups(bucket, blue, 2);
+    await retireBackups(bucket, blue, 2);
     source.time = NOW + 2 * HOUR;
     expect(await purge(bucket, 2, new Set())).toHaveLength(1);
   });
 
   it('stay, whatever the mark says, while the shoot is there', async () => {
-    await leaveBackups(bucket, blue, 1);
+    await retireBackups(bucket, blue, 1);
     source.time = NOW + 100 * HOUR;
     expect(await purge(bucket, 1, new Set(['u-1']))).toEqual([]);
     expect(keys()).toHaveLength(5);
@@ -62,7 +62,7 @@ describe('backups of a shoot that is deleted', () => {
   });
 
   it('leave no mark where there are none', async () => {
-    await leaveBackups(bucket, { technicalID: 'shoot--shop--red', uid: 'u-5' }, 2);
+    await retireBackups(bucket, { technicalID: 'shoot--shop--red', uid: 'u-5' }, 2);
     expect(keys()).toHaveLength(4);
   });
 });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { connect } from '../../../operator/cli/connect.ts';
 import { Options } from '../../../operator/cli/context.ts';
 import { gardenKubeconfigFile } from '../../../operator/cli/garden.ts';
-import { environmentProxy } from '../../../operator/kube/http-proxy.ts';
+import { environmentProxy } from '../../../operator/kube/http/http-proxy.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 
 let home: string;

@@ -3,8 +3,8 @@ import { LABELS } from '../../../operator/api/group.ts';
 import { SeedAccess } from '../../../operator/clusters/seed-access.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
+import type { WatchEvent } from '../../../operator/kube/requests/watch.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
-import type { WatchEvent } from '../../../operator/kube/watch.ts';
 
 let version = 1;
 const node = (name: string, addresses: string[], more: object = {}) => ({

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { LastOperation } from '../../../operator/api/meta.ts';
 import type { ClusterConnection } from '../../../operator/clusters/cluster-connection.ts';
-import { accessTasks, machineTasks, systemComponentsTask } from '../../../operator/controllers/shoot/inside-tasks.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
+import { accessTasks } from '../../../operator/controllers/shoot/tasks/access-tasks.ts';
+import { machineTasks } from '../../../operator/controllers/shoot/tasks/machine-tasks.ts';
+import { systemComponentsTask } from '../../../operator/controllers/shoot/tasks/system-components-tasks.ts';
 import { Flow, type Task } from '../../../operator/flow/graph.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';

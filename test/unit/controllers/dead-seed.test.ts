@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
-import type { Seed, Shoot } from '../../../operator/api/index.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
 import { ShootController } from '../../../operator/controllers/shoot/controller.ts';
 import type { ShootDependencies } from '../../../operator/controllers/shoot/dependencies.ts';
-import { SeedShares } from '../../../operator/controllers/shoot/seed-shares.ts';
+import { SeedShares } from '../../../operator/controllers/shoot/seeds/seed-shares.ts';
 import { runController } from '../../../operator/kube/controller.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { keyOf } from '../../../operator/kube/resources.ts';

@@ -8,7 +8,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { type Hold, holdsFrom, judgeDeletion, sleepHoldsFrom } from '../../../operator/clusters/deletion-gate.ts';
 import { OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import type { ManagedFacts, ManagedWish } from '../../../operator/controllers/managed/facts.ts';
-import { isLeaving, wishSignature } from '../../../operator/controllers/managed/wish.ts';
+import { isToBeRemoved, wishSignature } from '../../../operator/controllers/managed/wish.ts';
 import { clusterOfSeed, seedHolds } from '../../../operator/controllers/seed/seed-holds.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import type { WorkerClusterView } from '../../../operator/controllers/workercluster/view.ts';
@@ -100,9 +100,9 @@ describe('a cluster that somebody holds is not taken apart', () => {
     it('nothing in the cloud is taken away until it lets go; then it is', () => {
       const held = planned({ holds: [hold] });
       expect(deleting(held)?.reason).toBe('Held');
-      expect(isLeaving(wish(held))).toBe(false);
+      expect(isToBeRemoved(wish(held))).toBe(false);
       const freed = planned({ holds: [] });
-      expect(isLeaving(wish(freed))).toBe(true);
+      expect(isToBeRemoved(wish(freed))).toBe(true);
       // Or the controller of managed clusters would never hear of it.
       expect(wishSignature(wish(freed))).not.toBe(wishSignature(wish(held)));
     });
@@ -123,7 +123,7 @@ describe('a cluster that somebody holds is not taken apart', () => {
         lastUpdateTime: '',
       } as const;
       const late = planned({ managed: { ...facts, operation }, holds: [hold] });
-      expect(isLeaving(wish(late))).toBe(true);
+      expect(isToBeRemoved(wish(late))).toBe(true);
     });
   });
 

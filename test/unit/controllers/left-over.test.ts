@@ -1,9 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { closeLeftOver, tellLeftBehind } from '../../../operator/controllers/shoot/left-over.ts';
+import { closeLeftOver, tellLeftBehind } from '../../../operator/controllers/shoot/deletion/left-over.ts';
 import { GARDEN_ANNOTATION } from '../../../operator/controllers/shoot/ownership.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 
@@ -14,11 +13,8 @@ const namespace = (more: Partial<KubeObject['metadata']> = {}): KubeObject => ({
 });
 
 /** The names of the namespaces that are closed when these are found and the garden has this shoot. */
-async function closed(found: KubeObject[], shoot?: object, refusal?: Error): Promise<unknown[]> {
-  const remove = vi.fn(async () => {
-    if (refusal) throw refusal;
-    return true;
-  });
+async function closed(found: KubeObject[], shoot?: object): Promise<unknown[]> {
+  const remove = vi.fn(async () => true);
   const client = { delete: remove } as unknown as KubeClient;
   const garden = { getOrUndefined: async () => shoot } as unknown as KubeClient;
   const seed = { name: 'local', client, namespacesOf: (key: string) => (key === 'shop/a' ? found : []) };
@@ -40,11 +36,6 @@ it.each([
   ['has a shoot that the cache does not show yet', namespace(), {}],
 ])('a namespace that %s is left alone', async (_, found, shoot) => {
   expect(await closed([found], shoot)).toEqual([]);
-});
-
-it('that it has gone meanwhile is no error', async () => {
-  const gone = new KubeApiError('DELETE', 404, { reason: 'NotFound' });
-  expect(await closed([namespace()], undefined, gone)).toHaveLength(1);
 });
 
 describe('what a shoot with machines in a cloud left there, which was deleted by force', () => {

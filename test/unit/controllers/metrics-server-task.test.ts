@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterConnection } from '../../../operator/clusters/cluster-connection.ts';
-import { certificatesOfAddons, metricsServerTask } from '../../../operator/controllers/shoot/metrics-server-task.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { addonsCondition } from '../../../operator/controllers/shoot/status/addons-condition.ts';
 import type { RunningFacts } from '../../../operator/controllers/shoot/status/facts.ts';
+import {
+  certificatesOfAddons,
+  metricsServerTask,
+} from '../../../operator/controllers/shoot/tasks/metrics-server-task.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { type KubeObject, keyOf, type Pod, type Resource } from '../../../operator/kube/resources.ts';
 import { METRICS_API, METRICS_SERVER_APP } from '../../../operator/shoot/metrics-server.ts';

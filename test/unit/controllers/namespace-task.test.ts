@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { namespaceTask } from '../../../operator/controllers/shoot/shared-steps.ts';
+import { namespaceTask } from '../../../operator/controllers/shoot/tasks/namespace-task.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
 /** What is written, in order, when a shoot of this status is worked on. */

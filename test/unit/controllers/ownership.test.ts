@@ -1,14 +1,16 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { closeNamespace, removeKubeconfig } from '../../../operator/controllers/shoot/deletion.ts';
+import { closeNamespace, removeKubeconfig } from '../../../operator/controllers/shoot/deletion/deletion-tasks.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import {
   GARDEN_ANNOTATION,
   otherOwnerIn,
   SHOOT_UID_ANNOTATION,
 } from '../../../operator/controllers/shoot/ownership.ts';
-import { issueCertificates, namespaceTask, storeKubeconfig } from '../../../operator/controllers/shoot/shared-steps.ts';
+import { issueCertificates } from '../../../operator/controllers/shoot/tasks/issue-certificates.ts';
+import { storeKubeconfig } from '../../../operator/controllers/shoot/tasks/kubeconfig-task.ts';
+import { namespaceTask } from '../../../operator/controllers/shoot/tasks/namespace-task.ts';
 import { Applier } from '../../../operator/kube/applier.ts';
 import { type KubeObject, NAMESPACES, resourceOf, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { PKI_SECRET, type PKIData } from '../../../operator/shoot/pki.ts';

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
-import { API_VERSION, type Seed, type Shoot } from '../../../operator/api/index.ts';
+import { API_VERSION } from '../../../operator/api/group.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { ShootDependencies } from '../../../operator/controllers/shoot/dependencies.ts';
-import { seedFor } from '../../../operator/controllers/shoot/seed-for.ts';
+import { seedFor } from '../../../operator/controllers/shoot/seeds/seed-for.ts';
 import { keyOf } from '../../../operator/kube/resources.ts';
 import { profile } from '../providers/fixtures.ts';
 

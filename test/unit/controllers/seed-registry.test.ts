@@ -3,8 +3,8 @@ import type { Seed } from '../../../operator/api/seed.ts';
 import { SeedRegistry } from '../../../operator/clusters/seed-access.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
+import type { WatchEvent } from '../../../operator/kube/requests/watch.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
-import type { WatchEvent } from '../../../operator/kube/watch.ts';
 
 const seed = { metadata: { name: 'local' }, spec: {} } as Seed;
 

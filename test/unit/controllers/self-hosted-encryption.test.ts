@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ANNOTATIONS } from '../../../operator/api/group.ts';
-import { type EncryptingServers, encryptionTask } from '../../../operator/controllers/shoot/encryption-task.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { rotationProblem, withSecretsKey } from '../../../operator/controllers/shoot/self-hosted/encryption.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { encryptionCondition } from '../../../operator/controllers/shoot/status/encryption-condition.ts';
+import { type EncryptingServers, encryptionTask } from '../../../operator/controllers/shoot/tasks/encryption-task.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import type { PKIData } from '../../../operator/shoot/pki.ts';
 import { encryptionOf, encryptionParts, planEncryption } from '../../../operator/shoot/secrets-encryption.ts';

@@ -16,7 +16,7 @@ function testbed({ mend = true, begun = true } = {}) {
   const abort = new AbortController();
   const op = {
     mend,
-    left: new Map(),
+    unmended: new Map(),
     signal: abort.signal,
     shoot: { metadata: { name: 'own', namespace: 'shop' }, spec: {} },
     values: { namespace: 'shoot--shop--own', replicas: 0 },
@@ -49,7 +49,7 @@ describe('what others changed of a control plane in a cloud is changed back', ()
     expect(parts()).toEqual(['control-plane endpoint', 'control-plane machines']);
     await mendControlPlane(op, true);
     expect(parts()).toHaveLength(2);
-    expect([...op.left.values()].flatMap(({ changes }) => changes)).toEqual([WALL]);
+    expect([...op.unmended.values()].flatMap(({ changes }) => changes)).toEqual([WALL]);
   });
 
   it.each([
@@ -68,7 +68,7 @@ describe('what others changed of a control plane in a cloud is changed back', ()
     await mendControlPlane(op, false);
     mending.mockResolvedValue([]);
     await mendControlPlane(op, true);
-    expect([...op.left.values()]).toEqual([{ changes: [] }, { changes: [] }]);
+    expect([...op.unmended.values()]).toEqual([{ changes: [] }, { changes: [] }]);
     expect(parts()).toEqual(['endpoint', 'machines', 'machines'].map((part) => `control-plane ${part}`));
   });
 
@@ -86,10 +86,10 @@ describe('what others changed of a control plane in a cloud is changed back', ()
     const { op, mending, abort } = testbed();
     mending.mockRejectedValue(new Error('not now'));
     await mendControlPlane(op, false);
-    expect(op.left.size).toBe(0);
+    expect(op.unmended.size).toBe(0);
     await mendControlPlane(op, true);
-    expect(op.left.get('machines')).toEqual({ changes: [], because: 'not now' });
-    op.left.clear();
+    expect(op.unmended.get('machines')).toEqual({ changes: [], because: 'not now' });
+    op.unmended.clear();
     abort.abort(new Error('the cluster was changed'));
     await expect(mendControlPlane(op, false)).rejects.toThrow('the cluster was changed');
   });

@@ -38,7 +38,7 @@ function testbed({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LO
   const mergePatch = vi.fn(async (..._patch: unknown[]) => shoot);
   const op = {
     provider: { drift },
-    left: new Map(),
+    unmended: new Map(),
     state: newShootState(),
     shoot,
     context: () => ({ profile: { spec: {} } }),
@@ -256,7 +256,7 @@ describe('what others changed in the account of a cluster is changed back', () =
     one.drift.mockResolvedValue([WALL, group]);
     expect((await one.later())?.message).toContain('It is being changed back');
     expect(mends(one)).toBe(true);
-    one.op.left.set('machines', { changes: [group] });
+    one.op.unmended.set('machines', { changes: [group] });
     await noteMended(one.op);
     const { message, status } = one.condition()!;
     expect([status, mends(one)]).toEqual(['True', false]);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { ClusterConnection } from '../../../operator/clusters/cluster-connection.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
-import { volumeTasks } from '../../../operator/controllers/shoot/volume-tasks.ts';
+import { volumeTasks } from '../../../operator/controllers/shoot/tasks/volume-tasks.ts';
 import { Flow, type Task } from '../../../operator/flow/graph.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';

@@ -3,7 +3,7 @@ import { ConnectionHealth } from '../../../operator/clusters/connection-health.t
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { runFlow } from '../../../operator/controllers/shoot/run-flow.ts';
 import { newShootState, noteChange } from '../../../operator/controllers/shoot/state.ts';
-import { whileAnswered } from '../../../operator/controllers/shoot/while-answered.ts';
+import { whileAnswered } from '../../../operator/controllers/shoot/tasks/while-answered.ts';
 import { type Task, TaskDurations } from '../../../operator/flow/graph.ts';
 
 beforeEach(() => void vi.useFakeTimers());

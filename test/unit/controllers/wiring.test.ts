@@ -15,8 +15,8 @@ import { wireWorkerClusters } from '../../../operator/controllers/workercluster/
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
+import type { WatchEvent } from '../../../operator/kube/requests/watch.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
-import type { WatchEvent } from '../../../operator/kube/watch.ts';
 
 /** An object as a test writes it. */
 interface Told {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { childEnvironment } from '../../../operator/garden/child-environment.ts';
-import { environmentProxy } from '../../../operator/kube/http-proxy.ts';
+import { environmentProxy } from '../../../operator/kube/http/http-proxy.ts';
 import { workerEnvironment } from '../../../providers/pulumi/environment.ts';
 
 const proxies = { https_proxy: 'http://small:1', HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: '.corp.example' };

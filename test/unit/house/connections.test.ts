@@ -4,9 +4,10 @@ import { expect, it } from 'vitest';
 
 /** Files that can open a connection, and how each keeps to HTTPS_PROXY (docs/guides/production.md). */
 const BY_PROXY: Record<string, string> = {
-  'operator/kube/http-proxy.ts': 'opens connections by the proxy',
-  'operator/kube/transport.ts': 'of API servers, by the proxy that api-requests.ts looks up for all clients',
-  'operator/kube/http2-pool.ts': 'speaks on connections that it is given',
+  'operator/kube/http/http-proxy.ts': 'opens connections by the proxy',
+  'operator/kube/http/transport.ts':
+    'of API servers, by the proxy that requests/api-requests.ts looks up for all clients',
+  'operator/kube/http/http2-pool.ts': 'speaks on connections that it is given',
   'operator/kube/pod-streams.ts': 'gives client-node the proxy; pod-exec.ts and pod-tunnel.ts take it from here',
   'operator/kube/pod-exec.ts': 'by pod-streams.ts',
   'operator/kube/pod-tunnel.ts': 'by pod-streams.ts',

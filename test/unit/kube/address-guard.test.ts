@@ -3,8 +3,8 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { addressList } from '../../../operator/api/address-range.ts';
-import { addressesOf, outsideOnly } from '../../../operator/kube/address-guard.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
+import { addressesOf, outsideOnly } from '../../../operator/kube/http/address-guard.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
 
 const admits = (address: string, allowed: string[] = [], own: string[] = []): boolean => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { keptPod } from '../../../operator/clusters/kept-pod.ts';
-import { ByteBudget, ObjectBudget, tenantBudget } from '../../../operator/kube/byte-budget.ts';
+import { ByteBudget, ObjectBudget, tenantBudget } from '../../../operator/kube/http/byte-budget.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { sentPod } from '../../bench/kept-pods.ts';
 

@@ -6,11 +6,11 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { addressList } from '../../../operator/api/address-range.ts';
-import { outsideOnly } from '../../../operator/kube/address-guard.ts';
-import type { Exchange } from '../../../operator/kube/exchange.ts';
-import { textOf } from '../../../operator/kube/exchange.ts';
-import { connectThrough, environmentProxy, parseProxy } from '../../../operator/kube/http-proxy.ts';
-import { newTransport, type TransportOptions } from '../../../operator/kube/transport.ts';
+import { outsideOnly } from '../../../operator/kube/http/address-guard.ts';
+import type { Exchange } from '../../../operator/kube/http/exchange.ts';
+import { textOf } from '../../../operator/kube/http/exchange.ts';
+import { connectThrough, environmentProxy, parseProxy } from '../../../operator/kube/http/http-proxy.ts';
+import { newTransport, type TransportOptions } from '../../../operator/kube/http/transport.ts';
 import { createCA, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
 import { type ConnectProxy, ELSEWHERE, startProxy } from '../../kit/connect-proxy.ts';
 

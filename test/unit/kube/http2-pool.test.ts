@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { expect, it } from 'vitest';
-import { Http2Pool } from '../../../operator/kube/http2-pool.ts';
+import { Http2Pool } from '../../../operator/kube/http/http2-pool.ts';
 
 it('survives being closed in the moment in which a connection opens', async () => {
   // It says nothing, so what is thrown here is not of the server's session.

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { proxyTo } from '../../../operator/kube/http-proxy.ts';
+import { proxyTo } from '../../../operator/kube/http/http-proxy.ts';
 import {
   type Connection,
   loadOwnKubeconfig,

@@ -9,8 +9,8 @@ import {
 import { createServer as createHttp1Server } from 'node:https';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Answer, Exchange } from '../../../operator/kube/exchange.ts';
-import { newTransport, type Transport } from '../../../operator/kube/transport.ts';
+import type { Answer, Exchange } from '../../../operator/kube/http/exchange.ts';
+import { newTransport, type Transport } from '../../../operator/kube/http/transport.ts';
 import { createCA, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
 import { startFlakyProxy } from '../../kit/flaky-proxy.ts';
 
@@ -209,7 +209,7 @@ describe('HTTP/2', () => {
       const words = setInterval(() => stream.write('x'.repeat(1000)), 2);
       stream.once('close', () => clearInterval(words));
     });
-    const module = new URL('../../../operator/kube/transport.ts', import.meta.url).href;
+    const module = new URL('../../../operator/kube/http/transport.ts', import.meta.url).href;
     const program = `
       import { newTransport } from ${JSON.stringify(module)};
       const transport = newTransport({ origin: ${JSON.stringify(origin)}, insecureSkipTlsVerify: true });

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { API_VERSION, type CloudProfile, type Seed, type Shoot, shootSpec } from '../../../operator/api/index.ts';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { API_VERSION } from '../../../operator/api/group.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import { type Shoot, shootSpec } from '../../../operator/api/shoot.ts';
 import { type PlacementInput, placeShoot } from '../../../operator/placement/place.ts';
 
 interface SeedOptions {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { rehearsalChart } from '../../../operator/cli/render/rehearsal-chart.ts';
 import { nodesAlone } from '../../../operator/rehearsal/baselines.ts';
-import { boundOf } from '../../../operator/rehearsal/bound.ts';
-import { highest, lingering, paidFor } from '../../../operator/rehearsal/levels.ts';
+import { boundOf } from '../../../operator/rehearsal/bound/bound.ts';
+import { highest, lingering, paidFor } from '../../../operator/rehearsal/bound/levels.ts';
 import { rehearse } from '../../../operator/rehearsal/rehearse.ts';
-import { readTrace } from '../../../operator/rehearsal/trace.ts';
+import { readTrace } from '../../../operator/rehearsal/trace/trace.ts';
 import { cluster, file, HOUR } from './fixtures.ts';
 import { HEADER, playWork as play, policy, SLOW, STANDING } from './policy-fixtures.ts';
 

@@ -10,8 +10,8 @@ import type { Report } from '../../../operator/rehearsal/report.ts';
 import { scenarioOf } from '../../../operator/rehearsal/scenario.ts';
 import type { Entry } from '../../../operator/rehearsal/state.ts';
 import { surveyTrace } from '../../../operator/rehearsal/survey.ts';
-import { readTrace } from '../../../operator/rehearsal/trace.ts';
-import type { TraceLine } from '../../../operator/rehearsal/trace-line.ts';
+import { readTrace } from '../../../operator/rehearsal/trace/trace.ts';
+import type { TraceLine } from '../../../operator/rehearsal/trace/trace-line.ts';
 
 export const HOUR = 3_600_000;
 

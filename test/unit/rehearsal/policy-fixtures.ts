@@ -4,7 +4,7 @@ import { rehearse } from '../../../operator/rehearsal/rehearse.ts';
 import { type Scenario, scenarioOf } from '../../../operator/rehearsal/scenario.ts';
 import type { Entry } from '../../../operator/rehearsal/state.ts';
 import { surveyTrace } from '../../../operator/rehearsal/survey.ts';
-import { readTrace } from '../../../operator/rehearsal/trace.ts';
+import { readTrace } from '../../../operator/rehearsal/trace/trace.ts';
 import { cluster, file, profile } from './fixtures.ts';
 
 export const SLOW = { controlPlane: { creation: { p50: '5m' } }, machines: { creation: { p50: '2m' } } };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { instant, readTrace } from '../../../operator/rehearsal/trace.ts';
-import type { TraceLine } from '../../../operator/rehearsal/trace-line.ts';
+import { instant, readTrace } from '../../../operator/rehearsal/trace/trace.ts';
+import type { TraceLine } from '../../../operator/rehearsal/trace/trace-line.ts';
 import { file } from './fixtures.ts';
 
 async function read(text: string): Promise<TraceLine[]> {

@@ -1,7 +1,7 @@
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { Seed } from '../../../operator/api/seed.ts';
-import { reaching } from '../../../operator/controllers/shoot/context.ts';
+import { reaching } from '../../../operator/controllers/shoot/control-plane-values.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';

@@ -1,11 +1,10 @@
 import type { WantedName } from '../../../accounts/dns-account.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import { CoppiceError, errorText, isRetryable } from '../../../api/errors.ts';
-import type { Condition } from '../../../api/meta.ts';
 import type { Shoot } from '../../../api/shoot.ts';
-import { say } from '../../conditions.ts';
+import { type Said, say } from '../../conditions.ts';
 
-export const DNS_RECORDS_READY = 'DNSRecordsReady';
+const DNS_RECORDS_READY = 'DNSRecordsReady';
 
 /** What became of one name. */
 export interface DNSOutcome {
@@ -91,10 +90,7 @@ export function rememberedOutcomes(shoot: Shoot, names: readonly WantedName[]): 
 }
 
 /** Condition DNSRecordsReady; undefined where there are no names of ours. Pure. */
-export function recordsCondition(
-  outcomes: readonly DNSOutcome[],
-  shoot: Shoot,
-): Omit<Condition, 'lastTransitionTime'> | undefined {
+export function recordsCondition(outcomes: readonly DNSOutcome[], shoot: Shoot): Said | undefined {
   if (outcomes.length === 0) return undefined;
   const problems = outcomes.flatMap(({ problem }) => (problem && !problem.quiet ? problem : []));
   if (problems.length > 0) {

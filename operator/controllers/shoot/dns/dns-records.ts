@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { WantedName } from '../../../accounts/dns-account.ts';
 import { CoppiceError, dependencyNotReady, errorText } from '../../../api/errors.ts';
+import { keyOf } from '../../../kube/resources.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { spread } from '../../spread.ts';
 import type { Operation } from '../operation.ts';
@@ -103,7 +104,7 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
     const said = before?.quiet ? undefined : before?.message;
     if (!problem || problem.quiet || problem.message === said) continue;
     deps.recordEvent(shoot, 'Warning', 'DNSRecordNotReady', problem.message);
-    deps.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host }, problem.message);
+    deps.log.warn({ shoot: keyOf(shoot), host }, problem.message);
   }
   const failed = outcomes.some(({ problem }) => problem);
   state.failures = failed ? state.failures + 1 : 0;
@@ -171,7 +172,7 @@ export async function removeRecords(op: Operation, ending: AbortSignal): Promise
       const message = `the record of ${name.host} may be left behind: ${errorText(error)}`;
       outcomes.push({ host: name.host, domain: name.domain, ready: false, problem: { message, codes } });
       deps.recordEvent(shoot, 'Warning', 'DNSRecordLeftBehind', message);
-      deps.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host: name.host }, message);
+      deps.log.warn({ shoot: keyOf(shoot), host: name.host }, message);
     }
   }
   state.dns = { wish: '', abort: new AbortController(), outcomes, failures: 0, lookAt: deps.now() };

@@ -6,7 +6,7 @@ export interface DriftState {
   /** What the last look found. Absent: none has ended well since the operator started. */
   found?: readonly Change[];
   /** What to do about that, a sentence, after mending has left it: it is not tried again before the next look. */
-  left?: string | undefined;
+  advice?: string | undefined;
   /** Why the last look was in vain. */
   problem?: { message: string; codes: string[] };
   /** Looks in vain in a row. */

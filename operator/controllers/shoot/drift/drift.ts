@@ -2,13 +2,12 @@ import type { Provider } from '../../../../providers/contract.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import { parseDuration } from '../../../api/duration.ts';
 import { CoppiceError, errorText } from '../../../api/errors.ts';
-import type { Condition } from '../../../api/meta.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import { keyOf } from '../../../kube/resources.ts';
-import { say } from '../../conditions.ts';
+import { type Said, say } from '../../conditions.ts';
 import { DRIFTED, drifted } from '../../drifted.ts';
 import { nextMoment } from '../../spread.ts';
-import type { Left, Operation } from '../operation.ts';
+import type { Operation, Unmended } from '../operation.ts';
 import { asksFor, takeRequest } from '../operation-request.ts';
 import type { ShootState } from '../state.ts';
 import type { DriftState } from './drift-state.ts';
@@ -34,12 +33,12 @@ const toMend = ({ metadata, spec }: Shoot): string =>
     ? 'It is being changed back, as spec.drift.policy says'
     : `Set spec.drift.policy to Mend, or annotate Shoot ${metadata.name} with gardener.cloud/operation=reconcile to mend it once`;
 
-/** What to do about what mending has left; undefined: nothing was. */
-function aboutLeft(left: readonly Left[]): string | undefined {
-  const because = left.find((part) => part.because !== undefined)?.because;
+/** What to do about what mending did not change back; undefined: nothing. */
+function adviceOn(unmended: readonly Unmended[]): string | undefined {
+  const because = unmended.find((part) => part.because !== undefined)?.because;
   if (because !== undefined)
     return `Not all of it could be changed back: ${because}. It is tried again after the next look, or by annotation gardener.cloud/operation=reconcile`;
-  return left.some(({ changes }) => changes.length > 0) ? TOO_DANGEROUS : undefined;
+  return unmended.some(({ changes }) => changes.length > 0) ? TOO_DANGEROUS : undefined;
 }
 
 /**
@@ -71,28 +70,28 @@ export function wantsMending(
   { drift }: Pick<ShootState, 'drift'>,
 ): boolean {
   if (!provider.drift || metadata.deletionTimestamp) return false;
-  const isFound = (drift?.found?.length ?? 0) > 0 && drift?.left === undefined;
+  const isFound = (drift?.found?.length ?? 0) > 0 && drift?.advice === undefined;
   return asksFor({ metadata }, 'reconcile') || (isFound && spec.drift?.policy === 'Mend');
 }
 
 /** All is as it was made, but for what was left. What cannot be changed back is found again at the next look, and not tried before. */
 export async function noteMended(op: Operation): Promise<void> {
-  const { left, shoot, signal, state, deps } = op;
-  const parts = [...left.values()];
-  const about = aboutLeft(parts);
+  const { unmended, shoot, signal, state, deps } = op;
+  const parts = [...unmended.values()];
+  const advice = adviceOn(parts);
   // What could not be looked at is as it was last found.
   const found = parts.some(({ because }) => because !== undefined)
     ? state.drift?.found
     : parts.flatMap(({ changes }) => changes);
-  if (state.drift) Object.assign(state.drift, { found, left: about });
-  if (about === undefined)
+  if (state.drift) Object.assign(state.drift, { found, advice });
+  if (advice === undefined)
     deps.recordEvent(
       shoot,
       'Normal',
       'Mended',
       'what was made in the cloud was compared with it, and nobody else has changed it',
     );
-  else deps.recordEvent(shoot, 'Warning', 'NotMended', found?.length ? (drifted(found, about).message ?? '') : about);
+  else deps.recordEvent(shoot, 'Warning', 'NotMended', found?.length ? (drifted(found, advice).message ?? '') : advice);
   if (asksFor(shoot, 'reconcile')) await takeRequest(op, signal);
 }
 
@@ -118,7 +117,7 @@ async function look(op: Operation, drift: DriftState, next: () => Date): Promise
     drift.failures = 0;
     delete drift.problem;
     drift.lookAt = next();
-    if (found) Object.assign(drift, { found, left: undefined });
+    if (found) Object.assign(drift, { found, advice: undefined });
     else drift.lookAt = sooner(drift.lookAt, +deps.now() + FIRST_BACKOFF_MS);
     if (found && found.length > 0) tell(op, drifted(found, toMend(shoot)).message ?? '');
   } catch (error) {
@@ -157,9 +156,9 @@ const sooner = (moment: Date, ms: number): Date => new Date(Math.min(+moment, ms
 export function driftCondition(
   { provider, state: { drift } }: Pick<Operation, 'provider' | 'state'>,
   shoot: Shoot,
-): Omit<Condition, 'lastTransitionTime'> | undefined {
+): Said | undefined {
   if (!provider.drift) return undefined;
-  if (drift?.found) return drifted(drift.found, drift.left ?? toMend(shoot));
+  if (drift?.found) return drifted(drift.found, drift.advice ?? toMend(shoot));
   // Not looked at yet since the operator started: the last word stands, if it was one.
   const { lastTransitionTime: _, ...before } = findCondition(shoot.status?.conditions, DRIFTED) ?? {};
   if ('type' in before && before.status !== 'Unknown') return before;

@@ -5,9 +5,9 @@ import { conditionIsTrue, keyOf, type Pod } from '../../../kube/resources.ts';
 import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
 import type { PKIData } from '../../../shoot/pki.ts';
 import { planEncryption } from '../../../shoot/secrets-encryption.ts';
-import type { EncryptingServers } from '../encryption-task.ts';
 import type { Operation } from '../operation.ts';
 import { asksFor, ROTATE } from '../operation-request.ts';
+import type { EncryptingServers } from '../tasks/encryption-task.ts';
 
 const MINUTE = 60_000;
 

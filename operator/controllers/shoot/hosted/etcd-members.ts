@@ -2,7 +2,7 @@ import { configurationProblem } from '../../../api/errors.ts';
 import { COMPONENTS, etcdMemberName } from '../../../api/names.ts';
 import type { EtcdClient } from '../../../etcd/etcd-client.ts';
 import { sleep } from '../../../kube/clock.ts';
-import { isNotFound, KubeApiError } from '../../../kube/errors.ts';
+import { KubeApiError } from '../../../kube/errors.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import { conditionIsTrue, PODS, PVCS, type Secret } from '../../../kube/resources.ts';
 import { etcd, etcdClaimName } from '../../../shoot/etcd.ts';
@@ -204,6 +204,6 @@ async function removePod(op: Operation, ordinal: number, signal: AbortSignal): P
   const { name, namespace, uid } = podOf(op, ordinal)?.metadata ?? {};
   if (!name || !uid) return;
   await op.seed.client.delete(PODS, name, namespace, { signal, preconditions: { uid } }).catch((error: unknown) => {
-    if (!isNotFound(error) && !(error instanceof KubeApiError && error.isConflict)) throw error;
+    if (!(error instanceof KubeApiError && error.isConflict)) throw error;
   });
 }

@@ -1,7 +1,9 @@
 import { ANNOTATIONS, FIELD_MANAGER } from '../../../api/group.ts';
+import { matchesLabels } from '../../../api/label-selector.ts';
 import { COMPONENTS } from '../../../api/names.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
+import { hasEnded } from '../../../kube/pods.ts';
 import {
   DEPLOYMENTS,
   type Deployment,
@@ -10,15 +12,13 @@ import {
   STATEFULSETS,
   type StatefulSet,
 } from '../../../kube/resources.ts';
-import { matchesLabels } from '../../../placement/selectors.ts';
 import { closeConnection } from '../close-connection.ts';
 import { connect } from '../connect.ts';
-import { beginRecords } from '../dns/dns-records.ts';
-import { machineTasks } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
-import { namespaceTask } from '../shared-steps.ts';
-import { givenUpInSilence } from '../while-answered.ts';
-import { reserveAddresses } from './addresses.ts';
+import { machineTasks } from '../tasks/machine-tasks.ts';
+import { namespaceTask } from '../tasks/namespace-task.ts';
+import { givenUpInSilence } from '../tasks/while-answered.ts';
+import { addressTasks } from './addresses.ts';
 
 const MINUTE = 60_000;
 
@@ -32,22 +32,7 @@ export function hibernationTasks(op: Operation): Task[] {
   const isUp = isServing(op);
   return [
     namespaceTask(op),
-    {
-      id: 'services',
-      title: 'Keeping addresses',
-      after: ['namespace'],
-      expectedMs: 60,
-      timeoutMs: 12 * MINUTE,
-      run: (signal) => reserveAddresses(op, signal),
-    },
-    {
-      id: 'dns-records',
-      title: 'Making the Services of the API server',
-      after: ['services'],
-      skip: op.names.length === 0 && !op.state.dns,
-      expectedMs: 1,
-      run: () => beginRecords(op),
-    },
+    ...addressTasks(op, 'Keeping addresses'),
     {
       id: 'api-server-serves',
       title: 'Waiting for the API server',
@@ -160,8 +145,7 @@ const deploymentsOf = ({ seed, shoot, values }: Pick<Operation, 'seed' | 'shoot'
 const sizeOf = (live: Deployment | StatefulSet | undefined): number => (live ? (live.spec.replicas ?? 1) : 0);
 
 /** Whether it is there, or on its way out. One that ended by itself, as one that was evicted, stays until its owner has gone. */
-const isLeft = ({ metadata, status }: Pod): boolean =>
-  metadata.deletionTimestamp !== undefined || (status?.phase !== 'Failed' && status?.phase !== 'Succeeded');
+const isLeft = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined || !hasEnded(pod);
 
 /** Has Deployments of the shoot's namespace run nothing, and waits until their pods have ended. */
 async function endDeployments(op: Operation, which: (name: string) => boolean, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@ import { COMPONENTS, etcdMemberName } from '../../../api/names.ts';
 import { hasServed } from '../../../api/shoot.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
+import { hasEnded } from '../../../kube/pods.ts';
 import type { Deployment, KubeObject, Pod } from '../../../kube/resources.ts';
 import { decoded } from '../../../kube/resources.ts';
 import { etcd, notedVolumes } from '../../../shoot/etcd.ts';
@@ -13,30 +14,26 @@ import { NOT_FOR_COMPONENTS } from '../../../shoot/readiness.ts';
 import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { connect } from '../connect.ts';
-import { beginRecords } from '../dns/dns-records.ts';
-import { encryptionTask } from '../encryption-task.ts';
-import {
-  accessTasks,
-  inside,
-  kubeconfigTask,
-  machineTasks,
-  nodesReadyTask,
-  systemComponentsTask,
-  systemReadyTask,
-} from '../inside-tasks.ts';
-import { certificatesOfAddons, metricsServerTask } from '../metrics-server-task.ts';
 import type { Operation } from '../operation.ts';
 import { asksFor, ROTATE, takeRequest } from '../operation-request.ts';
-import { issueCertificates, namespaceTask } from '../shared-steps.ts';
+import { accessTasks } from '../tasks/access-tasks.ts';
+import { inside } from '../tasks/apply-inside.ts';
+import { encryptionTask } from '../tasks/encryption-task.ts';
+import { issueCertificates } from '../tasks/issue-certificates.ts';
+import { kubeconfigTask } from '../tasks/kubeconfig-task.ts';
+import { machineTasks, nodesReadyTask } from '../tasks/machine-tasks.ts';
+import { certificatesOfAddons, metricsServerTask } from '../tasks/metrics-server-task.ts';
+import { namespaceTask } from '../tasks/namespace-task.ts';
+import { systemComponentsTask, systemReadyTask } from '../tasks/system-components-tasks.ts';
+import { volumeTasks } from '../tasks/volume-tasks.ts';
 import { IN_SEED, untilServes } from '../until-serves.ts';
-import { volumeTasks } from '../volume-tasks.ts';
-import { reserveAddresses } from './addresses.ts';
+import { addressTasks } from './addresses.ts';
 import { encryptionWanted, hostedServers } from './encryption.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
 import { etcdSizeAwake } from './hibernation-tasks.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
+const MINUTE = 60_000;
+
 /** The task graph for create and reconcile. Every task does nothing where nothing is to be done. */
 export function reconcileTasks(op: Operation): Task[] {
   const { seed, values, provider } = op;
@@ -47,24 +44,7 @@ export function reconcileTasks(op: Operation): Task[] {
 
   return [
     namespaceTask(op),
-    {
-      id: 'services',
-      title: 'Reserving addresses',
-      after: ['namespace'],
-      expectedMs: 60,
-      timeoutMs: 12 * MINUTE,
-      run: (signal) => reserveAddresses(op, signal),
-    },
-    {
-      id: 'dns-records',
-      title: 'Making the Services of the API server',
-      after: ['services'],
-      // Names that are wanted no longer are forgotten once.
-      skip: op.names.length === 0 && !op.state.dns,
-      expectedMs: 1,
-      // Only begins it: a cluster serves without a name, and no cloud's DNS holds it up.
-      run: () => beginRecords(op),
-    },
+    ...addressTasks(op, 'Reserving addresses'),
     {
       id: 'certificates',
       title: 'Issuing certificates',
@@ -230,8 +210,7 @@ export const ofOtherVersions = (pods: readonly Pod[], version: string): string[]
     .filter(
       ({ metadata, spec, status }) =>
         metadata.labels?.app === COMPONENTS.apiServer &&
-        status?.phase !== 'Failed' &&
-        status?.phase !== 'Succeeded' &&
+        !hasEnded({ status }) &&
         !spec.containers.some(({ image }) => image?.endsWith(`:v${version}`)),
     )
     .map(({ metadata: { name } }) => name)

@@ -1,6 +1,7 @@
 import type { KubeClient } from '../../../kube/client.ts';
+import { isMovable } from '../../../kube/pods.ts';
 import { keyOf, NODES, type Node, type Pod } from '../../../kube/resources.ts';
-import { DRAINING_ANNOTATION, movable } from './scale-in.ts';
+import { DRAINING_ANNOTATION } from './scale-in.ts';
 
 export interface DrainDependencies {
   readonly client: KubeClient;
@@ -52,7 +53,7 @@ export async function uncordon(client: KubeClient, node: Node): Promise<void> {
  */
 export async function drain(deps: DrainDependencies, node: string, deadline: Date, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const staying = deps.podsOn(node).filter(movable);
+    const staying = deps.podsOn(node).filter(isMovable);
     if (staying.length === 0) return;
     if (deps.now() >= deadline) {
       deps.report(

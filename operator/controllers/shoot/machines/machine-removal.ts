@@ -11,7 +11,7 @@ import { nodesToUncordon, type PoolScaleIn, planScaleIn } from './scale-in.ts';
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 /** Gardener waits 2 hours; here whole clusters come and go for bursts, so a drain that is held up is cut off sooner. */
-export const DRAIN_TIMEOUT_MS = 10 * MINUTE;
+const DRAIN_TIMEOUT_MS = 10 * MINUTE;
 
 /** Drains and removes what is too much, and lets go of nodes that may stay after all. @param acts is called when something is too much */
 export async function scaleIn(op: Operation, signal: AbortSignal, acts?: () => void): Promise<void> {
@@ -126,7 +126,7 @@ export async function drainMachine(
 }
 
 /** Gardener's machineControllerManager.machineDrainTimeout of the pool, in milliseconds. */
-export function drainTimeout(shoot: Shoot, pool: string): number {
+function drainTimeout(shoot: Shoot, pool: string): number {
   const worker = shoot.spec.provider.workers?.find((candidate) => candidate.name === pool);
   const text = (worker?.machineControllerManager as { machineDrainTimeout?: string } | undefined)?.machineDrainTimeout;
   const match = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text ?? '');

@@ -1,6 +1,6 @@
 import { type Machine, type Pool, sizeWhileRolling } from '../../../../providers/contract.ts';
 import { countOf } from '../../../api/quantity.ts';
-import type { Worker } from '../../../api/shoot.ts';
+import type { Worker } from '../../../api/shoot-worker.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
 import { DRAINING_ANNOTATION, inOrderOfLeaving } from './scale-in.ts';
 

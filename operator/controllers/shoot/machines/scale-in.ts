@@ -1,5 +1,6 @@
 import type { Machine } from '../../../../providers/contract.ts';
 import { ANNOTATIONS } from '../../../api/group.ts';
+import { isMovable } from '../../../kube/pods.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
 import { EMPTY } from '../../empty-mark.ts';
 
@@ -51,7 +52,7 @@ export function inOrderOfLeaving(
         marked: node?.metadata.annotations?.[ANNOTATIONS.scaleInFirst] === 'true' ? 0 : 1,
         // A node that is being drained already goes on being drained, whatever moved meanwhile.
         draining: node?.metadata.annotations?.[DRAINING_ANNOTATION] ? 0 : 1,
-        load: (podsByNode.get(machine.nodeName) ?? []).filter(movable).length,
+        load: (podsByNode.get(machine.nodeName) ?? []).filter(isMovable).length,
       };
     })
     .sort(
@@ -75,11 +76,4 @@ export const DRAINING_ANNOTATION = 'multi-cluster.demo.io/draining';
 export function nodesToUncordon(nodes: readonly Node[], victims: readonly Machine[]): Node[] {
   const leaving = new Set(victims.map((machine) => machine.nodeName));
   return nodes.filter((node) => node.metadata.annotations?.[DRAINING_ANNOTATION] && !leaving.has(node.metadata.name));
-}
-
-/** Whether a pod must leave before its node goes: finished, mirror and DaemonSet pods go with it. */
-export function movable(pod: Pod): boolean {
-  if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') return false;
-  if (pod.metadata.annotations?.['kubernetes.io/config.mirror']) return false;
-  return !(pod.metadata.ownerReferences ?? []).some((owner) => owner.kind === 'DaemonSet' && owner.controller);
 }

@@ -35,6 +35,6 @@ const NEVER_ENCRYPTED =
 
 /** Whether API servers are being given other keys. Pure. */
 export function isChangingKeys({ pki }: Pick<Operation, 'pki'>): boolean {
-  const record = encryptionSeen(pki);
-  return record !== undefined && isChanging(record);
+  const encryption = encryptionSeen(pki);
+  return encryption !== undefined && isChanging(encryption);
 }

@@ -1,7 +1,7 @@
 import { COMPONENTS } from '../../../api/names.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
-import { inside } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
+import { inside } from '../tasks/apply-inside.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 
 /** What kubeadm runs on each machine of a control plane, as static pods `<component>-<node>` in kube-system. */

@@ -14,14 +14,14 @@ const PARTS = ['endpoint', 'machines'] as const;
 export async function mendControlPlane(op: Operation, { pool, group }: CloudMachines, isLast: boolean): Promise<void> {
   if (!op.mend || !noteIn(op)) return;
   for (const part of PARTS) {
-    if (op.left.has(part)) continue;
+    if (op.unmended.has(part)) continue;
     try {
       const changes = await group.mend(op.context(), pool.name, part);
-      if (changes) op.left.set(part, { changes });
-      else if (isLast) op.left.set(part, { changes: [], because: 'its machines come or go' });
+      if (changes) op.unmended.set(part, { changes });
+      else if (isLast) op.unmended.set(part, { changes: [], because: 'its machines come or go' });
     } catch (error) {
       op.signal.throwIfAborted();
-      if (isLast) op.left.set(part, { changes: [], because: errorText(error) });
+      if (isLast) op.unmended.set(part, { changes: [], because: errorText(error) });
       op.deps.log.warn(
         { err: error, shoot: keyOf(op.shoot) },
         'what others changed of the control plane is not mended yet',

@@ -1,11 +1,11 @@
 import type { Machine } from '../../../../providers/contract.ts';
 import type { Node } from '../../../kube/resources.ts';
 import type { ControlPlaneSizePlan } from '../../../shoot/control-plane-size.ts';
-import { inside } from '../inside-tasks.ts';
 import { uncordon } from '../machines/drain.ts';
 import { drainMachine } from '../machines/machine-removal.ts';
 import { DRAINING_ANNOTATION } from '../machines/scale-in.ts';
 import type { Operation } from '../operation.ts';
+import { inside } from '../tasks/apply-inside.ts';
 import { isChangingKeys } from './encryption.ts';
 
 /** Has pods leave a machine of the control plane, as long as they are waited for. */

@@ -13,8 +13,8 @@ import {
 import { kubeadmInit, kubeadmJoin, kubeadmKeys, kubeadmYAML } from '../../../shoot/kubeadm.ts';
 import { etcdPeerURL } from '../../../shoot/values.ts';
 import { openEtcd } from '../etcd-access.ts';
-import { inside } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
+import { inside } from '../tasks/apply-inside.ts';
 import { isChangingKeys } from './encryption.ts';
 import { noteIn, writeNote } from './self-hosted.ts';
 import { drainOf, letIn, Replacement, wantedOfMachines } from './self-hosted-replace.ts';

@@ -4,21 +4,18 @@ import { clusterInfo } from '../../../shoot/kubeadm.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
 import { machineAccess } from '../../../shoot/system-components.ts';
 import { connect } from '../connect.ts';
-import { type EncryptingServers, encryptionTask } from '../encryption-task.ts';
-import {
-  accessTasks,
-  inside,
-  kubeconfigTask,
-  machineTasks,
-  nodesReadyTask,
-  systemComponentsTask,
-  systemReadyTask,
-} from '../inside-tasks.ts';
-import { certificatesOfAddons, metricsServerTask } from '../metrics-server-task.ts';
 import type { Operation } from '../operation.ts';
 import { takeRequest } from '../operation-request.ts';
-import { issueCertificates, namespaceTask } from '../shared-steps.ts';
-import { volumeTasks } from '../volume-tasks.ts';
+import { accessTasks } from '../tasks/access-tasks.ts';
+import { inside } from '../tasks/apply-inside.ts';
+import { type EncryptingServers, encryptionTask } from '../tasks/encryption-task.ts';
+import { issueCertificates } from '../tasks/issue-certificates.ts';
+import { kubeconfigTask } from '../tasks/kubeconfig-task.ts';
+import { machineTasks, nodesReadyTask } from '../tasks/machine-tasks.ts';
+import { certificatesOfAddons, metricsServerTask } from '../tasks/metrics-server-task.ts';
+import { namespaceTask } from '../tasks/namespace-task.ts';
+import { systemComponentsTask, systemReadyTask } from '../tasks/system-components-tasks.ts';
+import { volumeTasks } from '../tasks/volume-tasks.ts';
 import { isChangingKeys, wantsAnotherKey, withSecretsKey } from './encryption.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { notReady } from './not-ready.ts';
@@ -63,7 +60,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
     },
     {
       id: 'initialised',
-      title: 'Recording that the cluster was initialised',
+      title: 'Writing down that the cluster was initialised',
       after: ['api-server-serves'],
       expectedMs: 30,
       // Written before anybody is given a way in, and never taken back: from here on there may be something that must not be lost, and no

@@ -8,9 +8,9 @@ import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 const SIZES = [1, 3, 5];
 
 /** ConfigMap in the shoot's namespace in the seed: is there once the API server has served, for ever. */
-export const INITIALISED = 'control-plane-initialised';
+const INITIALISED = 'control-plane-initialised';
 /** Its key with the name of the pool that the control plane is on. */
-export const POOL_NOTED = 'pool';
+const POOL_NOTED = 'pool';
 
 export const noteIn = ({ seed, values }: Pick<Operation, 'seed' | 'values'>): KubeObject | undefined =>
   seed.configMaps.get(`${values.namespace}/${INITIALISED}`);

@@ -17,21 +17,21 @@ export function encryptionCondition(op: Operation, shoot: Operation['shoot']): S
 }
 
 function stepOf({ pki }: Operation): { reason: string; message: string } | undefined {
-  const record = encryptionSeen(pki);
-  if (record?.next)
+  const encryption = encryptionSeen(pki);
+  if (encryption?.next)
     return {
       reason: 'AddingKey',
-      message: `step 1 of 3: API servers are given ${record.next.name} to read Secrets with`,
+      message: `step 1 of 3: API servers are given ${encryption.next.name} to read Secrets with`,
     };
-  if (record?.rewrite)
+  if (encryption?.rewrite)
     return {
       reason: 'WritingWithKey',
-      message: `step 2 of 3: API servers are told to write Secrets with ${record.write.name}, then all Secrets are rewritten`,
+      message: `step 2 of 3: API servers are told to write Secrets with ${encryption.write.name}, then all Secrets are rewritten`,
     };
-  if (record?.dropped)
+  if (encryption?.dropped)
     return {
       reason: 'DroppingKey',
-      message: `step 3 of 3: API servers forget the earlier key; all Secrets are encrypted with ${record.write.name}`,
+      message: `step 3 of 3: API servers forget the earlier key; all Secrets are encrypted with ${encryption.write.name}`,
     };
   return undefined;
 }

@@ -23,14 +23,14 @@ export async function statusWithoutControlPlane(op: Operation, shoot: Shoot, now
  * status of a Shoot that exists as objects only, without a control plane, pure. Ready means: all that is ever made of it is there. Every condition that a person
  * may look at says that nothing answers. @param podRange range of pod addresses, in CIDR notation.
  */
-export function statusOfKept(facts: CommonFacts, record: MachinesSeen, podRange: string, now: Date): ShootStatus {
+export function statusOfKept(facts: CommonFacts, observed: MachinesSeen, podRange: string, now: Date): ShootStatus {
   const { shoot, pools } = facts;
   const members = controlPlaneMembers(shoot.spec);
-  const serving = record.controlPlane.filter(({ ready }) => ready).length;
-  const machines = record.machines.filter(({ phase }) => phase !== 'Terminating');
+  const serving = observed.controlPlane.filter(({ ready }) => ready).length;
+  const machines = observed.machines.filter(({ phase }) => phase !== 'Terminating');
   const readyMachines = machines.filter(({ ready }) => ready);
   const desired = desiredNodes(pools);
-  const nodes = nodesCondition({ inside: record, usable: undefined }, desired, machines.length, readyMachines.length);
+  const nodes = nodesCondition({ inside: observed, usable: undefined }, desired, machines.length, readyMachines.length);
   const profile = shootProfileName(shoot.spec);
   const none = `NO CONTROL PLANE: CloudProfile ${profile} says that none is run (simulation.controlPlane.run: false). Nothing answers behind the kubeconfig and no workload can run: keys, kubeconfig and machines exist as objects only, without a control plane, for scale tests`;
   const errors = facts.errors.map(({ description }) => description).join('; ');
@@ -53,7 +53,7 @@ export function statusOfKept(facts: CommonFacts, record: MachinesSeen, podRange:
     say('APIServerAvailable', false, 'NotRun', 'no API server is run: nothing answers behind the kubeconfig'),
     nodes,
   ];
-  const resource = clusterResource(withPodRanges(record.nodes, podRange), []);
+  const resource = clusterResource(withPodRanges(observed.nodes, podRange), []);
   const seen = { controlPlane: { desired: members, ready: serving }, machines, readyMachines, resource };
   return statusOf({ ...facts, madeOf: { ...facts.madeOf, lacksControlPlane: true } }, seen, conditions, now);
 }

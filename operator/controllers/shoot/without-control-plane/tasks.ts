@@ -4,9 +4,11 @@ import { sleep } from '../../../kube/clock.ts';
 import { adminKubeconfig } from '../../../shoot/kubeconfigs.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
 import { API_SERVER_PORT, type ControlPlane, endpointURL } from '../../../shoot/values.ts';
-import { closeNamespace, removeKubeconfig } from '../deletion.ts';
+import { closeNamespace, removeKubeconfig } from '../deletion/deletion-tasks.ts';
 import type { Operation } from '../operation.ts';
-import { issueCertificates, namespaceTask, storeKubeconfig } from '../shared-steps.ts';
+import { issueCertificates } from '../tasks/issue-certificates.ts';
+import { storeKubeconfig } from '../tasks/kubeconfig-task.ts';
+import { namespaceTask } from '../tasks/namespace-task.ts';
 
 const MINUTE = 60_000;
 /** For documentation only (RFC 5737), so nobody's: the certificate of an API server that does not exist names it. */

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressList } from '../../../api/address-range.ts';
-import { hostOf } from '../../../kube/address-guard.ts';
+import { hostOf } from '../../../kube/http/address-guard.ts';
 import { PullError } from './errors.ts';
 
 /** Never a registry: this host by itself, multicast, and where clouds tell secrets to who asks. */

@@ -1,4 +1,4 @@
-import { ProxyError } from '../../../kube/http-proxy.ts';
+import { ProxyError } from '../../../kube/http/http-proxy.ts';
 
 /** Why an image cannot be had, as people read it in the status of their pod: what happened, to what, what to do. */
 export class PullError extends Error {

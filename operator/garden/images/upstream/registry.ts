@@ -1,7 +1,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Agent, type Dispatcher, request } from 'undici';
-import { guardedLookup } from '../../../kube/address-guard.ts';
-import { environmentConnector, hasProxy } from '../../../kube/http-proxy.ts';
+import { guardedLookup } from '../../../kube/http/address-guard.ts';
+import { environmentConnector, hasProxy } from '../../../kube/http/http-proxy.ts';
 import { admission, admitLiteral, lookupHere, ProxiedNames } from './admission.ts';
 import { offline, PullError } from './errors.ts';
 

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { LIMITS, labels, list, name, PATTERNS, text } from './schema.ts';
+
+/** A label selector as Kubernetes has it. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  readonly matchExpressions?: readonly LabelRequirement[] | undefined;
+}
+
+interface LabelRequirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[] | undefined;
+}
+
+export const labelSelectorSchema = (description: string) =>
+  z
+    .object({
+      matchLabels: labels(64, 'Labels that must be there with these values.').optional(),
+      matchExpressions: list(
+        z
+          .object({
+            key: name(317, 'Key of the label.', PATTERNS.labelKey),
+            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('What is asked of it.'),
+            values: list(text(LIMITS.label, 'A value.'), 64, 'Values, for In and NotIn.').optional(),
+          })
+          .describe('One thing that is asked of labels.'),
+        32,
+        'What else is asked of the labels; all of it must hold.',
+      ).optional(),
+    })
+    .describe(description);
+
+/** Whether labels meet a selector: an empty one is met by all, one with an operator that there is not by none. Pure. */
+export function matchesLabels(labels: Readonly<Record<string, string>>, selector: LabelSelector): boolean {
+  // Labels are whatever people write: `constructor` is one like any other.
+  const labelAt = (key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined);
+  return (
+    Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labelAt(key) === value) &&
+    (selector.matchExpressions ?? []).every((requirement) => meets(labelAt(requirement.key), requirement))
+  );
+}
+
+function meets(value: string | undefined, { operator, values = [] }: LabelRequirement): boolean {
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,86 @@
+import type { Provider } from '../../../providers/contract.ts';
+import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
+import { technicalID } from '../../api/names.ts';
+import type { Seed } from '../../api/seed.ts';
+import { controlPlaneMembers, type Shoot } from '../../api/shoot.ts';
+import type { SeedAddresses } from '../../clusters/seed-addresses.ts';
+import type { Surroundings } from '../../shoot/network-policies.ts';
+import type { ControlPlane } from '../../shoot/values.ts';
+import { hostNames } from './dns/dns-names.ts';
+
+/** On a Seed: storage class of etcd's volumes. Absent: the seed's default class. */
+const STORAGE_CLASS_ANNOTATION = 'multi-cluster.demo.io/storage-class';
+
+/** What the manifests of the control plane are made from, before addresses and etcd's size are known. */
+export function controlPlaneValues(
+  shoot: Shoot,
+  profile: CloudProfile | undefined,
+  seed: Seed,
+  version: string,
+): ControlPlane {
+  const { name, namespace = '' } = shoot.metadata;
+  const members = controlPlaneMembers(shoot.spec);
+  const storageClassName = seed.metadata.annotations?.[STORAGE_CLASS_ANNOTATION];
+  const names = hostNames(shoot, seed);
+  return {
+    shoot: { name, namespace },
+    namespace: technicalID(namespace, name),
+    version,
+    replicas: members,
+    nodes: mostNodes(shoot),
+    networks: {
+      pods: shoot.spec.networking?.pods ?? profile?.spec.defaults?.pods ?? DEFAULT_RANGES.pods,
+      services: shoot.spec.networking?.services ?? profile?.spec.defaults?.services ?? DEFAULT_RANGES.services,
+    },
+    addresses: { apiServer: '', etcd: [] },
+    etcd: {
+      replicas: members,
+      initialised: false,
+      endpoints: Array.from({ length: members }, (_, ordinal) => ordinal),
+      ...(storageClassName && { storageClassName }),
+    },
+    ...(seed.spec.exposure && { exposure: seed.spec.exposure.type }),
+    ...(seed.spec.exposure?.address && { exposedAt: seed.spec.exposure.address }),
+    ...(names.length > 0 && { hostNames: names }),
+  };
+}
+
+/** How many nodes the shoot asks for, or may have by itself. */
+const mostNodes = ({ spec }: Shoot): number =>
+  (spec.provider.workers ?? []).reduce((sum, { maximum, minimum }) => sum + Math.max(minimum, maximum ?? 0), 0);
+
+/** The values of a hosted control plane, and how API servers and machines come to each other. */
+export function reaching(
+  values: ControlPlane,
+  { spec: { machineImage } }: Seed,
+  provider: Pick<Provider, 'inCloud' | 'clusterNetwork'>,
+  vni: number,
+): ControlPlane {
+  if (provider.inCloud) return { ...values, machinesOutside: true };
+  const podCIDR = values.networks.pods;
+  const clusterNetwork = provider.clusterNetwork?.({ podCIDR, vni, ...(machineImage && { machineImage }) });
+  return clusterNetwork ? { ...values, clusterNetwork } : values;
+}
+
+/** Where machines and pods of the seed get images from. Absent: from registries. */
+export const imageMirrorOf = ({ spec }: Seed): string | undefined =>
+  (spec.provider.providerConfig as { imageMirror?: string } | undefined)?.imageMirror;
+
+/** What is around a control plane in its seed. Pure. */
+export function surroundings(
+  seed: Seed,
+  addresses: Pick<SeedAddresses, 'nodes' | 'apiServers'>,
+  { privilegedInSeed }: Pick<Provider, 'privilegedInSeed'>,
+  { vni, operatorNamespace }: Pick<Surroundings, 'vni' | 'operatorNamespace'>,
+): Surroundings {
+  const imageMirror = imageMirrorOf(seed);
+  return {
+    networks: seed.spec.networks,
+    nodeAddresses: addresses.nodes(),
+    apiServers: addresses.apiServers(),
+    operatorNamespace,
+    ...(imageMirror && { imageMirror }),
+    vni,
+    hasMachines: privilegedInSeed === true,
+  };
+}

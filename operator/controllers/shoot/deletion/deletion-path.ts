@@ -1,0 +1,58 @@
+import type { Condition } from '../../../api/meta.ts';
+import type { Shoot } from '../../../api/shoot.ts';
+import { type GateVerdict, HELD, judgeDeletion } from '../../../clusters/deletion-gate.ts';
+import type { FlowResult } from '../../../flow/graph.ts';
+import { say, withConditions } from '../../conditions.ts';
+import { operation } from '../../status-writer.ts';
+import type { ShootDependencies } from '../dependencies.ts';
+import { recordsCondition } from '../dns/dns-outcome.ts';
+import { endDriftLook } from '../drift/drift.ts';
+import type { Operation } from '../operation.ts';
+import { runFlow } from '../run-flow.ts';
+import type { ShootState } from '../state.ts';
+
+/** Whether it is being taken apart: it was deleted, and nothing holds it. */
+export const isBeingDeleted = ({ metadata }: Shoot, { held }: ShootState): boolean =>
+  metadata.deletionTimestamp !== undefined && held === undefined;
+
+/** Whether it may be taken apart. One that is nowhere yet has nothing that anybody could hold. */
+export function gateOf(deps: Pick<ShootDependencies, 'holds' | 'now'>, shoot: Shoot, state: ShootState): GateVerdict {
+  const { metadata, status } = shoot;
+  const begun = !status?.seedName || (state.operation ?? status.lastOperation)?.type === 'Delete';
+  const holds = metadata.deletionTimestamp ? deps.holds(metadata.namespace ?? '', metadata.name) : [];
+  return judgeDeletion(holds, begun, deps.now());
+}
+
+/** Takes apart what there is of the shoot. @throws the signal's reason when it was aborted */
+export async function runDeletion(op: Operation, signal: AbortSignal): Promise<FlowResult> {
+  const { shoot, state, deps } = op;
+  endDriftLook(state);
+  state.operation = operation(
+    shoot.status?.lastOperation,
+    { type: 'Delete', state: 'Processing', progress: 0, description: 'starting' },
+    deps.now(),
+  );
+  const tasks = op.strategy.deletionTasks(op);
+  const result = await runFlow(op, { tasks, type: 'Delete', visible: true }, signal);
+  if (signal.aborted) throw signal.reason;
+  return result;
+}
+
+/** All conditions of a shoot that was deleted: nothing else is of interest any more. Pure. */
+export function deletionConditions(shoot: Shoot, state: ShootState, now: Date): Condition[] {
+  const waiting =
+    state.errors.size > 0
+      ? [...state.errors.values()].map((error) => error.description).join('; ')
+      : (state.operation?.description ?? 'starting');
+  return withConditions(
+    shoot.status?.conditions,
+    [
+      say('Ready', false, 'Deleting', 'the cluster is being deleted'),
+      state.held
+        ? say('Deleting', true, HELD, state.held)
+        : say('Deleting', true, state.errors.size > 0 ? 'Stuck' : 'InProgress', waiting),
+      recordsCondition(state.dns?.outcomes.filter(({ problem }) => problem) ?? [], shoot),
+    ],
+    now,
+  );
+}

@@ -1,0 +1,187 @@
+import { LABELS } from '../../../api/group.ts';
+import { kubeconfigOwner, kubeconfigSecret, removeKubeconfigSecret } from '../../../clusters/kubeconfig-secret.ts';
+import type { Task } from '../../../flow/graph.ts';
+import { sleep } from '../../../kube/clock.ts';
+import { waitFor } from '../../../kube/informer.ts';
+import {
+  CONFIGMAPS,
+  DEPLOYMENTS,
+  type KubeObject,
+  NAMESPACES,
+  type PersistentVolume,
+  PODS,
+  PVCS,
+  PVS,
+  SECRETS,
+  SERVICES,
+  STATEFULSETS,
+} from '../../../kube/resources.ts';
+import { closeConnection } from '../close-connection.ts';
+import { removeRecords } from '../dns/dns-records.ts';
+import type { Operation } from '../operation.ts';
+import { namespaceIn, notOurs, otherOwnerIn } from '../ownership.ts';
+
+/** What a control plane is made of in the seed, besides pods. */
+const OBJECTS = [DEPLOYMENTS, STATEFULSETS, SERVICES, SECRETS, CONFIGMAPS, PVCS];
+/** Nothing of what ends here is needed again, so nobody gets longer than this to say goodbye. */
+const GRACE_SECONDS = 1;
+
+/**
+ * The task graph for deletion, from any half-built state. The control plane is not woken up for it: nothing inside of a hosted
+ * cluster holds anything outside of the seed (design section 3).
+ * @param deleteOwn takes away what this kind of control plane has, and the provider's deleteAll leaves
+ */
+export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): Task[] {
+  const { seed, state, values, provider } = op;
+  const ns = values.namespace;
+  return [
+    {
+      id: 'disconnect',
+      title: 'Closing the connection to the API server',
+      expectedMs: 10,
+      run: () => closeConnection(state),
+    },
+    {
+      id: 'kubeconfig',
+      title: 'Removing the kubeconfig',
+      expectedMs: 20,
+      run: (signal) => removeKubeconfig(op, signal),
+    },
+    {
+      id: 'dns-records',
+      title: 'Removing DNS records',
+      skip: op.names.length === 0,
+      expectedMs: 500,
+      timeoutMs: 60_000,
+      run: (signal) => removeRecords(op, signal),
+    },
+    {
+      id: 'backups',
+      title: 'Marking backups for deletion',
+      expectedMs: 50,
+      timeoutMs: 120_000,
+      run: (signal) => op.deps.backups.retire(op.shoot, signal),
+    },
+    {
+      id: 'namespace',
+      title: 'Deleting the namespace in the seed',
+      after: ['disconnect'],
+      expectedMs: 20,
+      run: (signal) => closeNamespace(op, signal),
+    },
+    {
+      id: 'pods',
+      title: 'Ending pods',
+      after: ['namespace'],
+      expectedMs: 20,
+      // Before their owners: the garbage collector would give each its full grace, and a kubelet that has begun to wait does not
+      // hurry up.
+      run: (signal) => seed.client.deleteCollection(PODS, { namespace: ns, gracePeriodSeconds: GRACE_SECONDS, signal }),
+    },
+    {
+      id: 'machines',
+      title: 'Removing machines',
+      after: ['pods'],
+      expectedMs: 50,
+      run: async () => {
+        await provider.deleteAll(op.context());
+        await deleteOwn?.();
+      },
+    },
+    {
+      id: 'objects',
+      title: 'Removing the control plane',
+      after: ['machines'],
+      expectedMs: 50,
+      run: async (signal) => {
+        const options = { namespace: ns, labelSelector: LABELS.shoot, signal };
+        await Promise.all(OBJECTS.map((resource) => seed.client.deleteCollection(resource, options)));
+      },
+    },
+    {
+      id: 'processes',
+      title: 'Waiting for pods to end',
+      after: ['pods'],
+      expectedMs: 1500,
+      timeoutMs: 120_000,
+      run: async (signal) => {
+        const left = () => seed.pods.list().filter((pod) => pod.metadata.namespace === ns);
+        await waitFor([seed.pods], () => left().length === 0, {
+          timeoutMs: 110_000,
+          signal,
+          what: () =>
+            `pods ${left()
+              .map((pod) => pod.metadata.name)
+              .join(', ')} in namespace ${ns} of seed ${seed.name} to end`,
+        });
+      },
+    },
+    {
+      id: 'volumes',
+      title: 'Removing volumes',
+      after: ['objects', 'processes'],
+      expectedMs: 300,
+      timeoutMs: 120_000,
+      run: async (signal) => {
+        for (;;) {
+          const { items } = await seed.client.list<PersistentVolume>(PVS, { signal });
+          // A class that retains volumes has decided that they outlive their claims.
+          const left = items.filter(
+            (pv) => pv.spec.claimRef?.namespace === ns && pv.spec.persistentVolumeReclaimPolicy !== 'Retain',
+          );
+          if (left.length === 0) return;
+          signal.throwIfAborted();
+          await sleep(100, signal);
+        }
+      },
+    },
+  ];
+}
+
+/** Takes the kubeconfig away that people got. */
+export async function removeKubeconfig({ shoot, deps }: Operation, signal: AbortSignal): Promise<void> {
+  const owner = kubeconfigOwner('Shoot', shoot);
+  const known = deps.gardenApplier.known(kubeconfigSecret(owner, ''));
+  await removeKubeconfigSecret(deps.garden, owner, { known, signal });
+}
+
+/**
+ * From here on nothing can be made in it: what ends stays ended. Kubernetes looks into a namespace only 5 s after its deletion
+ * (namespaceDeletionGracePeriod), too late for whoever waits for processes; so those are ended one by one, and the empty namespace
+ * goes by itself.
+ */
+export async function closeNamespace({ seed, shoot, values, deps }: Operation, signal: AbortSignal): Promise<void> {
+  const ns = values.namespace;
+  const live = await namespaceIn(seed, ns, signal);
+  const otherOwner = otherOwnerIn(live, shoot, deps.gardenID);
+  if (otherOwner) throw notOurs(seed.name, ns, otherOwner);
+  const uid = live?.metadata.uid;
+  if (live) await seed.client.delete(NAMESPACES, ns, undefined, { signal, preconditions: { ...(uid && { uid }) } });
+  // Whoever makes the cluster anew looks into the cache, and must find that this namespace is not to be had.
+  await waitFor([seed.namespaces], () => isClosed(seed.namespaces.get(ns)), {
+    timeoutMs: 30_000,
+    signal,
+    what: `the deletion of namespace ${ns} in seed ${seed.name} to be known`,
+  });
+}
+
+const isClosed = (namespace: KubeObject | undefined): boolean =>
+  namespace?.metadata.deletionTimestamp !== undefined || namespace === undefined;
+
+/**
+ * Waits until the namespace of an earlier cluster of the same name has gone: Kubernetes takes at least 5 s for an empty one.
+ * Rejects with what still holds it.
+ */
+export async function earlierNamespaceGone({ seed, values }: Operation, signal: AbortSignal): Promise<void> {
+  const found = () => seed.namespaces.get(values.namespace);
+  await waitFor([seed.namespaces], () => !found()?.metadata.deletionTimestamp, {
+    timeoutMs: 110_000,
+    signal,
+    what: () => {
+      const reasons = (found()?.status?.conditions ?? []) as { status: string; message?: string }[];
+      const why = reasons.filter(({ status, message }) => status === 'True' && message).map(({ message }) => message);
+      const because = why.length > 0 ? ` (${why.join('; ')})` : '';
+      return `namespace ${values.namespace} of an earlier cluster in seed ${seed.name} to be gone${because}`;
+    },
+  });
+}

@@ -1,0 +1,56 @@
+import { configurationProblem, dependencyNotReady, notYetConfigured } from '../../../api/errors.ts';
+import type { Seed } from '../../../api/seed.ts';
+import { controlPlaneWorker, type Shoot, shootProfileName } from '../../../api/shoot.ts';
+import { keyOf } from '../../../kube/resources.ts';
+import { wasAsked } from '../../../placement/filters.ts';
+import { placeShoot } from '../../../placement/place.ts';
+import type { ShootDependencies } from '../dependencies.ts';
+
+/** Seeds that could host a shoot were registered just now, and nobody knows yet whether they answer. That is no failure. */
+export class SeedsNotAsked extends Error {
+  override readonly name = 'SeedsNotAsked';
+}
+
+/**
+ * The seed of a shoot: the one it has, or the best one; one that it names must be as fit for it as any other. undefined: deleted before it ever had one.
+ * @param chosen seeds by key of shoot: what was chosen, and is not in every status yet. It grows; many that come at once would
+ *   otherwise all find the same seed empty, and fill it beyond its capacity
+ * @throws SeedsNotAsked; CoppiceError when no seed can host it
+ */
+export function seedFor(deps: ShootDependencies, shoot: Shoot, chosen: Map<string, string>): Seed | undefined {
+  const deleting = shoot.metadata.deletionTimestamp !== undefined;
+  // Of one that goes before its status had a seed, something may be in the seed that it names.
+  const name = shoot.status?.seedName ?? (deleting ? shoot.spec.seedName : undefined);
+  if (name) {
+    const seed = deps.seeds.get(name);
+    if (!seed) throw notYetConfigured(`Seed ${name}, which hosts the control plane, does not exist`);
+    return seed;
+  }
+  if (deleting) return undefined;
+  const key = keyOf(shoot);
+  const profile = deps.profiles.get(shootProfileName(shoot.spec));
+  if (!profile) throw configurationProblem(`there is no CloudProfile "${shootProfileName(shoot.spec)}"`);
+  const shootsPerSeed = new Map<string, number>();
+  for (const other of deps.shoots.list()) {
+    if (keyOf(other) === key) continue;
+    const seed = other.status?.seedName ?? other.spec.seedName ?? chosen.get(keyOf(other));
+    if (seed) shootsPerSeed.set(seed, (shootsPerSeed.get(seed) ?? 0) + 1);
+  }
+  // A control plane on machines does not care where its seed can be reached from.
+  const outside = deps.provider(profile, deps.namesAccount(shoot))?.inCloud === true && !controlPlaneWorker(shoot.spec);
+  const result = placeShoot({ shoot, profile, seeds: deps.seeds.list(), shootsPerSeed, outside });
+  if (result.seed === undefined) {
+    const [notAsked, ...more] = result.unready.filter((one) => !wasAsked(one)).map(({ metadata }) => metadata.name);
+    if (notAsked) {
+      const which = more.length > 0 ? `${notAsked} or one of ${more.length} others` : notAsked;
+      throw new SeedsNotAsked(`Waiting for the first answer of seed ${which}`);
+    }
+    const problem = result.unready.length > 0 ? dependencyNotReady : notYetConfigured;
+    throw problem(`no seed can host ${key}: ${result.reasons.join('; ')}`);
+  }
+  const seed = deps.seeds.get(result.seed);
+  if (!seed) throw notYetConfigured(`Seed ${result.seed} has just gone`);
+  chosen.set(key, result.seed);
+  deps.recordEvent(shoot, 'Normal', 'Scheduled', `placed on seed ${result.seed}: ${result.why}`);
+  return seed;
+}

@@ -1,0 +1,90 @@
+import { LABELS } from '../../../api/group.ts';
+import type { Task } from '../../../flow/graph.ts';
+import { waitFor } from '../../../kube/informer.ts';
+import { conditionIsTrue } from '../../../kube/resources.ts';
+import { scaleIn } from '../machines/machine-removal.ts';
+import { rollMachines } from '../machines/machine-roll.ts';
+import type { Operation } from '../operation.ts';
+import { inside } from './apply-inside.ts';
+
+const MINUTE = 60_000;
+
+/** Whether any machine for workloads is asked for. */
+export const wantsNodes = ({ pools }: Pick<Operation, 'pools'>): boolean => pools.some((pool) => pool.count > 0);
+
+/**
+ * Making the machines for workloads, taking away those that are too many, and replacing those that are outdated.
+ * @param first what new machines need: a kubelet must not be newer than an API server that it may meet
+ * @param joinable tasks that show that the cluster can be asked, and that machines can join it
+ */
+export const machineTasks = (
+  op: Operation,
+  first: string[] = [],
+  joinable = ['access', ...(op.provider.needsBootstrapToken ? ['system-components'] : [])],
+): Task[] => [
+  {
+    id: 'machines',
+    title: 'Making machines',
+    after: [...joinable, ...first],
+    expectedMs: 200,
+    // A cloud's network takes minutes, and several clusters of an account take turns.
+    timeoutMs: 45 * MINUTE,
+    run: async (signal) => {
+      const { provider } = op;
+      const context = { ...op.context(), ...(op.mend && { mend: true }) };
+      // A machine too many that a cloud refuses must not keep all else from being done: the roll asks for it.
+      const pools = provider.rolledByCaller ? op.pools.map((pool) => ({ ...pool, maxSurge: 0 })) : op.pools;
+      if (provider.reconcilePools) return provider.reconcilePools(context, pools);
+      for (const pool of pools) {
+        await provider.reconcilePool(context, pool);
+        signal.throwIfAborted();
+      }
+    },
+  },
+  {
+    id: 'scale-in',
+    title: 'Taking machines away',
+    after: ['machines'],
+    expectedMs: 20,
+    looksFirst: true,
+    run: (signal, acts) => scaleIn(op, signal, acts),
+  },
+  {
+    id: 'roll',
+    title: 'Replacing outdated machines',
+    after: ['scale-in'],
+    skip: !op.provider.rolledByCaller,
+    // One after the other: it takes as long as it takes, and says where it stands in a condition.
+    expectedMs: 20,
+    looksFirst: true,
+    run: (signal, acts) => rollMachines(op, signal, acts),
+  },
+];
+
+/** @param after what nodes need besides their machines to become Ready */
+export const nodesReadyTask = (op: Operation, after: string[]): Task => ({
+  id: 'nodes-ready',
+  title: 'Waiting for nodes',
+  after: ['machines', ...after],
+  skip: !wantsNodes(op),
+  expectedMs: 4000,
+  timeoutMs: 10 * MINUTE,
+  run: async (signal) => {
+    const { nodes } = inside(op);
+    const wanted = new Map(op.pools.map((pool) => [pool.name, pool.count]));
+    const missing = () =>
+      [...wanted].filter(
+        ([pool, count]) =>
+          nodes.list().filter((node) => node.metadata.labels?.[LABELS.pool] === pool && conditionIsTrue(node, 'Ready'))
+            .length < count,
+      );
+    await waitFor([nodes], () => missing().length === 0, {
+      timeoutMs: 10 * MINUTE,
+      signal,
+      what: () =>
+        `the nodes of pool ${missing()
+          .map(([pool]) => pool)
+          .join(', ')} to be Ready`,
+    });
+  },
+});

@@ -1,0 +1,79 @@
+import type { Task } from '../../../flow/graph.ts';
+import { waitFor } from '../../../kube/informer.ts';
+import { conditionIsTrue, type KubeObject } from '../../../kube/resources.ts';
+import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../../shoot/konnectivity-agent.ts';
+import { coreDNS, kubeletAccess, machineAccess, viewerAccess } from '../../../shoot/system-components.ts';
+import type { Operation } from '../operation.ts';
+import { applyAdmitted, firstOf, inside, printOf } from './apply-inside.ts';
+import { wantsNodes } from './machine-tasks.ts';
+
+const MINUTE = 60_000;
+
+/** @param own objects that this kind of control plane needs, whether or not there are machines for workloads */
+export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Task => ({
+  id: 'system-components',
+  title: 'Applying system components',
+  after: ['access'],
+  expectedMs: 300,
+  run: async (signal) => {
+    const { provider, state } = op;
+    const replicas =
+      Math.min(
+        2,
+        op.pools.reduce((sum, pool) => sum + pool.count, 0),
+      ) || 1;
+    const binding = kubeletAccess();
+    // Without nodes nothing of the rest could run or would be asked.
+    const objects = [
+      ...own(),
+      binding,
+      ...viewerAccess(),
+      ...(wantsNodes(op)
+        ? [
+            ...machineAccess(),
+            ...(op.values.machinesOutside ? konnectivityAgent(op.values, replicas) : []),
+            ...(provider.systemComponents?.() ?? []),
+            ...coreDNS(op.values, replicas),
+          ]
+        : []),
+    ];
+    const print = printOf(objects);
+    if (state.systemApplied === print) return;
+    const refused = await applyAdmitted(op, objects, signal);
+    if (!refused.has(binding)) state.kubeletAccess = true;
+    state.systemRefused = firstOf(refused);
+    if (refused.size === 0) state.systemApplied = print;
+  },
+});
+
+/** @param after what pods need besides their nodes to run */
+export const systemReadyTask = (op: Operation, after: string[]): Task => ({
+  id: 'system-ready',
+  title: op.values.machinesOutside ? 'Waiting for cluster DNS and the tunnel' : 'Waiting for cluster DNS',
+  after: ['nodes-ready', 'system-components', ...after],
+  skip: !wantsNodes(op),
+  expectedMs: 2500,
+  timeoutMs: 5 * MINUTE,
+  run: async (signal) => {
+    const { pods } = inside(op);
+    const parts = [
+      { app: 'kube-dns', what: 'cluster DNS to be Ready' },
+      ...(op.values.machinesOutside
+        ? [{ app: KONNECTIVITY_AGENT_APP, what: 'an agent of the tunnel to be connected to an API server' }]
+        : []),
+    ];
+    const missing = () =>
+      parts.filter(
+        ({ app }) =>
+          !pods.list().some((pod) => pod.metadata.labels?.['k8s-app'] === app && conditionIsTrue(pod, 'Ready')),
+      );
+    await waitFor([pods], () => missing().length === 0, {
+      timeoutMs: 5 * MINUTE,
+      signal,
+      what: () =>
+        missing()
+          .map(({ what }) => what)
+          .join(', and '),
+    });
+  },
+});

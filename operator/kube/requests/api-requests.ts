@@ -1,0 +1,274 @@
+import { CoppiceError } from '../../api/errors.ts';
+import { FIELD_MANAGER } from '../../api/group.ts';
+import { sleep } from '../clock.ts';
+import { KubeApiError, KubeUnreachableError, type Status } from '../errors.ts';
+import type { Admit } from '../http/address-guard.ts';
+import { ANSWER_LIMITS, type AnswerLimits, AnswerTooLargeError } from '../http/answer-limits.ts';
+import { type Answer, type Bound, type Exchange, readLines, textOf } from '../http/exchange.ts';
+import { type HttpProxy, proxyTo } from '../http/http-proxy.ts';
+import { type Liveness, newTransport, type Transport } from '../http/transport.ts';
+import { inTime, lingering, parseBody } from '../http/whole-answer.ts';
+import type { Connection, Credentials } from '../kubeconfig.ts';
+import { Authorization } from './authorization.ts';
+
+export interface KubeClientOptions extends Connection {
+  userAgent?: string;
+  /** Called once for each request that got an answer or failed (status 0); for metrics and for tests that count. */
+  onRequest?: (request: RequestSeen) => void;
+  liveness?: Liveness;
+  /** See TransportOptions. */
+  reachMs?: number;
+  /** How much is taken of its answers; default ANSWER_LIMITS. */
+  limits?: AnswerLimits;
+  /** Asked about each address before it is connected to; throws where one will not do. Absent: all will. */
+  admit?: Admit;
+}
+
+export interface RequestSeen {
+  method: string;
+  path: string;
+  status: number;
+  durationMs: number;
+}
+
+/** Absent and empty values are left out. */
+export type Query = Record<string, string | number | boolean | undefined>;
+
+export interface RequestOptions {
+  query?: Query;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Default application/json. */
+  contentType?: string;
+  signal?: AbortSignal | undefined;
+  /** For the answer's first byte and between its bytes; default 30 s. The whole of it may take four times as long. */
+  timeoutMs?: number;
+  /** Bytes of the answer that are taken; default the client's limit for an object. */
+  maxBytes?: number;
+  /** How often to try again when the server says "later" (429 or 503 with Retry-After). Default 3. */
+  retries?: number;
+  /** Of a write that was sent: given up the moment the signal says so, whatever may come of it. Default false. */
+  abandon?: boolean;
+}
+
+/** How a request that lasts is sent. */
+export interface StreamOptions {
+  query: Query;
+  signal?: AbortSignal | undefined;
+  /** The server has agreed; lines may follow. */
+  onOpen?: (() => void) | undefined;
+}
+
+/** Content type of server-side apply. */
+export const APPLY = 'application/apply-patch+yaml';
+
+/** A server that sends a byte now and then would never be silent. */
+const WHOLE_ANSWER = 4;
+
+/**
+ * The requests to one API server: their connections, who sends them, how often they are tried again, and what is taken of an answer.
+ * Errors are those of KubeClient.
+ */
+export class ApiRequests {
+  /** See KubeClient. */
+  readonly stats = { requests: 0, writes: 0, bytes: 0 };
+  readonly limits: AnswerLimits;
+  readonly #origin: string;
+  readonly #prefix: string;
+  readonly #options: KubeClientOptions;
+  readonly #headers: Record<string, string | string[]>;
+  readonly #authorization: Authorization;
+  /** Every connection to an API server is made here, so none goes past it. */
+  readonly #proxy: HttpProxy | undefined;
+  #transport: Transport | undefined;
+  #closed = false;
+
+  constructor(options: KubeClientOptions) {
+    const url = new URL(options.server);
+    this.#origin = url.origin;
+    this.#prefix = url.pathname.replace(/\/+$/, '');
+    this.#options = options;
+    this.#proxy = proxyTo(options.server, options.proxy);
+    this.limits = options.limits ?? ANSWER_LIMITS;
+    this.#headers = { accept: 'application/json', 'user-agent': options.userAgent ?? FIELD_MANAGER };
+    const { impersonate } = options;
+    if (impersonate) {
+      this.#headers['impersonate-user'] = impersonate.user;
+      if (impersonate.groups?.length) this.#headers['impersonate-group'] = impersonate.groups;
+    }
+    this.#authorization = new Authorization(options, async (identity) => {
+      const old = this.#transport;
+      this.#transport = this.#newTransport(identity);
+      await old?.close();
+    });
+  }
+
+  /** See KubeClient. */
+  async request<T = any>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    const {
+      query,
+      body,
+      contentType = 'application/json',
+      signal,
+      timeoutMs = 30_000,
+      retries = 3,
+      abandon = false,
+      maxBytes = this.limits.objectBytes,
+    } = options;
+    const what = `${method} ${path}`;
+    const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const target = this.#prefix + path + queryString(query);
+    // A connection that the server just closed says nothing about the request; safe to send again where it is idempotent.
+    const repeatable = method === 'GET' || contentType === APPLY;
+    let fresh = false;
+
+    for (let attempt = 0; ; attempt++) {
+      const headers = { ...this.#headers };
+      if (payload) headers['content-type'] = contentType;
+      const authorization = await this.#authorization.header(what);
+      if (authorization) headers.authorization = authorization;
+      const started = performance.now();
+      let response: Answer;
+      let text: string;
+      try {
+        const limits = { signal, headersTimeoutMs: timeoutMs, bodyTimeoutMs: timeoutMs };
+        const exchange = { method, path: target, headers, body: payload, ...limits };
+        ({ response, text } = await this.#ask(exchange, abandon, this.#bound(what, maxBytes)));
+      } catch (error) {
+        if (signal?.aborted) throw signal.reason;
+        this.#report(method, path, 0, started, query);
+        if (repeatable && attempt === 0 && isStaleConnection(error)) continue;
+        throw this.#unreachable(what, error);
+      }
+      this.stats.bytes += text.length;
+      this.#report(method, path, response.statusCode, started, query);
+      if (response.statusCode < 300) return parseBody(text, response) as T;
+
+      if (response.statusCode === 401 && !fresh && this.#authorization.forget()) {
+        fresh = true;
+        continue;
+      }
+      const retryAfter = Number(response.headers['retry-after']) || undefined;
+      const later = response.statusCode === 429 || response.statusCode === 503;
+      if (later && retryAfter && attempt < retries) {
+        await sleep(retryAfter * 1000 * (0.75 + Math.random() / 2), signal);
+        if (signal?.aborted) throw signal.reason;
+        continue;
+      }
+      throw new KubeApiError(what, response.statusCode, parseBody(text, response) as Status | string, retryAfter);
+    }
+  }
+
+  /**
+   * A GET that lasts: `onLine` gets each line of the answer, and must not block; what it throws ends the stream. Resolves when the
+   * server ends it. Counted, and named in errors, as WATCH.
+   */
+  async stream(path: string, { query, signal, onOpen }: StreamOptions, onLine: (line: string) => void): Promise<void> {
+    const what = `WATCH ${path}`;
+    let response: Answer | undefined;
+    const started = performance.now();
+    try {
+      const authorization = await this.#authorization.header(what);
+      response = await this.#connect().request(
+        {
+          method: 'GET',
+          path: this.#prefix + path + queryString(query),
+          headers: authorization ? { ...this.#headers, authorization } : this.#headers,
+          signal,
+          headersTimeoutMs: 60_000,
+          bodyTimeoutMs: 0,
+        },
+        'stream',
+      );
+      this.#report('WATCH', path, response.statusCode, started);
+      if (response.statusCode >= 300) {
+        const text = await textOf(response, this.#bound(what, this.limits.objectBytes));
+        if (response.statusCode === 401) this.#authorization.forget();
+        const retryAfter = Number(response.headers['retry-after']) || undefined;
+        throw new KubeApiError(what, response.statusCode, parseBody(text, response) as Status | string, retryAfter);
+      }
+      onOpen?.();
+      await readLines(response, this.#bound(what, this.limits.lineBytes), (line, bytes) => {
+        this.stats.bytes += bytes;
+        onLine(line);
+      });
+    } catch (error) {
+      response?.drop();
+      if (signal?.aborted) throw signal.reason;
+      if (error instanceof KubeApiError) throw error;
+      if (!response) this.#report('WATCH', path, 0, started);
+      throw this.#unreachable(what, error);
+    }
+  }
+
+  /** Drops all connections; running requests and watches fail with KubeUnreachableError. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const transport = this.#transport;
+    // What it holds of OpenSSL is large, and who keeps a closed client does not know that.
+    this.#transport = undefined;
+    await transport?.close();
+  }
+
+  /** The error of an answer that is larger than the limits. @param limit in words */
+  tooLarge(what: string, limit: string): AnswerTooLargeError {
+    return new AnswerTooLargeError(`${what} at ${this.#origin}`, limit);
+  }
+
+  /** One try: an answer with the whole of its body. */
+  async #ask(exchange: Exchange, abandon: boolean, bound: Bound): Promise<{ response: Answer; text: string }> {
+    exchange.signal?.throwIfAborted();
+    const write = exchange.method === 'GET' || abandon ? undefined : lingering(exchange.signal);
+    try {
+      const response = await this.#connect().request(
+        write ? { ...exchange, signal: write.signal } : exchange,
+        'request',
+      );
+      return { response, text: await inTime(response, exchange.bodyTimeoutMs * WHOLE_ANSWER, bound) };
+    } finally {
+      write?.done();
+    }
+  }
+
+  #bound(what: string, most: number): Bound {
+    return { most, tooLarge: (limit) => this.tooLarge(what, limit) };
+  }
+
+  #connect(): Transport {
+    if (this.#closed) throw Object.assign(new Error('the client is closed'), { code: 'ECLOSED' });
+    this.#transport ??= this.#newTransport({});
+    return this.#transport;
+  }
+
+  #newTransport(identity: Credentials): Transport {
+    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, admit, reachMs } = this.#options;
+    const tls = { ca, cert, key, serverName, insecureSkipTlsVerify, ...identity };
+    return newTransport({ origin: this.#origin, liveness, admit, reachMs, proxy: this.#proxy, ...tls });
+  }
+
+  #unreachable(what: string, error: unknown): Error {
+    if (error instanceof TypeError || error instanceof KubeUnreachableError || error instanceof CoppiceError)
+      return error;
+    return new KubeUnreachableError(`${what} at ${this.#origin}`, error);
+  }
+
+  #report(method: string, path: string, status: number, started: number, query?: Query): void {
+    this.stats.requests++;
+    if (method !== 'GET' && method !== 'WATCH' && !query?.dryRun) this.stats.writes++;
+    this.#options.onRequest?.({ method, path, status, durationMs: performance.now() - started });
+  }
+}
+
+function queryString(query: Query | undefined): string {
+  let text = '';
+  for (const name in query) {
+    const value = query[name];
+    if (value === undefined || value === '') continue;
+    text += `${text ? '&' : '?'}${name}=${encodeURIComponent(value)}`;
+  }
+  return text;
+}
+
+const STALE = new Set(['ECONNRESET', 'EPIPE', 'ERR_HTTP2_SESSION_ERROR', 'ERR_HTTP2_STREAM_CANCEL', 'UND_ERR_SOCKET']);
+
+const isStaleConnection = (error: unknown): boolean => STALE.has((error as { code?: string }).code ?? '');

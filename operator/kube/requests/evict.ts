@@ -1,0 +1,41 @@
+import { KubeApiError } from '../errors.ts';
+import type { Pod } from '../resources.ts';
+import type { ApiRequests } from './api-requests.ts';
+import type { DeleteOptions } from './write-options.ts';
+
+export type Eviction = { outcome: 'evicted' | 'gone' } | { outcome: 'blocked'; message: string };
+
+/** A pod, as far as it must be known to have it evicted; with its UID no other one of its name is. */
+export type Evictable = Pod | { metadata: { name: string; namespace?: string; uid?: string } };
+
+export type EvictOptions = Omit<DeleteOptions, 'propagationPolicy'>;
+
+/** As KubeClient.evict. */
+export async function evict(
+  requests: Pick<ApiRequests, 'request'>,
+  pod: Evictable,
+  options: EvictOptions,
+): Promise<Eviction> {
+  const { name, namespace, uid } = pod.metadata;
+  const { signal, dryRun, preconditions = uid ? { uid } : undefined, gracePeriodSeconds } = options;
+  const body = {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name, namespace },
+    deleteOptions: { gracePeriodSeconds, preconditions },
+  };
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace ?? '')}/pods/${encodeURIComponent(name)}/eviction`;
+  try {
+    await requests.request('POST', path, { query: dryRun ? { dryRun: 'All' } : {}, body, signal, retries: 0 });
+    return { outcome: 'evicted' };
+  } catch (error) {
+    if (!(error instanceof KubeApiError)) throw error;
+    // A conflict is the uid precondition: another pod of this name took the place.
+    if (error.isNotFound || error.isConflict) return { outcome: 'gone' };
+    if (error.isTooManyRequests) {
+      const causes = error.details?.causes?.map((cause) => cause.message).filter(Boolean) ?? [];
+      return { outcome: 'blocked', message: causes.join('; ') || error.message };
+    }
+    throw error;
+  }
+}
