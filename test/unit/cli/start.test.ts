@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -13,11 +13,11 @@ import { projectFile } from '../../../operator/cli/invocation.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { seedPossible } from '../../../operator/garden/capabilities.ts';
+import { ensureCertificates, readPair } from '../../../operator/garden/certificates.ts';
 import { codeDigest } from '../../../operator/garden/code-digest.ts';
 import { identityOf, ownIdentity } from '../../../operator/garden/process-identity.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
 
 vi.mock('../../../operator/garden/capabilities.ts', async (original) => ({
@@ -30,6 +30,8 @@ let home: string;
 /** The WorkerCluster of a garden that is up, and every change that was asked of it. */
 let cluster: KubeObject | undefined;
 let writes: string[];
+/** Paths of bindings that were asked for, or written. */
+let bindings: string[];
 /** What they were. */
 let bodies: string[];
 /** The kubeconfig of the cluster, in base64. */
@@ -56,11 +58,17 @@ const BOOKMARK = {
 beforeEach(async () => {
   cluster = undefined;
   writes = [];
+  bindings = [];
   bodies = [];
   server = createServer((request, response) => {
     const isOne = request.url?.split('?')[0]?.endsWith('/workerclusters/demo');
     const answer = (status: number, body: object) => response.writeHead(status).end(JSON.stringify(body));
     response.setHeader('content-type', 'application/json');
+    if (request.url?.includes('/clusterrolebindings/')) {
+      bindings.push(request.url);
+      answer(200, { kind: 'ClusterRoleBinding', metadata: {} });
+      return;
+    }
     if (request.method !== 'GET') {
       writes.push(`${request.method} ${request.url?.split('?')[0]}`);
       request.on('data', (text) => bodies.push(String(text)));
@@ -82,13 +90,16 @@ beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'coppice-start-'));
   const directory = new StateDirectory(home);
   await directory.make();
+  const ranges = chooseRanges(directory.id, [])!;
   await directory.write({
     id: directory.id,
     createdAt: '2026-01-01T00:00:00Z',
     ports: { apiserver: port, etcd: 2, etcdPeer: 3 },
-    ranges: chooseRanges(directory.id, [])!,
+    ranges,
     seed: 'kubeconfig',
   });
+  await ensureCertificates(directory, { ranges, apiserverPort: port, now: new Date() });
+  server.setSecureContext((await readPair(directory, 'apiserver'))!);
   const status = {
     daemon: await ownIdentity(),
     code: codeDigest(),
@@ -99,10 +110,6 @@ beforeEach(async () => {
   await writeFile(directory.statusFile, JSON.stringify(status));
   // Another Kubernetes hosts, so that it makes no difference who runs these tests.
   await writeFile(directory.seedKubeconfig, '');
-  const file = directory.kubeconfigFile('admin');
-  await mkdir(dirname(file), { recursive: true });
-  const url = `http://127.0.0.1:${port}`;
-  await writeFile(file, kubeconfig({ server: url, ca: '', token: 't', name: 'garden', user: 'admin' }));
 });
 afterEach(async () => {
   server.closeAllConnections();
@@ -135,6 +142,8 @@ describe('coppice start', () => {
   it('makes the first cluster where there is none', async () => {
     expect(await start()).toContain('WorkerCluster demo created.');
     expect(writes).toEqual([APPLIED]);
+    // A garden that runs gives its administrators back what rights somebody has taken from them.
+    expect(bindings).toContainEqual(expect.stringContaining('/clusterrolebindings/'));
   });
 
   it('leaves a cluster alone that was scaled since, and says so', async () => {

@@ -152,8 +152,9 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     await writeFile(folder, '');
     return async () => {
       await rm(folder);
-      // The supervisor may have made it by then: nothing is written over.
-      await cp(`${folder}.aside`, folder, { recursive: true, force: false });
+      // The supervisor may have made it by then, or while it is copied: nothing is written over.
+      const copy = () => cp(`${folder}.aside`, folder, { recursive: true, force: false });
+      await copy().catch(copy);
     };
   }
 
