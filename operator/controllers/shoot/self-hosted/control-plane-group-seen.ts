@@ -47,9 +47,11 @@ function observation(
     asked,
     members,
     nodes: nodes.map((node) => ({ name: node.metadata.name, ready: conditionIsTrue(node, 'Ready') })),
-    machines: machines.map(({ nodeName, address, phase, createdAt }) => ({
+    machines: machines.map(({ nodeName, address, phase, createdAt, outdated = false, zone }) => ({
       name: nodeName,
       address,
+      outdated,
+      zone,
       going: phase === 'Terminating',
       joined: nodes.some(({ metadata }) => metadata.name === nodeName && metadata.labels?.[JOINED_LABEL] !== undefined),
       overdue: now.getTime() - Date.parse(createdAt) > JOINING_MS,

@@ -1,5 +1,6 @@
 import type { Machine } from '../../../../providers/contract.ts';
 import type { Node } from '../../../kube/resources.ts';
+import type { ControlPlaneGroupPlan } from '../../../shoot/control-plane-group.ts';
 import type { ControlPlaneSizePlan } from '../../../shoot/control-plane-size.ts';
 import { uncordon } from '../machines/drain.ts';
 import { drainMachine } from '../machines/machine-removal.ts';
@@ -17,6 +18,18 @@ export async function drainOf(
 ): Promise<void> {
   const machine = machines.find((one) => one.name === name);
   if (machine) await drainMachine(op, inside(op), machine, signal);
+}
+
+/** Has pods leave a machine of a cloud that goes for good, since another one with what is wanted takes its place. */
+export async function makeWay(op: Operation, machine: Machine, signal: AbortSignal): Promise<void> {
+  op.deps.recordEvent(
+    op.shoot,
+    'Normal',
+    'ControlPlaneMachineReplaced',
+    `${machine.nodeName} makes way for a machine with ${wantedOfMachines(op)}`,
+  );
+  await drainMachine(op, inside(op), machine, signal);
+  op.state.draining.delete(machine.nodeName);
 }
 
 /** Lets pods in again on machines that were drained to be made anew, and are. */
@@ -40,7 +53,10 @@ export class Replacement {
     this.#op = op;
   }
 
-  tell(seen: { outdated: number; asked: number; desired: number }, { action, waitFor }: ControlPlaneSizePlan): void {
+  tell(
+    seen: { outdated: number; asked: number; desired: number },
+    { action, waitFor }: ControlPlaneSizePlan | ControlPlaneGroupPlan,
+  ): void {
     this.#begun ||= seen.outdated;
     this.#say(this.#begun === 0 || !(action || waitFor) ? undefined : replacementLine(this.#op, seen, waitFor));
   }
