@@ -17,7 +17,7 @@ import type { Operation } from '../operation.ts';
 import { inside } from '../tasks/apply-inside.ts';
 import { noteIn, writeNote } from './self-hosted.ts';
 import { bringGroupToSize } from './self-hosted-group-size.ts';
-import { makeWay, Replacement } from './self-hosted-replace.ts';
+import { makeWay, Replacement, wantedInCloud } from './self-hosted-replace.ts';
 import { JOINED_LABEL } from './self-hosted-status.ts';
 
 /** In the note: the machines that etcd needs a majority of, by the names of their nodes. */
@@ -60,7 +60,7 @@ export async function reconcileControlPlaneGroup(
   const { pool, group } = own;
   const join = new MachineJoin(op, own, signal);
   const stackedEtcd = new StackedEtcdConnection(op, pool);
-  const replacement = new Replacement(op);
+  const replacement = new Replacement(op, wantedInCloud(op));
   try {
     await bringGroupToSize(
       {

@@ -26,7 +26,7 @@ export async function makeWay(op: Operation, machine: Machine, signal: AbortSign
     op.shoot,
     'Normal',
     'ControlPlaneMachineReplaced',
-    `${machine.nodeName} makes way for a machine with ${wantedOfMachines(op)}`,
+    `${machine.nodeName} makes way for a machine with ${wantedInCloud(op)}`,
   );
   await drainMachine(op, inside(op), machine, signal);
   op.state.draining.delete(machine.nodeName);
@@ -46,11 +46,14 @@ export async function letIn(op: Operation, machines: readonly Machine[], nodes: 
 /** Tells, as long as machines of a control plane are made anew one after the other, how many are and what is waited for. */
 export class Replacement {
   readonly #op: Operation;
+  readonly #wanted: string;
   /** Machines that were outdated when it was first looked; 0: none was yet. */
   #begun = 0;
 
-  constructor(op: Operation) {
+  /** @param wanted what machines get, in words */
+  constructor(op: Operation, wanted: string) {
     this.#op = op;
+    this.#wanted = wanted;
   }
 
   tell(
@@ -58,7 +61,7 @@ export class Replacement {
     { action, waitFor }: ControlPlaneSizePlan | ControlPlaneGroupPlan,
   ): void {
     this.#begun ||= seen.outdated;
-    this.#say(this.#begun === 0 || !(action || waitFor) ? undefined : replacementLine(this.#op, seen, waitFor));
+    this.#say(this.#begun === 0 || !(action || waitFor) ? undefined : replacementLine(this.#wanted, seen, waitFor));
   }
 
   end(): void {
@@ -77,13 +80,17 @@ export class Replacement {
 export const wantedOfMachines = (op: Operation): string =>
   `Kubernetes ${op.values.version}${isChangingKeys(op) ? ' and the present keys of Secrets' : ''}`;
 
+/** The same of machines of a cloud, where others take their places. */
+export const wantedInCloud = (op: Operation): string =>
+  isChangingKeys(op) ? 'the present keys of Secrets' : 'certificates that do not end soon';
+
 /** What people read of it in condition Rolling. */
 function replacementLine(
-  op: Operation,
+  wanted: string,
   { outdated, asked, desired }: { outdated: number; asked: number; desired: number },
   waitFor: string | undefined,
 ): string {
-  const done = `${asked - outdated} of ${asked} machines of the control plane have ${wantedOfMachines(op)}`;
+  const done = `${asked - outdated} of ${asked} machines of the control plane have ${wanted}`;
   const more = asked > desired ? `, ${asked - desired} of them only meanwhile` : '';
   return `${done}${more}${waitFor === undefined ? '' : `; waiting for ${waitFor}`}`;
 }

@@ -21,6 +21,9 @@ import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { notReady } from './not-ready.ts';
 import { noteIn } from './self-hosted.ts';
 
+/** Certificates of machines may near their end where nothing else changes. */
+const LOOK_AGAIN_MS = 24 * 3600_000;
+
 /**
  * The task graph for create and reconcile of a shoot whose control plane is on machines of its own, wherever these are. The first machine
  * begins the cluster by `kubeadm init`; the others join it one by one. Every task does nothing where nothing is to be done.
@@ -140,9 +143,12 @@ async function reconcileSize(
   infrastructure: ControlPlaneInfrastructure,
   signal: AbortSignal,
 ): Promise<void> {
-  const { mend, state, values } = op;
+  const { deps, mend, state, values } = op;
+  const lookedAt = state.machinesSettled;
   // Which keys machines of a cloud have, only the cloud can tell.
   const isSettled =
+    lookedAt !== undefined &&
+    +deps.now() - +lookedAt < LOOK_AGAIN_MS &&
     state.etcdSettled === values.replicas &&
     !isChangingKeys(op) &&
     infrastructure.outdated(op).length === 0 &&
@@ -154,6 +160,7 @@ async function reconcileSize(
     await infrastructure.reconcileSize(op, signal);
     // While keys change there may be machines that only stand in for others, and leave when that is over.
     state.etcdSettled = isChangingKeys(op) ? undefined : values.replicas;
+    state.machinesSettled = deps.now();
   }
   await infrastructure.mend?.(op, true);
 }
