@@ -34,9 +34,10 @@ export interface GroupWork {
   note(voters: readonly string[]): Promise<void>;
   /**
    * Asks the cloud for so many, which are told how they join.
-   * @param areMissing whether some of them have yet to join
+   * @param there how many of these there are
+   * @param joined how many have joined
    */
-  tell(machines: number, areMissing: boolean): Promise<void>;
+  tell(machines: number, there: number, joined: number): Promise<void>;
   /** Has pods leave a machine, as long as they are waited for. */
   drain(machine: Machine): Promise<void>;
   /** Told at each step what is seen and what follows from it. */
@@ -80,8 +81,9 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
     work.follow(observed, plan);
     if (plan.blocked) throw new Error(`the control plane cannot be brought to ${desired} machines: ${plan.waitFor}`);
     // From its first turn on: what held keys for the beginning goes.
-    const asked = plan.action?.type === 'ask-for' ? plan.action.machines : seen.asked;
-    await work.tell(asked, observed.machines.filter(({ going, joined }) => joined && !going).length < asked);
+    const there = observed.machines.filter(({ going }) => !going);
+    const joined = there.filter((machine) => machine.joined).length;
+    await work.tell(plan.action?.type === 'ask-for' ? plan.action.machines : seen.asked, there.length, joined);
     if (!plan.action && !plan.waitFor) return;
     if (!plan.action && seen.failure !== undefined)
       throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', `waiting for ${plan.waitFor}: ${seen.failure}`);

@@ -71,7 +71,7 @@ export async function reconcileControlPlaneGroup(
         etcd: (seen) => stackedEtcd.to(seen),
         noted: () => membersNoted(op),
         note: (voters) => noteMembers(op, pool, voters, signal),
-        tell: (machines, areMissing) => join.prepare(machines, areMissing),
+        tell: (machines, there, joined) => join.prepare(machines, there, joined),
         drain: (machine) => makeWay(op, machine, signal),
         follow: ({ desired, machines }, plan) => {
           const outdated = machines.filter((machine) => machine.outdated).length;
@@ -92,7 +92,7 @@ export async function reconcileControlPlaneGroup(
 }
 
 /** Gives new machines what they join with: a token, and the authorities' keys in a Secret of the cluster, as kubeadm does. */
-class MachineJoin {
+export class MachineJoin {
   readonly #op: Operation;
   readonly #own: CloudMachines;
   readonly #signal: AbortSignal;
@@ -104,16 +104,22 @@ class MachineJoin {
     this.#signal = signal;
   }
 
-  async prepare(machines: number, areMissing: boolean): Promise<void> {
+  /**
+   * @param there how many of the machines asked for there are
+   * @param joined how many of these have joined
+   */
+  async prepare(machines: number, there: number, joined: number): Promise<void> {
     const op = this.#op;
     const { pool, group } = this.#own;
     const context = op.context();
-    // The node of a machine that has just gone is Ready for a while, and is none of those that are to join.
-    const discovery = await context.bootstrapKubeconfig(pool.name, areMissing ? nodesOf(op, pool).length + 1 : 0);
+    // One that is to be made needs a fresh token, though the node of one that has just gone is Ready for a while. One that is there was told
+    // its token, and by another one could not read the keys any more.
+    const tokensFor = there < machines ? nodesOf(op, pool).length + 1 : 0;
+    const discovery = await context.bootstrapKubeconfig(pool.name, tokensFor);
     const token = tokenOf(op.seed.secrets.get(`${op.values.namespace}/${TOKENS_SECRET}`), pool.name);
     if (!token) throw new Error(`pool ${pool.name} has no token to join with`);
     const key = certificateKeyFor(op.pki, token.text);
-    if (areMissing && this.#prepared !== key) {
+    if (joined < machines && this.#prepared !== key) {
       await inside(op).applyAll(joinObjects(op.pki, key), this.#signal);
       this.#prepared = key;
     }
