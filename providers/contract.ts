@@ -60,6 +60,8 @@ export interface Machine {
   nodeName: string;
   /** Address within the network of the machines. */
   address?: string;
+  /** Absent: nobody tells. */
+  zone?: string;
   /** Pending: asked for, not yet up. Running: up. Terminating: on its way out. Failed: will not come up by itself. */
   phase: MachinePhase;
   /** Whether the machine itself is well; whether its node is, the Node says. */
@@ -235,7 +237,7 @@ export interface ControlPlaneGroup {
   /** Makes where the API server is reached, in front of all machines that serve, with the network under it. It stays for the cluster's life. */
   endpoint(ctx: ProviderContext, pool: Pool): Promise<ControlPlaneEndpoint>;
 
-  /** As the cloud tells now. */
+  /** As the cloud tells now. Outdated are machines that were made to take other keys of Secrets than those of the context. */
   observe(ctx: ProviderContext, pool: string): Promise<ControlPlaneGroupSeen>;
 
   /** The machines as they were last seen, some seconds ago at most. */

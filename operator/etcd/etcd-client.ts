@@ -17,6 +17,8 @@ export interface EtcdMember {
   /** A learner that has nearly everything that the leader has. */
   caughtUp: boolean;
   peerURLs: string[];
+  /** When the certificate ends that it shows. Absent: it showed none to this client, or is not dialled by a way of the caller's. */
+  certificateEnds?: Date;
 }
 
 /** Certificate of a client of the shoot's etcd, and the authority of its members; all PEM. */
@@ -71,11 +73,13 @@ const CAUGHT_UP_SHARE = 0.9;
 export class EtcdClient {
   readonly #endpoints: string[];
   readonly #agent: Agent;
+  /** When certificates end that were shown, by the host that showed them. */
+  readonly #shown = new Map<string, Date>();
 
   constructor(endpoints: string[], credentials: EtcdCredentials, dial?: Dial) {
     this.#endpoints = endpoints;
     const { ca, cert, key } = credentials;
-    const connect = dial ? through(dial, { ca, cert, key }) : { ca, cert, key, timeout: TIMEOUT_MS };
+    const connect = dial ? through(dial, { ca, cert, key }, this.#shown) : { ca, cert, key, timeout: TIMEOUT_MS };
     // Its few calls give up after seconds; over HTTP/2 undici does that in a way that Node can loop on (providers/cloud-http.ts).
     this.#agent = new Agent({ connect, connections: 1, allowH2: false });
   }
@@ -94,6 +98,7 @@ export class EtcdClient {
     const leaderIndex = Number(statuses[listed.findIndex((member) => member.ID === leaderID)]?.raftIndex ?? Number.NaN);
     return listed.map((member, index) => {
       const status = statuses[index];
+      const certificateEnds = this.#shown.get(URL.parse(this.#urlOf(member) ?? '')?.hostname ?? '');
       return {
         id: member.ID,
         name: member.name ?? '',
@@ -102,6 +107,7 @@ export class EtcdClient {
         leader: member.ID === leaderID,
         caughtUp: Number(status?.raftAppliedIndex ?? Number.NaN) >= leaderIndex * CAUGHT_UP_SHARE,
         peerURLs: member.peerURLs ?? [],
+        ...(certificateEnds && { certificateEnds }),
       };
     });
   }
@@ -252,8 +258,8 @@ export class EtcdClient {
   }
 }
 
-/** TLS over what `dial` opens. */
-function through(dial: Dial, credentials: EtcdCredentials): buildConnector.connector {
+/** TLS over what `dial` opens. @param shown is told when the certificate of each host ends */
+function through(dial: Dial, credentials: EtcdCredentials, shown: Map<string, Date>): buildConnector.connector {
   const open = async (host: string, port: number) => {
     const dialled = dial(host, port);
     const late = AbortSignal.timeout(DIAL_MS);
@@ -270,6 +276,7 @@ function through(dial: Dial, credentials: EtcdCredentials): buildConnector.conne
     for (const one of [stream, socket]) one.on('error', () => {});
     try {
       await once(socket, 'secureConnect', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+      shown.set(host, new Date(socket.getPeerCertificate().valid_to));
       return socket;
     } catch (error) {
       socket.destroy();

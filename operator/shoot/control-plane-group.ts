@@ -13,6 +13,9 @@ export interface GroupMachine {
   joined: boolean;
   /** Whether it has had time enough to join. */
   overdue: boolean;
+  /** Whether another one is to take its place. */
+  outdated: boolean;
+  zone?: string | undefined;
 }
 
 /** What planControlPlaneGroup decides from. */
@@ -27,6 +30,8 @@ export interface ControlPlaneGroupObservation {
   members?: EtcdMember[] | undefined;
   /** Nodes of the control plane, whether or not there is a machine still. */
   nodes: { name: string; ready: boolean }[];
+  /** Machines that pods have left, as far as they are waited for. Absent: none. */
+  drained?: readonly string[];
 }
 
 /** The next single step. */
@@ -34,6 +39,8 @@ export type ControlPlaneGroupAction =
   | { type: 'ask-for'; machines: number }
   /** End what is there of these machines, and ask for as many as are left. */
   | { type: 'end-machines'; names: string[] }
+  /** Have pods leave a machine in whose place there is another one, or will be. */
+  | { type: 'drain'; name: string }
   | { type: 'transfer-leadership'; from: string; to: string }
   | { type: 'remove-member'; name: string; id: string }
   | { type: 'remove-node'; name: string };
@@ -49,13 +56,14 @@ export interface ControlPlaneGroupPlan {
 /**
  * The next single step from the machines of a control plane that a cloud has to those that are wanted, pure. A machine has its data with
  * it: one that is lost leaves etcd, and another one joins as somebody new. One machine at a time: kubeadm brings its member in, first as a
- * learner; on the way out the member leaves etcd before its machine goes. Keeps no memory: after a crash at any point it goes on from what
- * it sees.
+ * learner; on the way out the member leaves etcd before its machine goes. One that is outdated gives way to another one. Keeps no
+ * memory: after a crash at any point it goes on from what it sees.
  */
 export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): ControlPlaneGroupPlan {
-  const { desired, asked, members, nodes } = observed;
+  const { asked, members, nodes } = observed;
   if (!members) return { waitFor: 'etcd to answer' };
   const machines = observed.machines.filter(({ going }) => !going);
+  const desired = observed.desired + (needsAnotherFirst(observed.desired, machines) ? 1 : 0);
   const memberOf = (machine: GroupMachine) => members.find((member) => isOf(member, machine));
   const machineOf = (member: EtcdMember, among: readonly GroupMachine[]) =>
     among.find((machine) => isOf(member, machine));
@@ -89,7 +97,11 @@ export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): C
   if (hasLeft) return end([hasLeft.name]);
   const useless = machines.filter((machine) => !isVoter(memberOf(machine))).at(-1);
   if (machines.length > desired || (machines.length > asked && useless)) {
-    const last = useless ?? machines.find((machine) => !memberOf(machine)!.healthy) ?? machines.at(-1)!;
+    const last =
+      useless ??
+      machines.find((machine) => !memberOf(machine)!.healthy) ??
+      firstToBeReplaced(machines, members) ??
+      machines.at(-1)!;
     const member = memberOf(last);
     return member ? leave(member, members) : end([last.name]);
   }
@@ -104,6 +116,11 @@ export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): C
     if (!machine.joined) return { waitFor: `machine ${machine.name} to join` };
   }
   if (asked < desired) return { action: { type: 'ask-for', machines: asked + 1 } };
+  const outdated = firstToBeReplaced(machines, members);
+  if (outdated)
+    return observed.drained?.includes(outdated.name)
+      ? leave(memberOf(outdated)!, members)
+      : { action: { type: 'drain', name: outdated.name } };
   return forsaken[0]
     ? { waitFor: `the API server to mark node ${forsaken[0].name} NotReady, since its machine is gone` }
     : {};
@@ -121,6 +138,28 @@ function haveMajority(members: readonly EtcdMember[], machines: readonly GroupMa
   const voters = members.filter(({ learner }) => !learner);
   const staying = voters.filter((one) => one.healthy && machines.some((machine) => isOf(one, machine)));
   return staying.length >= Math.floor(voters.length / 2) + 1;
+}
+
+/**
+ * Whether there is to be one machine more as long as some are outdated, so that etcd loses none before it has another. Not where each of
+ * several has a zone to itself: one more would come to any of these, and in the end most of etcd might be in one. When an outdated one goes
+ * first, its zone is the emptiest, and the cloud puts the other one there.
+ */
+function needsAnotherFirst(desired: number, machines: readonly GroupMachine[]): boolean {
+  const isEachAlone = desired > 1 && new Set(machines.map(({ zone }) => zone)).size === machines.length;
+  return !isEachAlone && machines.some(({ outdated }) => outdated);
+}
+
+/** Of the outdated machines one in the zone that has most; the one that leads etcd comes last, since leadership moves each time. */
+function firstToBeReplaced(
+  machines: readonly GroupMachine[],
+  members: readonly EtcdMember[],
+): GroupMachine | undefined {
+  const beside = (one: GroupMachine): number => machines.filter(({ zone }) => zone === one.zone).length;
+  const leads = (one: GroupMachine): number => Number(members.some((member) => member.leader && isOf(member, one)));
+  return machines
+    .filter(({ outdated }) => outdated)
+    .sort((one, other) => beside(other) - beside(one) || leads(one) - leads(other))[0];
 }
 
 /** A member has no name before it was started once. */

@@ -9,7 +9,7 @@ import { harmsNoControlPlane } from './drift.ts';
 import { KnownMachines } from './known.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import { CONTROL_PLANE_RECEIPT_NAME, type ControlPlaneReceipt } from './receipt.ts';
-import { hashOf, isAlive, networkFor, networkOf } from './wanted.ts';
+import { controlPlaneHash, hashOf, isAlive, networkFor, networkOf } from './wanted.ts';
 
 /** Of API servers on machines, and of their load balancer. */
 const PORT = 6443;
@@ -102,7 +102,7 @@ export function controlPlaneGroup(
       if (seen.length === 0) await sameAccount(managed, await accountOf(ctx), receipt);
       const isShort = seen.filter(isAlive).length < asked;
       const failure = isShort ? await cloud.failure?.(await accountOf(ctx), pool) : undefined;
-      return { asked, machines: seen.map(machineOf), ...(failure !== undefined && { failure }) };
+      return { asked, machines: machinesOf(ctx, seen), ...(failure !== undefined && { failure }) };
     },
 
     async list(ctx, pool) {
@@ -114,7 +114,7 @@ export function controlPlaneGroup(
       } catch (error) {
         ctx.log.warn({ err: error, shoot: ctx.shootName }, 'machines could not be listed: they are told as last seen');
       }
-      return known.seen(ctx).map(machineOf);
+      return machinesOf(ctx, known.seen(ctx));
     },
 
     async reconcile(ctx, pool, bootstrap) {
@@ -227,7 +227,14 @@ export function controlPlaneGroup(
 
 const placeOf = ({ host, port }: EndpointOutputs) => ({ host, port });
 
-const machineOf = (machine: CloudMachine): Machine => ({ ...machine, ready: machine.phase === 'Running' });
+function machinesOf(ctx: ProviderContext, seen: readonly CloudMachine[]): Machine[] {
+  const wanted = controlPlaneHash(ctx);
+  return seen.map(({ hash, ...machine }) => ({
+    ...machine,
+    ready: machine.phase === 'Running',
+    ...(isAlive(machine) && hash !== wanted && { outdated: true }),
+  }));
+}
 
 async function wantedPool(
   cloud: MachineCloud,
@@ -248,6 +255,7 @@ async function wantedPool(
   // The newest image of today is another next month: the pool keeps what it began with.
   const kept = before?.architecture === architecture ? before : undefined;
   const { image, rootDevice } = kept ?? (await cloud.image(account, architecture));
+  const hash = controlPlaneHash(ctx);
   return {
     name: pool.name,
     machineType: pool.machineType,
@@ -264,6 +272,7 @@ async function wantedPool(
     diskGiB: DISK_GIB,
     image,
     ...(rootDevice !== undefined && { rootDevice }),
+    ...(hash !== undefined && { hash }),
     userData: controlPlaneUserData(ctx, pool, bootstrap),
     holdsKeys: 'begin' in bootstrap.first,
   };

@@ -4,7 +4,6 @@ import type { LayeredCloud } from '../pulumi/layers.ts';
 
 /** A machine as its cloud tells of it. */
 export interface CloudMachine extends Omit<Machine, 'ready' | 'outdated'> {
-  zone?: string;
   /** MachinePool.hash when it was made. Absent: it had none. */
   hash?: string;
 }

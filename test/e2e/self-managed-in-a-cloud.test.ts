@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { findCondition } from '../../operator/api/conditions.ts';
 import { ANNOTATIONS, API_VERSION, LABELS } from '../../operator/api/group.ts';
 import { CONTROL_PLANE_WORKER } from '../../operator/api/names.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
+import { ROTATE } from '../../operator/controllers/shoot/operation-request.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   CONFIGMAPS,
@@ -25,6 +27,7 @@ import {
   type Name,
   ok,
   PATIENCE_MS,
+  until,
   untilReady,
 } from '../kit/garden.ts';
 import { apply, type CloudTestbed, selfManagedTestbed } from '../kit/machines/cloud-testbed.ts';
@@ -186,6 +189,44 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
       expect([made(), await cloud.instances(account, REGION)]).toEqual([before, there]);
     },
     BEGIN_MS,
+  );
+
+  rotates(it, { of: 4, turns: [1] })(
+    'encrypts Secrets with another key when somebody asks for one, on another machine at each step',
+    async () => {
+      const ownNodes = async () =>
+        (await untilNodes(cluster, (all) => all.filter(isOwn).length === 1, 'to have one of the control plane'))
+          .filter(isOwn)
+          .map(nameOf);
+      const keysAt = async (name: string) =>
+        JSON.parse(await machines.machine(name).run(['cat', '/etc/kubernetes/pki/encryption.json'])).resources[0]
+          .providers[0].secretbox.keys as { name: string }[];
+      const [before] = await ownNodes();
+      const [earlier] = await keysAt(before!);
+      ok(await kubectl(['annotate', 'shoot', own.name, '-n', NAMESPACE, `${ANNOTATIONS.operation}=${ROTATE}`]));
+      await timed('another key for Secrets', async () => {
+        for (const reason of ['AddingKey', 'WritingWithKey', 'DroppingKey', undefined])
+          await until(
+            own,
+            (found) => findCondition(found?.status?.conditions, 'EncryptionKeyRotating')?.reason === reason,
+            `to say ${reason}`,
+            BEGIN_MS,
+          );
+        await untilReady(own, BEGIN_MS);
+      });
+      const [after] = await ownNodes();
+      expect(after).not.toBe(before);
+      const there = (await cloud.instances(account, REGION)).map(({ id }) => id);
+      expect(there).toHaveLength(2);
+      expect(there).not.toContain(before);
+      const keys = await keysAt(after!);
+      expect(keys.map(({ name }) => name)).toEqual([expect.stringMatching(/^key-/)]);
+      expect(keys).not.toContainEqual(earlier);
+      await expectSecretAt(machines, after!);
+      expect((await cluster.get<ConfigMap>(CONFIGMAPS, 'mark', 'default')).data).toEqual({ said: 'before' });
+      expect(await cluster.getOrUndefined(SECRETS, 'kubeadm-certs', 'kube-system')).toBeUndefined();
+    },
+    4 * BEGIN_MS,
   );
 
   it(

@@ -73,6 +73,8 @@ export interface ShootState {
   etcdSettled: number | undefined;
   /** The pods that hosted etcd's members were in then: one that is replaced may have come to another volume. */
   etcdPods: string | undefined;
+  /** When the machines of a control plane, and etcd on them, were last seen to be as wanted. */
+  machinesSettled: Date | undefined;
   /** The generation whose operation has succeeded. */
   settledGeneration: number | undefined;
   listMachines: (() => Promise<Machine[]>) | undefined;
@@ -113,6 +115,7 @@ export const newShootState = (): ShootState => ({
   machinesChangeAt: undefined,
   etcdSettled: undefined,
   etcdPods: undefined,
+  machinesSettled: undefined,
   settledGeneration: undefined,
   listMachines: undefined,
   dns: undefined,

@@ -58,7 +58,7 @@ const selfHosted = (infrastructure: ControlPlaneInfrastructure): ShootStrategy =
   names: () => [],
   reaching: (values) => values,
   problem: (op) => selfHostedProblem(op, infrastructure),
-  rotationProblem: (op) => rotationProblem(op, infrastructure),
+  rotationProblem,
   reconcileTasks: (op) => selfHostedTasks(op, infrastructure),
   deletionTasks: (op) => deletionTasks(op, () => infrastructure.delete(op)),
   status: (op, shoot, now) => selfHostedStatus(op, infrastructure, shoot, now),

@@ -3,7 +3,7 @@ import * as autoscaling from '@pulumi/aws/autoscaling/index.js';
 import * as iam from '@pulumi/aws/iam/index.js';
 import * as pulumi from '@pulumi/pulumi';
 import type { ControlPlaneInputs } from '../../cloud.ts';
-import { POOL_TAG } from '../../tags.ts';
+import { POOL_HASH_TAG, POOL_TAG } from '../../tags.ts';
 import { physicalName } from '../names.ts';
 import { partitionOf } from '../partitions.ts';
 import { followHouseRules } from './house-rules.ts';
@@ -29,7 +29,7 @@ export function controlPlane({ owner, region, network, endpoint, pool }: Control
     vpcSecurityGroupIds: [endpoint.extra.securityGroup!],
     // cloud-init unpacks it. In Pulumi's state it is encrypted, since it may hold keys.
     userData: pulumi.secret(gzipSync(pool.userData).toString('base64')),
-    tags: { [POOL_TAG]: pool.name },
+    tags: { [POOL_TAG]: pool.name, ...(pool.hash !== undefined && { [POOL_HASH_TAG]: pool.hash }) },
   });
   const subnets = network.subnets.filter(({ zone }) => pool.zones.length === 0 || pool.zones.includes(zone ?? ''));
   const group = new autoscaling.Group(`pool-${pool.name}`, {

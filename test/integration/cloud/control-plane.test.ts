@@ -352,10 +352,16 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
     await group.end(ctx(), 'control-plane', [victim]);
     expect((await group.observe(ctx(), 'control-plane')).asked).toBe(2);
     await group.end(ctx(), 'control-plane', [victim]);
-    await group.reconcile(ctx(), own(3), joining);
+    // Meanwhile there are other keys for Secrets: it is made with these, and tells so.
+    const otherKeys = () => ({ ...ctx(), encryptionRevision: 1 });
+    await group.reconcile(otherKeys(), own(3), joining);
     const again = await names();
     expect(again).toHaveLength(3);
     expect(again).not.toContain(victim);
+    const { machines } = await group.observe(otherKeys(), 'control-plane');
+    const outdated = machines.filter((machine) => machine.outdated).map((machine) => machine.name);
+    expect(outdated.sort()).toEqual(three.filter((one) => one !== victim));
+    expect(machines.map(({ zone }) => zone)).toEqual(expect.arrayContaining([expect.any(String)]));
 
     // Also one whose etcd member never had a name is no longer counted.
     const nameless = again.find((one) => one !== first)!;

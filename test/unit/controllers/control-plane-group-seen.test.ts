@@ -69,6 +69,22 @@ describe('the control plane of a cloud whose machines are called otherwise than 
   });
 });
 
+describe('a machine whose certificates it should have renewed', () => {
+  const endsIn = (days: number) => ({ ...member('b'), certificateEnds: new Date(+NOW + days * 24 * 3600_000) });
+  const plan = async (days: number) =>
+    planControlPlaneGroup(
+      await lookAtGroup(seen(three), 3, NOW, {
+        nodes: () => three.map(node),
+        etcd: async () => [member('a'), endsIn(days), member('c')],
+      }),
+    );
+
+  it('gives way to another one in time, and not before it could have renewed them itself', async () => {
+    expect(await plan(11)).toEqual({});
+    expect(await plan(9)).toEqual({ action: { type: 'ask-for', machines: 4 } });
+  });
+});
+
 describe('a machine that joins while it is looked', () => {
   it('is not taken for one that has left', async () => {
     const nodes = [node('a')];

@@ -3,19 +3,22 @@ import type { Operation } from '../../../operator/controllers/shoot/operation.ts
 import { inCloud } from '../../../operator/controllers/shoot/self-hosted/in-cloud.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { silent } from '../../../operator/kube/log.ts';
+import { planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
 import type { Change } from '../../../providers/cloud.ts';
 
+const NOW = new Date('2026-11-21T12:00:00Z');
 const WALL: Change = { operation: 'create', resource: 'address endpoint' };
 
 const mendControlPlane = (op: Operation, isLast: boolean) =>
   inCloud(op.controlPlanePool!, op.provider.controlPlaneGroup!).mend!(op, isLast);
 
 /** One look after a control plane that others may have changed. */
-function testbed({ mend = true, begun = true } = {}) {
+function testbed({ mend = true, begun = true, now = NOW, pki = {} } = {}) {
   const mending = vi.fn<(ctx: unknown, pool: string, part: string) => Promise<Change[] | undefined>>(async () => []);
   const abort = new AbortController();
   const op = {
     mend,
+    pki,
     unmended: new Map(),
     signal: abort.signal,
     shoot: { metadata: { name: 'own', namespace: 'shop' }, spec: {} },
@@ -23,7 +26,11 @@ function testbed({ mend = true, begun = true } = {}) {
     seed: { configMaps: { get: () => (begun ? {} : undefined) } },
     pools: [],
     // As many machines as are wanted, as it was seen before.
-    state: { etcdSettled: 0, connection: { nodes: { list: () => [] }, pods: { list: () => [] } } },
+    state: {
+      etcdSettled: 0,
+      machinesSettled: NOW,
+      connection: { nodes: { list: () => [] }, pods: { list: () => [] } },
+    },
     controlPlanePool: { name: 'control-plane' },
     provider: {
       controlPlaneGroup: {
@@ -33,7 +40,7 @@ function testbed({ mend = true, begun = true } = {}) {
       },
     },
     context: () => ({}),
-    deps: { log: silent },
+    deps: { log: silent, now: () => now },
   } as unknown as Operation;
   return { op, mending, abort, parts: () => mending.mock.calls.map(([, pool, part]) => `${pool} ${part}`) };
 }
@@ -80,6 +87,14 @@ describe('what others changed of a control plane in a cloud is changed back', ()
         .run(op.signal);
     await resized(testbed({ mend: false }));
     await expect(resized(testbed())).rejects.toThrow('the cloud was asked');
+    // Nobody tells when certificates of machines near their end.
+    const tomorrow = new Date(+NOW + 25 * 3600_000);
+    await expect(resized(testbed({ mend: false, now: tomorrow }))).rejects.toThrow('the cloud was asked');
+    // Nor which keys of Secrets machines have.
+    const first = planEncryption({}, { isNew: true, rotate: false, now: NOW });
+    await resized(testbed({ mend: false, pki: first }));
+    const changing = planEncryption(first, { isNew: false, rotate: true, now: NOW });
+    await expect(resized(testbed({ mend: false, pki: changing }))).rejects.toThrow('the cloud was asked');
   });
 
   it('without keeping the cluster from anything while the cloud refuses it', async () => {

@@ -15,8 +15,14 @@ const machine = (name: string, change: Partial<GroupMachine> = {}): GroupMachine
   going: false,
   joined: true,
   overdue: false,
+  outdated: false,
   ...change,
 });
+/** Machines of which some are outdated: those in capital letters, whose names are small all the same. */
+const machines = (names: string, zones = ''): GroupMachine[] =>
+  names
+    .split('')
+    .map((name, index) => machine(name.toLowerCase(), { outdated: name !== name.toLowerCase(), zone: zones[index] }));
 const member = (name: string, change: Partial<EtcdMember> = {}): EtcdMember => ({
   id: `id-${name}`,
   name,
@@ -198,6 +204,87 @@ describe('the machines of a control plane in a cloud', () => {
     ],
     ['one too many that is needed is counted', observed('abc', { asked: 2 }), 'ask for 3'],
     ['asked for more than is wanted, and not made', observed('a', { asked: 3, desired: 1 }), 'ask for 1'],
+    ['all are outdated: another one comes first', observed('abc', { machines: machines('ABC') }), 'ask for 4'],
+    ['so it is with a single one', observed('a', { machines: machines('A') }), 'ask for 2'],
+    [
+      'the other one is to join',
+      observed('abcd', {
+        desired: 3,
+        members: [member('a'), member('b'), member('c')],
+        machines: [...machines('ABC'), machine('d', { joined: false })],
+      }),
+      'wait: machine d to join etcd',
+    ],
+    [
+      'it has joined: pods leave the oldest, which does not lead',
+      observed('abcd', { desired: 3, machines: machines('ABCd') }),
+      'drain b',
+    ],
+    [
+      'then its member leaves',
+      observed('abcd', { desired: 3, machines: machines('ABCd'), drained: ['b'] }),
+      'remove-member b',
+    ],
+    [
+      'then it ends',
+      observed('abcd', {
+        desired: 3,
+        machines: machines('ABCd'),
+        members: [member('a'), member('c'), member('d')],
+        drained: ['b'],
+      }),
+      'end b',
+    ],
+    ['the next one', observed('acd', { desired: 3, machines: machines('ACd') }), 'ask for 4'],
+    [
+      'who leads is the last, and hands over first',
+      observed('adef', { desired: 3, machines: machines('Adef'), drained: ['a'] }),
+      'leadership from id-a to id-d',
+    ],
+    ['none is outdated any more', observed('def', { desired: 3 }), 'done'],
+    [
+      'a single one hands over to the other',
+      observed('ab', { desired: 1, machines: machines('Ab'), drained: ['a'] }),
+      'leadership from id-a to id-b',
+    ],
+    ['one goes where there are two', observed('abcd', { desired: 3, machines: machines('ABCd', 'xyzz') }), 'drain c'],
+    [
+      'one of three zones makes place first, so that the other comes to its zone',
+      observed('dbc', { machines: machines('dBC', 'xyz') }),
+      'drain b',
+    ],
+    [
+      'then the other one comes',
+      observed('dc', { desired: 3, machines: machines('dC', 'xz'), members: [member('d'), member('c')] }),
+      'ask for 3',
+    ],
+    ['not of two zones, of which one is emptier', observed('dec', { machines: machines('deC', 'xyx') }), 'ask for 4'],
+    [
+      'one is lost while they are replaced: it leaves etcd before anything else',
+      observed('abcd', {
+        desired: 3,
+        asked: 3,
+        machines: machines('ABd'),
+        members: [member('a'), member('b'), member('c', { healthy: false }), member('d')],
+        drained: ['b'],
+      }),
+      'remove-member c',
+    ],
+    [
+      'fewer are wanted: an outdated one goes',
+      observed('abc', { desired: 1, machines: machines('abC') }),
+      'remove-member c',
+    ],
+    [
+      'too few others would answer: an outdated one stays',
+      observed('abcd', {
+        desired: 3,
+        machines: machines('ABCd'),
+        members: [member('a', { healthy: false }), member('b'), member('c'), member('d', { healthy: false })],
+        drained: ['b'],
+      }),
+      'wait: etcd member a to answer',
+    ],
   ])('%s', (_what, observation, expected) => {
     expect(words(planControlPlaneGroup(observation))).toBe(expected);
   });
@@ -217,6 +304,7 @@ class Testbed {
   #serial = 1;
   /** Machines that the node controller knows to be gone. */
   known = new Set<string>();
+  readonly #drained: string[] = [];
 
   isAlive = (name: string): boolean => this.machines.some((one) => one.name === name);
   /** And nobody has stopped it. */
@@ -234,6 +322,7 @@ class Testbed {
       machines: structuredClone(this.machines),
       members: this.hasQuorum() ? members : undefined,
       nodes: this.nodes.map((name) => ({ name, ready: this.isAlive(name) || !this.known.has(name) })),
+      drained: this.#drained,
     };
   }
 
@@ -251,7 +340,7 @@ class Testbed {
     }
     if (this.machines.filter(({ going }) => !going).length < this.asked) {
       const name = String.fromCharCode(97 + this.#serial++);
-      this.machines.push(machine(name, { joined: false }));
+      this.machines.push(machine(name, { joined: false, zone: this.emptiest() }));
       return true;
     }
     for (const one of this.machines.filter(({ joined }) => !joined)) {
@@ -284,6 +373,17 @@ class Testbed {
     this.machines = this.machines.filter((other) => other !== one);
   }
 
+  /** Where a group puts the next one; of several that have as few, the last. */
+  emptiest(): string {
+    const inZone = (zone: string) => this.machines.filter((one) => one.zone === zone).length;
+    return ['x', 'y', 'z'].reduce((least, zone) => (inZone(zone) <= inZone(least) ? zone : least));
+  }
+
+  /** All are to be replaced. */
+  outdate(): void {
+    for (const one of this.machines) one.outdated = true;
+  }
+
   /** Somebody does; they answer for some seconds still. */
   stop(isChosen: (one: GroupMachine) => boolean): void {
     for (const one of this.machines) one.going ||= isChosen(one);
@@ -304,6 +404,9 @@ class Testbed {
           expect(this.hasQuorum(this.stays), `a majority without ${action.names}`).toBe(true);
         this.machines = this.machines.filter(({ name }) => !action.names.includes(name));
         this.asked = this.machines.filter(({ going }) => !going).length;
+        return;
+      case 'drain':
+        this.#drained.push(action.name);
         return;
       case 'transfer-leadership':
         for (const one of this.members) one.leader = one.id === action.to;
@@ -340,18 +443,40 @@ describe('whatever happens', () => {
   holds('no majority is lost by our own doing, and in the end there is what is wanted', (choose) => {
     const testbed = new Testbed();
     for (let event = choose.integer(0, 60); event > 0; event--) {
-      const happening = choose.integer(0, 15);
+      const happening = choose.integer(0, 16);
       if (happening === 0) testbed.lose(choose.integer(0, 4));
       else if (happening === 1) testbed.desired = choose.pick([1, 3, 5]);
       else if (happening === 2) testbed.stop(() => choose.integer(0, 2) > 0);
+      else if (happening === 16) testbed.outdate();
       else if (happening < 9) testbed.goOn();
       else testbed.act(planControlPlaneGroup(testbed.observe()));
     }
     settle(testbed);
     expect(testbed.machines).toHaveLength(testbed.desired);
+    expect(testbed.machines.filter(({ outdated }) => outdated)).toEqual([]);
     expect(testbed.asked).toBe(testbed.desired);
     expect(votersIn(testbed.members)).toEqual(testbed.machines.map(({ name }) => name).sort());
     expect([...testbed.nodes].sort()).toEqual(votersIn(testbed.members));
+  });
+
+  holds('all are replaced, one at a time, and no zone has two afterwards that had one', (choose) => {
+    const testbed = new Testbed();
+    testbed.machines[0]!.zone = choose.pick(['x', 'y', 'z']);
+    testbed.desired = choose.pick([1, 3, 5]);
+    settle(testbed);
+    const before = new Set(testbed.machines.map(({ name }) => name));
+    testbed.outdate();
+    let fewest = testbed.desired;
+    let most = testbed.desired;
+    settle(testbed, () => {
+      fewest = Math.min(fewest, testbed.voters().length);
+      most = Math.max(most, testbed.machines.length);
+    });
+    expect(testbed.machines.some(({ name }) => before.has(name))).toBe(false);
+    // Of three in three zones each makes place first.
+    expect([fewest, most]).toEqual(testbed.desired === 3 ? [2, 3] : [testbed.desired, testbed.desired + 1]);
+    const zones = testbed.machines.map(({ zone }) => zone);
+    expect(new Set(zones).size).toBe(Math.min(zones.length, 3));
   });
 
   holds('the size changes by one at a time', (choose) => {

@@ -1,7 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
 import { Duplex, PassThrough } from 'node:stream';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { EtcdClient } from '../../../operator/etcd/etcd-client.ts';
-import { createCA, type KeyPair } from '../../../operator/pki/certificates.ts';
+import { createCA, expiry, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
 
 const unheard: unknown[] = [];
 const note = (error: unknown) => unheard.push(error);
@@ -43,4 +46,29 @@ it('a tunnel that is refused says why', async () => {
   await expect(client.memberList()).rejects.toThrow('connection refused');
   await client.close();
   expect(unheard).toEqual([]);
+});
+
+it('a member tells when the certificate ends that it shows at the end of a tunnel', async () => {
+  const { cert, key } = await issue(pair, {
+    commonName: 'one',
+    ipAddresses: ['10.0.0.1', '127.0.0.1'],
+    usages: ['server'],
+    days: 0.5,
+  });
+  const clientURLs = ['https://10.0.0.1:2379'];
+  const answers = {
+    '/v3/cluster/member/list': { members: [{ ID: '1', name: 'one', clientURLs }] },
+    '/v3/maintenance/status': { header: { member_id: '1' }, leader: '1' },
+  };
+  const server = createServer({ cert, key }, ({ url }, response) => {
+    response.end(JSON.stringify(answers[url as keyof typeof answers]));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const client = new EtcdClient(clientURLs, { ca: pair.cert, ...pair }, async () =>
+    connect((server.address() as AddressInfo).port, '127.0.0.1'),
+  );
+  const members = await client.observe();
+  await client.close();
+  server.close();
+  expect(members).toMatchObject([{ name: 'one', healthy: true, certificateEnds: expiry(cert) }]);
 });

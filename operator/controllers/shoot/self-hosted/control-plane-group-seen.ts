@@ -6,6 +6,8 @@ import { JOINED_LABEL } from './self-hosted-status.ts';
 
 /** As for other machines of clouds: after that a token has expired with which it could have joined. */
 const JOINING_MS = 75 * 60_000;
+/** Machines renew their certificates when twelve days are left. One that has not done so two days later does not do it by itself. */
+const CERTIFICATES_MS = 10 * 24 * 3600_000;
 /** Clouds are late, and now and then show less than there is. */
 const SURE_MS = 30_000;
 
@@ -47,15 +49,21 @@ function observation(
     asked,
     members,
     nodes: nodes.map((node) => ({ name: node.metadata.name, ready: conditionIsTrue(node, 'Ready') })),
-    machines: machines.map(({ nodeName, address, phase, createdAt }) => ({
+    machines: machines.map(({ nodeName, address, phase, createdAt, outdated = false, zone }) => ({
       name: nodeName,
       address,
+      outdated: outdated || members?.some((member) => member.name === nodeName && nearsEnd(member, now)) === true,
+      zone,
       going: phase === 'Terminating',
       joined: nodes.some(({ metadata }) => metadata.name === nodeName && metadata.labels?.[JOINED_LABEL] !== undefined),
       overdue: now.getTime() - Date.parse(createdAt) > JOINING_MS,
     })),
   };
 }
+
+/** Whether the certificates of its machine are about to end, of which kubeadm makes and renews all at once. */
+const nearsEnd = ({ certificateEnds }: EtcdMember, now: Date): boolean =>
+  certificateEnds !== undefined && +certificateEnds - +now < CERTIFICATES_MS;
 
 /** What the cloud calls the machines of these nodes; one that is lost keeps the name of its node. Pure. */
 export const machinesOfNodes = ({ machines }: ControlPlaneGroupSeen, nodes: readonly string[]): string[] =>

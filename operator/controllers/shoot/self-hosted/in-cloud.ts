@@ -40,13 +40,14 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
       },
       // From a machine that is asked for to an API server behind the load balancer.
       serves: { expectedMs: 4 * MINUTE, timeoutMs: 20 * MINUTE },
-      size: { expectedMs: MINUTE, timeoutMs: 60 * MINUTE },
+      // Another key for Secrets replaces as many as five at each of its steps, and each new one boots and installs itself.
+      size: { expectedMs: MINUTE, timeoutMs: 120 * MINUTE },
       readyMs: 10 * MINUTE,
+      rotationMs: 6 * 60 * MINUTE,
     },
     apiServer: outsideOfSeed,
     // When an API server in a cloud is gone with its machine, nobody is left who would tell.
     lookAgainMs: 5 * MINUTE,
-    rotationProblem: 'machines of a control plane in a cloud cannot be given another key for Secrets yet',
     problem: () => undefined,
     versionProblem: ({ values }, running) => versionIsFixed(running, values.version),
     outdated: () => [],

@@ -34,6 +34,7 @@ export function inSeed(pool: Pool, machines: ControlPlaneMachines): ControlPlane
       serves: { expectedMs: 30_000, timeoutMs: KUBEADM_BUILT_MS },
       size: { expectedMs: 1000, timeoutMs: 30 * MINUTE },
       readyMs: 5 * MINUTE,
+      rotationMs: 90 * MINUTE,
     },
     apiServer: inPodOfSeed(KUBEADM_BUILT_MS),
     problem: ({ exposure = 'ClusterIP' }) =>
@@ -77,7 +78,7 @@ const outdated = (op: Operation, { machines }: SeedMachines): string[] =>
 /** Addresses outlive machines: certificates and etcd's members carry them. */
 async function reserveAddresses(op: Operation, own: SeedMachines, signal: AbortSignal): Promise<void> {
   const { seed, values } = op;
-  const isReplacing = outdated(op, own).length > 0 || isChangingKeys(op) || wantsAnotherKey(op, {});
+  const isReplacing = outdated(op, own).length > 0 || isChangingKeys(op) || wantsAnotherKey(op);
   let members = isReplacing ? Math.max(values.replicas, FEWEST_TO_REPLACE) : values.replicas;
   // An address once given stays: a machine on its way out still has it.
   while (seed.services.get(`${values.namespace}/${controlPlaneMachineName(own.pool.name, members)}`)) members++;

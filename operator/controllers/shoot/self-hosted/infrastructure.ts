@@ -24,11 +24,11 @@ export interface ControlPlaneInfrastructure {
     readonly size: Times;
     /** How long machines may take to be ready, milliseconds. */
     readonly readyMs: number;
+    /** How long another key of Secrets may take, for which all machines are replaced or made anew three times, milliseconds. */
+    readonly rotationMs: number;
   };
   /** How the API server of the first machine is waited for. */
   readonly apiServer: APIServerWait;
-  /** Why machines that exist cannot be given another key of Secrets; absent: they can, each made anew over its data. */
-  readonly rotationProblem?: string;
   /** How long it may take until somebody looks again, milliseconds; absent: whoever lost a machine tells. */
   readonly lookAgainMs?: number;
 

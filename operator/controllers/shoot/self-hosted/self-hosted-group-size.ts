@@ -1,8 +1,14 @@
-import type { ControlPlaneGroupSeen } from '../../../../providers/contract.ts';
+import type { ControlPlaneGroupSeen, Machine } from '../../../../providers/contract.ts';
 import { CoppiceError, configurationProblem } from '../../../api/errors.ts';
 import type { EtcdClient } from '../../../etcd/etcd-client.ts';
 import type { Node } from '../../../kube/resources.ts';
-import { type ControlPlaneGroupAction, planControlPlaneGroup, votersIn } from '../../../shoot/control-plane-group.ts';
+import {
+  type ControlPlaneGroupAction,
+  type ControlPlaneGroupObservation,
+  type ControlPlaneGroupPlan,
+  planControlPlaneGroup,
+  votersIn,
+} from '../../../shoot/control-plane-group.ts';
 import { isLost, LossWatch, lookAtGroup, machinesOfNodes, Patience } from './control-plane-group-seen.ts';
 
 /** How often it is looked whether there is anything to wait for still. */
@@ -26,8 +32,16 @@ export interface GroupWork {
   /** The machines that etcd needs a majority of, by the names of their nodes, as they are written down. */
   noted(): readonly string[];
   note(voters: readonly string[]): Promise<void>;
-  /** Asks the cloud for so many, which are told how they join. */
-  tell(machines: number): Promise<void>;
+  /**
+   * Asks the cloud for so many, which are told how they join.
+   * @param there how many of these there are
+   * @param joined how many have joined
+   */
+  tell(machines: number, there: number, joined: number): Promise<void>;
+  /** Has pods leave a machine, as long as they are waited for. */
+  drain(machine: Machine): Promise<void>;
+  /** Told at each step what is seen and what follows from it. */
+  follow(observed: ControlPlaneGroupObservation, plan: ControlPlaneGroupPlan): void;
   /** Ends these machines, and asks for as many as are left. */
   end(machines: string[]): Promise<void>;
   removeNode(name: string): Promise<void>;
@@ -48,6 +62,7 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
   const { desired } = work;
   const patience = new Patience();
   const watch = new LossWatch();
+  const drained: string[] = [];
   for (;;) {
     signal.throwIfAborted();
     const seen = await work.observe();
@@ -62,14 +77,18 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
     });
     const voters = votersIn(observed.members ?? []);
     if (voters.length > 0 && voters.join() !== work.noted().join()) await work.note(voters);
-    const plan = planControlPlaneGroup(observed);
+    const plan = planControlPlaneGroup({ ...observed, drained });
+    work.follow(observed, plan);
     if (plan.blocked) throw new Error(`the control plane cannot be brought to ${desired} machines: ${plan.waitFor}`);
     // From its first turn on: what held keys for the beginning goes.
-    await work.tell(plan.action?.type === 'ask-for' ? plan.action.machines : seen.asked);
+    const there = observed.machines.filter(({ going }) => !going);
+    const joined = there.filter((machine) => machine.joined).length;
+    await work.tell(plan.action?.type === 'ask-for' ? plan.action.machines : seen.asked, there.length, joined);
     if (!plan.action && !plan.waitFor) return;
     if (!plan.action && seen.failure !== undefined)
       throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', `waiting for ${plan.waitFor}: ${seen.failure}`);
     if (plan.action) await act(work, etcd, plan.action, seen);
+    if (plan.action?.type === 'drain') drained.push(plan.action.name);
     await work.sleep(patience.next(plan.action ? undefined : plan.waitFor), signal);
   }
 }
@@ -87,6 +106,8 @@ async function act(
     case 'end-machines':
       work.say('ControlPlaneResized', `the control plane goes on without ${action.names.join(', ')}`);
       return work.end(machinesOfNodes(seen, action.names));
+    case 'drain':
+      return work.drain(seen.machines.find(({ nodeName }) => nodeName === action.name)!);
     case 'transfer-leadership':
       return etcd.transferLeadership(action.from, action.to);
     case 'remove-member':

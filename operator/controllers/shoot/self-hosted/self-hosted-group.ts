@@ -17,6 +17,7 @@ import type { Operation } from '../operation.ts';
 import { inside } from '../tasks/apply-inside.ts';
 import { noteIn, writeNote } from './self-hosted.ts';
 import { bringGroupToSize } from './self-hosted-group-size.ts';
+import { makeWay, Replacement, wantedInCloud } from './self-hosted-replace.ts';
 import { JOINED_LABEL } from './self-hosted-status.ts';
 
 /** In the note: the machines that etcd needs a majority of, by the names of their nodes. */
@@ -59,6 +60,7 @@ export async function reconcileControlPlaneGroup(
   const { pool, group } = own;
   const join = new MachineJoin(op, own, signal);
   const stackedEtcd = new StackedEtcdConnection(op, pool);
+  const replacement = new Replacement(op, wantedInCloud(op));
   try {
     await bringGroupToSize(
       {
@@ -69,7 +71,12 @@ export async function reconcileControlPlaneGroup(
         etcd: (seen) => stackedEtcd.to(seen),
         noted: () => membersNoted(op),
         note: (voters) => noteMembers(op, pool, voters, signal),
-        tell: (machines) => join.prepare(machines),
+        tell: (machines, there, joined) => join.prepare(machines, there, joined),
+        drain: (machine) => makeWay(op, machine, signal),
+        follow: ({ desired, machines }, plan) => {
+          const outdated = machines.filter((machine) => machine.outdated).length;
+          replacement.tell({ outdated, asked: machines.length, desired }, plan);
+        },
         end: (machines) => group.end(op.context(), pool.name, machines),
         removeNode: (name) => inside(op).deleteNode(name),
         say: (reason, message) => op.deps.recordEvent(op.shoot, 'Normal', reason, message),
@@ -79,12 +86,13 @@ export async function reconcileControlPlaneGroup(
     );
     await join.removeKeys();
   } finally {
+    replacement.end();
     await stackedEtcd.close();
   }
 }
 
 /** Gives new machines what they join with: a token, and the authorities' keys in a Secret of the cluster, as kubeadm does. */
-class MachineJoin {
+export class MachineJoin {
   readonly #op: Operation;
   readonly #own: CloudMachines;
   readonly #signal: AbortSignal;
@@ -96,16 +104,22 @@ class MachineJoin {
     this.#signal = signal;
   }
 
-  async prepare(machines: number): Promise<void> {
+  /**
+   * @param there how many of the machines asked for there are
+   * @param joined how many of these have joined
+   */
+  async prepare(machines: number, there: number, joined: number): Promise<void> {
     const op = this.#op;
     const { pool, group } = this.#own;
     const context = op.context();
-    const discovery = await context.bootstrapKubeconfig(pool.name);
+    // One that is to be made needs a fresh token, though the node of one that has just gone is Ready for a while. One that is there was told
+    // its token, and by another one could not read the keys any more.
+    const tokensFor = there < machines ? nodesOf(op, pool).length + 1 : 0;
+    const discovery = await context.bootstrapKubeconfig(pool.name, tokensFor);
     const token = tokenOf(op.seed.secrets.get(`${op.values.namespace}/${TOKENS_SECRET}`), pool.name);
     if (!token) throw new Error(`pool ${pool.name} has no token to join with`);
     const key = certificateKeyFor(op.pki, token.text);
-    const hasJoined = nodesOf(op, pool).filter(({ metadata }) => metadata.labels?.[JOINED_LABEL] !== undefined).length;
-    if (hasJoined < machines && this.#prepared !== key) {
+    if (joined < machines && this.#prepared !== key) {
       await inside(op).applyAll(joinObjects(op.pki, key), this.#signal);
       this.#prepared = key;
     }

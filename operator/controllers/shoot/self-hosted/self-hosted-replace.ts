@@ -1,5 +1,6 @@
 import type { Machine } from '../../../../providers/contract.ts';
 import type { Node } from '../../../kube/resources.ts';
+import type { ControlPlaneGroupPlan } from '../../../shoot/control-plane-group.ts';
 import type { ControlPlaneSizePlan } from '../../../shoot/control-plane-size.ts';
 import { uncordon } from '../machines/drain.ts';
 import { drainMachine } from '../machines/machine-removal.ts';
@@ -19,6 +20,18 @@ export async function drainOf(
   if (machine) await drainMachine(op, inside(op), machine, signal);
 }
 
+/** Has pods leave a machine of a cloud that goes for good, since another one with what is wanted takes its place. */
+export async function makeWay(op: Operation, machine: Machine, signal: AbortSignal): Promise<void> {
+  op.deps.recordEvent(
+    op.shoot,
+    'Normal',
+    'ControlPlaneMachineReplaced',
+    `${machine.nodeName} makes way for a machine with ${wantedInCloud(op)}`,
+  );
+  await drainMachine(op, inside(op), machine, signal);
+  op.state.draining.delete(machine.nodeName);
+}
+
 /** Lets pods in again on machines that were drained to be made anew, and are. */
 export async function letIn(op: Operation, machines: readonly Machine[], nodes: readonly Node[]): Promise<void> {
   for (const { nodeName, outdated, phase } of machines) {
@@ -33,16 +46,22 @@ export async function letIn(op: Operation, machines: readonly Machine[], nodes: 
 /** Tells, as long as machines of a control plane are made anew one after the other, how many are and what is waited for. */
 export class Replacement {
   readonly #op: Operation;
+  readonly #wanted: string;
   /** Machines that were outdated when it was first looked; 0: none was yet. */
   #begun = 0;
 
-  constructor(op: Operation) {
+  /** @param wanted what machines get, in words */
+  constructor(op: Operation, wanted: string) {
     this.#op = op;
+    this.#wanted = wanted;
   }
 
-  tell(seen: { outdated: number; asked: number; desired: number }, { action, waitFor }: ControlPlaneSizePlan): void {
+  tell(
+    seen: { outdated: number; asked: number; desired: number },
+    { action, waitFor }: ControlPlaneSizePlan | ControlPlaneGroupPlan,
+  ): void {
     this.#begun ||= seen.outdated;
-    this.#say(this.#begun === 0 || !(action || waitFor) ? undefined : replacementLine(this.#op, seen, waitFor));
+    this.#say(this.#begun === 0 || !(action || waitFor) ? undefined : replacementLine(this.#wanted, seen, waitFor));
   }
 
   end(): void {
@@ -61,13 +80,17 @@ export class Replacement {
 export const wantedOfMachines = (op: Operation): string =>
   `Kubernetes ${op.values.version}${isChangingKeys(op) ? ' and the present keys of Secrets' : ''}`;
 
+/** The same of machines of a cloud, where others take their places. */
+export const wantedInCloud = (op: Operation): string =>
+  isChangingKeys(op) ? 'the present keys of Secrets' : 'certificates that do not end soon';
+
 /** What people read of it in condition Rolling. */
 function replacementLine(
-  op: Operation,
+  wanted: string,
   { outdated, asked, desired }: { outdated: number; asked: number; desired: number },
   waitFor: string | undefined,
 ): string {
-  const done = `${asked - outdated} of ${asked} machines of the control plane have ${wantedOfMachines(op)}`;
+  const done = `${asked - outdated} of ${asked} machines of the control plane have ${wanted}`;
   const more = asked > desired ? `, ${asked - desired} of them only meanwhile` : '';
   return `${done}${more}${waitFor === undefined ? '' : `; waiting for ${waitFor}`}`;
 }

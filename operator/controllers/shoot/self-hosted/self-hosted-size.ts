@@ -125,7 +125,7 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
   const { machines, pool } = own;
   const podName = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
   const client = await openEtcd({ ...values, dialPod: op.seed.dialPod, podName }, op.pki, op.deps.now());
-  const replacement = new Replacement(op);
+  const replacement = new Replacement(op, wantedOfMachines(op));
   const drained = new Set<number>();
   try {
     for (;;) {

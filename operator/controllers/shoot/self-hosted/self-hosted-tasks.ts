@@ -21,8 +21,8 @@ import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { notReady } from './not-ready.ts';
 import { noteIn } from './self-hosted.ts';
 
-/** All machines of a control plane are made anew three times meanwhile. */
-const ROTATION_MS = 90 * 60_000;
+/** Certificates of machines may near their end where nothing else changes. */
+const LOOK_AGAIN_MS = 24 * 3600_000;
 
 /**
  * The task graph for create and reconcile of a shoot whose control plane is on machines of its own, wherever these are. The first machine
@@ -40,9 +40,9 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
       expectedMs: 50,
       run: async (signal) => {
         const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op), selfHosted: true };
-        await issueCertificates(op, parameters, signal, (pki) => withSecretsKey(op, infrastructure, pki));
+        await issueCertificates(op, parameters, signal, (pki) => withSecretsKey(op, pki));
         // A request that is refused stays: a condition says why as long as it does.
-        if (wantsAnotherKey(op, infrastructure)) await takeRequest(op, signal);
+        if (wantsAnotherKey(op)) await takeRequest(op, signal);
       },
     },
     {
@@ -118,7 +118,7 @@ async function untilReady(
 const serversOnMachines = (op: Operation, infrastructure: ControlPlaneInfrastructure): EncryptingServers => ({
   // Whoever takes snapshots of such an etcd keeps the keys of their time.
   keptMs: () => 0,
-  timeoutMs: ROTATION_MS,
+  timeoutMs: infrastructure.tasks.rotationMs,
   untilAllHave: async (signal) => {
     await reconcileSize(op, infrastructure, signal);
     await untilReady(op, infrastructure, signal);
@@ -143,9 +143,14 @@ async function reconcileSize(
   infrastructure: ControlPlaneInfrastructure,
   signal: AbortSignal,
 ): Promise<void> {
-  const { mend, state, values } = op;
+  const { deps, mend, state, values } = op;
+  const lookedAt = state.machinesSettled;
+  // Which keys machines of a cloud have, only the cloud can tell.
   const isSettled =
+    lookedAt !== undefined &&
+    +deps.now() - +lookedAt < LOOK_AGAIN_MS &&
     state.etcdSettled === values.replicas &&
+    !isChangingKeys(op) &&
     infrastructure.outdated(op).length === 0 &&
     notReady(op, infrastructure).length === 0;
   // Who mends wants to know of machines that are too many, too.
@@ -155,6 +160,7 @@ async function reconcileSize(
     await infrastructure.reconcileSize(op, signal);
     // While keys change there may be machines that only stand in for others, and leave when that is over.
     state.etcdSettled = isChangingKeys(op) ? undefined : values.replicas;
+    state.machinesSettled = deps.now();
   }
   await infrastructure.mend?.(op, true);
 }

@@ -44,6 +44,8 @@ class Cloud {
   /** What is other in the cloud than the last runs made it, by layer. */
   drift: Record<string, Change[]> = {};
   now = new Date('2026-11-21T12:00:00Z');
+  /** What machines to come bear. */
+  hash: string | undefined;
   #said: number | undefined;
   #serial = 0;
 
@@ -68,8 +70,8 @@ class Cloud {
       }
       if (stack.layer === 'endpoint') return { outputs: { host: 'one.example', port: 6443, extra: {} }, changes: [] };
       if (stack.layer !== 'control-plane') return { outputs: { groups: {} }, changes: [] };
-      const { desired = 0, holdsKeys } = (inputs as ControlPlaneInputs).pool;
-      this.tellsKeys = holdsKeys;
+      const { desired = 0, hash, holdsKeys } = (inputs as ControlPlaneInputs).pool;
+      Object.assign(this, { hash, tellsKeys: holdsKeys });
       if (refresh || desired !== this.#said) this.desired = desired;
       this.#said = desired;
       while (this.machines.length + this.lost.length < this.desired) this.start();
@@ -118,7 +120,8 @@ class Cloud {
     const name = `i-${++this.#serial}`;
     const createdAt = new Date(Date.parse('2026-11-21T10:00:00Z') + this.#serial * 1000).toISOString();
     const address = `10.250.0.${this.#serial}`;
-    this.machines.push({ name, pool: 'control-plane', nodeName: name, phase: 'Running', createdAt, address });
+    const hash = this.hash !== undefined && { hash: this.hash };
+    this.machines.push({ name, pool: 'control-plane', nodeName: name, phase: 'Running', createdAt, address, ...hash });
   }
 
   lose(name: string): void {
@@ -130,10 +133,13 @@ class Cloud {
 let cloud: Cloud;
 let seed: FakeCluster;
 let provider: Provider;
+/** Of the keys of Secrets. */
+let encryptionRevision: number | undefined;
 
 const ctx = (): ProviderContext =>
   context({
     seed: seed.client,
+    ...(encryptionRevision !== undefined && { encryptionRevision }),
     cloud: async () => tenantAccount(() => cloud.now),
   });
 const own = (count: number) => pool({ name: 'control-plane', count, zones: ['north-a'] });
@@ -148,7 +154,7 @@ const open = () => {
 };
 
 beforeEach(() => {
-  [cloud, seed] = [new Cloud(), new FakeCluster()];
+  [cloud, seed, encryptionRevision] = [new Cloud(), new FakeCluster(), undefined];
   provider = open();
 });
 
@@ -224,7 +230,14 @@ class Cluster {
   members: EtcdMember[] = [];
   nodes: string[] = [];
   noted: readonly string[] = [];
+  /** Nodes that pods have left, in this order. */
+  drained: string[] = [];
   readonly #joined = new Set<string>();
+
+  /** How many of the machines that there are have joined. */
+  joined(): number {
+    return cloud.machines.filter(({ name, phase }) => phase === 'Running' && this.#joined.has(name)).length;
+  }
 
   follow(): void {
     // kubeadm brings in one after the other: two at once could leave etcd without a majority.
@@ -279,7 +292,14 @@ async function settle(cluster: Cluster, desired: number): Promise<void> {
       note: async (voters) => {
         cluster.noted = voters;
       },
-      tell: (machines) => group().reconcile(ctx(), own(machines), join),
+      tell: (machines, there, joined) => {
+        // Whoever is to join needs a token and keys, though nodes of machines that have gone look as if all had joined.
+        const alive = cloud.machines.filter(({ phase }) => phase === 'Running').length;
+        expect([there, joined]).toEqual([alive, cluster.joined()]);
+        return group().reconcile(ctx(), own(machines), join);
+      },
+      drain: async ({ nodeName }) => void cluster.drained.push(nodeName),
+      follow: () => {},
       end: (machines) => group().end(ctx(), 'control-plane', machines),
       removeNode: async (name) => {
         cluster.nodes = cluster.nodes.filter((one) => one !== name);
@@ -331,6 +351,40 @@ describe('by the plan, a control plane in a cloud', () => {
       expect(names()).not.toContain(victim);
       expect([cloud.desired, cloud.lost, votersIn(cluster.members)]).toEqual([3, [], names().sort()]);
     }
+  });
+
+  it('has another machine for each once keys of Secrets change, one at a time, and again when they change again', async () => {
+    await settle(cluster, 3);
+    for (const revision of [1, 2]) {
+      encryptionRevision = revision;
+      const before = names();
+      expect((await seen()).machines.map(({ outdated }) => outdated)).toEqual([true, true, true]);
+      await settle(cluster, 3);
+      expect([...cluster.drained].sort()).toEqual(before);
+      expect(names().filter((name) => before.includes(name))).toEqual([]);
+      expect([cloud.desired, (await seen()).asked, votersIn(cluster.members)]).toEqual([3, 3, names()]);
+      expect((await seen()).machines.some(({ outdated }) => outdated)).toBe(false);
+      cluster.drained = [];
+    }
+    const { length } = cloud.runs;
+    await settle(cluster, 3);
+    expect(cloud.runs.length).toBe(length);
+  });
+
+  it('goes on with another machine for each where that was broken off', async () => {
+    await settle(cluster, 3);
+    encryptionRevision = 1;
+    for (let broken = 0; broken < 6; broken++) {
+      cloud.broken = new Error('AWS does not answer');
+      await expect(settle(cluster, 3)).rejects.toThrow('AWS does not answer');
+      provider = open();
+      // One that was asked for comes all the same.
+      cluster.follow();
+    }
+    await settle(cluster, 3);
+    expect(names()).toHaveLength(3);
+    expect((await seen()).machines.some(({ outdated }) => outdated)).toBe(false);
+    expect(votersIn(cluster.members)).toEqual(names());
   });
 
   it('has another machine for one that somebody stops, which ends for good', async () => {

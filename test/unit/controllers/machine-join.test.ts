@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
+import { tokensSecret } from '../../../operator/controllers/shoot/machines/bootstrap-tokens.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { MachineJoin } from '../../../operator/controllers/shoot/self-hosted/self-hosted-group.ts';
+import type { KubeObject, Secret } from '../../../operator/kube/resources.ts';
+import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import type { ControlPlaneGroup } from '../../../providers/contract.ts';
+import { pool } from '../providers/fixtures.ts';
+import { controlPlane, NOW } from '../shoot/values.ts';
+
+const values = controlPlane(3);
+const parameters = { ...pkiParameters(values), selfHosted: true };
+const pki = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameters, NOW);
+const own = pool({ name: 'own', count: 3 });
+
+/** A control plane of which there are these nodes. */
+function testbed(nodes: readonly string[]) {
+  /** For how many machines a token was asked for. */
+  const tokensFor: (number | undefined)[] = [];
+  const asked: number[] = [];
+  const applied: string[] = [];
+  let token = 'first';
+  const secret = (): Secret =>
+    tokensSecret(values, undefined, ['own'], new Map([['own', { text: token, expires: NOW }]])) as Secret;
+  const op = {
+    values,
+    pki,
+    state: {
+      connection: {
+        nodes: { list: () => nodes.map((name) => ({ metadata: { name, labels: { [LABELS.pool]: 'own' } } })) },
+        applyAll: async (objects: KubeObject[]) =>
+          void applied.push(...objects.filter(({ kind }) => kind === 'Secret').map(({ metadata }) => metadata.name)),
+      },
+    },
+    seed: { secrets: { get: secret } },
+    context: () => ({
+      bootstrapKubeconfig: async (_pool: string, machines?: number) => {
+        tokensFor.push(machines);
+        return 'kubeconfig';
+      },
+    }),
+  } as unknown as Operation;
+  const group = { reconcile: async (_ctx: unknown, { count }: { count: number }) => void asked.push(count) };
+  const join = new MachineJoin(op, { pool: own, group: group as unknown as ControlPlaneGroup }, NEVER);
+  const renew = () => {
+    token = 'second';
+  };
+  return { join, renew, tokensFor, asked, applied };
+}
+
+const NEVER = new AbortController().signal;
+
+describe('what machines join a control plane with', () => {
+  it('is there for one that is to be made, though nodes of machines that have gone look as if none were', async () => {
+    const { join, tokensFor, asked, applied } = testbed(['a', 'gone', 'c', 'd']);
+    await join.prepare(4, 3, 3);
+    expect([tokensFor, asked, applied]).toEqual([[5], [4], ['kubeadm-certs']]);
+  });
+
+  it('stays what it was told while one is on its way in: by another token it could not read the keys', async () => {
+    const { join, tokensFor, applied } = testbed(['a', 'b', 'c']);
+    await join.prepare(4, 4, 3);
+    await join.prepare(4, 4, 3);
+    expect([tokensFor, applied]).toEqual([[0, 0], ['kubeadm-certs']]);
+  });
+
+  it('is encrypted anew for another token', async () => {
+    const { join, renew, applied } = testbed(['a']);
+    await join.prepare(3, 1, 1);
+    renew();
+    await join.prepare(3, 1, 1);
+    expect(applied).toEqual(['kubeadm-certs', 'kubeadm-certs']);
+  });
+
+  it('is kept from everybody where all have joined', async () => {
+    const { join, tokensFor, applied } = testbed(['a', 'b', 'c']);
+    await join.prepare(3, 3, 3);
+    expect([tokensFor, applied]).toEqual([[0], []]);
+  });
+});
