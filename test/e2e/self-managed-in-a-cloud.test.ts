@@ -191,7 +191,8 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
     BEGIN_MS,
   );
 
-  rotates(it, { of: 4, turns: [1] })(
+  // It makes three machines, one after the other, which takes ten minutes.
+  rotates(it, { of: 16, turns: [1] })(
     'encrypts Secrets with another key when somebody asks for one, on another machine at each step',
     async () => {
       const ownNodes = async () =>

@@ -112,7 +112,7 @@ describe('what stands behind a shoot', () => {
         'endpoint: Making the endpoint of the API server, 300 s of 2700',
         'control-plane-machines: Making the first machine of the control plane, 60 s of 1800',
         'api-server-serves: Waiting for kubeadm to start the control plane, 240 s of 1200',
-        'control-plane-size: Scaling the control plane, 60 s of 3600',
+        'control-plane-size: Scaling the control plane, 60 s of 7200',
         'control-plane-ready: Waiting for the control plane, 10 s of 600',
       ],
     ],
