@@ -17,7 +17,11 @@ export interface ShootsOptions extends Pick<ShootDependencies, 'holds'> {
   readonly accounts: Pick<ShootDependencies, 'namesAccount' | 'account' | 'dns'>;
 }
 
-const OPERATION_LIMIT_MS = 60 * 60_000;
+/**
+ * More than the longest task is given, or that would be broken off each time: another key on machines of a cloud (in-cloud.ts). Most tasks
+ * give up by themselves much sooner.
+ */
+export const OPERATION_LIMIT_MS = 7 * 3600_000;
 /** Pods of a cluster come and go all the time: its status follows at this pace. */
 const INSIDE_CHANGES_MS = 500;
 

@@ -6,6 +6,7 @@ import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { commonFacts } from '../../../operator/controllers/shoot/status/facts.ts';
 import { statusOf } from '../../../operator/controllers/shoot/status/status-of.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
+import { OPERATION_LIMIT_MS } from '../../../operator/controllers/shoot/wiring.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
 import type { ClustersWithoutControlPlane, Machine, Provider, ProviderContext } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';
@@ -186,6 +187,15 @@ describe('what stands behind a shoot', () => {
     for (const op of [operation(true), operation(false), onMachines(), onMachines(inSeed), onMachines(inCloud)]) {
       expect(() => new Flow('make', strategyOf(op).reconcileTasks(op))).not.toThrow();
       expect(() => new Flow('delete', strategyOf(op).deletionTasks(op))).not.toThrow();
+    }
+  });
+
+  it('has no task broken off by the limit of the whole operation', () => {
+    const asleep = { ...operation(false), sleeps: true };
+    for (const op of [operation(true), operation(false), asleep, onMachines(inSeed), onMachines(inCloud)]) {
+      const tasks = [...strategyOf(op).reconcileTasks(op), ...strategyOf(op).deletionTasks(op)];
+      const tooLong = tasks.filter(({ timeoutMs = 0 }) => timeoutMs >= OPERATION_LIMIT_MS).map(({ id }) => id);
+      expect(tooLong).toEqual([]);
     }
   });
 });

@@ -13,7 +13,7 @@ const SETTLE_MS = SECOND;
 /** How often pools are gone over although nothing was seen to happen: their tokens are renewed, and a cloud says why it gives nothing. */
 const RECONCILE_MS = MINUTE;
 /**
- * Longer than a machine needs that joins. Well within the time that an operation may take (operator.ts), or a roll that does not go on would
+ * Longer than a machine needs that joins. Well within the time that an operation may take (wiring.ts), or a roll that does not go on would
  * begin anew each time without ever saying so; by the age of the machine, which an operator that starts anew sees as well.
  */
 const PATIENCE_MS = 20 * MINUTE;

@@ -46,6 +46,8 @@ export const machineTasks = (
     title: 'Taking machines away',
     after: ['machines'],
     expectedMs: 20,
+    // A pool may give its drains longer than that: they go on at the next try.
+    timeoutMs: 60 * MINUTE,
     looksFirst: true,
     run: (signal, acts) => scaleIn(op, signal, acts),
   },
