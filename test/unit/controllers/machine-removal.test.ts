@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { takeAway } from '../../../operator/controllers/shoot/machines/machine-removal.ts';
-import type { PoolScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
+import { LABELS } from '../../../operator/api/group.ts';
+import { scaleIn, takeAway } from '../../../operator/controllers/shoot/machines/machine-removal.ts';
+import { DRAINING_ANNOTATION, type PoolScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import type { Machine } from '../../../providers/contract.ts';
 
@@ -92,4 +93,32 @@ it('notices a pod that ends before its eviction is answered', async () => {
   await takeAway(op, [plan('slow')], 'ScaledIn', new AbortController().signal);
   expect(removed).toEqual(['slow']);
   expect(listeners.size).toBe(0);
+});
+
+it('takes back the cordon of a node that may stay, and not that of a control-plane machine, which others drain', async () => {
+  const cordoned = (name: string, pool: string) => ({
+    metadata: { name, labels: { [LABELS.pool]: pool }, annotations: { [DRAINING_ANNOTATION]: '1970-01-01T00:00:00Z' } },
+    spec: { unschedulable: true },
+  });
+  const freed: string[] = [];
+  const op = {
+    provider: { listMachines: async () => [{ name: 'worker-1', nodeName: 'worker-1', pool: 'worker' }] },
+    context: () => ({}),
+    pools: [{ name: 'worker', count: 1 }],
+    controlPlanePool: { name: 'own' },
+    state: {
+      draining: new Map([
+        ['worker-1', 'pods leave worker-1'],
+        ['own-1', 'pods leave own-1'],
+      ]),
+      connection: {
+        nodes: { list: () => [cordoned('worker-1', 'worker'), cordoned('own-1', 'own')] },
+        podsOn: () => [],
+        client: { mergePatch: async (_resource: unknown, name: string) => void freed.push(name) },
+      },
+    },
+  } as unknown as Operation;
+  await scaleIn(op, new AbortController().signal);
+  expect(freed).toEqual(['worker-1']);
+  expect([...op.state.draining.keys()]).toEqual(['own-1']);
 });

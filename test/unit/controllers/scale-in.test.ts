@@ -65,6 +65,6 @@ describe('planScaleIn', () => {
   });
   it('lets nodes that may stay after all take pods again', () => {
     const nodes = [node('a', { [DRAINING_ANNOTATION]: 'x' }), node('b', { [DRAINING_ANNOTATION]: 'x' }), node('c')];
-    expect(nodesToUncordon(nodes, [machine('b')]).map((n) => n.metadata.name)).toEqual(['a']);
+    expect(nodesToUncordon(nodes, new Set(['b'])).map((n) => n.metadata.name)).toEqual(['a']);
   });
 });

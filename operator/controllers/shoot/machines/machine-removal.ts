@@ -1,4 +1,5 @@
 import { type Machine, sizeWhileRolling } from '../../../../providers/contract.ts';
+import { LABELS } from '../../../api/group.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import type { ClusterConnection } from '../../../clusters/cluster-connection.ts';
 import { sleep } from '../../../kube/clock.ts';
@@ -35,15 +36,22 @@ export async function scaleIn(op: Operation, signal: AbortSignal, acts?: () => v
   const plans = planScaleIn(wanted, machines, nodes, pods);
   if (plans.length > 0 || dropped.length > 0) acts?.();
   // Outdated machines go sooner or later, and one whose drain was broken off goes first.
-  const leaving = [...plans.flatMap((plan) => plan.victims), ...outdated];
+  const leaving = [...plans.flatMap((plan) => plan.victims), ...outdated].map((machine) => machine.nodeName);
+  // The replacement of control-plane machines cordons and uncordons their nodes itself.
+  const cordoned = new Set([...leaving, ...ofControlPlane(op, nodes)]);
   // What an earlier, broken off scale-in said of nodes that may stay is no longer true.
-  const names = new Set(leaving.map((machine) => machine.nodeName));
-  for (const node of state.draining.keys()) if (!names.has(node)) state.draining.delete(node);
-  for (const node of nodesToUncordon([...nodes.values()], leaving)) await uncordon(connection.client, node);
+  for (const node of state.draining.keys()) if (!cordoned.has(node)) state.draining.delete(node);
+  for (const node of nodesToUncordon([...nodes.values()], cordoned)) await uncordon(connection.client, node);
   await takeAway(op, plans, 'ScaledIn', signal);
   for (const pool of dropped) await provider.deletePool(context, pool);
   await machinesGone(op, plans, signal);
 }
+
+/** Names of the nodes that run a control plane on machines. */
+const ofControlPlane = ({ controlPlanePool }: Operation, nodes: ReadonlyMap<string, Node>): string[] =>
+  [...nodes.values()].flatMap(({ metadata: { labels, name } }) =>
+    controlPlanePool && labels?.[LABELS.pool] === controlPlanePool.name ? [name] : [],
+  );
 
 /** Pods by the names of their nodes, as the cache has them. */
 export const podsByNode = (connection: ClusterConnection, nodes: readonly Node[]): Map<string, readonly Pod[]> =>

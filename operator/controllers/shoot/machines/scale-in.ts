@@ -72,8 +72,6 @@ export function inOrderOfLeaving(
 /** Set by us on a node that is cordoned because its machine goes; removed when it may stay after all. */
 export const DRAINING_ANNOTATION = 'multi-cluster.demo.io/draining';
 
-/** Nodes that we cordoned for a scale-in that is no longer wanted: they take pods again. */
-export function nodesToUncordon(nodes: readonly Node[], victims: readonly Machine[]): Node[] {
-  const leaving = new Set(victims.map((machine) => machine.nodeName));
-  return nodes.filter((node) => node.metadata.annotations?.[DRAINING_ANNOTATION] && !leaving.has(node.metadata.name));
-}
+/** Nodes that we cordoned for a scale-in that is no longer wanted: they take pods again. @param cordoned names of those that stay so */
+export const nodesToUncordon = (nodes: readonly Node[], cordoned: ReadonlySet<string>): Node[] =>
+  nodes.filter((node) => node.metadata.annotations?.[DRAINING_ANNOTATION] && !cordoned.has(node.metadata.name));
