@@ -40,6 +40,8 @@ export interface GroupWork {
   tell(machines: number, there: number, joined: number): Promise<void>;
   /** Has pods leave a machine, as long as they are waited for. */
   drain(machine: Machine): Promise<void>;
+  /** Lets pods in again on those of these that were to go, and stay after all. */
+  letIn(machines: readonly Machine[]): Promise<void>;
   /** Told at each step what is seen and what follows from it. */
   follow(observed: ControlPlaneGroupObservation, plan: ControlPlaneGroupPlan): void;
   /** Ends these machines, and asks for as many as are left. */
@@ -84,7 +86,7 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
     const there = observed.machines.filter(({ going }) => !going);
     const joined = there.filter((machine) => machine.joined).length;
     await work.tell(plan.action?.type === 'ask-for' ? plan.action.machines : seen.asked, there.length, joined);
-    if (!plan.action && !plan.waitFor) return;
+    if (!plan.action && !plan.waitFor) return work.letIn(seen.machines);
     if (!plan.action && seen.failure !== undefined)
       throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', `waiting for ${plan.waitFor}: ${seen.failure}`);
     if (plan.action) await act(work, etcd, plan.action, seen);

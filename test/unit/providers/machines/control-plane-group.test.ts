@@ -232,6 +232,8 @@ class Cluster {
   noted: readonly string[] = [];
   /** Nodes that pods have left, in this order. */
   drained: string[] = [];
+  /** Nodes that pods may come to in the end, though they once left them. */
+  letIn: string[] = [];
   readonly #joined = new Set<string>();
 
   /** How many of the machines that there are have joined. */
@@ -299,6 +301,9 @@ async function settle(cluster: Cluster, desired: number): Promise<void> {
         return group().reconcile(ctx(), own(machines), join);
       },
       drain: async ({ nodeName }) => void cluster.drained.push(nodeName),
+      letIn: async (machines) => {
+        cluster.letIn = machines.map(({ nodeName }) => nodeName);
+      },
       follow: () => {},
       end: (machines) => group().end(ctx(), 'control-plane', machines),
       removeNode: async (name) => {
@@ -361,6 +366,7 @@ describe('by the plan, a control plane in a cloud', () => {
       expect((await seen()).machines.map(({ outdated }) => outdated)).toEqual([true, true, true]);
       await settle(cluster, 3);
       expect([...cluster.drained].sort()).toEqual(before);
+      expect(cluster.letIn).toEqual(names());
       expect(names().filter((name) => before.includes(name))).toEqual([]);
       expect([cloud.desired, (await seen()).asked, votersIn(cluster.members)]).toEqual([3, 3, names()]);
       expect((await seen()).machines.some(({ outdated }) => outdated)).toBe(false);
