@@ -17,7 +17,7 @@ import type { Operation } from '../operation.ts';
 import { inside } from '../tasks/apply-inside.ts';
 import { noteIn, writeNote } from './self-hosted.ts';
 import { bringGroupToSize } from './self-hosted-group-size.ts';
-import { letIn, makeWay, Replacement, wantedInCloud } from './self-hosted-replace.ts';
+import { letIn, makeWay, Replacement, replacedIn, wantedInCloud } from './self-hosted-replace.ts';
 import { JOINED_LABEL } from './self-hosted-status.ts';
 
 /** In the note: the machines that etcd needs a majority of, by the names of their nodes. */
@@ -74,10 +74,7 @@ export async function reconcileControlPlaneGroup(
         tell: (machines, there, joined) => join.prepare(machines, there, joined),
         drain: (machine) => makeWay(op, machine, signal),
         letIn: (machines) => letIn(op, machines, nodesOf(op, pool)),
-        follow: ({ desired, machines }, plan) => {
-          const outdated = machines.filter((machine) => machine.outdated).length;
-          replacement.tell({ outdated, asked: machines.length, desired }, plan);
-        },
+        follow: (observed, plan) => replacement.tell(replacedIn(observed), plan),
         end: (machines) => group.end(op.context(), pool.name, machines),
         removeNode: (name) => inside(op).deleteNode(name),
         say: (reason, message) => op.deps.recordEvent(op.shoot, 'Normal', reason, message),

@@ -1,6 +1,6 @@
 import type { Machine } from '../../../../providers/contract.ts';
 import type { Node } from '../../../kube/resources.ts';
-import type { ControlPlaneGroupPlan } from '../../../shoot/control-plane-group.ts';
+import type { ControlPlaneGroupObservation, ControlPlaneGroupPlan } from '../../../shoot/control-plane-group.ts';
 import type { ControlPlaneSizePlan } from '../../../shoot/control-plane-size.ts';
 import { uncordon } from '../machines/drain.ts';
 import { drainMachine } from '../machines/machine-removal.ts';
@@ -43,6 +43,23 @@ export async function letIn(op: Operation, machines: readonly Machine[], nodes: 
   }
 }
 
+/** How far the replacement of machines is, in numbers of them. */
+interface Replaced {
+  outdated: number;
+  /** How many there are, or are to be for now. */
+  asked: number;
+  desired: number;
+}
+
+/** What a Replacement tells of machines of a cloud; those that are ending have been replaced. Pure. */
+export function replacedIn({
+  desired,
+  machines,
+}: Pick<ControlPlaneGroupObservation, 'desired' | 'machines'>): Replaced {
+  const there = machines.filter(({ going }) => !going);
+  return { outdated: there.filter(({ outdated }) => outdated).length, asked: there.length, desired };
+}
+
 /** Tells, as long as machines of a control plane are made anew one after the other, how many are and what is waited for. */
 export class Replacement {
   readonly #op: Operation;
@@ -56,10 +73,7 @@ export class Replacement {
     this.#wanted = wanted;
   }
 
-  tell(
-    seen: { outdated: number; asked: number; desired: number },
-    { action, waitFor }: ControlPlaneSizePlan | ControlPlaneGroupPlan,
-  ): void {
+  tell(seen: Replaced, { action, waitFor }: ControlPlaneSizePlan | ControlPlaneGroupPlan): void {
     this.#begun ||= seen.outdated;
     this.#say(this.#begun === 0 || !(action || waitFor) ? undefined : replacementLine(this.#wanted, seen, waitFor));
   }
@@ -85,11 +99,7 @@ export const wantedInCloud = (op: Operation): string =>
   isChangingKeys(op) ? 'the present keys of Secrets' : 'certificates that do not end soon';
 
 /** What people read of it in condition Rolling. */
-function replacementLine(
-  wanted: string,
-  { outdated, asked, desired }: { outdated: number; asked: number; desired: number },
-  waitFor: string | undefined,
-): string {
+function replacementLine(wanted: string, { outdated, asked, desired }: Replaced, waitFor: string | undefined): string {
   const done = `${asked - outdated} of ${asked} machines of the control plane have ${wanted}`;
   const more = asked > desired ? `, ${asked - desired} of them only meanwhile` : '';
   return `${done}${more}${waitFor === undefined ? '' : `; waiting for ${waitFor}`}`;
