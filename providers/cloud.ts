@@ -109,7 +109,7 @@ export interface MachinePool extends CloudPool {
   rootDevice?: string;
   /**
    * Tells machines of another description from those of this one; each bears it from when it was made (POOL_HASH_TAG). Absent: made by
-   * an operator that did not know of it.
+   * an operator that did not know of it. Of a control plane: the revision of its keys of Secrets; absent: they have never changed.
    */
   hash?: string;
   /**

@@ -1,4 +1,4 @@
-import { CoppiceError } from '../../operator/api/errors.ts';
+import { CoppiceError, notYetConfigured } from '../../operator/api/errors.ts';
 import type { Change, CloudContext, ControlPlanePool, EndpointOutputs, ManagedClusters } from '../cloud.ts';
 import type { ControlPlaneGroup, ControlPlaneGroupBootstrap, Machine, Pool, ProviderContext } from '../contract.ts';
 import { controlPlaneLayers, type WantedControlPlane } from '../pulumi/control-plane-layers.ts';
@@ -9,7 +9,7 @@ import { harmsNoControlPlane } from './drift.ts';
 import { KnownMachines } from './known.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import { CONTROL_PLANE_RECEIPT_NAME, type ControlPlaneReceipt } from './receipt.ts';
-import { controlPlaneHash, hashOf, isAlive, networkFor, networkOf } from './wanted.ts';
+import { hashOf, isAlive, networkFor, networkOf } from './wanted.ts';
 
 /** Of API servers on machines, and of their load balancer. */
 const PORT = 6443;
@@ -100,6 +100,7 @@ export function controlPlaneGroup(
       const seen = await look(ctx, pool);
       // Credentials of another account show none, and nothing is lost.
       if (seen.length === 0) await sameAccount(managed, await accountOf(ctx), receipt);
+      refuseEarlierKeys(ctx, seen);
       const isShort = seen.filter(isAlive).length < asked;
       const failure = isShort ? await cloud.failure?.(await accountOf(ctx), pool) : undefined;
       return { asked, machines: machinesOf(ctx, seen), ...(failure !== undefined && { failure }) };
@@ -227,13 +228,29 @@ export function controlPlaneGroup(
 
 const placeOf = ({ host, port }: EndpointOutputs) => ({ host, port });
 
-function machinesOf(ctx: ProviderContext, seen: readonly CloudMachine[]): Machine[] {
-  const wanted = controlPlaneHash(ctx);
-  return seen.map(({ hash, ...machine }) => ({
-    ...machine,
-    ready: machine.phase === 'Running',
-    ...(isAlive(machine) && hash !== wanted && { outdated: true }),
-  }));
+/** Of the keys of Secrets that a machine was made with. */
+const revisionOf = ({ hash }: CloudMachine): number => Number(hash ?? 0);
+
+/** @throws where machines know keys that the seed does not, as after it was restored: others in their places could read no Secret */
+function refuseEarlierKeys(
+  { encryptionRevision = 0, namespace }: ProviderContext,
+  seen: readonly CloudMachine[],
+): void {
+  const newer = seen.find((machine) => isAlive(machine) && revisionOf(machine) > encryptionRevision);
+  if (newer)
+    throw notYetConfigured(
+      `Secret ${namespace}/pki of the seed has earlier keys of Secrets than machine ${newer.name}`,
+      "Bring the Secret's newest text back, or no Secret of the cluster can be read any more.",
+    );
+}
+
+/** They are replaced only when they need other keys of Secrets. */
+function machinesOf({ encryptionRevision = 0 }: ProviderContext, seen: readonly CloudMachine[]): Machine[] {
+  return seen.map((one) => {
+    const { hash: _, ...machine } = one;
+    const isOutdated = isAlive(one) && revisionOf(one) !== encryptionRevision;
+    return { ...machine, ready: machine.phase === 'Running', ...(isOutdated && { outdated: true }) };
+  });
 }
 
 async function wantedPool(
@@ -255,7 +272,6 @@ async function wantedPool(
   // The newest image of today is another next month: the pool keeps what it began with.
   const kept = before?.architecture === architecture ? before : undefined;
   const { image, rootDevice } = kept ?? (await cloud.image(account, architecture));
-  const hash = controlPlaneHash(ctx);
   return {
     name: pool.name,
     machineType: pool.machineType,
@@ -272,7 +288,7 @@ async function wantedPool(
     diskGiB: DISK_GIB,
     image,
     ...(rootDevice !== undefined && { rootDevice }),
-    ...(hash !== undefined && { hash }),
+    ...(ctx.encryptionRevision !== undefined && { hash: String(ctx.encryptionRevision) }),
     userData: controlPlaneUserData(ctx, pool, bootstrap),
     holdsKeys: 'begin' in bootstrap.first,
   };

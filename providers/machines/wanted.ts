@@ -28,15 +28,6 @@ const poolHash = (
   kubernetesVersion: string,
 ): string => hashOf([kubernetesVersion, machineType, architecture, image, spot]);
 
-/**
- * The same of machines of a control plane, which are replaced only when they need other keys of Secrets. undefined: these have never changed,
- * so machines that bear no hash have them. Pure.
- */
-export const controlPlaneHash = ({
-  encryptionRevision,
-}: Pick<ProviderContext, 'encryptionRevision'>): string | undefined =>
-  encryptionRevision === undefined ? undefined : hashOf({ encryptionRevision });
-
 /** Whether a machine is another one than its pool describes now. One that does not say what it is never is. Pure. */
 export function isOutdated(machine: CloudMachine, wanted: string | undefined, unmarked: Unmarked | undefined): boolean {
   const isOlder = unmarked !== undefined && Date.parse(machine.createdAt) < Date.parse(unmarked.madeBefore);

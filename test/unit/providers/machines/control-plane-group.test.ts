@@ -377,6 +377,23 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(cloud.runs.length).toBe(length);
   });
 
+  it('replaces no machine by one with earlier keys, where the seed was restored to before they changed', async () => {
+    encryptionRevision = 10;
+    await settle(cluster, 3);
+    const before = names();
+    for (encryptionRevision of [9, undefined]) {
+      await expect(settle(cluster, 3)).rejects.toMatchObject({
+        message: expect.stringMatching(/^Secret .*\/pki of the seed has earlier keys of Secrets than machine i-\d$/),
+        advice: expect.stringContaining("Bring the Secret's newest text back"),
+      });
+      cloud.now = new Date(cloud.now.getTime() + 60_000);
+    }
+    expect([names(), cluster.drained.length]).toEqual([before, 1]);
+    encryptionRevision = 10;
+    await settle(cluster, 3);
+    expect(names()).toEqual(before);
+  });
+
   it('goes on with another machine for each where that was broken off', async () => {
     await settle(cluster, 3);
     encryptionRevision = 1;
