@@ -61,6 +61,15 @@ function observation(
   };
 }
 
+/** The same with these machines outdated, too, as far as they are there still. Pure. */
+export const withOutdated = (
+  observed: ControlPlaneGroupObservation,
+  names: readonly string[],
+): ControlPlaneGroupObservation => ({
+  ...observed,
+  machines: observed.machines.map((one) => ({ ...one, outdated: one.outdated || names.includes(one.name) })),
+});
+
 /** Whether the certificates of its machine are about to end, of which kubeadm makes and renews all at once. */
 const nearsEnd = ({ certificateEnds }: EtcdMember, now: Date): boolean =>
   certificateEnds !== undefined && +certificateEnds - +now < CERTIFICATES_MS;

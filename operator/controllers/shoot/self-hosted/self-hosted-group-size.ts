@@ -9,7 +9,7 @@ import {
   planControlPlaneGroup,
   votersIn,
 } from '../../../shoot/control-plane-group.ts';
-import { isLost, LossWatch, lookAtGroup, machinesOfNodes, Patience } from './control-plane-group-seen.ts';
+import { isLost, LossWatch, lookAtGroup, machinesOfNodes, Patience, withOutdated } from './control-plane-group-seen.ts';
 
 /** How often it is looked whether there is anything to wait for still. */
 export const LOOK_MS = 10_000;
@@ -65,6 +65,7 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
   const patience = new Patience();
   const watch = new LossWatch();
   const drained: string[] = [];
+  let outdated: readonly string[] = [];
   for (;;) {
     signal.throwIfAborted();
     const seen = await work.observe();
@@ -73,10 +74,13 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
       continue;
     }
     const etcd = await work.etcd(seen);
-    const observed = await lookAtGroup(seen, desired, work.now(), {
+    const looked = await lookAtGroup(seen, desired, work.now(), {
       nodes: () => work.nodes(),
       etcd: () => etcd.observe(),
     });
+    // Whose certificates near their end is unknown while its etcd is not reached: another machine would be asked for, let go, and asked for.
+    const observed = withOutdated(looked, outdated);
+    outdated = observed.machines.filter((machine) => machine.outdated).map(({ name }) => name);
     const voters = votersIn(observed.members ?? []);
     if (voters.length > 0 && voters.join() !== work.noted().join()) await work.note(voters);
     const plan = planControlPlaneGroup({ ...observed, drained });

@@ -234,6 +234,8 @@ class Cluster {
   drained: string[] = [];
   /** Nodes that pods may come to in the end, though they once left them. */
   letIn: string[] = [];
+  /** When certificates end, as members show them at this look. */
+  shows: (name: string, look: number) => Date | undefined = () => undefined;
   readonly #joined = new Set<string>();
 
   /** How many of the machines that there are have joined. */
@@ -273,9 +275,15 @@ class Cluster {
 
 /** The operator's own steps, until nothing is left to do. */
 async function settle(cluster: Cluster, desired: number): Promise<void> {
-  let turns = 0;
+  let [turns, looks] = [0, 0];
   const etcd = {
-    observe: async () => structuredClone(cluster.members),
+    observe: async () => {
+      looks++;
+      return cluster.members.map((one) => {
+        const certificateEnds = cluster.shows(one.name, looks);
+        return { ...one, ...(certificateEnds && { certificateEnds }) };
+      });
+    },
     remove: async (id: string) => {
       cluster.members = cluster.members.filter((one) => one.id !== id);
     },
@@ -375,6 +383,13 @@ describe('by the plan, a control plane in a cloud', () => {
     const { length } = cloud.runs;
     await settle(cluster, 3);
     expect(cloud.runs.length).toBe(length);
+  });
+
+  it('has one other machine for one with certificates that end soon, though its etcd does not always show them', async () => {
+    await settle(cluster, 3);
+    cluster.shows = (name, look) => (name === 'i-2' && look % 2 === 1 ? new Date(+cloud.now + 3600_000) : undefined);
+    await settle(cluster, 3);
+    expect([names(), cluster.drained]).toEqual([['i-1', 'i-3', 'i-4'], ['i-2']]);
   });
 
   it('replaces no machine by one with earlier keys, where the seed was restored to before they changed', async () => {
