@@ -6,7 +6,7 @@ import { isPlaceable } from './hub-filters.ts';
 import type { ClustersView, HubMember, Limits, WaitingWork } from './model.ts';
 import { likenessOf, totalOf } from './room.ts';
 
-/** More replicas than this are not looked at in one go; of each namespace in turn the oldest sources first. */
+/** Once so many replicas are looked at, no further source is; one that has more by itself never is. */
 export const MOST_REPLICAS = 5_000;
 
 /** Sources by whether they are looked at now; each the oldest first. */
@@ -25,15 +25,29 @@ export function lookedAt(waiting: readonly WaitingWork[], isTaken: (work: Waitin
     all.filter((work) => totalOf(work) <= MOST_REPLICAS),
     (work) => (work.every(isTaken) ? 'taken' : 'hopeless'),
   );
-  let replicas = 0;
-  const later = new Set(
-    [...inTurn(taken), ...hopeless].filter((work) => {
-      replicas += totalOf(work);
-      return replicas > MOST_REPLICAS;
-    }),
-  );
-  const sources = all.filter((work) => !later.has(work) && !tooLarge.includes(work));
-  return { sources, tooLarge, later: all.filter((work) => later.has(work)) };
+  const ordered = inTurn(taken);
+  const chosen = new Set(sharesOf(ordered));
+  let replicas = [...chosen].reduce((sum, work) => sum + totalOf(work), 0);
+  for (const work of [...ordered, ...hopeless]) {
+    if (chosen.has(work) || replicas >= MOST_REPLICAS) continue;
+    chosen.add(work);
+    replicas += totalOf(work);
+  }
+  const sources = all.filter((work) => chosen.has(work));
+  return { sources, tooLarge, later: all.filter((work) => !chosen.has(work) && !tooLarge.includes(work)) };
+}
+
+/** Of each namespace as many replicas as of any other: one large source must not keep other namespaces waiting for good. */
+function sharesOf(sources: readonly WaitingWork[][]): WaitingWork[][] {
+  const namespaces = Map.groupBy(sources, ([first]) => first?.namespace);
+  return [...namespaces.values()].flatMap((its) => {
+    let left = MOST_REPLICAS / namespaces.size;
+    return its.filter((work) => {
+      const fits = totalOf(work) <= left;
+      if (fits) left -= totalOf(work);
+      return fits;
+    });
+  });
 }
 
 /** Sources of each namespace in turn, in their order: nobody has so many that others never come. */

@@ -188,6 +188,23 @@ describe('work without a place', () => {
     expect(purchases).toMatchObject([{ sources: [few.source] }]);
   });
 
+  it.each<[string, [string, number][]]>([
+    ['one source has 5,000 replicas', [['vast', 5_000]]],
+    [
+      'two sources have more together',
+      [
+        ['vast', 3_000],
+        ['wide', 2_500],
+      ],
+    ],
+  ])('is served also where of other namespaces %s', (_, others) => {
+    const older = others.map(([namespace, count]) =>
+      work(namespace, count, '1', { since: NOW - 60 * MINUTE, namespace }),
+    );
+    const { purchases } = plan({ waiting: [...older, work('few', 1, '1', { namespace: 'few' })] });
+    expect(purchases).toMatchObject([{ sources: ['few'] }]);
+  });
+
   it('is served also where much waits before it that nothing takes', () => {
     const large = Array.from({ length: 50 }, (_, index) =>
       work(`large-${index}`, 1, '8', { since: NOW - 60 * MINUTE - index }),
@@ -219,7 +236,6 @@ describe('work without a place', () => {
     });
     // What is left out is what nothing takes.
     expect(verdicts.filter(({ state }) => state === 'Later').map(({ source }) => source)).toEqual([
-      'large-97',
       'large-98',
       'large-99',
     ]);
