@@ -14,7 +14,13 @@ export function withFacts(
   now: number,
 ): BurstReceipt {
   let next = receipt;
-  for (const { purchase, cluster, hasJoined, isIdle, isWarm, placedBy = 0 } of seen) {
+  const placed = new Map(seen.map(({ purchase, placedBy = 0 }) => [purchase.number, placedBy]));
+  /** Until when a hub may still be about to place work there. What it places as a whole waits for all that was bought for it. */
+  const placedUntil = ({ number, joinedAt }: KeptPurchase): number =>
+    joinedAt === undefined
+      ? Number.POSITIVE_INFINITY
+      : Math.max(Date.parse(joinedAt) + PLACED_MS, placed.get(number) ?? 0);
+  for (const { purchase, cluster, hasJoined, isIdle, isWarm } of seen) {
     const { name, candidate, uid, joinedAt, warmAt, worked, useless } = purchase;
     if (!cluster) {
       // One that was never seen is still to be made; one that was is gone, or is somebody else's now.
@@ -39,12 +45,12 @@ export function withFacts(
     if (hourly !== undefined && (isThere || purchase.leaving)) next = costs(next, name, hourly, now);
     const hasWork = { worked: true, workedAt: rfc3339(new Date(now)) } as const;
     if (isIdle === false && !worked) next = useful(changed(next, name, hasWork), candidate);
-    const isOverdue = joinedAt !== undefined && !isComing(purchase, now) && placedBy <= now;
+    const isOverdue = placedUntil(purchase) <= now;
     const waits = work.find(
       ({ source, since }) =>
         purchase.sources.includes(source) &&
         since < Date.parse(joinedAt ?? '') &&
-        !others(next, purchase).some((one) => one.sources.includes(source) && isComing(one, now)),
+        !others(next, purchase).some((one) => !one.leaving && one.sources.includes(source) && placedUntil(one) > now),
     );
     if (isOverdue && isIdle && !worked && !useless && waits) {
       const why = `${name}, which has joined and got none of the work of ${waits.source} that it was bought for`;
@@ -58,10 +64,6 @@ export function withFacts(
   }
   return next;
 }
-
-/** Whether a hub may still be about to place work there. What it places as a whole waits for all that was bought for it. */
-const isComing = ({ joinedAt, leaving }: KeptPurchase, now: number): boolean =>
-  !leaving && (joinedAt === undefined || Date.parse(joinedAt) + PLACED_MS > now);
 
 const others = ({ purchases }: BurstReceipt, { number }: KeptPurchase): readonly KeptPurchase[] =>
   purchases.filter((one) => one.number !== number);

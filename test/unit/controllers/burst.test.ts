@@ -862,6 +862,23 @@ describe('a candidate', () => {
     expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
+  it('is not blamed while nodes of another are on their way for work that its hub places as a whole', async () => {
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    testbed.demands = [demand('ResourceBinding shop/web', 5)];
+    await testbed.looks(2 * MINUTE);
+    const [first, second] = testbed.clusters();
+    testbed.join(first!, 0);
+    testbed.join(second!, 0);
+    const open = testbed.open.get(`shop/${second!.metadata.name}`)!;
+    open.nodes = open.nodes.slice(0, 1);
+    await testbed.looks(10 * MINUTE);
+    expect(testbed.receipt()!.rests).toEqual({});
+    // They do not come.
+    await testbed.looks(8 * MINUTE);
+    expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
+  });
+
   it('of a name that somebody else has is never touched, and another name is taken', async () => {
     const name = burstClusterName('peak', 'cloud', 'uid-of-peak', 1);
     const theirs = { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace: 'shop' }, spec: {} };
