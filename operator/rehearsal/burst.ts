@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { profileNameOf } from '../api/workercluster.ts';
 import { grownHourly, grownNodes } from '../burst/clusters/growth-receipt.ts';
-import { emptyReceipt, type KeptPurchase } from '../burst/clusters/kept.ts';
+import { boughtNodes, emptyReceipt, type KeptPurchase } from '../burst/clusters/kept.ts';
 import type { CandidateView } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
 import { planClusters } from '../burst/clusters/plan.ts';
@@ -185,7 +185,8 @@ function seenOf(
     failure: state?.specRefusal ?? state?.machineRefusal,
   };
   const nodes = [...(state?.nodes.values() ?? [])];
-  return { ...seenAs(memory, policy, purchase, sight, now), placedBy: cluster && placedBy(purchase, cluster, nodes) };
+  const placed = cluster && placedBy(purchase.joinedAt, boughtNodes(purchase), cluster, nodes);
+  return { ...seenAs(memory, policy, purchase, sight, now), placedBy: placed };
 }
 
 function candidatesOf(

@@ -14,6 +14,7 @@ import {
   withWakeFacts,
   wokenCluster,
 } from '../burst/clusters/wake-receipt.ts';
+import { placedBy } from '../controllers/burst/arrival.ts';
 import type { HubWork } from '../controllers/burst/supply.ts';
 import { wakingAs } from '../controllers/burst/wake-others.ts';
 import { isAsleep } from '../controllers/membership/member.ts';
@@ -93,7 +94,9 @@ function wakeNow(simulation: Simulation, wake: KeptWake, work: readonly HubWork[
   const isIdle = hasJoined ? !simulation.work!.isBusy(cluster.key) : undefined;
   const joined = Date.parse(wake.joinedAt ?? '');
   const waits = work.find(({ source, since }) => wake.sources.includes(source) && since < joined)?.source;
-  return { hasJoined, isIdle, waits, ownerSays: undefined };
+  const wanted = [...cluster.pools.values()].reduce((sum, pool) => sum + pool.wanted, 0);
+  const placed = placedBy(wake.joinedAt, wanted, cluster.object, [...cluster.nodes.values()]);
+  return { hasJoined, isIdle, waits, placedBy: placed, ownerSays: undefined };
 }
 
 /** Whether a cluster that was woken takes work. */

@@ -15,12 +15,11 @@ export interface WakeNow {
   readonly isIdle: boolean | undefined;
   /** Work that waits which it was woken for, since before it was back. */
   readonly waits: string | undefined;
+  /** When its hub has placed work there that it was woken for, or never will, milliseconds since the epoch; undefined: it has not joined. */
+  readonly placedBy: number | undefined;
   /** Why the policy has nothing to say about it any more; undefined: it has. */
   readonly ownerSays: string | undefined;
 }
-
-/** A hub has placed on a cluster that is back what it was woken for by then, or never will. */
-const PLACED_MS = 5 * 60_000;
 
 const timesOf = (entry: string): string => `wake/${entry}`;
 
@@ -121,8 +120,8 @@ export function withWakeFacts(
     }
     const hasWork = { worked: true, workedAt: rfc3339(new Date(now)) } as const;
     if (seen.isIdle === false && !wake.worked) next = useful(replaced(next, known()!, hasWork), cluster);
-    const { joinedAt, worked } = known()!;
-    const isOverdue = joinedAt !== undefined && Date.parse(joinedAt) + PLACED_MS <= now;
+    const { worked } = known()!;
+    const isOverdue = seen.placedBy !== undefined && seen.placedBy <= now;
     if (isOverdue && seen.isIdle && !worked && seen.waits !== undefined)
       next = letSleep(next, { name, why: `it got none of the work of ${seen.waits}`, isFailure: true }, now);
   }

@@ -1,6 +1,5 @@
 import { findCondition } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { boughtNodes, type KeptPurchase } from '../../burst/clusters/kept.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { asksForOthers } from '../../capacity/condition.ts';
 import type { Node } from '../../kube/resources.ts';
@@ -36,18 +35,20 @@ export const nodesUntil = (cluster: WorkerCluster, joinedAt: string, hasNodes: b
   Date.parse(joinedAt) + (hasNodes && failureOf(cluster) === undefined ? PROVISION_MS : SETTLE_MS);
 
 /**
- * When its hub has placed work on a cluster that it was bought for, or never will: some time after all its nodes are there, or when these are not
- * waited for any more. Pure.
+ * When its hub has placed work on a cluster that was bought or woken for it, or never will: some time after all its nodes are there, or when these
+ * are not waited for any more. Pure.
+ * @param joinedAt absent: it has not joined
+ * @param wanted how many nodes it is to have
  * @param nodes those that are Ready
  */
 export function placedBy(
-  purchase: KeptPurchase,
+  joinedAt: string | undefined,
+  wanted: number,
   cluster: WorkerCluster,
   nodes: readonly Pick<Node, 'status'>[],
 ): number | undefined {
-  const { joinedAt } = purchase;
   if (joinedAt === undefined) return undefined;
-  if (nodes.length < boughtNodes(purchase)) return nodesUntil(cluster, joinedAt, nodes.length > 0);
+  if (nodes.length < wanted) return nodesUntil(cluster, joinedAt, nodes.length > 0);
   return Math.max(Date.parse(joinedAt), ...nodes.flatMap(readySince)) + PLACED_MS;
 }
 

@@ -4,12 +4,18 @@ import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../api/group.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { type BurstReceipt, billingOfPurchase, type KeptPurchase, nodesOfPurchase } from '../../burst/clusters/kept.ts';
+import {
+  type BurstReceipt,
+  billingOfPurchase,
+  boughtNodes,
+  type KeptPurchase,
+  nodesOfPurchase,
+} from '../../burst/clusters/kept.ts';
 import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
 import { isToSleep, isWaking } from '../../burst/clusters/sleep-receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
-import { conditionIsTrue, type Pod } from '../../kube/resources.ts';
+import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 import { isAsleep } from '../membership/member.ts';
 import { isSystem, type SystemNamespaces } from '../membership/system-namespaces.ts';
 import { failureOf, placedBy } from './arrival.ts';
@@ -142,9 +148,14 @@ export function seenOf(
     isUnderused: isJoined ? isUnderused(deps, policy, key) : undefined,
     failure: cluster && failureOf(cluster),
   };
-  const nodes = (deps.openClusters.get(key)?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
-  return { ...seenAs(memory, policy, purchase, sight, now), placedBy: cluster && placedBy(purchase, cluster, nodes) };
+  const { joinedAt } = purchase;
+  const placed = cluster && placedBy(joinedAt, boughtNodes(purchase), cluster, readyNodes(deps, key));
+  return { ...seenAs(memory, policy, purchase, sight, now), placedBy: placed };
 }
+
+/** Nodes of a cluster that are Ready; none where it does not answer. */
+export const readyNodes = ({ openClusters }: Pick<BurstDependencies, 'openClusters'>, key: string): Node[] =>
+  (openClusters.get(key)?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
 
 /** A purchase as the planner takes it. */
 export function seenAs(

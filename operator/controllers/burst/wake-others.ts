@@ -24,11 +24,11 @@ import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { isAsleep } from '../membership/member.ts';
 import { whereItIs } from '../where-it-is.ts';
-import { failureOf } from './arrival.ts';
+import { failureOf, placedBy } from './arrival.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
-import { isWithoutWork } from './own-clusters.ts';
+import { isWithoutWork, readyNodes } from './own-clusters.ts';
 import { siblingDaemons } from './sibling-daemons.ts';
 import { awake, type HubWork, memberOf, reserveOf } from './supply.ts';
 
@@ -138,7 +138,9 @@ function wakeNow(
   memory.idle(wakeKey(policy, wake), isIdle, now);
   const joined = Date.parse(wake.joinedAt ?? '');
   const waits = work.find(({ source, since }) => wake.sources.includes(source) && since < joined)?.source;
-  return { hasJoined, isIdle, waits, ownerSays: ownerSays(policy, cluster, wake) };
+  const wanted = cluster.status?.nodes?.desired ?? 0;
+  const placed = placedBy(wake.joinedAt, wanted, cluster, readyNodes(deps, wake.cluster));
+  return { hasJoined, isIdle, waits, placedBy: placed, ownerSays: ownerSays(policy, cluster, wake) };
 }
 
 /** Why a policy has nothing to say any more. */

@@ -201,6 +201,20 @@ describe('a policy that may wake clusters of others', () => {
     expect(decisions().find(({ action }) => action === 'Fail')!.why).toMatch(/^it got none of the work of Resource/);
   });
 
+  it('keeps one awake whose pools get their nodes one after the other, for 15 minutes', async () => {
+    testbed.demands = [WORK];
+    await testbed.looks(MINUTE);
+    const cluster = wake(0);
+    testbed.objects.put({ ...cluster, status: { ...cluster.status, nodes: { desired: 3, ready: 1 } } } as never);
+    const open = testbed.open.get(KEY)!;
+    open.nodes = open.nodes.slice(0, 1);
+    await testbed.looks(14 * MINUTE);
+    expect(testbed.orders.get(KEY)).toBeDefined();
+    await testbed.looks(6 * MINUTE);
+    expect(testbed.orders.get(KEY)).toBeUndefined();
+    expect(testbed.receipt()!.rests[KEY]).toMatchObject({ failures: 1 });
+  });
+
   it('lets it sleep when the policy is deleted, or has its entry no longer', async () => {
     for (const end of [
       () => testbed.objects.put(policyNamed('peak', {})),
