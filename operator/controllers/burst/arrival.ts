@@ -49,7 +49,9 @@ export function placedBy(
 ): number | undefined {
   if (joinedAt === undefined) return undefined;
   if (nodes.length < wanted) return nodesUntil(cluster, joinedAt, nodes.length > 0);
-  return Math.max(Date.parse(joinedAt), ...nodes.flatMap(readySince)) + PLACED_MS;
+  const last = Math.max(Date.parse(joinedAt), ...nodes.flatMap(readySince));
+  // Its owner may write any time into its nodes.
+  return Math.min(last, nodesUntil(cluster, joinedAt, true)) + PLACED_MS;
 }
 
 function readySince({ status }: Pick<Node, 'status'>): number[] {

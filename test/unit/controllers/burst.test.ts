@@ -733,6 +733,20 @@ describe('a candidate', () => {
     expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
   });
 
+  it('whose cluster says that its nodes come in a year rests all the same', async () => {
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    const [first] = testbed.clusters();
+    testbed.join(first!, 0);
+    const open = testbed.open.get(`shop/${first!.metadata.name}`)!;
+    open.nodes = open.nodes.map((node): Node => {
+      const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2027-11-23T12:00:00Z' }];
+      return { ...node, status: { ...node.status, conditions } };
+    });
+    await testbed.looks(22 * MINUTE);
+    expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
+  });
+
   it('whose cluster has room that the hub places nothing on does not keep work waiting: the next is tried, and it is given back', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
