@@ -53,7 +53,7 @@ export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number):
   });
 }
 
-/** A cluster that waited warm takes work from now on. */
+/** A cluster that waited warm takes work from now on. It was bought before: the next purchase need not wait for this. */
 export function opened(receipt: BurstReceipt, { name, candidate, sources, why }: Opening, now: number): BurstReceipt {
   const at = rfc3339(new Date(now));
   const purchases = receipt.purchases.map((one) => {
@@ -61,7 +61,7 @@ export function opened(receipt: BurstReceipt, { name, candidate, sources, why }:
     const { warm: _, ...open } = one;
     return { ...open, sources: sources.slice(0, 20) };
   });
-  return decided({ ...receipt, purchases, lastOut: at }, { at, action: 'Open', cluster: name, candidate, why });
+  return decided({ ...receipt, purchases }, { at, action: 'Open', cluster: name, candidate, why });
 }
 
 /** A cluster is given back; of one that did not come, its candidate rests. */

@@ -107,6 +107,19 @@ describe('a candidate with warm clusters', () => {
     expect(warm()).toHaveLength(1);
   });
 
+  it('has one opened without keeping the next purchase waiting', async () => {
+    testbed.objects.put(policy(1, { cooldown: { scaleOut: '10m' } }));
+    await testbed.look();
+    ready(warm()[0]!);
+    testbed.demands = [demand('ResourceBinding shop/web', 3)];
+    await testbed.looks(40 * SECOND);
+    testbed.join(open()[0]!, 3);
+    testbed.demands = [demand('ResourceBinding shop/api', 3)];
+    await testbed.looks(MINUTE);
+    expect(open()).toHaveLength(2);
+    expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
+  });
+
   it('is said not to be opened where nobody may change it, and a policy goes on', async () => {
     await testbed.look();
     const [first] = warm();
