@@ -37,11 +37,11 @@ function mayComeTo(cluster: WorkerCluster, profileOf: ProfileOf): WorkerCluster[
 
 /**
  * A cluster as it would be written for the place that it comes to, which its machines and their prices depend on: the first where all that it needs may
- * be had; else its own. Pure.
+ * be had; else its own. One that is there stays in the first that has its region, as everywhere else. Pure.
  */
 export function comesTo(cluster: WorkerCluster, profileOf: ProfileOf, capacity: Known, now: Date): WorkerCluster {
   const [first = cluster, ...others] = mayComeTo(cluster, profileOf);
-  if (others.length === 0) return first;
+  if (others.length === 0 || cluster.status?.region !== undefined) return first;
   const open = [first, ...others].find(
     (place) => soldOutAt(place, profileOf(profileNameOf(place)), capacity, now, false).problem === undefined,
   );

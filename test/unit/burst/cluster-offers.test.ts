@@ -14,7 +14,7 @@ import {
   startedUp,
   useful,
 } from '../../../operator/burst/clusters/receipt.ts';
-import { offeredNow, soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
+import { comesTo, offeredNow, soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
 import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { holds } from '../../kit/property.ts';
@@ -109,6 +109,18 @@ describe('what is known to be sold out of a cluster', () => {
     const known = (depleted: readonly (typeof small)[]) => soldOutOf(there, profileOf, { depleted }, NOW).problem;
     expect(known([small])).toBeUndefined();
     expect(known([small, { ...small, profile: 'other' }])).toContain('sold out');
+  });
+
+  it('takes no cluster that is there for one of another place in the same region', () => {
+    const spec: Partial<WorkerClusterSpec> = {
+      mode: 'Managed',
+      pools: [pool()],
+      fallback: [{ machineTypes: ['gpu'] }],
+    };
+    const typesOf = (status: object) =>
+      comesTo({ ...cluster(spec), ...status }, () => profile(), { depleted: [small] }, NOW).spec.machineTypes;
+    expect(typesOf({})).toEqual(['gpu']);
+    expect(typesOf({ status: { region: 'here' } })).toBeUndefined();
   });
 
   it('is each of its zones', () => {
