@@ -99,6 +99,10 @@ export interface Rest {
   readonly revision?: string | undefined;
 }
 
+/** Whether it is what has this revision that rests. Where either has none, it is. */
+export const isRestOf = ({ revision: its }: Rest, revision: string | undefined): boolean =>
+  its === undefined || revision === undefined || its === revision;
+
 /** By candidate, seconds, the newest first. */
 export type Times = Readonly<Record<string, readonly number[]>>;
 

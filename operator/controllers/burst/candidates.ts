@@ -5,7 +5,7 @@ import { errorText } from '../../api/errors.ts';
 import type { Hub } from '../../api/hub.ts';
 import { burstClusterName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
+import { type BurstReceipt, isRestOf } from '../../burst/clusters/kept.ts';
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
 import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
@@ -55,9 +55,8 @@ export async function candidatesOf(
         : offeredNow(offer, trial, (profile) => deps.profiles.get(profile), depleted, new Date(now));
     const revision = revisionOf(deps, candidate, new Date(now));
     const rest = receipt.rests[name];
-    const isOfThis = rest?.revision === undefined || revision === undefined || rest.revision === revision;
     const rests =
-      rest && isOfThis && Date.parse(rest.until) > now
+      rest && isRestOf(rest, revision) && Date.parse(rest.until) > now
         ? `it is in back-off until ${rest.until}, because of ${rest.why}`
         : undefined;
     const refusal =

@@ -1,5 +1,5 @@
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
+import { type BurstReceipt, isRestOf } from '../../burst/clusters/kept.ts';
 import type { Supply, WarmCluster } from '../../burst/clusters/model.ts';
 import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
 import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
@@ -26,7 +26,8 @@ export function waitingClusters(
     const { name, candidate, sleeps } = purchase;
     if (!sleeps) return [{ name, candidate, supply: room.open(cluster) }];
     const rest = receipt.rests[candidate];
-    if (!isToSleep(purchase) || (rest && Date.parse(rest.until) > now)) return [];
+    const isResting = rest && isRestOf(rest, purchase.revision) && Date.parse(rest.until) > now;
+    if (!isToSleep(purchase) || isResting) return [];
     const waking = {
       hourly: parseMoney(purchase.awake ?? purchase.most),
       most: parseMoney(purchase.most),

@@ -239,6 +239,25 @@ describe('a candidate with sleeping clusters', () => {
     expect(testbed.clusters().filter(({ metadata }) => metadata.name.startsWith('peak-other-'))).toHaveLength(1);
   });
 
+  it('has one woken though an earlier template of its candidate has just failed', async () => {
+    testbed.objects.put(policy(0));
+    testbed.demands = [WORK];
+    await testbed.looks(40 * SECOND);
+    const codes = ['ERR_INFRA_UNAUTHORIZED'];
+    const refused = { type: 'Ready', status: 'False', message: 'not allowed', lastTransitionTime: '', codes };
+    testbed.objects.put({ ...testbed.clusters()[0]!, status: { conditions: [refused] } } as never);
+    await testbed.look(10 * SECOND);
+    testbed.demands = [];
+    await testbed.look(10 * SECOND);
+    expect(testbed.clusters()).toEqual([]);
+    expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
+    testbed.objects.put(policy(1, { candidates: [candidate(1, { kubernetes: { version: '1.36' } })] }));
+    await asleep();
+    testbed.demands = [WORK];
+    await testbed.looks(40 * SECOND);
+    expect(phases()).toEqual(['Waking']);
+  });
+
   it('wakes none that the budget does not allow awake, and says so', async () => {
     await asleep();
     testbed.objects.put(policy(1, { budget: { hourly: '0.2', currency: 'USD' } }));
