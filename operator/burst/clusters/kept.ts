@@ -97,6 +97,8 @@ export interface Rest {
   readonly why: string;
   /** Of the template of what failed: another one is tried at once. Absent: it has none, or is of before this was kept. */
   readonly revision?: string | undefined;
+  /** When what failed was ordered, RFC 3339. Absent: it is of before this was kept. */
+  readonly orderedAt?: string;
 }
 
 /** Whether it is what has this revision that rests. Where either has none, it is. */

@@ -2,7 +2,7 @@ import { type BurstDecision, KEPT_DECISIONS } from '../../api/burstpolicy-status
 import { rfc3339 } from '../../api/conditions.ts';
 import { burstClusterName } from '../../api/names.ts';
 import { formatMoney, parseMoney } from '../../cost/money.ts';
-import type { BurstReceipt, KeptPurchase, Times } from './kept.ts';
+import { type BurstReceipt, isRestOf, type KeptPurchase, type Times } from './kept.ts';
 import { keptBilling } from './kept-wake.ts';
 import type { Alternative, Opening, Purchase } from './plan-model.ts';
 import { lifeCost, spentWith, withBegunOf } from './spend.ts';
@@ -93,7 +93,8 @@ export const restMs = (failures: number, first = FIRST_REST_MS): number =>
   Math.min(LONGEST_REST_MS, first * 2 ** (failures - 1));
 
 /**
- * Has a candidate, or a pool, rest: each time twice as long. What was ordered before it began to rest fails by the same cause, and is no other time.
+ * Has a candidate, or a pool, rest: each time twice as long. What was ordered before it began to rest fails by the same cause, and is no other time. An
+ * earlier template that fails late leaves the rest of a later one as it is.
  * @param failed why, and when what failed was ordered (RFC 3339), and of which template
  */
 export function rested(
@@ -102,13 +103,15 @@ export function rested(
   failed: { readonly why: string; readonly at: string; readonly revision?: string | undefined },
   now: number,
 ): BurstReceipt {
-  const { why, revision } = failed;
+  const { why, at: orderedAt, revision } = failed;
   const known = receipt.rests[candidate];
-  const before = known?.revision === revision ? known : undefined;
-  const isKnown = before && Date.parse(failed.at) <= Date.parse(before.until) - restMs(before.failures);
+  const before = known && isRestOf(known, revision) ? known : undefined;
+  const isOfEarlier = known?.orderedAt !== undefined && Date.parse(orderedAt) < Date.parse(known.orderedAt);
+  if (!before && isOfEarlier) return receipt;
+  const isKnown = before && Date.parse(orderedAt) <= Date.parse(before.until) - restMs(before.failures);
   const failures = (before?.failures ?? 0) + (isKnown ? 0 : 1);
   const until = rfc3339(new Date(now + restMs(failures)));
-  const rest = { failures, until, why: why.slice(0, MOST_WORDS), ...(revision && { revision }) };
+  const rest = { failures, until, why: why.slice(0, MOST_WORDS), ...(revision && { revision }), orderedAt };
   return { ...receipt, rests: { ...receipt.rests, [candidate]: rest } };
 }
 

@@ -373,6 +373,14 @@ describe('the receipt of a policy', () => {
     expect(restOf(givenBack(next, again, at(9)))).toEqual([2, 19]);
   });
 
+  it('has a candidate rest on though a cluster of its earlier template fails after one of the present', () => {
+    const fail = (receipt: BurstReceipt, revision: string, ordered: number) =>
+      rested(receipt, 'aws', { why: revision, at: new Date(START + ordered).toISOString(), revision }, START + 60_000);
+    const present = fail(empty, 'present', 1000);
+    expect(fail(present, 'earlier', 0)).toBe(present);
+    expect(fail(fail(empty, 'earlier', 0), 'present', 1000).rests.aws).toMatchObject({ why: 'present', failures: 1 });
+  });
+
   it('keeps the last refusal for each source only, so that purchases stay to be read', () => {
     let receipt = buy(empty, 1n, START);
     for (let count = 0; count < 50; count++)
