@@ -15,6 +15,9 @@ export interface Served {
   readonly refused: readonly WaitingWork[][][];
   /** More of them that nothing on offer takes. Each kind is asked about by itself, and there may be thousands. */
   readonly hopeless: readonly WaitingWork[][];
+  /** More that were tried in vain: what is left is not enough for them. */
+  readonly notEnough: readonly WaitingWork[][];
+  /** Those that were not tried. */
   readonly later: readonly WaitingWork[][];
 }
 
@@ -61,7 +64,8 @@ export function serveMost(
     serving,
     refused: [...refused.slice(0, MOST_REFUSED), ...kinds.slice(0, MOST_REFUSED)],
     hopeless: kinds.slice(MOST_REFUSED).flat(),
-    later: [...refused.slice(MOST_REFUSED).flat(), ...left],
+    notEnough: refused.slice(MOST_REFUSED).flat(),
+    later: left,
   };
 }
 

@@ -261,6 +261,8 @@ class Planning {
     if (hasBought || rested > this.#now) return this.#openOnly(waits, hasBought, rested);
     const most = serveMost(this.#view, this.#room, waits, this.#isTaken, this.#now);
     for (const work of most.later) this.#later(work);
+    for (const work of most.notEnough)
+      this.#say(work, 'Later', 'what the policy may still buy is not enough for it, nor for older work');
     for (const alike of most.refused) this.#refuse(alike);
     for (const work of most.hopeless)
       this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: no node that is for sale takes one`);
@@ -274,7 +276,7 @@ class Planning {
     const candidates = this.#view.candidates.map((one) => ({ ...one, problem: 'something was bought a moment ago' }));
     const view = { ...this.#view, candidates, growth: [], warm };
     const most = warm.length > 0 ? serveMost(view, this.#room, waits, this.#isTaken, this.#now) : undefined;
-    for (const work of most ? [...most.refused.flat(), ...most.hopeless, ...most.later] : waits)
+    for (const work of most ? [...most.refused.flat(), ...most.hopeless, ...most.notEnough, ...most.later] : waits)
       this.#say(work, 'CoolingDown', `something was bought a moment ago: the next time not before ${text(rested)}`);
     return most ? this.#served(most) : NOTHING;
   }

@@ -175,8 +175,13 @@ describe('work without a place', () => {
       work(`dear-${index}`, 40, `${1000 + index}m`, { since: NOW - 60 * MINUTE }),
     );
     const few = work('few', 1, '1', { since: NOW - 30 * MINUTE });
-    const { purchases } = plan({ waiting: [...dear, few], limits: limits({ hourly: 9_000_000n }) });
+    const { purchases, verdicts } = plan({ waiting: [...dear, few], limits: limits({ hourly: 9_000_000n }) });
     expect(purchases).toMatchObject([{ sources: [few.source] }]);
+    expect(verdicts.filter(({ state }) => state === 'Refused')).toHaveLength(8);
+    expect(verdicts.find(({ source }) => source === 'dear-19')).toMatchObject({
+      state: 'Later',
+      message: 'what the policy may still buy is not enough for it, nor for older work',
+    });
   });
 
   it('is served also where another namespace has more than is looked at at once, for which nothing can be bought', () => {
