@@ -13,7 +13,7 @@ export function releaseMinimums(simulation: Simulation, { policy, receipt }: Reh
     if (!state?.object || !state.profile || !template) continue;
     if (!isSettled(purchase, +dateOf(simulation)) || state.nodes.size < boughtNodes(purchase)) continue;
     const { object: cluster, profile, decided } = state;
-    const spec = withMinimumsOf({ cluster, profile }, template, purchase.nodes);
+    const spec = withMinimumsOf(cluster.spec, { cluster, profile }, template, purchase.nodes);
     if (!spec) continue;
     // What a minimum has made of a pool stays until nobody needs it: the autoscaler of a garden has written it down.
     const size = { by: 'Coppice', why: 'within its minimum and maximum', at: dateOf(simulation).toISOString() };

@@ -72,15 +72,16 @@ export function withNodes(spec: WorkerClusterSpec, nodes: Readonly<Record<string
  * The spec of a cluster with pools that Coppice sizes as small as its template lets them be: the minimum with which it was bought would keep nodes that
  * nobody needs any more. Of pools that others size a policy gets no node back. One node stays, of the cheapest, as a hub places nothing where there is
  * none. Pure.
+ * @param there the same cluster in the place that it is in, whose prices count
  * @param nodes as it was bought
  * @returns undefined: it is so already
  */
 export function withMinimumsOf(
+  spec: WorkerClusterSpec,
   { cluster, profile }: Pick<OfferInputs, 'cluster' | 'profile'>,
   template: WorkerClusterSpec,
   nodes: Readonly<Record<string, number>>,
 ): WorkerClusterSpec | undefined {
-  const { spec } = cluster;
   const leasts = new Map((template.pools ?? []).filter(isCoppices).map(({ name, minimum = 0 }) => [name, minimum]));
   const least = ({ name, minimum = 0 }: WorkerPool): number =>
     minimum === nodes[name] ? Math.min(minimum, leasts.get(name) ?? minimum) : minimum;

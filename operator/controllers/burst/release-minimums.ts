@@ -1,9 +1,10 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
-import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../../api/workercluster.ts';
+import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
 import { type BurstReceipt, boughtNodes, type KeptPurchase } from '../../burst/clusters/kept.ts';
 import { withMinimumsOf } from '../../burst/clusters/offer.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
+import { whereItIs } from '../where-it-is.ts';
 import { patchCluster } from './act.ts';
 import { SETTLE_MS } from './alike.ts';
 import type { BurstDependencies } from './dependencies.ts';
@@ -50,11 +51,11 @@ function releasedSpec(
   template: WorkerClusterSpec,
   { nodes }: KeptPurchase,
 ): WorkerClusterSpec | undefined {
-  const profile = profiles.get(profileNameOf(cluster));
-  if (cluster.metadata.deletionTimestamp || !profile) return undefined;
+  const there = whereItIs(cluster, profiles);
+  if (cluster.metadata.deletionTimestamp || !there) return undefined;
   const known = decided(cluster);
   const isKnown = (pool: string) => known !== 'none' && known !== 'unknown' && known.has(pool);
   const mayLose = ({ minimum = 0, ...pool }: WorkerPool) => isCoppices(pool) && minimum > 0;
   if (cluster.spec.pools?.some((pool) => mayLose(pool) && !isKnown(pool.name))) return undefined;
-  return withMinimumsOf({ cluster, profile }, template, nodes);
+  return withMinimumsOf(cluster.spec, there, template, nodes);
 }

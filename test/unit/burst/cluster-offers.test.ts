@@ -16,6 +16,7 @@ import {
 } from '../../../operator/burst/clusters/receipt.ts';
 import { comesTo, offeredNow, soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
 import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
+import { atPlace } from '../../../operator/capacity/places.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { holds } from '../../kit/property.ts';
 import { profile } from '../cost/objects.ts';
@@ -241,7 +242,12 @@ describe('the nodes of a cluster', () => {
   it('are no minimum any more once their cluster is settled, where Coppice may take them away and bring them back; one stays', () => {
     const released = (pools: ReturnType<typeof pool>[], nodes: Record<string, number>, made = pools) => {
       const bought = cluster(withNodes(cluster({ pools: made }).spec, made === pools ? nodes : {}));
-      const released = withMinimumsOf({ cluster: bought, profile: profile() }, cluster({ pools }).spec, nodes);
+      const released = withMinimumsOf(
+        bought.spec,
+        { cluster: bought, profile: profile() },
+        cluster({ pools }).spec,
+        nodes,
+      );
       return released?.pools?.map(({ minimum }) => minimum);
     };
     const sized = pool({ autoscale: 'Coppice' });
@@ -258,8 +264,17 @@ describe('the nodes of a cluster', () => {
     expect(released([none, others], { a: 3, b: 2 })).toEqual([0, 2]);
     const old = withNodes(cluster({ pools: [none] }).spec, { a: 3 });
     const now = cluster({ pools: [none, pool({ name: 'b' })] }).spec;
-    const kept = withMinimumsOf({ cluster: cluster(old), profile: profile() }, now, { a: 3 });
+    const kept = withMinimumsOf(old, { cluster: cluster(old), profile: profile() }, now, { a: 3 });
     expect(kept?.pools).toEqual([{ ...none, minimum: 1 }]);
+    // What it costs where it is counts; what it is to have elsewhere stays written down.
+    const gpu = { ...none, machineTypes: ['gpu'] };
+    const { spec } = cluster({ pools: [gpu, { ...none, name: 'b' }], fallback: [{ machineTypes: ['small'] }] });
+    const made = withNodes(spec, { a: 3, b: 2 });
+    const there = { cluster: atPlace(cluster(made), 1), profile: profile() };
+    expect(withMinimumsOf(made, there, spec, { a: 3, b: 2 })?.pools).toEqual([
+      { ...gpu, minimum: 1 },
+      { ...none, name: 'b' },
+    ]);
     // Somebody else takes nodes away; they are no more than its own minimum; somebody has said how many.
     expect(released([pool()], { a: 3 })).toBeUndefined();
     expect(released([sized], { a: 1 })).toBeUndefined();
