@@ -175,6 +175,17 @@ describe('alerts and dashboards', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   });
 
+  it('fire for one object that fails only of what administrators have, by the names of controllers', () => {
+    const { expr } = rules.find(({ alert }) => alert === 'CoppiceReconcilesFail')!;
+    const named = /controller=~"([^"]*)"/.exec(expr)?.[1]?.split('|') ?? [];
+    const known = readdirSync('operator/controllers', { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('wiring.ts'))
+      .flatMap((file) => [...readFileSync(join('operator/controllers', file), 'utf8').matchAll(/\bname: '([a-z]+)'/g)])
+      .map(([, name]) => name);
+    expect(known).toEqual(expect.arrayContaining(named));
+    expect(named).toEqual(['burst', 'cloudprofile', 'hub', 'seed']);
+  });
+
   it('number their panels', () => {
     for (const { name, panels } of dashboards)
       expect(new Set(panels.map(({ id }) => id)).size, name).toBe(panels.length);
