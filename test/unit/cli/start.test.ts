@@ -201,10 +201,17 @@ describe('after a stop', () => {
   );
 });
 
-it('does not wait for a cluster that sleeps as its spec says', async () => {
+const asleep = (): KubeObject => {
   const { status, ...one } = ready(2);
-  const conditions = [{ type: 'Ready', status: 'False', reason: 'Hibernated', message: 'the cluster sleeps' }];
-  cluster = { ...one, status: { ...status, conditions } };
+  const conditions = [
+    { type: 'Ready', status: 'False', reason: 'Hibernated', message: 'the cluster sleeps' },
+    { type: 'Hibernated', status: 'True', reason: 'NoControlPlane' },
+  ];
+  return { ...one, status: { ...status, conditions } };
+};
+
+it('does not wait for a cluster that sleeps as its spec says', async () => {
+  cluster = asleep();
   expect(await start()).toContain('WorkerCluster demo sleeps, as its spec asks, and is not waited for.');
 });
 
