@@ -1,5 +1,5 @@
 import type { WorkerCluster } from '../api/workercluster.ts';
-import { activity, failureOf, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
+import { activity, failureOf, isAsleep, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
 import { notFound } from './commands/get.ts';
 import type { Connection } from './connect.ts';
 import type { Context } from './context.ts';
@@ -24,6 +24,8 @@ export interface WaitOptions {
   since?: number;
   /** A cluster that is not there yet is waited for, not an error. */
   mayAppear?: boolean;
+  /** A cluster that sleeps is waited for no longer than one that is Ready. */
+  maySleep?: boolean;
 }
 
 const FRAME_MS = 120;
@@ -64,7 +66,7 @@ export function clusterLogLine(progress: ClusterProgress): string {
 }
 
 function where({ cluster, goal, trouble, state, name }: ClusterProgress): Pick<Progress, 'fraction' | 'message'> {
-  if (state === 'done') return { message: goal === 'Ready' ? 'is Ready' : 'is gone' };
+  if (state === 'done') return { message: goal === 'Deleted' ? 'is gone' : outcome(cluster) };
   if (trouble !== undefined) return { message: `cannot read it: ${oneLine(trouble)}` };
   if (cluster === undefined) return { message: `waiting for ${name} to be created` };
   const operation = cluster.status?.lastOperation;
@@ -72,6 +74,9 @@ function where({ cluster, goal, trouble, state, name }: ClusterProgress): Pick<P
   if (operation === undefined || !current || operation.state === 'Succeeded') return { message: activity(cluster) };
   return { fraction: operation.progress / 100, message: activity(cluster) };
 }
+
+const outcome = (cluster: WorkerCluster | undefined): string =>
+  cluster && isAsleep(cluster) ? 'sleeps, as its spec asks' : 'is Ready';
 
 function countsOf(cluster: WorkerCluster): string {
   const { controlPlane, nodes } = cluster.status ?? {};
@@ -158,7 +163,8 @@ export async function waitForCluster(
         }
         // First: a cluster whose change was refused stays Ready as it was, and a script must not take that for success.
         const failure = cluster === undefined ? undefined : failureOf(cluster);
-        if (cluster !== undefined && failure === undefined && isReady(cluster)) return finish(cluster);
+        const isDone = cluster !== undefined && (isReady(cluster) || (options.maySleep && isAsleep(cluster)));
+        if (isDone && failure === undefined) return finish(cluster);
         if (failure !== undefined) {
           return fail(
             new CliError(`WorkerCluster "${name}" failed: ${failure}`, { advice: `see "coppice describe ${name}"` }),

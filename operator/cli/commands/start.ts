@@ -62,10 +62,6 @@ export async function run(context: Context): Promise<number | undefined> {
     const ready: WorkerCluster[] = [];
     for (const cluster of clusters) {
       const { metadata, spec } = cluster;
-      if (isAsleep(cluster)) {
-        terminal.note(`WorkerCluster ${metadata.name} sleeps, as its spec asks, and is not waited for.`);
-        continue;
-      }
       if (hosting.kind === 'nothing' && !comesWithoutSeed({ spec })) {
         const { name } = metadata;
         terminal.note(
@@ -76,14 +72,15 @@ export async function run(context: Context): Promise<number | undefined> {
       const here: Connection = { ...connection, namespace: metadata.namespace ?? connection.namespace };
       const timeoutMs = options.number('timeout');
       await untilServes(here, context, metadata.name);
-      const whenReady = await waitForCluster(here, context, {
+      const awaited = await waitForCluster(here, context, {
         name: metadata.name,
         goal: 'Ready',
         mayAppear: true,
+        maySleep: true,
         timeoutMs,
         since,
       });
-      if (whenReady !== undefined) ready.push(whenReady);
+      if (awaited !== undefined && !isAsleep(awaited)) ready.push(awaited);
     }
     const table = { wide: false, everywhere: false, now: Date.now(), paint: terminal.paint };
     if (ready.length > 0) {

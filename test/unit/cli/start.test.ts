@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -30,6 +31,8 @@ let home: string;
 /** The WorkerCluster of a garden that is up, and every change that was asked of it. */
 let cluster: KubeObject | undefined;
 let writes: string[];
+/** What is told of it from now on. */
+let watches: ServerResponse[];
 /** Paths of bindings that were asked for, or written. */
 let bindings: string[];
 /** What they were. */
@@ -58,6 +61,7 @@ const BOOKMARK = {
 beforeEach(async () => {
   cluster = undefined;
   writes = [];
+  watches = [];
   bindings = [];
   bodies = [];
   server = createServer((request, response) => {
@@ -78,6 +82,7 @@ beforeEach(async () => {
     if (request.url?.includes('watch=')) {
       response.writeHead(200).write(cluster ? `${JSON.stringify({ type: 'ADDED', object: cluster })}\n` : '');
       response.write(`${JSON.stringify({ type: 'BOOKMARK', object: BOOKMARK })}\n`);
+      watches.push(response);
       return;
     }
     const secret = { metadata: { name: 'demo-kubeconfig' }, data: { value: stored } };
@@ -212,7 +217,17 @@ const asleep = (): KubeObject => {
 
 it('does not wait for a cluster that sleeps as its spec says', async () => {
   cluster = asleep();
-  expect(await start()).toContain('WorkerCluster demo sleeps, as its spec asks, and is not waited for.');
+  expect(await start()).toContain('WorkerCluster demo: sleeps, as its spec asks');
+});
+
+it('waits no longer for a cluster that falls asleep meanwhile, and does not call it Ready', async () => {
+  cluster = { ...ready(2), status: {} };
+  const done = tryStart('--timeout', '5s');
+  await expect.poll(() => said.join('')).toContain('WorkerCluster demo: waiting for the operator');
+  for (const watch of watches) watch.write(`${JSON.stringify({ type: 'MODIFIED', object: asleep() })}\n`);
+  expect((await done).code).toBe(0);
+  expect(said.join('')).toContain('WorkerCluster demo: sleeps, as its spec asks');
+  expect(said.join('')).not.toMatch(/is Ready|What to do next/);
 });
 
 describe('coppice start without root', () => {
