@@ -19,7 +19,7 @@ import {
 } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { comesWithoutSeed, hostingHere, refuseImpossible } from '../seedless.ts';
-import { untilServes } from '../serving.ts';
+import { askWhetherServes } from '../serving.ts';
 import { waitForCluster } from '../waiting.ts';
 import { type Applied, applyObject, readManifests } from './apply.ts';
 import { tableOf } from './get.ts';
@@ -71,12 +71,12 @@ export async function run(context: Context): Promise<number | undefined> {
       }
       const here: Connection = { ...connection, namespace: metadata.namespace ?? connection.namespace };
       const timeoutMs = options.number('timeout');
-      await untilServes(here, context, metadata.name);
       const awaited = await waitForCluster(here, context, {
         name: metadata.name,
         goal: 'Ready',
         mayAppear: true,
         maySleep: true,
+        serves: await askWhetherServes(here, context),
         timeoutMs,
         since,
       });

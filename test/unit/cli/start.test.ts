@@ -37,6 +37,8 @@ let watches: ServerResponse[];
 let bindings: string[];
 /** What they were. */
 let bodies: string[];
+/** How many reads of the kubeconfig are still refused: the garden is just starting. */
+let refusals: number;
 /** The kubeconfig of the cluster, in base64. */
 let stored: string | undefined;
 
@@ -62,6 +64,8 @@ beforeEach(async () => {
   cluster = undefined;
   writes = [];
   watches = [];
+  refusals = 0;
+  stored = undefined;
   bindings = [];
   bodies = [];
   server = createServer((request, response) => {
@@ -87,7 +91,7 @@ beforeEach(async () => {
     }
     const secret = { metadata: { name: 'demo-kubeconfig' }, data: { value: stored } };
     if (isOne && cluster) answer(200, cluster);
-    else if (request.url?.endsWith('/secrets/demo-kubeconfig')) answer(200, secret);
+    else if (request.url?.endsWith('/secrets/demo-kubeconfig')) answer(refusals-- > 0 ? 503 : 200, secret);
     else answer(404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'there is none' });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -180,6 +184,19 @@ describe('coppice start', () => {
 });
 
 describe('after a stop', () => {
+  it('counts the time for which an API server does not answer towards --timeout of "wait", and does not call it Ready', async () => {
+    const directory = new StateDirectory(home);
+    await directory.write({ ...(await directory.read())!, seed: 'local' });
+    const before = ready(2);
+    cluster = { ...before, status: { ...before.status, shootRef: { name: 'demo' } } };
+    refusals = 3;
+    const { code, said } = await tryRun(['wait', 'demo', '--timeout', '2s']);
+    expect(refusals).toBeLessThan(0);
+    expect(said).not.toContain('is Ready');
+    expect(said).toContain('is not Ready after 2s: its API server does not answer yet');
+    expect(code).toBe(4);
+  });
+
   it.each([
     ['start', '--detach'],
     ['wait', 'demo'],
@@ -194,7 +211,7 @@ describe('after a stop', () => {
       cluster = { ...before, status: { ...before.status, shootRef: { name: 'demo' } } };
       try {
         const done = tryRun(words);
-        await expect.poll(() => said.join('')).toContain('WorkerCluster demo: its control plane starts again.');
+        await expect.poll(() => said.join('')).toContain('WorkerCluster demo: its API server does not answer yet');
         await expect.poll(() => member.requests.filter((one) => one.endsWith('/readyz')).length).toBeGreaterThan(2);
         expect(said.join('')).not.toContain('is Ready');
         member.put('/readyz', { metadata: { name: '' } });
