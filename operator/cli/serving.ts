@@ -1,7 +1,9 @@
-import { KUBECONFIG_KEY, kubeconfigSecretName } from '../api/names.ts';
+import { EMBEDDED_SEED, KUBECONFIG_KEY, kubeconfigSecretName } from '../api/names.ts';
+import type { Shoot } from '../api/shoot.ts';
+import type { WorkerCluster } from '../api/workercluster.ts';
 import { KubeClient } from '../kube/client.ts';
 import { isTransient } from '../kube/errors.ts';
-import { SECRETS } from '../kube/resources.ts';
+import { SECRETS, SHOOTS } from '../kube/resources.ts';
 import { lacksControlPlane } from './clusterview.ts';
 import { type Connection, EMBEDDED_GARDEN } from './connect.ts';
 import type { Context } from './context.ts';
@@ -20,14 +22,25 @@ export async function askWhetherServes(
 ): Promise<WaitOptions['serves']> {
   if (source !== EMBEDDED_GARDEN || (await gardenDirectory(env).read())?.seed !== 'local') return undefined;
   return async (cluster, signal) => {
-    const isHostedHere = cluster.status?.shootRef !== undefined && !lacksControlPlane(cluster);
     try {
-      return !isHostedHere || (await answers(client, cluster.metadata.name, namespace, signal));
+      return (
+        !(await isHostedHere(client, cluster, signal)) ||
+        (await answers(client, cluster.metadata.name, namespace, signal))
+      );
     } catch (error) {
       if (isTransient(error)) return false;
       throw error;
     }
   };
+}
+
+/** Whether its control plane starts again when the garden does: those of another seed, and of machines of a cloud, have run on. */
+async function isHostedHere(garden: KubeClient, cluster: WorkerCluster, signal: AbortSignal): Promise<boolean> {
+  const { shootRef, mode, provider } = cluster.status ?? {};
+  if (!shootRef || lacksControlPlane(cluster) || (mode === 'SelfManaged' && provider !== 'local')) return false;
+  const namespace = shootRef.namespace ?? cluster.metadata.namespace;
+  const shoot = await garden.getOrUndefined<Shoot>(SHOOTS, shootRef.name, namespace, { signal });
+  return shoot?.status?.seedName === EMBEDDED_SEED;
 }
 
 async function answers(garden: KubeClient, name: string, namespace: string, signal: AbortSignal): Promise<boolean> {

@@ -37,6 +37,8 @@ let watches: ServerResponse[];
 let bindings: string[];
 /** What they were. */
 let bodies: string[];
+/** The seed that hosts it. */
+let seedName: string;
 /** How many reads of the kubeconfig are still refused: the garden is just starting. */
 let refusals: number;
 /** The kubeconfig of the cluster, in base64. */
@@ -65,6 +67,7 @@ beforeEach(async () => {
   writes = [];
   watches = [];
   refusals = 0;
+  seedName = 'local';
   stored = undefined;
   bindings = [];
   bodies = [];
@@ -91,6 +94,7 @@ beforeEach(async () => {
     }
     const secret = { metadata: { name: 'demo-kubeconfig' }, data: { value: stored } };
     if (isOne && cluster) answer(200, cluster);
+    else if (request.url?.endsWith('/shoots/demo')) answer(200, { metadata: { name: 'demo' }, status: { seedName } });
     else if (request.url?.endsWith('/secrets/demo-kubeconfig')) answer(refusals-- > 0 ? 503 : 200, secret);
     else answer(404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'there is none' });
   }).listen(0, '127.0.0.1');
@@ -195,6 +199,18 @@ describe('after a stop', () => {
     expect(said).not.toContain('is Ready');
     expect(said).toContain('is not Ready after 2s: its API server does not answer yet');
     expect(code).toBe(4);
+  });
+
+  it.each([
+    ['on another seed', 'remote', {}],
+    ['on machines of a cloud', 'local', { mode: 'SelfManaged', provider: 'aws' }],
+  ])('believes the status of a cluster whose control plane runs %s', async (_, seed, where) => {
+    const directory = new StateDirectory(home);
+    await directory.write({ ...(await directory.read())!, seed: 'local' });
+    const before = ready(2);
+    cluster = { ...before, status: { ...before.status, ...where, shootRef: { name: 'demo' } } };
+    seedName = seed;
+    expect((await tryRun(['wait', 'demo', '--timeout', '5s'])).said).toContain('WorkerCluster demo: is Ready');
   });
 
   it.each([
