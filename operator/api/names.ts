@@ -90,6 +90,9 @@ export const poolSecretName = (pool: string): string => `pool-${pool}`;
 export const machineName = (technical: string, pool: string, index: number): string =>
   fitted(`${technical}-${pool}-${index}`);
 
+/** The Seed that an embedded garden has. */
+export const EMBEDDED_SEED = 'local';
+
 /** Bucket with the backups of the control planes that a seed hosts. Of the seed's UID: the name is the world's, and nobody guesses it beforehand. */
 export const backupBucketName = (seedUID: string): string => `coppice-backup-${seedUID}`;
 

@@ -13,6 +13,7 @@ import { cell, type Tone } from './render/text.ts';
 
 /** The status fields that every kind has, as far as a line about an object needs them. */
 interface CommonStatus {
+  observedGeneration?: number;
   conditions?: Condition[];
   lastOperation?: LastOperation;
   lastErrors?: LastError[];
@@ -32,21 +33,27 @@ export function readiness(object: KubeObject): Condition['status'] {
   return conditionOf(object, 'Ready')?.status ?? 'Unknown';
 }
 
-/** Whether the object is Ready as its spec is now: a Ready from before the last change does not count. */
-export function isReady(object: KubeObject): boolean {
-  if (object.metadata.deletionTimestamp !== undefined || readiness(object) !== 'True') return false;
-  const seen = (object.status as { observedGeneration?: number } | undefined)?.observedGeneration;
+/** Whether the status was written of the spec as it is now. */
+function isCurrent(object: KubeObject): boolean {
+  const seen = statusOf(object).observedGeneration;
   return seen === undefined || seen >= (object.metadata.generation ?? 0);
 }
 
-/** Whether it sleeps, as it was asked to: that it is not Ready is then no fault. */
-export const isAsleep = (object: KubeObject): boolean => conditionOf(object, 'Ready')?.reason === HIBERNATED;
+/** Whether the object is Ready as its spec is now: a Ready from before the last change does not count. */
+export const isReady = (object: KubeObject): boolean =>
+  object.metadata.deletionTimestamp === undefined && readiness(object) === 'True' && isCurrent(object);
+
+/** Whether it sleeps, as it is asked to now: that it is not Ready is then no fault. */
+export const isAsleep = (object: KubeObject): boolean =>
+  conditionOf(object, 'Ready')?.reason === HIBERNATED &&
+  // Ready of a cluster that wakes keeps its reason until its Shoot gives another.
+  conditionOf(object, HIBERNATED)?.status === 'True' &&
+  isCurrent(object);
 
 /** Why the operator gave up on the object, or refuses what it asks for, until a person changes something; or undefined. */
 export function failureOf(object: KubeObject): string | undefined {
   const { lastOperation, lastErrors } = statusOf(object);
-  const observed = (object.status as { observedGeneration?: number } | undefined)?.observedGeneration;
-  if (observed !== undefined && observed < (object.metadata.generation ?? 0)) return undefined;
+  if (!isCurrent(object)) return undefined;
   const accepted = conditionOf(object, 'SpecAccepted');
   if (accepted?.status === 'False') return cell(accepted.message ?? 'its spec is refused');
   if (lastOperation?.state !== 'Failed') return undefined;

@@ -1,37 +1,46 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { KUBECONFIG_KEY, kubeconfigSecretName } from '../api/names.ts';
+import { EMBEDDED_SEED, KUBECONFIG_KEY, kubeconfigSecretName } from '../api/names.ts';
+import type { Shoot } from '../api/shoot.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { KubeClient } from '../kube/client.ts';
-import { SECRETS } from '../kube/resources.ts';
-import { isReady, lacksControlPlane } from './clusterview.ts';
+import { isTransient } from '../kube/errors.ts';
+import { SECRETS, SHOOTS } from '../kube/resources.ts';
+import { lacksControlPlane } from './clusterview.ts';
 import { type Connection, EMBEDDED_GARDEN } from './connect.ts';
 import type { Context } from './context.ts';
 import { gardenDirectory } from './garden.ts';
-import { WORKER_CLUSTER } from './kinds.ts';
+import type { WaitOptions } from './waiting.ts';
 
-const LOOK_MS = 300;
 const ANSWER_MS = 2_000;
-/** By then the operator has told of an API server that does not answer. */
-const PATIENCE_MS = 30_000;
 
 /**
- * Resolves when the API server of a cluster answers whose status calls it Ready, or the status no longer does: that of a garden of this
- * machine which was stopped is from before, and its control planes start again. Says so once where it does not answer.
+ * Whether the API server of a cluster answers that a garden of this machine hosts: after a stop of the garden the status is from before,
+ * and its control planes start again. Undefined for any other garden: nothing is asked of its clusters.
  */
-export async function untilServes(
+export async function askWhetherServes(
   { client, namespace, source }: Connection,
-  { env, signal, terminal }: Pick<Context, 'env' | 'signal' | 'terminal'>,
-  name: string,
-): Promise<void> {
-  if (source !== EMBEDDED_GARDEN || (await gardenDirectory(env).read())?.seed !== 'local') return;
-  const deadline = performance.now() + PATIENCE_MS;
-  for (let isFirst = true; performance.now() < deadline; isFirst = false) {
-    const cluster = await client.getOrUndefined<WorkerCluster>(WORKER_CLUSTER.resource, name, namespace, { signal });
-    const isHostedHere = cluster?.status?.shootRef !== undefined && !lacksControlPlane(cluster);
-    if (!isHostedHere || !isReady(cluster) || (await answers(client, name, namespace, signal))) return;
-    if (isFirst) terminal.note(`WorkerCluster ${name}: its control plane starts again.`);
-    await sleep(LOOK_MS, undefined, { signal });
-  }
+  { env }: Pick<Context, 'env'>,
+): Promise<WaitOptions['serves']> {
+  if (source !== EMBEDDED_GARDEN || (await gardenDirectory(env).read())?.seed !== 'local') return undefined;
+  return async (cluster, signal) => {
+    try {
+      return (
+        !(await isHostedHere(client, cluster, signal)) ||
+        (await answers(client, cluster.metadata.name, namespace, signal))
+      );
+    } catch (error) {
+      if (isTransient(error)) return false;
+      throw error;
+    }
+  };
+}
+
+/** Whether its control plane starts again when the garden does: those of another seed, and of machines of a cloud, have run on. */
+async function isHostedHere(garden: KubeClient, cluster: WorkerCluster, signal: AbortSignal): Promise<boolean> {
+  const { shootRef, mode, provider } = cluster.status ?? {};
+  if (!shootRef || lacksControlPlane(cluster) || (mode === 'SelfManaged' && provider !== 'local')) return false;
+  const namespace = shootRef.namespace ?? cluster.metadata.namespace;
+  const shoot = await garden.getOrUndefined<Shoot>(SHOOTS, shootRef.name, namespace, { signal });
+  return shoot?.status?.seedName === EMBEDDED_SEED;
 }
 
 async function answers(garden: KubeClient, name: string, namespace: string, signal: AbortSignal): Promise<boolean> {

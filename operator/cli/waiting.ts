@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerCluster } from '../api/workercluster.ts';
-import { activity, failureOf, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
+import { activity, failureOf, isAsleep, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
 import { notFound } from './commands/get.ts';
 import type { Connection } from './connect.ts';
 import type { Context } from './context.ts';
@@ -24,15 +25,23 @@ export interface WaitOptions {
   since?: number;
   /** A cluster that is not there yet is waited for, not an error. */
   mayAppear?: boolean;
+  /** A cluster that sleeps is waited for no longer than one that is Ready. */
+  maySleep?: boolean;
+  /** Asked of a cluster whose status calls it Ready, until it is true: the status may be from before a stop. */
+  serves?: ((cluster: WorkerCluster, signal: AbortSignal) => Promise<boolean>) | undefined;
 }
 
 const FRAME_MS = 120;
+const ASK_MS = 300;
+const SILENT = 'its API server does not answer yet';
 
 export interface ClusterProgress {
   name: string;
   goal: Goal;
   cluster: WorkerCluster | undefined;
   trouble?: string | undefined;
+  /** Its status calls it Ready, but its API server does not answer. */
+  isSilent?: boolean;
   elapsedMs: number;
   state: NonNullable<Progress['state']>;
 }
@@ -63,15 +72,26 @@ export function clusterLogLine(progress: ClusterProgress): string {
   return `WorkerCluster ${progress.name}:${percent} ${message}${counts === '' ? '' : ` (${counts})`}`;
 }
 
-function where({ cluster, goal, trouble, state, name }: ClusterProgress): Pick<Progress, 'fraction' | 'message'> {
-  if (state === 'done') return { message: goal === 'Ready' ? 'is Ready' : 'is gone' };
+function where({
+  cluster,
+  goal,
+  trouble,
+  isSilent,
+  state,
+  name,
+}: ClusterProgress): Pick<Progress, 'fraction' | 'message'> {
+  if (state === 'done') return { message: goal === 'Deleted' ? 'is gone' : outcome(cluster) };
   if (trouble !== undefined) return { message: `cannot read it: ${oneLine(trouble)}` };
   if (cluster === undefined) return { message: `waiting for ${name} to be created` };
+  if (isSilent) return { message: SILENT };
   const operation = cluster.status?.lastOperation;
   const current = (operation?.type === 'Delete') === (cluster.metadata.deletionTimestamp !== undefined);
   if (operation === undefined || !current || operation.state === 'Succeeded') return { message: activity(cluster) };
   return { fraction: operation.progress / 100, message: activity(cluster) };
 }
+
+const outcome = (cluster: WorkerCluster | undefined): string =>
+  cluster && isAsleep(cluster) ? 'sleeps, as its spec asks' : 'is Ready';
 
 function countsOf(cluster: WorkerCluster): string {
   const { controlPlane, nodes } = cluster.status ?? {};
@@ -98,6 +118,7 @@ export async function waitForCluster(
   let seen: Seen<WorkerCluster> | undefined;
   let lastLogged = '';
   let existed = false;
+  let isSilent = false;
 
   const draw = (state: ClusterProgress['state']) => {
     const progress: ClusterProgress = {
@@ -105,6 +126,7 @@ export async function waitForCluster(
       goal,
       cluster: seen?.object,
       trouble: seen?.trouble,
+      isSilent,
       elapsedMs: Date.now() - started,
       state,
     };
@@ -138,15 +160,29 @@ export async function waitForCluster(
     if (region.animated) timers.push(setInterval(() => seen && draw('busy'), FRAME_MS));
     if (timeoutMs !== undefined) {
       timers.push(
-        setTimeout(() => fail(timedOut(options, namespace, seen, timeoutMs)), Math.min(timeoutMs, 2 ** 31 - 1)),
+        setTimeout(
+          () => fail(timedOut(options, namespace, { ...seen, isSilent }, timeoutMs)),
+          Math.min(timeoutMs, 2 ** 31 - 1),
+        ),
       );
     }
+    const finishOnceServes = async (cluster: WorkerCluster) => {
+      while (options.serves && !(await options.serves(cluster, over))) {
+        // What was seen meanwhile is asked for itself, or is not Ready.
+        if (seen?.object !== cluster) return;
+        isSilent = true;
+        draw('busy');
+        await sleep(ASK_MS, undefined, { signal: over });
+      }
+      if (seen?.object === cluster) finish(cluster);
+    };
     const onSight = (sight: Seen<WorkerCluster>) => {
       if (stop.signal.aborted) return;
       const object = sight.object;
       const other = object !== undefined && options.uid !== undefined && object.metadata.uid !== options.uid;
       seen = { ...sight, object: other ? undefined : object };
       const cluster = seen.object;
+      isSilent = false;
       if (sight.trouble !== undefined) return draw('busy');
       if (goal === 'Deleted' && cluster === undefined) return finish(undefined);
       if (goal === 'Ready') {
@@ -158,7 +194,13 @@ export async function waitForCluster(
         }
         // First: a cluster whose change was refused stays Ready as it was, and a script must not take that for success.
         const failure = cluster === undefined ? undefined : failureOf(cluster);
-        if (cluster !== undefined && failure === undefined && isReady(cluster)) return finish(cluster);
+        if (cluster !== undefined && failure === undefined) {
+          if (options.maySleep && isAsleep(cluster)) return finish(cluster);
+          if (isReady(cluster)) {
+            existed = true;
+            return void finishOnceServes(cluster).catch((error) => over.aborted || fail(error));
+          }
+        }
         if (failure !== undefined) {
           return fail(
             new CliError(`WorkerCluster "${name}" failed: ${failure}`, { advice: `see "coppice describe ${name}"` }),
@@ -180,11 +222,12 @@ export async function waitForCluster(
 function timedOut(
   options: WaitOptions,
   namespace: string,
-  seen: Seen<WorkerCluster> | undefined,
+  seen: Partial<Seen<WorkerCluster>> & { isSilent: boolean },
   timeoutMs: number,
 ): CliError {
   const { name, goal } = options;
-  const why = seen?.object === undefined ? (seen?.trouble ?? 'it does not exist yet') : activity(seen.object);
+  const { object, trouble, isSilent } = seen;
+  const why = object === undefined ? (trouble ?? 'it does not exist yet') : isSilent ? SILENT : activity(object);
   const not = goal === 'Ready' ? 'is not Ready' : 'is not gone';
   return new CliError(
     `WorkerCluster "${name}" in namespace ${namespace} ${not} after ${formatAge(timeoutMs)}: ${oneLine(why)}`,

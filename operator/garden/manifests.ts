@@ -5,6 +5,7 @@ import { loadAll } from 'js-yaml';
 import { nthAddress } from '../api/address-range.ts';
 import { API_VERSION } from '../api/group.ts';
 import { installManifests } from '../api/install.ts';
+import { EMBEDDED_SEED } from '../api/names.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isNotFound, isTransient, KubeApiError } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
@@ -14,8 +15,6 @@ import { gardenBindings } from './administrators.ts';
 import type { Ranges } from './ranges.ts';
 import { storageClass } from './volumes.ts';
 
-/** Name of the Seed that an embedded garden has. */
-const SEED_NAME = 'local';
 const PROFILES = fileURLToPath(new URL('../../profiles', import.meta.url));
 const SEED_SECRET = { name: 'seed-local', namespace: 'coppice-system' };
 
@@ -23,7 +22,7 @@ const SEED_SECRET = { name: 'seed-local', namespace: 'coppice-system' };
 export const localSeed = (ranges: Ranges, imageMirror: string, rootless = false): KubeObject => ({
   apiVersion: API_VERSION,
   kind: 'Seed',
-  metadata: { name: SEED_NAME },
+  metadata: { name: EMBEDDED_SEED },
   spec: {
     provider: { type: 'local', region: 'local', providerConfig: { imageMirror } },
     networks: { pods: ranges.pods, nodes: ranges.nodes, services: ranges.services },
@@ -49,7 +48,7 @@ export const foreignSeed = (kubeconfig: string, networks: { pods: string; servic
   {
     apiVersion: API_VERSION,
     kind: 'Seed',
-    metadata: { name: SEED_NAME },
+    metadata: { name: EMBEDDED_SEED },
     spec: {
       provider: { type: 'local', region: 'local' },
       networks,

@@ -185,7 +185,7 @@ export async function fillImages(
         ]
       : [kwok]),
     // No image, but wanted as soon as a first cluster is Ready.
-    { make: () => kubectlForPerson(toolchain), here: false },
+    { make: () => kubectlForPerson(toolchain), here: false, what: 'kubectl' },
     ...(hasMachines
       ? [
           // Late, because only simulated nodes need it and it takes minutes where it must be built.
@@ -198,7 +198,6 @@ export async function fillImages(
       : []),
   ];
   await makeAll(missing, (tar) => importer.import(tar), { signal, say });
-  if (!signal.aborted) say('images', 'the seed has all its images', { fraction: 1 });
 }
 
 /**
@@ -220,6 +219,8 @@ interface MissingImage {
   readonly make: () => Promise<string>;
   /** Whether the seed's containerd is given it. */
   readonly here: boolean;
+  /** What it is, where it is no image of the seed. */
+  readonly what?: string;
 }
 
 async function makeAll(
@@ -229,7 +230,11 @@ async function makeAll(
 ): Promise<void> {
   let missing = images;
   for (let rounds = 1; ; rounds++) {
+    const isImageMissing = missing.some(({ what }) => what === undefined);
     missing = (await makeRound(missing, take, garden)).map(({ image }) => image);
+    if (garden.signal.aborted) return;
+    if (isImageMissing && missing.every(({ what }) => what !== undefined))
+      garden.say('images', 'the seed has all its images', { fraction: 1 });
     if (missing.length === 0) return;
     await sleep(againAfterMs(rounds), undefined, { signal: garden.signal }).catch(() => {});
   }
@@ -250,7 +255,7 @@ async function makeRound(
     } catch (error) {
       if (signal.aborted) return [];
       failed.push({ image, error: error as Error });
-      say('images', `an image is missing, and the garden tries again: ${(error as Error).message}`);
+      say('images', `${image.what ?? 'an image'} is missing, and the garden tries again: ${(error as Error).message}`);
     }
   }
   return failed;

@@ -19,7 +19,7 @@ import {
 } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { comesWithoutSeed, hostingHere, refuseImpossible } from '../seedless.ts';
-import { untilServes } from '../serving.ts';
+import { askWhetherServes } from '../serving.ts';
 import { waitForCluster } from '../waiting.ts';
 import { type Applied, applyObject, readManifests } from './apply.ts';
 import { tableOf } from './get.ts';
@@ -62,10 +62,6 @@ export async function run(context: Context): Promise<number | undefined> {
     const ready: WorkerCluster[] = [];
     for (const cluster of clusters) {
       const { metadata, spec } = cluster;
-      if (isAsleep(cluster)) {
-        terminal.note(`WorkerCluster ${metadata.name} sleeps, as its spec asks, and is not waited for.`);
-        continue;
-      }
       if (hosting.kind === 'nothing' && !comesWithoutSeed({ spec })) {
         const { name } = metadata;
         terminal.note(
@@ -75,15 +71,16 @@ export async function run(context: Context): Promise<number | undefined> {
       }
       const here: Connection = { ...connection, namespace: metadata.namespace ?? connection.namespace };
       const timeoutMs = options.number('timeout');
-      await untilServes(here, context, metadata.name);
-      const whenReady = await waitForCluster(here, context, {
+      const awaited = await waitForCluster(here, context, {
         name: metadata.name,
         goal: 'Ready',
         mayAppear: true,
+        maySleep: true,
+        serves: await askWhetherServes(here, context),
         timeoutMs,
         since,
       });
-      if (whenReady !== undefined) ready.push(whenReady);
+      if (awaited !== undefined && !isAsleep(awaited)) ready.push(awaited);
     }
     const table = { wide: false, everywhere: false, now: Date.now(), paint: terminal.paint };
     if (ready.length > 0) {

@@ -1,6 +1,6 @@
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { untilServes } from '../serving.ts';
+import { askWhetherServes } from '../serving.ts';
 import { type Goal, waitForCluster } from '../waiting.ts';
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
@@ -11,10 +11,10 @@ export async function run(context: Context): Promise<undefined> {
   const connection = await connect(context);
   const name = positionals[0]!;
   const goal = (options.text('for') ?? 'Ready') as Goal;
-  if (goal === 'Ready') await untilServes(connection, context, name);
   await waitForCluster(connection, context, {
     name,
     goal,
     timeoutMs: options.number('timeout') ?? DEFAULT_TIMEOUT_MS,
+    serves: await askWhetherServes(connection, context),
   });
 }

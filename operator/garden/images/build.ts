@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
@@ -83,7 +83,11 @@ async function build(spec: ImageSpec, toolsDir: string, key: string): Promise<st
   const dir = imagesDirectory(toolsDir);
   const keyFile = join(dir, '.keys', key);
   const known = await readFile(keyFile, 'utf8').catch(() => undefined);
-  if (known && (await isWhole(join(dir, known)))) return join(dir, known.split(' ')[0]!);
+  if (known && (await isWhole(join(dir, known)))) {
+    const file = join(dir, known.split(' ')[0]!);
+    await markUsed(file);
+    return file;
+  }
 
   const { repository, tag } = parseReference(spec.ref);
   const workFolder = await new ToolCache(toolsDir).workFolder();
@@ -104,13 +108,20 @@ async function build(spec: ImageSpec, toolsDir: string, key: string): Promise<st
   }
 }
 
+/** Dates an image anew: it is kept while it is used, and of its name it is the one that the mirror serves. */
+async function markUsed(file: string): Promise<void> {
+  const now = new Date();
+  // Who may only read the folder uses what is there.
+  await utimes(file, now, now).catch(() => {});
+}
+
 /** Removes what earlier sources have left under a name: the mirror serves the newest, and whoever wants another one makes it again. */
 async function removeEarlier(dir: string, prefix: string, newest: string): Promise<void> {
   for (const other of await readdir(dir)) {
     const isEarlier = other.startsWith(prefix) && DIGEST_TAR.test(other.slice(prefix.length)) && other !== newest;
-    const made = isEarlier ? await stat(join(dir, other)).catch(() => undefined) : undefined;
-    // Somebody may be taking one that was made just now.
-    if (made && Date.now() - made.mtimeMs > IN_USE_MS) await rm(join(dir, other), { force: true });
+    const used = isEarlier ? await stat(join(dir, other)).catch(() => undefined) : undefined;
+    // A garden of other sources may share this folder.
+    if (used && Date.now() - used.mtimeMs > IN_USE_MS) await rm(join(dir, other), { force: true });
   }
 }
 

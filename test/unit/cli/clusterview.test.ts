@@ -4,6 +4,7 @@ import {
   activity,
   columnsOf,
   failureOf,
+  isAsleep,
   isReady,
   simulatedWarning,
   summary,
@@ -43,6 +44,11 @@ const failed = cluster(
     conditions: [condition('Ready', 'False', 'ConfigurationProblem')],
   },
 );
+const SLEEPS = {
+  ...READY,
+  phase: 'Hibernated',
+  conditions: [condition('Ready', 'False', 'Hibernated'), condition('Hibernated', 'True', 'NoControlPlane')],
+};
 const untouched = cluster('untouched', {}, undefined);
 const deleting = cluster('going', {}, READY, { deletionTimestamp: AGO });
 
@@ -65,8 +71,7 @@ describe('the table of WorkerClusters', () => {
   });
 
   it('shows one that sleeps as it was asked to without alarm', () => {
-    const conditions = [condition('Ready', 'False', 'Hibernated', 'the cluster sleeps')];
-    const asleep = cluster('nap', {}, { ...READY, phase: 'Hibernated', conditions });
+    const asleep = cluster('nap', {}, SLEEPS);
     expect(summary(asleep)).toEqual({ text: 'Hibernated', tone: 'busy' });
     const { header, row } = columnsOf('WorkerCluster', false);
     expect(row(asleep, +NOW)[header.indexOf('READY')]).toEqual({ text: 'False', tone: 'busy' });
@@ -139,6 +144,13 @@ describe('what is said of a cluster', () => {
     expect(isReady(cluster('demo', {}, READY))).toBe(true);
     expect(isReady(cluster('demo', {}, READY, { generation: 2 }))).toBe(false);
     expect(isReady(deleting)).toBe(false);
+  });
+
+  it('sleeps no more once it is asked to wake', () => {
+    expect(isAsleep(cluster('nap', {}, SLEEPS))).toBe(true);
+    expect(isAsleep(cluster('nap', {}, SLEEPS, { generation: 2 }))).toBe(false);
+    const conditions = [condition('Ready', 'False', 'Hibernated'), condition('Hibernated', 'False', 'Waking')];
+    expect(isAsleep(cluster('nap', {}, { ...SLEEPS, conditions }))).toBe(false);
   });
 
   it('failed only as long as its spec is the one that failed', () => {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -30,10 +31,16 @@ let home: string;
 /** The WorkerCluster of a garden that is up, and every change that was asked of it. */
 let cluster: KubeObject | undefined;
 let writes: string[];
+/** What is told of it from now on. */
+let watches: ServerResponse[];
 /** Paths of bindings that were asked for, or written. */
 let bindings: string[];
 /** What they were. */
 let bodies: string[];
+/** The seed that hosts it. */
+let seedName: string;
+/** How many reads of the kubeconfig are still refused: the garden is just starting. */
+let refusals: number;
 /** The kubeconfig of the cluster, in base64. */
 let stored: string | undefined;
 
@@ -58,6 +65,10 @@ const BOOKMARK = {
 beforeEach(async () => {
   cluster = undefined;
   writes = [];
+  watches = [];
+  refusals = 0;
+  seedName = 'local';
+  stored = undefined;
   bindings = [];
   bodies = [];
   server = createServer((request, response) => {
@@ -78,11 +89,13 @@ beforeEach(async () => {
     if (request.url?.includes('watch=')) {
       response.writeHead(200).write(cluster ? `${JSON.stringify({ type: 'ADDED', object: cluster })}\n` : '');
       response.write(`${JSON.stringify({ type: 'BOOKMARK', object: BOOKMARK })}\n`);
+      watches.push(response);
       return;
     }
     const secret = { metadata: { name: 'demo-kubeconfig' }, data: { value: stored } };
     if (isOne && cluster) answer(200, cluster);
-    else if (request.url?.endsWith('/secrets/demo-kubeconfig')) answer(200, secret);
+    else if (request.url?.endsWith('/shoots/demo')) answer(200, { metadata: { name: 'demo' }, status: { seedName } });
+    else if (request.url?.endsWith('/secrets/demo-kubeconfig')) answer(refusals-- > 0 ? 503 : 200, secret);
     else answer(404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'there is none' });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -175,6 +188,31 @@ describe('coppice start', () => {
 });
 
 describe('after a stop', () => {
+  it('counts the time for which an API server does not answer towards --timeout of "wait", and does not call it Ready', async () => {
+    const directory = new StateDirectory(home);
+    await directory.write({ ...(await directory.read())!, seed: 'local' });
+    const before = ready(2);
+    cluster = { ...before, status: { ...before.status, shootRef: { name: 'demo' } } };
+    refusals = 3;
+    const { code, said } = await tryRun(['wait', 'demo', '--timeout', '2s']);
+    expect(refusals).toBeLessThan(0);
+    expect(said).not.toContain('is Ready');
+    expect(said).toContain('is not Ready after 2s: its API server does not answer yet');
+    expect(code).toBe(4);
+  });
+
+  it.each([
+    ['on another seed', 'remote', {}],
+    ['on machines of a cloud', 'local', { mode: 'SelfManaged', provider: 'aws' }],
+  ])('believes the status of a cluster whose control plane runs %s', async (_, seed, where) => {
+    const directory = new StateDirectory(home);
+    await directory.write({ ...(await directory.read())!, seed: 'local' });
+    const before = ready(2);
+    cluster = { ...before, status: { ...before.status, ...where, shootRef: { name: 'demo' } } };
+    seedName = seed;
+    expect((await tryRun(['wait', 'demo', '--timeout', '5s'])).said).toContain('WorkerCluster demo: is Ready');
+  });
+
   it.each([
     ['start', '--detach'],
     ['wait', 'demo'],
@@ -189,7 +227,7 @@ describe('after a stop', () => {
       cluster = { ...before, status: { ...before.status, shootRef: { name: 'demo' } } };
       try {
         const done = tryRun(words);
-        await expect.poll(() => said.join('')).toContain('WorkerCluster demo: its control plane starts again.');
+        await expect.poll(() => said.join('')).toContain('WorkerCluster demo: its API server does not answer yet');
         await expect.poll(() => member.requests.filter((one) => one.endsWith('/readyz')).length).toBeGreaterThan(2);
         expect(said.join('')).not.toContain('is Ready');
         member.put('/readyz', { metadata: { name: '' } });
@@ -201,11 +239,28 @@ describe('after a stop', () => {
   );
 });
 
-it('does not wait for a cluster that sleeps as its spec says', async () => {
+const asleep = (): KubeObject => {
   const { status, ...one } = ready(2);
-  const conditions = [{ type: 'Ready', status: 'False', reason: 'Hibernated', message: 'the cluster sleeps' }];
-  cluster = { ...one, status: { ...status, conditions } };
-  expect(await start()).toContain('WorkerCluster demo sleeps, as its spec asks, and is not waited for.');
+  const conditions = [
+    { type: 'Ready', status: 'False', reason: 'Hibernated', message: 'the cluster sleeps' },
+    { type: 'Hibernated', status: 'True', reason: 'NoControlPlane' },
+  ];
+  return { ...one, status: { ...status, conditions } };
+};
+
+it('does not wait for a cluster that sleeps as its spec says', async () => {
+  cluster = asleep();
+  expect(await start()).toContain('WorkerCluster demo: sleeps, as its spec asks');
+});
+
+it('waits no longer for a cluster that falls asleep meanwhile, and does not call it Ready', async () => {
+  cluster = { ...ready(2), status: {} };
+  const done = tryStart('--timeout', '5s');
+  await expect.poll(() => said.join('')).toContain('WorkerCluster demo: waiting for the operator');
+  for (const watch of watches) watch.write(`${JSON.stringify({ type: 'MODIFIED', object: asleep() })}\n`);
+  expect((await done).code).toBe(0);
+  expect(said.join('')).toContain('WorkerCluster demo: sleeps, as its spec asks');
+  expect(said.join('')).not.toMatch(/is Ready|What to do next/);
 });
 
 describe('coppice start without root', () => {

@@ -69,6 +69,26 @@ it.each([{ rootless: true as const }, {}])(
   },
 );
 
+it('has all images of the seed without a kubectl, and says that kubectl is missing', async () => {
+  await rm(new ToolCache(folder).file('kubectl'));
+  const nowhere = () => Promise.reject(new Error('is not here'));
+  const sources = { findOnPath: nowhere, fetchArchive: nowhere, findGo: nowhere, whyNoPackages: async () => 'none' };
+  const importer = new ImageImporter({ enter: [], ctr: '/bin/true', memory: join(folder, 'imported.json') });
+  const over = new AbortController();
+  const told: string[] = [];
+  const say = (_: string, message: string) => void told.push(message);
+  vi.stubEnv('PATH', folder);
+  const toolchain = new Toolchain({ dir: folder, sources });
+  const filling = fillImages(importer, { toolchain, state: {}, signal: over.signal, say });
+  await expect.poll(() => told, { timeout: 10_000 }).toHaveLength(2);
+  over.abort();
+  await filling;
+  expect(told).toEqual([
+    expect.stringMatching(/^kubectl is missing, and the garden tries again: .*is not here/),
+    'the seed has all its images',
+  ]);
+});
+
 it('has who asks for any of them wait until it is made, instead of trying again at growing intervals', async () => {
   const asFile = (ref: string) =>
     ref

@@ -8,6 +8,7 @@ import { zstdDecompressSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { buildImage, type ImageSpec, imagesDirectory } from '../../../operator/garden/images/build.ts';
 import { parseReference } from '../../../operator/garden/images/reference.ts';
+import { ImageStore } from '../../../operator/garden/images/store.ts';
 import { tarHeader } from '../../../operator/garden/images/tar.ts';
 
 let dir: string;
@@ -131,6 +132,23 @@ test('a long name is divided at a slash, and one that a header cannot hold is re
   expect(lines.filter((line) => !line.includes('65532/65532'))).toEqual([]);
   for (const name of ['x'.repeat(101), `${'x'.repeat(156)}/y`, `x/${'y'.repeat(101)}`])
     expect(() => tarHeader({ name, type: 'file', mode: 0o644 })).toThrow(/longer/);
+});
+
+test('keeps an image that was made long ago and is used, and serves the one that was used last', async () => {
+  const theirs = join(dir, 'theirs');
+  await writeFile(theirs, 'theirs');
+  const buildTheirs = () => buildImage({ ...spec, files: [{ path: '/theirs', from: theirs }] }, { toolsDir: dir });
+  const own = await build();
+  const other = await buildTheirs();
+  const earlier = new Date(Date.now() - 48 * 3600_000);
+  await utimes(own, earlier, earlier);
+  expect(await build()).toBe(own);
+  const store = new ImageStore(imagesDirectory(dir));
+  expect((await store.manifest(undefined, 'some/program', 'v1.2.3'))?.file).toBe(own);
+  await utimes(other, earlier, earlier);
+  await writeFile(theirs, 'newer');
+  await buildTheirs();
+  expect(await readdir(imagesDirectory(dir))).toContain(basename(own));
 });
 
 test('keeps of a name what was made last and lately, and nothing else', async () => {
