@@ -6,6 +6,7 @@ import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import { OPERATOR_USER } from '../../../operator/api/roles.ts';
+import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { refusalOf } from '../../../operator/controllers/burst/candidates.ts';
 import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
 import { manifestOf } from '../../../operator/controllers/burst/own-clusters.ts';
@@ -187,6 +188,7 @@ describe('the operator', () => {
     ({
       garden: operator,
       profiles: { get: () => undefined },
+      capacity: new DepletedOffers(() => new Date()),
       now: () => new Date(),
     }) as unknown as BurstDependencies;
   const tried = async (spec: object) => {
