@@ -71,7 +71,7 @@ afterAll(async () => {
   if (directory) await rm(directory, { recursive: true, force: true });
 });
 
-async function until<T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = 20_000): Promise<T> {
+async function until<T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = 60_000): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   let last: unknown;
   for (;;) {
