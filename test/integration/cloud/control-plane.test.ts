@@ -306,59 +306,61 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
     await mkdir(join(kept.dir, `state-${name}`), { recursive: true });
     const provider = providers[name]!;
     const group: ControlPlaneGroup = provider.controlPlaneGroup!;
+    let now = ctx;
     const names = async () =>
-      (await group.observe(ctx(), 'control-plane')).machines.map((machine) => machine.name).sort();
+      (await group.observe(now(), 'control-plane')).machines.map((machine) => machine.name).sort();
 
     // Where it is reached is known before any machine is told anything.
-    expect(await group.observe(ctx(), 'control-plane')).toEqual({ asked: 0, machines: [] });
-    const endpoint = await group.endpoint(ctx(), own(3));
+    expect(await group.observe(now(), 'control-plane')).toEqual({ asked: 0, machines: [] });
+    const endpoint = await group.endpoint(now(), own(3));
     expect(endpoint).toEqual({ host: expect.stringMatching(host), port: 6443 });
     expect(ofType(groupType)).toEqual([]);
     const reached = changes();
-    expect(await group.endpoint(ctx(), own(3))).toEqual(endpoint);
+    expect(await group.endpoint(now(), own(3))).toEqual(endpoint);
     expect(changes(), 'of changes when nothing was to be changed').toBe(reached);
 
-    await group.reconcile(ctx(), own(1), begin);
+    await group.reconcile(now(), own(1), begin);
     const [first] = await names();
     expect(await names()).toEqual([first]);
     expect(told().some((text) => text.includes('THE KEY'))).toBe(true);
 
     // What held the keys goes, and the machine stays.
-    await group.reconcile(ctx(), own(1), joining);
+    await group.reconcile(now(), own(1), joining);
     expect(told().some((text) => text.includes('THE KEY'))).toBe(false);
     expect(told().some((text) => text.includes('token: first'))).toBe(true);
     expect(ofType(template)).toHaveLength(1);
     expect(await names()).toEqual([first]);
     const begun = changes();
-    await group.reconcile(ctx(), own(1), joining);
+    await group.reconcile(now(), own(1), joining);
     expect(changes(), 'of changes when nothing was to be changed').toBe(begun);
 
-    await group.reconcile(ctx(), own(2), joining);
-    await group.reconcile(ctx(), own(3), joining);
+    await group.reconcile(now(), own(2), joining);
+    await group.reconcile(now(), own(3), joining);
     const three = await names();
     expect(three).toHaveLength(3);
     expect(three).toContain(first);
 
     // Machines for workloads come beside them, in the same network, and are none of these.
-    await provider.reconcilePools!(ctx(), [pool({ name: 'workers', count: 1, zones })]);
-    expect((await provider.listMachines(ctx())).map((one) => one.pool)).toEqual(['workers']);
-    expect((await group.list(ctx(), 'control-plane')).map((one) => one.name).sort()).toEqual(three);
+    await provider.reconcilePools!(now(), [pool({ name: 'workers', count: 1, zones })]);
+    expect((await provider.listMachines(now())).map((one) => one.pool)).toEqual(['workers']);
+    expect((await group.list(now(), 'control-plane')).map((one) => one.name).sort()).toEqual(three);
     expect(ofType(network)).toHaveLength(1);
 
     // One that is lost is not made again until somebody says so: then it is another one.
     const victim = three.find((one) => one !== first)!;
     await fake.cloud.loseInstance(fake.cloud.account(name), region, victim);
     expect(await names()).toEqual(three.filter((one) => one !== victim));
-    await group.end(ctx(), 'control-plane', [victim]);
-    expect((await group.observe(ctx(), 'control-plane')).asked).toBe(2);
-    await group.end(ctx(), 'control-plane', [victim]);
+    await group.end(now(), 'control-plane', [victim]);
+    expect((await group.observe(now(), 'control-plane')).asked).toBe(2);
+    await group.end(now(), 'control-plane', [victim]);
     // Meanwhile there are other keys for Secrets: it is made with these, and tells so.
-    const otherKeys = () => ({ ...ctx(), encryptionRevision: 1 });
-    await group.reconcile(otherKeys(), own(3), joining);
+    now = () => ({ ...ctx(), encryptionRevision: 1 });
+    await group.reconcile(now(), own(3), joining);
+    await expect(group.observe(ctx(), 'control-plane')).rejects.toThrow('has earlier keys of Secrets than machine');
     const again = await names();
     expect(again).toHaveLength(3);
     expect(again).not.toContain(victim);
-    const { machines } = await group.observe(otherKeys(), 'control-plane');
+    const { machines } = await group.observe(now(), 'control-plane');
     const outdated = machines.filter((machine) => machine.outdated).map((machine) => machine.name);
     expect(outdated.sort()).toEqual(three.filter((one) => one !== victim));
     expect(machines.map(({ zone }) => zone)).toEqual(expect.arrayContaining([expect.any(String)]));
@@ -366,8 +368,8 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
     // Also one whose etcd member never had a name is no longer counted.
     const nameless = again.find((one) => one !== first)!;
     await fake.cloud.loseInstance(fake.cloud.account(name), region, nameless);
-    await group.end(ctx(), 'control-plane', ['8e9e05c52164694d']);
-    await group.reconcile(ctx(), own(3), joining);
+    await group.end(now(), 'control-plane', ['8e9e05c52164694d']);
+    await group.reconcile(now(), own(3), joining);
     const third = await names();
     expect(third).toHaveLength(3);
     expect(third).not.toContain(nameless);
@@ -378,33 +380,33 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
       before: ofType(one.type).find((made) => made.name.includes(one.name))!,
     }));
     for (const { type, change, before } of edited) await fake.cloud.edit(type, before.id, change);
-    expect(byName(await provider.drift!(ctx()))).toEqual(byName(edited.map(({ found }) => found)));
+    expect(byName(await provider.drift!(now()))).toEqual(byName(edited.map(({ found }) => found)));
     for (const part of ['endpoint', 'machines'] as const)
-      expect(await group.mend(ctx(), 'control-plane', part), 'of what is left').toEqual([]);
+      expect(await group.mend(now(), 'control-plane', part), 'of what is left').toEqual([]);
     for (const { type, before } of edited) expect(fake.cloud.resource(type, before.id).inputs).toEqual(before.inputs);
     expect(await names()).toEqual(third);
 
     // Shrinking ends exactly those that are named.
     await group.end(
-      ctx(),
+      now(),
       'control-plane',
       third.filter((one) => one !== first),
     );
-    await group.reconcile(ctx(), own(1), joining);
+    await group.reconcile(now(), own(1), joining);
     expect(await names()).toEqual([first]);
 
     // What certificates name, or machines are behind, is not made anew.
     if (gone) {
       await fake.cloud.remove(gone, ofType(gone)[0]!.id);
-      const left = await group.mend(ctx(), 'control-plane', 'endpoint');
+      const left = await group.mend(now(), 'control-plane', 'endpoint');
       expect(left).toContainEqual(expect.objectContaining({ operation: 'create' }));
       expect(ofType(gone)).toEqual([]);
     }
 
-    await provider.deleteAll(ctx());
+    await provider.deleteAll(now());
     expect(left()).toEqual([]);
     expect([...seed.objects.keys()]).toEqual([]);
-    await provider.deleteAll(ctx());
+    await provider.deleteAll(now());
   });
 
   it('takes an endpoint away that no machine ever came to', { timeout: PATIENCE_MS }, async () => {
