@@ -15,11 +15,12 @@ import { type KubeObject, keyOf, PDBS, PVCS, SERVICES, WORKERCLUSTERS } from '..
 import { BY_HUB } from '../membership/dependencies.ts';
 import { drainTimeoutMs } from '../membership/drain-time.ts';
 import { isAsleep } from '../membership/member.ts';
+import { isWork } from '../membership/members-work.ts';
 import { ownWork } from '../membership/own-work.ts';
 import { readerOf } from '../membership/two-sides.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
-import { emptiesUnderused, isWork, keptClusters, type Seen } from './own-clusters.ts';
+import { emptiesUnderused, keptClusters, type Seen } from './own-clusters.ts';
 import { type HubWork, supplyIn, wordsOf } from './supply.ts';
 import type { Turn } from './turn.ts';
 

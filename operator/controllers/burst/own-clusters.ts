@@ -15,9 +15,9 @@ import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
 import { isToSleep, isWaking } from '../../burst/clusters/sleep-receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
-import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
+import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { isAsleep } from '../membership/member.ts';
-import { isSystem, type SystemNamespaces } from '../membership/system-namespaces.ts';
+import { isWork, type SystemNamespaces } from '../membership/members-work.ts';
 import { failureOf, placedBy } from './arrival.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
@@ -224,10 +224,3 @@ function isUnderused(deps: BurstDependencies, policy: BurstPolicy, key: string):
   const used = utilization(open.nodes.list(), work);
   return used === undefined ? undefined : hasLittleWork(policy, used);
 }
-
-/** Whether a pod is somebody's work, also one that waits for a node. */
-export const isWork = (hub: SystemNamespaces, pod: Pod): boolean =>
-  pod.status?.phase !== 'Succeeded' &&
-  pod.status?.phase !== 'Failed' &&
-  !pod.metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node') &&
-  !isSystem(hub, pod);

@@ -1,8 +1,8 @@
 import type { Reader } from '../../hubs/contract.ts';
 import { type KubeObject, keyOf, type Pod, PVCS, SERVICES } from '../../kube/resources.ts';
 import { readable } from './exports.ts';
-import { isWork } from './room.ts';
-import { isSystem, type SystemNamespaces } from './system-namespaces.ts';
+import { isSystem, type SystemNamespaces } from './members-work.ts';
+import { isWorkOnNode } from './room.ts';
 
 /** What is in a cluster that nobody moves: its pods, the volumes that they keep data on, and load balancers that its cloud has made. */
 export interface Inside {
@@ -17,7 +17,7 @@ export function ownWork(hub: SystemNamespaces, { pods, claims, services }: Insid
   const isBalanced = (service: KubeObject) =>
     (service.spec as { type?: string } | undefined)?.type === 'LoadBalancer' && !isSystem(hub, service);
   return [
-    ...pods.filter((pod) => isWork(hub, pod)).map((one) => `Pod ${keyOf(one)}`),
+    ...pods.filter((pod) => isWorkOnNode(hub, pod)).map((one) => `Pod ${keyOf(one)}`),
     ...claims.filter(isBound).map((one) => `PersistentVolumeClaim ${keyOf(one)}`),
     ...services.filter(isBalanced).map((one) => `Service ${keyOf(one)} with a load balancer`),
   ].sort();

@@ -4,8 +4,8 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Amounts } from '../../hubs/contract.ts';
 import { podRequests } from '../../kube/pod-requests.ts';
 import type { Pod } from '../../kube/resources.ts';
+import { isWork, type SystemNamespaces } from './members-work.ts';
 import { planned } from './planned-capacity.ts';
-import { isSystem, type SystemNamespaces } from './system-namespaces.ts';
 
 /** Another member of the hub, that work could be moved to. */
 export interface OtherMember {
@@ -33,7 +33,7 @@ export function whyNoRoom(
 ): string | undefined {
   const needed: Sizes = { cpu: 0, memory: 0, gpu: 0 };
   const largest: Sizes = { cpu: 0, memory: 0, gpu: 0 };
-  for (const pod of pods.filter((one) => isWork(spec, one))) {
+  for (const pod of pods.filter((one) => isWorkOnNode(spec, one))) {
     const size = podRequests(pod);
     for (const key of KEYS) {
       needed[key] += size[key];
@@ -61,14 +61,9 @@ export function whyNoRoom(
   return undefined;
 }
 
-/** Whether a pod is work of somebody's, that could be moved: not done, of no DaemonSet and no node, and not the cluster's own. */
-export const isWork = (hub: SystemNamespaces, pod: Pod): boolean =>
-  pod.spec.nodeName !== undefined &&
-  pod.metadata.deletionTimestamp === undefined &&
-  pod.status?.phase !== 'Succeeded' &&
-  pod.status?.phase !== 'Failed' &&
-  !pod.metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node') &&
-  !isSystem(hub, pod);
+/** Whether a pod is somebody's work that could be moved from its node. */
+export const isWorkOnNode = (hub: SystemNamespaces, pod: Pod): boolean =>
+  pod.spec.nodeName !== undefined && pod.metadata.deletionTimestamp === undefined && isWork(hub, pod);
 
 /** What the pools of a cluster may still add, and the largest node of them. */
 function growth({ cluster, profile }: OtherMember): { grown: Sizes; node: Sizes } {

@@ -1,5 +1,6 @@
 import { type HubSpec, SYSTEM_NAMESPACES } from '../../api/hub.ts';
-import type { KubeObject } from '../../kube/resources.ts';
+import { hasEnded } from '../../kube/pods.ts';
+import type { KubeObject, Pod } from '../../kube/resources.ts';
 
 /** What a hub says of namespaces of its members. */
 export type SystemNamespaces = Pick<HubSpec, 'systemNamespaces'>;
@@ -9,3 +10,9 @@ export const isSystem = (
   hub: SystemNamespaces,
   { metadata: { namespace = '' } }: Pick<KubeObject, 'metadata'>,
 ): boolean => namespace === 'kube-system' || (hub.systemNamespaces ?? SYSTEM_NAMESPACES).includes(namespace);
+
+/** Whether a pod in a member of the hub is somebody's work, also one that waits for a node. Pure. */
+export const isWork = (hub: SystemNamespaces, pod: Pod): boolean =>
+  !hasEnded(pod) &&
+  !pod.metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node') &&
+  !isSystem(hub, pod);
