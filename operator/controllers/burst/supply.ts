@@ -15,8 +15,8 @@ import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
 import type { Decided } from '../../capacity/desired-sizes.ts';
 import { quantitiesOf } from '../../hubs/amounts.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
-import { hasEnded } from '../../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
+import { byNode } from '../autoscaling/nodes-seen.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { isAsleep, nodeSizesOf } from '../membership/member.ts';
@@ -295,16 +295,9 @@ function withPods(
   pods: readonly Pod[],
   uncounted: ReturnType<typeof uncountedBy>,
 ): Supply['nodes'] {
-  const byNode = new Map<string, Pod[]>();
-  for (const pod of pods) {
-    const { nodeName } = pod.spec;
-    if (!nodeName || hasEnded(pod)) continue;
-    const known = byNode.get(nodeName);
-    if (known) known.push(pod);
-    else byNode.set(nodeName, [pod]);
-  }
+  const podsOn = byNode(pods);
   return nodes.map((node) => {
-    const on = byNode.get(node.metadata.name) ?? [];
+    const on = podsOn.get(node.metadata.name) ?? [];
     return { node: fitNode(node), pods: [...on.map(fitPod), ...uncounted(node, on)] };
   });
 }
