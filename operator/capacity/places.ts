@@ -12,8 +12,12 @@ export const placesOf = ({ spec }: WorkerCluster): number => 1 + (spec.fallback?
 
 /** Names of the CloudProfiles of all places of a cluster, its own first. */
 export const profileNamesOf = (cluster: WorkerCluster): string[] => [
-  ...new Set(Array.from({ length: placesOf(cluster) }, (_, place) => profileNameOf(atPlace(cluster, place)))),
+  ...new Set(inEachPlace(cluster).map(profileNameOf)),
 ];
+
+/** The cluster as it would be written for each of its places, its own first. Pure. */
+export const inEachPlace = (cluster: WorkerCluster): WorkerCluster[] =>
+  Array.from({ length: placesOf(cluster) }, (_, place) => atPlace(cluster, place));
 
 /**
  * The cluster as it would be written for one of its places, 0 being its own. Pure. With another profile the machine types and zones

@@ -1,7 +1,7 @@
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import { regionOf } from '../burst/clusters/offer.ts';
-import { atPlace, placesOf } from '../capacity/places.ts';
+import { inEachPlace } from '../capacity/places.ts';
 
 /** A cluster as it would be written for one of its places, with the CloudProfile of that. */
 export interface ClusterInPlace {
@@ -19,8 +19,7 @@ export function whereItIs(
   profiles: { get(name: string): CloudProfile | undefined },
   region = written.status?.region,
 ): ClusterInPlace | undefined {
-  const places = Array.from({ length: placesOf(written) }, (_, place) => atPlace(written, place));
-  const known = places.flatMap((cluster): ClusterInPlace[] => {
+  const known = inEachPlace(written).flatMap((cluster): ClusterInPlace[] => {
     const profile = profiles.get(profileNameOf(cluster));
     return profile ? [{ cluster, profile }] : [];
   });

@@ -4,7 +4,7 @@ import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { bestOffer, isInterrupted } from '../../capacity/allocation.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
 import { type KnownCapacity, machineTypesOf, marketFor, type Offer, sameOffer } from '../../capacity/offers.ts';
-import { atPlace, placesOf } from '../../capacity/places.ts';
+import { inEachPlace } from '../../capacity/places.ts';
 import type { CandidateView, ClusterOffer } from './model.ts';
 import { regionOf } from './offer.ts';
 import { listed, text } from './words.ts';
@@ -27,7 +27,7 @@ function mayComeTo(cluster: WorkerCluster, profileOf: ProfileOf): WorkerCluster[
   const { spec, status } = cluster;
   const mode = status?.mode ?? spec.mode ?? profileOf(profileNameOf(cluster))?.spec.defaults?.mode;
   if (mode !== 'Managed') return [cluster];
-  const places = Array.from({ length: placesOf(cluster) }, (_, place) => atPlace(cluster, place));
+  const places = inEachPlace(cluster);
   const there = places.filter((place) => {
     const profile = profileOf(profileNameOf(place));
     return profile && regionOf({ cluster: place, profile }) === status?.region;

@@ -1,7 +1,7 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
-import { atPlace, nextPlace, placeOf, placesOf } from '../../capacity/places.ts';
+import { atPlace, inEachPlace, nextPlace, placeOf } from '../../capacity/places.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import type { WorkerClusterView } from './view.ts';
 
@@ -27,7 +27,7 @@ export function placed(
   };
   const place = placeOf(written, facts?.exists ? facts.madeIn : undefined, left, region);
   const next = nextPlace(written, place, left);
-  const others = Array.from({ length: placesOf(written) - 1 }, (_, index) => atPlace(written, index + 1));
+  const [, ...others] = inEachPlace(written);
   const goal = next === undefined ? undefined : atPlace(written, next);
   return {
     place,
