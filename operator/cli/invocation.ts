@@ -1,7 +1,8 @@
-import { accessSync, constants, realpathSync } from 'node:fs';
-import { delimiter, isAbsolute, join, relative } from 'node:path';
+import { realpathSync } from 'node:fs';
+import { isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ToolCache, toolsDirectory } from '../garden/toolchain/cache.ts';
+import { inPersonsPath } from '../garden/toolchain/persons-path.ts';
 import { CliError } from './errors.ts';
 
 type Env = Record<string, string | undefined>;
@@ -47,7 +48,7 @@ export function shownPath(path: string, from: string): string {
 /** How to call coppice so that it works as printed: by its name where the PATH has it, else by its path. */
 export function howToCallCoppice(env: Env): string {
   const wrapper = projectFile('bin', 'coppice');
-  const found = inPersonsPath('coppice', env);
+  const found = inPersonsPath('coppice', env.PATH ?? '');
   if (found !== undefined && sameFile(found, wrapper)) return 'coppice';
   const short = shownPath(wrapper, personsFolder(env));
   return quote(short.includes('/') ? short : `./${short}`);
@@ -56,7 +57,7 @@ export function howToCallCoppice(env: Env): string {
 /** What another program calls coppice by, from wherever it is: by its name where the PATH has it, else by its whole path. */
 export function pathOfCoppice(env: Env): string {
   const wrapper = projectFile('bin', 'coppice');
-  const found = inPersonsPath('coppice', env);
+  const found = inPersonsPath('coppice', env.PATH ?? '');
   return found !== undefined && sameFile(found, wrapper) ? 'coppice' : wrapper;
 }
 
@@ -66,23 +67,10 @@ export const howToStart = (env: Env): string =>
 
 /** How to call kubectl: by its name where the PATH has one, else the one that the garden gets, which may not be there yet. */
 export async function howToCallKubectl(env: Env): Promise<{ kubectl: string; isThere: boolean }> {
-  if (inPersonsPath('kubectl', env) !== undefined) return { kubectl: 'kubectl', isThere: true };
+  if (inPersonsPath('kubectl', env.PATH ?? '') !== undefined) return { kubectl: 'kubectl', isThere: true };
   const cache = new ToolCache(toolsDirectory(env));
   const isThere = (await cache.find('kubectl')) !== undefined;
   return { kubectl: quote(cache.file('kubectl')), isThere };
-}
-
-function inPersonsPath(name: string, env: Env): string | undefined {
-  for (const folder of (env.PATH ?? '').split(delimiter)) {
-    // npm puts these in front for the commands it runs; the person's shell does not have them.
-    if (folder === '' || /node_modules\/(\.bin|npm|@npmcli)/.test(folder)) continue;
-    try {
-      const file = join(folder, name);
-      accessSync(file, constants.X_OK);
-      return file;
-    } catch {}
-  }
-  return undefined;
 }
 
 function sameFile(a: string, b: string): boolean {

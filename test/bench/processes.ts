@@ -162,3 +162,19 @@ export function isRunning(pid: number): boolean {
   const line = readOrUndefined(`/proc/${pid}/stat`);
   return line !== undefined && !/\) [ZX] [^)]*$/.test(line);
 }
+
+/** Memory of processes together, by part. */
+export function memoryBy(processes: readonly Process[], partOf: (process: Process) => string): Map<string, Memory> {
+  const parts = new Map<string, Memory>();
+  for (const process of processes) {
+    const { rss, anonymous, share } = memoryOf(process.pid);
+    const part = partOf(process);
+    const before = parts.get(part) ?? { rss: 0, anonymous: 0, share: 0 };
+    const after = { rss: before.rss + rss, anonymous: before.anonymous + anonymous, share: before.share + share };
+    parts.set(part, after);
+  }
+  return parts;
+}
+
+/** The part of a garden that a process is of; pods are one. */
+export const partOfGarden = ({ pod, component }: Process): string => (pod ? 'pods' : (component ?? 'other'));

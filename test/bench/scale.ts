@@ -5,7 +5,7 @@ import { technicalID } from '../../operator/api/names.ts';
 import { waitFor } from '../../operator/kube/informer.ts';
 import { keyOf, NAMESPACES, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
 import { type BenchGarden, LONG_PATIENCE_MS, secondsSince } from './garden.ts';
-import { memoryOf, type Process, residentOf } from './processes.ts';
+import { memoryBy, type Process, partOfGarden, residentOf } from './processes.ts';
 import type { ScaleFigure } from './scale-figures.ts';
 
 const PROJECT = 'bench-scale';
@@ -212,14 +212,8 @@ function watchMemory(garden: BenchGarden) {
 }
 
 /** PSS in MiB by part of the garden. */
-function shares(garden: BenchGarden): Map<string, number> {
-  const parts = new Map<string, number>();
-  for (const { pid, component, pod } of garden.processes()) {
-    const part = pod ? 'pods' : (component ?? 'other');
-    parts.set(part, (parts.get(part) ?? 0) + memoryOf(pid).share);
-  }
-  return parts;
-}
+const shares = (garden: BenchGarden): Map<string, number> =>
+  new Map([...memoryBy(garden.processes(), partOfGarden)].map(([part, { share }]) => [part, share]));
 
 const sumOf = (parts: ReadonlyMap<string, number>): number =>
   [...parts.values()].reduce((sum, value) => sum + value, 0);

@@ -5,7 +5,7 @@ import { BenchCluster, type Gone } from './cluster.ts';
 import { type FigureId, Figures } from './figures.ts';
 import { type BenchGarden, componentOf, type Writes } from './garden.ts';
 import { Parts } from './parts.ts';
-import { cpuBetween, type Memory, memoryOf, type Process } from './processes.ts';
+import { cpuBetween, memoryBy, memoryOf, type Process, partOfGarden } from './processes.ts';
 import { asked, serverPod } from './reach.ts';
 import type { PartsTable } from './report.ts';
 import { measureScale } from './scale.ts';
@@ -203,7 +203,7 @@ export class Bench {
   async emptyGarden(): Promise<void> {
     await this.#garden.networkTried(this.#signal);
     await sleep(IDLE_SETTLE_MS, undefined, { signal: this.#signal });
-    const parts = memoryBy(this.#garden.processes(), ({ pod, component }) => (pod ? 'pods' : (component ?? 'other')));
+    const parts = memoryBy(this.#garden.processes(), partOfGarden);
     for (const [part, { share, anonymous }] of parts) {
       this.#emptyGarden.add(part, 'PSS', share);
       this.#emptyGarden.add(part, 'anonymous', anonymous);
@@ -376,15 +376,3 @@ const ownWrites = (before: Writes, after: Writes): number => {
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 const total = (parts: ReadonlyMap<string, number>): number => sum([...parts.values()]);
-
-function memoryBy(processes: readonly Process[], partOf: (process: Process) => string): Map<string, Memory> {
-  const parts = new Map<string, Memory>();
-  for (const process of processes) {
-    const { rss, anonymous, share } = memoryOf(process.pid);
-    const part = partOf(process);
-    const before = parts.get(part) ?? { rss: 0, anonymous: 0, share: 0 };
-    const after = { rss: before.rss + rss, anonymous: before.anonymous + anonymous, share: before.share + share };
-    parts.set(part, after);
-  }
-  return parts;
-}

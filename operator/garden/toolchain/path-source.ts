@@ -61,13 +61,6 @@ export async function findOnPath(
   return { reason: reasons.join('; ') || NOT_INSTALLED };
 }
 
-/** Whether the person who calls a program by this name gets one, of whatever version. */
-export async function isOnPath(program: string, searchPath = process.env.PATH ?? ''): Promise<boolean> {
-  for (const folder of searchPath.split(':').filter(Boolean))
-    if (await isExecutable(join(folder, program))) return true;
-  return false;
-}
-
 async function companionsMissing(name: ToolName, folder: string): Promise<ToolName[]> {
   const missing: ToolName[] = [];
   for (const other of bundleOf(name)) if (!(await isExecutable(join(folder, programOf(other))))) missing.push(other);
