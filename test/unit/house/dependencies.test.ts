@@ -23,7 +23,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'operator/accounts': ['operator/api', 'operator/kube', 'operator/pki', 'operator/cost', 'providers'],
   // Of operator/burst only what no pod can be judged by.
   'operator/hubs': ['operator/api', 'operator/burst', 'operator/kube', 'operator/pki'],
-  'operator/mesh': ['operator/api', 'operator/hubs', 'operator/kube', 'operator/shoot'],
+  'operator/mesh': ['operator/api', 'operator/hubs', 'operator/kube'],
   'operator/controllers': [
     'operator/api',
     'operator/burst',
@@ -137,6 +137,19 @@ function circleOf(all: readonly string[]): string[] {
   return [];
 }
 
+/** What docs/architecture.md draws: files and folders by the name of their box, and arrows between boxes. */
+function pictureOfHouse(): { boxes: Map<string, string[]>; arrows: [from: string, to: string][] } {
+  const page = readFileSync(join(root, 'docs', 'architecture.md'), 'utf8');
+  const picture = /```mermaid\n(.*?)```/s.exec(page)![1]!;
+  const boxes = new Map<string, string[]>();
+  for (const [, box, named] of picture.matchAll(/(\w+)\["([^<"]+)/g)) {
+    const [first, ...others] = named!.split(', ');
+    boxes.set(box!, [first!, ...others.map((other) => join(dirname(first!), other))]);
+  }
+  const lines = picture.matchAll(/^ *(\w+)(?:\["[^"]*"\])? (?:-->|-\. .* \.->) (\w+)/gm);
+  return { boxes, arrows: [...lines].map(([, from, to]) => [from!, to!]) };
+}
+
 describe('the house', () => {
   it('has a room for every file', () => {
     expect(files.filter((file) => !roomOf(file) && !WIRING.includes(file))).toEqual([]);
@@ -152,6 +165,23 @@ describe('the house', () => {
           .map((target) => `${file} imports ${target}`);
       });
     expect(wrong).toEqual([]);
+  });
+
+  it('is drawn in docs/architecture.md as it is: each arrow is there, and each is drawn, by itself or by way of others', () => {
+    const { boxes, arrows } = pictureOfHouse();
+    const boxOf = (file: string) =>
+      [...boxes.keys()].find((box) => boxes.get(box)!.some((path) => file === path || file.startsWith(`${path}/`)));
+    const found = new Set(
+      files.flatMap((file) => importsOf(file).map((target) => `${boxOf(file)} --> ${boxOf(target)}`)),
+    );
+    expect(arrows.map(([from, to]) => `${from} --> ${to}`).filter((arrow) => !found.has(arrow))).toEqual([]);
+    const leadsTo = (from: string): string[] =>
+      arrows.flatMap(([one, to]) => (one === from ? [to, ...leadsTo(to)] : []));
+    const undrawn = [...found].filter((arrow) => {
+      const [from, to] = arrow.split(' --> ') as [string, string];
+      return from !== to && boxes.has(from) && boxes.has(to) && !leadsTo(from).includes(to);
+    });
+    expect(undrawn).toEqual([]);
   });
 
   it('has no circle of files, so that each can be read after what it imports', () => {
