@@ -1,8 +1,9 @@
+import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { asNobody, NOBODY, UNPRIVILEGED } from '../kube/pod-security.ts';
-import { KONNECTIVITY_AGENT, KONNECTIVITY_AUDIENCE } from './konnectivity-server.ts';
+import { KONNECTIVITY_AGENT, KONNECTIVITY_AUDIENCE, serverCount } from './konnectivity-server.ts';
 import { KONNECTIVITY_SERVER_USER } from './pki.ts';
-import { apart, httpProbe, SYSTEM_POD } from './pod.ts';
+import { apart, checksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { type ControlPlane, KONNECTIVITY_PORT } from './values.ts';
 import { konnectivityImage } from './versions.ts';
 
@@ -18,9 +19,10 @@ const LABELS = { 'k8s-app': KONNECTIVITY_AGENT_APP };
 
 /**
  * The agents of the tunnel: they connect to the API servers' pods, which then reach the cluster through them. Also what lets the servers
- * find out that an agent is one. `replicas` 1 for clusters of one node, otherwise 2.
+ * find out that an agent is one. Another number of API servers makes other pods: an agent asks only servers that it meets anew for it.
+ * `replicas` 1 for clusters of one node, otherwise 2.
  */
-export function konnectivityAgent(values: Pick<ControlPlane, 'endpoint'>, replicas: number): KubeObject[] {
+export function konnectivityAgent(values: Pick<ControlPlane, 'endpoint' | 'etcd'>, replicas: number): KubeObject[] {
   if (!values.endpoint) throw new Error('the API server has no endpoint that agents could connect to');
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: KONNECTIVITY_AGENT, namespace } },
@@ -37,7 +39,11 @@ export function konnectivityAgent(values: Pick<ControlPlane, 'endpoint'>, replic
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: ROLE },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: KONNECTIVITY_SERVER_USER }],
     },
-    deployment(konnectivityAgentArguments(values.endpoint.host), replicas),
+    deployment(
+      konnectivityAgentArguments(values.endpoint.host),
+      replicas,
+      checksum({ servers: `${serverCount(values)}` }),
+    ),
   ];
 }
 
@@ -56,7 +62,7 @@ const konnectivityAgentArguments = (host: string, directory = FILES): string[] =
 ];
 
 /** In the pods' network and not in the host's: there it could reach a cloud's metadata, from which pods are kept. */
-function deployment(args: string[], replicas: number): KubeObject {
+function deployment(args: string[], replicas: number, print: string): KubeObject {
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -67,7 +73,7 @@ function deployment(args: string[], replicas: number): KubeObject {
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       selector: { matchLabels: LABELS },
       template: {
-        metadata: { labels: LABELS },
+        metadata: { labels: LABELS, annotations: { [ANNOTATIONS.checksum]: print } },
         spec: {
           serviceAccountName: KONNECTIVITY_AGENT,
           automountServiceAccountToken: false,

@@ -114,4 +114,4 @@ function konnectivityServerArguments(values: ControlPlane, directory = CONFIG): 
  * How many servers an agent is to connect to: as many as API servers there are once all of them know all of etcd. Not `replicas`, which
  * changes before: a new size would then roll the API servers twice, and it does so once, at its end, for etcd's sake.
  */
-const serverCount = ({ etcd }: ControlPlane): number => etcd.endpoints.length;
+export const serverCount = ({ etcd }: Pick<ControlPlane, 'etcd'>): number => etcd.endpoints.length;

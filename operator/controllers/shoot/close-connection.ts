@@ -13,6 +13,8 @@ export async function closeConnection(state: ShootState, usable?: ShootState['us
   state.systemApplied = undefined;
   state.systemRefused = undefined;
   state.kubeletAccess = false;
+  state.tunnelApplied = undefined;
+  state.tunnelRefused = undefined;
   state.volumesApplied = undefined;
   state.volumesRefused = undefined;
   state.metricsServer = {};

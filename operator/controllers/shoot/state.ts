@@ -58,6 +58,9 @@ export interface ShootState {
   systemRefused: string | undefined;
   /** Whether what lets API servers call kubelets (kubeletAccess) was applied inside of the shoot. */
   kubeletAccess: boolean;
+  /** The same of the agents of the tunnel. */
+  tunnelApplied: string | undefined;
+  tunnelRefused: string | undefined;
   /** The same of what makes volumes on its machines. */
   volumesApplied: string | undefined;
   volumesRefused: string | undefined;
@@ -106,6 +109,8 @@ export const newShootState = (): ShootState => ({
   systemApplied: undefined,
   systemRefused: undefined,
   kubeletAccess: false,
+  tunnelApplied: undefined,
+  tunnelRefused: undefined,
   volumesApplied: undefined,
   volumesRefused: undefined,
   refusedSince: undefined,
@@ -123,8 +128,9 @@ export const newShootState = (): ShootState => ({
 });
 
 /** What an admission policy of the shoot refused of all that the operator applies there; undefined: nothing. */
-export const refusedOf = (state: Pick<ShootState, 'systemRefused' | 'volumesRefused'>): string | undefined =>
-  state.systemRefused ?? state.volumesRefused;
+export const refusedOf = (
+  state: Pick<ShootState, 'systemRefused' | 'tunnelRefused' | 'volumesRefused'>,
+): string | undefined => state.systemRefused ?? state.tunnelRefused ?? state.volumesRefused;
 
 /** Something of the shoot may look different. */
 export function noteChange(state: ShootState): void {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { access, cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -146,16 +146,18 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect(only().state).toBe('stopped');
   });
 
-  /** Puts a file where a folder of the garden was, so that nothing can be written there. Returns how to mend it. */
+  /**
+   * Puts what is no folder where a folder of the garden was, so that nothing can be written there. Returns how to mend it, in one step: the
+   * supervisor may look, and write, at any moment.
+   */
   async function unwritable(folder: string): Promise<() => Promise<void>> {
-    await rename(folder, `${folder}.aside`);
-    await writeFile(folder, '');
-    return async () => {
-      await rm(folder);
-      // The supervisor may have made it by then, or while it is copied: nothing is written over.
-      const copy = () => cp(`${folder}.aside`, folder, { recursive: true, force: false });
-      await copy().catch(copy);
+    const swap = async (target: string) => {
+      await symlink(target, `${folder}.next`);
+      await rename(`${folder}.next`, folder);
     };
+    await rename(folder, `${folder}.aside`);
+    await swap('/dev/null');
+    return () => swap(`${folder}.aside`);
   }
 
   it('runs nothing that it cannot record, and starts it once it can', async () => {

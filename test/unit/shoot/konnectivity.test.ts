@@ -109,6 +109,14 @@ describe('agents in the cluster', () => {
     );
   });
 
+  it('start anew when there is another number of API servers, and for nothing else', () => {
+    const template = (values: typeof one, replicas = 2) =>
+      named(konnectivityAgent(values, replicas), 'Deployment', 'konnectivity-agent').spec.template;
+    const growing = { ...outside(3), etcd: { ...outside(3).etcd, replicas: 2, endpoints: [0] } };
+    expect(template(growing)).toEqual(template(one));
+    expect(template(outside(3))).not.toEqual(template(one));
+  });
+
   it('have the name of an image that the embedded garden makes', () => {
     for (const end of ['proxy-server', 'proxy-agent'] as const) expect(konnectivityImage(end)).toBe(IMAGES[end].ref);
   });

@@ -25,6 +25,7 @@ import { machineTasks, nodesReadyTask } from '../tasks/machine-tasks.ts';
 import { certificatesOfAddons, metricsServerTask } from '../tasks/metrics-server-task.ts';
 import { namespaceTask } from '../tasks/namespace-task.ts';
 import { systemComponentsTask, systemReadyTask } from '../tasks/system-components-tasks.ts';
+import { tunnelTask } from '../tasks/tunnel-task.ts';
 import { volumeTasks } from '../tasks/volume-tasks.ts';
 import { IN_SEED, untilServes } from '../until-serves.ts';
 import { addressTasks } from './addresses.ts';
@@ -151,7 +152,8 @@ export function reconcileTasks(op: Operation): Task[] {
     },
     ...machineTasks(op, ['api-server-version']),
     nodesReadyTask(op, ['controller-manager', 'provider-components']),
-    systemReadyTask(op, ['scheduler']),
+    tunnelTask(op),
+    systemReadyTask(op, ['scheduler', 'tunnel']),
     ...volumeTasks(op),
     metricsServerTask(op),
     {

@@ -1,7 +1,7 @@
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import { conditionIsTrue, type KubeObject } from '../../../kube/resources.ts';
-import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../../shoot/konnectivity-agent.ts';
+import { KONNECTIVITY_AGENT_APP } from '../../../shoot/konnectivity-agent.ts';
 import { coreDNS, kubeletAccess, machineAccess, viewerAccess } from '../../../shoot/system-components.ts';
 import type { Operation } from '../operation.ts';
 import { applyAdmitted, firstOf, inside, printOf } from './apply-inside.ts';
@@ -17,11 +17,6 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
   expectedMs: 300,
   run: async (signal) => {
     const { provider, state } = op;
-    const replicas =
-      Math.min(
-        2,
-        op.pools.reduce((sum, pool) => sum + pool.count, 0),
-      ) || 1;
     const binding = kubeletAccess();
     // Without nodes nothing of the rest could run or would be asked.
     const objects = [
@@ -29,12 +24,7 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
       binding,
       ...viewerAccess(),
       ...(wantsNodes(op)
-        ? [
-            ...machineAccess(),
-            ...(op.values.machinesOutside ? konnectivityAgent(op.values, replicas) : []),
-            ...(provider.systemComponents?.() ?? []),
-            ...coreDNS(op.values, replicas),
-          ]
+        ? [...machineAccess(), ...(provider.systemComponents?.() ?? []), ...coreDNS(op.values, replicasOf(op))]
         : []),
     ];
     const print = printOf(objects);
@@ -45,6 +35,13 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
     if (refused.size === 0) state.systemApplied = print;
   },
 });
+
+/** How many pods of a system component there are: one where there is one node. */
+export const replicasOf = ({ pools }: Operation): number =>
+  Math.min(
+    2,
+    pools.reduce((sum, pool) => sum + pool.count, 0),
+  ) || 1;
 
 /** @param after what pods need besides their nodes to run */
 export const systemReadyTask = (op: Operation, after: string[]): Task => ({

@@ -1,0 +1,26 @@
+import type { Task } from '../../../flow/graph.ts';
+import { konnectivityAgent } from '../../../shoot/konnectivity-agent.ts';
+import type { Operation } from '../operation.ts';
+import { applySystem, printOf } from './apply-inside.ts';
+import { wantsNodes } from './machine-tasks.ts';
+import { replicasOf } from './system-components-tasks.ts';
+
+/**
+ * The agents of the tunnel, where machines are outside of the seed. They start anew once all API servers of another number serve. An agent
+ * believes the server that it met last, and one of before says the number of before: then the agent never looks for the others.
+ */
+export const tunnelTask = (op: Operation): Task => ({
+  id: 'tunnel',
+  title: 'Starting agents of the tunnel',
+  after: ['access', 'control-plane-ready'],
+  skip: !(op.values.machinesOutside && wantsNodes(op)),
+  expectedMs: 50,
+  run: async (signal) => {
+    const { state } = op;
+    const agents = konnectivityAgent(op.values, replicasOf(op));
+    const print = printOf(agents);
+    if (state.tunnelApplied === print) return;
+    state.tunnelRefused = await applySystem(op, agents, signal);
+    if (state.tunnelRefused === undefined) state.tunnelApplied = print;
+  },
+});
