@@ -152,10 +152,6 @@ export function reconcileTasks(op: Operation): Task[] {
     },
     ...machineTasks(op, ['api-server-version']),
     nodesReadyTask(op, ['controller-manager', 'provider-components']),
-    tunnelTask(op),
-    systemReadyTask(op, ['scheduler', 'tunnel']),
-    ...volumeTasks(op),
-    metricsServerTask(op),
     {
       id: 'control-plane-ready',
       title: 'Waiting for the control plane',
@@ -178,6 +174,10 @@ export function reconcileTasks(op: Operation): Task[] {
         });
       },
     },
+    tunnelTask(op),
+    systemReadyTask(op, values.machinesOutside ? ['scheduler', 'tunnel'] : ['scheduler']),
+    ...volumeTasks(op),
+    metricsServerTask(op),
     encryptionTask(op, hostedServers(op)),
   ];
 }
