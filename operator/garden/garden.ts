@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { selfContainedKubeconfig } from '../kube/kubeconfig.ts';
 import type { User } from './certificates.ts';
 import { CODE } from './child-environment.ts';
-import { daemonPidFile, endLeftOvers, removeEverything, runsSomething, takeDownSeed } from './cleanup.ts';
+import { removeEverything, takeDownSeed } from './cleanup.ts';
 import { codeDigest } from './code-digest.ts';
 import { isApiserverReady } from './control-plane.ts';
 import { diskRoom } from './disk-room.ts';
@@ -14,6 +14,7 @@ import { type EgressPolicy, type EgressStatus, egressLine, writePolicy } from '.
 import { readText, writeIfChanged } from './files.ts';
 import { changeSettings, type RegistryWords } from './images/upstream/settings.ts';
 import { lastError } from './logs.ts';
+import { daemonPidFile, endLeftOvers, runsSomething } from './pid-files.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { endGroup, signalGroup, startDetached, whenGone } from './processes.ts';
 import type { Ranges } from './ranges.ts';

@@ -3,9 +3,9 @@ import { access, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { endLeftOvers } from '../../../operator/garden/cleanup.ts';
 import { readJson, writeAtomic } from '../../../operator/garden/files.ts';
 import { boundLogs, lastError } from '../../../operator/garden/logs.ts';
+import { endLeftOvers } from '../../../operator/garden/pid-files.ts';
 import { identityOf, isAlive } from '../../../operator/garden/process-identity.ts';
 import { endGroup, type PidFileContent } from '../../../operator/garden/processes.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
