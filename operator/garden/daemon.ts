@@ -11,20 +11,18 @@ import { CODE, childEnvironment } from './child-environment.ts';
 import { endCommands } from './command.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
 import { daemonClient } from './daemon-client.ts';
-import { knownFields } from './fields-of-garden.ts';
-import { readText, writeIfChanged } from './files.ts';
+import { readText } from './files.ts';
 import { inventoryManifests } from './inventory.ts';
 import { kubectlForPerson } from './kubectl.ts';
 import { LocalSeed, mirrorURL } from './local-seed.ts';
 import { boundLogs } from './logs.ts';
 import { applyKinds, applyObjects, foreignSeed, localSeed, networksOf } from './manifests.ts';
-import { networkNames, occupiedRanges } from './network.ts';
 import { INSTALLED_TOOLS, NODE_TOOLS } from './node.ts';
 import { endLeftOvers, forgetDaemon, runsSomething } from './pid-files.ts';
+import { prepareState } from './prepare-state.ts';
 import { ownIdentity } from './process-identity.ts';
-import { chooseRanges, conflicts } from './ranges.ts';
 import { encryptEarlierSecrets, ensureSecretsEncryption } from './secrets-encryption.ts';
-import { choosePorts, type GardenState, keptPorts, StateDirectory } from './state.ts';
+import { type GardenState, StateDirectory } from './state.ts';
 import { type GardenProgress, StatusFile, toolProgress } from './status.ts';
 import { Supervisor } from './supervisor.ts';
 import { withLock } from './toolchain/lock.ts';
@@ -166,10 +164,11 @@ class Daemon {
       this.#status.set({ notice: simulatedOnly(rootless) });
       this.#say('seed', simulatedOnly(rootless));
     }
-    this.#state = await this.#prepareState({
-      seed: isLocal ? 'local' : foreign ? 'kubeconfig' : 'none',
-      rootless: rootless !== undefined,
-    });
+    this.#state = await prepareState(
+      this.#directory,
+      { seed: isLocal ? 'local' : foreign ? 'kubeconfig' : 'none', rootless: rootless !== undefined },
+      (stage, message) => this.#say(stage, message),
+    );
     if (isLocal) this.#seed = this.#localSeed();
     await this.#seed?.prepare();
     await this.#certify();
@@ -228,43 +227,6 @@ class Daemon {
   async #seedPossible(): Promise<SeedPossible> {
     if (process.platform === 'linux' && process.getuid?.() === 0) await this.#toolchain.ensure(HOST_TOOLS);
     return seedPossible();
-  }
-
-  /** Remembers what was chosen before; a port that somebody else has taken meanwhile is the one thing chosen anew. */
-  async #prepareState({ seed, rootless }: { seed: GardenState['seed']; rootless: boolean }): Promise<GardenState> {
-    const directory = this.#directory;
-    const names = networkNames(directory.id);
-    const before = await directory.read();
-    const known = await knownFields(directory);
-    await writeIfChanged(directory.fieldsFile, JSON.stringify(known, undefined, 1));
-    // The network of a rootless seed meets that of the host nowhere.
-    const isJoined = seed === 'local' && !rootless;
-    const occupied = isJoined ? await occupiedRanges(names.link) : [];
-    if (before) {
-      const clash = isJoined ? conflicts(before.ranges, occupied) : [];
-      if (clash.length > 0) {
-        this.#say('seed', `the seed's address ranges overlap with ${clash.join(', ')}, which this machine now uses`);
-      }
-      const ports = await keptPorts(directory, before);
-      if (ports !== before.ports)
-        this.#say('garden', 'another program uses a port of the garden: choosing other ports');
-      const { rootless: _, ...kept } = before;
-      const state: GardenState = { ...kept, seed, ports, ...(rootless && { rootless }) };
-      await directory.write(state);
-      return state;
-    }
-    const ranges = chooseRanges(directory.id, occupied);
-    if (!ranges) throw new Error('no free address range for the seed: routes of this machine use all of 10.160.0.0/11');
-    const state: GardenState = {
-      id: directory.id,
-      createdAt: new Date().toISOString(),
-      ports: await choosePorts(directory.id),
-      ranges,
-      seed,
-      ...(rootless && { rootless }),
-    };
-    await directory.write(state);
-    return state;
   }
 
   #certify(): Promise<Set<string>> {

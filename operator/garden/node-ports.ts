@@ -6,7 +6,7 @@ import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import { keyOf, SERVICES, type Service } from '../kube/resources.ts';
 import { joinSockets } from './apiserver-relay.ts';
-import { isPortFree } from './state.ts';
+import { isPortFree } from './ports.ts';
 
 /** A connection to an address in the seed, by its proxy at a Unix socket. Rejects when there is no way. */
 export const connectInSeed = (socketFile: string, host: string, port: number): Promise<Socket> =>

@@ -1,19 +1,11 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { readJson, readText, writeAtomic } from './files.ts';
 import { openedByNewer, WAY_ON } from './known-fields.ts';
-import { runsStill } from './processes.ts';
+import type { Ports } from './ports.ts';
 import type { Ranges } from './ranges.ts';
 import { coppiceHome } from './toolchain/cache.ts';
-
-/** Ports on 127.0.0.1 of the host. */
-export interface Ports {
-  apiserver: number;
-  etcd: number;
-  etcdPeer: number;
-}
 
 /**
  * The format of a garden's folder, with all that lies in etcd. It goes up when an older Coppice would lose or misread what this one has
@@ -38,9 +30,6 @@ export interface GardenState {
   /** The Hub `inventory` was made: whoever deletes it does not find it there again. Absent in gardens from before there was one. */
   inventory?: boolean;
 }
-
-const PORTS_FROM = 21_000;
-const PORTS_COUNT = 9_000;
 
 /** Where everything of one garden lies. Every folder is private to the user. */
 export class StateDirectory {
@@ -134,41 +123,4 @@ export class StateDirectory {
   async write(state: GardenState): Promise<void> {
     await writeAtomic(this.stateFile, `${JSON.stringify({ version: FORMAT, ...state }, undefined, 2)}\n`);
   }
-}
-
-/** Whether a port of 127.0.0.1 can be listened on now. */
-export const isPortFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
-  });
-
-/**
- * Free ports below the kernel's ephemeral range, where no outgoing connection can take them between choice and use.
- * `id` decides where the search begins, so that gardens seldom ask for the same.
- */
-export async function choosePorts(id: string, isFree = isPortFree): Promise<Ports> {
-  const start = Number.parseInt(id, 16) % PORTS_COUNT;
-  const found: number[] = [];
-  for (let i = 0; i < PORTS_COUNT && found.length < 3; i++) {
-    const port = PORTS_FROM + ((start + i) % PORTS_COUNT);
-    if (await isFree(port)) found.push(port);
-  }
-  const [apiserver, etcd, etcdPeer] = found;
-  if (!apiserver || !etcd || !etcdPeer) throw new Error('no three free ports between 21000 and 30000 on 127.0.0.1');
-  return { apiserver, etcd, etcdPeer };
-}
-
-/** The ports of a garden that goes on: those that it had, unless another program has taken one of them meanwhile. */
-export async function keptPorts(
-  directory: StateDirectory,
-  { id, ports }: Pick<GardenState, 'id' | 'ports'>,
-  isFree = isPortFree,
-): Promise<Ports> {
-  const own = await Promise.all(['etcd', 'kube-apiserver'].map((name) => runsStill(directory.pidFile(name))));
-  // Left-over processes of ours hold them: they are taken over or ended when it is their turn.
-  if (own.includes(true)) return ports;
-  const free = await Promise.all(Object.values(ports).map((port) => isFree(port)));
-  return free.every(Boolean) ? ports : choosePorts(id, isFree);
 }

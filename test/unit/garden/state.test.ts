@@ -6,16 +6,11 @@ import { crds } from '../../../operator/api/crd.ts';
 import { readJson, readText, writeAtomic, writeIfChanged } from '../../../operator/garden/files.ts';
 import { Garden } from '../../../operator/garden/garden.ts';
 import { refuseLoss, settableFields } from '../../../operator/garden/known-fields.ts';
+import { choosePorts } from '../../../operator/garden/ports.ts';
+import { keptPorts } from '../../../operator/garden/prepare-state.ts';
 import { ownIdentity } from '../../../operator/garden/process-identity.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import {
-  choosePorts,
-  FORMAT,
-  type GardenState,
-  keptPorts,
-  StateDirectory,
-  WRITERS_OF_FORMAT,
-} from '../../../operator/garden/state.ts';
+import { FORMAT, type GardenState, StateDirectory, WRITERS_OF_FORMAT } from '../../../operator/garden/state.ts';
 import { TOOLS } from '../../../operator/garden/toolchain/tools.ts';
 
 let home: string;
