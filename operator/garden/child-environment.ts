@@ -3,6 +3,9 @@ import { ALL_GARDENS } from './ranges.ts';
 /** Variable of the daemon and its programs: which files of Coppice they run. */
 export const CODE = 'COPPICE_CODE';
 
+/** PATH of programs of the system, which need nothing of the caller's. */
+export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
 /** What our own programs may see of this process's environment. Proxies do not lead to gardens of this machine. */
 export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const passed = [

@@ -1,7 +1,7 @@
 import type { Log } from '../kube/log.ts';
 import type { EgressStatus } from './egress/policy.ts';
+import type { GardenProgress } from './garden-progress.ts';
 import type { GardenState, StateDirectory } from './state.ts';
-import type { GardenProgress } from './status.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { Toolchain } from './toolchain/toolchain.ts';
 

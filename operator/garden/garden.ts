@@ -12,6 +12,7 @@ import { isApiserverReady } from './control-plane.ts';
 import { diskRoom } from './disk-room.ts';
 import { type EgressPolicy, type EgressStatus, egressLine, writePolicy } from './egress/policy.ts';
 import { readText, writeIfChanged } from './files.ts';
+import { type GardenProgress, toolProgress } from './garden-progress.ts';
 import { changeSettings, type RegistryWords } from './images/upstream/settings.ts';
 import { lastError } from './logs.ts';
 import { daemonPidFile, endLeftOvers, runsSomething } from './pid-files.ts';
@@ -19,11 +20,11 @@ import type { ProcessIdentity } from './process-identity.ts';
 import { endGroup, signalGroup, startDetached, whenGone } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { StateDirectory } from './state.ts';
-import { type DaemonStatus, type GardenProgress, readStatus, toolProgress } from './status.ts';
+import { type DaemonStatus, readStatus } from './status.ts';
 import type { ProcessState } from './supervisor.ts';
 import { withLock } from './toolchain/lock.ts';
 
-export type { GardenProgress } from './status.ts';
+export type { GardenProgress } from './garden-progress.ts';
 
 const DAEMON = fileURLToPath(new URL('./daemon.ts', import.meta.url));
 /** It works while the garden starts, and hardly ever after: what V8 would keep from then is 13 MiB (docs/benchmarks.md). */

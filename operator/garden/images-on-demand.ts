@@ -7,9 +7,9 @@ import type { KubeClient } from '../kube/client.ts';
 import { InTurn } from '../kube/in-turn.ts';
 import type { Log } from '../kube/log.ts';
 import { PODS, type Pod } from '../kube/resources.ts';
+import type { GardenProgress } from './garden-progress.ts';
 import { askedFor } from './images/asked.ts';
 import { againAfterMs, IMAGES_ON_DEMAND, makeOnDemand, type OnDemand } from './seed-images.ts';
-import type { GardenProgress } from './status.ts';
 import type { ProgressEvent } from './toolchain/progress.ts';
 import type { Toolchain } from './toolchain/toolchain.ts';
 

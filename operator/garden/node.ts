@@ -1,5 +1,6 @@
 import { delimiter, dirname } from 'node:path';
 import { NODE_NAME } from './certificates.ts';
+import { SYSTEM_PATH } from './child-environment.ts';
 import { run } from './command.ts';
 import { containerdConfig, runcAsOneUser } from './containerd-config.ts';
 import { readText, writeIfChanged } from './files.ts';
@@ -43,8 +44,6 @@ export interface NodeContext {
 /** A configuration file as the host sees it; the seed sees the folder as SEED_PATHS.config. */
 const configFile = (directory: StateDirectory, ...parts: string[]): string =>
   directory.path('seed', 'config', ...parts);
-
-export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** containerd finds runc and its shim, kubelet and kube-proxy find mount and iptables, by PATH. */
 const environment = ({ files }: NodeContext): Record<string, string> => ({

@@ -1,34 +1,9 @@
 import { InTurn } from '../kube/in-turn.ts';
 import type { EgressStatus } from './egress/policy.ts';
 import { readJson, writeAtomic } from './files.ts';
+import type { GardenProgress } from './garden-progress.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import type { ProcessStatus } from './supervisor.ts';
-import type { ProgressEvent } from './toolchain/progress.ts';
-
-/** What is going on, for people: the latest of each stage (and tool) counts. */
-export interface GardenProgress {
-  stage: string;
-  message: string;
-  tool?: string;
-  /** 0 to 1. */
-  fraction?: number;
-  remainingSeconds?: number;
-}
-
-/** What people are told of a tool; undefined: it was there, which is no news. Pure. */
-export function toolProgress(event: ProgressEvent): GardenProgress | undefined {
-  const { tool, phase, source, fraction, remainingSeconds, detail } = event;
-  if (phase === 'ready' && (source === 'cache' || source === 'path')) return undefined;
-  const message = detail ?? `${phase} (${source})`;
-  return {
-    stage: 'tools',
-    tool,
-    message:
-      phase === 'ready' ? `ready, from ${source}` : phase === 'skipped' ? `not from ${source}: ${message}` : message,
-    ...(phase === 'ready' ? { fraction: 1 } : fraction !== undefined && { fraction }),
-    ...(remainingSeconds !== undefined && { remainingSeconds }),
-  };
-}
 
 /** `starting` until all is up. `failed`: the daemon has ended, `error` says why. */
 export type Phase = 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed';
