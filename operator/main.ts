@@ -7,7 +7,7 @@ import { addressList } from './api/address-range.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
 import { ANNOTATIONS } from './api/group.ts';
 import { OPERATOR_LEASE } from './api/names.ts';
-import { dataDirectory, pulumiEngine } from './garden/pulumi-engine.ts';
+import { dataDirectory, pulumiEngine } from './garden/toolchain/pulumi-engine.ts';
 import { KubeClient } from './kube/client.ts';
 import { gonePods } from './kube/gone-pods.ts';
 import { serveHealth } from './kube/health.ts';

@@ -5,7 +5,7 @@ import { type CredentialsSource, obtainCredentials } from '../accounts/obtain-cr
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../api/credentialsbinding.ts';
 import type { WorkloadIdentity } from '../api/workloadidentity.ts';
-import { dataDirectory } from '../garden/pulumi-engine.ts';
+import { dataDirectory } from '../garden/toolchain/pulumi-engine.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { silent } from '../kube/log.ts';
 import {

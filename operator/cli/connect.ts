@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { directToGardens } from '../garden/child-environment.ts';
+import { directToGardens } from '../garden/processes/child-environment.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { hostOf, isLoopback } from '../kube/http/address-guard.ts';
 import { combineKubeconfigs, personalKubeconfigs } from '../kube/kubeconfig-files.ts';

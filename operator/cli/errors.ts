@@ -128,7 +128,7 @@ function serverText(error: ForeignError): string {
 function adviceFor(text: string): string | undefined {
   if (/field not declared in schema|unknown field/.test(text))
     return 'find the right name with "kubectl explain KIND.spec"';
-  // Nobody else has this name, and only a binding that was deleted takes its rights (operator/garden/administrators.ts).
+  // Nobody else has this name, and only a binding that was deleted takes its rights (operator/garden/control-plane/administrators.ts).
   if (text.includes('User "coppice:admin" cannot'))
     return 'if nobody took these rights away on purpose, "coppice up" gives them to the administrators of this garden again';
   if (!/could not find the requested resource|page not found/i.test(text)) return undefined;

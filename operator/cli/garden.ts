@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { EGRESS_POLICIES, type EgressPolicy } from '../garden/egress/policy.ts';
 import type { Garden } from '../garden/garden.ts';
-import { StateDirectory } from '../garden/state.ts';
+import { StateDirectory } from '../garden/state/state.ts';
 import { coppiceHome } from '../garden/toolchain/cache.ts';
 import type { Options } from './context.ts';
 import { CliError, EXIT, UsageError } from './errors.ts';

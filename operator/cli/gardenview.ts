@@ -1,4 +1,4 @@
-import type { GardenProgress } from '../garden/garden-progress.ts';
+import type { GardenProgress } from '../garden/state/garden-progress.ts';
 import { oneLine } from './errors.ts';
 import { type Progress, progressLine } from './render/progress.ts';
 import { type Paint, plain } from './render/text.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { KubeObject } from '../api/meta.ts';
 import type { WorkerClusterSpec } from '../api/workercluster.ts';
-import { seedPossible, wayToSeed } from '../garden/capabilities.ts';
+import { seedPossible, wayToSeed } from '../garden/host/capabilities.ts';
 import type { Context } from './context.ts';
 import { CliError } from './errors.ts';
 import { gardenDirectory } from './garden.ts';

@@ -4,29 +4,29 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { selfContainedKubeconfig } from '../kube/kubeconfig.ts';
-import type { User } from './certificates.ts';
-import { CODE } from './child-environment.ts';
-import { removeEverything, takeDownSeed } from './cleanup.ts';
-import { codeDigest } from './code-digest.ts';
-import { isApiserverReady } from './control-plane.ts';
-import { diskRoom } from './disk-room.ts';
+import type { User } from './control-plane/certificates.ts';
+import { isApiserverReady } from './control-plane/control-plane.ts';
+import { codeDigest } from './daemon/code-digest.ts';
+import { type DaemonStatus, readStatus } from './daemon/status.ts';
 import { type EgressPolicy, type EgressStatus, egressLine, writePolicy } from './egress/policy.ts';
-import { readText, writeIfChanged } from './files.ts';
-import { type GardenProgress, toolProgress } from './garden-progress.ts';
+import { diskRoom } from './host/disk-room.ts';
+import { readText, writeIfChanged } from './host/files.ts';
+import type { ProcessIdentity } from './host/process-identity.ts';
+import type { Ranges } from './host/ranges.ts';
 import { changeSettings, type RegistryWords } from './images/upstream/settings.ts';
-import { lastError } from './logs.ts';
-import { daemonPidFile, endLeftOvers, runsSomething } from './pid-files.ts';
-import type { ProcessIdentity } from './process-identity.ts';
-import { endGroup, signalGroup, startDetached, whenGone } from './processes.ts';
-import type { Ranges } from './ranges.ts';
-import { StateDirectory } from './state.ts';
-import { type DaemonStatus, readStatus } from './status.ts';
-import type { ProcessState } from './supervisor.ts';
+import { CODE } from './processes/child-environment.ts';
+import { lastError } from './processes/logs.ts';
+import { daemonPidFile, endLeftOvers, runsSomething } from './processes/pid-files.ts';
+import { endGroup, signalGroup, startDetached, whenGone } from './processes/processes.ts';
+import type { ProcessState } from './processes/supervisor.ts';
+import { removeEverything, takeDownSeed } from './seed/cleanup.ts';
+import { type GardenProgress, toolProgress } from './state/garden-progress.ts';
+import { StateDirectory } from './state/state.ts';
 import { withLock } from './toolchain/lock.ts';
 
-export type { GardenProgress } from './garden-progress.ts';
+export type { GardenProgress } from './state/garden-progress.ts';
 
-const DAEMON = fileURLToPath(new URL('./daemon.ts', import.meta.url));
+const DAEMON = fileURLToPath(new URL('./daemon/daemon.ts', import.meta.url));
 /** It works while the garden starts, and hardly ever after: what V8 would keep from then is 13 MiB (docs/benchmarks.md). */
 const YOUNG_GENERATION = '--max-semi-space-size=1';
 /** Filled by bin/setup. */
@@ -185,7 +185,7 @@ export class Garden {
   }
 
   async #restoreBindings(signal?: AbortSignal): Promise<void> {
-    const { restoreBindings } = await import('./daemon-client.ts');
+    const { restoreBindings } = await import('./daemon/daemon-client.ts');
     await restoreBindings(this.directory, signal);
   }
 
@@ -212,7 +212,7 @@ export class Garden {
 
   /** Asked to end it would take all down; killed it leaves what it has started to the next, which takes over what is the same. */
   async #endDaemonAlone(daemon: ProcessIdentity, onProgress: Options['onProgress']): Promise<void> {
-    const { readyToTakeOver } = await import('./take-over.ts');
+    const { readyToTakeOver } = await import('./daemon/take-over.ts');
     await readyToTakeOver(this.directory, (event) => {
       const news = toolProgress(event);
       if (news) onProgress?.(news);

@@ -6,9 +6,9 @@ import { LABELS } from '../../operator/api/group.ts';
 import type { Seed } from '../../operator/api/seed.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
-import { readStatus } from '../../operator/garden/status.ts';
+import { readStatus } from '../../operator/garden/daemon/status.ts';
+import { cgroupName, readLayout } from '../../operator/garden/host/cgroups.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import { Informer, waitFor } from '../../operator/kube/informer.ts';
 import {

@@ -4,7 +4,7 @@ import { cpus, loadavg, release, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { readLayout } from '../../operator/garden/cgroups.ts';
+import { readLayout } from '../../operator/garden/host/cgroups.ts';
 import { TOOLS } from '../../operator/garden/toolchain/tools.ts';
 import { summarize } from './statistics.ts';
 

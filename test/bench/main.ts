@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { whyNoNodes } from '../../operator/garden/capabilities.ts';
+import { whyNoNodes } from '../../operator/garden/host/capabilities.ts';
 import { type ImageName, toolImage } from '../../operator/garden/images/catalog.ts';
-import { NODE_TOOLS } from '../../operator/garden/node.ts';
-import { buildMachineImage, SEED_IMAGES } from '../../operator/garden/seed-images.ts';
+import { buildMachineImage, SEED_IMAGES } from '../../operator/garden/images/seed-images.ts';
+import { NODE_TOOLS } from '../../operator/garden/seed/node.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
 import { CloudBench } from './clouds.ts';

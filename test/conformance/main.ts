@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { whyNoNodes } from '../../operator/garden/capabilities.ts';
+import { whyNoNodes } from '../../operator/garden/host/capabilities.ts';
 import { toolImage } from '../../operator/garden/images/catalog.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';

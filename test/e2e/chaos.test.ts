@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { COMPONENTS, technicalID } from '../../operator/api/names.ts';
-import { run as command } from '../../operator/garden/command.ts';
-import { namespaceFile, networkNames } from '../../operator/garden/network.ts';
+import { run as command } from '../../operator/garden/host/command.ts';
+import { namespaceFile, networkNames } from '../../operator/garden/host/network.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   CONFIGMAPS,

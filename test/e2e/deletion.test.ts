@@ -6,10 +6,10 @@ import type { Membership } from '../../operator/api/membership.ts';
 import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { MEMBERSHIP_RECEIPTS } from '../../operator/controllers/membership/receipt.ts';
-import { Cgroups, cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
-import { run } from '../../operator/garden/command.ts';
-import { networkNames } from '../../operator/garden/network.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
+import { Cgroups, cgroupName, readLayout } from '../../operator/garden/host/cgroups.ts';
+import { run } from '../../operator/garden/host/command.ts';
+import { networkNames } from '../../operator/garden/host/network.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { memberName } from '../../operator/hubs/member-name.ts';
 import {

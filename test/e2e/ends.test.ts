@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { identityOf, isAlive, type ProcessIdentity } from '../../operator/garden/process-identity.ts';
+import { identityOf, isAlive, type ProcessIdentity } from '../../operator/garden/host/process-identity.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   CLUSTERROLEBINDINGS,

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { API_VERSION } from '../../operator/api/group.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import { NAMESPACES, NODES, type Node, SEEDS } from '../../operator/kube/resources.ts';
 import {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { API_VERSION, LABELS } from '../../operator/api/group.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { CommandError, run as command } from '../../operator/garden/command.ts';
+import { CommandError, run as command } from '../../operator/garden/host/command.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import { conditionIsTrue, NODES, type Node, type Pod, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
 import { ZONE_LABEL } from '../../providers/nodes.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
-import { StateDirectory } from '../../operator/garden/state.ts';
-import { readStatus } from '../../operator/garden/status.ts';
+import { readStatus } from '../../operator/garden/daemon/status.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import { CSRS } from '../../operator/kube/resources.ts';
 import {

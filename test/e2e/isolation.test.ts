@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { API_VERSION, LABELS, ROLES } from '../../operator/api/group.ts';
 import { COMPONENTS } from '../../operator/api/names.ts';
-import { run as command } from '../../operator/garden/command.ts';
-import { namespaceFile, networkNames } from '../../operator/garden/network.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
+import { run as command } from '../../operator/garden/host/command.ts';
+import { namespaceFile, networkNames } from '../../operator/garden/host/network.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import type { NetworkPolicy } from '../../operator/kube/network-policy.ts';
 import { UNPRIVILEGED } from '../../operator/kube/pod-security.ts';
 import {

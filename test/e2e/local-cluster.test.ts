@@ -9,7 +9,7 @@ import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
 import { parseBytes, parseCpu } from '../../operator/api/quantity.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { IMAGES } from '../../operator/garden/images/catalog.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   type CertificateSigningRequest,

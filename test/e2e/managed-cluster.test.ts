@@ -4,8 +4,8 @@ import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import type { CredentialsBinding } from '../../operator/api/credentialsbinding.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
-import { readStatus } from '../../operator/garden/status.ts';
+import { readStatus } from '../../operator/garden/daemon/status.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import {
   CLOUDPROFILES,
   CREDENTIALSBINDINGS,

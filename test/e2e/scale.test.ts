@@ -4,8 +4,8 @@ import { LABELS } from '../../operator/api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../operator/api/names.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { VNI_ANNOTATION } from '../../operator/controllers/shoot/vni.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
-import { readStatus } from '../../operator/garden/status.ts';
+import { readStatus } from '../../operator/garden/daemon/status.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import type { Informer } from '../../operator/kube/informer.ts';
 import {
   CONFIGMAPS,

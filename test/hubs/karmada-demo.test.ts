@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { whyNoNodes } from '../../operator/garden/capabilities.ts';
+import { whyNoNodes } from '../../operator/garden/host/capabilities.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { CLUSTERS } from '../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../operator/hubs/karmada/seen.ts';

@@ -4,7 +4,7 @@ import { isTrue } from '../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, LABELS } from '../../operator/api/group.ts';
 import type { Membership } from '../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { whyNoNodes } from '../../operator/garden/capabilities.ts';
+import { whyNoNodes } from '../../operator/garden/host/capabilities.ts';
 import { IMAGES } from '../../operator/garden/images/catalog.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
-import { whyNoNodes } from '../../operator/garden/capabilities.ts';
+import { whyNoNodes } from '../../operator/garden/host/capabilities.ts';
 import { toolImage } from '../../operator/garden/images/catalog.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import type { ProgressEvent } from '../../operator/garden/toolchain/progress.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';

@@ -11,8 +11,8 @@ import { KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../operato
 import type { Seed } from '../../operator/api/seed.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
-import { readStatus } from '../../operator/garden/status.ts';
+import { readStatus } from '../../operator/garden/daemon/status.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { memberName } from '../../operator/hubs/member-name.ts';
 import { KubeClient } from '../../operator/kube/client.ts';

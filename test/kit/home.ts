@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../../operator/garden/process-identity.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../../operator/garden/host/process-identity.ts';
 import { runCoppice } from './run.ts';
 
 const PREFIX = 'coppice-e2e-garden-';

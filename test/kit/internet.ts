@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { errorText } from '../../operator/api/errors.ts';
-import { run } from '../../operator/garden/command.ts';
-import { loadModules } from '../../operator/garden/network.ts';
+import { run } from '../../operator/garden/host/command.ts';
+import { loadModules } from '../../operator/garden/host/network.ts';
 import { testTools } from './tools.ts';
 
 /** What a way out needs of this machine, installed first where it can be had. Rejects with what is lacking. */

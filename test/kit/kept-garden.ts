@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
-import { inventoryManifests } from '../../operator/garden/inventory.ts';
-import { applyKinds, applyObjects, localSeed } from '../../operator/garden/manifests.ts';
-import { chooseRanges } from '../../operator/garden/ranges.ts';
+import { inventoryManifests } from '../../operator/garden/daemon/inventory.ts';
+import { applyKinds, applyObjects, localSeed } from '../../operator/garden/daemon/manifests.ts';
+import { chooseRanges } from '../../operator/garden/host/ranges.ts';
 import { silent } from '../../operator/kube/log.ts';
 import { Registry } from '../../operator/kube/metrics.ts';
 import { type Operator, startOperator } from '../../operator/operator.ts';

@@ -1,9 +1,9 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
-import { run } from '../../operator/garden/command.ts';
-import { networkNames } from '../../operator/garden/network.ts';
-import type { StateDirectory } from '../../operator/garden/state.ts';
+import { cgroupName, readLayout } from '../../operator/garden/host/cgroups.ts';
+import { run } from '../../operator/garden/host/command.ts';
+import { networkNames } from '../../operator/garden/host/network.ts';
+import type { StateDirectory } from '../../operator/garden/state/state.ts';
 
 /** What a garden that was taken down still has on this machine, one line each: state, processes, mounts, network, cgroups. */
 export async function leftOvers(directory: StateDirectory): Promise<string[]> {

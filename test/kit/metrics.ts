@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { StateDirectory } from '../../operator/garden/state.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 
 /** One line of Prometheus' text format. */

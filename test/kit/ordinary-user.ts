@@ -1,7 +1,7 @@
 import { chmod, chown, copyFile, link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { UNSHARE } from '../../operator/garden/capabilities.ts';
+import { UNSHARE } from '../../operator/garden/host/capabilities.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { COPPICE, type CommandResult, type RunOptions, runCommand } from './run.ts';
 

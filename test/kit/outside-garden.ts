@@ -3,7 +3,7 @@ import { API_VERSION } from '../../operator/api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../operator/api/names.ts';
 import type { Seed } from '../../operator/api/seed.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
-import { applyKinds, applyObjects, foreignSeed } from '../../operator/garden/manifests.ts';
+import { applyKinds, applyObjects, foreignSeed } from '../../operator/garden/daemon/manifests.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import { Informer } from '../../operator/kube/informer.ts';
 import { silent } from '../../operator/kube/log.ts';

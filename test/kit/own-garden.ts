@@ -8,12 +8,12 @@ import { COMPONENTS, KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '.
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { EtcdClient } from '../../operator/etcd/etcd-client.ts';
-import { Cgroups, cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
-import { takeDownSeed } from '../../operator/garden/cleanup.ts';
-import { readJson } from '../../operator/garden/files.ts';
-import type { ProcessIdentity } from '../../operator/garden/process-identity.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
-import { type DaemonStatus, readStatus } from '../../operator/garden/status.ts';
+import { type DaemonStatus, readStatus } from '../../operator/garden/daemon/status.ts';
+import { Cgroups, cgroupName, readLayout } from '../../operator/garden/host/cgroups.ts';
+import { readJson } from '../../operator/garden/host/files.ts';
+import type { ProcessIdentity } from '../../operator/garden/host/process-identity.ts';
+import { takeDownSeed } from '../../operator/garden/seed/cleanup.ts';
+import { StateDirectory } from '../../operator/garden/state/state.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import { Informer, waitFor } from '../../operator/kube/informer.ts';
 import {

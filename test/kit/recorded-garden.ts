@@ -3,7 +3,7 @@ import { installManifests } from '../../operator/api/install.ts';
 import { profileManifests } from '../../operator/api/profiles.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { localSeed } from '../../operator/garden/manifests.ts';
+import { localSeed } from '../../operator/garden/daemon/manifests.ts';
 import { Informer, waitFor } from '../../operator/kube/informer.ts';
 import { silent } from '../../operator/kube/log.ts';
 import { Registry } from '../../operator/kube/metrics.ts';

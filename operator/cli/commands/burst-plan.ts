@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openProviders, providerFor } from '../../../providers/index.ts';
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { previewBurst } from '../../controllers/burst/preview.ts';
-import { pulumiEngine } from '../../garden/pulumi-engine.ts';
+import { pulumiEngine } from '../../garden/toolchain/pulumi-engine.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { silent } from '../../kube/log.ts';
 import type { Context } from '../context.ts';

@@ -5,6 +5,6 @@ import { UsageError } from '../errors.ts';
 export async function run({ positionals }: Context): Promise<undefined> {
   if (positionals[0] !== 'run')
     throw new UsageError(`unknown command "garden ${positionals[0]}"`, 'use "coppice garden run"');
-  const { runDaemon } = await import('../../garden/daemon.ts');
+  const { runDaemon } = await import('../../garden/daemon/daemon.ts');
   await runDaemon();
 }

@@ -34,7 +34,7 @@ import {
   type SweepDependencies,
   stillThere,
 } from '../../controllers/managed/sweep.ts';
-import { dataDirectory, pulumiEngine } from '../../garden/pulumi-engine.ts';
+import { dataDirectory, pulumiEngine } from '../../garden/toolchain/pulumi-engine.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { silent } from '../../kube/log.ts';
 import {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { issueAdministrator } from '../../garden/administrators.ts';
+import { issueAdministrator } from '../../garden/control-plane/administrators.ts';
 import { parseOwnKubeconfig } from '../../kube/kubeconfig.ts';
 import { expiry } from '../../pki/certificates.ts';
 import { kubeconfig } from '../../pki/kubeconfig.ts';

@@ -1,4 +1,4 @@
-import { readText, writeIfChanged } from '../files.ts';
+import { readText, writeIfChanged } from '../host/files.ts';
 
 /**
  * Where pods may go from the garden: `all` that this machine reaches, `public` addresses alone, or `none`. Loopback, clouds' metadata and

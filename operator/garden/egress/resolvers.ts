@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { readText } from '../files.ts';
+import { readText } from '../host/files.ts';
 
 /** A server that this machine asks for names. */
 export interface Resolver {

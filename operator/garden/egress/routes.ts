@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { addressList } from '../../api/address-range.ts';
-import { SEED_LINK } from '../network.ts';
-import { ALL_GARDENS, egressRange, type Ranges } from '../ranges.ts';
+import { SEED_LINK } from '../host/network.ts';
+import { ALL_GARDENS, egressRange, type Ranges } from '../host/ranges.ts';
 import type { EgressPolicy } from './policy.ts';
 
 /** Marks routes of ours among those of a seed's namespace. Any number will do that nobody has in /etc/iproute2/rt_protos. */

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } f
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
-import { imageArchitecture } from '../architecture.ts';
+import { imageArchitecture } from '../host/architecture.ts';
 import { ToolCache, toolsDirectory } from '../toolchain/cache.ts';
 import { parseReference } from './reference.ts';
 import { BLOCK, padding, TAR_END, type TarEntry, tarHeader } from './tar.ts';

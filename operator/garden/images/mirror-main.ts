@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
-import { listenInNamespace } from '../listeners.ts';
+import { listenInNamespace } from '../host/listeners.ts';
 import { askFor } from './asked.ts';
 import type { Upstream } from './content.ts';
 import { startMirror } from './mirror.ts';

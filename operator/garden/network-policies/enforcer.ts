@@ -6,9 +6,9 @@ import { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { NetworkPolicy } from '../../kube/network-policy.ts';
 import { type KubeObject, NAMESPACES, NETWORKPOLICIES, PODS, type Pod } from '../../kube/resources.ts';
-import { run } from '../command.ts';
-import { POD_BRIDGE } from '../network.ts';
-import type { Ranges } from '../ranges.ts';
+import { run } from '../host/command.ts';
+import { POD_BRIDGE } from '../host/network.ts';
+import type { Ranges } from '../host/ranges.ts';
 import { chainsShown, ENTRY, networkPolicyChains, restoreInput } from './rules.ts';
 
 /** Changes that come together are acted on together. */

@@ -5,7 +5,7 @@ import { matchesLabels } from '../../api/label-selector.ts';
 import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from '../../kube/network-policy.ts';
 import { hasEnded } from '../../kube/pods.ts';
 import type { KubeObject, Pod } from '../../kube/resources.ts';
-import type { Ranges } from '../ranges.ts';
+import type { Ranges } from '../host/ranges.ts';
 
 /** Rules by chain, as iptables-restore reads them, without `-A CHAIN`. */
 export type Chains = ReadonlyMap<string, readonly string[]>;

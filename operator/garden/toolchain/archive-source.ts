@@ -6,7 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { promisify } from 'node:util';
-import { goArchitecture } from '../architecture.ts';
+import { goArchitecture } from '../host/architecture.ts';
 import type { ToolCache } from './cache.ts';
 import type { Network } from './network.ts';
 import { type Archive, bundleOf, type Checksum, TOOLS, type ToolName } from './tools.ts';

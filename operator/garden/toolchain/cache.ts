@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { access, chmod, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { isAlive, ownIdentity } from '../process-identity.ts';
+import { isAlive, ownIdentity } from '../host/process-identity.ts';
 import { bundleOf, cacheFolder, programOf, type ToolName } from './tools.ts';
 
 type Environment = Record<string, string | undefined>;

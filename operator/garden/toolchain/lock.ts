@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../process-identity.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../host/process-identity.ts';
 
 const readOrUndefined = (file: string) => readFile(file, 'utf8').catch(() => undefined);
 

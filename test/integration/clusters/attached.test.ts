@@ -10,7 +10,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { CAPI_CLUSTERS } from '../../../operator/controllers/attached/cluster-api.ts';
 import { ATTACHED_RECEIPTS } from '../../../operator/controllers/attached/receipt.ts';
 import { MEMBERSHIP_RECEIPTS } from '../../../operator/controllers/membership/receipt.ts';
-import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
+import { CLUSTER_INVENTORY } from '../../../operator/garden/daemon/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';

@@ -5,20 +5,20 @@ import type { AddressInfo } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { run } from '../../../operator/garden/command.ts';
 import { Egress } from '../../../operator/garden/egress/egress.ts';
 import { type EgressPolicy, type EgressStatus, writePolicy } from '../../../operator/garden/egress/policy.ts';
 import { hostAddresses } from '../../../operator/garden/egress/routes.ts';
+import { run } from '../../../operator/garden/host/command.ts';
 import {
   occupiedRanges,
   POD_BRIDGE,
   SEED_LINK,
   setUpNetwork,
   tearDownNetwork,
-} from '../../../operator/garden/network.ts';
-import { chooseRanges, egressRange, type Ranges } from '../../../operator/garden/ranges.ts';
-import { StateDirectory } from '../../../operator/garden/state.ts';
-import { Supervisor } from '../../../operator/garden/supervisor.ts';
+} from '../../../operator/garden/host/network.ts';
+import { chooseRanges, egressRange, type Ranges } from '../../../operator/garden/host/ranges.ts';
+import { Supervisor } from '../../../operator/garden/processes/supervisor.ts';
+import { StateDirectory } from '../../../operator/garden/state/state.ts';
 import { findOnPath } from '../../../operator/garden/toolchain/path-source.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { type Internet, makeInternet, TTL, whyNoEgress } from '../../kit/internet.ts';

@@ -6,8 +6,8 @@ import {
   ENCRYPTION_CONFIGURATION,
   encryptEarlierSecrets,
   ensureSecretsEncryption,
-} from '../../../operator/garden/secrets-encryption.ts';
-import { StateDirectory } from '../../../operator/garden/state.ts';
+} from '../../../operator/garden/control-plane/secrets-encryption.ts';
+import { StateDirectory } from '../../../operator/garden/state/state.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { LocalVolumes, STORAGE_CLASS, storageClass } from '../../../operator/garden/volumes.ts';
+import { LocalVolumes, STORAGE_CLASS, storageClass } from '../../../operator/garden/seed/volumes.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { type PersistentVolumeClaim, PVCS } from '../../../operator/kube/resources.ts';

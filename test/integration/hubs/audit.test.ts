@@ -5,7 +5,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import { ANNOTATIONS, LABELS } from '../../../operator/api/group.ts';
 import { SERVICEEXPORTS, SERVICEIMPORTS } from '../../../operator/controllers/membership/exports.ts';
 import { readerOf } from '../../../operator/controllers/membership/two-sides.ts';
-import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
+import { CLUSTER_INVENTORY } from '../../../operator/garden/daemon/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import {

@@ -1,4 +1,4 @@
-import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
+import { CLUSTER_INVENTORY } from '../../../operator/garden/daemon/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';

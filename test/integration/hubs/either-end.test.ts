@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
-import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
+import { CLUSTER_INVENTORY } from '../../../operator/garden/daemon/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';

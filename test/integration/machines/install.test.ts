@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { run } from '../../../operator/garden/command.ts';
+import { run } from '../../../operator/garden/host/command.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
 
 const INSTALL = fileURLToPath(new URL('../../../providers/machines/install.sh', import.meta.url));

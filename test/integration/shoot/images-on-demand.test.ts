@@ -6,7 +6,7 @@ import { API_VERSION } from '../../../operator/api/group.ts';
 import { COMPONENTS, technicalID } from '../../../operator/api/names.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
 import { askFor } from '../../../operator/garden/images/asked.ts';
-import { ImagesOnDemand } from '../../../operator/garden/images-on-demand.ts';
+import { ImagesOnDemand } from '../../../operator/garden/images/images-on-demand.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
 import type { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
 import type { ToolName } from '../../../operator/garden/toolchain/tools.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isAlive, type ProcessIdentity } from '../../../operator/garden/process-identity.ts';
+import { isAlive, type ProcessIdentity } from '../../../operator/garden/host/process-identity.ts';
 import type { CloudNode } from '../../../providers/cloud.ts';
 import { aws } from './aws/model.ts';
 import { azure } from './azure/model.ts';

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import grpc from '@grpc/grpc-js';
-import { ownIdentity } from '../../../operator/garden/process-identity.ts';
+import { ownIdentity } from '../../../operator/garden/host/process-identity.ts';
 import type { PluginHost } from './gate.ts';
 import { CLOUDS, type CloudModel, type CloudName, type Settings } from './model.ts';
 import { createOperations } from './operations.ts';

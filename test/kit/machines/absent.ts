@@ -1,4 +1,4 @@
-import { CommandError } from '../../../operator/garden/command.ts';
+import { CommandError } from '../../../operator/garden/host/command.ts';
 
 const ABSENT = /Cannot find device|No such file or directory|does not exist/;
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { access, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run } from '../../../operator/garden/command.ts';
+import { run } from '../../../operator/garden/host/command.ts';
 import { isExecutable } from '../../../operator/garden/toolchain/cache.ts';
 import { withLock } from '../../../operator/garden/toolchain/lock.ts';
 import { installPackages, whyNoPackages } from '../../../operator/garden/toolchain/package-source.ts';

@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { type CgroupLayout, Cgroups, readLayout } from '../../../operator/garden/cgroups.ts';
-import { run } from '../../../operator/garden/command.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../../../operator/garden/process-identity.ts';
+import { type CgroupLayout, Cgroups, readLayout } from '../../../operator/garden/host/cgroups.ts';
+import { run } from '../../../operator/garden/host/command.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../../../operator/garden/host/process-identity.ts';
 import { Machine } from './machine.ts';
 import { type MachinesCloud, SURROUNDINGS } from './surroundings.ts';
 import { VPCNetwork } from './vpc.ts';

@@ -1,8 +1,8 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Cgroups } from '../../../operator/garden/cgroups.ts';
-import { run } from '../../../operator/garden/command.ts';
+import type { Cgroups } from '../../../operator/garden/host/cgroups.ts';
+import { run } from '../../../operator/garden/host/command.ts';
 import { digits } from '../cloud/digits.ts';
 import { ignoringAbsent } from './absent.ts';
 import type { VPCNetwork } from './vpc.ts';

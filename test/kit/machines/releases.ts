@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { run } from '../../../operator/garden/command.ts';
+import { run } from '../../../operator/garden/host/command.ts';
 import { toolImage } from '../../../operator/garden/images/catalog.ts';
 import { toolsDirectory } from '../../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';

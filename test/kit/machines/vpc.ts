@@ -1,4 +1,4 @@
-import { run } from '../../../operator/garden/command.ts';
+import { run } from '../../../operator/garden/host/command.ts';
 import { ignoringAbsent } from './absent.ts';
 import { METADATA, type Surroundings } from './surroundings.ts';
 

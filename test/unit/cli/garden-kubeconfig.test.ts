@@ -7,9 +7,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { gardenDirectory } from '../../../operator/cli/garden.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { gardenBindings } from '../../../operator/garden/administrators.ts';
-import { ensureCertificates } from '../../../operator/garden/certificates.ts';
-import { chooseRanges } from '../../../operator/garden/ranges.ts';
+import { gardenBindings } from '../../../operator/garden/control-plane/administrators.ts';
+import { ensureCertificates } from '../../../operator/garden/control-plane/certificates.ts';
+import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { isPair, issuedBy } from '../../../operator/pki/certificates.ts';
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import { StateDirectory } from '../../../operator/garden/state.ts';
+import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
+import { StateDirectory } from '../../../operator/garden/state/state.ts';
 
 it('"load" says where nodes are simulated that nobody could use the image', async () => {
   const home = await mkdtemp(join(tmpdir(), 'coppice-load-'));

@@ -13,15 +13,15 @@ import { Interruptions } from '../../../operator/cli/interruptions.ts';
 import { projectFile } from '../../../operator/cli/invocation.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { seedPossible } from '../../../operator/garden/capabilities.ts';
-import { ensureCertificates, readPair } from '../../../operator/garden/certificates.ts';
-import { codeDigest } from '../../../operator/garden/code-digest.ts';
-import { identityOf, ownIdentity } from '../../../operator/garden/process-identity.ts';
-import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import { StateDirectory } from '../../../operator/garden/state.ts';
+import { ensureCertificates, readPair } from '../../../operator/garden/control-plane/certificates.ts';
+import { codeDigest } from '../../../operator/garden/daemon/code-digest.ts';
+import { seedPossible } from '../../../operator/garden/host/capabilities.ts';
+import { identityOf, ownIdentity } from '../../../operator/garden/host/process-identity.ts';
+import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
+import { StateDirectory } from '../../../operator/garden/state/state.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
 
-vi.mock('../../../operator/garden/capabilities.ts', async (original) => ({
+vi.mock('../../../operator/garden/host/capabilities.ts', async (original) => ({
   ...(await original<object>()),
   seedPossible: vi.fn(async () => ({})),
 }));

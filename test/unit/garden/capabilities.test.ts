@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { seedPossible } from '../../../operator/garden/capabilities.ts';
-import { run } from '../../../operator/garden/command.ts';
-import { readText } from '../../../operator/garden/files.ts';
+import { seedPossible } from '../../../operator/garden/host/capabilities.ts';
+import { run } from '../../../operator/garden/host/command.ts';
+import { readText } from '../../../operator/garden/host/files.ts';
 
-vi.mock('../../../operator/garden/command.ts', async (original) => {
+vi.mock('../../../operator/garden/host/command.ts', async (original) => {
   const module = await original<{ run: typeof run }>();
   return { ...module, run: vi.fn(module.run) };
 });
-vi.mock('../../../operator/garden/files.ts', async (original) => {
+vi.mock('../../../operator/garden/host/files.ts', async (original) => {
   const module = await original<{ readText: typeof readText }>();
   return { ...module, readText: vi.fn(module.readText) };
 });
@@ -65,7 +65,7 @@ it.each([
   vi.spyOn(process, 'getuid').mockReturnValue(1000);
   vi.mocked(run).mockRejectedValue(new Error('unshare: write failed /proc/self/uid_map: Operation not permitted'));
   const { readText: original } = await vi.importActual<{ readText: typeof readText }>(
-    '../../../operator/garden/files.ts',
+    '../../../operator/garden/host/files.ts',
   );
   vi.mocked(readText).mockImplementation(async (path) =>
     path.startsWith('/proc/sys/') ? (path.endsWith(setting) ? `${value}\n` : undefined) : original(path),

@@ -3,10 +3,10 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { gardenBindings, issueDaemon } from '../../../operator/garden/administrators.ts';
-import { ensureCertificates, readPair, USERS } from '../../../operator/garden/certificates.ts';
-import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import { StateDirectory } from '../../../operator/garden/state.ts';
+import { gardenBindings, issueDaemon } from '../../../operator/garden/control-plane/administrators.ts';
+import { ensureCertificates, readPair, USERS } from '../../../operator/garden/control-plane/certificates.ts';
+import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
+import { StateDirectory } from '../../../operator/garden/state/state.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { issue } from '../../../operator/pki/certificates.ts';
 

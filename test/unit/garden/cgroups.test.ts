@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Cgroups, layoutFrom } from '../../../operator/garden/cgroups.ts';
+import { Cgroups, layoutFrom } from '../../../operator/garden/host/cgroups.ts';
 
 const line = (point: string, type: string, options = 'rw') =>
   `35 31 0:32 / ${point} rw,relatime - ${type} ${type} ${options}`;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { childEnvironment } from '../../../operator/garden/child-environment.ts';
+import { childEnvironment } from '../../../operator/garden/processes/child-environment.ts';
 import { environmentProxy } from '../../../operator/kube/http/http-proxy.ts';
 import { workerEnvironment } from '../../../providers/pulumi/environment.ts';
 

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { CODE, childEnvironment } from '../../../operator/garden/child-environment.ts';
-import { codeDigest } from '../../../operator/garden/code-digest.ts';
+import { codeDigest } from '../../../operator/garden/daemon/code-digest.ts';
+import { CODE, childEnvironment } from '../../../operator/garden/processes/child-environment.ts';
 
 let root: string;
 beforeEach(async () => {

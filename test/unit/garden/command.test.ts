@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { identityOf } from '../../../operator/garden/process-identity.ts';
+import { identityOf } from '../../../operator/garden/host/process-identity.ts';
 
-const COMMAND = fileURLToPath(new URL('../../../operator/garden/command.ts', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../../operator/garden/host/command.ts', import.meta.url));
 
 /** A process that ends while a command of its own goes on, and that would begin another. */
 const ENDING = `

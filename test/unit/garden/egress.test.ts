@@ -6,7 +6,7 @@ import { DNSRelay } from '../../../operator/garden/egress/dns-relay.ts';
 import { type EgressPolicy, egressLine, parsePolicy } from '../../../operator/garden/egress/policy.ts';
 import { parseResolvers, type Resolver } from '../../../operator/garden/egress/resolvers.ts';
 import { exceptions, parseHostAddresses, routeCommands } from '../../../operator/garden/egress/routes.ts';
-import { chooseRanges, egressRange } from '../../../operator/garden/ranges.ts';
+import { chooseRanges, egressRange } from '../../../operator/garden/host/ranges.ts';
 
 const RANGES = chooseRanges('000000', [])!;
 const HOSTS = ['192.0.2.2'];

@@ -4,8 +4,8 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ownIdentity } from '../../../operator/garden/process-identity.ts';
-import { readStatus, StatusFile } from '../../../operator/garden/status.ts';
+import { readStatus, StatusFile } from '../../../operator/garden/daemon/status.ts';
+import { ownIdentity } from '../../../operator/garden/host/process-identity.ts';
 
 let folder: string;
 beforeEach(async () => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { type Hub, hubSpec } from '../../../operator/api/hub.ts';
-import { INVENTORY, inventoryManifests } from '../../../operator/garden/inventory.ts';
+import { INVENTORY, inventoryManifests } from '../../../operator/garden/daemon/inventory.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
 
 const PROFILES = 'clusterprofiles.multicluster.x-k8s.io';

@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { listenInNamespace } from '../../../operator/garden/listeners.ts';
+import { listenInNamespace } from '../../../operator/garden/host/listeners.ts';
 import { freePorts } from '../../kit/apiserver.ts';
 
 /** A namespace that is there for sure. To enter it, even so, takes root. */

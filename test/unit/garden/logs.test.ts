@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { lastError } from '../../../operator/garden/logs.ts';
+import { lastError } from '../../../operator/garden/processes/logs.ts';
 
 let directory: string;
 beforeAll(async () => {

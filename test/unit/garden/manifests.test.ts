@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { applyPatiently, localSeed } from '../../../operator/garden/manifests.ts';
-import { chooseRanges } from '../../../operator/garden/ranges.ts';
+import { applyPatiently, localSeed } from '../../../operator/garden/daemon/manifests.ts';
+import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import { NetworkPolicyEnforcer } from '../../../operator/garden/network-policies/enforcer.ts';
-import { chooseRanges } from '../../../operator/garden/ranges.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
 

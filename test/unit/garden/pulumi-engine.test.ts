@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { doingText, pulumiEngine } from '../../../operator/garden/pulumi-engine.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
+import { doingText, pulumiEngine } from '../../../operator/garden/toolchain/pulumi-engine.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { engineUnless } from '../../../providers/pulumi/engine.ts';
 

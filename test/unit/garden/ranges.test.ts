@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { addressRange, overlap, rangeOrAddress } from '../../../operator/api/address-range.ts';
-import { chooseRanges, conflicts } from '../../../operator/garden/ranges.ts';
+import { chooseRanges, conflicts } from '../../../operator/garden/host/ranges.ts';
 
 describe('chooseRanges', () => {
   it('is the same for the same id', () => {

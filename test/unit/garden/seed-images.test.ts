@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { imagesDirectory } from '../../../operator/garden/images/build.ts';
-import { EXPECTED_IMAGES, fillImages, ImageImporter } from '../../../operator/garden/seed-images.ts';
+import { EXPECTED_IMAGES, fillImages, ImageImporter } from '../../../operator/garden/images/seed-images.ts';
 import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
 import { TOOL_NAMES, type ToolName } from '../../../operator/garden/toolchain/tools.ts';

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import { installManifests } from '../../../operator/api/install.ts';
 import { seedSpec } from '../../../operator/api/seed.ts';
-import { containerdConfig } from '../../../operator/garden/containerd-config.ts';
-import { foreignSeed, localSeed, shippedProfiles } from '../../../operator/garden/manifests.ts';
-import { mountScript } from '../../../operator/garden/mounts.ts';
-import { cniConfig, kubeletConfig, kubeProxyConfig } from '../../../operator/garden/node.ts';
-import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import { isReleased, storageClass, volumeFor, wantsVolume } from '../../../operator/garden/volumes.ts';
+import { foreignSeed, localSeed, shippedProfiles } from '../../../operator/garden/daemon/manifests.ts';
+import { mountScript } from '../../../operator/garden/host/mounts.ts';
+import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
+import { containerdConfig } from '../../../operator/garden/seed/containerd-config.ts';
+import { cniConfig, kubeletConfig, kubeProxyConfig } from '../../../operator/garden/seed/node.ts';
+import { isReleased, storageClass, volumeFor, wantsVolume } from '../../../operator/garden/seed/volumes.ts';
 import type { PersistentVolumeClaim } from '../../../operator/kube/resources.ts';
 
 const ranges = chooseRanges('abc', [])!;

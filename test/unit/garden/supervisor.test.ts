@@ -3,13 +3,13 @@ import { access, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readJson, writeAtomic } from '../../../operator/garden/files.ts';
-import { boundLogs, lastError } from '../../../operator/garden/logs.ts';
-import { endLeftOvers } from '../../../operator/garden/pid-files.ts';
-import { identityOf, isAlive } from '../../../operator/garden/process-identity.ts';
-import { endGroup, type PidFileContent } from '../../../operator/garden/processes.ts';
-import { StateDirectory } from '../../../operator/garden/state.ts';
-import { backOff, Supervisor } from '../../../operator/garden/supervisor.ts';
+import { readJson, writeAtomic } from '../../../operator/garden/host/files.ts';
+import { identityOf, isAlive } from '../../../operator/garden/host/process-identity.ts';
+import { boundLogs, lastError } from '../../../operator/garden/processes/logs.ts';
+import { endLeftOvers } from '../../../operator/garden/processes/pid-files.ts';
+import { endGroup, type PidFileContent } from '../../../operator/garden/processes/processes.ts';
+import { backOff, Supervisor } from '../../../operator/garden/processes/supervisor.ts';
+import { StateDirectory } from '../../../operator/garden/state/state.ts';
 import { silent } from '../../../operator/kube/log.ts';
 
 let home: string;
@@ -190,7 +190,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
   });
 
   it('leaves nothing behind that is not recorded when it is killed in the middle of a start', async () => {
-    const processes = new URL('../../../operator/garden/processes.ts', import.meta.url).href;
+    const processes = new URL('../../../operator/garden/processes/processes.ts', import.meta.url).href;
     const folder = dirname(directory.pidFile('x'));
     const script = `
       import { writeSync } from 'node:fs';

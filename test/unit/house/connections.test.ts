@@ -23,12 +23,12 @@ const BY_PROXY: Record<string, string> = {
 const NEAR: Record<string, string> = {
   'operator/etcd/etcd-client.ts': 'a Service of the seed, or a stream of pod-tunnel.ts',
   'operator/chart/check-release.ts': 'a pod of the same namespace',
-  'operator/garden/apiserver-relay.ts': 'this machine',
-  'operator/garden/control-plane.ts': 'this machine',
-  'operator/garden/node-ports.ts': 'this machine',
-  'operator/garden/rootless-namespaces.ts': 'this machine',
-  'operator/garden/seed-proxy-main.ts': 'this machine',
-  'operator/garden/listeners.ts': 'looks which ports of this machine are free',
+  'operator/garden/seed/apiserver-relay.ts': 'this machine',
+  'operator/garden/control-plane/control-plane.ts': 'this machine',
+  'operator/garden/seed/node-ports.ts': 'this machine',
+  'operator/garden/seed/rootless-namespaces.ts': 'this machine',
+  'operator/garden/seed/seed-proxy-main.ts': 'this machine',
+  'operator/garden/host/listeners.ts': 'looks which ports of this machine are free',
   'operator/garden/egress/dns-relay.ts': 'name servers, which no HTTP proxy leads to',
 };
 const OPENS = ['connect', 'tlsConnect', 'request', 'fetch', 'createSocket', 'Agent', 'EnvHttpProxyAgent', 'ProxyAgent'];

@@ -89,6 +89,19 @@ const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   shoot: [],
   workercluster: ['attached', 'autoscaling', 'backup', 'managed', 'quota', 'shoot'],
 };
+/** What each room of the garden may import of the others, the upper ones first. The command line knows `garden.ts`, which may import all. */
+const GARDEN_MAY_IMPORT: Record<string, string[]> = {
+  daemon: ['control-plane', 'egress', 'host', 'processes', 'seed', 'state', 'toolchain'],
+  seed: ['control-plane', 'egress', 'host', 'images', 'network-policies', 'processes', 'state', 'toolchain'],
+  'control-plane': ['host', 'processes', 'state'],
+  egress: ['host', 'processes', 'state', 'toolchain'],
+  images: ['host', 'state', 'toolchain'],
+  'network-policies': ['host'],
+  processes: ['host', 'state'],
+  state: ['host', 'toolchain'],
+  toolchain: ['host'],
+  host: [],
+};
 /** The two files that wire everything together. */
 const WIRING = ['operator/main.ts', 'operator/operator.ts'];
 
@@ -109,6 +122,9 @@ const importsOf = (file: string): string[] =>
 
 /** The folder of controllers that a file is in; undefined: it is in none, or all controllers share it. */
 const controllerOf = (file: string): string | undefined => /^operator\/controllers\/([^/]+)\//.exec(file)?.[1];
+
+/** The room of the garden that a file is in; undefined: it is in none. */
+const gardenRoomOf = (file: string): string | undefined => /^operator\/garden\/([^/]+)\//.exec(file)?.[1];
 
 /** The text of a file with each import on one line. */
 const imported = (file: string): string =>
@@ -201,6 +217,24 @@ describe('the house', () => {
     });
     expect(wrong).toEqual([]);
     expect(files.map(controllerOf).filter((name) => name && !CONTROLLER_MAY_IMPORT[name])).toEqual([]);
+  });
+
+  it('has rooms in the garden, each of which knows only those below it', () => {
+    const rooms = Object.keys(GARDEN_MAY_IMPORT);
+    const inGarden = files.filter((file) => file.startsWith('operator/garden/'));
+    expect(inGarden.filter((file) => !gardenRoomOf(file))).toEqual(['operator/garden/garden.ts']);
+    expect([...new Set(inGarden.flatMap((file) => gardenRoomOf(file) ?? []))].sort()).toEqual(rooms.toSorted());
+    const wrong = inGarden.flatMap((file) => {
+      const room = gardenRoomOf(file);
+      if (room === undefined) return [];
+      return importsOf(file)
+        .filter((target) => target.startsWith('operator/garden/') && gardenRoomOf(target) !== room)
+        .filter((target) => !GARDEN_MAY_IMPORT[room]?.includes(gardenRoomOf(target) ?? target))
+        .map((target) => `${file} imports ${target}`);
+    });
+    expect(wrong).toEqual([]);
+    const upward = rooms.filter((room, at) => GARDEN_MAY_IMPORT[room]!.some((other) => rooms.indexOf(other) <= at));
+    expect(upward).toEqual([]);
   });
 
   it('wires each controller in its own folder, and operator.ts knows no more of it', () => {

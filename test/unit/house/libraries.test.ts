@@ -25,8 +25,8 @@ it.each(Object.entries(WAYS_IN))('%s is known to nobody but %s', (library, expec
 it('YAML that somebody else may have written is read by operator/kube/yaml.ts; others read files of our own', () => {
   expect(filesWith(/\bload(All)?\b[^}]*\}.*'js-yaml'/)).toEqual([
     'operator/api/profiles.ts',
-    'operator/garden/inventory.ts',
-    'operator/garden/manifests.ts',
+    'operator/garden/daemon/inventory.ts',
+    'operator/garden/daemon/manifests.ts',
     'operator/kube/yaml.ts',
     'profiles/renew/main.ts',
     'profiles/renew/rewrite.ts',

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
-import { CommandError } from '../../../operator/garden/command.ts';
+import { CommandError } from '../../../operator/garden/host/command.ts';
 import { saveFromEngine } from '../../../operator/garden/images/load/engines.ts';
 import { keepImages } from '../../../operator/garden/images/load/keep.ts';
 import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';

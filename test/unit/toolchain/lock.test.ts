@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isAlive, ownIdentity } from '../../../operator/garden/process-identity.ts';
+import { isAlive, ownIdentity } from '../../../operator/garden/host/process-identity.ts';
 import { withLock } from '../../../operator/garden/toolchain/lock.ts';
 
 const WORKER = fileURLToPath(new URL('./worker.ts', import.meta.url));

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
-import { INSTALLED_TOOLS, NODE_TOOLS } from '../../../operator/garden/node.ts';
+import { INSTALLED_TOOLS, NODE_TOOLS } from '../../../operator/garden/seed/node.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
 import { type Sources, Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
 import { cacheFolder, TOOLS, type ToolName } from '../../../operator/garden/toolchain/tools.ts';

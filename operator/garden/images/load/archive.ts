@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { imageArchitecture } from '../../architecture.ts';
+import { imageArchitecture } from '../../host/architecture.ts';
 import { fullReference } from '../reference.ts';
 import { type ArchiveEntry, archiveEntries, readAt } from './archive-entries.ts';
 

@@ -1,4 +1,4 @@
-import { CommandError, run } from '../../command.ts';
+import { CommandError, run } from '../../host/command.ts';
 
 const LOOK_MS = 20_000;
 const SAVE_MS = 30 * 60_000;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { diskRoom, KEPT_FREE_BYTES } from '../../disk-room.ts';
+import { diskRoom, KEPT_FREE_BYTES } from '../../host/disk-room.ts';
 import { padding, TAR_END, tarHeader } from '../tar.ts';
 import { type ArchivedImage, contentOf, type Piece, readArchive } from './archive.ts';
 

@@ -1,7 +1,7 @@
 import { access, readdir, readFile, realpath } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run } from '../../command.ts';
+import { run } from '../../host/command.ts';
 import { isExecutable } from '../../toolchain/cache.ts';
 import type { Toolchain } from '../../toolchain/toolchain.ts';
 import { buildImage, type ImageFile } from '../build.ts';

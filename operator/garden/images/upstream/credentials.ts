@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { readText } from '../../files.ts';
+import { readText } from '../../host/files.ts';
 
 interface DockerConfig {
   auths?: Record<string, { auth?: string; username?: string; password?: string }>;

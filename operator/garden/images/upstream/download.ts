@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { diskRoom, KEPT_FREE_BYTES } from '../../disk-room.ts';
+import { diskRoom, KEPT_FREE_BYTES } from '../../host/disk-room.ts';
 import { PullError } from './errors.ts';
 
 /** A blob from `offset` on, as a registry sends it. */

@@ -1,5 +1,5 @@
 import { parseBytes } from '../../../api/quantity.ts';
-import { readText, writeIfChanged } from '../../files.ts';
+import { readText, writeIfChanged } from '../../host/files.ts';
 
 const CACHE_BYTES = 10 * 1024 ** 3;
 const SCHEME = /^https?:\/\//i;

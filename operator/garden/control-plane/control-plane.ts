@@ -1,0 +1,200 @@
+import { request } from 'node:https';
+import { connect } from 'node:net';
+import { readText, writeIfChanged } from '../host/files.ts';
+import type { ProcessSpec } from '../processes/supervisor.ts';
+import type { GardenState, StateDirectory } from '../state/state.ts';
+import { ENCRYPTION_CONFIGURATION } from './secrets-encryption.ts';
+
+/** Everyone may ask whether the server is well, and nothing else without a certificate. */
+const AUTHENTICATION = {
+  apiVersion: 'apiserver.config.k8s.io/v1',
+  kind: 'AuthenticationConfiguration',
+  anonymous: { enabled: true, conditions: [{ path: '/livez' }, { path: '/readyz' }, { path: '/healthz' }] },
+};
+
+/** Kubelets and Services of a rootless seed are reached by no route of the host. */
+const throughSocket = (socket: string) => ({
+  apiVersion: 'apiserver.k8s.io/v1beta1',
+  kind: 'EgressSelectorConfiguration',
+  egressSelections: [
+    {
+      name: 'cluster',
+      connection: { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName: socket } } },
+    },
+  ],
+});
+
+/** Controllers of which a garden has no use: nothing here is scaled by metrics, expanded or routed by a cloud. */
+const IDLE_CONTROLLERS = [
+  'horizontal-pod-autoscaler-controller',
+  'node-route-controller',
+  'node-ipam-controller',
+  'cloud-node-lifecycle-controller',
+  'service-lb-controller',
+  'cronjob-controller',
+  'legacy-serviceaccount-token-cleaner-controller',
+  'persistentvolume-attach-detach-controller',
+  'persistentvolume-expander-controller',
+  'resourceclaim-controller',
+  'device-taint-eviction-controller',
+  'storageversion-garbage-collector-controller',
+  'storage-version-migrator-controller',
+  'volumeattributesclass-protection-controller',
+  'endpointslice-mirroring-controller',
+];
+
+/** Of those that have little to do: less memory for garbage, for a little more CPU. The API server's would cost too much (docs/benchmarks.md). */
+const LITTLE_GARBAGE = { GOGC: '50' };
+
+/** Whether something accepts connections on a port of 127.0.0.1. */
+const accepts = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port });
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('close', () => resolve(false));
+    socket.setTimeout(1000, () => socket.destroy());
+    socket.once('connect', () => socket.destroy());
+  });
+
+/** Whether the API server at a port of 127.0.0.1, certified by `ca` (PEM), says that it is ready. */
+export const isApiserverReady = (port: number, ca: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const asked = request({ host: '127.0.0.1', port, path: '/readyz', ca, agent: false, timeout: 2000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    asked.on('error', () => resolve(false));
+    asked.on('timeout', () => asked.destroy());
+    asked.end();
+  });
+
+/** etcd, durable: it answers only when the disk has what was written. */
+export function etcd(directory: StateDirectory, state: GardenState, file: string): ProcessSpec {
+  const client = `https://127.0.0.1:${state.ports.etcd}`;
+  const peer = `https://127.0.0.1:${state.ports.etcdPeer}`;
+  const pki = (name: string) => directory.pki(name);
+  return {
+    name: 'etcd',
+    command: [
+      file,
+      '--name=garden',
+      `--data-dir=${directory.path('etcd')}`,
+      `--listen-client-urls=${client}`,
+      `--advertise-client-urls=${client}`,
+      `--listen-peer-urls=${peer}`,
+      `--initial-advertise-peer-urls=${peer}`,
+      `--initial-cluster=garden=${peer}`,
+      '--client-cert-auth',
+      `--trusted-ca-file=${pki('etcd-ca.crt')}`,
+      `--cert-file=${pki('etcd.crt')}`,
+      `--key-file=${pki('etcd.key')}`,
+      '--peer-client-cert-auth',
+      `--peer-trusted-ca-file=${pki('etcd-ca.crt')}`,
+      `--peer-cert-file=${pki('etcd.crt')}`,
+      `--peer-key-file=${pki('etcd.key')}`,
+      `--quota-backend-bytes=${8 * 1024 ** 3}`,
+      '--log-level=warn',
+    ],
+    inputs: [pki('etcd-ca.crt')],
+    ready: () => accepts(state.ports.etcd),
+    graceMs: 5_000,
+  };
+}
+
+/** The garden's API server, on the loopback only. */
+export async function apiserver(directory: StateDirectory, state: GardenState, file: string): Promise<ProcessSpec> {
+  const { ports, ranges } = state;
+  const pki = (name: string) => directory.pki(name);
+  const authentication = directory.config('authentication.json');
+  await writeIfChanged(authentication, JSON.stringify(AUTHENTICATION));
+  const egress = state.rootless ? directory.config('egress.json') : undefined;
+  if (egress) await writeIfChanged(egress, JSON.stringify(throughSocket(directory.seedSocket)));
+  return {
+    name: 'kube-apiserver',
+    command: [
+      file,
+      ...(egress ? [`--egress-selector-config-file=${egress}`] : []),
+      '--bind-address=127.0.0.1',
+      `--secure-port=${ports.apiserver}`,
+      // Where pods of the seed find it: the daemon listens there for it.
+      `--advertise-address=${ranges.nodeAddress}`,
+      `--service-cluster-ip-range=${ranges.services}`,
+      `--etcd-servers=https://127.0.0.1:${ports.etcd}`,
+      `--etcd-cafile=${pki('etcd-ca.crt')}`,
+      `--etcd-certfile=${pki('apiserver-etcd-client.crt')}`,
+      `--etcd-keyfile=${pki('apiserver-etcd-client.key')}`,
+      `--tls-cert-file=${pki('apiserver.crt')}`,
+      `--tls-private-key-file=${pki('apiserver.key')}`,
+      `--client-ca-file=${pki('ca.crt')}`,
+      `--authentication-config=${authentication}`,
+      `--encryption-provider-config=${pki(ENCRYPTION_CONFIGURATION)}`,
+      '--authorization-mode=Node,RBAC',
+      '--enable-admission-plugins=NodeRestriction',
+      '--allow-privileged=true',
+      '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
+      `--service-account-key-file=${pki('service-account.pub')}`,
+      `--service-account-signing-key-file=${pki('service-account.key')}`,
+      `--kubelet-certificate-authority=${pki('ca.crt')}`,
+      `--kubelet-client-certificate=${pki('apiserver-kubelet-client.crt')}`,
+      `--kubelet-client-key=${pki('apiserver-kubelet-client.key')}`,
+      '--kubelet-preferred-address-types=InternalIP',
+      '--max-requests-inflight=1600',
+      '--max-mutating-requests-inflight=800',
+      '--profiling=false',
+      '--v=1',
+    ],
+    inputs: [
+      'apiserver-etcd-client.crt',
+      'apiserver-kubelet-client.crt',
+      'service-account.pub',
+      ENCRYPTION_CONFIGURATION,
+    ].map(pki),
+    ready: async () => isApiserverReady(ports.apiserver, (await readText(pki('ca.crt'))) ?? ''),
+    graceMs: 4_000,
+  };
+}
+
+export function controllerManager(directory: StateDirectory, state: GardenState, file: string): ProcessSpec {
+  return {
+    name: 'kube-controller-manager',
+    command: [
+      file,
+      `--kubeconfig=${directory.kubeconfigFile('kube-controller-manager')}`,
+      '--leader-elect=false',
+      '--secure-port=0',
+      '--use-service-account-credentials',
+      `--service-account-private-key-file=${directory.pki('service-account.key')}`,
+      `--root-ca-file=${directory.pki('ca.crt')}`,
+      `--service-cluster-ip-range=${state.ranges.services}`,
+      `--controllers=*,${IDLE_CONTROLLERS.map((name) => `-${name}`).join(',')}`,
+      '--concurrent-deployment-syncs=20',
+      '--concurrent-replicaset-syncs=20',
+      '--concurrent-statefulset-syncs=20',
+      '--concurrent-service-endpoint-syncs=20',
+      '--concurrent-namespace-syncs=50',
+      '--kube-api-qps=500',
+      '--kube-api-burst=1000',
+      '--profiling=false',
+    ],
+    env: LITTLE_GARBAGE,
+    inputs: [directory.kubeconfigFile('kube-controller-manager'), directory.pki('service-account.key')],
+  };
+}
+
+export function scheduler(directory: StateDirectory, file: string): ProcessSpec {
+  return {
+    name: 'kube-scheduler',
+    command: [
+      file,
+      `--kubeconfig=${directory.kubeconfigFile('kube-scheduler')}`,
+      '--leader-elect=false',
+      '--secure-port=0',
+      '--kube-api-qps=500',
+      '--kube-api-burst=1000',
+      '--profiling=false',
+    ],
+    env: LITTLE_GARBAGE,
+    inputs: [directory.kubeconfigFile('kube-scheduler')],
+  };
+}

@@ -1,0 +1,161 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { loadAll } from 'js-yaml';
+import { nthAddress } from '../../api/address-range.ts';
+import { API_VERSION } from '../../api/group.ts';
+import { installManifests } from '../../api/install.ts';
+import { EMBEDDED_SEED } from '../../api/names.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
+import { Informer } from '../../kube/informer.ts';
+import { podSecurityLabels } from '../../kube/pod-security.ts';
+import { CRDS, type KubeObject, NODES, type Node } from '../../kube/resources.ts';
+import { gardenBindings } from '../control-plane/administrators.ts';
+import type { Ranges } from '../host/ranges.ts';
+import { storageClass } from '../seed/volumes.ts';
+
+const PROFILES = fileURLToPath(new URL('../../../profiles', import.meta.url));
+const SEED_SECRET = { name: 'seed-local', namespace: 'coppice-system' };
+
+/** The Seed that is this machine: the garden itself is the seed. */
+export const localSeed = (ranges: Ranges, imageMirror: string, rootless = false): KubeObject => ({
+  apiVersion: API_VERSION,
+  kind: 'Seed',
+  metadata: { name: EMBEDDED_SEED },
+  spec: {
+    provider: { type: 'local', region: 'local', providerConfig: { imageMirror } },
+    networks: { pods: ranges.pods, nodes: ranges.nodes, services: ranges.services },
+    // No route of the host leads to ClusterIPs that were made without root.
+    exposure: rootless ? { type: 'NodePort', address: '127.0.0.1' } : { type: 'ClusterIP' },
+  },
+});
+
+/** The Seed that is another cluster, and the Secret with its kubeconfig. */
+export const foreignSeed = (kubeconfig: string, networks: { pods: string; services: string }): KubeObject[] => [
+  {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: SEED_SECRET.namespace, labels: podSecurityLabels('restricted') },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { ...SEED_SECRET },
+    type: 'Opaque',
+    data: { value: Buffer.from(kubeconfig).toString('base64') },
+  },
+  {
+    apiVersion: API_VERSION,
+    kind: 'Seed',
+    metadata: { name: EMBEDDED_SEED },
+    spec: {
+      provider: { type: 'local', region: 'local' },
+      networks,
+      kubeconfigRef: SEED_SECRET,
+      // The operator is outside that cluster, where its ClusterIPs lead nowhere.
+      exposure: { type: 'NodePort' },
+      machineImage: 'kindest/node',
+    },
+  },
+];
+
+/** The profiles that Coppice ships with. */
+export async function shippedProfiles(): Promise<KubeObject[]> {
+  const names = await readdir(PROFILES).catch(() => [] as string[]);
+  const texts = await Promise.all(
+    names.filter((name) => name.endsWith('.yaml')).map((name) => readFile(`${PROFILES}/${name}`, 'utf8')),
+  );
+  return texts.flatMap((text) => loadAll(text) as KubeObject[]).filter(Boolean);
+}
+
+const CRD_PATIENCE_MS = 60_000;
+const APPLY_PATIENCE_MS = 60_000;
+const APPLY_AGAIN_MS = 100;
+
+const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
+
+/** Applies CRDs, those among the objects too, rights and policies. Resolves when the kinds are served: an operator can start. */
+export async function applyKinds(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
+  const install = [...installManifests(), ...gardenBindings(), ...objects.filter(isCrd)];
+  await Promise.all(install.map((object) => applyPatiently(client, object, signal)));
+  await whenEstablished(
+    client,
+    install.filter(isCrd).map(({ metadata }) => metadata.name),
+    signal,
+  );
+}
+
+/** Applies what is of the kinds: profiles, and those of the objects that are no CRDs. */
+export async function applyObjects(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
+  const profiles = await shippedProfiles();
+  const isFirst = ({ kind }: KubeObject) => kind === 'Namespace';
+  const first = [storageClass(), ...objects.filter(isFirst)];
+  await Promise.all(first.map((object) => applyPatiently(client, object, signal)));
+  const rest = [...profiles, ...objects.filter((object) => !isFirst(object) && !isCrd(object))];
+  await Promise.all(rest.map((object) => applyPatiently(client, object, signal)));
+}
+
+async function whenEstablished(client: KubeClient, names: string[], signal?: AbortSignal): Promise<void> {
+  const informer = new Informer(client, CRDS);
+  informer.start();
+  try {
+    const isEstablished = (name: string) =>
+      informer
+        .get(name)
+        ?.status?.conditions?.some(
+          (c: { type: string; status: string }) => c.type === 'Established' && c.status === 'True',
+        );
+    await informer.waitFor(() => names.every(isEstablished) || undefined, {
+      timeoutMs: CRD_PATIENCE_MS,
+      signal,
+      what: 'the CRDs to be served',
+    });
+  } finally {
+    await informer.stop();
+  }
+}
+
+/**
+ * An established kind may for a moment still not be served, and the etcd of a busy machine may answer late: a garden that gives up then
+ * has to be started again by its owner. Tried for a minute.
+ */
+export async function applyPatiently(
+  client: Pick<KubeClient, 'apply'>,
+  object: KubeObject,
+  signal?: AbortSignal,
+): Promise<void> {
+  const deadline = performance.now() + APPLY_PATIENCE_MS;
+  for (;;) {
+    try {
+      await client.apply(object, { signal });
+      return;
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!(isNotFound(error) || isTransient(error)) || performance.now() > deadline) {
+        const reason = error instanceof KubeApiError ? error.message : String(error);
+        throw new Error(`${object.kind} ${object.metadata.name} cannot be applied: ${reason}`, { cause: error });
+      }
+    }
+    await delay(APPLY_AGAIN_MS, undefined, { signal });
+  }
+}
+
+const PODS_DEFAULT = '10.244.0.0/16';
+const SERVICES_DEFAULT = '10.96.0.0/16';
+
+/** The ranges of another cluster, as far as it tells them; else what is usual. */
+export async function networksOf(seed: KubeClient): Promise<{ pods: string; services: string }> {
+  const nodes = await seed.list<Node>(NODES);
+  const cidrs = await seed
+    .request<{ items: { spec: { cidrs: string[] } }[] }>('GET', '/apis/networking.k8s.io/v1/servicecidrs')
+    .catch(() => ({ items: [] }));
+  const podRange = nodes.items
+    .map((node) => node.spec?.podCIDR as string | undefined)
+    .find((range) => range?.includes('.'));
+  const services = cidrs.items.flatMap(({ spec }) => spec.cidrs).find((range) => range.includes('.'));
+  return { pods: podRange ? widen(podRange) : PODS_DEFAULT, services: services ?? SERVICES_DEFAULT };
+}
+
+/** A node's part of the range, to the /16 that it was most likely cut from. */
+const widen = (range: string): string => `${nthAddress(range.replace(/\/.*$/, '/16'), 0)}/16`;

@@ -1,0 +1,180 @@
+import { on } from 'node:events';
+import { watch } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ANNOTATIONS } from '../../api/group.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { InTurn } from '../../kube/in-turn.ts';
+import type { Log } from '../../kube/log.ts';
+import { PODS, type Pod } from '../../kube/resources.ts';
+import type { GardenProgress } from '../state/garden-progress.ts';
+import type { ProgressEvent } from '../toolchain/progress.ts';
+import type { Toolchain } from '../toolchain/toolchain.ts';
+import { askedFor } from './asked.ts';
+import { againAfterMs, IMAGES_ON_DEMAND, makeOnDemand, type OnDemand } from './seed-images.ts';
+
+/** How often people are told how far it is: each time is a write to each pod that waits. */
+const TELL_MS = 20_000;
+/** Compiling takes minutes: seconds would be wrong, and another write each time. */
+const MINUTE_S = 60;
+/** Longest reason, in characters, that stands on pods and in the status of clusters: a build that fails prints lines of errors. */
+const LONGEST_REASON = 200;
+
+export interface OnDemandOptions {
+  /** Where the mirror leaves a file for each image that it was asked for and that is still to be made. */
+  readonly asked: string;
+  /** Another one than the garden's: what it says is about images on demand alone. */
+  readonly openToolchain: (onProgress: (event: ProgressEvent) => void) => Toolchain;
+  readonly client: KubeClient;
+  readonly state?: { readonly rootless?: true };
+  readonly log: Log;
+  /** Aborted when the garden stops. */
+  readonly signal: AbortSignal;
+  readonly say: (stage: string, message: string, more?: Partial<GardenProgress>) => void;
+  /** In place of the real waits, in ms, after so many rounds that failed: for tests. */
+  readonly againAfterMs?: (rounds: number) => number;
+}
+
+/** What pods are told of their image, of which one is there at most; neither: it is there. */
+type News = { readonly [key in 'progress' | 'failure']?: string };
+
+/**
+ * Makes images that few gardens need, for example of a Kubernetes that the garden itself does not run on, once a cluster asks for one of them.
+ * What was asked for once is made again after a restart, which costs nothing where it is in the cache.
+ */
+export class ImagesOnDemand {
+  readonly #options: OnDemandOptions;
+  readonly #toolchain: Toolchain;
+  readonly #begun = new Map<OnDemand, Promise<void>>();
+  /** One after the other, since each takes all processors. What waits for its next try keeps none from its turn. */
+  readonly #tries = new InTurn();
+  #making: OnDemand | undefined;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  /** What was said last of what is still to be made. */
+  readonly #news = new Map<OnDemand, News>();
+  /** Pods are told one thing after the other. */
+  readonly #telling = new InTurn();
+  #ended: Promise<void> | undefined;
+
+  constructor(options: OnDemandOptions) {
+    this.#options = options;
+    this.#toolchain = options.openToolchain((event) => this.#progress(event));
+  }
+
+  start(): void {
+    this.#ended = this.#run().catch((error: Error) => {
+      if (!this.#options.signal.aborted)
+        this.#options.log.warn({ error: error.message }, 'this garden builds no images on demand');
+    });
+  }
+
+  /** Resolves when nothing is made any more; the signal ends it. */
+  async stop(): Promise<void> {
+    await this.#ended;
+    await Promise.all(this.#begun.values());
+    await this.#toolchain.close();
+  }
+
+  async #run(): Promise<void> {
+    const { asked, signal } = this.#options;
+    await mkdir(asked, { recursive: true, mode: 0o700 });
+    // From here on, not from when it is first waited for, as those of fs/promises are: what came meanwhile was never made.
+    const changes = on(watch(asked, { signal }), 'change', { signal });
+    await this.#makeAsked();
+    for await (const _ of changes) await this.#makeAsked();
+  }
+
+  async #makeAsked(): Promise<void> {
+    const all = (await askedFor(this.#options.asked)).map((name) => IMAGES_ON_DEMAND.get(name));
+    for (const wanted of new Set(all)) {
+      if (wanted === undefined) continue;
+      if (!this.#begun.has(wanted)) this.#begun.set(wanted, this.#make(wanted));
+      // A pod that has come since what was said last would wait without a word.
+      else if (this.#news.has(wanted)) await this.#tell(wanted);
+    }
+  }
+
+  /** Tries until it is there, or the garden stops. Never rejects. */
+  async #make(wanted: OnDemand): Promise<void> {
+    const { signal, say } = this.#options;
+    for (let rounds = 1; !signal.aborted; rounds++) {
+      const error = await this.#tries.run(() => this.#try(wanted));
+      if (signal.aborted) return;
+      if (!error) {
+        this.#news.delete(wanted);
+        await this.#tell(wanted);
+        say('images', `${wanted.what} is there`, { fraction: 1 });
+        return;
+      }
+      const waitMs = (this.#options.againAfterMs ?? againAfterMs)(rounds);
+      const again = new Date(Date.now() + waitMs).toISOString().slice(11, 16);
+      const failure = `this machine cannot make ${wanted.what}, and tries again at ${again} UTC: ${reasonOf(error)}`;
+      this.#news.set(wanted, { failure });
+      await this.#tell(wanted);
+      await sleep(waitMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #try(wanted: OnDemand): Promise<Error | undefined> {
+    const { state, signal, say } = this.#options;
+    if (signal.aborted) return undefined;
+    this.#making = wanted;
+    // How far it is said at once after a failure, not 20 s later.
+    this.#toldAt = Number.NEGATIVE_INFINITY;
+    say('images', `building ${wanted.what}, which a cluster needs`);
+    try {
+      return await makeOnDemand(wanted, { toolchain: this.#toolchain, state, signal, say });
+    } finally {
+      this.#making = undefined;
+    }
+  }
+
+  #progress({ tool, phase, fraction, remainingSeconds }: ProgressEvent): void {
+    const making = this.#making;
+    const now = performance.now();
+    if (making === undefined || phase !== 'working' || now - this.#toldAt < TELL_MS) return;
+    this.#toldAt = now;
+    const minutes = remainingSeconds === undefined ? undefined : Math.max(1, Math.ceil(remainingSeconds / MINUTE_S));
+    const progress = `this machine is building ${making.what}${minutes === undefined ? '' : `, about ${minutes} min left`}`;
+    this.#options.say('images', progress, { tool, ...(fraction !== undefined && { fraction }) });
+    if (progress === this.#news.get(making)?.progress) return;
+    this.#news.set(making, { progress });
+    void this.#tell(making);
+  }
+
+  /** Tells pods the latest. Never rejects. */
+  #tell(wanted: OnDemand): Promise<void> {
+    return this.#telling.run(() => this.#tellPods(wanted)).catch((error: Error) => this.#untold(error));
+  }
+
+  /** Whoever asks why a cluster does not come looks at its status, and that is made of what its pods say. */
+  async #tellPods(wanted: OnDemand): Promise<void> {
+    const { client, signal } = this.#options;
+    const { items } = await client.list<Pod>(PODS, { signal });
+    const { progress, failure } = this.#news.get(wanted) ?? {};
+    const told = Object.entries({ [ANNOTATIONS.imageProgress]: progress, [ANNOTATIONS.imageFailure]: failure });
+    const isOf = ({ spec }: Pod) => spec.containers.some(({ image = '' }) => IMAGES_ON_DEMAND.get(image) === wanted);
+    const isTold = ({ metadata }: Pod) => told.every(([key, said]) => metadata.annotations?.[key] === said);
+    // One that runs meanwhile is told that its image is there, and nothing else.
+    const isWaiting = ({ status }: Pod) => !this.#news.has(wanted) || status?.phase === 'Pending';
+    const patch = { metadata: { annotations: Object.fromEntries(told.map(([key, said]) => [key, said ?? null])) } };
+    // It may be gone since: the others are told all the same.
+    for (const { metadata } of items.filter((pod) => isOf(pod) && isWaiting(pod) && !isTold(pod)))
+      await client
+        .mergePatch(PODS, metadata.name, metadata.namespace, patch, { signal })
+        .catch((error: Error) => this.#untold(error));
+  }
+
+  #untold(error: Error): void {
+    this.#options.log.info({ error: error.message }, 'a pod is not told how far its image is');
+  }
+}
+
+/** One bounded line of why something cannot be made. What a proxy or a registry is asked with, as part of its URL, is nobody's to read. */
+function reasonOf({ message }: Error): string {
+  const line = message
+    .replace(/\s+/g, ' ')
+    .replace(/\/\/[^\s/@]*@/g, '//')
+    .trim();
+  return line.length > LONGEST_REASON ? `${line.slice(0, LONGEST_REASON)}…` : line;
+}

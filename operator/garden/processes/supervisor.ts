@@ -1,0 +1,304 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../kube/log.ts';
+import { readJson } from '../host/files.ts';
+import { identityOf, isAlive } from '../host/process-identity.ts';
+import type { StateDirectory } from '../state/state.ts';
+import { lastError } from './logs.ts';
+import {
+  type Command,
+  digestOf,
+  endGroup,
+  NO_PID_FILE,
+  type PidFileContent,
+  startDetached,
+  whenGone,
+} from './processes.ts';
+
+export interface ProcessSpec extends Command {
+  name: string;
+  /** Whether it serves. Called again and again until it says so. Absent: it does as soon as it runs. */
+  ready?: () => Promise<boolean>;
+  /** Default 60 s. */
+  readyTimeoutMs?: number;
+  /** Called when it is ready once more after it has ended by itself. */
+  onAgain?: () => void;
+  /** From the request to end to the kill. Default 5 s. */
+  graceMs?: number;
+}
+
+export type ProcessState = 'starting' | 'running' | 'waiting' | 'stopped';
+
+export interface ProcessStatus {
+  name: string;
+  /** Absent while it does not run. */
+  pid?: number;
+  /** `waiting`: it died and will be started again after a while. */
+  state: ProcessState;
+  restarts: number;
+  /** Why it ended last. */
+  lastExit?: string;
+}
+
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 10_000;
+/** One that ran that long begins with the shortest wait again. */
+const STEADY_MS = 30_000;
+/** Ends in a row after which waiting for readiness is given up, though not the starting again. */
+const HOPELESS = 5;
+const READY_POLL_MS = 40;
+/** A process that an earlier daemon started is nobody's child here: its end is seen by looking. */
+const ADOPTED_POLL_MS = 300;
+
+/** How long to wait before start number `failures` + 1 in a row. */
+export const backOff = (failures: number): number =>
+  failures <= 0 ? 0 : Math.min(FIRST_WAIT_MS * 3 ** (failures - 1), LONGEST_WAIT_MS);
+
+interface SupervisorOptions {
+  directory: StateDirectory;
+  log: Log;
+  /** The cgroup that processes start in. */
+  procsFile?: string | undefined;
+  onChange?: () => void;
+  /** How long to wait before the start after so many ends in a row; absent: the function of that name. */
+  backOff?: (failures: number) => number;
+}
+
+/** Keeps processes running: starts them, waits until they serve, starts them again when they die. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #processes = new Map<string, Supervised>();
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  set procsFile(file: string | undefined) {
+    this.#options.procsFile = file;
+  }
+
+  /**
+   * Starts a process, or takes over the one that a dead daemon left running with the same command, and resolves when
+   * it is ready. Throws when it is not in time, with the end of its log; it is kept up all the same.
+   * Resolves to whether it ran already.
+   */
+  async start(spec: ProcessSpec): Promise<boolean> {
+    await this.#processes.get(spec.name)?.stop();
+    const supervised = new Supervised(spec, this.#options);
+    this.#processes.set(spec.name, supervised);
+    return supervised.start();
+  }
+
+  /** Ends a process and starts it again, for a changed file that it reads only once. */
+  async restart(name: string): Promise<void> {
+    const found = this.#processes.get(name);
+    if (found) await this.start(found.spec);
+  }
+
+  /** Starts those again whose input files have changed. Resolves to their names. */
+  async refresh(): Promise<string[]> {
+    const stale: string[] = [];
+    for (const [name, one] of this.#processes) if (await one.isStale()) stale.push(name);
+    for (const name of stale) await this.restart(name);
+    return stale;
+  }
+
+  async stop(name: string): Promise<void> {
+    await this.#processes.get(name)?.stop();
+  }
+
+  /** Ends a process, also one that a dead daemon left running, and knows it no more. */
+  async remove(name: string): Promise<void> {
+    const file = this.#options.directory.pidFile(name);
+    await this.stop(name);
+    this.#processes.delete(name);
+    const content = await readJson<PidFileContent>(file);
+    if (content) await endGroup(content, 5_000);
+    await rm(file, { force: true });
+    this.#options.onChange?.();
+  }
+
+  has(name: string): boolean {
+    return this.#processes.has(name);
+  }
+
+  status(): ProcessStatus[] {
+    return [...this.#processes.values()].map((one) => one.status());
+  }
+}
+
+class Supervised {
+  readonly spec: ProcessSpec;
+  readonly #options: SupervisorOptions;
+  readonly #stopping = new AbortController();
+  #running: PidFileContent | undefined;
+  #state: ProcessState = 'stopped';
+  #restarts = 0;
+  #lastExit: string | undefined;
+  #loop: Promise<void> | undefined;
+
+  constructor(spec: ProcessSpec, options: SupervisorOptions) {
+    this.spec = spec;
+    this.#options = options;
+  }
+
+  status(): ProcessStatus {
+    const { name } = this.spec;
+    const pid = this.#state === 'waiting' ? undefined : this.#running?.pid;
+    return {
+      name,
+      state: this.#state,
+      restarts: this.#restarts,
+      ...(pid && { pid }),
+      ...(this.#lastExit && { lastExit: this.#lastExit }),
+    };
+  }
+
+  async start(): Promise<boolean> {
+    const looked = Promise.withResolvers<boolean>();
+    this.#loop = this.#keepUp(looked.resolve);
+    const adopted = await looked.promise;
+    await this.#whenReady();
+    return adopted;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    if (this.#running) await endGroup(this.#running, this.spec.graceMs ?? 5_000);
+    await this.#loop;
+    await rm(this.#pidFile, { force: true });
+    this.#running = undefined;
+    this.#enter('stopped');
+  }
+
+  /** Whether it runs on files that say something else by now. */
+  async isStale(): Promise<boolean> {
+    return (
+      this.#state === 'running' && this.#running !== undefined && this.#running.digest !== (await digestOf(this.spec))
+    );
+  }
+
+  get #pidFile(): string {
+    return this.#options.directory.pidFile(this.spec.name);
+  }
+
+  #enter(state: ProcessState): void {
+    this.#state = state;
+    this.#options.onChange?.();
+  }
+
+  /** What an earlier daemon started: taken over when it is what we want, ended when not. */
+  async #leftOver(): Promise<PidFileContent | undefined> {
+    const content = await readJson<PidFileContent>(this.#pidFile);
+    if (!content || !(await isAlive(content))) return undefined;
+    if (content.digest === (await digestOf(this.spec))) {
+      this.#options.log.info({ process: this.spec.name, pid: content.pid }, 'already running: taken over');
+      return content;
+    }
+    await endGroup(content, this.spec.graceMs ?? 5_000);
+    return undefined;
+  }
+
+  /**
+   * Never throws, and ends only when it is told to: what fails, on a full disk for example, is tried again until it succeeds.
+   * @param looked is told whether a process was taken over, once that is known or cannot be known
+   */
+  async #keepUp(looked: (adopted: boolean) => void): Promise<void> {
+    const { signal } = this.#stopping;
+    const { log } = this.#options;
+    const { name } = this.spec;
+    let failures = 0;
+    let hasLooked = false;
+    while (!signal.aborted) {
+      const startedAt = performance.now();
+      try {
+        const leftOver = hasLooked ? undefined : await this.#leftOver();
+        if (signal.aborted) {
+          if (leftOver) await endGroup(leftOver, this.spec.graceMs ?? 5_000);
+          break;
+        }
+        hasLooked = true;
+        looked(leftOver !== undefined);
+        this.#lastExit = await (leftOver ? this.#watch(leftOver) : this.#runOnce());
+      } catch (error) {
+        this.#lastExit = `cannot be started: ${(error as Error).message}`;
+        looked(false);
+      }
+      if (signal.aborted) break;
+      failures = performance.now() - startedAt > STEADY_MS ? 1 : failures + 1;
+      this.#restarts++;
+      const waitMs = (this.#options.backOff ?? backOff)(failures);
+      const fields = { process: name, how: this.#lastExit, waitMs, restarts: this.#restarts };
+      log.warn(fields, 'process exited, starting it again');
+      this.#enter('waiting');
+      await sleep(waitMs, undefined, { signal }).catch(() => {});
+    }
+    looked(false);
+  }
+
+  /** Starts it and resolves to how it ended, once it has. */
+  async #runOnce(): Promise<string> {
+    const { directory, procsFile, log } = this.#options;
+    const { name } = this.spec;
+    this.#running = undefined;
+    this.#enter('starting');
+    if (this.#restarts > 0)
+      this.#whenReady().then(
+        () => this.#stopping.signal.aborted || this.spec.onAgain?.(),
+        (error) => log.warn({ process: name }, String(error.message)),
+      );
+    const logFile = directory.logFile(name);
+    await mkdir(dirname(logFile), { recursive: true, mode: 0o700 });
+    const pidFile = { file: this.#pidFile, digest: await digestOf(this.spec) };
+    const child = startDetached(this.spec, { logFile, procsFile, pidFile });
+    let hasPidFile = true;
+    const ended = new Promise<string>((resolve) => {
+      child.once('error', (error) => resolve(error.message));
+      child.once('exit', (code, signal) => {
+        hasPidFile = code !== NO_PID_FILE;
+        resolve(signal ? `ended by ${signal}` : `exit code ${code}`);
+      });
+    });
+    const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
+    if (identity) {
+      this.#running = { ...identity, digest: pidFile.digest };
+      // Asked to stop between the start and here: nobody else knows of it yet.
+      if (this.#stopping.signal.aborted) await endGroup(identity, this.spec.graceMs ?? 5_000);
+      else this.#options.onChange?.();
+    }
+    const how = await ended;
+    if (!hasPidFile) return `cannot be recorded in ${pidFile.file}: check that its disk has room`;
+    const said = await lastError(logFile).catch(() => '');
+    return said ? `${how}: ${said}` : how;
+  }
+
+  /** Resolves to how a process ended that an earlier daemon has started, once it has. */
+  async #watch(content: PidFileContent): Promise<string> {
+    this.#running = content;
+    this.#enter('running');
+    const { signal } = this.#stopping;
+    while (await isAlive(content)) {
+      await sleep(ADOPTED_POLL_MS, undefined, { signal }).catch(() => {});
+      if (signal.aborted) await whenGone(content, (this.spec.graceMs ?? 5_000) + 5_000);
+    }
+    return 'ended';
+  }
+
+  async #whenReady(): Promise<void> {
+    const { ready, readyTimeoutMs = 60_000, name } = this.spec;
+    const { signal } = this.#stopping;
+    const deadline = performance.now() + readyTimeoutMs;
+    const before = this.#restarts;
+    // It may serve before it is known here which process it is: nobody could end it then.
+    while (!this.#running || (ready && !(await ready().catch(() => false)))) {
+      if (signal.aborted) return;
+      if (performance.now() > deadline || this.#restarts - before >= HOPELESS) {
+        const why = this.#lastExit ?? (await lastError(this.#options.directory.logFile(name)));
+        throw new Error(`${name} did not become ready: ${why}`);
+      }
+      await sleep(READY_POLL_MS, undefined, { signal }).catch(() => {});
+    }
+    if (!signal.aborted) this.#enter('running');
+  }
+}

@@ -1,0 +1,229 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { RUNTIME_FOLDER } from '../../../providers/local/machine-pod.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { InTurn } from '../../kube/in-turn.ts';
+import { NODES, type Node } from '../../kube/resources.ts';
+import { NODE_NAME } from '../control-plane/certificates.ts';
+import { Egress } from '../egress/egress.ts';
+import { run } from '../host/command.ts';
+import { networkNames } from '../host/network.ts';
+import { imagesDirectory } from '../images/build.ts';
+import { IMAGES, toolImage } from '../images/catalog.ts';
+import { ImagesOnDemand } from '../images/images-on-demand.ts';
+import { mirrorHosts } from '../images/mirror.ts';
+import { EXPECTED_IMAGES, fillImages, IMAGES_ON_DEMAND, ImageImporter } from '../images/seed-images.ts';
+import { NetworkPolicyEnforcer } from '../network-policies/enforcer.ts';
+import { childEnvironment, registryEnvironment } from '../processes/child-environment.ts';
+import type { ProcessSpec } from '../processes/supervisor.ts';
+import type { GardenState } from '../state/state.ts';
+import { Toolchain } from '../toolchain/toolchain.ts';
+import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
+import type { GardenOfSeed } from './garden-of-seed.ts';
+import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
+import { NodePorts } from './node-ports.ts';
+import { rootlessNamespaces, SEED_PROXY } from './rootless-namespaces.ts';
+import { rootNamespaces, type SeedNamespaces } from './seed-namespaces.ts';
+import { LocalVolumes } from './volumes.ts';
+
+const MIRROR = fileURLToPath(new URL('../images/mirror-main.ts', import.meta.url));
+const MIRROR_PORT = 5000;
+const IMAGE_MIRROR = 'image-mirror';
+/** What the mirror reads and sends shall not pile up uncollected: 70 MiB less after 600 MB of images. */
+const MIRROR_YOUNG_GENERATION = '--max-semi-space-size=1';
+const NODE_PATIENCE_MS = 60_000;
+
+/** Where the seed's containerd asks for images that are not imported yet. */
+export const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `http://${nodeAddress}:${MIRROR_PORT}`;
+
+/** The seed of an embedded garden: one node of this machine, in a network of its own. */
+export class LocalSeed {
+  readonly #garden: GardenOfSeed;
+  #relay: Relay | undefined;
+  #importer: ImageImporter | undefined;
+  #egress: Egress | undefined;
+  #policies: NetworkPolicyEnforcer | undefined;
+  #volumes: LocalVolumes | undefined;
+  #nodePorts: NodePorts | undefined;
+  #namespaces: SeedNamespaces | undefined;
+  #onDemand: ImagesOnDemand | undefined;
+  readonly #turns = new InTurn();
+
+  constructor(garden: GardenOfSeed) {
+    this.#garden = garden;
+  }
+
+  /** Namespaces, cgroups, limits: all that the seed's processes start in. */
+  async prepare(): Promise<void> {
+    this.#namespaces = await (this.#garden.state.rootless
+      ? rootlessNamespaces(this.#garden, () => void this.#turns.run(() => this.#enterAnew()))
+      : rootNamespaces(this.#garden));
+  }
+
+  /** What has a foot in a network that is gone gets one in the new one; all else ended with it, and is started again by the supervisor. */
+  async #enterAnew(): Promise<void> {
+    const { supervisor, log, signal, state } = this.#garden;
+    if (signal.aborted) return;
+    try {
+      await Promise.all([SEED_PROXY, IMAGE_MIRROR].map((name) => supervisor.restart(name)));
+      // One that start() has not made yet it makes itself.
+      if (this.#relay) {
+        this.#relay.close();
+        this.#relay = await this.#relayTo(state);
+      }
+      log.info({}, 'the seed has new namespaces');
+    } catch (error) {
+      log.error(
+        { error: String(error) },
+        'the seed has new namespaces, and something that it needs in them is missing',
+      );
+    }
+  }
+
+  #relayTo({ ranges, ports }: GardenState): Promise<Relay> {
+    return relayIntoNamespace(this.#namespaces!.enterNetwork, ['127.0.0.1', ranges.nodeAddress], ports.apiserver);
+  }
+
+  /** The seed's node, from containerd to Ready. The kubelet waits for `served`, everything before does not. */
+  async start(served: Promise<KubeClient>): Promise<void> {
+    const { directory, supervisor, state, toolchain, log } = this.#garden;
+    const { ranges } = state;
+    const { enter, enterNetwork, cgroup } = this.#namespaces!;
+    this.#garden.say('seed', 'getting tools');
+    const [files, pause] = await Promise.all([
+      toolchain.ensure([...NODE_TOOLS, 'kubelet', 'kube-proxy']),
+      toolImage('pause', toolchain),
+    ]);
+    const context: NodeContext = {
+      directory,
+      state,
+      enter,
+      cgroup,
+      files,
+      pauseImage: IMAGES.pause.ref,
+      registryHosts: mirrorHosts(mirrorURL(state.ranges)),
+    };
+    await writeNodeConfig(context);
+    this.#garden.say('seed', 'starting containerd, kubelet and kube-proxy');
+    [this.#relay] = await Promise.all([
+      this.#relayTo(state),
+      supervisor.start(containerd(context)),
+      supervisor.start(this.#imageMirror(enterNetwork)),
+      // Machines that start from now on have this one.
+      run([...enter, 'ln', '-sfn', dirname(files.containerd), RUNTIME_FOLDER]),
+    ]);
+    // Without root nothing of the host's network is touched: pods cannot reach anything outside the garden.
+    if (!state.rootless)
+      this.#egress = new Egress({
+        ...this.#garden,
+        names: networkNames(directory.id),
+        iptables: [...enter, files.iptables],
+        onStatus: this.#garden.onEgress,
+      });
+    const wayOut = this.#egress?.start();
+    this.#importer = new ImageImporter({
+      enter,
+      ctr: files.ctr,
+      memory: directory.path('seed', 'images.json'),
+    });
+    const [, client] = await Promise.all([this.#importer.import(pause), served]);
+    // Without root policies are not enforced, which the Seed says.
+    if (!state.rootless) {
+      const programs = dirname(files.iptables);
+      const hasIPv6 = existsSync('/proc/net/if_inet6');
+      this.#policies = new NetworkPolicyEnforcer(client, { ranges, enter, programs, hasIPv6, log });
+      this.#policies.start();
+    }
+    // A node that was Ready before a crash still says so: only the status of a kubelet that runs counts.
+    const since = Date.now();
+    const [isSame] = await Promise.all([supervisor.start(kubelet(context)), supervisor.start(kubeProxy(context))]);
+    await Promise.all([this.#whenNodeReady(client, isSame ? 0 : since), wayOut]);
+    this.#volumes = new LocalVolumes(client, directory.path('seed', 'volumes'), log);
+    this.#volumes.start();
+    if (state.rootless) {
+      this.#nodePorts = new NodePorts(client, { socketFile: directory.seedSocket, ...ranges }, log);
+      this.#nodePorts.start();
+    }
+    this.#garden.say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
+    this.#onDemand = new ImagesOnDemand({
+      ...this.#garden,
+      asked: directory.path('seed', 'asked'),
+      openToolchain: (onProgress) =>
+        new Toolchain({ dir: toolchain.dir, log, signal: this.#garden.signal, onProgress }),
+      client,
+    });
+    this.#onDemand.start();
+  }
+
+  /** Imports what control planes run. It takes seconds of CPU, so whoever starts a garden has it begin last. */
+  async fillImages(): Promise<void> {
+    if (this.#importer) await fillImages(this.#importer, this.#garden);
+  }
+
+  /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
+  #imageMirror(enter: readonly string[]): ProcessSpec {
+    const { directory, state, toolchain } = this.#garden;
+    const { nodeAddress, pods, nodes, services } = state.ranges;
+    const values = {
+      listen: `${nodeAddress}:${MIRROR_PORT}`,
+      enter: JSON.stringify(enter),
+      'on-demand': [...IMAGES_ON_DEMAND.keys()].join(','),
+      asked: directory.path('seed', 'asked'),
+      expect: EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
+      cache: directory.path('seed', 'pulled'),
+      settings: directory.registriesFile,
+      seed: directory.path('seed'),
+      kubeconfig: directory.kubeconfigFile('admin'),
+      own: [pods, nodes, services].join(','),
+    };
+    const dirs = [directory.loadedImages, imagesDirectory(toolchain.dir)];
+    return {
+      name: IMAGE_MIRROR,
+      command: [
+        process.execPath,
+        MIRROR_YOUNG_GENERATION,
+        MIRROR,
+        ...dirs.flatMap((dir) => ['--dir', dir]),
+        ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]),
+      ],
+      env: { ...childEnvironment(), ...registryEnvironment() },
+    };
+  }
+
+  /** Resolves when the node is Ready by a status not older than `since`. */
+  async #whenNodeReady(client: KubeClient, since: number): Promise<void> {
+    const deadline = Date.now() + NODE_PATIENCE_MS;
+    const { signal } = this.#garden;
+    while (!signal.aborted) {
+      const node = await client.getOrUndefined<Node>(NODES, NODE_NAME).catch(() => undefined);
+      const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
+      const heartbeat = Date.parse((ready as { lastHeartbeatTime?: string })?.lastHeartbeatTime ?? '');
+      if (ready?.status === 'True' && heartbeat + 1_000 > since) return;
+      if (Date.now() > deadline) {
+        const status = this.#garden.supervisor.status().find(({ name }) => name === 'kubelet');
+        throw new Error(
+          `the seed's node is not Ready: ${status?.lastExit ?? ready?.message ?? 'it has not registered yet'}`,
+        );
+      }
+      await sleep(60, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Pods and their shims; the garden's own processes go in their order. */
+  async endPods(): Promise<void> {
+    const own = this.#garden.supervisor.status().flatMap(({ pid }) => (pid ? [pid] : []));
+    await this.#namespaces?.endPods(own);
+  }
+
+  /** Ends what serves pods while they run. */
+  async close(): Promise<void> {
+    this.#relay?.close();
+    await this.#nodePorts?.stop().catch(() => {});
+    await this.#egress?.close();
+    await this.#policies?.stop().catch(() => {});
+    await this.#volumes?.stop().catch(() => {});
+    await this.#onDemand?.stop().catch(() => {});
+  }
+}

@@ -1,0 +1,240 @@
+import { delimiter, dirname } from 'node:path';
+import { NODE_NAME } from '../control-plane/certificates.ts';
+import { run } from '../host/command.ts';
+import { readText, writeIfChanged } from '../host/files.ts';
+import { SEED_PATHS } from '../host/mounts.ts';
+import { POD_BRIDGE } from '../host/network.ts';
+import { SYSTEM_PATH } from '../processes/child-environment.ts';
+import type { ProcessSpec } from '../processes/supervisor.ts';
+import type { GardenState, StateDirectory } from '../state/state.ts';
+import { isBuilt } from '../toolchain/tools.ts';
+import { containerdConfig, runcAsOneUser } from './containerd-config.ts';
+
+/** The tools that a seed's node is made of. */
+export const NODE_TOOLS = [
+  'containerd',
+  'containerd-shim-runc-v2',
+  'ctr',
+  'runc',
+  'bridge',
+  'host-local',
+  'loopback',
+  'portmap',
+  'iptables',
+  'conntrack',
+  'mount',
+] as const;
+/** Those that are not compiled: what a machine lacks of them is known in seconds. */
+export const INSTALLED_TOOLS = NODE_TOOLS.filter((name) => !isBuilt(name));
+type NodeTool = (typeof NODE_TOOLS)[number] | 'kubelet' | 'kube-proxy';
+
+export interface NodeContext {
+  directory: StateDirectory;
+  state: GardenState;
+  /** The words before a command that is to run in the seed's namespaces. */
+  enter: readonly string[];
+  /** cgroup of the garden, under which pods get theirs. Undefined: the seed is made without root, and pods get none. */
+  cgroup: string | undefined;
+  files: Record<NodeTool, string>;
+  pauseImage: string;
+  /** `hosts.toml` for every registry, if the garden serves images itself. */
+  registryHosts?: string;
+}
+
+/** A configuration file as the host sees it; the seed sees the folder as SEED_PATHS.config. */
+const configFile = (directory: StateDirectory, ...parts: string[]): string =>
+  directory.path('seed', 'config', ...parts);
+
+/** containerd finds runc and its shim, kubelet and kube-proxy find mount and iptables, by PATH. */
+const environment = ({ files }: NodeContext): Record<string, string> => ({
+  PATH: [...new Set([...Object.values(files).map((file) => dirname(file)), ...SYSTEM_PATH.split(delimiter)])].join(
+    delimiter,
+  ),
+  HOME: '/root',
+  LANG: 'C.UTF-8',
+});
+
+const CAP_SYS_RESOURCE = 24n;
+
+/** Whether this process may make a process less likely to be killed when memory runs out. */
+async function canLowerOomScore(): Promise<boolean> {
+  const effective = /^CapEff:\s*([0-9a-f]+)/m.exec((await readText('/proc/self/status')) ?? '')?.[1];
+  return effective !== undefined && ((BigInt(`0x${effective}`) >> CAP_SYS_RESOURCE) & 1n) === 1n;
+}
+
+/** The seed's pod network: one bridge, so that pods (machines among them) share a layer 2. */
+export const cniConfig = (pods: string): object => ({
+  cniVersion: '0.4.0',
+  name: 'coppice',
+  plugins: [
+    {
+      type: 'bridge',
+      bridge: POD_BRIDGE,
+      isDefaultGateway: true,
+      hairpinMode: true,
+      ipMasq: false,
+      ipam: { type: 'host-local', dataDir: SEED_PATHS.addresses, ranges: [[{ subnet: pods }]] },
+    },
+    { type: 'portmap', capabilities: { portMappings: true } },
+  ],
+});
+
+export function kubeletConfig(options: {
+  nodeAddress: string;
+  /** Undefined: pods get none, as in a rootless seed. */
+  cgroup: string | undefined;
+  pki: (name: string) => string;
+  resolvConf: string;
+}): object {
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    address: options.nodeAddress,
+    healthzPort: 0,
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: options.pki('ca.crt') },
+    },
+    authorization: { mode: 'Webhook' },
+    tlsCertFile: options.pki('kubelet-server.crt'),
+    tlsPrivateKeyFile: options.pki('kubelet-server.key'),
+    containerRuntimeEndpoint: `unix://${SEED_PATHS.socket}`,
+    cgroupDriver: 'cgroupfs',
+    ...(options.cgroup === undefined
+      ? { cgroupsPerQOS: false, featureGates: { KubeletInUserNamespace: true }, localStorageCapacityIsolation: false }
+      : { cgroupRoot: `/${options.cgroup}` }),
+    failCgroupV1: false,
+    failSwapOn: false,
+    oomScoreAdj: 0,
+    resolvConf: options.resolvConf,
+    maxPods: 250,
+    podPidsLimit: -1,
+    serializeImagePulls: false,
+    maxParallelImagePulls: 4,
+    registryPullQPS: 0,
+    kubeAPIQPS: 200,
+    kubeAPIBurst: 400,
+    eventRecordQPS: 100,
+    eventBurst: 200,
+    nodeStatusUpdateFrequency: '10s',
+    containerLogMaxSize: '10Mi',
+    containerLogMaxFiles: 2,
+    podLogsDir: '/var/log/pods',
+    volumePluginDir: `${SEED_PATHS.kubelet}/volume-plugins`,
+    // A laptop's disk is often nearly full, and images cannot be had again without a registry.
+    evictionHard: {
+      'memory.available': '50Mi',
+      'nodefs.available': '1%',
+      'nodefs.inodesFree': '1%',
+      'imagefs.available': '1%',
+    },
+    imageGCHighThresholdPercent: 100,
+    imageGCLowThresholdPercent: 99,
+    enforceNodeAllocatable: [],
+  };
+}
+
+export const kubeProxyConfig = (options: { pods: string; kubeconfig: string }): object => ({
+  apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+  kind: 'KubeProxyConfiguration',
+  mode: 'iptables',
+  hostnameOverride: NODE_NAME,
+  clusterCIDR: options.pods,
+  detectLocalMode: 'ClusterCIDR',
+  healthzBindAddress: '127.0.0.1:10256',
+  metricsBindAddress: '127.0.0.1:10249',
+  clientConnection: { kubeconfig: options.kubeconfig, qps: 100, burst: 200 },
+  iptables: { minSyncPeriod: '20ms', syncPeriod: '30s' },
+  // Zero leaves the machine's table of connections as it is.
+  conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+});
+
+/** Writes the node's configuration files. Changed ones need the process that reads them started again. */
+export async function writeNodeConfig(context: NodeContext): Promise<void> {
+  const { directory, state, files, cgroup } = context;
+  const isRootless = cgroup === undefined;
+  const seed = (...parts: string[]) => configFile(directory, ...parts);
+  const restrictOomScore = isRootless || !(await canLowerOomScore());
+  const rootlessRunc = seed('runc');
+  if (isRootless) await writeIfChanged(rootlessRunc, runcAsOneUser(files.runc), 0o700);
+  const json = (value: object) => JSON.stringify(value, undefined, 2);
+  await writeIfChanged(
+    seed('containerd.toml'),
+    containerdConfig({
+      pauseImage: context.pauseImage,
+      pluginFolder: dirname(files.bridge),
+      restrictOomScore,
+      ...(isRootless && { rootlessRunc }),
+    }),
+  );
+  await writeIfChanged(seed('cni', '10-coppice.conflist'), json(cniConfig(state.ranges.pods)));
+  await writeIfChanged(seed('registry', '_default', 'hosts.toml'), context.registryHosts ?? '');
+  // The relay of the way out. Where there is none, nobody answers there, and the kernel says so at once: with the host's own, every look-up
+  // would wait for seconds.
+  const resolver = `nameserver ${state.ranges.nodeAddress}\n`;
+  await writeIfChanged(seed('resolv.conf'), resolver, 0o644);
+  await writeIfChanged(
+    seed('kubelet.json'),
+    json(
+      kubeletConfig({
+        nodeAddress: state.ranges.nodeAddress,
+        cgroup,
+        pki: (name) => directory.pki(name),
+        resolvConf: `${SEED_PATHS.config}/resolv.conf`,
+      }),
+    ),
+  );
+  await writeIfChanged(
+    seed('kube-proxy.json'),
+    json(kubeProxyConfig({ pods: state.ranges.pods, kubeconfig: directory.kubeconfigFile('kube-proxy') })),
+  );
+}
+
+export function containerd(context: NodeContext): ProcessSpec {
+  const { directory, enter, files } = context;
+  return {
+    name: 'containerd',
+    command: [...enter, files.containerd, '--config', `${SEED_PATHS.config}/containerd.toml`, '--log-level', 'warn'],
+    env: environment(context),
+    inputs: [configFile(directory, 'containerd.toml')],
+    ready: () =>
+      run([...enter, files.ctr, '--address', SEED_PATHS.socket, 'version'], { timeoutMs: 5_000 }).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+export function kubelet(context: NodeContext): ProcessSpec {
+  const { directory, enter, state, files } = context;
+  return {
+    name: 'kubelet',
+    command: [
+      ...enter,
+      files.kubelet,
+      `--config=${SEED_PATHS.config}/kubelet.json`,
+      `--kubeconfig=${directory.kubeconfigFile('kubelet')}`,
+      `--root-dir=${SEED_PATHS.kubelet}`,
+      `--cert-dir=${SEED_PATHS.kubelet}/pki`,
+      `--hostname-override=${NODE_NAME}`,
+      `--node-ip=${state.ranges.nodeAddress}`,
+    ],
+    env: environment(context),
+    inputs: [
+      configFile(directory, 'kubelet.json'),
+      directory.kubeconfigFile('kubelet'),
+      ...['kubelet-server.crt', 'ca.crt'].map((name) => directory.pki(name)),
+    ],
+  };
+}
+
+export function kubeProxy(context: NodeContext): ProcessSpec {
+  const { directory, enter, files } = context;
+  return {
+    name: 'kube-proxy',
+    command: [...enter, files['kube-proxy'], `--config=${SEED_PATHS.config}/kube-proxy.json`],
+    env: environment(context),
+    inputs: [configFile(directory, 'kube-proxy.json'), directory.kubeconfigFile('kube-proxy')],
+  };
+}
