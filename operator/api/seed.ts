@@ -87,6 +87,16 @@ export const seedSpec = rules(
           .object({ visible: z.boolean().describe('Whether shoots are placed here.') })
           .describe('Placement of shoots.')
           .optional(),
+        auditLog: z
+          .object({
+            level: z
+              .enum(['None', 'Metadata'])
+              .describe('Metadata: who did what, when and from where; never what was in it.'),
+          })
+          .describe(
+            'Whether API servers of hosted clusters write an audit log, on their standard output (not a field of Gardener). A change rolls all of them. Absent: None.',
+          )
+          .optional(),
         excessCapacityReservation: free('Room that is kept free.').optional(),
         loadBalancerServices: free('Settings of Services of type LoadBalancer.').optional(),
         verticalPodAutoscaler: free('Vertical pod autoscaler.').optional(),
@@ -205,7 +215,7 @@ export interface Seed extends KubeObject {
 const ACTED: ActedFields = {
   provider: { type: true, region: true, zones: true, providerConfig: { imageMirror: true } },
   networks: { nodes: true, pods: true, services: true, shootDefaults: true, blockCIDRs: true },
-  settings: { scheduling: true },
+  settings: { scheduling: true, auditLog: true },
   taints: true,
   accessRestrictions: true,
   backup: {

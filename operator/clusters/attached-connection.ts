@@ -93,11 +93,15 @@ export class AttachedConnection implements OpenCluster {
   #version: string;
   #failure = '';
 
-  /** @param shared others use the client too: it stays open when the connection ends */
+  /**
+   * @param of `tenant`: namespace of the cluster in the garden; `shared`: others use the client too, so that it stays open when the
+   * connection ends
+   */
   constructor(
-    { client, seen, shared = false, log }: { client: KubeClient; seen: SeenCluster; shared?: boolean; log: Log },
+    of: { client: KubeClient; seen: SeenCluster; tenant: string; shared?: boolean; log: Log },
     news: AttachedNews,
   ) {
+    const { client, seen, tenant, shared = false, log } = of;
     this.client = client;
     this.server = client.server;
     const { identity } = seen;
@@ -121,7 +125,7 @@ export class AttachedConnection implements OpenCluster {
       }
     };
     this.#health = new ConnectionHealth({ ask, told: (answers) => news.answers(answers) });
-    const budget = tenantBudget();
+    const budget = tenantBudget(tenant);
     const options = { budget, log, failed: () => this.#health.doubt() };
     this.nodes = new Informer<Node>(client, NODES, { ...options, transform: soundNode });
     this.pods = new Informer<Pod>(client, PODS, { ...options, transform: soundPod });

@@ -36,10 +36,13 @@ export class ClusterConnection implements OpenCluster {
   readonly health: ConnectionHealth;
   readonly #stopListeners: (() => void)[] = [];
 
-  /** @param onHealth called when the API server stops answering, and when it answers again */
+  /**
+   * @param of `tenant`: namespace of the cluster in the garden
+   * @param onHealth called when the API server stops answering, and when it answers again
+   */
   constructor(
     client: KubeClient,
-    server: string,
+    { server, tenant }: { server: string; tenant: string },
     renewAt: Date,
     log: Log,
     onChange: (object: KubeObject) => void,
@@ -48,7 +51,7 @@ export class ClusterConnection implements OpenCluster {
     this.client = client;
     this.server = server;
     this.renewAt = renewAt;
-    const budget = tenantBudget();
+    const budget = tenantBudget(tenant);
     this.health = new ConnectionHealth({ ask: () => client.ready({ timeoutMs: ASK_MS }), told: onHealth });
     const failed = () => this.health.doubt();
     this.nodes = new Informer<Node>(client, NODES, { transform: slimNode, budget, log, failed });

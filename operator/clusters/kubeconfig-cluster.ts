@@ -52,11 +52,14 @@ export interface ConnectionListener {
   answers(now: boolean): void;
 }
 
-/** Opens a connection to the API server that a kubeconfig leads to; `opened` is called once. */
+/**
+ * Opens a connection to the API server that a kubeconfig leads to.
+ * @param of `tenant`: namespace of the cluster in the garden; `opened` is called once
+ */
 export async function connectCluster(
   text: string,
   news: ConnectionListener,
-  { log, opened }: { log: Log; opened?: (cluster: OpenCluster) => void },
+  { tenant, log, opened }: { tenant: string; log: Log; opened?: (cluster: OpenCluster) => void },
   signal: AbortSignal,
 ): Promise<KubeconfigConnection> {
   let current = parseUntrustedKubeconfig(text);
@@ -71,7 +74,7 @@ export async function connectCluster(
   });
   const connection = new ClusterConnection(
     client,
-    server,
+    { server, tenant },
     NEVER,
     log,
     () => news.changed(),

@@ -41,8 +41,11 @@ import { asStated } from './stated-size.ts';
 
 /** Operations of clusters wait for nodes and clouds nearly all the time: so many may be under way at once. */
 export const OPERATIONS_AT_ONCE = 256;
-/** Of these, for clusters of one namespace: one with hundreds that all wait leaves room for those of others. */
-export const OPERATIONS_OF_NAMESPACE = 192;
+/**
+ * Of so many workers, those that clusters of one namespace have at most. One with hundreds that all wait, for nodes, clouds or API servers of a
+ * tenant that are slow on purpose, leaves room for those of others.
+ */
+export const workersOfNamespace = (workers: number): number => Math.floor((workers * 3) / 4);
 
 /** What the operator is started with. */
 export interface CoreOptions {
@@ -166,7 +169,10 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     kubeconfigs,
     decidedSecrets,
     caches: [clusters, shoots, seeds, profiles, quotas, kubeconfigs, decidedSecrets, meshSecrets],
-    queues: { clusters: queue('workercluster'), shoots: queue('shoot', { perNamespace: OPERATIONS_OF_NAMESPACE }) },
+    queues: {
+      clusters: queue('workercluster'),
+      shoots: queue('shoot', { perNamespace: workersOfNamespace(OPERATIONS_AT_ONCE) }),
+    },
     queue,
     gardenApplier: new Applier(garden, (object) => knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object)),
     registry: new SeedRegistry(garden, log, options.dialPod),

@@ -14,6 +14,7 @@ export interface Status {
 }
 
 const LONGEST_MESSAGE = 4000;
+const LONGEST_REASON = 100;
 
 /** The API server answered, and the answer was no. */
 export class KubeApiError extends Error {
@@ -31,10 +32,11 @@ export class KubeApiError extends Error {
     const known: Status = typeof body === 'string' ? {} : body;
     // It may end in the status of an object, which has room for 32 KiB; a tenant's API server may say what it likes.
     const text = typeof body === 'string' ? body.trim().slice(0, 500) : body.message?.slice(0, LONGEST_MESSAGE);
-    super(`${request}: ${status} ${known.reason ?? ''}${text ? `: ${text}` : ''}`.replace(/\s+:/g, ':'));
+    const reason = (known.reason ?? '').slice(0, LONGEST_REASON);
+    super(`${request}: ${status} ${reason}${text ? `: ${text}` : ''}`.replace(/\s+:/g, ':'));
     this.request = request;
     this.status = status;
-    this.reason = known.reason ?? '';
+    this.reason = reason;
     this.details = known.details;
     this.retryAfterSeconds = retryAfterSeconds ?? known.details?.retryAfterSeconds;
   }

@@ -33,6 +33,8 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 const HEALTHY_MS = 5000;
 /** Until a server is asked again whose answer was too large: each try costs both sides that much. */
 const TOO_LARGE_MS = 60_000;
+/** The most that a server is left alone because it asks for it: nobody would know for a day what one that asks for a day has. */
+const LONGEST_WAIT_MS = 60_000;
 
 /**
  * Keeps `target` equal to what the server has, until the signal aborts: the initial state in one watch (WatchList) or,
@@ -176,7 +178,8 @@ class InitialEvents<T extends KubeObject> {
 /** How long a server is left alone after a failure at the least: as it asks for itself, or because each try costs much. */
 function leastWaitMs(broken: unknown): number {
   if (broken instanceof AnswerTooLargeError) return TOO_LARGE_MS;
-  return broken instanceof KubeApiError ? (broken.retryAfterSeconds ?? 0) * 1000 : 0;
+  const asked = broken instanceof KubeApiError ? (broken.retryAfterSeconds ?? 0) * 1000 : 0;
+  return Math.min(asked, LONGEST_WAIT_MS);
 }
 
 /** How servers refuse a WatchList that they do not have, or have switched off. */

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS } from '../api/names.ts';
+import { auditParts } from './audit-log.ts';
 import { networkParts } from './cluster-network.ts';
 import {
   EGRESS_SELECTOR,
@@ -29,7 +30,8 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
   const { machinesOutside } = values;
   const network = networkParts(values, CONFIG);
   const encryption = encryptionParts(pki, CONFIG);
-  const files = { ...apiServerFiles(values, pki), ...network.files, ...encryption.files };
+  const audit = auditParts(values, CONFIG);
+  const files = { ...apiServerFiles(values, pki), ...network.files, ...encryption.files, ...audit.files };
   const tunnelFiles = machinesOutside && konnectivityServerFiles(values, pki);
   const objects = [
     componentSecret(values, COMPONENTS.apiServer, files),
@@ -39,7 +41,11 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
       {
         name: COMPONENTS.apiServer,
         image: kubernetesImage('kube-apiserver', values.version),
-        args: [...apiServerArguments(values), ...network.arguments, ...asArguments(encryption.flags)],
+        args: [
+          ...apiServerArguments(values),
+          ...network.arguments,
+          ...asArguments({ ...encryption.flags, ...audit.flags }),
+        ],
         ports: [{ name: 'https', containerPort: API_SERVER_PORT }],
         probes: {
           startupProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 1, failures: 300 }),

@@ -36,6 +36,8 @@ export interface ControlPlane {
     /** Kubernetes quantity; default 2Gi. */
     storageSize?: string;
   };
+  /** Whether API servers write down who did what. */
+  auditLog?: boolean;
   /** How the API server is reached from outside of the seed; default ClusterIP. */
   exposure?: 'ClusterIP' | 'NodePort' | 'LoadBalancer';
   /** The address at which the seed has its node ports; absent: that of a node. */

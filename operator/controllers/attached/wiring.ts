@@ -1,7 +1,7 @@
 import { isAttached } from '../../api/workercluster.ts';
 import { Informer } from '../../kube/informer.ts';
 import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
-import type { Core, Part } from '../core.ts';
+import { type Core, type Part, workersOfNamespace } from '../core.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { wireClusterAPI } from './cluster-api.ts';
 import { AttachedController } from './controller.ts';
@@ -21,7 +21,7 @@ const INSIDE_CHANGES_MS = 500;
 export function wireAttached(core: Core): Attached {
   const { garden, gardenID, log, clusters, registry } = core;
   const { namespace } = core.state;
-  const queue = core.queue('attached');
+  const queue = core.queue('attached', { perNamespace: workersOfNamespace(CLUSTERS_AT_ONCE) });
   const told = core.queues.clusters;
   const secrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: ATTACHED_RECEIPTS, namespace });
   const allReceipts = () => secrets.list().flatMap((secret) => attachedReceiptIn(secret) ?? []);

@@ -3,7 +3,7 @@ import type { ClusterSize } from '../../api/cost.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { keyOf } from '../../kube/resources.ts';
-import type { Core, Part } from '../core.ts';
+import { type Core, type Part, workersOfNamespace } from '../core.ts';
 import { clusterOfDecided } from '../decided-sizes.ts';
 import { failuresOf } from '../failure.ts';
 import type { ManagedController } from '../managed/controller.ts';
@@ -20,6 +20,8 @@ export interface Autoscaling extends Part {
 
 const TIMES: AutoscalingTimes = { ...BATCH, patienceMs: 5 * 60_000 };
 
+const CLUSTERS_AT_ONCE = 4;
+
 /** Makes the controller that decides how many nodes pools have which are Coppice's to size. */
 export function wireAutoscaling(
   core: Core,
@@ -28,7 +30,7 @@ export function wireAutoscaling(
   times = TIMES,
 ): Autoscaling {
   const { clusters, shoots, profiles, quotas, openClusters } = core;
-  const queue = core.queue('autoscaling');
+  const queue = core.queue('autoscaling', { perNamespace: workersOfNamespace(CLUSTERS_AT_ONCE) });
   const autoscaler = new Autoscaler(
     {
       ...core,
@@ -87,7 +89,7 @@ export function wireAutoscaling(
       {
         name: 'autoscaling',
         queue,
-        concurrency: 4,
+        concurrency: CLUSTERS_AT_ONCE,
         reconcile: (key, stop) => autoscaler.reconcile(key, stop),
         failed: failuresOf(core, clusters),
       },

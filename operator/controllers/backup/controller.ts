@@ -5,7 +5,7 @@ import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { isToSleep, type Shoot } from '../../api/shoot.ts';
-import type { SeedRegistry } from '../../clusters/seed-access.ts';
+import type { SeedAccess, SeedRegistry } from '../../clusters/seed-access.ts';
 import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
@@ -14,7 +14,7 @@ import { say } from '../conditions.ts';
 import { BACKUP_READY, BUCKETS_READY } from './conditions.ts';
 import { backupPolicy, newestOf, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
 import { retireBackups } from './retention.ts';
-import { hasEtcd, readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
+import { type EtcdOfShoot, hasEtcd, readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
 
 /** What the controller works with. */
 export interface BackupDependencies {
@@ -110,7 +110,7 @@ export class BackupController {
     const access = seed && deps.registry.get(seed.metadata.name);
     if (!seed?.spec.backup || !access) return;
     await this.#running.get(keyOf(shoot))?.done;
-    const etcd = { access, seed, technicalID: technicalID(shoot.metadata.namespace ?? '', shoot.metadata.name) };
+    const etcd = etcdOf(shoot, seed, access);
     const bucket = await openBucket(deps.source, seed, signal);
     const taken = await takeSnapshot(etcd, bucket, prefixOf(shoot), deps.spool, signal);
     deps.log.info({ shoot: keyOf(shoot), snapshot: taken.name, bytes: taken.size }, 'a last snapshot was taken');
@@ -168,7 +168,7 @@ export class BackupController {
     const access = deps.registry.get(seed.metadata.name);
     // After a start: whoever works on the shoot opens its seed.
     if (!access) return { requeueAfterMs: SEED_OPENS_MS };
-    const etcd = { access, seed, technicalID: technicalID(shoot.metadata.namespace ?? '', shoot.metadata.name) };
+    const etcd = etcdOf(shoot, seed, access);
     // Being made, in somebody's hands, on machines of its own, or without a control plane: its next change leads here again.
     if (isBeingMade(shoot) || isIgnored(shoot) || !hasEtcd(etcd)) return {};
     const known = this.#knownOf(shoot) ?? {
@@ -244,6 +244,13 @@ export class BackupController {
     return known?.prefix === prefixOf(shoot) ? known : undefined;
   }
 }
+
+const etcdOf = ({ metadata: { name, namespace = '' } }: Shoot, seed: Seed, access: SeedAccess): EtcdOfShoot => ({
+  access,
+  seed,
+  tenant: namespace,
+  technicalID: technicalID(namespace, name),
+});
 
 /** Somebody works on it by hand: what is taken of it now might be worth nothing, and push out what is. */
 const isIgnored = ({ metadata }: Shoot): boolean => metadata.annotations?.[ANNOTATIONS.ignore] === 'true';

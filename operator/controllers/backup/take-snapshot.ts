@@ -8,15 +8,23 @@ import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { SeedAccess } from '../../clusters/seed-access.ts';
 import type { EtcdClient } from '../../etcd/etcd-client.ts';
+import { FairQueue } from '../../kube/fair-queue.ts';
 import { decoded, SECRETS, type Secret } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { openEtcd } from '../shoot/etcd-access.ts';
 import { writeVerified } from './integrity.ts';
 import { type Snapshot, snapshotName } from './plan.ts';
 
+/**
+ * So many snapshots are on the disk at once, whoever asks for them: each may be as large as an etcd gets, and a pod whose disk is full is
+ * evicted. They also share the bandwidth of that disk, and of the network.
+ */
+export const SNAPSHOTS_AT_ONCE = 2;
+
 /** A directory for what waits to go up: a snapshot may have gigabytes, and none is ever held in memory. */
 export class Spool {
   readonly #directory: string | undefined;
+  readonly #places = new FairQueue({ total: SNAPSHOTS_AT_ONCE, perGroup: SNAPSHOTS_AT_ONCE });
   #root: Promise<string> | undefined;
 
   /** `directory`: one that outlives the process, emptied at the first use: what a killed process left is of no worth. */
@@ -24,8 +32,24 @@ export class Spool {
     this.#directory = directory;
   }
 
-  /** Calls `use` with a path of a file that is not there yet, and takes the file away afterwards. */
-  async file<T>(use: (path: string) => Promise<T>): Promise<T> {
+  /**
+   * Calls `use` with a path of a file that is not there yet, and takes the file away afterwards. Waits for a place on the disk, for which
+   * tenants take turns. Rejects with the signal's reason when that aborts first.
+   */
+  async file<T>(
+    who: { tenant: string; cluster: string },
+    use: (path: string) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const leave = await this.#places.acquire({ tenant: who.tenant, group: '', exclusive: who.cluster }, signal);
+    try {
+      return await this.#inFolder(use);
+    } finally {
+      leave();
+    }
+  }
+
+  async #inFolder<T>(use: (path: string) => Promise<T>): Promise<T> {
     this.#root ??= this.#make().catch((error: unknown) => {
       // A disk that was full may have room the next time.
       this.#root = undefined;
@@ -67,6 +91,8 @@ async function emptyTemporaryFolder(prefix: string): Promise<string> {
 export interface EtcdOfShoot {
   access: SeedAccess;
   seed: Seed;
+  /** Namespace of the shoot in the garden. */
+  tenant: string;
   /** Of the shoot: its namespace in the seed. */
   technicalID: string;
 }
@@ -87,22 +113,26 @@ export async function takeSnapshot(
   spool: Spool,
   signal: AbortSignal,
 ): Promise<Snapshot> {
-  const takenAt = new Date(Math.floor(+ctx.now() / 1000) * 1000);
-  const client = await clientOf(etcd, ctx.now(), signal);
-  try {
-    return await spool.file(async (file) => {
+  const who = { tenant: etcd.tenant, cluster: etcd.technicalID };
+  const take = async (file: string): Promise<Snapshot> => {
+    const takenAt = new Date(Math.floor(+ctx.now() / 1000) * 1000);
+    const client = await clientOf(etcd, ctx.now(), signal);
+    try {
       const { revision, chunks } = await client.snapshot(signal);
       const known = await writeVerified(file, chunks, signal);
       const name = snapshotName(revision, takenAt);
       const key = `${prefix}${name}`;
       await buckets.put({ ...ctx, signal }, key, { ...known, open: () => createReadStream(file) });
       return { name, key, takenAt, revision, size: known.size };
-    });
+    } finally {
+      await client.close();
+    }
+  };
+  try {
+    return await spool.file(who, take, signal);
   } catch (error) {
     signal.throwIfAborted();
     throw (error as Error).name === 'EtcdError' ? dependencyNotReady((error as Error).message, error) : error;
-  } finally {
-    await client.close();
   }
 }
 

@@ -4,7 +4,7 @@ import type { Core, Part } from '../core.ts';
 import { BackupController } from './controller.ts';
 import { backupsConcern, seedConcernsBackups } from './news.ts';
 import { SeedBuckets } from './seed-bucket.ts';
-import { Spool } from './take-snapshot.ts';
+import { SNAPSHOTS_AT_ONCE, Spool } from './take-snapshot.ts';
 
 /** The controller of backups, wired. */
 export interface Backups extends Part {
@@ -12,8 +12,6 @@ export interface Backups extends Part {
   readonly seedBuckets: SeedBuckets;
 }
 
-/** Snapshots take the bandwidth of a disk and of a network, both shared by all. */
-const SNAPSHOTS_AT_ONCE = 2;
 const SNAPSHOT_LIMIT_MS = 60 * 60_000;
 /** One that fails is tried again after this long, at the latest. */
 const RETRY_MS = 10 * 60_000;

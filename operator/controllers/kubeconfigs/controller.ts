@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { GROUP } from '../../api/group.ts';
+import { GROUP, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_SUBRESOURCES, type KubeconfigRole } from '../../api/kubeconfig-request.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
@@ -40,17 +40,19 @@ export const BY_USER = 'user';
 const GROUPS: Readonly<Record<KubeconfigRole, string>> = { admin: ADMIN_GROUP, viewer: VIEWER_GROUP };
 const DAY_S = 24 * 3600;
 
+const KEPT_LABELS: readonly string[] = [LABELS.workerCluster, LABELS.workerClusterNamespace];
+
 /** What is kept of a request: a tenant wrote it, and may have written much. */
 export function keptRequest(csr: CertificateSigningRequest): CertificateSigningRequest {
   const { name, uid, resourceVersion, creationTimestamp, labels = {} } = csr.metadata;
-  const kept = Object.entries(labels).filter(([key]) => key.startsWith(`${GROUP}/worker-cluster`));
+  const kept = Object.entries(labels).filter(([key]) => KEPT_LABELS.includes(key));
   const metadata = { name, uid, resourceVersion, creationTimestamp, labels: Object.fromEntries(kept) };
   const { signerName, username = '', request } = csr.spec;
   const conditions = csr.status?.conditions?.map(({ type, status }) => ({ type, status }));
   const answer = { ...(csr.status?.certificate && { certificate: 'issued' }), ...(conditions && { conditions }) };
   const { apiVersion, kind } = csr;
   const of = { apiVersion, kind, metadata: metadata as CertificateSigningRequest['metadata'], status: answer };
-  if (isAnswered(csr)) return { ...of, spec: { signerName, username, request: '' } };
+  if (isAnswered(csr) || !roleOf(csr)) return { ...of, spec: { signerName, username, request: '' } };
   return { ...of, spec: { ...csr.spec, request: request.length > MAX_REQUEST ? '' : request } };
 }
 

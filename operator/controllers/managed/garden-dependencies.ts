@@ -98,7 +98,7 @@ export function gardenDependencies(
     },
     connect: (key, kubeconfig, news, signal) => {
       const opened = (cluster: OpenCluster) => side.openClusters.add(key, cluster);
-      return connectCluster(kubeconfig, news, { log, opened }, signal);
+      return connectCluster(kubeconfig, news, { tenant: splitKey(key).namespace, log, opened }, signal);
     },
     async clearRequest({ metadata: { name, namespace } }, signal) {
       const annotations = { [ANNOTATIONS.operation]: null };

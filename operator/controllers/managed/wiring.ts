@@ -2,7 +2,7 @@ import { usedCredentials } from '../../accounts/used-credentials.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type ChangeEvent, Informer } from '../../kube/informer.ts';
 import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
-import { type Core, OPERATIONS_AT_ONCE, OPERATIONS_OF_NAMESPACE, type Part } from '../core.ts';
+import { type Core, OPERATIONS_AT_ONCE, type Part, workersOfNamespace } from '../core.ts';
 import type { Credentials } from '../credentials/wiring.ts';
 import { noteShortages } from '../shortages.ts';
 import { ManagedController } from './controller.ts';
@@ -27,7 +27,7 @@ export function wireManaged(
 ): Managed {
   const { garden, gardenID, log, clusters, profiles, recordEvent } = core;
   const { namespace } = core.state;
-  const queue = core.queue('managed', { perNamespace: OPERATIONS_OF_NAMESPACE });
+  const queue = core.queue('managed', { perNamespace: workersOfNamespace(OPERATIONS_AT_ONCE) });
   const told = core.queues.clusters;
   // Only where no tenant writes.
   const receiptSecrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECEIPT_SELECTOR, namespace });

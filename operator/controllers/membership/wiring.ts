@@ -4,7 +4,7 @@ import type { Membership } from '../../api/membership.ts';
 import type { HoldsOf, SleepHoldsOf } from '../../clusters/deletion-gate.ts';
 import { Informer } from '../../kube/informer.ts';
 import { HUBS, keyOf, MEMBERSHIPS, SECRETS, type Secret } from '../../kube/resources.ts';
-import type { Core, Part } from '../core.ts';
+import { type Core, type Part, workersOfNamespace } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { MembershipController } from './controller.ts';
@@ -55,7 +55,10 @@ export function wireHubs(core: HubsCore): Hubs {
   const { namespace } = core.state;
   const queues = {
     hubs: core.queue('hub', { maxDelayMs: LONGEST_DELAY_MS }),
-    memberships: core.queue('membership', { maxDelayMs: LONGEST_DELAY_MS }),
+    memberships: core.queue('membership', {
+      maxDelayMs: LONGEST_DELAY_MS,
+      perNamespace: workersOfNamespace(JOINS_AT_ONCE),
+    }),
   };
   const hubs = new Informer<Hub>(garden, HUBS, { log });
   const memberships = new Informer<Membership>(garden, MEMBERSHIPS, {

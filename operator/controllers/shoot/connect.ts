@@ -116,7 +116,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
     const renewAt = new Date(+deps.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
       client,
-      server,
+      { server, tenant: op.shoot.metadata.namespace ?? '' },
       renewAt,
       deps.log,
       (object) => {

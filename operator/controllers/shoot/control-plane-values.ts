@@ -39,6 +39,7 @@ export function controlPlaneValues(
       endpoints: Array.from({ length: members }, (_, ordinal) => ordinal),
       ...(storageClassName && { storageClassName }),
     },
+    ...(seed.spec.settings?.auditLog?.level === 'Metadata' && { auditLog: true }),
     ...(seed.spec.exposure && { exposure: seed.spec.exposure.type }),
     ...(seed.spec.exposure?.address && { exposedAt: seed.spec.exposure.address }),
     ...(names.length > 0 && { hostNames: names }),

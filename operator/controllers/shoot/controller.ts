@@ -71,12 +71,12 @@ export class ShootController {
   }
 
   /** Approves or denies the certificate requests of kubelets, independently of a running operation. */
-  async certificates(key: string): Promise<Again> {
+  async certificates(key: string, signal: AbortSignal): Promise<Again> {
     const deps = this.#deps;
     const state = this.#states.get(key);
     if (!deps.shoots.get(key) || !state?.connection || !state.listMachines) return undefined;
     const machines = await state.listMachines();
-    const waiting = await decideServingCertificates(state.connection, machines, deps.log, deps.now());
+    const waiting = await decideServingCertificates(state.connection, machines, deps, signal);
     // The list of machines may be older than the new machine: try again when the provider has listed them anew.
     return waiting ? { requeueAfterMs: MACHINE_KNOWN_MS } : undefined;
   }

@@ -2,7 +2,7 @@ import { shootProfileName } from '../../api/shoot.ts';
 import { TaskDurations } from '../../flow/graph.ts';
 import { FairQueue } from '../../kube/fair-queue.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { type Core, OPERATIONS_AT_ONCE, type Part } from '../core.ts';
+import { type Core, OPERATIONS_AT_ONCE, type Part, workersOfNamespace } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { shootIsShort } from '../shortages.ts';
 import { concernsUsers, onlyFinalizersChanged, onlyStatusChanged } from '../status-writer.ts';
@@ -25,11 +25,14 @@ export const OPERATION_LIMIT_MS = 7 * 3600_000;
 /** Pods of a cluster come and go all the time: its status follows at this pace. */
 const INSIDE_CHANGES_MS = 500;
 
+/** Clusters whose kubelets are answered. */
+const CERTIFICATES_AT_ONCE = 8;
+
 /** Makes the controllers of Shoots and of certificates that their kubelets ask for. */
 export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptions): Part {
   const { kubeconfigs, profiles, registry, seeds, shoots } = core;
   const queue = core.queues.shoots;
-  const certificates = core.queue('certificates');
+  const certificates = core.queue('certificates', { perNamespace: workersOfNamespace(CERTIFICATES_AT_ONCE) });
   const controller = new ShootController({
     ...core,
     ...accounts,
@@ -83,8 +86,10 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
       {
         name: 'certificates',
         queue: certificates,
-        concurrency: 8,
-        reconcile: (key) => controller.certificates(key),
+        concurrency: CERTIFICATES_AT_ONCE,
+        // What does not answer by then is a cluster whose own webhooks hold it up.
+        timeoutMs: 60_000,
+        reconcile: (key, stop) => controller.certificates(key, stop),
       },
     ],
     close: () => controller.stop(),

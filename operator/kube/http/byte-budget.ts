@@ -115,15 +115,20 @@ const sharedSize = (part: object): number => 2 * sizeOf(part) + SHARED_EXTRA;
 
 /** Half of what this process may have is for what tenants' clusters hold; the rest is for the garden and for the work itself. */
 let ofTenants: ByteBudget | undefined;
+/** Of that half the part that clusters of one tenant take at most: some is left for those of others. */
+const PART_OF_ONE = 3 / 4;
+const byTenant = new Map<string, ByteBudget>();
 
 /**
- * What may be kept of one tenant's cluster. It grows with the memory that this process was given: 64 MiB at least, a quarter of the
- * heap otherwise.
+ * What may be kept of one cluster of a tenant (its namespace in the garden). It grows with the memory that this process was given: 64 MiB at
+ * least, a quarter of the heap otherwise.
  */
-export function tenantBudget(): ObjectBudget {
+export function tenantBudget(tenant: string): ObjectBudget {
   const heap = getHeapStatistics().heap_size_limit;
   ofTenants ??= new ByteBudget(heap / 2);
-  return new ObjectBudget(Math.max(64 * MIB, heap / 4), ofTenants);
+  const own = byTenant.get(tenant) ?? new ByteBudget(PART_OF_ONE * ofTenants.limit, ofTenants);
+  byTenant.set(tenant, own);
+  return new ObjectBudget(Math.max(64 * MIB, heap / 4), own);
 }
 
 /**

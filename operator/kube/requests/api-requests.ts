@@ -45,7 +45,7 @@ export interface RequestOptions {
   timeoutMs?: number;
   /** Bytes of the answer that are taken; default the client's limit for an object. */
   maxBytes?: number;
-  /** How often to try again when the server says "later" (429 or 503 with Retry-After). Default 3. */
+  /** How often to try again when the server says "later" (429 or 503 with a Retry-After of at most 30 s). Default 3. */
   retries?: number;
   /** Of a write that was sent: given up the moment the signal says so, whatever may come of it. Default false. */
   abandon?: boolean;
@@ -62,6 +62,8 @@ export interface StreamOptions {
 /** Content type of server-side apply. */
 export const APPLY = 'application/apply-patch+yaml';
 
+/** The most that is waited because an answer asks for it; what asks for more is an error at once, and its caller decides when to try again. */
+const LONGEST_PAUSE_S = 30;
 /** A server that sends a byte now and then would never be silent. */
 const WHOLE_ANSWER = 4;
 
@@ -150,7 +152,7 @@ export class ApiRequests {
       }
       const retryAfter = Number(response.headers['retry-after']) || undefined;
       const later = response.statusCode === 429 || response.statusCode === 503;
-      if (later && retryAfter && attempt < retries) {
+      if (later && retryAfter && retryAfter <= LONGEST_PAUSE_S && attempt < retries) {
         await sleep(retryAfter * 1000 * (0.75 + Math.random() / 2), signal);
         if (signal?.aborted) throw signal.reason;
         continue;

@@ -10,6 +10,9 @@ export type Evictable = Pod | { metadata: { name: string; namespace?: string; ui
 
 export type EvictOptions = Omit<DeleteOptions, 'propagationPolicy'>;
 
+/** It ends in the status of an object; a webhook of a tenant may say what it likes. */
+const LONGEST_MESSAGE = 1000;
+
 /** As KubeClient.evict. */
 export async function evict(
   requests: Pick<ApiRequests, 'request'>,
@@ -34,7 +37,7 @@ export async function evict(
     if (error.isNotFound || error.isConflict) return { outcome: 'gone' };
     if (error.isTooManyRequests) {
       const causes = error.details?.causes?.map((cause) => cause.message).filter(Boolean) ?? [];
-      return { outcome: 'blocked', message: causes.join('; ') || error.message };
+      return { outcome: 'blocked', message: causes.join('; ').slice(0, LONGEST_MESSAGE) || error.message };
     }
     throw error;
   }

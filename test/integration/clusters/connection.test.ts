@@ -21,7 +21,14 @@ beforeAll(async () => {
     heard.resolve(answers);
     heard = Promise.withResolvers();
   };
-  connection = new ClusterConnection(client, proxy.url, new Date(8.64e15), silent, () => {}, onHealth);
+  connection = new ClusterConnection(
+    client,
+    { server: proxy.url, tenant: 'shop' },
+    new Date(8.64e15),
+    silent,
+    () => {},
+    onHealth,
+  );
   await connection.start(AbortSignal.timeout(60_000));
 });
 afterAll(async () => {

@@ -45,10 +45,21 @@ it('answers what a kubelet asks for, of which only a part is kept, and leaves th
     });
   }
   const client = api.connect();
-  const connection = new ClusterConnection(client, client.server, new Date(8.64e15), silent, () => {});
+  const connection = new ClusterConnection(
+    client,
+    { server: client.server, tenant: 'shop' },
+    new Date(8.64e15),
+    silent,
+    () => {},
+  );
   await connection.start(AbortSignal.timeout(20_000));
   const machines = [{ nodeName: 'node-1', address: '10.0.0.5' }] as Machine[];
-  const waits = await decideServingCertificates(connection, machines, silent, new Date());
+  const waits = await decideServingCertificates(
+    connection,
+    machines,
+    { log: silent, now: () => new Date() },
+    AbortSignal.timeout(20_000),
+  );
   expect(waits).toBe(false);
   for (const [name, type] of [
     [own, 'Approved'],

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { OpenBucket } from '../../../operator/accounts/bucket-account.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import { type EtcdOfShoot, Spool, takeSnapshot } from '../../../operator/controllers/backup/take-snapshot.ts';
@@ -45,4 +45,36 @@ it('goes to etcd also with keys whose Secret lost its labels', async () => {
 
 it('says that there are no keys where there are none', async () => {
   expect(await tried(new MemoryObjects())).toBe(`the etcd of ${NS} has no keys yet`);
+});
+
+it('has two snapshots on the disk at once, also when a whole fleet falls asleep, and tenants take turns', async () => {
+  const spool = new Spool(undefined);
+  const ends = new Map<string, () => void>();
+  const begun: string[] = [];
+  const take = (tenant: string, name: string, signal = AbortSignal.timeout(60_000)) => {
+    const cluster = `shoot--${tenant}--${name}`;
+    return spool.file(
+      { tenant, cluster },
+      () => {
+        begun.push(name);
+        return new Promise<void>((resolve) => ends.set(name, resolve));
+      },
+      signal,
+    );
+  };
+  const all = ['a', 'b', 'c', 'd'].map((name) => take('shop', name));
+  const left = new AbortController();
+  const impatient = take('shop', 'e', left.signal);
+  const other = take('bank', 'z');
+  await vi.waitFor(() => expect(begun).toEqual(['a', 'b']));
+  left.abort(new Error('the cluster is being deleted'));
+  await expect(impatient).rejects.toThrow('being deleted');
+  ends.get('a')!();
+  await vi.waitFor(() => expect(begun).toEqual(['a', 'b', 'z']));
+  for (const name of ['z', 'b', 'c', 'd']) {
+    await vi.waitFor(() => expect(begun).toContain(name));
+    ends.get(name)!();
+  }
+  await Promise.all([...all, other]);
+  await spool.close();
 });

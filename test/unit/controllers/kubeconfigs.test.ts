@@ -90,8 +90,13 @@ describe('what is asked for', () => {
   });
 
   it('is kept without what a tenant has added to it, and once it is answered without the request', () => {
-    const csr = { ...request(), metadata: { ...request().metadata, annotations: { big: 'x'.repeat(100_000) } } };
+    const { metadata } = request();
+    const more = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`${LABELS.workerCluster}-${at}`, 'x']));
+    const added = { annotations: { big: 'x'.repeat(100_000) }, labels: { ...metadata.labels, ...more } };
+    const csr = { ...request(), metadata: { ...metadata, ...added } };
     expect(JSON.stringify(keptRequest(csr)).length).toBeLessThan(2_000);
+    const forAnother = { ...csr, spec: { ...csr.spec, signerName: 'example.com/other', request: 'z'.repeat(10_000) } };
+    expect(JSON.stringify(keptRequest(forAnother)).length).toBeLessThan(2_000);
     expect(keptRequest({ ...csr, status: { certificate: 'y'.repeat(100_000) } })).toMatchObject({
       spec: { username: 'ada', request: '' },
       status: { certificate: 'issued' },

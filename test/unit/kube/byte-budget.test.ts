@@ -23,7 +23,14 @@ describe('what is kept of a cluster', () => {
     expect(budget.take(keptPod(sentPod(500)))).toBe(true);
     const one = budget.used - templates;
     expect(templates + one * NODES * PODS_EACH).toBeLessThan(budget.limit);
-    expect(tenantBudget().limit).toBeGreaterThanOrEqual(64 * MIB);
+    expect(tenantBudget('shop').limit).toBeGreaterThanOrEqual(64 * MIB);
+  });
+
+  it('leaves room for those of other tenants, however many clusters one of them fills', () => {
+    const clusters = Array.from({ length: 4 }, () => tenantBudget('greedy'));
+    const large = { text: 'x'.repeat(8 * MIB) };
+    for (const cluster of clusters) while (cluster.take(large)) {}
+    expect(tenantBudget('modest').take(large)).toBe(true);
   });
 
   it('counts what objects share once, until the last of them goes', () => {

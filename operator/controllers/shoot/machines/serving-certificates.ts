@@ -14,8 +14,8 @@ export const MACHINE_KNOWN_MS = 10_000;
 export async function decideServingCertificates(
   connection: ClusterConnection,
   machines: readonly Machine[],
-  log: Log,
-  now: Date,
+  { log, now }: { log: Log; now(): Date },
+  signal: AbortSignal,
 ): Promise<boolean> {
   let waiting = false;
   const known = machines.map(({ nodeName, address }) => ({ nodeName, addresses: address ? [address] : [] }));
@@ -40,7 +40,7 @@ export async function decideServingCertificates(
             status: 'True',
             reason: approved ? 'MachineMatches' : 'NotThisMachine',
             message: approved ? 'name and addresses are those of the machine' : (verdict as { reason: string }).reason,
-            lastTransitionTime: now.toISOString(),
+            lastTransitionTime: now().toISOString(),
           },
         ],
       },
@@ -50,7 +50,7 @@ export async function decideServingCertificates(
         { csr: csr.metadata.name, reason: (verdict as { reason: string }).reason },
         'a serving certificate was denied',
       );
-    const options = { subresource: 'approval' };
+    const options = { subresource: 'approval', signal };
     connection.csrs.absorb(
       await connection.client.mergePatch<CertificateSigningRequest>(CSRS, name, undefined, answer, options),
     );

@@ -6,7 +6,13 @@ import { silent } from '../../../../operator/kube/log.ts';
 const peakMiB = () => Math.round(process.resourceUsage().maxRSS / 1024);
 
 const client = KubeClient.fromKubeconfig(process.argv[2]!);
-const connection = new ClusterConnection(client, client.server, new Date(8.64e15), silent, () => {});
+const connection = new ClusterConnection(
+  client,
+  { server: client.server, tenant: 'shop' },
+  new Date(8.64e15),
+  silent,
+  () => {},
+);
 const before = peakMiB();
 const opened = await connection.start(AbortSignal.timeout(280_000)).then(
   () => 'opened',

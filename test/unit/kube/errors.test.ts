@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
+import { evict } from '../../../operator/kube/requests/evict.ts';
+
+const LONG = 'x'.repeat(1_000_000);
+
+describe('of what a webhook of a tenant says, no status of an object gets more than it has room for', () => {
+  it('in an error', () => {
+    const error = new KubeApiError('PATCH /a', 403, { reason: LONG, message: LONG });
+    expect(error.message.length).toBeLessThan(5_000);
+    expect(error.reason.length).toBeLessThan(1_000);
+    expect(new KubeApiError('GET /a', 404, { reason: 'NotFound', message: 'no' }).message).toBe(
+      'GET /a: 404 NotFound: no',
+    );
+  });
+
+  it('of an eviction that it refuses', async () => {
+    const causes = Array.from({ length: 10 }, () => ({ message: LONG }));
+    const request = () => Promise.reject(new KubeApiError('POST /eviction', 429, { details: { causes } }));
+    const eviction = await evict({ request }, { metadata: { name: 'a' } }, {});
+    expect(eviction).toMatchObject({ outcome: 'blocked', message: expect.stringMatching(/^x{1000}$/) });
+  });
+});
