@@ -79,6 +79,9 @@ export function simulatedWarning(cluster: WorkerCluster): string {
   return detail === '' ? `${base}.` : `${base}; ${detail}`;
 }
 
+/** The option that a command about an object of this namespace needs. */
+export const inNamespace = (namespace = 'default'): string => (namespace === 'default' ? '' : ` -n ${namespace}`);
+
 export const count = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 
 const DOING: Record<LastOperation['type'], string> = {
