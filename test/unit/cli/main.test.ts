@@ -55,6 +55,7 @@ describe('coppice', () => {
     ['scale demo', 2, 'error: scale needs --nodes N; for example: coppice scale demo --nodes 3\n'],
     ['scale demo --nodes -1', 2, 'error: a cluster cannot have -1 nodes; give a number from 0 up\n'],
     ['kubeconfig', 2, 'error: kubeconfig needs the NAME of a cluster, or --garden\n'],
+    ['kubeconfig demo --garden', 2, 'error: kubeconfig needs the NAME of a cluster, or --garden, and not both\n'],
     ['completion tcsh', 2, 'error: there is no completion for "tcsh"; choose bash, zsh or fish\n'],
     [
       'get --kubeconfig /no/such/file',
