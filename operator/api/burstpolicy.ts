@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type BurstPolicyStatus, burstPolicyStatus, MOST_CLUSTERS, money } from './burstpolicy-status.ts';
-import { CRON } from './cron.ts';
 import { ALPHA_VERSION } from './group.ts';
 import { labelSelectorSchema } from './label-selector.ts';
 import type { KubeObject } from './meta.ts';
 import {
   count,
+  cronExpression,
   duration,
   type KindDefinition,
   keyed,
@@ -16,7 +16,6 @@ import {
   PATTERNS,
   POD_PRIORITY,
   rules,
-  text,
   timeZone,
   withoutRules,
 } from './schema.ts';
@@ -97,7 +96,7 @@ const wake = z
 const peak = z
   .object({
     name: name(15, 'Name of the peak.', PATTERNS.label),
-    start: text(128, 'When it begins, as a cron expression.', CRON),
+    start: cronExpression('When it begins, as a cron expression.'),
     duration: duration('How long it lasts.'),
     timeZone: timeZone('Time zone of start, for example Europe/Berlin. Absent: UTC.').optional(),
     leadTime: duration(

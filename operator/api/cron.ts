@@ -13,8 +13,7 @@ const MONTHS = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', '
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
 const cronField = (number: string, names: readonly string[] = []): string => {
-  const inAnyCase = names.map((one) => one.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`));
-  const value = `(${[number, ...inAnyCase].join('|')})`;
+  const value = `(${[number, ...names].join('|')})`;
   const part = `([*]|${value}(-${value})?)(/0*[1-9][0-9]*)?`;
   return `${part}(,${part})*`;
 };
@@ -28,6 +27,7 @@ export const CRON = new RegExp(
     cronField('0?[1-9]|1[0-2]', MONTHS),
     cronField('0?[0-7]', WEEKDAYS),
   ].join('\\s+')}\\s*$`,
+  'i',
 );
 
 /** Days that months have at most. */

@@ -149,7 +149,7 @@ export const ANNOTATIONS = {
   ignore: 'shoot.gardener.cloud/ignore',
   /** On a CRD: the release of Coppice whose chart wrote it last. */
   release: `${GROUP}/release`,
-  /** `"true"` on a Seed: no shoot on it is reconciled and none is placed there. */
+  /** `"true"` on a Seed: no shoot is placed there. */
   emergencyStop: 'shoot.gardener.cloud/emergency-stop-reconciliations',
 } as const;
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { CRON } from './cron.ts';
-import { free, LIMITS, list, name, PATTERNS, rules, text, timeZone } from './schema.ts';
+import { cronExpression, free, LIMITS, list, name, PATTERNS, rules, timeZone } from './schema.ts';
 
 const versionRule = {
   rule: [
@@ -36,8 +35,8 @@ export const hibernationSchema = z
     schedules: list(
       z
         .object({
-          start: text(128, 'When it goes to sleep, as a cron expression.', CRON).optional(),
-          end: text(128, 'When it wakes up, as a cron expression.', CRON).optional(),
+          start: cronExpression('When it goes to sleep, as a cron expression.').optional(),
+          end: cronExpression('When it wakes up, as a cron expression.').optional(),
           location: timeZone('Time zone of both, for example Europe/Berlin. Absent: UTC.').optional(),
         })
         .describe('When the cluster sleeps.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CRON } from './cron.ts';
 
 /** A CEL rule as a CRD carries it. */
 export interface Rule {
@@ -124,6 +125,20 @@ export const timeZone = (description: string) =>
     rule: "timestamp('2026-01-01T00:00:00Z').getFullYear(self) > 0",
     message: 'must be a time zone, for example Europe/Berlin',
   });
+
+const NO_CRON =
+  'must be a cron expression: minute, hour, day of month, month and day of week, for example 0 20 * * MON-FRI';
+
+/** A cron expression. No `pattern`: an API server would answer with all of it, in which nobody finds what is wrong. */
+export const cronExpression = (description: string) =>
+  rules(
+    z
+      .string()
+      .max(128)
+      .refine((value) => CRON.test(value), NO_CRON)
+      .describe(description),
+    { rule: `self.matches(r'(?i)${CRON.source}')`, message: NO_CRON },
+  );
 
 /** A region or a zone, in which names of clouds differ: eu-central-1a, westeurope, RegionOne, 1. */
 export const place = (description: string) => name(LIMITS.label, description, PATTERNS.place);

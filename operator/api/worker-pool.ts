@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { CRON } from './cron.ts';
 import {
   count,
   countOrPercent,
+  cronExpression,
   describe,
   duration,
   labels,
@@ -40,10 +40,8 @@ const disruptionBudget = rules(
       'How many nodes of the pool may be missing at once, for example 2 or 10%; a percentage is rounded up. 0: none is taken away. Nodes that are being emptied, that leave, that are not Ready and that the cloud takes away count as missing.',
       /^([0-9]{1,4}|([0-9]{1,2}|100)%)$/,
     ),
-    schedule: text(
-      128,
+    schedule: cronExpression(
       'When the budget begins to hold each time, as a cron expression of five fields in UTC. Absent: it holds always.',
-      CRON,
     ).optional(),
     duration: duration('How long the budget holds each time, for example 8h.').optional(),
     reasons: list(

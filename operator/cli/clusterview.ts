@@ -72,11 +72,15 @@ export const lacksControlPlane = (object: KubeObject): boolean =>
 /** The warning that stands above everything about a simulated cluster. */
 export function simulatedWarning(cluster: WorkerCluster): string {
   const nodes = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
-  const what = nodes === undefined ? 'its nodes are' : `its ${count(nodes, 'node')} ${nodes === 1 ? 'is' : 'are'}`;
-  const detail = cell(conditionOf(cluster, 'Simulated')?.message);
-  const base = `SIMULATED: nothing of WorkerCluster ${cluster.metadata.name} exists at ${cluster.spec.cloudProvider}; ${what} pretended and run no workload.`;
-  return detail === '' ? base : `${base} ${detail}`;
+  const what = nodes === undefined ? 'its nodes' : `its ${count(nodes, 'node')}`;
+  const are = nodes === 1 ? 'is pretended and runs' : 'are pretended and run';
+  const detail = cell(conditionOf(cluster, 'Simulated')?.message).replace(/^SIMULATED: /, '');
+  const base = `SIMULATED: nothing of WorkerCluster ${cluster.metadata.name} exists at ${cluster.spec.cloudProvider}; ${what} ${are} no workload`;
+  return detail === '' ? `${base}.` : `${base}; ${detail}`;
 }
+
+/** The option that a command about an object of this namespace needs. */
+export const inNamespace = (namespace = 'default'): string => (namespace === 'default' ? '' : ` -n ${namespace}`);
 
 export const count = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 

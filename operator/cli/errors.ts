@@ -71,6 +71,12 @@ const UNREACHABLE_CODES = new Set([
   'UND_ERR_SOCKET',
 ]);
 
+/** What Kubernetes says around a reason, and what says nothing to a person. */
+const WRAPPING = [
+  /failed to create typed patch object \([^)]*\): (errors: )?/,
+  /, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; [^,\]]*/,
+];
+
 function causes(error: ForeignError): ForeignError[] {
   const chain: ForeignError[] = [];
   let current: unknown = error;
@@ -97,14 +103,15 @@ export function explain(thrown: unknown, isChosen = true): Explained {
 
   if (error.name === 'KubeApiError' || (typeof error.status === 'number' && typeof error.reason === 'string')) {
     const status = Number(error.status ?? error.statusCode);
-    const text = serverText(error);
-    if (status === 404) return { message: withAdvice(text, isChosen && adviceFor(text)), exitCode: EXIT.notFound };
+    const full = serverText(error);
+    const text = WRAPPING.reduce((shorter, words) => shorter.replace(words, ''), full);
+    if (status === 404) return { message: withAdvice(text, isChosen && adviceFor(full)), exitCode: EXIT.notFound };
     if (status === 401 && isChosen) {
       const advice =
         'the API server does not accept the credentials of this kubeconfig; choose another with --kubeconfig';
       return { message: withAdvice(text, advice), exitCode: EXIT.failed };
     }
-    return { message: withAdvice(text, error.advice ?? (isChosen && adviceFor(text))), exitCode: EXIT.failed };
+    return { message: withAdvice(text, error.advice ?? (isChosen && adviceFor(full))), exitCode: EXIT.failed };
   }
 
   const unreachable =
@@ -112,7 +119,8 @@ export function explain(thrown: unknown, isChosen = true): Explained {
     causes(error).some((cause) => typeof cause.code === 'string' && UNREACHABLE_CODES.has(cause.code));
   if (unreachable && isChosen) {
     const advice = 'start the garden with "coppice up", or choose another API server with --kubeconfig';
-    return { message: withAdvice(said, error.advice ?? advice), exitCode: EXIT.failed };
+    const what = said.replace(/^[A-Z]+ \S+ at (\S+): /, '$1 does not answer: ');
+    return { message: withAdvice(what, error.advice ?? advice), exitCode: EXIT.failed };
   }
   return { message: withAdvice(said, error.advice), exitCode: EXIT.failed };
 }
@@ -126,8 +134,11 @@ function serverText(error: ForeignError): string {
 }
 
 function adviceFor(text: string): string | undefined {
-  if (/field not declared in schema|unknown field/.test(text))
-    return 'find the right name with "kubectl explain KIND.spec"';
+  if (/field not declared in schema|unknown field/.test(text)) {
+    const [, kind = 'KIND', parent = 'spec'] = /Kind=(\w+)\): (?:errors: )?\.(.*?)\.\w+: field not/.exec(text) ?? [];
+    const path = [kind.toLowerCase(), parent.replace(/\[.*?\]/g, '')].join('.');
+    return `find the right name with "kubectl explain ${path}"`;
+  }
   // Nobody else has this name, and only a binding that was deleted takes its rights (operator/garden/control-plane/administrators.ts).
   if (text.includes('User "coppice:admin" cannot'))
     return 'if nobody took these rights away on purpose, "coppice up" gives them to the administrators of this garden again';

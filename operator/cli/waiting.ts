@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerCluster } from '../api/workercluster.ts';
-import { activity, failureOf, isAsleep, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
+import { activity, failureOf, inNamespace, isAsleep, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
 import { notFound } from './commands/get.ts';
 import type { Connection } from './connect.ts';
 import type { Context } from './context.ts';
@@ -203,7 +203,9 @@ export async function waitForCluster(
         }
         if (failure !== undefined) {
           return fail(
-            new CliError(`WorkerCluster "${name}" failed: ${failure}`, { advice: `see "coppice describe ${name}"` }),
+            new CliError(`WorkerCluster "${name}" failed: ${failure}`, {
+              advice: `see "coppice describe ${name}${inNamespace(namespace)}"`,
+            }),
           );
         }
       }
@@ -233,7 +235,7 @@ function timedOut(
     `WorkerCluster "${name}" in namespace ${namespace} ${not} after ${formatAge(timeoutMs)}: ${oneLine(why)}`,
     {
       exitCode: EXIT.timedOut,
-      advice: `"coppice describe ${name}" shows why`,
+      advice: `"coppice describe ${name}${inNamespace(namespace)}" shows why`,
     },
   );
 }

@@ -128,15 +128,16 @@ function changeOf({ held, asked, profile }: Claimant, { quota, limits, used, pro
 function refusals({ quota, used, promised }: Account, { more, exceeded, unpriced }: Change): Refusal[] {
   const { name } = quota.metadata;
   const { currency } = quota.spec;
-  const refused = exceeded.map(({ metric, limit }): Refusal => {
+  const lines = exceeded.map(({ metric, limit }) => {
     const show = (amount: bigint) =>
       `${formatAmount(metric, amount)}${metric.startsWith('cost.') ? ` ${currency}` : ''}`;
     const taken = used[metric] + promised[metric];
     const kept = promised[metric] > 0n ? ` (${show(promised[metric])} of it promised to clusters that are older)` : '';
     const left = limit > taken ? limit - taken : 0n;
-    const message = `quota "${name}" allows ${metric} ${show(limit)}: ${show(taken)} used${kept}, ${show(more[metric])} more requested, ${show(left)} left. Ask for less, delete something, or have the quota raised; Coppice then continues by itself`;
-    return { quota: name, code: 'ERR_INFRA_QUOTA_EXCEEDED', message };
+    return `${metric} ${show(limit)}: ${show(taken)} used${kept}, ${show(more[metric])} more requested, ${show(left)} left`;
   });
+  const told = `quota "${name}" allows ${lines.join(', and ')}. Ask for less, delete something, or have the quota raised; Coppice then continues by itself`;
+  const refused: Refusal[] = lines.length > 0 ? [{ quota: name, code: 'ERR_INFRA_QUOTA_EXCEEDED', message: told }] : [];
   if (!unpriced) return refused;
   const message = `quota "${name}" limits ${unpriced.metric}, but these have no price in ${currency}: ${unpriced.what.join('; ')}. Choose others, or have prices added to the CloudProfile`;
   return [...refused, { quota: name, code: 'ERR_CONFIGURATION_PROBLEM', message }];

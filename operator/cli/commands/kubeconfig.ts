@@ -24,7 +24,8 @@ export async function run(context: Context): Promise<undefined> {
   const { options, positionals, terminal, env, signal } = context;
   const [name] = positionals;
   const garden = options.flag('garden');
-  if (garden === (name !== undefined)) throw new UsageError('kubeconfig needs the NAME of a cluster, or --garden');
+  if (garden === (name !== undefined))
+    throw new UsageError(`kubeconfig needs the NAME of a cluster, or --garden${garden ? ', and not both' : ''}`);
   if (options.flag('merge') && options.flag('remove'))
     throw new UsageError('--merge and --remove cannot be used together');
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import { isAsleep } from '../clusterview.ts';
+import { inNamespace, isAsleep } from '../clusterview.ts';
 import { type Connection, connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../errors.ts';
@@ -63,10 +63,9 @@ export async function run(context: Context): Promise<number | undefined> {
     for (const cluster of clusters) {
       const { metadata, spec } = cluster;
       if (hosting.kind === 'nothing' && !comesWithoutSeed({ spec })) {
-        const { name } = metadata;
-        terminal.note(
-          `WorkerCluster ${name} cannot become Ready, because this garden has no seed; see "describe ${name}".`,
-        );
+        const { name, namespace } = metadata;
+        const look = `${coppice} describe ${name}${inNamespace(namespace)}`;
+        terminal.note(`WorkerCluster ${name} cannot become Ready, because this garden has no seed; see "${look}".`);
         continue;
       }
       const here: Connection = { ...connection, namespace: metadata.namespace ?? connection.namespace };
@@ -143,7 +142,7 @@ export interface NextSteps {
 /** What to do once a cluster is Ready. Every line works as printed, in the order they stand. */
 export function nextSteps({ cluster, coppice, kubectl, example }: NextSteps): string[] {
   const { name, namespace = 'default' } = cluster.metadata;
-  const where = namespace === 'default' ? '' : ` -n ${namespace}`;
+  const where = inNamespace(namespace);
   const nodes = (cluster.spec.dataPlaneNodes ?? cluster.status?.nodes?.desired ?? 0) + 1;
   const context = contextName(namespace, name);
   const steps: [string, string][] = [

@@ -1,4 +1,5 @@
 import { NO_CONTROL_PLANE } from '../../api/conditions.ts';
+import { ANNOTATIONS } from '../../api/group.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { METRICS, type Quota } from '../../api/quota.ts';
@@ -190,9 +191,21 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
   });
 }
 
+const IGNORED: TreeNode = {
+  cells: [
+    { text: 'Ignored', tone: 'loud' },
+    '',
+    '',
+    '',
+    '',
+    `the operator leaves this Shoot alone, and its status gets old, until somebody removes the annotation ${ANNOTATIONS.ignore}`,
+  ],
+};
+
 function partsOf(picture: ClusterDescription, options: DescribeOptions): TreeNode[] {
   const nodes: TreeNode[] = [];
   const { controlPlane, machines, shoot } = picture;
+  if (shoot?.metadata.annotations?.[ANNOTATIONS.ignore] === 'true') nodes.push(IGNORED);
   if (shoot && lacksControlPlane(shoot)) return poolsWithoutControlPlane(shoot);
   if (controlPlane.length > 0) {
     nodes.push({

@@ -18,6 +18,8 @@ export const IMAGE_IS_MADE = 'ImageIsMade';
 const IMAGE_CANNOT_BE_MADE = 'ImageCannotBeMade';
 /** Longest clause of a kubelet or scheduler that is passed on. */
 const LONGEST = 300;
+/** So many reasons are told at once. */
+const MOST_TOLD = 5;
 /** A kubelet says now one of these, now the other: each change would be a write. */
 const PULLS = ['ErrImagePull', 'ImagePullBackOff'];
 /** What a container waits for that does not come by waiting. */
@@ -42,14 +44,21 @@ export function podProblems(pods: readonly Pod[]): PodProblem[] {
     .sort((a, b) => a.pod.localeCompare(b.pod));
 }
 
-/** What people read of problems, one clause each. */
-export const problemsText = (problems: readonly PodProblem[]): string =>
-  problems.map(({ pod, reason, message }) => `pod ${pod} cannot start: ${reason}: ${message}`).join('; ');
+/** What people read of problems: a clause for the pods that are stuck alike, which names the first. Hundreds of machines can be. */
+export function problemsText(problems: readonly PodProblem[]): string {
+  const alike = Map.groupBy(problems, ({ reason, message }) => `${reason}: ${message}`);
+  const clauses = [...alike].map(([why, pods]) => {
+    const more = pods.length > 1 ? ` and ${pods.length - 1} more` : '';
+    return `pod ${pods[0]!.pod}${more} cannot start: ${why}`;
+  });
+  const untold = clauses.length > MOST_TOLD ? [`${clauses.length - MOST_TOLD} more reasons, see the pods`] : [];
+  return [...clauses.slice(0, MOST_TOLD), ...untold].join('; ');
+}
 
 function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 'message'> | undefined {
   const placed = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (placed?.status === 'False' && placed.reason === 'Unschedulable')
-    return { reason: placed.reason, message: bounded(placed.message ?? 'no node of the seed fits it') };
+    return { reason: placed.reason, message: bounded(whyUnschedulable(placed.message)) };
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
     const { reason = '', message } = container.state?.waiting ?? {};
     // Who pulls gives up before a long build ends, and tries again.
@@ -69,6 +78,14 @@ function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 
       };
   }
   return undefined;
+}
+
+/** What kube-scheduler says, without what it tried to evict: nothing in a seed makes room for others. */
+function whyUnschedulable(message = 'no node of the seed fits it'): string {
+  const said = message.replace(/\.? (no new claims to deallocate, )?preemption: .*$/s, '');
+  return said.includes('Insufficient')
+    ? `${said}: the seed is full, so ask for fewer or smaller machines, or give it more nodes`
+    : said;
 }
 
 /** What the garden says of an image that it has to make. */

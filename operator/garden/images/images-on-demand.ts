@@ -121,7 +121,7 @@ export class ImagesOnDemand {
     this.#making = wanted;
     // How far it is said at once after a failure, not 20 s later.
     this.#toldAt = Number.NEGATIVE_INFINITY;
-    say('images', `building ${wanted.what}, which a cluster needs`);
+    say('images', `building ${wanted.what}, which a cluster has asked for`);
     try {
       return await makeOnDemand(wanted, { toolchain: this.#toolchain, state, signal, say });
     } finally {

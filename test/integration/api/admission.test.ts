@@ -295,7 +295,11 @@ describe('WorkerCluster', () => {
       { ...minimal, pools: [{ name: 'a', labels: { 'a b/c': 'd' } }] },
       /labels.*the key of a label is a name/,
     ],
-    ['a schedule that is none', { ...minimal, hibernation: { schedules: [{ start: 'at night' }] } }, /\.start/],
+    [
+      'a schedule that is none',
+      { ...minimal, hibernation: { schedules: [{ start: 'at night' }] } },
+      /\.start: Invalid value: "at night": must be a cron expression: minute, hour/,
+    ],
     ['an hour that is none', { ...minimal, hibernation: { schedules: [{ end: '0 24 * * *' }] } }, /\.end/],
     [
       'a time zone that is none',

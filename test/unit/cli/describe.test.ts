@@ -57,6 +57,15 @@ describe('describe', () => {
     `);
   });
 
+  it('says that the operator leaves a cluster alone, which its status does not', () => {
+    const left = shoot('demo', 2);
+    left.metadata.annotations = { 'shoot.gardener.cloud/ignore': 'true' };
+    const drawn = draw({ cluster: cluster('demo', {}, READY), shoot: left, controlPlane: [], machines: [], gaps: [] });
+    expect(drawn[3]).toMatch(
+      /─Ignored +the operator leaves this Shoot alone, .* annotation shoot.gardener.cloud\/ignore$/,
+    );
+  });
+
   it('shows in which hubs a cluster is, and what they wait for', () => {
     const membership = (hub: string, status: object, more: object = {}) =>
       ({

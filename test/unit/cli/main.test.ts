@@ -55,6 +55,7 @@ describe('coppice', () => {
     ['scale demo', 2, 'error: scale needs --nodes N; for example: coppice scale demo --nodes 3\n'],
     ['scale demo --nodes -1', 2, 'error: a cluster cannot have -1 nodes; give a number from 0 up\n'],
     ['kubeconfig', 2, 'error: kubeconfig needs the NAME of a cluster, or --garden\n'],
+    ['kubeconfig demo --garden', 2, 'error: kubeconfig needs the NAME of a cluster, or --garden, and not both\n'],
     ['completion tcsh', 2, 'error: there is no completion for "tcsh"; choose bash, zsh or fish\n'],
     [
       'get --kubeconfig /no/such/file',
@@ -89,12 +90,34 @@ describe('coppice', () => {
 describe('errors', () => {
   const status = (code: number, reason: string, message: string) =>
     new KubeApiError('GET /x', code, { reason, message });
+  const UNCHECKED =
+    'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
+  const TYPED = 'failed to create typed patch object (default/a; multi-cluster.demo.io/v1, Kind=WorkerCluster)';
   it.each([
     [new CliError('a\nb', { advice: 'do c' }), 'a b; do c', EXIT.failed],
     [new InterruptedError(), 'interrupted', EXIT.interrupted],
     [new DOMException('This operation was aborted', 'AbortError'), 'interrupted', EXIT.interrupted],
     [status(404, 'NotFound', 'workerclusters "x" not found'), 'workerclusters "x" not found', EXIT.notFound],
     [status(422, 'Invalid', 'spec.x: wrong'), 'spec.x: wrong', EXIT.failed],
+    [
+      status(422, 'Invalid', `invalid: [spec.x: Unsupported value: 2, <nil>: Invalid value: null: ${UNCHECKED}]`),
+      'invalid: [spec.x: Unsupported value: 2]',
+      EXIT.failed,
+    ],
+    [
+      status(500, '', `${TYPED}: .spec.pools[name="a"].machinType: field not declared in schema`),
+      '.spec.pools[name="a"].machinType: field not declared in schema; find the right name with "kubectl explain workercluster.spec.pools"',
+      EXIT.failed,
+    ],
+    [
+      status(
+        500,
+        '',
+        `${TYPED}: errors:\n  .spec.a: field not declared in schema\n  .spec.b: field not declared in schema`,
+      ),
+      '.spec.a: field not declared in schema .spec.b: field not declared in schema; find the right name with "kubectl explain workercluster.spec"',
+      EXIT.failed,
+    ],
     [status(403, 'Forbidden', 'you may not'), 'you may not', EXIT.failed],
     ['text', 'text', EXIT.failed],
     [undefined, 'undefined', EXIT.failed],
@@ -104,7 +127,9 @@ describe('errors', () => {
 
   it('says what to do when nobody answers or the kind is not known', () => {
     const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-    expect(explain(new KubeUnreachableError('GET /x', refused)).message).toContain('coppice up');
+    expect(explain(new KubeUnreachableError('GET /x at https://127.0.0.1:6443', refused)).message).toMatch(
+      /^https:\/\/127.0.0.1:6443 does not answer: connect ECONNREFUSED; start the garden with "coppice up"/,
+    );
     expect(explain(new TypeError('fetch failed', { cause: refused })).message).toContain('coppice up');
     expect(explain(new KubeApiError('GET /x', 404, '404 page not found')).message).toContain('CRDs of Coppice');
     const forbidden = (user: string) =>

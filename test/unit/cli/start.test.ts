@@ -197,8 +197,16 @@ describe('after a stop', () => {
     const { code, said } = await tryRun(['wait', 'demo', '--timeout', '2s']);
     expect(refusals).toBeLessThan(0);
     expect(said).not.toContain('is Ready');
-    expect(said).toContain('is not Ready after 2s: its API server does not answer yet');
+    expect(said).toContain('is not Ready after 2s: its API server does not answer yet; "coppice describe demo" shows');
     expect(code).toBe(4);
+  });
+
+  it('tells how to look at a cluster that failed, in whichever namespace it is', async () => {
+    const message = 'there is no CloudProfile "nowhere"';
+    const conditions = [{ type: 'SpecAccepted', status: 'False', reason: 'ConfigurationProblem', message }];
+    cluster = { ...ready(2), status: { observedGeneration: 1, conditions } };
+    expect((await tryRun(['wait', 'demo'])).said).toContain(`${message}; see "coppice describe demo"`);
+    expect((await tryRun(['wait', 'demo', '-n', 'team'])).said).toContain('see "coppice describe demo -n team"');
   });
 
   it.each([

@@ -3,7 +3,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import { ANNOTATIONS, LABELS, ROLES } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
-import { podProblems } from '../../../operator/controllers/shoot/pod-problems.ts';
+import { podProblems, problemsText } from '../../../operator/controllers/shoot/pod-problems.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { pool } from '../providers/fixtures.ts';
 
@@ -24,7 +24,8 @@ const unschedulable = {
       type: 'PodScheduled',
       status: 'False',
       reason: 'Unschedulable',
-      message: '0/1 nodes are available: 1 Insufficient memory',
+      message:
+        '0/1 nodes are available: 1 Insufficient memory. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.',
     },
   ],
 };
@@ -58,7 +59,11 @@ it.each<[string, object, string | undefined, object?]>([
     waiting('CrashLoopBackOff', { lastState: { terminated: { exitCode: 2 } } }),
     'CrashLoopBackOff: container main ended with code 2',
   ],
-  ['fits nowhere', unschedulable, 'Unschedulable: 0/1 nodes are available: 1 Insufficient memory'],
+  [
+    'fits nowhere',
+    unschedulable,
+    'Unschedulable: 0/1 nodes are available: 1 Insufficient memory: the seed is full, so ask for fewer or smaller machines, or give it more nodes',
+  ],
 ])('a pod that %s', (_, status, expected, metadata) => {
   const [problem] = podProblems([pod('one', status, metadata)]);
   expect(problem && `${problem.reason}: ${problem.message}`).toBe(expected);
@@ -66,6 +71,15 @@ it.each<[string, object, string | undefined, object?]>([
 
 it('a pod on its way out is none', () => {
   expect(podProblems([pod('one', unschedulable, { deletionTimestamp: 'now' })])).toEqual([]);
+});
+
+it('pods that are stuck alike are told in one clause, and no more than a few reasons', () => {
+  const crowd = Array.from({ length: 300 }, (_, n) => pod(`machine-${100 + n}`, unschedulable, machine));
+  const crash = (n: number) =>
+    pod(`other-${n}`, waiting('CrashLoopBackOff', { lastState: { terminated: { exitCode: n } } }), machine);
+  const told = problemsText(podProblems([...crowd, ...Array.from({ length: 50 }, (_, n) => crash(n))]));
+  expect(told).toMatch(/^pod machine-100 and 299 more cannot start: Unschedulable: 0\/1 nodes/);
+  expect(told).toMatch(/; 46 more reasons, see the pods$/);
 });
 
 it('is named in the conditions of its shoot, each where it belongs', () => {

@@ -339,7 +339,7 @@ describe('an image of this machine', () => {
   it('comes from containerd, by its full name, where the others have it not', async () => {
     const { asked, run } = machine({
       'docker image': new Error('Cannot connect to the Docker daemon'),
-      'ctr namespaces': 'default\nk8s.io\n',
+      'ctr --connect-timeout 2s namespaces': 'default\nk8s.io\n',
       'ctr --namespace default images list': '',
       'ctr --namespace k8s.io images': 'docker.io/library/app:dev',
     });

@@ -81,7 +81,9 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
 export async function runningFacts(op: Operation, shoot: Shoot): Promise<RunningFacts> {
   const { state, values } = op;
   const { connection } = state;
-  const problems = podProblems(op.seed.podsOf(keyOf(shoot)));
+  // A machine that never started is no news to who deletes its cluster.
+  const isNews = ({ machine }: PodProblem) => !(machine && shoot.metadata.deletionTimestamp);
+  const problems = podProblems(op.seed.podsOf(keyOf(shoot))).filter(isNews);
   const records = outcomesOf({ ...op, shoot });
   const named = records
     .filter(({ ready }) => ready)

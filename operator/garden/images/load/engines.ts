@@ -33,7 +33,9 @@ const ENGINES: readonly Engine[] = [
   {
     name: 'containerd',
     save: async (run, _, ref, file) => {
-      const namespaces = (await run(['ctr', 'namespaces', 'list', '--quiet'], LOOK_MS)).split('\n').filter(Boolean);
+      // Where no containerd listens, ctr would wait for one for ten seconds.
+      const list = ['ctr', '--connect-timeout', '2s', 'namespaces', 'list', '--quiet'];
+      const namespaces = (await run(list, LOOK_MS)).split('\n').filter(Boolean);
       for (const namespace of namespaces) {
         const ctr = ['ctr', '--namespace', namespace, 'images'];
         const found = await run([...ctr, 'list', '--quiet', `name==${ref}`], LOOK_MS);
