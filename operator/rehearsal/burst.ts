@@ -22,6 +22,7 @@ import { peaksOf } from '../controllers/burst/peaks.ts';
 import { emptyingOf, isUnderused, moveWork } from './emptying.ts';
 import { growPool, growthOf, noteGrowths } from './growth.ts';
 import { workOf } from './hub-work.ts';
+import { alikeTo } from './kinds.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
 import { modeOf, offerInputs } from './members.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
@@ -65,7 +66,7 @@ function look(simulation: Simulation, rehearsed: RehearsedPolicy): void {
   rehearsed.lookAt = undefined;
   rehearsed.lookedAt = simulation.now;
   const now = simulation.epoch + simulation.now;
-  const waiting = workOf(simulation.work!, memory, policy.spec.hub, now);
+  const waiting = workOf(simulation, memory, policy.spec.hub, now);
   rehearsed.receipt = withFacts(rehearsed.receipt, seenAll(simulation, rehearsed, now), waiting, now);
   noteWoken(simulation, rehearsed, waiting, now);
   noteGrowths(simulation, rehearsed);
@@ -205,7 +206,8 @@ function candidatesOf(simulation: Simulation, { policy, receipt }: RehearsedPoli
         ? `it is in back-off until ${rest.until}, because of ${rest.why}`
         : undefined;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
-    const offer = profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly }));
+    const inputs = profile && offerInputs(cluster, profile, { currency: budget.currency, assumedHourly });
+    const offer = inputs && offerOf({ ...inputs, member: { ...inputs.member, alike: alikeTo(simulation, name) } });
     const sold = offer && offeredNow(offer, written, profileOf, known, date);
     return {
       name,
