@@ -92,7 +92,10 @@ export const burstPolicyStatus = z
           since: time('When it was ordered.'),
           hourly: money('What it costs in an hour.'),
           idleSince: time('Since when it has no work.').optional(),
-          stays: text(1024, 'Why it is not emptied, though it has little work.').optional(),
+          stays: text(
+            1024,
+            'What keeps it, once it is old enough to go: work that runs there, or why little work is not moved away.',
+          ).optional(),
         })
         .describe('A cluster of this policy.'),
       MOST_CLUSTERS,

@@ -8,7 +8,7 @@ import { planClusters } from '../burst/clusters/plan.ts';
 import type { ClustersPlan } from '../burst/clusters/plan-model.ts';
 import { givenBack, measuredStartupMs, ordered as purchased } from '../burst/clusters/receipt.ts';
 import { isWaking } from '../burst/clusters/sleep-receipt.ts';
-import { offeredNow } from '../burst/clusters/sold-out.ts';
+import { comesTo, offeredNow } from '../burst/clusters/sold-out.ts';
 import { spentUntil } from '../burst/clusters/spend.ts';
 import { wokenHourly } from '../burst/clusters/wake-receipt.ts';
 import { startupMs } from '../capacity/startup-times.ts';
@@ -22,6 +22,7 @@ import { peaksOf } from '../controllers/burst/peaks.ts';
 import { emptyingOf, isUnderused, moveWork } from './emptying.ts';
 import { growPool, growthOf, noteGrowths } from './growth.ts';
 import { workOf } from './hub-work.ts';
+import { alikeTo } from './kinds.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
 import { modeOf, offerInputs } from './members.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
@@ -65,7 +66,7 @@ function look(simulation: Simulation, rehearsed: RehearsedPolicy): void {
   rehearsed.lookAt = undefined;
   rehearsed.lookedAt = simulation.now;
   const now = simulation.epoch + simulation.now;
-  const waiting = workOf(simulation.work!, memory, policy.spec.hub, now);
+  const waiting = workOf(simulation, memory, policy.spec.hub, now);
   rehearsed.receipt = withFacts(rehearsed.receipt, seenAll(simulation, rehearsed, now), waiting, now);
   noteWoken(simulation, rehearsed, waiting, now);
   noteGrowths(simulation, rehearsed);
@@ -189,25 +190,25 @@ function seenOf(
   return { ...seenAs(memory, policy, purchase, sight, now), placedBy: placed };
 }
 
-function candidatesOf(
-  { scenario, capacity }: Simulation,
-  { policy, receipt }: RehearsedPolicy,
-  now: number,
-): CandidateView[] {
+function candidatesOf(simulation: Simulation, { policy, receipt }: RehearsedPolicy, now: number): CandidateView[] {
+  const { scenario, capacity } = simulation;
   const { candidates, maximumClusters, budget } = policy.spec;
   return candidates.map((candidate) => {
     const { name, priority = 0, assumedHourly, warmClusters, sleepingClusters } = candidate;
-    const cluster = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
-    const profile = scenario.profiles.get(profileNameOf(cluster));
+    const written = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
+    const profileOf = (of: string) => scenario.profiles.get(of);
+    const [known, date] = [capacity.known(policy.metadata), new Date(now)];
+    const cluster = comesTo(written, profileOf, known, date);
+    const profile = profileOf(profileNameOf(cluster));
     const rest = receipt.rests[name];
     const rests =
       rest && Date.parse(rest.until) > now
         ? `it is in back-off until ${rest.until}, because of ${rest.why}`
         : undefined;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
-    const offer = profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly }));
-    const profileOf = (of: string) => scenario.profiles.get(of);
-    const sold = offer && offeredNow(offer, cluster, profileOf, capacity.known(policy.metadata), new Date(now));
+    const inputs = profile && offerInputs(cluster, profile, { currency: budget.currency, assumedHourly });
+    const offer = inputs && offerOf({ ...inputs, member: { ...inputs.member, alike: alikeTo(simulation, name) } });
+    const sold = offer && offeredNow(offer, written, profileOf, known, date);
     return {
       name,
       priority,

@@ -3,6 +3,7 @@ import { kept as keptOn, emptying as written } from '../burst/clusters/emptying-
 import type { ClustersView, Movable, OwnCluster, Supply } from '../burst/clusters/model.ts';
 import type { ClustersPlan } from '../burst/clusters/plan-model.ts';
 import { emptiesUnderused, hasLittleWork } from '../controllers/burst/own-clusters.ts';
+import { customKinds } from './kinds.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { type ClusterState, type Simulation, tell } from './state.ts';
 
@@ -18,18 +19,20 @@ export function isUnderused(
 
 /** What a plan needs to know to empty clusters. The hub moves work at once. */
 export function emptyingOf(
-  { work, clusters }: Simulation,
+  simulation: Simulation,
   { receipt }: RehearsedPolicy,
   view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   supplyOf: (cluster: ClusterState) => Supply,
   now: number,
 ): Pick<ClustersView, 'movable' | 'emptying'> {
+  const { work, clusters } = simulation;
   const begun = receipt.purchases.filter(({ emptyingSince, leaving }) => emptyingSince !== undefined && !leaving);
   const { due } = underused(view, now);
   if (due.length + begun.length === 0) return {};
+  const kindOf = customKinds(simulation);
   const byName = new Map([...clusters.values()].map((cluster) => [cluster.manifest.metadata.name, cluster]));
   return {
-    movable: new Map(due.map(({ key }: OwnCluster): [string, Movable] => [key, work!.movable(key)])),
+    movable: new Map(due.map(({ key }: OwnCluster): [string, Movable] => [key, work!.movable(key, kindOf)])),
     emptying: begun.flatMap(({ name }) => {
       const cluster = byName.get(name);
       if (!cluster) return [];

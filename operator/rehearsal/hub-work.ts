@@ -1,10 +1,13 @@
 import type { BurstMemory } from '../controllers/burst/memory.ts';
 import type { HubWork } from '../controllers/burst/supply.ts';
-import type { WorkState } from './work.ts';
+import { customKinds } from './kinds.ts';
+import type { Simulation } from './state.ts';
 import type { WorkGroup } from './work-model.ts';
 
 /** What the hub has no place for, as the planner takes it: replicas of a workload together, jobs by the moment in which they came. */
-export function workOf({ groups }: WorkState, memory: BurstMemory, hub: string, now: number): HubWork[] {
+export function workOf(simulation: Simulation, memory: BurstMemory, hub: string, now: number): HubWork[] {
+  const { groups } = simulation.work!;
+  const kindOf = customKinds(simulation);
   const waits = [...groups.values()].filter(({ cluster, waitingCount }) => cluster === undefined && waitingCount > 0);
   const parts = waits.flatMap((group) =>
     sourcesOf(group).map(({ source, count }) => ({
@@ -19,6 +22,7 @@ export function workOf({ groups }: WorkState, memory: BurstMemory, hub: string, 
       pod: group.pod,
       each: `${group.size.cpu} CPU, ${group.size.memory} memory`,
       accepts: group.accepts,
+      customKind: kindOf(group.kind),
       priority: group.priority,
     })),
   );

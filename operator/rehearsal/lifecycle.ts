@@ -1,5 +1,6 @@
 import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
 import { playedSpec } from './members.ts';
+import { goTo, rewrite } from './places.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
 /** The cluster is there from now on, and the operator hears of it. */
@@ -13,10 +14,13 @@ export function createCluster(simulation: Simulation, cluster: ClusterState, spe
     creationTimestamp: dateOf(simulation).toISOString(),
   };
   const { status: _, ...rest } = manifest;
-  cluster.object = { ...rest, metadata, spec: simulation.work ? playedSpec({ ...rest, spec }, cluster.profile) : spec };
+  cluster.spec = spec;
+  cluster.object = { ...rest, metadata, spec };
+  if (cluster.place > 0) goTo(simulation, cluster, 0);
+  cluster.isMade = false;
   cluster.specRefusal = undefined;
   cluster.orderedAt = simulation.now;
-  simulation.toPlan.add(cluster);
+  rewrite(simulation, cluster, simulation.work ? playedSpec(cluster.object, cluster.profile) : spec);
 }
 
 /** Somebody deletes it. */

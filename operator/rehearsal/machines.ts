@@ -60,6 +60,7 @@ export function reconcileMachines(simulation: Simulation, cluster: ClusterState)
       return changed;
     }
   }
+  cluster.isMade = true;
   cluster.failures = 0;
   cluster.retryAt = undefined;
   cluster.machineRefusal = undefined;

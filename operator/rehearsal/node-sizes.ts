@@ -14,8 +14,9 @@ import { scaleInAfterMs } from '../controllers/autoscaling/observe.ts';
 import { EMPTY } from '../controllers/empty-mark.ts';
 import type { Node } from '../kube/resources.ts';
 import { isLast } from './growth.ts';
-import { offerInputs } from './members.ts';
+import { memberOf, offerInputs } from './members.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
+import { mayGoTo } from './work-model.ts';
 
 const ANY = 'USD';
 
@@ -131,9 +132,11 @@ function stateOf({ work }: Simulation, cluster: ClusterState): FitState {
 }
 
 /** Pods that wait in this cluster: its own work; and all that a hub has no place for, where that is all that may grow. */
-function demandsOf({ work, scenario, epoch }: Simulation, { key }: ClusterState): Demand[] {
+function demandsOf({ work, scenario, epoch }: Simulation, { key, object, profile }: ClusterState): Demand[] {
+  const overflowing = scenario.overflow === key ? memberOf(object!, profile) : undefined;
   return [...work!.groups.values()].flatMap((group, index): Demand[] => {
-    const isHere = group.cluster === key || (group.cluster === undefined && scenario.overflow === key);
+    const isHubs = group.cluster === undefined && overflowing !== undefined && mayGoTo(group, overflowing);
+    const isHere = group.cluster === key || isHubs;
     if (!isHere || group.waitingCount === 0) return [];
     return [
       {

@@ -16,6 +16,7 @@ import type { Claimant } from '../cost/admission.ts';
 import { askedSize } from '../cost/size.ts';
 import { removeMachines } from './machines.ts';
 import { modeOf } from './members.ts';
+import { fallbacksOf, goTo, nameOfPlace, placeInstead } from './places.ts';
 import { type ClusterState, count, dateOf, newPool, noteRefusal, type Simulation, tell } from './state.ts';
 import { demandChanged } from './waits.ts';
 
@@ -23,7 +24,13 @@ import { demandChanged } from './waits.ts';
 export function planCluster(simulation: Simulation, cluster: ClusterState): void {
   const { object } = cluster;
   if (!object) return;
-  const plan = planWorkerCluster(viewOf(simulation, cluster), dateOf(simulation));
+  const view = viewOf(simulation, cluster);
+  const place = object.metadata.deletionTimestamp ? undefined : placeInstead(simulation, cluster, view);
+  if (place !== undefined) {
+    moveTo(simulation, cluster, place);
+    return;
+  }
+  const plan = planWorkerCluster(view, dateOf(simulation));
   const finalizers = plan.finalizer === 'add' ? [FINALIZER] : object.metadata.finalizers;
   cluster.object = {
     ...object,
@@ -35,7 +42,7 @@ export function planCluster(simulation: Simulation, cluster: ClusterState): void
   simulation.capacity.settle(object.metadata.uid ?? '', ({ part }) => plan.filled?.includes(part) ?? false);
   if (plan.next) lookAgain(simulation, cluster, +plan.next - simulation.epoch);
   if (plan.deleteShoot) {
-    takeAway(simulation, cluster);
+    end(simulation, cluster);
     // With nothing left, the decider lets go of the object.
     simulation.toPlan.add(cluster);
   }
@@ -75,6 +82,7 @@ function viewOf(simulation: Simulation, cluster: ClusterState): WorkerClusterVie
     profileNames: [...simulation.scenario.profiles.keys()],
     provider: profile && simulated,
     shoot: shoot && { ...shoot, status: shootStatus(cluster) },
+    fallbacks: fallbacksOf(simulation, cluster),
     project: projectShare(simulation, cluster),
     capacity: simulation.capacity.known(object?.metadata ?? {}),
     ...(simulation.work && { decided: cluster.decided }),
@@ -197,11 +205,11 @@ function followSleep(simulation: Simulation, cluster: ClusterState, isAsleep: bo
 }
 
 function startControlPlane(simulation: Simulation, cluster: ClusterState): void {
-  const { incarnation, key } = cluster;
+  const { incarnation, key, place } = cluster;
   count(cluster.controlPlane, 1, simulation.now);
   simulation.events.add({
     at: simulation.now + controlPlaneCreation(simulationOf(cluster.profile!), key, incarnation),
-    isLive: () => cluster.incarnation === incarnation && cluster.shoot !== undefined,
+    isLive: () => cluster.incarnation === incarnation && cluster.place === place && cluster.shoot !== undefined,
     run: () => {
       cluster.serves = true;
       cluster.servesSince = simulation.now;
@@ -213,16 +221,37 @@ function startControlPlane(simulation: Simulation, cluster: ClusterState): void 
   });
 }
 
-/** A deleted cluster's machines and control plane; the simulated cloud takes no time for it. */
-function takeAway(simulation: Simulation, cluster: ClusterState): void {
+/** It goes to another place, as nothing is left for it where it is. */
+function moveTo(simulation: Simulation, cluster: ClusterState, place: number): void {
+  const [from, to] = [cluster.place, place].map((one) => nameOfPlace(simulation, cluster, one));
+  simulation.capacity.left(cluster.object!.metadata.uid ?? '', cluster.place);
+  takeAway(simulation, cluster);
+  goTo(simulation, cluster, place);
+  tell(simulation, cluster, 'moved', `no machines are left for it in ${from}: it is made in ${to} instead`);
+}
+
+/** A deleted cluster has nothing any more, and asks for nothing. */
+function end(simulation: Simulation, cluster: ClusterState): void {
   for (const pool of cluster.pools.values()) {
     pool.wanted = 0;
     demandChanged(pool.line, 0, simulation.now);
   }
-  removeMachines(simulation, cluster, [...cluster.machines.values()]);
-  if (!cluster.isStopped) count(cluster.controlPlane, -1, simulation.now);
-  Object.assign(cluster, { shoot: undefined, serves: false, isStopped: false, wanted: [], failures: 0 });
+  takeAway(simulation, cluster);
   cluster.decided.clear();
+}
+
+/** The machines and the control plane of a cluster; the simulated cloud takes no time for it. */
+function takeAway(simulation: Simulation, cluster: ClusterState): void {
+  removeMachines(simulation, cluster, [...cluster.machines.values()]);
+  if (cluster.shoot && !cluster.isStopped) count(cluster.controlPlane, -1, simulation.now);
+  Object.assign(cluster, {
+    shoot: undefined,
+    serves: false,
+    servesSince: 0,
+    isStopped: false,
+    wanted: [],
+    failures: 0,
+  });
   cluster.unneededSince.clear();
   cluster.retryAt = undefined;
   cluster.machineRefusal = undefined;

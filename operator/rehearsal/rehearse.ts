@@ -4,6 +4,7 @@ import { newRehearsedPolicy, planLook } from './burst.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
 import { reconcileMachines } from './machines.ts';
 import { sizeClusters } from './node-sizes.ts';
+import { rewrite } from './places.ts';
 import { planCluster, sizeChanged } from './planning.ts';
 import { type Report, reportOf } from './report.ts';
 import type { Scenario } from './scenario.ts';
@@ -120,7 +121,7 @@ function apply(simulation: Simulation, line: TraceLine): void {
     deleteCluster(simulation, cluster);
     return;
   }
-  const before = line.event === 'create' ? cluster.manifest.spec : cluster.object!.spec;
+  const before = line.event === 'create' ? cluster.manifest.spec : cluster.spec;
   const spec = changed(before, line);
   const problem = demandProblem(spec);
   if (problem) {
@@ -134,8 +135,8 @@ function apply(simulation: Simulation, line: TraceLine): void {
   } else {
     const { metadata } = cluster.object!;
     const generation = (metadata.generation ?? 1) + 1;
-    cluster.object = { ...cluster.object!, spec, metadata: { ...metadata, generation } };
-    simulation.toPlan.add(cluster);
+    cluster.object = { ...cluster.object!, metadata: { ...metadata, generation } };
+    rewrite(simulation, cluster, spec);
   }
 }
 

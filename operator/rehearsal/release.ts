@@ -2,6 +2,7 @@ import { boughtNodes } from '../burst/clusters/kept.ts';
 import { withMinimumsOf } from '../burst/clusters/offer.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
 import { isSettled } from '../controllers/burst/release-minimums.ts';
+import { rewrite } from './places.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { dateOf, type Simulation } from './state.ts';
 
@@ -13,13 +14,12 @@ export function releaseMinimums(simulation: Simulation, { policy, receipt }: Reh
     if (!state?.object || !state.profile || !template) continue;
     if (!isSettled(purchase, +dateOf(simulation)) || state.nodes.size < boughtNodes(purchase)) continue;
     const { object: cluster, profile, decided } = state;
-    const spec = withMinimumsOf(cluster.spec, { cluster, profile }, template, purchase.nodes);
+    const spec = withMinimumsOf(state.spec, { cluster, profile }, template, purchase.nodes);
     if (!spec) continue;
     // What a minimum has made of a pool stays until nobody needs it: the autoscaler of a garden has written it down.
     const size = { by: 'Coppice', why: 'within its minimum and maximum', at: dateOf(simulation).toISOString() };
     for (const { name, count } of desiredSizes({ cluster, profile, decided }).filter(isCoppices))
       if (!decided.has(name)) decided.set(name, { ...size, count });
-    state.object = { ...cluster, spec };
-    simulation.toPlan.add(state);
+    rewrite(simulation, state, spec);
   }
 }

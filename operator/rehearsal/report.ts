@@ -1,12 +1,12 @@
-import type { ClusterSize } from '../api/cost.ts';
 import { profileNameOf } from '../api/workercluster.ts';
+import { atPlace } from '../capacity/places.ts';
 import type { Micros } from '../cost/money.ts';
 import { priceOf } from '../cost/price.ts';
 import { askedSize } from '../cost/size.ts';
 import { type WorkReport, workReport } from './burst-report.ts';
 import type { Cost } from './money.ts';
 import type { Standing } from './standings.ts';
-import { type ClusterState, metered, type Refused, type Simulation } from './state.ts';
+import { type ClusterState, type Made, metered, type Refused, type Simulation } from './state.ts';
 import { mergeHistograms, type WaitHistogram, waitQuantile } from './waits.ts';
 
 const HOUR_MS = 3_600_000;
@@ -134,12 +134,13 @@ function unpricedTogether(all: readonly { what: string; ms: number }[]): { what:
 
 function clusterReport(simulation: Simulation, state: ClusterState): ClusterReport {
   const pools = [...state.pools.values()];
+  const made = madeOf(state);
   const { namespace = '', name } = state.manifest.metadata;
   return {
     namespace,
     name,
-    profile: profileNameOf(state.manifest),
-    machineMs: pools.reduce((sum, pool) => sum + metered(pool.meter, simulation.now), 0),
+    profile: profileNameOf(made.at(-1)!.manifest),
+    machineMs: made.flatMap((one) => one.pools).reduce((sum, { meter }) => sum + metered(meter, simulation.now), 0),
     peak: state.peak,
     demand: {
       ...waited(state.waits),
@@ -160,19 +161,10 @@ function waited(histogram: WaitHistogram): Pick<DemandReport, 'served' | 'waitP5
 
 /** By the prices that status.cost is made of: machines, and the fee where the cloud would run the control plane. */
 function costOf(simulation: Simulation, state: ClusterState): Pick<ClusterReport, 'cost' | 'unpriced'> {
-  const { profile, manifest, pools, controlPlane } = state;
-  if (!profile) return { unpriced: [] };
-  const { region, mode } = askedSize(manifest, profile, []);
-  const inRegion = region === undefined ? {} : { region };
-  const parts: { size: ClusterSize; ms: number }[] = [...pools.values()].map(({ name, machineType, spot, meter }) => ({
-    size: { ...inRegion, pools: [{ name, machineType, spot, count: 1 }] },
-    ms: metered(meter, simulation.now),
-  }));
-  parts.push({ size: { ...inRegion, ...(mode && { mode }), pools: [] }, ms: metered(controlPlane, simulation.now) });
   let microsTimesMs = 0n;
   let currency: string | undefined;
   const unpriced: ClusterReport['unpriced'] = [];
-  for (const { size, ms } of parts) {
+  for (const { size, profile, ms } of madeOf(state).flatMap((made) => partsOf(made, simulation.now))) {
     if (ms === 0) continue;
     const price = priceOf(size, profile);
     for (const what of price.unpriced) unpriced.push({ what, ms });
@@ -184,6 +176,26 @@ function costOf(simulation: Simulation, state: ClusterState): Pick<ClusterReport
   const amount = (microsTimesMs + BigInt(HOUR_MS / 2)) / BigInt(HOUR_MS);
   return { ...(currency !== undefined && { cost: { currency, amount } }), unpriced };
 }
+
+/** Each machine type, and the control plane, with how long they were there. */
+function partsOf({ manifest, profile, pools, controlPlane }: Made, now: number) {
+  if (!profile) return [];
+  const { region, mode } = askedSize(manifest, profile, []);
+  const inRegion = region === undefined ? {} : { region };
+  const machines = pools.map(({ name, machineType, spot, meter }) => ({
+    size: { ...inRegion, pools: [{ name, machineType, spot, count: 1 }] },
+    profile,
+    ms: metered(meter, now),
+  }));
+  const size = { ...inRegion, ...(mode && { mode }), pools: [] };
+  return [...machines, { size, profile, ms: metered(controlPlane, now) }];
+}
+
+/** In the place that it is in, and in those that it has left. */
+const madeOf = ({ left, manifest, place, profile, pools, controlPlane }: ClusterState): Made[] => [
+  ...left,
+  { manifest: atPlace(manifest, place), profile, pools: [...pools.values()], controlPlane },
+];
 
 function together(costs: readonly Cost[]): Cost[] {
   const sums = new Map<string, Micros>();

@@ -7,7 +7,8 @@ import { ALPHA_API_VERSION, API_VERSION } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { simulated } from '../api/profiles.ts';
 import { type Quota, quotaSpec } from '../api/quota.ts';
-import { profileNameOf, type WorkerCluster, workerClusterSpec } from '../api/workercluster.ts';
+import { type WorkerCluster, workerClusterSpec } from '../api/workercluster.ts';
+import { profileNamesOf } from '../capacity/places.ts';
 import { startupMs } from '../capacity/startup-times.ts';
 import { keyOf } from '../kube/resources.ts';
 import { demandProblem } from './admission.ts';
@@ -98,8 +99,8 @@ export function scenarioOf(
     [...profiles].map(([name, profile]) => [name, behaving(simulated(profile), options, policy !== undefined)]),
   );
   // Found now rather than at the first machine.
-  for (const cluster of clusters.values()) {
-    const profile = bound.get(profileNameOf(cluster));
+  for (const name of new Set([...clusters.values()].flatMap(profileNamesOf))) {
+    const profile = bound.get(name);
     if (profile) simulationOf(profile);
   }
   return { clusters, profiles: bound, quotas, policy, ignored };

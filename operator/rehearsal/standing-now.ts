@@ -3,7 +3,7 @@ import { madeModeOf } from '../api/workercluster.ts';
 import type { NodeState } from '../burst/fit/state.ts';
 import { machinePrice, priceOf } from '../cost/price.ts';
 import { fitNodeOf } from './members.ts';
-import type { ClusterState, PoolState, Simulation } from './state.ts';
+import type { ClusterState, Meter, PoolState, Simulation } from './state.ts';
 import { waitsOf } from './waiting-clusters.ts';
 import type { WorkState } from './work.ts';
 
@@ -116,14 +116,15 @@ function nodeOf(cluster: ClusterState, pool: PoolState): NodeFigures {
   return figures;
 }
 
-const fees = new WeakMap<ClusterState, number>();
+/** By what counts the time of a control plane: a cluster has another one in each place. */
+const fees = new WeakMap<Meter, number>();
 
 function feeOf(cluster: ClusterState): number {
-  let fee = fees.get(cluster);
+  let fee = fees.get(cluster.controlPlane);
   if (fee === undefined) {
     const mode = madeModeOf(cluster.manifest.spec) ?? cluster.profile?.spec.defaults?.mode ?? 'Hosted';
     fee = cluster.profile ? Number(priceOf({ mode, pools: [] }, cluster.profile).hourly ?? 0n) : 0;
-    fees.set(cluster, fee);
+    fees.set(cluster.controlPlane, fee);
   }
   return fee;
 }

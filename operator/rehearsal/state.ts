@@ -5,7 +5,7 @@ import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { ErrorCode } from '../api/errors.ts';
 import { technicalID } from '../api/names.ts';
 import type { Shoot } from '../api/shoot.ts';
-import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../api/workercluster.ts';
 import { DepletedOffers } from '../capacity/depleted-offers.ts';
 import type { DecidedSize } from '../capacity/desired-sizes.ts';
 import type { SleepOrder } from '../capacity/sleep-order.ts';
@@ -20,6 +20,7 @@ import { WorkState } from './work.ts';
 /** What a line of the timeline is about. */
 export type EntryKind =
   | 'created'
+  | 'moved'
   | 'serves'
   | 'asked'
   | 'ready'
@@ -57,7 +58,7 @@ export interface Meter {
   ms: number;
 }
 
-const newMeter = (): Meter => ({ count: 0, since: 0, ms: 0 });
+export const newMeter = (): Meter => ({ count: 0, since: 0, ms: 0 });
 
 /** Count times milliseconds until now. */
 export const metered = ({ count, since, ms }: Meter, now: number): number => ms + count * (now - since);
@@ -101,12 +102,30 @@ export interface Refused {
   last: number;
 }
 
+/** What was made of a cluster in one place. */
+export interface Made {
+  /** As it is written for that place. */
+  readonly manifest: WorkerCluster;
+  readonly profile: CloudProfile | undefined;
+  readonly pools: readonly PoolState[];
+  readonly controlPlane: Meter;
+}
+
 export interface ClusterState {
   /** namespace/name. */
   readonly key: string;
   readonly technicalID: string;
   readonly manifest: WorkerCluster;
-  readonly profile: CloudProfile | undefined;
+  /** As it is written by now; the spec of `object` is the same as it would be written for the place that it is in. */
+  spec: WorkerClusterSpec;
+  /** 0: its own place; otherwise the number of the fallback. */
+  place: number;
+  /** Of that place. */
+  profile: CloudProfile | undefined;
+  /** All that it asked for was there once: from then on it stays in its place. */
+  isMade: boolean;
+  /** What was made of it in places that it has left. */
+  readonly left: Made[];
   /** How often it was created: tells a cluster from an earlier one of the same name. */
   incarnation: number;
   /** Absent: it does not exist. */
@@ -130,7 +149,7 @@ export interface ClusterState {
   readonly candidate?: string | undefined;
   /** As the Shoot asks for them. */
   wanted: readonly Pool[];
-  readonly pools: Map<string, PoolState>;
+  pools: Map<string, PoolState>;
   readonly machines: Map<string, SimulatedMachine>;
   /** Ready nodes by name. */
   readonly nodes: Map<string, Node>;
@@ -146,7 +165,7 @@ export interface ClusterState {
   machineRefusal?: string | undefined;
   readonly refused: Map<ErrorCode, Refused>;
   readonly waits: WaitHistogram;
-  readonly controlPlane: Meter;
+  controlPlane: Meter;
   peak: number;
 }
 
@@ -220,7 +239,11 @@ export const newCluster = (
   key,
   technicalID: technicalID(manifest.metadata.namespace ?? '', manifest.metadata.name),
   manifest,
+  spec: manifest.spec,
+  place: 0,
   profile: profiles.get(profileNameOf(manifest)),
+  isMade: false,
+  left: [],
   incarnation: 0,
   orderedAt: 0,
   serves: false,

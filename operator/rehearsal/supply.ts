@@ -3,6 +3,7 @@ import { offerOf } from '../burst/clusters/offer.ts';
 import { nodesUntil } from '../controllers/burst/arrival.ts';
 import { isAsleep } from '../controllers/membership/member.ts';
 import { growingPools } from './growth.ts';
+import { alikeTo } from './kinds.ts';
 import { memberOf, offerInputs } from './members.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import type { ClusterState, Simulation } from './state.ts';
@@ -20,7 +21,7 @@ export function supplyOf(simulation: Simulation, rehearsed: RehearsedPolicy): Su
 /** What a cluster takes, whether its hub has opened it or not. */
 export function supplyIn(simulation: Simulation, { receipt }: RehearsedPolicy, cluster: ClusterState): Supply {
   const now = simulation.epoch + simulation.now;
-  const { key, object, profile } = cluster;
+  const { key, object, profile, serves } = cluster;
   const purchase = receipt.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));
   const { joinedAt } = purchase ?? {};
   const isComing =
@@ -28,7 +29,8 @@ export function supplyIn(simulation: Simulation, { receipt }: RehearsedPolicy, c
   const isWoken = cluster.sleepOrder?.asleep === false;
   return {
     cluster: key,
-    member: memberOf(object!, profile),
+    // What the hub will see of one that is to come.
+    member: { ...memberOf(object!, profile), ...(!serves && { alike: alikeTo(simulation, cluster.candidate) }) },
     nodes: nodesOf(simulation, cluster),
     planned: together([...(isComing || isWoken ? missing(cluster) : []), ...ordered(cluster)]),
   };

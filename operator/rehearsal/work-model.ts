@@ -1,7 +1,7 @@
 import type { HubMember } from '../burst/clusters/model.ts';
 import type { FitPod } from '../burst/fit/model.ts';
 import type { Pod } from '../kube/resources.ts';
-import type { WorkNodes, WorkSize } from './trace/trace-line.ts';
+import type { WorkKind, WorkNodes, WorkSize } from './trace/trace-line.ts';
 import type { WaitHistogram } from './waits.ts';
 
 /** Replicas or jobs that came at the same time and wait. */
@@ -25,6 +25,8 @@ export interface WorkGroup {
   readonly object: Pod;
   readonly pod: FitPod;
   readonly accepts: ((member: HubMember) => boolean) | undefined;
+  /** Absent: every cluster serves its kind. */
+  readonly kind?: WorkKind | undefined;
   /** Of its pods. Absent: 0. */
   readonly priority?: number | undefined;
   /** The longest wait first. */
@@ -64,6 +66,16 @@ export interface WorkWaits {
   /** Of those: what is left when the time is taken off that the cloud took for their node. */
   readonly beyondStartup: WaitHistogram;
 }
+
+/** Whether clusters have these labels; undefined: no label is asked for. */
+export function withLabels(labels: Readonly<Record<string, string>> = {}): WorkGroup['accepts'] {
+  const wanted = Object.entries(labels);
+  return wanted.length === 0 ? undefined : (member) => wanted.every(([name, value]) => member.labels[name] === value);
+}
+
+/** Whether a hub places work on a member of this name and labels, room aside. */
+export const mayGoTo = ({ accepts, kind }: WorkGroup, member: HubMember): boolean =>
+  (accepts?.(member) ?? true) && (withLabels(kind?.labels)?.(member) ?? true);
 
 /** A pod of this size, as whoever owns it makes them. */
 export function podOf({ cpu, memory, gpu }: WorkSize, isJob: boolean, nodes: WorkNodes = {}): Pod {

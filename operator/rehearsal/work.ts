@@ -1,5 +1,5 @@
 import { parseCpu } from '../api/quantity.ts';
-import type { Movable, WaitingWork } from '../burst/clusters/model.ts';
+import type { CustomKind, Movable, WaitingWork } from '../burst/clusters/model.ts';
 import { pack } from '../burst/fit/pack.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { ClusterState as FitState, type NodeState } from '../burst/fit/state.ts';
@@ -7,7 +7,15 @@ import type { Pod } from '../kube/resources.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { Work, WorkSize } from './trace/trace-line.ts';
 import { addWait, emptyHistogram } from './waits.ts';
-import { type JobRun, podOf, type WorkGroup, type WorkNode, type WorkWaits } from './work-model.ts';
+import {
+  type JobRun,
+  mayGoTo,
+  podOf,
+  type WorkGroup,
+  type WorkNode,
+  type WorkWaits,
+  withLabels,
+} from './work-model.ts';
 
 /** Work, and where it runs. Equal histories have equal states. */
 export class WorkState {
@@ -43,13 +51,14 @@ export class WorkState {
     return undefined;
   }
 
-  #group({ name, jobs, priority, clusterLabels, nodes }: Work, size: WorkSize, cluster: string | undefined): WorkGroup {
+  #group(work: Work, size: WorkSize, cluster: string | undefined): WorkGroup {
+    const { name, jobs, priority, clusterLabels, nodes, kind } = work;
     const { cpu, memory, gpu } = size;
-    const key = JSON.stringify([name, cluster, jobs !== undefined, cpu, memory, gpu, clusterLabels, priority, nodes]);
+    const asks = [cpu, memory, gpu, clusterLabels, priority, nodes, kind];
+    const key = JSON.stringify([name, cluster, jobs !== undefined, ...asks]);
     let group = this.groups.get(key);
     if (!group) {
       const object = podOf(size, jobs !== undefined, nodes);
-      const wanted = Object.entries(clusterLabels ?? {});
       group = {
         name,
         cluster,
@@ -59,8 +68,8 @@ export class WorkState {
         object,
         // Of its own, so that what is placed of it can be told from what is alike.
         pod: { ...fitPod(object) },
-        accepts:
-          wanted.length === 0 ? undefined : ({ labels }) => wanted.every(([label, value]) => labels[label] === value),
+        accepts: withLabels(clusterLabels),
+        kind,
         waiting: [],
         waitingCount: 0,
         running: 0,
@@ -190,18 +199,22 @@ export class WorkState {
     });
   }
 
-  /** What would wait for room if a cluster were gone. Jobs would begin anew, and stay. */
-  movable(cluster: string): Movable {
+  /**
+   * What would wait for room if a cluster were gone. Jobs would begin anew, and stay.
+   * @param kindOf what the hub knows of a kind
+   */
+  movable(cluster: string, kindOf: (kind: WorkGroup['kind']) => CustomKind | undefined): Movable {
     const names = this.#nodesOf(cluster).map(({ node }) => node.name);
     const work: WaitingWork[] = [];
     for (const group of this.groups.values()) {
       const count = names.reduce((sum, name) => sum + (group.on.get(name) ?? 0), 0);
       if (count === 0) continue;
       const { name: source, pod, size, accepts } = group;
+      const customKind = kindOf(group.kind);
       if (group.isJobs) return { stays: `jobs of ${source} have not ended` };
       if (group.cluster !== undefined) return { stays: `${source} belongs to it` };
       const each = `${size.cpu} CPU, ${size.memory} memory`;
-      work.push({ source, count, pod, each, since: 0, ...(accepts && { accepts }) });
+      work.push({ source, count, pod, each, since: 0, ...(accepts && { accepts }), ...(customKind && { customKind }) });
     }
     return { work };
   }
@@ -258,14 +271,14 @@ export class WorkState {
   }
 
   /** Nodes to which a hub, or the cluster that it belongs to, would have it go. */
-  #open({ cluster, accepts }: WorkGroup): readonly NodeState[] {
+  #open(group: WorkGroup): readonly NodeState[] {
+    const { cluster, accepts, kind } = group;
     const all = this.room.nodes();
-    if (cluster === undefined && !accepts && this.#closed.size === 0) return all;
+    if (cluster === undefined && !accepts && !kind && this.#closed.size === 0) return all;
     return all.filter(({ node: { name } }) => {
       const known = this.nodes.get(name)!;
       if (this.#closed.has(known.cluster)) return false;
-      if (cluster === undefined && !accepts) return true;
-      return cluster === undefined ? accepts!(known.member) : known.cluster === cluster;
+      return cluster === undefined ? mayGoTo(group, known.member) : known.cluster === cluster;
     });
   }
 

@@ -128,11 +128,9 @@ const outcomeLines = ({ outcome }: BurstDecision): string[] =>
 export const priceText = (action: BurstDecision['action'], hourly: string | undefined, currency: string): string =>
   hourly === undefined ? '' : ` ${action === 'Empty' ? 'to save' : 'for'} ${hourly} ${currency} an hour`;
 
-/** Why clusters are not emptied that have little work. */
+/** What keeps clusters that are old enough to go. */
 export const staysLines = (clusters: NonNullable<BurstPolicy['status']>['clusters'] = []): string[] =>
-  clusters.flatMap(({ name, stays }) =>
-    stays === undefined ? [] : [`  ${name} has little work, and stays: ${oneLine(stays)}`],
-  );
+  clusters.flatMap(({ name, stays }) => (stays === undefined ? [] : [`  ${name} stays: ${oneLine(stays)}`]));
 
 /** One line for each policy, where none is named. */
 export const POLICIES_HEADER = ['NAMESPACE', 'NAME', 'HUB', 'CLUSTERS', 'HOURLY', 'SPENT', 'DEMAND', 'WHY'];

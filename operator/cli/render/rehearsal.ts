@@ -29,7 +29,12 @@ function shownNames(keys: readonly string[]): (key: string) => string {
   return (key) => (namespaces.size > 1 ? key : key.slice(key.indexOf('/') + 1));
 }
 
-const TONES: Partial<Record<Entry['kind'], Tone>> = { refused: 'bad', interrupted: 'busy', ready: 'good' };
+const TONES: Partial<Record<Entry['kind'], Tone>> = {
+  refused: 'bad',
+  interrupted: 'busy',
+  moved: 'busy',
+  ready: 'good',
+};
 
 export interface TimelineOptions extends TimeForm {
   end: number;

@@ -104,10 +104,12 @@ export const emptiesUnderused = ({ spec }: BurstPolicy): boolean =>
   spec.scaleIn?.consolidationPolicy === 'WhenEmptyOrUnderutilized';
 
 /** Whether a cluster whose pods request so many percent of it has little work. */
-export const hasLittleWork = ({ spec }: BurstPolicy, used: number): boolean =>
-  used < (spec.scaleIn?.utilizationThreshold ?? USUAL_THRESHOLD);
+export const hasLittleWork = (policy: BurstPolicy, used: number): boolean => used < thresholdOf(policy);
 
-/** Below so many percent a cluster has little work. As Cluster Autoscaler (scale-down-utilization-threshold). */
+/** Below so many percent a cluster of the policy has little work. */
+export const thresholdOf = ({ spec }: BurstPolicy): number => spec.scaleIn?.utilizationThreshold ?? USUAL_THRESHOLD;
+
+/** Where a policy does not say it. As Cluster Autoscaler (scale-down-utilization-threshold). */
 const USUAL_THRESHOLD = 50;
 
 /** How a cluster that was bought is, for whoever looks at it: a garden, or a rehearsal. */

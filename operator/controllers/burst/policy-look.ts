@@ -18,6 +18,7 @@ import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
 import { grownNow, growPools } from './grow-pools.ts';
 import { noteInterruptions } from './interruptions.ts';
+import { keptByWork } from './kept-by-work.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderSleep } from './order-sleep.ts';
 import type { Seen } from './own-clusters.ts';
@@ -185,7 +186,8 @@ export class PolicyLook {
       : notOpened
         ? { status: false, reason: 'CannotOpen', message: notOpened }
         : watching(this.#policy, silent);
-    await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts, stays: plan.stays });
+    const stays = new Map([...keptByWork(this.#deps, hub.spec, this.#policy, this.#seen(), this.#now), ...plan.stays]);
+    await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts, stays });
     const isLeft = new Set<unknown>(plan.left);
     if (dryRun && !this.#deps.claims?.(this.#policy)) return work;
     if (dryRun) {

@@ -33,7 +33,7 @@ export interface Outcome {
   readonly candidates: readonly CandidateView[];
   readonly waiting: readonly HubWork[];
   readonly verdicts: readonly WorkVerdict[];
-  /** Why clusters are not emptied that have little work, by name. */
+  /** What keeps clusters that might go, by name: work, or why little of it is not moved away. */
   readonly stays: ReadonlyMap<string, string>;
   /** What is known to be sold out of what it may need. Absent: nothing. */
   readonly soldOut?: BurstPolicyStatus['soldOut'];

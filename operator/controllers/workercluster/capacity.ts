@@ -120,7 +120,7 @@ function runningIn(pool: CloudPool, managed: WorkerClusterView['managed'], tries
 /** What follows from what is sold out, besides how pools are divided. Pure. */
 export function capacityOf(
   view: WorkerClusterView,
-  { divided: pools, mode, region = '' }: Resolved,
+  { divided: pools, mode, region = '' }: Pick<Resolved, 'divided' | 'mode' | 'region'>,
   now: Date,
 ): { moves: boolean; lookAgainAt?: Date; filled: string[]; condition: Said | undefined } {
   const { cluster, managed, elsewhere } = view;

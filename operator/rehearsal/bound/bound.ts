@@ -12,6 +12,7 @@ import { manifestOf } from '../../controllers/burst/own-clusters.ts';
 import { billingOf } from '../../cost/billing.ts';
 import type { Micros } from '../../cost/money.ts';
 import { offerInputs } from '../members.ts';
+import { mayComeTo } from '../places.ts';
 import type { Scenario } from '../scenario.ts';
 import type { TraceLine, WorkSize } from '../trace/trace-line.ts';
 import { podOf } from '../work-model.ts';
@@ -130,16 +131,18 @@ function soldOf(scenario: Scenario, policy: BurstPolicy): Sold[] {
   const { currency } = policy.spec.budget;
   const { idleForMs } = limitsOf(policy.spec);
   return policy.spec.candidates.flatMap((candidate) => {
-    const cluster = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
-    const profile = scenario.profiles.get(profileNameOf(cluster));
-    if (!profile) return [];
-    const offer = offerOf(offerInputs(cluster, profile, { currency, assumedHourly: candidate.assumedHourly }));
-    const leastMs = billingOf(profile, 'machines').minimumMs;
-    return offer.pools.flatMap((pool) => {
-      if (pool.price === undefined) return [];
-      const written = cluster.spec.pools?.find(({ name }) => name === pool.name);
-      const lingersMs = written && isCoppices(written) ? Math.min(idleForMs, scaleInAfterMs(written)) : idleForMs;
-      return [{ candidate: candidate.name, offer, pool, hourly: Number(pool.price), leastMs, lingersMs }];
+    const made = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
+    return mayComeTo(made, scenario.profiles).flatMap((cluster) => {
+      const profile = scenario.profiles.get(profileNameOf(cluster));
+      if (!profile) return [];
+      const offer = offerOf(offerInputs(cluster, profile, { currency, assumedHourly: candidate.assumedHourly }));
+      const leastMs = billingOf(profile, 'machines').minimumMs;
+      return offer.pools.flatMap((pool) => {
+        if (pool.price === undefined) return [];
+        const written = cluster.spec.pools?.find(({ name }) => name === pool.name);
+        const lingersMs = written && isCoppices(written) ? Math.min(idleForMs, scaleInAfterMs(written)) : idleForMs;
+        return [{ candidate: candidate.name, offer, pool, hourly: Number(pool.price), leastMs, lingersMs }];
+      });
     });
   });
 }

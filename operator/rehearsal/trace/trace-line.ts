@@ -16,6 +16,18 @@ export interface Work {
   readonly clusterLabels?: Readonly<Record<string, string>>;
   /** Which nodes its pods go to; absent: any that has no taint. */
   readonly nodes?: WorkNodes;
+  /** Its kind, where not every cluster serves that. */
+  readonly kind?: WorkKind;
+}
+
+/** A kind of work that a hub places only where it is served. */
+export interface WorkKind {
+  /** API version and kind: `batch.volcano.sh/v1alpha1 Job`. */
+  readonly name: string;
+  /** Labels of the clusters that serve it; empty: all do. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Its definition comes to them from the hub itself, which knows so before a cluster is there; else from something that the hub does not know. */
+  readonly isBroughtByHub: boolean;
 }
 
 /** Which nodes pods go to, as their spec says it. */

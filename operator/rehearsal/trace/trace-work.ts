@@ -34,6 +34,13 @@ export const workFields = {
   life: z.union([z.string(), z.number()]).optional(),
   priority: z.int().min(POD_PRIORITY.least).max(POD_PRIORITY.most).optional(),
   clusterLabels: z.record(z.string().min(1), z.string()).optional(),
+  kind: z
+    .string()
+    .regex(/^\S+\/\S+ \S+$/, { error: 'is no API version and kind such as "batch.volcano.sh/v1alpha1 Job"' })
+    .max(400)
+    .optional(),
+  kindLabels: z.record(z.string().min(1), z.string()).optional(),
+  kindFrom: z.enum(['hub', 'others']).optional(),
   nodeSelector: z.record(z.string().min(1), z.string()).optional(),
   tolerations: z
     .array(
@@ -57,6 +64,9 @@ interface Said {
   life?: string | number | undefined;
   priority?: number | undefined;
   clusterLabels?: Record<string, string> | undefined;
+  kind?: string | undefined;
+  kindLabels?: Record<string, string> | undefined;
+  kindFrom?: 'hub' | 'others' | undefined;
   nodeSelector?: Record<string, string> | undefined;
   tolerations?: z.output<typeof workFields.tolerations>;
 }
@@ -79,10 +89,18 @@ export function workOf(where: string, name: string, said: Said): Work {
     ...(cpu !== undefined && memory !== undefined && { size: { cpu, memory, ...(gpu !== undefined && { gpu }) } }),
     ...(priority !== undefined && { priority }),
     ...(clusterLabels && { clusterLabels }),
+    ...kindOf(where, name, said),
     ...((nodeSelector || tolerations) && {
       nodes: { ...(nodeSelector && { nodeSelector }), ...(tolerations && { tolerations: tolerations.map(defined) }) },
     }),
   };
+}
+
+function kindOf(where: string, name: string, { kind, kindLabels, kindFrom }: Said): Pick<Work, 'kind'> {
+  if (kind !== undefined) return { kind: { name: kind, labels: kindLabels ?? {}, isBroughtByHub: kindFrom === 'hub' } };
+  if (kindLabels || kindFrom)
+    throw traceProblem(where, `workload ${name}: kindLabels and kindFrom are about a kind, and the line names none`);
+  return {};
 }
 
 const defined = <T extends object>(one: T) =>

@@ -24,6 +24,9 @@ const COLUMNS = [
   'life',
   'priority',
   'clusterLabels',
+  'kind',
+  'kindLabels',
+  'kindFrom',
   'nodeSelector',
   'tolerations',
 ] as const;
@@ -97,7 +100,7 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
     if (row[index]) said[column] = row[index];
   });
   const { pool, minimum, maximum, dataPlaneNodes, replicas, jobs, priority, ...others } = said;
-  const { clusterLabels, nodeSelector, tolerations, ...rest } = others;
+  const { clusterLabels, kindLabels, nodeSelector, tolerations, ...rest } = others;
   if (pool === undefined && (minimum !== undefined || maximum !== undefined)) {
     throw traceProblem(where, 'minimum and maximum are of a pool, and the line names none');
   }
@@ -108,6 +111,7 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
     ...(jobs !== undefined && { jobs: numberIn(jobs) }),
     ...(priority !== undefined && { priority: numberIn(priority) }),
     ...(clusterLabels !== undefined && { clusterLabels: labelsIn(where, 'clusterLabels', clusterLabels) }),
+    ...(kindLabels !== undefined && { kindLabels: labelsIn(where, 'kindLabels', kindLabels) }),
     ...(nodeSelector !== undefined && { nodeSelector: labelsIn(where, 'nodeSelector', nodeSelector) }),
     ...(tolerations !== undefined && { tolerations: tolerationsIn(where, tolerations) }),
     ...(pool !== undefined && {

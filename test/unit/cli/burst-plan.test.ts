@@ -88,7 +88,7 @@ it('tells which cluster would be emptied, where its work goes and what that save
   );
   expect(lines.slice(2)).toEqual([
     '  would let the hub move all work off peak-aws-1 to save 0.5 USD an hour: it has little work: 1 replica of web, for which there is room on shop/private',
-    '  peak-aws-2 has little work, and stays: pod shop/db-0 keeps data on volumes',
+    '  peak-aws-2 stays: pod shop/db-0 keeps data on volumes',
     '  Cost: 1 USD an hour now, 1 with what it would buy, of at most 20',
   ]);
 });

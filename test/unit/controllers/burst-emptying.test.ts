@@ -132,7 +132,7 @@ describe('a bought cluster with little work', () => {
     await testbed.looks(60 * MINUTE);
     expect(isMarked()).toBe(false);
     expect(actions()).toEqual(['Buy']);
-    expect(shown().stays).toBeUndefined();
+    expect(shown().stays).toBe('pod shop/web-1 of ReplicaSet web-5d4f runs there');
   });
 
   it('stays while its pods request as much as the threshold says', async () => {
@@ -140,6 +140,31 @@ describe('a bought cluster with little work', () => {
     // A third of three nodes of 1.9 CPUs is 17 %.
     await testbed.looks(60 * MINUTE);
     expect(actions()).toEqual(['Buy']);
+    expect(shown().stays).toBe('its pods request 15 % of its CPU or memory, or more (utilizationThreshold)');
+  });
+
+  it('names the pod that has kept it longest, and not another one while that is there', async () => {
+    await afterPeak({});
+    const at = (name: string, ago: number, more: object = {}): Pod => {
+      const made = pod(name, `${bought().metadata.name}-0`);
+      const creationTimestamp = new Date(testbed.now - ago).toISOString();
+      return { ...made, metadata: { ...made.metadata, creationTimestamp, ...more } };
+    };
+    const job = { ownerReferences: [{ kind: 'Job', name: 'report', uid: 'job', controller: true }] };
+    inside().pods = [at('web-1', 20 * MINUTE), at('agent', 60 * MINUTE, { ownerReferences: [] })];
+    await testbed.looks(MINUTE);
+    expect(shown().stays).toMatch(/^pod shop\/agent runs there since 20/);
+    testbed.objects.writes.length = 0;
+    inside().pods = [...inside().pods.slice(1), at('web-2', 0), at('report-1', 90 * MINUTE, job)];
+    await testbed.looks(5 * MINUTE);
+    expect(testbed.objects.writes).toEqual([]);
+    inside().pods = inside().pods.slice(1);
+    await testbed.look(10 * SECOND);
+    // What has just come is new work, and nobody asks why.
+    expect(shown().stays).toBeUndefined();
+    inside().pods = inside().pods.slice(1);
+    await testbed.look(10 * SECOND);
+    expect(shown().stays).toBe('pods of Jobs run there, and it goes when these have ended');
   });
 
   it('is only spoken of in a dry run', async () => {

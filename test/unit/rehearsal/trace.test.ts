@@ -60,6 +60,12 @@ describe('a demand trace', () => {
     [`${header}9s,a,,1\n2026-11-10T20:00:00Z,a,,1`, 'demand:3: dates and durations in one trace'],
     ['{"time": 0, "cluster": "a", "nodes": 3}', 'demand:1: Unrecognized key: "nodes"'],
     ['{"time": 0, "cluster": "a", "dataPlaneNodes": "3"}', 'demand:1: dataPlaneNodes: expected number'],
+    [
+      'time,workload,replicas,kind\n0,a,1,Job',
+      'demand:2: kind: is no API version and kind such as "batch.volcano.sh/v1',
+    ],
+    ['time,workload,replicas,kindFrom\n0,a,1,hub', 'demand:2: workload a: kindLabels and kindFrom are about a kind'],
+    ['time,workload,replicas,kind,kindFrom\n0,a,1,a.b/v1 C,us', 'demand:2: kindFrom: Invalid option'],
     ['{"time": 0', 'demand:1: the line is no JSON object'],
     [`${header}0,${'a'.repeat(70_000)},,1`, 'demand:2: the line has more than 65536 characters'],
     [`${header}0,${'a'.repeat(700_000)}`, 'demand:2: the line has more than 65536 characters'],

@@ -1,0 +1,47 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { keyOf, type Pod } from '../../kube/resources.ts';
+import { isWork, type SystemNamespaces } from '../membership/members-work.ts';
+import type { BurstDependencies } from './dependencies.ts';
+import { limitsOf } from './limits.ts';
+import { emptiesUnderused, type Seen, thresholdOf } from './own-clusters.ts';
+
+/**
+ * Which work keeps clusters from being given back that are old enough to go: sentences, by name. They name a pod that is there for longer than a
+ * cluster is left idle, and the same one until it goes, so that the status says nothing new while pods come and go.
+ */
+export function keptByWork(
+  deps: Pick<BurstDependencies, 'openClusters'>,
+  hub: SystemNamespaces,
+  policy: BurstPolicy,
+  seen: readonly Seen[],
+  now: number,
+): ReadonlyMap<string, string> {
+  const { minimumLifeMs, idleForMs } = limitsOf(policy.spec);
+  const said = seen.flatMap(({ own }): [string, string][] => {
+    const { phase, warm, hasWork, idleSince, underusedSince, emptyingSince, at, key, name } = own;
+    const isAsked = phase === 'Joined' && !warm && hasWork && idleSince === undefined && emptyingSince === undefined;
+    if (!isAsked || at + minimumLifeMs > now || underusedSince !== undefined) return [];
+    if (emptiesUnderused(policy))
+      return [[name, `its pods request ${thresholdOf(policy)} % of its CPU or memory, or more (utilizationThreshold)`]];
+    const pods = (deps.openClusters.get(key)?.pods.list() ?? []).filter((pod) => isWork(hub, pod));
+    const [longest] = pods.filter((pod) => !isOfJob(pod)).sort(byAge);
+    if (!longest) return [[name, 'pods of Jobs run there, and it goes when these have ended']];
+    const { creationTimestamp: since = '' } = longest.metadata;
+    if (Date.parse(since) + idleForMs > now) return [];
+    return [[name, `pod ${keyOf(longest)}${ownerText(longest)} runs there${since && ` since ${since}`}`]];
+  });
+  return new Map(said);
+}
+
+const ownerOf = ({ metadata }: Pod) => metadata.ownerReferences?.find(({ controller }) => controller);
+const isOfJob = (pod: Pod): boolean => ownerOf(pod)?.kind === 'Job';
+
+function ownerText(pod: Pod): string {
+  const owner = ownerOf(pod);
+  return owner ? ` of ${owner.kind} ${owner.name}` : '';
+}
+
+const byAge = (a: Pod, b: Pod): number => {
+  const [x, y] = [a, b].map((pod) => `${pod.metadata.creationTimestamp ?? ''} ${keyOf(pod)}`) as [string, string];
+  return x < y ? -1 : 1;
+};

@@ -1,0 +1,37 @@
+import type { CustomKind } from '../burst/clusters/model.ts';
+import { SETTLE_MS } from '../controllers/burst/alike.ts';
+import { memberOf } from './members.ts';
+import type { ClusterState, Simulation } from './state.ts';
+import type { WorkKind } from './trace/trace-line.ts';
+import { withLabels } from './work-model.ts';
+
+/** What the hub knows of kinds that not every cluster serves: of each the same object, by which the planner knows work that is alike. */
+export function customKinds({ clusters }: Simulation): (kind: WorkKind | undefined) => CustomKind | undefined {
+  const known = new Map<string, CustomKind>();
+  return (kind) => {
+    if (!kind) return undefined;
+    const key = JSON.stringify(kind);
+    const found = known.get(key) ?? customKindOf(kind, [...clusters.values()].filter(hasJoined));
+    known.set(key, found);
+    return found;
+  };
+}
+
+function customKindOf({ name, labels, isBroughtByHub }: WorkKind, joined: readonly ClusterState[]): CustomKind {
+  const serves = withLabels(labels) ?? (() => true);
+  const members = joined.map(({ object, profile }) => memberOf(object!, profile));
+  const servedBy = new Set(members.filter(serves).map((member) => member.name));
+  return { kind: name, servedBy, isBroughtTo: (member) => isBroughtByHub && serves(member) };
+}
+
+/** Whether the hub has seen what it serves. One that sleeps it has seen before. */
+const hasJoined = ({ object, serves, servesSince }: ClusterState): boolean =>
+  object !== undefined && (serves || servesSince > 0);
+
+/** Names of members that were made from a candidate, long enough ago that a policy takes the next for one like them. */
+export const alikeTo = ({ clusters, now }: Simulation, candidate: string | undefined): readonly string[] =>
+  candidate === undefined
+    ? []
+    : [...clusters.values()]
+        .filter((one) => one.object && one.candidate === candidate && one.serves && one.servesSince + SETTLE_MS <= now)
+        .map(({ manifest }) => manifest.metadata.name);
