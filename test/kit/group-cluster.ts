@@ -6,9 +6,16 @@ import type { Node } from '../../operator/kube/resources.ts';
 import { votersIn } from '../../operator/shoot/control-plane-group.ts';
 import type { ControlPlaneGroupSeen, Machine } from '../../providers/contract.ts';
 
+/** The Kubernetes version that user data have a machine install. */
+export const versionTold = (userData: string): string => /KUBERNETES='?([\d.]+)/.exec(userData)![1]!;
+
 /** The machines of a control plane in a cloud, and who makes them. */
 export interface GroupPlace {
   now(): Date;
+  /** Of Kubernetes, that is wanted now. */
+  version(): string;
+  /** The one that machines to come are told to install. */
+  installs(): string;
   observe(): Promise<ControlPlaneGroupSeen>;
   /** The machines that there are, whoever has noticed. */
   machines(): Promise<readonly Pick<Machine, 'nodeName' | 'phase'>[]>;
@@ -30,7 +37,8 @@ export class GroupCluster {
   /** When certificates end, as members show them at this look. */
   shows: (name: string, look: number) => Date | undefined = () => undefined;
   readonly #place: GroupPlace;
-  readonly #joined = new Set<string>();
+  /** Versions of those that have joined, by their names. */
+  readonly #joined = new Map<string, string>();
 
   constructor(place: GroupPlace) {
     this.#place = place;
@@ -48,7 +56,7 @@ export class GroupCluster {
     // kubeadm brings in one after the other: two at once could leave etcd without a majority.
     expect(coming.length).toBeLessThanOrEqual(1);
     for (const name of coming) {
-      this.#joined.add(name);
+      this.#joined.set(name, this.#place.installs());
       const member = { id: `id-${name}`, name, learner: false, healthy: true, caughtUp: true, peerURLs: [] };
       this.members.push({ ...member, leader: this.members.length === 0 });
       this.nodes.push(name);
@@ -59,6 +67,9 @@ export class GroupCluster {
     const heir = this.members.find(({ healthy }) => healthy);
     if (heir) heir.leader = true;
   }
+
+  /** The Kubernetes version that a machine installed when it came. */
+  versionOf = (name: string): string => this.#joined.get(name)!;
 
   /** The operator's own steps, until nothing is left to do. */
   async settle(desired: number): Promise<void> {
@@ -89,9 +100,10 @@ export class GroupCluster {
     await bringGroupToSize(
       {
         desired,
+        version: place.version(),
         now: () => place.now(),
         observe: () => place.observe(),
-        nodes: () => this.nodes.map((name) => nodeOf(name, alive.includes(name))),
+        nodes: () => this.nodes.map((name) => nodeOf(name, this.versionOf(name), alive.includes(name))),
         etcd: async () => etcd,
         noted: () => this.noted,
         note: async (voters) => {
@@ -125,10 +137,13 @@ export class GroupCluster {
   }
 }
 
-const nodeOf = (name: string, isThere: boolean): Node => ({
+const nodeOf = (name: string, version: string, isThere: boolean): Node => ({
   apiVersion: 'v1',
   kind: 'Node',
   metadata: { name, labels: { [JOINED_LABEL]: '' } },
   spec: {},
-  status: { conditions: [{ type: 'Ready', status: isThere ? 'True' : 'Unknown' }] },
+  status: {
+    conditions: [{ type: 'Ready', status: isThere ? 'True' : 'Unknown' }],
+    nodeInfo: { kubeletVersion: `v${version}` },
+  },
 });

@@ -10,7 +10,7 @@ import type {
 import type { CloudMachine, MachineCloud } from '../../../../providers/machines/machine-cloud.ts';
 import { machineProvider } from '../../../../providers/machines/provider.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
-import { GroupCluster } from '../../../kit/group-cluster.ts';
+import { GroupCluster, versionTold } from '../../../kit/group-cluster.ts';
 import { context, FakeCluster, pool } from '../fixtures.ts';
 import { LAYERS, tenantAccount } from './memory-cloud.ts';
 
@@ -41,8 +41,9 @@ class Cloud {
   /** What is other in the cloud than the last runs made it, by layer. */
   drift: Record<string, Change[]> = {};
   now = new Date('2026-11-21T12:00:00Z');
-  /** What machines to come bear. */
+  /** What machines to come bear, and what they are told. */
   hash: string | undefined;
+  userData = '';
   #said: number | undefined;
   #serial = 0;
 
@@ -67,8 +68,8 @@ class Cloud {
       }
       if (stack.layer === 'endpoint') return { outputs: { host: 'one.example', port: 6443, extra: {} }, changes: [] };
       if (stack.layer !== 'control-plane') return { outputs: { groups: {} }, changes: [] };
-      const { desired = 0, hash, holdsKeys } = (inputs as ControlPlaneInputs).pool;
-      Object.assign(this, { hash, tellsKeys: holdsKeys });
+      const { desired = 0, hash, holdsKeys, userData } = (inputs as ControlPlaneInputs).pool;
+      Object.assign(this, { hash, tellsKeys: holdsKeys, userData });
       if (refresh || desired !== this.#said) this.desired = desired;
       this.#said = desired;
       while (this.machines.length + this.lost.length < this.desired) this.start();
@@ -132,10 +133,12 @@ let seed: FakeCluster;
 let provider: Provider;
 /** Of the keys of Secrets. */
 let encryptionRevision: number | undefined;
+let kubernetesVersion: string;
 
 const ctx = (): ProviderContext =>
   context({
     seed: seed.client,
+    kubernetesVersion,
     ...(encryptionRevision !== undefined && { encryptionRevision }),
     cloud: async () => tenantAccount(() => cloud.now),
   });
@@ -151,7 +154,7 @@ const open = () => {
 };
 
 beforeEach(() => {
-  [cloud, seed, encryptionRevision] = [new Cloud(), new FakeCluster(), undefined];
+  [cloud, seed, encryptionRevision, kubernetesVersion] = [new Cloud(), new FakeCluster(), undefined, '1.35.4'];
   provider = open();
 });
 
@@ -228,6 +231,8 @@ describe('by the plan, a control plane in a cloud', () => {
   beforeEach(async () => {
     cluster = new GroupCluster({
       now: () => cloud.now,
+      version: () => kubernetesVersion,
+      installs: () => versionTold(cloud.userData),
       observe: seen,
       machines: async () => cloud.machines,
       tell: (machines) => group().reconcile(ctx(), own(machines), join),
@@ -284,6 +289,28 @@ describe('by the plan, a control plane in a cloud', () => {
     const { length } = cloud.runs;
     await cluster.settle(3);
     expect(cloud.runs.length).toBe(length);
+  });
+
+  it('has another machine for each once another version is wanted, one at a time, which install that', async () => {
+    await cluster.settle(3);
+    const before = names();
+    expect(before.map(cluster.versionOf)).toEqual(['1.35.4', '1.35.4', '1.35.4']);
+    kubernetesVersion = '1.36.3';
+    await cluster.settle(3);
+    expect([...cluster.drained].sort()).toEqual(before);
+    expect(cluster.voters).toEqual({ fewest: 3, most: 4 });
+    expect(names().map(cluster.versionOf)).toEqual(['1.36.3', '1.36.3', '1.36.3']);
+    expect([cloud.desired, votersIn(cluster.members)]).toEqual([3, names()]);
+    const { length } = cloud.runs;
+    await cluster.settle(3);
+    expect(cloud.runs.length).toBe(length);
+  });
+
+  it('has another machine for each only once, where keys of Secrets change with the version', async () => {
+    await cluster.settle(1);
+    [kubernetesVersion, encryptionRevision] = ['1.36.3', 1];
+    await cluster.settle(1);
+    expect([names(), names().map(cluster.versionOf)]).toEqual([['i-2'], ['1.36.3']]);
   });
 
   it('has one other machine for one with certificates that end soon, though its etcd does not always show them', async () => {
