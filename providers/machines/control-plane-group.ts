@@ -244,7 +244,7 @@ function refuseEarlierKeys(
     );
 }
 
-/** They are replaced only when they need other keys of Secrets. */
+/** Outdated by their keys of Secrets alone: which Kubernetes version one has, its node tells. */
 function machinesOf({ encryptionRevision = 0 }: ProviderContext, seen: readonly CloudMachine[]): Machine[] {
   return seen.map((one) => {
     const { hash: _, ...machine } = one;

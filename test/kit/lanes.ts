@@ -24,6 +24,7 @@ export const LATE: Readonly<Record<string, readonly ToolName[]>> = {
   'test/e2e/chart.test.ts': ['helm'],
   'test/e2e/upgrade.test.ts': OLDER_KUBERNETES,
   'test/e2e/self-managed-upgrade.test.ts': OLDER_KUBERNETES,
+  'test/e2e/self-managed-upgrade-in-a-cloud.test.ts': OLDER_KUBERNETES,
 };
 
 /** Whether this run makes what takes longer than CI has. Other runs use it where it is there. */

@@ -1,6 +1,6 @@
 import { CONTROL_PLANE_WORKER } from '../../api/names.ts';
 import type { NormalPool } from '../../api/pools.ts';
-import { keepsVersion, makesControlPlanes, NO_NAMES, versionIsFixed } from '../shoot/self-hosted/self-hosted.ts';
+import { makesControlPlanes, NO_NAMES } from '../shoot/self-hosted/self-hosted.ts';
 import { askForShoot, credentialsProblems, hosted } from './hosted.ts';
 import { type ModeStrategy, problem } from './view.ts';
 
@@ -8,7 +8,7 @@ import { type ModeStrategy, problem } from './view.ts';
 export const selfManaged: ModeStrategy = {
   ...hosted,
 
-  limits({ cluster, provider, shoot }) {
+  limits({ cluster, provider }) {
     const { spec } = cluster;
     if (provider && !makesControlPlanes(provider)) {
       const message = `provider ${provider.name} cannot make machines for a control plane (local, aws, gcp and azure can): use mode Hosted`;
@@ -24,23 +24,11 @@ export const selfManaged: ModeStrategy = {
       const message = `the pool of the machines that run the control plane is called ${CONTROL_PLANE_WORKER}: take another name`;
       problems.push(problem(`pools[${taken}].name`, message));
     }
-    const running = shoot?.status?.kubernetesVersion;
-    const wanted = spec.kubernetes?.version;
-    // A minor version is fine with any of its patches.
-    if (
-      provider &&
-      keepsVersion(provider) &&
-      running &&
-      wanted &&
-      running !== wanted &&
-      !running.startsWith(`${wanted}.`)
-    )
-      problems.push(problem('kubernetes.version', versionIsFixed(running, wanted)));
     return problems;
   },
 
-  ask({ cluster, shoot }, settled) {
-    const { profile, provider, zones } = settled;
+  ask({ cluster }, settled) {
+    const { profile, zones } = settled;
     const { spec } = cluster;
     const machineType = spec.machineType ?? spec.machineTypes?.[0] ?? profile.spec.defaults?.machineType;
     if (!machineType)
@@ -59,8 +47,6 @@ export const selfManaged: ModeStrategy = {
       spot: false,
       gpu: 0,
     };
-    const running = shoot?.status?.kubernetesVersion;
-    const version = running && keepsVersion(provider) ? running : settled.version;
-    return askForShoot(cluster, { ...settled, version }, { controlPlane: pool });
+    return askForShoot(cluster, settled, { controlPlane: pool });
   },
 };

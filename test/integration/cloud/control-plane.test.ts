@@ -11,6 +11,7 @@ import {
   type SweepDependencies,
 } from '../../../operator/controllers/managed/sweep.ts';
 import { silent } from '../../../operator/kube/log.ts';
+import { votersIn } from '../../../operator/shoot/control-plane-group.ts';
 import { awsProvider } from '../../../providers/aws/index.ts';
 import { nameTag, physicalName } from '../../../providers/aws/names.ts';
 import { azureProvider } from '../../../providers/azure/index.ts';
@@ -28,6 +29,7 @@ import { clusterName } from '../../../providers/gcp/names.ts';
 import { tagsOf } from '../../../providers/tags.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
 import type { CloudName } from '../../kit/cloud/index.ts';
+import { GroupCluster, versionTold } from '../../kit/group-cluster.ts';
 import { engineFor } from '../../kit/stacks/runner.ts';
 import { context, FakeCluster, pool } from '../../unit/providers/fixtures.ts';
 import { byName, cloudForFile, gcpGround, REGIONS, runnersForFile, T } from './testbed.ts';
@@ -407,6 +409,52 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
     expect(left()).toEqual([]);
     expect([...seed.objects.keys()]).toEqual([]);
     await provider.deleteAll(now());
+  });
+
+  it('gives all of three machines way to others when keys of Secrets change, and for another version, one at a time', {
+    timeout: PATIENCE_MS,
+  }, async () => {
+    await mkdir(join(kept.dir, `state-${name}`), { recursive: true });
+    const provider = started[name]();
+    const group = provider.controlPlaneGroup!;
+    let wanted = { encryptionRevision: 1, kubernetesVersion: '1.35.4' };
+    const now = () => ({ ...ctx(), ...wanted });
+    const observe = () => group.observe(now(), 'control-plane');
+    const cluster = new GroupCluster({
+      now: () => new Date(),
+      version: () => wanted.kubernetesVersion,
+      installs: () => versionTold(told().find((text) => text.includes('KUBERNETES='))!),
+      observe,
+      machines: async () => (await observe()).machines,
+      tell: (machines) => group.reconcile(now(), own(machines), joining),
+      end: (machines) => group.end(now(), 'control-plane', machines),
+    });
+    await group.endpoint(now(), own(1));
+    await group.reconcile(now(), own(1), begin);
+    await cluster.follow();
+    await cluster.settle(3);
+
+    for (wanted of [
+      { encryptionRevision: 2, kubernetesVersion: '1.35.4' },
+      { encryptionRevision: 2, kubernetesVersion: '1.36.3' },
+    ]) {
+      const before = votersIn(cluster.members);
+      expect(before).toHaveLength(3);
+      cluster.drained = [];
+      await cluster.settle(3);
+      expect([...cluster.drained].sort()).toEqual(before);
+      // Some share a zone, so another one always comes first.
+      expect(cluster.voters).toEqual({ fewest: 3, most: 4 });
+      const { asked, machines } = await observe();
+      const after = machines.filter(({ phase }) => phase !== 'Terminating');
+      expect(after.map(({ nodeName }) => nodeName).sort()).toEqual(votersIn(cluster.members));
+      expect([asked, after.length, after.filter(({ outdated }) => outdated)]).toEqual([3, 3, []]);
+      expect(after.filter(({ nodeName }) => before.includes(nodeName))).toEqual([]);
+      expect(after.map(({ nodeName }) => cluster.versionOf(nodeName))).toEqual(Array(3).fill(wanted.kubernetesVersion));
+    }
+
+    await provider.deleteAll(now());
+    expect(left()).toEqual([]);
   });
 
   it('takes an endpoint away that no machine ever came to', { timeout: PATIENCE_MS }, async () => {

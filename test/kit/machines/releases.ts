@@ -3,17 +3,28 @@ import { createReadStream } from 'node:fs';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { run } from '../../../operator/garden/host/command.ts';
-import { toolImage } from '../../../operator/garden/images/catalog.ts';
+import { kubernetesImageName, toolImage } from '../../../operator/garden/images/catalog.ts';
 import { toolsDirectory } from '../../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
-import { TOOLS } from '../../../operator/garden/toolchain/tools.ts';
+import {
+  KUBERNETES_VERSIONS,
+  type KubernetesVersion,
+  kubernetesTool,
+} from '../../../operator/garden/toolchain/tools.ts';
 import { RELEASES } from '../../../providers/machines/software.ts';
-import { testTools } from '../tools.ts';
+import { OLDER_KUBERNETES } from '../lanes.ts';
+import { areMade, testTools } from '../tools.ts';
 import { type Releases, sumOf } from './internet.ts';
 
 const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr'] as const;
 const PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap', 'ptp'] as const;
 const KUBERNETES = ['kubelet', 'kube-proxy', 'kubeadm'] as const;
+
+/** The Kubernetes versions that machines can get here: the older one only where it was made before. */
+async function kubernetesVersions(): Promise<KubernetesVersion[]> {
+  const [newest, ...older] = KUBERNETES_VERSIONS;
+  return [newest, ...((await areMade(OLDER_KUBERNETES)) ? older : [])];
+}
 
 /**
  * What the projects whose releases a node is made of have published, made of the toolchain's own tools: real programs in archives like
@@ -21,10 +32,9 @@ const KUBERNETES = ['kubelet', 'kube-proxy', 'kubeadm'] as const;
  * @param cache folder for archives, which take some seconds to make
  */
 export async function publishedReleases(cache: string): Promise<Releases> {
-  const tools = await testTools(...RUNTIME, ...PLUGINS, ...KUBERNETES, 'runc');
+  const tools = await testTools(...RUNTIME, ...PLUGINS, 'runc');
   const arch = process.arch === 'arm64' ? 'arm64' : 'amd64';
   const { CONTAINERD, RUNC, CNI_PLUGINS } = RELEASES;
-  const kubernetes = `v${TOOLS.kubelet.version}`;
   const [containerd, plugins] = await Promise.all([
     archive(
       cache,
@@ -56,21 +66,28 @@ export async function publishedReleases(cache: string): Promise<Releases> {
   const pluginsPath = `/containernetworking/plugins/releases/download/v${CNI_PLUGINS}/cni-plugins-linux-${arch}-v${CNI_PLUGINS}.tgz`;
   const pluginsSum = sumOf(await digest(plugins), pluginsPath);
   releases.push(published(pluginsPath, plugins, { path: `${pluginsPath}.sha256`, text: pluginsSum }));
-  for (const name of KUBERNETES) {
-    const path = `/release/${kubernetes}/bin/linux/${arch}/${name}`;
-    // The sum alone, without a name and an end of line.
-    releases.push(published(path, tools[name], { path: `${path}.sha256`, text: await digest(tools[name]) }));
-  }
+  for (const version of await kubernetesVersions())
+    for (const name of KUBERNETES) {
+      const tool = kubernetesTool(name, version);
+      const { [tool]: file } = await testTools(tool);
+      const path = `/release/v${version}/bin/linux/${arch}/${name}`;
+      // The sum alone, without a name and an end of line.
+      releases.push(published(path, file, { path: `${path}.sha256`, text: await digest(file) }));
+    }
   return Object.assign({}, ...releases) as Releases;
 }
 
-const CONTROL_PLANE = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+const CONTROL_PLANE = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 
 /** The folder of images that registries have, with all in it that a new node runs, kubeadm's control plane too, and what tests run on one. */
 export async function publishedImages(): Promise<string> {
   const toolchain = new Toolchain({ dir: toolsDirectory() });
   try {
-    const made = ([...CONTROL_PLANE, 'pause', 'coredns', 'echo'] as const).map((name) => toolImage(name, toolchain));
+    const ofKubernetes = (await kubernetesVersions()).flatMap((version) =>
+      CONTROL_PLANE.map((name) => kubernetesImageName(name, version)),
+    );
+    const names = [...ofKubernetes, 'etcd', 'pause', 'coredns', 'echo'] as const;
+    const made = names.map((name) => toolImage(name, toolchain));
     return dirname((await Promise.all(made))[0]!);
   } finally {
     await toolchain.close();

@@ -5,6 +5,7 @@ import {
   lookAtGroup,
   machinesOfNodes,
   Patience,
+  versionProblem,
 } from '../../../operator/controllers/shoot/self-hosted/control-plane-group-seen.ts';
 import { JOINED_LABEL } from '../../../operator/controllers/shoot/self-hosted/self-hosted-status.ts';
 import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
@@ -28,12 +29,13 @@ const seen = (hosts: string[], asked = hosts.length): ControlPlaneGroupSeen => (
   asked,
   machines: hosts.map((host) => machine(host)),
 });
-const node = (name: string): Node => ({
+const version = '1.36.3';
+const node = (name: string, runs = version): Node => ({
   apiVersion: 'v1',
   kind: 'Node',
   metadata: { name, labels: { [JOINED_LABEL]: '' } },
   spec: { podCIDR: '10.0.0.0/24' },
-  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kubeletVersion: `v${runs}` } },
 });
 const member = (name: string): EtcdMember => ({
   id: `id-${name}`,
@@ -48,7 +50,10 @@ const three = ['a', 'b', 'c'];
 
 describe('the control plane of a cloud whose machines are called otherwise than their nodes', () => {
   const look = (hosts: string[], desired: number, members = hosts) =>
-    lookAtGroup(seen(hosts), desired, NOW, { nodes: () => hosts.map(node), etcd: async () => members.map(member) });
+    lookAtGroup(seen(hosts), { desired, version }, NOW, {
+      nodes: () => hosts.map((name) => node(name)),
+      etcd: async () => members.map(member),
+    });
 
   it('is as it should be', async () => {
     expect(planControlPlaneGroup(await look(three, 3))).toEqual({});
@@ -73,8 +78,8 @@ describe('a machine whose certificates it should have renewed', () => {
   const endsIn = (days: number) => ({ ...member('b'), certificateEnds: new Date(+NOW + days * 24 * 3600_000) });
   const plan = async (days: number) =>
     planControlPlaneGroup(
-      await lookAtGroup(seen(three), 3, NOW, {
-        nodes: () => three.map(node),
+      await lookAtGroup(seen(three), { desired: 3, version }, NOW, {
+        nodes: () => three.map((name) => node(name)),
         etcd: async () => [member('a'), endsIn(days), member('c')],
       }),
     );
@@ -85,10 +90,50 @@ describe('a machine whose certificates it should have renewed', () => {
   });
 });
 
+describe('a machine of another version', () => {
+  const look = (...nodes: Node[]) =>
+    lookAtGroup(seen(three), { desired: 3, version }, NOW, { nodes: () => nodes, etcd: async () => three.map(member) });
+  const silent = { ...node('c'), status: {} };
+
+  it('gives way to another one, though the cloud says nothing of versions', async () => {
+    const { machines } = await look(node('a'), node('b', '1.35.4'), node('c', '1.36.2'));
+    expect(machines.map(({ outdated }) => outdated)).toEqual([false, true, true]);
+  });
+
+  it('is none whose node does not tell yet, or tells of a build of the same version', async () => {
+    const { machines } = await look(node('a'), node('b', '1.36.3-of.a.distribution'), silent);
+    expect(machines.map(({ outdated }) => outdated)).toEqual([false, false, false]);
+  });
+
+  it.each([
+    ['the next minor version', ['1.35.4', '1.36.3'], '1.36.3', undefined],
+    ['a patch', ['1.35.4'], '1.35.9', undefined],
+    [
+      'a later one than it is on its way to',
+      ['1.36.3', '1.35.4'],
+      '1.37.0',
+      'machine b of the control plane is not upgraded yet: version 1.37.0 skips a minor version after 1.35.4',
+    ],
+    [
+      'an earlier one',
+      ['1.36.3'],
+      '1.35.4',
+      'machine a of the control plane is not upgraded yet: version 1.35.4 is older than 1.36.3',
+    ],
+  ])('comes to %s, or is told why not', (_what, runs, wanted, expected) => {
+    const problem = versionProblem(
+      runs.map((one, index) => node(three[index]!, one)),
+      wanted,
+    );
+    if (expected === undefined) expect(problem).toBeUndefined();
+    else expect(problem).toContain(expected);
+  });
+});
+
 describe('a machine that joins while it is looked', () => {
   it('is not taken for one that has left', async () => {
     const nodes = [node('a')];
-    const observed = await lookAtGroup(seen(['a', 'b'], 2), 3, NOW, {
+    const observed = await lookAtGroup(seen(['a', 'b'], 2), { desired: 3, version }, NOW, {
       nodes: () => [...nodes],
       etcd: async () => {
         const members = [member('a')];

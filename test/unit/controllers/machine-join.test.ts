@@ -1,3 +1,4 @@
+import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
 import { tokensSecret } from '../../../operator/controllers/shoot/machines/bootstrap-tokens.ts';
@@ -20,6 +21,9 @@ function testbed(nodes: readonly string[]) {
   const tokensFor: (number | undefined)[] = [];
   const asked: number[] = [];
   const applied: string[] = [];
+  /** What kubeadm is to run on machines that join, as the cluster says when so many are asked for. */
+  const versions: unknown[] = [];
+  let version: unknown;
   let token = 'first';
   const secret = (): Secret =>
     tokensSecret(values, undefined, ['own'], new Map([['own', { text: token, expires: NOW }]])) as Secret;
@@ -29,8 +33,12 @@ function testbed(nodes: readonly string[]) {
     state: {
       connection: {
         nodes: { list: () => nodes.map((name) => ({ metadata: { name, labels: { [LABELS.pool]: 'own' } } })) },
-        applyAll: async (objects: KubeObject[]) =>
-          void applied.push(...objects.filter(({ kind }) => kind === 'Secret').map(({ metadata }) => metadata.name)),
+        applyAll: async (objects: KubeObject[]) => {
+          applied.push(...objects.filter(({ kind }) => kind === 'Secret').map(({ metadata }) => metadata.name));
+          const config = objects.find(({ metadata }) => metadata.name === 'kubeadm-config');
+          const { ClusterConfiguration } = config!.data as Record<string, string>;
+          version = (load(ClusterConfiguration!) as { kubernetesVersion: string }).kubernetesVersion;
+        },
       },
     },
     seed: { secrets: { get: secret } },
@@ -41,12 +49,17 @@ function testbed(nodes: readonly string[]) {
       },
     }),
   } as unknown as Operation;
-  const group = { reconcile: async (_ctx: unknown, { count }: { count: number }) => void asked.push(count) };
+  const group = {
+    reconcile: async (_ctx: unknown, { count }: { count: number }) => {
+      asked.push(count);
+      versions.push(version);
+    },
+  };
   const join = new MachineJoin(op, { pool: own, group: group as unknown as ControlPlaneGroup }, NEVER);
   const renew = () => {
     token = 'second';
   };
-  return { join, renew, tokensFor, asked, applied };
+  return { join, renew, tokensFor, asked, applied, versions };
 }
 
 const NEVER = new AbortController().signal;
@@ -56,6 +69,12 @@ describe('what machines join a control plane with', () => {
     const { join, tokensFor, asked, applied } = testbed(['a', 'gone', 'c', 'd']);
     await join.prepare(4, 3, 3);
     expect([tokensFor, asked, applied]).toEqual([[5], [4], ['kubeadm-certs']]);
+  });
+
+  it('is the version that is wanted, which the cluster says before a machine of it is asked for', async () => {
+    const { join, versions } = testbed(['a']);
+    await join.prepare(2, 1, 1);
+    expect(versions).toEqual([`v${values.version}`]);
   });
 
   it('stays what it was told while one is on its way in: by another token it could not read the keys', async () => {

@@ -26,13 +26,25 @@ const pki = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameter
 type Told = { count: number } & Partial<ControlPlaneBootstrap & ControlPlaneGroupBootstrap>;
 
 const MACHINE = { [LABELS.role]: ROLES.controlPlaneMachine };
+const nodeOf = (version: string) => ({
+  metadata: { name: version, labels: { [LABELS.pool]: 'own' } },
+  status: { nodeInfo: { kubeletVersion: `v${version}` } },
+});
 const isOutdated = (_ctx: unknown, { spec }: Pod) => spec.containers[0]?.image === 'old';
 
 /** A control plane of three machines that may have begun, as a note in the seed says. */
 function testbed(
   where: 'seed' | 'cloud',
   note?: Record<string, string>,
-  { machines = ['node-a'], members = 3, pods = [] as string[], keys = pki, annotations = {} } = {},
+  {
+    machines = ['node-a'],
+    members = 3,
+    pods = [] as string[],
+    keys = pki,
+    annotations = {},
+    runs = undefined as string[] | undefined,
+    hasServed = false,
+  } = {},
 ) {
   const told: Told[] = [];
   const writes: KubeObject[] = [];
@@ -47,8 +59,12 @@ function testbed(
     pki: keys,
     pools: [],
     names: [],
-    state: newShootState(),
-    shoot: { metadata: { name: 'demo', namespace: 'shop', annotations }, spec: {} },
+    state: { ...newShootState(), connection: runs && { nodes: { list: () => runs.map(nodeOf) } } },
+    shoot: {
+      metadata: { name: 'demo', namespace: 'shop', annotations },
+      spec: {},
+      status: { lastOperation: { type: hasServed ? 'Reconcile' : 'Create' } },
+    },
     controlPlanePool: pool({ name: 'own', count: 3 }),
     provider:
       where === 'seed'
@@ -117,6 +133,21 @@ describe('a control plane on machines of its own begins', () => {
     const { writes, run } = testbed('cloud', undefined, { machines: ['node-a', 'node-b'] });
     await expect(run('initialised')).rejects.toThrow('begins on one machine, and there are 2');
     expect(writes).toEqual([]);
+  });
+});
+
+describe('a control plane on machines of a cloud comes to another version', () => {
+  const waits = (runs?: string[], hasServed = true) =>
+    testbed('cloud', {}, { ...(runs && { runs }), hasServed })
+      .task('machines')
+      .after!.includes('control-plane-size');
+
+  it('before machines for workloads do, which otherwise do not wait for it', () => {
+    expect([waits(['1.36.3', '1.35.4']), waits(['1.36.3', '1.36.3'])]).toEqual([true, false]);
+  });
+
+  it('before them also where an operator that starts anew has not seen its machines yet', () => {
+    expect([waits(undefined), waits(undefined, false)]).toEqual([true, false]);
   });
 });
 

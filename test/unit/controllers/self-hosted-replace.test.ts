@@ -1,8 +1,16 @@
 import { expect, it } from 'vitest';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { Replacement, replacedIn } from '../../../operator/controllers/shoot/self-hosted/self-hosted-replace.ts';
+import {
+  Replacement,
+  replacedIn,
+  wantedInCloud,
+} from '../../../operator/controllers/shoot/self-hosted/self-hosted-replace.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import type { Node } from '../../../operator/kube/resources.ts';
 import type { GroupMachine } from '../../../operator/shoot/control-plane-group.ts';
+import type { PKIData } from '../../../operator/shoot/pki.ts';
+import { planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
+import { NOW } from '../shoot/values.ts';
 
 const machine = (name: string, change: Partial<GroupMachine> = {}): GroupMachine => ({
   name,
@@ -13,18 +21,36 @@ const machine = (name: string, change: Partial<GroupMachine> = {}): GroupMachine
   ...change,
 });
 
+const node = (version: string) =>
+  ({ metadata: { name: 'a' }, status: { nodeInfo: { kubeletVersion: `v${version}` } } }) as unknown as Node;
+const changing = planEncryption(planEncryption({}, { isNew: true, rotate: false, now: NOW }), {
+  isNew: false,
+  rotate: true,
+  now: NOW,
+});
+
+it.each<[string, PKIData, string, string]>([
+  ['another version', {}, '1.35.4', 'Kubernetes 1.36.3'],
+  ['another version and other keys', changing, '1.35.4', 'Kubernetes 1.36.3 and the present keys of Secrets'],
+  ['other keys', changing, '1.36.3', 'the present keys of Secrets'],
+  ['other certificates', {}, '1.36.3', 'certificates that do not end soon'],
+])('says that machines of a cloud get %s', (_what, pki, runs, expected) => {
+  const op = { pki, values: { version: '1.36.3' } } as unknown as Operation;
+  expect(wantedInCloud(op, [node('1.36.3'), node(runs)])).toBe(expected);
+});
+
 it('counts no machine that is ending among those with the present keys', () => {
   const state = newShootState();
   const replacement = new Replacement({ state, notice: () => {} } as unknown as Operation, 'the present keys');
   const machines = [machine('a', { outdated: true }), machine('b', { outdated: true }), machine('c'), machine('d')];
   replacement.tell(replacedIn({ desired: 3, machines }), { waitFor: 'machine d to join' });
   expect(state.replacing).toBe(
-    '2 of 4 machines of the control plane have the present keys, 1 of them only meanwhile; waiting for machine d to join',
+    '2 of 4 machines of the control plane have the present keys, 1 of them only meanwhile; still to be replaced: a, b; waiting for machine d to join',
   );
   // A cloud says of a machine on its way out no more whether it is outdated.
   const later = [machine('a', { going: true }), ...machines.slice(1)];
   replacement.tell(replacedIn({ desired: 3, machines: later }), { waitFor: 'machine a to be gone' });
   expect(state.replacing).toBe(
-    '2 of 3 machines of the control plane have the present keys; waiting for machine a to be gone',
+    '2 of 3 machines of the control plane have the present keys; still to be replaced: b; waiting for machine a to be gone',
   );
 });

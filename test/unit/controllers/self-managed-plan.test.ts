@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import { controlPlaneMembers, type Shoot, unactedFields } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { controlPlanePoolOf, poolsOfShoot } from '../../../operator/controllers/shoot/pools.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
+import type { Node } from '../../../operator/kube/resources.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import { providerNamed } from '../../../providers/index.ts';
 
@@ -139,20 +140,22 @@ describe('a SelfManaged cluster', () => {
     expect(shoot?.spec.provider.workers?.[0]?.providerConfig).toBeUndefined();
   });
 
-  it('stays at its version in a cloud, and is told so', () => {
-    const spec = (version: string) => cluster({ kubernetes: { version }, credentialsRef: { name: 'keys' } });
-    const { shoot: made } = plan(spec('1.35.4'), undefined, { ...inCloud, controlPlaneGroup: {} as never });
-    const running = {
-      ...made!,
-      metadata: { ...made!.metadata, generation: 1 },
-      status: { kubernetesVersion: '1.35.4' },
+  it('comes to the next version in a cloud as anywhere, and never back', () => {
+    const spec = (version?: string) =>
+      cluster({ ...(version && { kubernetes: { version } }), credentialsRef: { name: 'keys' } });
+    const running = (version: string) => {
+      const { shoot: made } = plan(spec(version), undefined, inCloud);
+      return {
+        ...made!,
+        metadata: { ...made!.metadata, generation: 1 },
+        status: { kubernetesVersion: version },
+      } as Shoot;
     };
-    const { status } = plan(spec('1.36.3'), running as Shoot, { ...inCloud, controlPlaneGroup: {} as never });
-    expect(findCondition(status.conditions, 'SpecAccepted')).toMatchObject({
-      status: 'False',
-      message: expect.stringContaining('it stays at 1.35.4, not 1.36.3'),
-      codes: ['ERR_CONFIGURATION_PROBLEM'],
-    });
+    const asked = (version?: string) => plan(spec(version), running('1.35.4'), inCloud).shoot?.spec.kubernetes.version;
+    expect([asked('1.36.3'), asked('1.36'), asked()]).toEqual(['1.36.3', '1.36.3', '1.35.4']);
+    const { shoot, status } = plan(spec('1.35.4'), running('1.36.3'), inCloud);
+    expect(shoot).toBeUndefined();
+    expect(findCondition(status.conditions, 'SpecAccepted')?.message).toContain('Kubernetes cannot be downgraded');
   });
 
   it('names the credentials of the account that its machines are to be in', () => {
@@ -170,14 +173,16 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
       running,
       noted,
       machineImage,
+      nodes,
       ...values
-    }: { running?: string | undefined; noted?: string; exposure?: string; machineImage?: string } = {},
+    }: { running?: string | undefined; noted?: string; exposure?: string; machineImage?: string; nodes?: Node[] } = {},
   ) => {
     const op = {
       provider,
       controlPlanePool: workers.find((worker) => 'controlPlane' in worker),
       shoot: { spec: { provider: { workers } }, status: { kubernetesVersion: running } },
       values: { version: '1.36.3', namespace: 'ns', ...values },
+      state: { connection: nodes && { nodes: { list: () => nodes } } },
       seed: { configMaps: new Map(noted ? [['ns/control-plane-initialised', { data: { pool: noted } }]] : []) },
       context: () => ({ machineImage }),
     } as unknown as Operation;
@@ -214,12 +219,25 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
     expect(problemOf([{ ...own, providerConfig: { spot: true } }], cloud)).toContain('cannot be on spot machines');
   });
 
-  it('stays at its version in a cloud, and where the seed names the image of machines', () => {
+  it('stays at its version where the seed names the image of machines', () => {
+    const running = '1.35.4';
+    expect(problemOf([own], undefined, { running, machineImage: 'kindest/node:v1.35.4' })).toContain('1.35.4');
+  });
+
+  it('comes to another version in a cloud, but not past a minor that one of its machines has yet to come to', () => {
     const { controlPlaneMachines: _, ...local } = providerNamed('local');
     const cloud = { ...local, inCloud: true, controlPlaneGroup: {} as never };
+    const node = (version: string, pool = 'own') =>
+      ({
+        metadata: { name: 'a', labels: { [LABELS.pool]: pool } },
+        status: { nodeInfo: { kubeletVersion: version } },
+      }) as unknown as Node;
     const running = '1.35.4';
-    expect(problemOf([own], cloud, { running })).toContain('it stays at 1.35.4, not 1.36.3');
-    expect(problemOf([own], undefined, { running, machineImage: 'kindest/node:v1.35.4' })).toContain('1.35.4');
+    expect(problemOf([own], cloud, { running })).toBeUndefined();
+    expect(problemOf([own], cloud, { running, nodes: [node('v1.35.4'), node('v1.34.1', 'workers')] })).toBeUndefined();
+    expect(problemOf([own], cloud, { running, nodes: [node('v1.35.4'), node('v1.34.1')] })).toBe(
+      'machine a of the control plane is not upgraded yet: version 1.36.3 skips a minor version after 1.34.1: go one minor at a time',
+    );
   });
 
   it('is refused where nobody makes such machines', () => {

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { upgradeProblem } from '../../../operator/controllers/kubernetes-version.ts';
+import {
+  ofOtherVersion,
+  versionProblem,
+} from '../../../operator/controllers/shoot/self-hosted/control-plane-group-seen.ts';
 import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
+import type { Node } from '../../../operator/kube/resources.ts';
 import {
   type ControlPlaneGroupObservation,
   type ControlPlaneGroupPlan,
@@ -424,6 +430,35 @@ class Testbed {
   }
 }
 
+/** The same, whose machines install the version that is wanted when they come. */
+class VersionedTestbed extends Testbed {
+  wanted = '1.34.1';
+  readonly #installed = new Map<string, string>();
+
+  /** What the cluster's nodes tell. */
+  #nodes = (): Node[] =>
+    this.nodes.map((name) => {
+      const nodeInfo = { kubeletVersion: `v${this.#installed.get(name)}` };
+      return { apiVersion: 'v1', kind: 'Node', metadata: { name }, spec: {}, status: { nodeInfo } };
+    });
+
+  /** Of the machines that there are, oldest first. */
+  versions = (): string[] => this.machines.map(({ name }) => this.#installed.get(name)!);
+
+  override observe(): ControlPlaneGroupObservation {
+    for (const { name } of this.machines) if (!this.#installed.has(name)) this.#installed.set(name, this.wanted);
+    const others = ofOtherVersion(this.#nodes(), this.wanted);
+    for (const one of this.machines) one.outdated = others.includes(one.name);
+    return super.observe();
+  }
+
+  /** Refused where it may not be. */
+  ask(version: string): void {
+    if (upgradeProblem(this.wanted, version) || versionProblem(this.#nodes(), version)) return;
+    this.wanted = version;
+  }
+}
+
 /** Until nothing is left to do. */
 function settle(testbed: Testbed, each: () => void = () => {}): void {
   for (let step = 0; step < 300; step++) {
@@ -477,6 +512,23 @@ describe('whatever happens', () => {
     expect([fewest, most]).toEqual(testbed.desired === 3 ? [2, 3] : [testbed.desired, testbed.desired + 1]);
     const zones = testbed.machines.map(({ zone }) => zone);
     expect(new Set(zones).size).toBe(Math.min(zones.length, 3));
+  });
+
+  holds('no two API servers are more than a minor version apart, and in the end all have what is wanted', (choose) => {
+    const testbed = new VersionedTestbed();
+    for (let event = choose.integer(0, 120); event > 0; event--) {
+      const happening = choose.integer(0, 16);
+      if (happening === 0) testbed.lose(choose.integer(0, 4));
+      else if (happening === 1) testbed.desired = choose.pick([1, 3, 5]);
+      else if (happening < 4) testbed.ask(choose.pick(['1.34.1', '1.35.4', '1.35.9', '1.36.3', '1.37.0']));
+      else if (happening < 9) testbed.goOn();
+      else testbed.act(planControlPlaneGroup(testbed.observe()));
+      testbed.observe();
+      const minors = testbed.versions().map((version) => Number(version.split('.')[1]));
+      expect(Math.max(...minors) - Math.min(...minors), testbed.versions().join()).toBeLessThan(2);
+    }
+    settle(testbed);
+    expect(testbed.versions()).toEqual(Array(testbed.desired).fill(testbed.wanted));
   });
 
   holds('the size changes by one at a time', (choose) => {

@@ -2,6 +2,7 @@ import type { ControlPlaneGroupSeen } from '../../../../providers/contract.ts';
 import type { EtcdMember } from '../../../etcd/etcd-client.ts';
 import { conditionIsTrue, type Node } from '../../../kube/resources.ts';
 import type { ControlPlaneGroupObservation } from '../../../shoot/control-plane-group.ts';
+import { upgradeProblem } from '../../kubernetes-version.ts';
 import { JOINED_LABEL } from './self-hosted-status.ts';
 
 /** As for other machines of clouds: after that a token has expired with which it could have joined. */
@@ -18,6 +19,14 @@ export interface GroupWitnesses {
   etcd: () => Promise<EtcdMember[] | undefined>;
 }
 
+/** What machines of a control plane are to be. */
+export interface GroupWanted {
+  /** How many. */
+  readonly desired: number;
+  /** Of Kubernetes, for example "1.36.3". */
+  readonly version: string;
+}
+
 /**
  * Asks etcd last: a machine joins etcd before its node is marked, so one that comes in meanwhile is never taken for one that has joined and
  * left etcd again.
@@ -25,12 +34,12 @@ export interface GroupWitnesses {
  */
 export async function lookAtGroup(
   seen: ControlPlaneGroupSeen,
-  desired: number,
+  wanted: GroupWanted,
   now: Date,
   { nodes, etcd }: GroupWitnesses,
 ): Promise<ControlPlaneGroupObservation> {
   const before = nodes();
-  return observation(seen, desired, before, await etcd(), now);
+  return observation(seen, wanted, before, await etcd(), now);
 }
 
 /**
@@ -39,11 +48,13 @@ export async function lookAtGroup(
  */
 function observation(
   { asked, machines }: ControlPlaneGroupSeen,
-  desired: number,
+  { desired, version }: GroupWanted,
   nodes: readonly Node[],
   members: EtcdMember[] | undefined,
   now: Date,
 ): ControlPlaneGroupObservation {
+  const others = ofOtherVersion(nodes, version);
+  const nearEnd = members?.filter((member) => nearsEnd(member, now)) ?? [];
   return {
     desired,
     asked,
@@ -52,13 +63,30 @@ function observation(
     machines: machines.map(({ nodeName, address, phase, createdAt, outdated = false, zone }) => ({
       name: nodeName,
       address,
-      outdated: outdated || members?.some((member) => member.name === nodeName && nearsEnd(member, now)) === true,
+      outdated: outdated || others.includes(nodeName) || nearEnd.some((member) => member.name === nodeName),
       zone,
       going: phase === 'Terminating',
       joined: nodes.some(({ metadata }) => metadata.name === nodeName && metadata.labels?.[JOINED_LABEL] !== undefined),
       overdue: now.getTime() - Date.parse(createdAt) > JOINING_MS,
     })),
   };
+}
+
+/** Kubernetes on the machine of a node, which installed it once and keeps it for life; undefined: the node does not tell yet. */
+const installed = ({ status }: Node): string | undefined =>
+  /^v(\d+\.\d+\.\d+)/.exec(status?.nodeInfo?.kubeletVersion ?? '')?.[1];
+
+/** Nodes whose machines have another Kubernetes version than this one, by their names. Pure. */
+export const ofOtherVersion = (nodes: readonly Node[], version: string): string[] =>
+  nodes.filter((node) => (installed(node) ?? version) !== version).map(({ metadata }) => metadata.name);
+
+/** Why machines cannot come to this version from the ones that they have still; undefined: they can. Pure. */
+export function versionProblem(nodes: readonly Node[], version: string): string | undefined {
+  for (const node of nodes) {
+    const why = upgradeProblem(installed(node) ?? version, version);
+    if (why) return `machine ${node.metadata.name} of the control plane is not upgraded yet: ${why}`;
+  }
+  return undefined;
 }
 
 /** The same with these machines outdated, too, as far as they are there still. Pure. */

@@ -1,12 +1,13 @@
 import type { ControlPlaneGroup, ControlPlaneGroupSeen, Pool } from '../../../../providers/contract.ts';
 import { CoppiceError } from '../../../api/errors.ts';
+import { hasServed } from '../../../api/shoot.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { kubeadmKeys } from '../../../shoot/kubeadm.ts';
 import { outsideOfSeed } from '../connect.ts';
 import type { Operation } from '../operation.ts';
-import { LossWatch } from './control-plane-group-seen.ts';
+import { LossWatch, ofOtherVersion, versionProblem } from './control-plane-group-seen.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
-import { noteIn, versionIsFixed } from './self-hosted.ts';
+import { noteIn } from './self-hosted.ts';
 import {
   type CloudMachines,
   initDocuments,
@@ -23,6 +24,7 @@ const MINUTE = 60_000;
 /** Machines in an account of the tenant, in a group behind a load balancer, each with its data on a disk that goes with it. */
 export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfrastructure {
   const own = { pool, group };
+  const ownNodes = ({ state: { connection } }: Operation) => connection && ofPool(connection.nodes.list(), pool);
   return {
     pool,
     tasks: {
@@ -40,7 +42,7 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
       },
       // From a machine that is asked for to an API server behind the load balancer.
       serves: { expectedMs: 4 * MINUTE, timeoutMs: 20 * MINUTE },
-      // Another key for Secrets replaces as many as five at each of its steps, and each new one boots and installs itself.
+      // Another version, or a step of another key for Secrets, replaces as many as five, and each new one boots and installs itself.
       size: { expectedMs: MINUTE, timeoutMs: 120 * MINUTE },
       readyMs: 10 * MINUTE,
       rotationMs: 6 * 60 * MINUTE,
@@ -49,8 +51,11 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
     // When an API server in a cloud is gone with its machine, nobody is left who would tell.
     lookAgainMs: 5 * MINUTE,
     problem: () => undefined,
-    versionProblem: ({ values }, running) => versionIsFixed(running, values.version),
-    outdated: () => [],
+    versionProblem: (op) => versionProblem(ownNodes(op) ?? [], op.values.version),
+    isOutdated: (op) => {
+      const nodes = ownNodes(op);
+      return nodes ? ofOtherVersion(nodes, op.values.version).length > 0 : hasServed(op.shoot);
+    },
     makeEndpoint: async (op) => {
       const endpoint = await group.endpoint(op.context(), pool);
       op.values = { ...op.values, addresses: { apiServer: endpoint.host, etcd: [] }, endpoint };

@@ -45,7 +45,7 @@ export function inSeed(pool: Pool, machines: ControlPlaneMachines): ControlPlane
       op.context().machineImage === undefined
         ? undefined
         : `machines of the image that the seed names stay at its version: ${running}, not ${op.values.version}`,
-    outdated: (op) => outdated(op, own),
+    isOutdated: (op) => outdated(op, own).length > 0,
     makeEndpoint: (op, signal) => reserveAddresses(op, own, signal),
     begin: (op) => applyControlPlaneMachines(op, own),
     untilHopeless: (op, signal) => untilLost(op, own, signal),

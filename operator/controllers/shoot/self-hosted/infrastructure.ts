@@ -38,8 +38,8 @@ export interface ControlPlaneInfrastructure {
   /** Why machines that run another Kubernetes version cannot come to that of the values; undefined: they can. Pure. */
   versionProblem(op: Operation, running: string): string | undefined;
 
-  /** Machines that are to come to another version still, by the names of their nodes, as caches show them. Pure. */
-  outdated(op: Operation): string[];
+  /** Whether machines are to come to another version still, as caches show them; yes where nobody has asked a cluster that has served. Pure. */
+  isOutdated(op: Operation): boolean;
 
   /** Makes where the API server is reached, which all else names: certificates and machines carry it. */
   makeEndpoint(op: Operation, signal: AbortSignal): Promise<void>;

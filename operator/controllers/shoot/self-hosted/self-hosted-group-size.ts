@@ -9,7 +9,15 @@ import {
   planControlPlaneGroup,
   votersIn,
 } from '../../../shoot/control-plane-group.ts';
-import { isLost, LossWatch, lookAtGroup, machinesOfNodes, Patience, withOutdated } from './control-plane-group-seen.ts';
+import {
+  type GroupWanted,
+  isLost,
+  LossWatch,
+  lookAtGroup,
+  machinesOfNodes,
+  Patience,
+  withOutdated,
+} from './control-plane-group-seen.ts';
 
 /** How often it is looked whether there is anything to wait for still. */
 export const LOOK_MS = 10_000;
@@ -19,9 +27,7 @@ const LOST = 'too many control plane machines are lost: etcd has no majority, an
 type Etcd = Pick<EtcdClient, 'observe' | 'remove' | 'transferLeadership'>;
 
 /** What a control plane on machines of a cloud is brought to its size with. */
-export interface GroupWork {
-  /** Machines wanted. */
-  desired: number;
+export interface GroupWork extends GroupWanted {
   now(): Date;
   /** Asks the cloud. */
   observe(): Promise<ControlPlaneGroupSeen>;
@@ -74,7 +80,7 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
       continue;
     }
     const etcd = await work.etcd(seen);
-    const looked = await lookAtGroup(seen, desired, work.now(), {
+    const looked = await lookAtGroup(seen, work, work.now(), {
       nodes: () => work.nodes(),
       etcd: () => etcd.observe(),
     });

@@ -9,7 +9,7 @@ import { LABELS } from '../../../api/group.ts';
 import type { EtcdClient } from '../../../etcd/etcd-client.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { type Node, SECRETS } from '../../../kube/resources.ts';
-import { kubeadmInit, kubeadmJoinByToken, kubeadmYAML } from '../../../shoot/kubeadm.ts';
+import { kubeadmConfig, kubeadmInit, kubeadmJoinByToken, kubeadmYAML } from '../../../shoot/kubeadm.ts';
 import { certificateKeyFor, joinObjects, KUBEADM_CERTS } from '../../../shoot/kubeadm-certs.ts';
 import { openStackedEtcd } from '../etcd-access.ts';
 import { TOKENS_SECRET, tokenOf } from '../machines/bootstrap-tokens.ts';
@@ -60,11 +60,13 @@ export async function reconcileControlPlaneGroup(
   const { pool, group } = own;
   const join = new MachineJoin(op, own, signal);
   const stackedEtcd = new StackedEtcdConnection(op, pool);
-  const replacement = new Replacement(op, wantedInCloud(op));
+  const wanted = wantedInCloud(op, nodesOf(op, pool));
+  const replacement = new Replacement(op, wanted);
   try {
     await bringGroupToSize(
       {
         desired: op.values.replicas,
+        version: op.values.version,
         now: () => op.deps.now(),
         observe: () => group.observe(op.context(), pool.name),
         nodes: () => nodesOf(op, pool),
@@ -72,7 +74,7 @@ export async function reconcileControlPlaneGroup(
         noted: () => membersNoted(op),
         note: (voters) => noteMembers(op, pool, voters, signal),
         tell: (machines, there, joined) => join.prepare(machines, there, joined),
-        drain: (machine) => makeWay(op, machine, signal),
+        drain: (machine) => makeWay(op, machine, wanted, signal),
         letIn: (machines) => letIn(op, machines, nodesOf(op, pool)),
         follow: (observed, plan) => replacement.tell(replacedIn(observed), plan),
         end: (machines) => group.end(op.context(), pool.name, machines),
@@ -89,7 +91,7 @@ export async function reconcileControlPlaneGroup(
   }
 }
 
-/** Gives new machines what they join with: a token, and the authorities' keys in a Secret of the cluster, as kubeadm does. */
+/** Gives new machines what they join with: a token, what the cluster is, and the authorities' keys in a Secret of it, as kubeadm does. */
 export class MachineJoin {
   readonly #op: Operation;
   readonly #own: CloudMachines;
@@ -118,7 +120,9 @@ export class MachineJoin {
     if (!token) throw new Error(`pool ${pool.name} has no token to join with`);
     const key = certificateKeyFor(op.pki, token.text);
     if (joined < machines && this.#prepared !== key) {
-      await inside(op).applyAll(joinObjects(op.pki, key), this.#signal);
+      // Of another version than before: kubeadm runs on the new machine what it finds written there.
+      const config = kubeadmConfig(op.values, op.pki, 'cloud');
+      await inside(op).applyAll([config, ...joinObjects(op.pki, key)], this.#signal);
       this.#prepared = key;
     }
     const bootstrap: ControlPlaneGroupBootstrap = {

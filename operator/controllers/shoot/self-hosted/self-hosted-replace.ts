@@ -7,6 +7,7 @@ import { drainMachine } from '../machines/machine-removal.ts';
 import { DRAINING_ANNOTATION } from '../machines/scale-in.ts';
 import type { Operation } from '../operation.ts';
 import { inside } from '../tasks/apply-inside.ts';
+import { ofOtherVersion } from './control-plane-group-seen.ts';
 import { isChangingKeys } from './encryption.ts';
 
 /** Has pods leave a machine of the control plane, as long as they are waited for. */
@@ -20,13 +21,16 @@ export async function drainOf(
   if (machine) await drainMachine(op, inside(op), machine, signal);
 }
 
-/** Has pods leave a machine of a cloud that goes for good, since another one with what is wanted takes its place. */
-export async function makeWay(op: Operation, machine: Machine, signal: AbortSignal): Promise<void> {
+/**
+ * Has pods leave a machine of a cloud that goes for good, since another one takes its place.
+ * @param wanted what that one has, in words
+ */
+export async function makeWay(op: Operation, machine: Machine, wanted: string, signal: AbortSignal): Promise<void> {
   op.deps.recordEvent(
     op.shoot,
     'Normal',
     'ControlPlaneMachineReplaced',
-    `${machine.nodeName} makes way for a machine with ${wantedInCloud(op)}`,
+    `${machine.nodeName} makes way for a machine with ${wanted}`,
   );
   await drainMachine(op, inside(op), machine, signal);
   op.state.draining.delete(machine.nodeName);
@@ -43,9 +47,10 @@ export async function letIn(op: Operation, machines: readonly Machine[], nodes: 
   }
 }
 
-/** How far the replacement of machines is, in numbers of them. */
+/** How far the replacement of machines is. */
 interface Replaced {
-  outdated: number;
+  /** Machines that are still to be replaced, by their names. */
+  outdated: readonly string[];
   /** How many there are, or are to be for now. */
   asked: number;
   desired: number;
@@ -57,15 +62,16 @@ export function replacedIn({
   machines,
 }: Pick<ControlPlaneGroupObservation, 'desired' | 'machines'>): Replaced {
   const there = machines.filter(({ going }) => !going);
-  return { outdated: there.filter(({ outdated }) => outdated).length, asked: there.length, desired };
+  const outdated = there.filter((machine) => machine.outdated).map(({ name }) => name);
+  return { outdated, asked: there.length, desired };
 }
 
 /** Tells, as long as machines of a control plane are made anew one after the other, how many are and what is waited for. */
 export class Replacement {
   readonly #op: Operation;
   readonly #wanted: string;
-  /** Machines that were outdated when it was first looked; 0: none was yet. */
-  #begun = 0;
+  /** Whether any machine was outdated yet. */
+  #hasBegun = false;
 
   /** @param wanted what machines get, in words */
   constructor(op: Operation, wanted: string) {
@@ -74,8 +80,8 @@ export class Replacement {
   }
 
   tell(seen: Replaced, { action, waitFor }: ControlPlaneSizePlan | ControlPlaneGroupPlan): void {
-    this.#begun ||= seen.outdated;
-    this.#say(this.#begun === 0 || !(action || waitFor) ? undefined : replacementLine(this.#wanted, seen, waitFor));
+    this.#hasBegun ||= seen.outdated.length > 0;
+    this.#say(this.#hasBegun && (action || waitFor) ? replacementLine(this.#wanted, seen, waitFor) : undefined);
   }
 
   end(): void {
@@ -94,13 +100,18 @@ export class Replacement {
 export const wantedOfMachines = (op: Operation): string =>
   `Kubernetes ${op.values.version}${isChangingKeys(op) ? ' and the present keys of Secrets' : ''}`;
 
-/** The same of machines of a cloud, where others take their places. */
-export const wantedInCloud = (op: Operation): string =>
-  isChangingKeys(op) ? 'the present keys of Secrets' : 'certificates that do not end soon';
+/** The same of machines of a cloud, where others take their places. @param nodes theirs, before any is replaced */
+export function wantedInCloud(op: Operation, nodes: readonly Node[]): string {
+  if (ofOtherVersion(nodes, op.values.version).length > 0) return wantedOfMachines(op);
+  return isChangingKeys(op) ? 'the present keys of Secrets' : 'certificates that do not end soon';
+}
 
 /** What people read of it in condition Rolling. */
 function replacementLine(wanted: string, { outdated, asked, desired }: Replaced, waitFor: string | undefined): string {
-  const done = `${asked - outdated} of ${asked} machines of the control plane have ${wanted}`;
   const more = asked > desired ? `, ${asked - desired} of them only meanwhile` : '';
-  return `${done}${more}${waitFor === undefined ? '' : `; waiting for ${waitFor}`}`;
+  return [
+    `${asked - outdated.length} of ${asked} machines of the control plane have ${wanted}${more}`,
+    ...(outdated.length > 0 ? [`still to be replaced: ${outdated.join(', ')}`] : []),
+    ...(waitFor === undefined ? [] : [`waiting for ${waitFor}`]),
+  ].join('; ');
 }

@@ -158,7 +158,7 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
         drained: [...drained],
         closed: ordinalsOf(seen.machines.filter(({ closed }) => closed)),
       });
-      replacement.tell({ outdated: outdated.length, asked: seen.asked, desired }, plan);
+      replacement.tell({ outdated: outdated.map(podName), asked: seen.asked, desired }, plan);
       if (plan.blocked) throw new Error(`the control plane cannot be brought to ${desired} machines: ${plan.waitFor}`);
       if (!plan.action && !plan.waitFor) return;
       if (plan.action) await act(op, own, client, plan.action, seen, signal);

@@ -83,7 +83,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
       ...tasks.size,
       run: (signal) => reconcileSize(op, infrastructure, signal),
     },
-    ...machineTasks(op, infrastructure.outdated(op).length > 0 ? ['control-plane-size'] : []),
+    ...machineTasks(op, infrastructure.isOutdated(op) ? ['control-plane-size'] : []),
     nodesReadyTask(op, []),
     systemReadyTask(op, []),
     ...volumeTasks(op),
@@ -151,7 +151,7 @@ async function reconcileSize(
     +deps.now() - +lookedAt < LOOK_AGAIN_MS &&
     state.etcdSettled === values.replicas &&
     !isChangingKeys(op) &&
-    infrastructure.outdated(op).length === 0 &&
+    !infrastructure.isOutdated(op) &&
     notReady(op, infrastructure).length === 0;
   // Who mends wants to know of machines that are too many, too.
   if (mend || !isSettled) {

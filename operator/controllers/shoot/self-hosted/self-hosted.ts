@@ -40,9 +40,6 @@ export async function writeNote(
 export const makesControlPlanes = (provider: Provider): boolean =>
   provider.controlPlaneMachines !== undefined || provider.controlPlaneGroup !== undefined;
 
-/** Whether the machines of a control plane stay at the version that they began with. */
-export const keepsVersion = (provider: Provider): boolean => provider.controlPlaneGroup !== undefined;
-
 /** Why the control plane cannot be on the machines that the shoot asks for; undefined: it can. */
 export function selfHostedProblem(
   op: Operation,
@@ -71,7 +68,3 @@ export function selfHostedProblem(
 
 /** Why an API server on machines has no name. */
 export const NO_NAMES = 'an API server on machines cannot have a name in DNS yet: remove spec.dns, or use mode Hosted';
-
-/** Why the version of a control plane on machines stays as it is. */
-export const versionIsFixed = (running: string, wanted: string): string =>
-  `a control plane on machines in a cloud cannot be upgraded yet: it stays at ${running}, not ${wanted}`;

@@ -1,8 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { bringGroupToSize } from '../../../../operator/controllers/shoot/self-hosted/self-hosted-group-size.ts';
-import { JOINED_LABEL } from '../../../../operator/controllers/shoot/self-hosted/self-hosted-status.ts';
-import type { EtcdMember } from '../../../../operator/etcd/etcd-client.ts';
-import type { Node } from '../../../../operator/kube/resources.ts';
 import { votersIn } from '../../../../operator/shoot/control-plane-group.ts';
 import type { Change, ControlPlaneInputs, ManagedClusters } from '../../../../providers/cloud.ts';
 import type {
@@ -14,6 +10,7 @@ import type {
 import type { CloudMachine, MachineCloud } from '../../../../providers/machines/machine-cloud.ts';
 import { machineProvider } from '../../../../providers/machines/provider.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
+import { GroupCluster, versionTold } from '../../../kit/group-cluster.ts';
 import { context, FakeCluster, pool } from '../fixtures.ts';
 import { LAYERS, tenantAccount } from './memory-cloud.ts';
 
@@ -44,8 +41,9 @@ class Cloud {
   /** What is other in the cloud than the last runs made it, by layer. */
   drift: Record<string, Change[]> = {};
   now = new Date('2026-11-21T12:00:00Z');
-  /** What machines to come bear. */
+  /** What machines to come bear, and what they are told. */
   hash: string | undefined;
+  userData = '';
   #said: number | undefined;
   #serial = 0;
 
@@ -70,8 +68,8 @@ class Cloud {
       }
       if (stack.layer === 'endpoint') return { outputs: { host: 'one.example', port: 6443, extra: {} }, changes: [] };
       if (stack.layer !== 'control-plane') return { outputs: { groups: {} }, changes: [] };
-      const { desired = 0, hash, holdsKeys } = (inputs as ControlPlaneInputs).pool;
-      Object.assign(this, { hash, tellsKeys: holdsKeys });
+      const { desired = 0, hash, holdsKeys, userData } = (inputs as ControlPlaneInputs).pool;
+      Object.assign(this, { hash, tellsKeys: holdsKeys, userData });
       if (refresh || desired !== this.#said) this.desired = desired;
       this.#said = desired;
       while (this.machines.length + this.lost.length < this.desired) this.start();
@@ -135,10 +133,12 @@ let seed: FakeCluster;
 let provider: Provider;
 /** Of the keys of Secrets. */
 let encryptionRevision: number | undefined;
+let kubernetesVersion: string;
 
 const ctx = (): ProviderContext =>
   context({
     seed: seed.client,
+    kubernetesVersion,
     ...(encryptionRevision !== undefined && { encryptionRevision }),
     cloud: async () => tenantAccount(() => cloud.now),
   });
@@ -154,7 +154,7 @@ const open = () => {
 };
 
 beforeEach(() => {
-  [cloud, seed, encryptionRevision] = [new Cloud(), new FakeCluster(), undefined];
+  [cloud, seed, encryptionRevision, kubernetesVersion] = [new Cloud(), new FakeCluster(), undefined, '1.35.4'];
   provider = open();
 });
 
@@ -225,141 +225,46 @@ describe('a control plane in a cloud', () => {
   });
 });
 
-/** etcd and nodes of machines that join as soon as they are there; who is lost answers no more, and who has left does not come back. */
-class Cluster {
-  members: EtcdMember[] = [];
-  nodes: string[] = [];
-  noted: readonly string[] = [];
-  /** Nodes that pods have left, in this order. */
-  drained: string[] = [];
-  /** Nodes that pods may come to in the end, though they once left them. */
-  letIn: string[] = [];
-  /** When certificates end, as members show them at this look. */
-  shows: (name: string, look: number) => Date | undefined = () => undefined;
-  readonly #joined = new Set<string>();
-
-  /** How many of the machines that there are have joined. */
-  joined(): number {
-    return cloud.machines.filter(({ name, phase }) => phase === 'Running' && this.#joined.has(name)).length;
-  }
-
-  follow(): void {
-    // kubeadm brings in one after the other: two at once could leave etcd without a majority.
-    expect(cloud.machines.filter(({ name }) => !this.#joined.has(name)).length).toBeLessThanOrEqual(1);
-    for (const { name } of cloud.machines) {
-      if (this.#joined.has(name)) continue;
-      this.#joined.add(name);
-      const member = { id: `id-${name}`, name, learner: false, healthy: true, caughtUp: true, peerURLs: [] };
-      this.members.push({ ...member, leader: this.members.length === 0 });
-      this.nodes.push(name);
-    }
-    for (const one of this.members)
-      one.healthy = cloud.machines.some(({ name, phase }) => name === one.name && phase === 'Running');
-    if (this.members.some(({ leader, healthy }) => leader && healthy)) return;
-    for (const one of this.members) one.leader = false;
-    const heir = this.members.find(({ healthy }) => healthy);
-    if (heir) heir.leader = true;
-  }
-
-  nodeOf(name: string): Node {
-    const isThere = cloud.machines.some((one) => one.name === name && one.phase === 'Running');
-    return {
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name, labels: { [JOINED_LABEL]: '' } },
-      spec: {},
-      status: { conditions: [{ type: 'Ready', status: isThere ? 'True' : 'Unknown' }] },
-    };
-  }
-}
-
-/** The operator's own steps, until nothing is left to do. */
-async function settle(cluster: Cluster, desired: number): Promise<void> {
-  let [turns, looks] = [0, 0];
-  const etcd = {
-    observe: async () => {
-      looks++;
-      return cluster.members.map((one) => {
-        const certificateEnds = cluster.shows(one.name, looks);
-        return { ...one, ...(certificateEnds && { certificateEnds }) };
-      });
-    },
-    remove: async (id: string) => {
-      cluster.members = cluster.members.filter((one) => one.id !== id);
-    },
-    transferLeadership: async (_from: string, to: string) => {
-      for (const one of cluster.members) one.leader = one.id === to;
-    },
-  };
-  await bringGroupToSize(
-    {
-      desired,
-      now: () => cloud.now,
-      observe: seen,
-      nodes: () => cluster.nodes.map((name) => cluster.nodeOf(name)),
-      etcd: async () => etcd,
-      noted: () => cluster.noted,
-      note: async (voters) => {
-        cluster.noted = voters;
-      },
-      tell: (machines, there, joined) => {
-        // Whoever is to join needs a token and keys, though nodes of machines that have gone look as if all had joined.
-        const alive = cloud.machines.filter(({ phase }) => phase === 'Running').length;
-        expect([there, joined]).toEqual([alive, cluster.joined()]);
-        return group().reconcile(ctx(), own(machines), join);
-      },
-      drain: async ({ nodeName }) => void cluster.drained.push(nodeName),
-      letIn: async (machines) => {
-        cluster.letIn = machines.map(({ nodeName }) => nodeName);
-      },
-      follow: () => {},
-      end: (machines) => group().end(ctx(), 'control-plane', machines),
-      removeNode: async (name) => {
-        cluster.nodes = cluster.nodes.filter((one) => one !== name);
-      },
-      say: () => {},
-      sleep: async () => {
-        if (++turns > 60) throw new Error('it never ends');
-        cluster.follow();
-      },
-    },
-    new AbortController().signal,
-  );
-  expect([...cluster.nodes].sort(), 'nodes without a machine').toEqual(votersIn(cluster.members));
-}
-
 describe('by the plan, a control plane in a cloud', () => {
-  let cluster: Cluster;
+  let cluster: GroupCluster;
 
   beforeEach(async () => {
-    cluster = new Cluster();
+    cluster = new GroupCluster({
+      now: () => cloud.now,
+      version: () => kubernetesVersion,
+      installs: () => versionTold(cloud.userData),
+      observe: seen,
+      machines: async () => cloud.machines,
+      tell: (machines) => group().reconcile(ctx(), own(machines), join),
+      end: (machines) => group().end(ctx(), 'control-plane', machines),
+    });
     await group().endpoint(ctx(), own(1));
     await group().reconcile(ctx(), own(1), begin);
-    cluster.follow();
+    await cluster.follow();
   });
 
   const names = () => cloud.machines.map(({ name }) => name);
 
   it('tells no machine the keys any more once it has begun, though none is to come', async () => {
     expect(cloud.tellsKeys).toBe(true);
-    await settle(cluster, 1);
+    await cluster.settle(1);
     expect([cloud.tellsKeys, names()]).toEqual([false, ['i-1']]);
   });
 
   it('grows and shrinks, and the group agrees', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     expect(names()).toEqual(['i-1', 'i-2', 'i-3']);
-    await settle(cluster, 1);
+    await cluster.settle(1);
     expect(names()).toHaveLength(1);
     expect([cloud.desired, (await seen()).asked, votersIn(cluster.members)]).toEqual([1, 1, names()]);
   });
 
   it('has another machine for one that is lost, however often', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     for (const victim of ['i-1', 'i-3', 'i-5']) {
       cloud.lose(victim);
-      cluster.follow();
-      await settle(cluster, 3);
+      await cluster.follow();
+      await cluster.settle(3);
       expect(names()).toHaveLength(3);
       expect(names()).not.toContain(victim);
       expect([cloud.desired, cloud.lost, votersIn(cluster.members)]).toEqual([3, [], names().sort()]);
@@ -367,13 +272,14 @@ describe('by the plan, a control plane in a cloud', () => {
   });
 
   it('has another machine for each once keys of Secrets change, one at a time, and again when they change again', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     for (const revision of [1, 2]) {
       encryptionRevision = revision;
       const before = names();
       expect((await seen()).machines.map(({ outdated }) => outdated)).toEqual([true, true, true]);
-      await settle(cluster, 3);
+      await cluster.settle(3);
       expect([...cluster.drained].sort()).toEqual(before);
+      expect(cluster.voters).toEqual({ fewest: 3, most: 4 });
       expect(cluster.letIn).toEqual(names());
       expect(names().filter((name) => before.includes(name))).toEqual([]);
       expect([cloud.desired, (await seen()).asked, votersIn(cluster.members)]).toEqual([3, 3, names()]);
@@ -381,23 +287,45 @@ describe('by the plan, a control plane in a cloud', () => {
       cluster.drained = [];
     }
     const { length } = cloud.runs;
-    await settle(cluster, 3);
+    await cluster.settle(3);
     expect(cloud.runs.length).toBe(length);
   });
 
+  it('has another machine for each once another version is wanted, one at a time, which install that', async () => {
+    await cluster.settle(3);
+    const before = names();
+    expect(before.map(cluster.versionOf)).toEqual(['1.35.4', '1.35.4', '1.35.4']);
+    kubernetesVersion = '1.36.3';
+    await cluster.settle(3);
+    expect([...cluster.drained].sort()).toEqual(before);
+    expect(cluster.voters).toEqual({ fewest: 3, most: 4 });
+    expect(names().map(cluster.versionOf)).toEqual(['1.36.3', '1.36.3', '1.36.3']);
+    expect([cloud.desired, votersIn(cluster.members)]).toEqual([3, names()]);
+    const { length } = cloud.runs;
+    await cluster.settle(3);
+    expect(cloud.runs.length).toBe(length);
+  });
+
+  it('has another machine for each only once, where keys of Secrets change with the version', async () => {
+    await cluster.settle(1);
+    [kubernetesVersion, encryptionRevision] = ['1.36.3', 1];
+    await cluster.settle(1);
+    expect([names(), names().map(cluster.versionOf)]).toEqual([['i-2'], ['1.36.3']]);
+  });
+
   it('has one other machine for one with certificates that end soon, though its etcd does not always show them', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     cluster.shows = (name, look) => (name === 'i-2' && look % 2 === 1 ? new Date(+cloud.now + 3600_000) : undefined);
-    await settle(cluster, 3);
+    await cluster.settle(3);
     expect([names(), cluster.drained]).toEqual([['i-1', 'i-3', 'i-4'], ['i-2']]);
   });
 
   it('replaces no machine by one with earlier keys, where the seed was restored to before they changed', async () => {
     encryptionRevision = 10;
-    await settle(cluster, 3);
+    await cluster.settle(3);
     const before = names();
     for (encryptionRevision of [9, undefined]) {
-      await expect(settle(cluster, 3)).rejects.toMatchObject({
+      await expect(cluster.settle(3)).rejects.toMatchObject({
         message: expect.stringMatching(/^Secret .*\/pki of the seed has earlier keys of Secrets than machine i-\d$/),
         advice: expect.stringContaining("Bring the Secret's newest text back"),
       });
@@ -405,52 +333,52 @@ describe('by the plan, a control plane in a cloud', () => {
     }
     expect([names(), cluster.drained.length]).toEqual([before, 1]);
     encryptionRevision = 10;
-    await settle(cluster, 3);
+    await cluster.settle(3);
     expect(names()).toEqual(before);
   });
 
   it('goes on with another machine for each where that was broken off', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     encryptionRevision = 1;
     for (let broken = 0; broken < 6; broken++) {
       cloud.broken = new Error('AWS does not answer');
-      await expect(settle(cluster, 3)).rejects.toThrow('AWS does not answer');
+      await expect(cluster.settle(3)).rejects.toThrow('AWS does not answer');
       provider = open();
       // One that was asked for comes all the same.
-      cluster.follow();
+      await cluster.follow();
     }
-    await settle(cluster, 3);
+    await cluster.settle(3);
     expect(names()).toHaveLength(3);
     expect((await seen()).machines.some(({ outdated }) => outdated)).toBe(false);
     expect(votersIn(cluster.members)).toEqual(names());
   });
 
   it('has another machine for one that somebody stops, which ends for good', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     const stopped = cloud.machines.find(({ name }) => name === 'i-2')!;
     stopped.phase = 'Terminating';
-    cluster.follow();
-    await settle(cluster, 3);
+    await cluster.follow();
+    await cluster.settle(3);
     const alive = cloud.machines.filter(({ phase }) => phase === 'Running').map(({ name }) => name);
     expect(alive).toHaveLength(3);
     expect([cloud.desired, cloud.forgotten, votersIn(cluster.members)]).toEqual([3, ['i-2'], alive.sort()]);
   });
 
   it('ends a machine again whose end was broken off, and no other', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     cloud.broken = new Error('AWS does not answer');
-    await expect(settle(cluster, 1)).rejects.toThrow('AWS does not answer');
+    await expect(cluster.settle(1)).rejects.toThrow('AWS does not answer');
     expect(names()).toHaveLength(3);
     // As after a restart of the operator.
     provider = open();
-    await settle(cluster, 1);
+    await cluster.settle(1);
     expect([names().length, cloud.desired, votersIn(cluster.members)]).toEqual([1, 1, names()]);
   });
 
   it('has no group choose who goes when an end was broken off', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     cloud.broken = new Error('AWS does not answer');
-    await expect(settle(cluster, 1)).rejects.toThrow('AWS does not answer');
+    await expect(cluster.settle(1)).rejects.toThrow('AWS does not answer');
     const { asked } = await seen();
     expect(asked).toBe(2);
     await group().reconcile(ctx(), own(asked), join);
@@ -461,27 +389,27 @@ describe('by the plan, a control plane in a cloud', () => {
     ['is lost', undefined],
     ['was stopped', 'Terminating' as const],
   ])('does not go on counting a machine that %s when forgetting it was broken off', async (_what, phase) => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     if (phase) cloud.machines.find(({ name }) => name === 'i-2')!.phase = phase;
     else cloud.lose('i-2');
-    cluster.follow();
+    await cluster.follow();
     cloud.broken = new Error('AWS does not answer');
-    await expect(settle(cluster, 3)).rejects.toThrow('AWS does not answer');
+    await expect(cluster.settle(3)).rejects.toThrow('AWS does not answer');
     provider = open();
-    await settle(cluster, 3);
+    await cluster.settle(3);
     const alive = cloud.machines.filter((one) => one.phase === 'Running');
     expect([alive.length, cloud.desired, cloud.lost, cloud.forgotten]).toEqual([3, 3, [], ['i-2']]);
   });
 
   it('does not go on counting a machine whose member had no name', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     cloud.lose('i-3');
     await group().end(ctx(), 'control-plane', ['8e9e05c52164694d']);
     expect([cloud.desired, cloud.lost]).toEqual([2, []]);
   });
 
   it('forgets no machine that somebody has stopped, unless it was to end', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     cloud.lose('i-3');
     for (const one of cloud.machines) one.phase = 'Terminating';
     await group().end(ctx(), 'control-plane', ['i-3']);
@@ -499,7 +427,7 @@ describe('by the plan, a control plane in a cloud', () => {
   });
 
   it('has no machine end because a list does not show it, once the cluster has begun', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     const shown = cloud.machines;
     cloud.lost = ['i-3'];
     cloud.machines = shown.slice(0, 2);
@@ -516,11 +444,11 @@ describe('by the plan, a control plane in a cloud', () => {
 
   it('asks again where asking was broken off', async () => {
     cloud.broken = new Error('the engine died');
-    await expect(settle(cluster, 3)).rejects.toThrow('the engine died');
+    await expect(cluster.settle(3)).rejects.toThrow('the engine died');
     provider = open();
     await group().reconcile(ctx(), own((await seen()).asked), join);
-    cluster.follow();
-    await settle(cluster, 3);
+    await cluster.follow();
+    await cluster.settle(3);
     expect(names()).toHaveLength(3);
   });
 
@@ -529,7 +457,7 @@ describe('by the plan, a control plane in a cloud', () => {
   const mend = (part: ControlPlanePart) => group().mend(ctx(), 'control-plane', part);
 
   it('has what others changed changed back, in each of its layers', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     cloud.drift = { network: [wall], endpoint: [wall], 'control-plane': [pools('suspendedProcesses')] };
     cloud.runs = [];
     expect([await mend('endpoint'), await mend('machines'), cloud.drift]).toEqual([[], [], {}]);
@@ -546,7 +474,7 @@ describe('by the plan, a control plane in a cloud', () => {
   });
 
   it('has nothing done of a layer where that is not safe for it, and says what', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     const address: Change = { operation: 'create', resource: 'address endpoint' };
     cloud.drift = { network: [wall], endpoint: [wall, address], 'control-plane': [pools('size', 'tags')] };
     cloud.runs = [];
@@ -558,7 +486,7 @@ describe('by the plan, a control plane in a cloud', () => {
     cloud.drift = { 'control-plane': [pools('suspendedProcesses')] };
     cloud.runs = [];
     expect(await mend('machines')).toBeUndefined();
-    await settle(cluster, 3);
+    await cluster.settle(3);
     const { runs, drift } = cloud;
     cloud.lose('i-2');
     expect(await mend('machines')).toBeUndefined();
@@ -571,7 +499,7 @@ describe('by the plan, a control plane in a cloud', () => {
   });
 
   it('has the rest of its layer changed back meanwhile: at Google the way to its API server is there', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     cloud.lose('i-2');
     cloud.drift = { 'control-plane': [wall] };
     expect([await mend('machines'), cloud.drift]).toEqual([[], {}]);
@@ -579,10 +507,10 @@ describe('by the plan, a control plane in a cloud', () => {
   });
 
   it('runs nothing when nothing has changed', async () => {
-    await settle(cluster, 3);
+    await cluster.settle(3);
     const [runs, writes] = [cloud.runs.length, seed.writes.length];
     await group().reconcile(ctx(), own(3), join);
-    await settle(cluster, 3);
+    await cluster.settle(3);
     expect([cloud.runs.length, seed.writes.length]).toEqual([runs, writes]);
   });
 });
