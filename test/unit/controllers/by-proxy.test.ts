@@ -44,7 +44,10 @@ it.each<[string, () => Promise<unknown>]>([
       return hubs.open('far', { kubeconfigRef: { name: 'far' } } as HubSpec, undefined, never);
     },
   ],
-  ['a managed cluster', () => connectCluster(text, { changed: () => {}, answers: () => {} }, { tenant: 'shop', log: silent }, never)],
+  [
+    'a managed cluster',
+    () => connectCluster(text, { changed: () => {}, answers: () => {} }, { tenant: 'shop', log: silent }, never),
+  ],
 ])('%s is reached by the proxy of the environment', async (_, open) => {
   await expect(open()).rejects.toThrow(
     `at https://192.0.2.1:6443: proxy ${proxy.url} did not open a connection to 192.0.2.1:6443: 403 Forbidden`,
