@@ -10,6 +10,8 @@ export interface AnswerLimits {
   readonly lineBytes: number;
   /** What `list` holds of all pages together, as it lies in memory. */
   readonly keptBytes: number;
+  /** Whether pieces of its answers are handled in turns with those of all such servers. */
+  readonly inTurns: boolean;
 }
 
 const MIB = 1 << 20;
@@ -20,10 +22,11 @@ export const ANSWER_LIMITS: AnswerLimits = {
   objectBytes: 8 * MIB,
   lineBytes: 4 * MIB,
   keptBytes: Number.POSITIVE_INFINITY,
+  inTurns: false,
 };
 
 /** For API servers of tenants: whoever runs one may answer what they like. */
-export const TENANT_LIMITS: AnswerLimits = { ...ANSWER_LIMITS, keptBytes: 128 * MIB };
+export const TENANT_LIMITS: AnswerLimits = { ...ANSWER_LIMITS, keptBytes: 128 * MIB, inTurns: true };
 
 /** A server answered more than is taken from it. The connection or stream that it came on is closed. */
 export class AnswerTooLargeError extends CoppiceError {

@@ -1,4 +1,5 @@
 import { Gathered, hasTooManyValues, inWords } from './answer-limits.ts';
+import type { Turns } from './turns.ts';
 
 export interface Exchange {
   method: string;
@@ -17,8 +18,11 @@ export interface Exchange {
 export interface Answer {
   statusCode: number;
   headers: Record<string, string | string[] | undefined>;
-  /** Resolves at the end of the body. Rejects when it was cut off, with the signal's reason, and with what `onData` throws. */
-  read(onData: (chunk: Buffer) => void): Promise<void>;
+  /**
+   * Resolves at the end of the body, when all of it was handled. Rejects when it was cut off, with the signal's reason, and with what `onData`
+   * throws or rejects with. No further piece comes until a promise of `onData` has resolved.
+   */
+  read(onData: (chunk: Buffer) => void | Promise<void>): Promise<void>;
   drop(): void;
 }
 
@@ -27,23 +31,38 @@ export interface Bound {
   /** Bytes. */
   most: number;
   tooLarge: (limit: string) => Error;
+  /** In which pieces of the answer are handled. Absent: each is as soon as it comes. */
+  turns?: Turns;
+}
+
+/** Reads the body; nothing is handled any more once that has ended in any way. */
+async function readPieces(response: Answer, { turns }: Bound, handle: (piece: Buffer) => void): Promise<void> {
+  if (!turns) return response.read(handle);
+  let isOver = false;
+  try {
+    await response.read((piece) => turns.take(() => (isOver ? undefined : handle(piece))));
+  } finally {
+    isOver = true;
+  }
 }
 
 /** The whole body, which may be parsed: it has neither too many bytes nor too many values. */
-export async function textOf(response: Answer, { most, tooLarge }: Bound): Promise<string> {
+export async function textOf(response: Answer, bound: Bound): Promise<string> {
+  const { most, tooLarge } = bound;
   const gathered = new Gathered(most, () => tooLarge(inWords(most)));
-  await response.read((chunk) => gathered.add(chunk));
-  return parseable(gathered.take(), { most, tooLarge });
+  await readPieces(response, bound, (chunk) => gathered.add(chunk));
+  return parseable(gathered.take(), bound);
 }
 
 /** Calls `onLine` for each complete line; a rest without line end is a cut-off event and is dropped. */
 export async function readLines(
   response: Answer,
-  { most, tooLarge }: Bound,
+  bound: Bound,
   onLine: (line: string, bytes: number) => void,
 ): Promise<void> {
+  const { most, tooLarge } = bound;
   const rest = new Gathered(most, () => tooLarge(`${inWords(most)} in one event`));
-  await response.read((chunk) => {
+  await readPieces(response, bound, (chunk) => {
     let from = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
       let line = chunk.subarray(from, end);
@@ -52,7 +71,7 @@ export async function readLines(
         line = rest.take();
       }
       from = end + 1;
-      if (line.length > 0) onLine(parseable(line, { most, tooLarge }), line.length + 1);
+      if (line.length > 0) onLine(parseable(line, bound), line.length + 1);
     }
     if (from < chunk.length) rest.add(chunk.subarray(from));
   });

@@ -306,24 +306,32 @@ class Http2Answer implements Answer {
     this.#failure = failure;
   }
 
-  read(onData: (chunk: Buffer) => void): Promise<void> {
+  read(onData: (chunk: Buffer) => void | Promise<void>): Promise<void> {
     const stream = this.#stream;
     return new Promise((resolve, reject) => {
       let whole = false;
+      let handled: void | Promise<void>;
       const cut = () => reject(this.#failure() ?? cutOff());
+      const fail = (error: Error) => {
+        reject(error);
+        drop(stream);
+      };
       stream.on('data', (chunk: Buffer) => {
         try {
-          onData(chunk);
+          handled = onData(chunk);
         } catch (error) {
-          reject(error as Error);
-          drop(stream);
+          return fail(error as Error);
         }
+        if (!handled) return;
+        stream.pause();
+        handled.then(() => stream.resume(), fail);
       });
       stream.once('end', () => {
         // Node ends the body of a stream that was cut off as if it were whole.
         if (stream.rstCode) return cut();
         whole = true;
-        resolve();
+        // It may end while the last piece still waits.
+        void Promise.resolve(handled).then(resolve, reject);
       });
       stream.once('close', () => {
         if (!whole) cut();

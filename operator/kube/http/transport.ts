@@ -196,7 +196,7 @@ async function overHttp1(agent: Agent, origin: string, exchange: Exchange): Prom
     statusCode,
     headers: answered,
     async read(onData) {
-      for await (const chunk of body) onData(chunk as Buffer);
+      for await (const chunk of body) await onData(chunk as Buffer);
     },
     drop: () => void body.on('error', () => {}).destroy(),
   };

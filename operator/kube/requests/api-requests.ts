@@ -7,6 +7,7 @@ import { ANSWER_LIMITS, type AnswerLimits, AnswerTooLargeError } from '../http/a
 import { type Answer, type Bound, type Exchange, readLines, textOf } from '../http/exchange.ts';
 import { type HttpProxy, proxyTo } from '../http/http-proxy.ts';
 import { type Liveness, newTransport, type Transport } from '../http/transport.ts';
+import { tenantTurns } from '../http/turns.ts';
 import { inTime, lingering, parseBody } from '../http/whole-answer.ts';
 import type { Connection, Credentials } from '../kubeconfig.ts';
 import { Authorization } from './authorization.ts';
@@ -233,7 +234,11 @@ export class ApiRequests {
   }
 
   #bound(what: string, most: number): Bound {
-    return { most, tooLarge: (limit) => this.tooLarge(what, limit) };
+    return {
+      most,
+      tooLarge: (limit) => this.tooLarge(what, limit),
+      ...(this.limits.inTurns && { turns: tenantTurns }),
+    };
   }
 
   #connect(): Transport {
