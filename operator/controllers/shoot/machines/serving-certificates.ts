@@ -14,7 +14,7 @@ export const MACHINE_KNOWN_MS = 10_000;
 export async function decideServingCertificates(
   connection: ClusterConnection,
   machines: readonly Machine[],
-  { log, now }: { log: Log; now(): Date },
+  { log, now }: { log: Log; now: () => Date },
   signal: AbortSignal,
 ): Promise<boolean> {
   let waiting = false;
