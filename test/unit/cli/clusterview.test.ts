@@ -181,7 +181,11 @@ describe('what is said of a cluster', () => {
     );
     const message = 'SIMULATED: the control plane is real';
     const noted = { type: 'Simulated', status: 'True' as const, message, lastTransitionTime: '2026-11-26T00:00:00Z' };
-    const one = cluster('a', { cloudProvider: 'aws' }, { nodes: { desired: 1 }, conditions: [noted] });
+    const one = cluster(
+      'a',
+      { cloudProvider: 'aws' },
+      { nodes: { desired: 1, current: 1, ready: 1 }, conditions: [noted] },
+    );
     expect(simulatedWarning(one)).toBe(
       'SIMULATED: nothing of WorkerCluster a exists at aws; its 1 node is pretended and runs no workload; the control plane is real',
     );
