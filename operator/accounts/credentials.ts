@@ -100,7 +100,11 @@ export interface Credentials {
 /** What a Secret holds. Throws when it is not there or empty. */
 export function credentialsIn(secret: Secret | undefined, use: CredentialsUse): Credentials {
   const what = sourceOf(use);
-  if (!secret) throw notYetConfigured(`there is no ${what} with credentials`, 'Make it, or name another.');
+  if (!secret) {
+    // The name may have been meant for a binding: a credentialsRef without a kind finds either.
+    const advice = `Make it, or name another${use.binding === undefined ? ' Secret, or a CredentialsBinding' : ''}.`;
+    throw notYetConfigured(`there is no ${what} with credentials`, advice);
+  }
   const entries = Object.entries(secret.data ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   if (entries.length === 0)
     throw notYetConfigured(`${what} is empty`, 'Put the credentials of the cloud account into it.');

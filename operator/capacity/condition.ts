@@ -55,7 +55,9 @@ export function capacityCondition(
   if (goingTo !== undefined)
     return said('False', 'MovingElsewhere', `No offer is left here: Coppice creates the cluster in ${goingTo} instead`);
   if (lacking.length > 0) {
-    const what = lacking.map(({ pool, lacking: nodes }) => `pool ${pool} lacks ${nodes} nodes`).join(', ');
+    const what = lacking
+      .map(({ pool, lacking: nodes }) => `pool ${pool} lacks ${nodes} node${nodes === 1 ? '' : 's'}`)
+      .join(', ');
     const other = 'Allow more in machineTypes, zones or fallback, or wait';
     return said('False', 'Depleted', `Nothing is left that the cluster may use: ${what}. ${other}`);
   }

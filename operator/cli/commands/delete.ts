@@ -1,14 +1,26 @@
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { CliError, EXIT, explain } from '../errors.ts';
-import { WORKER_CLUSTER } from '../kinds.ts';
+import { CliError, EXIT, explain, UsageError } from '../errors.ts';
+import { kindOf, WORKER_CLUSTER } from '../kinds.ts';
 import { waitForCluster } from '../waiting.ts';
 import { notFound } from './get.ts';
+
+/** As kubectl takes it, the kind stands first: `delete seed local` must not delete a cluster that is called local. */
+function refuseKind([word = '', ...names]: readonly string[]): void {
+  const kind = names.length > 0 ? kindOf(word) : undefined;
+  if (!kind) return;
+  const meant = kind === WORKER_CLUSTER ? 'coppice delete' : `kubectl delete ${word}`;
+  throw new UsageError(
+    `delete takes names of clusters only, and "${word}" is a kind`,
+    `run "${meant} ${names.join(' ')}"`,
+  );
+}
 
 /** `coppice delete NAME... [--wait]`. */
 export async function run(context: Context): Promise<number | undefined> {
   const { options, positionals, terminal, signal } = context;
+  refuseKind(positionals);
   const deadline = options.number('timeout');
   const started = performance.now();
   const connection = await connect(context);

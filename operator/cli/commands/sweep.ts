@@ -87,38 +87,35 @@ export async function run(context: Context): Promise<number | undefined> {
       described: ({ uid }) => picture.receipts.find(({ owner }) => owner.uid === uid)?.cluster,
     };
     const wanted = { provider: options.text('provider'), region: options.text('region') };
-    const accounts = await accountsOf(
-      client,
-      picture,
-      providers,
-      wanted,
-      (gap) => note(context, `could not check: ${gap}`),
-      signal,
-    );
+    const unopened: string[] = [];
+    const accounts = await accountsOf(client, picture, providers, wanted, (gap) => void unopened.push(gap), signal);
+    for (const gap of unopened) note(context, `could not check: ${gap}`);
     if (accounts.length === 0) {
+      if (unopened.length > 0) return EXIT.failed;
       throw new CliError('neither a cluster nor a CredentialsBinding names credentials of a cloud', {
         exitCode: EXIT.notFound,
         advice: 'create a CredentialsBinding for the account, in any namespace',
       });
     }
     const { found, gaps } = await findOrphans(deps, accounts, signal);
+    const isWhole = unopened.length + gaps.length === 0;
     if (!options.flag('yes')) {
-      await show(context, found);
+      await show(context, found, isWhole);
       for (const gap of gaps) note(context, `could not check: ${gap}`);
       if (found.length > 0) terminal.note('Nothing was removed; to remove all of this, run "coppice sweep --yes".');
-      return gaps.length > 0 ? EXIT.failed : EXIT.ok;
+      return isWhole ? EXIT.ok : EXIT.failed;
     }
     const failures = await removeOrphans(deps, found, signal, (owner) =>
       terminal.note(`Removing what ${calledOwner(owner)} left behind ...`),
     );
     const after = await findOrphans(deps, accounts, signal);
     await forget(client, namespace, picture, after.found, found, signal);
-    await show(context, after.found);
+    await show(context, after.found, isWhole && after.gaps.length === 0);
     for (const line of [...gaps, ...after.gaps]) note(context, `could not check: ${line}`);
     for (const { line } of failures) note(context, `not removed: ${line}`);
     for (const line of stillThere(after.found, failures)) note(context, `not removed: ${line}`);
     terminal.note(`${found.length - after.found.length} of ${found.length} resources were removed.`);
-    return after.found.length + gaps.length + failures.length > 0 ? EXIT.failed : EXIT.ok;
+    return isWhole && after.found.length + failures.length === 0 ? EXIT.ok : EXIT.failed;
   } finally {
     await providers.close();
   }
@@ -265,14 +262,19 @@ async function forget(
   }
 }
 
-async function show({ options, terminal }: Context, found: readonly FoundOrphan[]): Promise<void> {
+/** @param isWhole whether everything could be checked */
+async function show({ options, terminal }: Context, found: readonly FoundOrphan[], isWhole: boolean): Promise<void> {
   const format = options.text('output');
   if (format === 'json' || format === 'yaml') {
     await printObject(terminal, format, { orphans: found.map(plain) });
     return;
   }
   if (found.length === 0) {
-    terminal.note('No orphans: every cloud resource with the tags of this garden belongs to a cluster.');
+    terminal.note(
+      isWhole
+        ? 'No orphans: every cloud resource with the tags of this garden belongs to a cluster.'
+        : 'No orphans were found where it could be checked.',
+    );
     return;
   }
   const rows = found.map(({ by, region, type, id, owner, ageMs, price }) => [

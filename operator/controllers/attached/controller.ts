@@ -156,7 +156,7 @@ export class AttachedController {
     const what = secret ? `has no key ${key}` : 'does not exist';
     throw new Refused(
       'KubeconfigMissing',
-      `Secret ${namespace}/${name} ${what}`,
+      `Secret ${namespace}/${name} ${what}: put the kubeconfig of the cluster into its key ${key}`,
       'ERR_RETRYABLE_CONFIGURATION_PROBLEM',
     );
   }

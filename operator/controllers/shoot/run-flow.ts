@@ -29,7 +29,7 @@ export async function runFlow(
     // Where all that runs only looks whether there is anything to do, nothing new is said.
     const before = progress.running.length > 0 ? state.operation?.description : undefined;
     const description = progress.description || before || 'finishing';
-    state.timeLeft = progress.description && `about ${Math.ceil(progress.remainingMs / 1000)} s left`;
+    state.timeLeft = progress.description ? { ms: progress.remainingMs, at: deps.now() } : undefined;
     state.operation = operation(
       state.operation,
       { type, state: 'Processing', progress: Math.min(99, progress.percent), description },

@@ -5,6 +5,7 @@ import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { InTurn } from '../../kube/in-turn.ts';
 import type { DNSState } from './dns/dns-outcome.ts';
 import type { DriftState } from './drift/drift-state.ts';
+import type { TimeLeft } from './status/told-operation.ts';
 
 /** What was done and seen of metrics-server inside of the shoot. */
 export interface MetricsServerState {
@@ -39,8 +40,8 @@ export interface ShootState {
   /** The kubeconfig that this was seen of. */
   usableFor: string | undefined;
   operation: LastOperation | undefined;
-  /** How long the running operation will still take, for people, as far as its tasks took before; undefined: nothing to be told. */
-  timeLeft: string | undefined;
+  /** How long the running operation was going to take, and when; undefined: nothing to be told. */
+  timeLeft: TimeLeft | undefined;
   /** While an operation runs: says that the status was written just now, and how far it is with it. */
   told: (() => void) | undefined;
   readonly statusWrites: InTurn;

@@ -185,7 +185,7 @@ describe('a kubeconfig that a tenant wrote', () => {
     ['is not quoted', () => 'clusters: [\ntoken: hidden', 'KubeconfigRefused', /^(?!.*hidden)/],
     ['is one', () => 'hello', 'KubeconfigRefused', /not a kubeconfig/],
     ['has a URL', () => config({ server: 'https://' }), 'KubeconfigRefused', /Invalid URL/],
-    ['is not empty', () => '', 'KubeconfigMissing', /^Secret shop\/k\d+ has no key value$/],
+    ['is not empty', () => '', 'KubeconfigMissing', /^Secret shop\/k\d+ has no key value: put the kubeconfig/],
     [
       'does not reach the metadata of a cloud',
       () => config({ server: 'https://169.254.169.254' }),
@@ -247,7 +247,9 @@ describe('a kubeconfig that a tenant wrote', () => {
       expect(isReady(`k${index}`)).toBe(false);
     }
     await attach('none');
-    expect(await refused('none', 'KubeconfigMissing')).toBe('Secret shop/none does not exist');
+    expect(await refused('none', 'KubeconfigMissing')).toMatch(
+      /^Secret shop\/none does not exist: put the kubeconfig of the cluster into its key value$/,
+    );
     await expect(readFile(marker)).rejects.toThrow('ENOENT');
     expect(await putInto(theirs)).toEqual([]);
     expect(await receipts(ATTACHED_RECEIPTS)).toBe(0);
@@ -330,7 +332,7 @@ describe('a cluster that others made', () => {
 
   it('waits in its hubs while its Secret is gone', async () => {
     await garden.client.delete(SECRETS, 'demo', 'shop');
-    expect(await refused('demo', 'KubeconfigMissing')).toBe('Secret shop/demo does not exist');
+    expect(await refused('demo', 'KubeconfigMissing')).toMatch(/^Secret shop\/demo does not exist/);
     await until(
       'the membership to wait',
       () => memberships.get('shop/demo.test')?.status?.waiting === 'the API server of the cluster does not answer yet',

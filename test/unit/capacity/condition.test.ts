@@ -35,6 +35,12 @@ it.each<[string, Partial<CapacityView>, string, string]>([
     'Depleted',
     'Nothing is left that the cluster may use: pool web lacks 2 nodes. Allow more in machineTypes, zones or fallback, or wait',
   ],
+  [
+    'that it lacks one node',
+    { pools: [{ pool: 'web', machineType: 'm', parts: [], lacking: 1 }] },
+    'Depleted',
+    'Nothing is left that the cluster may use: pool web lacks 1 node. Allow more in machineTypes, zones or fallback, or wait',
+  ],
   ['that it is tried again', { pools: [] }, 'Retrying', 'Coppice asks for it again'],
 ])('of depleted offers people read %s', (_, view, reason, next) => {
   const said = capacityCondition({ ...SOLD_OUT, ...view }, undefined);

@@ -12,16 +12,23 @@ import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 
 /** What a garden's API server answers, by the last word of the path of a list. */
 let lists: Record<string, object[]>;
+/** Its one Secret, by whatever name it is asked for. */
+let secret: object | undefined;
 let server: Server;
 let home: string;
 
 beforeEach(async () => {
   lists = {};
+  secret = undefined;
   server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0]!;
     response.setHeader('content-type', 'application/json');
     if (path.endsWith('/namespaces/kube-system')) {
       response.end(JSON.stringify({ metadata: { name: 'kube-system', uid: 'g1' } }));
+      return;
+    }
+    if (secret && path.includes('/secrets/')) {
+      response.end(JSON.stringify(secret));
       return;
     }
     const items = lists[path.split('/').at(-1)!] ?? [];
@@ -85,9 +92,23 @@ describe('coppice sweep', () => {
     lists.workerclusters = [{ metadata: { name: 'one', namespace: 'shop' }, spec: { cloudProvider: 'local', dns } }];
     const internal = { type: 'aws-route53', domain: 'y.org', credentialsRef: { name: 'platform' } };
     lists.seeds = [{ metadata: { name: 'local' }, spec: { provider: {}, dns: { internal } } }];
-    const { err } = await cli('sweep');
+    const { err, code } = await cli('sweep');
     expect(err).toContain('shop/zones');
     expect(err).toContain('kube-system/platform');
+    expect([err.match(/No orphans|neither a cluster/), code]).toEqual([null, 1]);
+  });
+
+  it('calls nothing free of orphans that it could not check', async () => {
+    const regions = [{ name: 'here' }];
+    const spec = { type: 'aws', kubernetes: {}, machineTypes: [], regions };
+    lists.cloudprofiles = [{ metadata: { name: 'aws' }, spec }];
+    lists.credentialsbindings = [
+      { metadata: { name: 'b', namespace: 'shop' }, provider: { type: 'aws' }, credentialsRef: { name: 'keys' } },
+    ];
+    secret = { metadata: { name: 'keys', namespace: 'shop' }, data: { accessKeyID: 'eA==' } };
+    const { err, code } = await cli('sweep');
+    expect(err).toContain('could not check: aws here with Secret shop/keys');
+    expect([err.match(/No orphans.*/)?.[0], code]).toEqual(['No orphans were found where it could be checked.', 1]);
   });
 
   it('says that it has nothing to look with', async () => {

@@ -63,6 +63,16 @@ describe('coppice', () => {
       'error: kubeconfig /no/such/file does not exist; give another with --kubeconfig\n',
     ],
     ['apply -f /no/such/file', 3, 'error: there is no file /no/such/file\n'],
+    [
+      'delete wc demo',
+      2,
+      'error: delete takes names of clusters only, and "wc" is a kind; run "coppice delete demo"\n',
+    ],
+    [
+      'delete seed local',
+      2,
+      'error: delete takes names of clusters only, and "seed" is a kind; run "kubectl delete seed local"\n',
+    ],
     ['describe', 2, 'error: describe needs a NAME; usage: coppice describe [KIND] NAME\n'],
   ])('"%s" ends with %i', async (line, code, err) => {
     expect(await cli(line, { HOME: '/nonexistent', COPPICE_HOME: '/nonexistent' })).toEqual({ out: '', err, code });

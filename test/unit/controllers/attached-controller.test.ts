@@ -161,7 +161,12 @@ describe('a kubeconfig that a tenant wrote', () => {
     ['is one', () => 'hello', 'KubeconfigRefused', /not a kubeconfig/],
     ['has a URL', () => config({ server: 'https://' }), 'KubeconfigRefused', /Invalid URL/],
     ['has one that fits', () => config({ server: `https://${'a'.repeat(3000)}` }), 'KubeconfigRefused', /too long/],
-    ['is not empty', () => '', 'KubeconfigMissing', /^Secret shop\/demo has no key value$/],
+    [
+      'is not empty',
+      () => '',
+      'KubeconfigMissing',
+      /^Secret shop\/demo has no key value: put the kubeconfig of the cluster into its key value$/,
+    ],
     [
       'does not reach metadata',
       () => config({ server: 'https://169.254.169.254' }),
@@ -316,7 +321,7 @@ it('closes the line when its Secret goes, and opens it when it is back', async (
   await noticed(() => enqueued.includes(key));
   expect((await look(key)).refusal).toMatchObject({
     reason: 'KubeconfigMissing',
-    message: 'Secret shop/demo does not exist',
+    message: 'Secret shop/demo does not exist: put the kubeconfig of the cluster into its key value',
   });
   expect(open.get(key)).toBeUndefined();
   enqueued.length = 0;

@@ -92,6 +92,14 @@ describe('credentials', () => {
   ])('%s are waited for', (_what, given, words) => {
     expect(() => credentialsIn(given, use)).toThrow(words);
   });
+
+  it('that are not there may be a CredentialsBinding whose name was written wrong', () => {
+    const says = (advice: string) => expect.objectContaining({ advice });
+    expect(() => credentialsIn(undefined, use)).toThrow(
+      says('Make it, or name another Secret, or a CredentialsBinding.'),
+    );
+    expect(() => credentialsIn(undefined, { ...use, binding: 'own' })).toThrow(says('Make it, or name another.'));
+  });
 });
 
 it('what clusters use is held: the binding, or else the Secret', () => {

@@ -58,6 +58,7 @@ it('counts what it has just chosen: many shoots that come at once do not fill on
   const { place } = placing([seed('one', 2), seed('two', 1)], shoots);
   expect(shoots.slice(0, 3).map(place).sort()).toEqual(['one', 'one', 'two']);
   expect(() => place(shoots[3]!)).toThrow(/no seed can host team\/d/);
+  expect(() => place(shoots[3]!)).toThrow(expect.objectContaining({ advice: expect.stringMatching(/^Make a Seed/) }));
 });
 
 it('does not count a shoot against itself when it chooses once more', () => {

@@ -45,8 +45,9 @@ export function seedFor(deps: ShootDependencies, shoot: Shoot, chosen: Map<strin
       const which = more.length > 0 ? `${notAsked} or one of ${more.length} others` : notAsked;
       throw new SeedsNotAsked(`Waiting for the first answer of seed ${which}`);
     }
-    const problem = result.unready.length > 0 ? dependencyNotReady : notYetConfigured;
-    throw problem(`no seed can host ${key}: ${result.reasons.join('; ')}`);
+    const message = `no seed can host ${key}: ${result.reasons.join('; ')}`;
+    if (result.unready.length > 0) throw dependencyNotReady(message);
+    throw notYetConfigured(message, 'Make a Seed that can, or change what stands against one; the operator retries.');
   }
   const seed = deps.seeds.get(result.seed);
   if (!seed) throw notYetConfigured(`Seed ${result.seed} has just gone`);

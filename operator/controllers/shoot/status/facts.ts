@@ -72,7 +72,7 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
   endpoint,
   pools: op.pools,
   madeOf: { inCloud: op.provider.inCloud },
-  operation: toldOperation(op.state.operation, op.state.timeLeft),
+  operation: toldOperation(op.state.operation, op.state.timeLeft, op.deps.now()),
   errors: [...op.state.errors.values()],
   observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
 });
@@ -98,7 +98,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
           machines: await op.provider.listMachines(op.context()),
         }
       : undefined,
-    operation: toldOperation(state.operation, state.timeLeft, problems),
+    operation: toldOperation(state.operation, state.timeLeft, op.deps.now(), problems),
     problems,
     ...(values.machinesOutside && { tunnel: true }),
     ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
