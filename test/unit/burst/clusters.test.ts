@@ -797,6 +797,29 @@ describe('pools that may grow', () => {
     expect(grown({ waiting, growth: growth([growing('own', 5, 1)]) })).toEqual(['aws 2']);
   });
 
+  it('grow however many there are, whatever others take', () => {
+    const many = Array.from({ length: 150 }, (_, index) => growing(`own-${index}`, 1, 0));
+    const waiting = [work('web', 480)];
+    expect(plan({ candidates: [], waiting, growth: growth(many, 500) }).growths).toHaveLength(120);
+    const last = (one: { name: string }) => one.name === 'own-149';
+    const [only] = plan({
+      candidates: [],
+      waiting: [work('web', 4, '1', { accepts: last })],
+      growth: growth(many),
+    }).growths;
+    expect(only).toMatchObject({ cluster: 'shop/own-149', nodes: 1 });
+  });
+
+  it('take work that fits though much that does not was there before it', () => {
+    const waiting = [
+      ...Array.from({ length: 40 }, (_, index) => work(`large-${index}`, 1, '100', { accepts: () => true })),
+      ...Array.from({ length: 40 }, (_, index) => work(`far-${index}`, 1, '1', { accepts: () => false })),
+      work('web', 4),
+    ];
+    const { growths } = plan({ candidates: [], waiting, growth: growth([growing('own', 1, 0)]) });
+    expect(growths).toMatchObject([{ nodes: 1, sources: ['web'] }]);
+  });
+
   it('grow before a cluster is bought, though that would cost less, and say why', () => {
     const { growths, purchases, verdicts } = plan({ growth: growth([growing('own', 5, 3)]) });
     expect(purchases).toEqual([]);
