@@ -113,7 +113,7 @@ class Planning {
    * else seem taken by it, and be bought twice; and an empty cluster would stay for it.
    */
   #tellLast(waiting: readonly WaitingWork[], say: (work: readonly WaitingWork[]) => void): void {
-    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken);
+    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken, this.#now);
     const fitting = this.#fitting(sources, new Set());
     for (const work of [...sources, ...tooLarge, ...later]) {
       const on = fitting.get(work);
@@ -131,7 +131,7 @@ class Planning {
 
   /** The sources that are looked at now, the oldest first. */
   #bounded(waiting: readonly WaitingWork[]): readonly WaitingWork[][] {
-    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken);
+    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken, this.#now);
     for (const work of tooLarge) {
       const advice = `it has ${totalOf(work)} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
       this.#say(work, 'Refused', advice);

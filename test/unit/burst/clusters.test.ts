@@ -39,12 +39,12 @@ const limits = (more: Partial<Limits> = {}): Limits => ({
   ...more,
 });
 
-const podOf = (cpu: string): FitPod =>
+const podOf = (cpu: string, memory = '1Gi'): FitPod =>
   fitPod({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'replica', namespace: 'shop' },
-    spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory: '1Gi' } } }] },
+    spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory } } }] },
   } as Pod);
 
 const work = (source: string, count: number, cpu = '1', more: Partial<WaitingWork> = {}): WaitingWork => ({
@@ -208,6 +208,20 @@ describe('work without a place', () => {
     );
     const { purchases } = plan({ waiting: [...older, work('few', 1, '1', { namespace: 'few' })] });
     expect(purchases).toMatchObject([{ sources: ['few'] }]);
+  });
+
+  it('is served also where more than is looked at is older, and too much for the policy: each has its turn', () => {
+    const of = (index: number, cpu: string) => work(`vast-${index}`, 4_000, cpu, { since: NOW - 60 * MINUTE + index });
+    // The last of them asks for so little that one cluster takes it.
+    const waiting = [of(0, '1'), of(1, '1'), of(2, '1'), of(3, '1m')].map((one) => ({
+      ...one,
+      pod: podOf(one.each.split(' ')[0]!, '1Mi'),
+    }));
+    const roomy = candidate('aws', 1, { most: 40 });
+    const served = (now: number) =>
+      plan({ waiting, candidates: [roomy] }, now).purchases.flatMap(({ sources }) => sources);
+    const turns = [0, 1, 2].map((minutes) => served(NOW + minutes * MINUTE));
+    expect(turns.filter((sources) => sources.length > 0)).toEqual([['vast-3']]);
   });
 
   it('is served also where much waits before it that nothing takes', () => {
