@@ -263,6 +263,8 @@ class Planning {
     for (const work of most.later) this.#later(work);
     for (const work of most.notEnough)
       this.#say(work, 'Later', 'what the policy may still buy is not enough for it, nor for older work');
+    // It is not served as long as older work is not: who comes next may have the means.
+    this.#left.push(...[...most.later, ...most.notEnough].flat());
     for (const alike of most.refused) this.#refuse(alike);
     for (const work of most.hopeless)
       this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: no node that is for sale takes one`);

@@ -556,6 +556,15 @@ describe('work without a place', () => {
     ]);
   });
 
+  it('leaves to others what is left of a budget is not enough for, tried or not, and nothing that it only does not look at', () => {
+    const waiting = Array.from({ length: 60 }, (_, index) => work(`web-${index}`, 100 - index));
+    const { verdicts, left } = plan({ waiting, limits: limits({ hourly: 1_000_000n }) });
+    expect(new Set(verdicts.map(({ state }) => state))).toEqual(new Set(['Refused', 'Later']));
+    expect(left).toHaveLength(60);
+    const vast = [0, 1, 2].map((index) => work(`vast-${index}`, 4_000, '1', { since: NOW - 60 * MINUTE + index }));
+    expect(plan({ waiting: vast }).left).toHaveLength(2);
+  });
+
   it('buys nothing while it is suspended, and leaves the work to others', () => {
     const suspended = plan({ limits: limits({ isSuspended: true }) });
     expect(suspended.purchases).toEqual([]);
