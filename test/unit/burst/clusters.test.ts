@@ -1314,6 +1314,20 @@ describe('a peak that is known before', () => {
     });
   });
 
+  it('wakes no cluster of somebody, which would not count for it', () => {
+    const waking = { hourly: 1n, most: 1n, counted: 0n };
+    const theirs: WarmCluster = {
+      name: 'night',
+      candidate: 'night',
+      entry: 'night',
+      supply: supply('night', 8),
+      waking,
+    };
+    const { openings, purchases } = plan({ peaks: [peak(1)], warm: [theirs] });
+    expect(openings).toEqual([]);
+    expect(purchases).toMatchObject([{ sources: ['peak sale'] }]);
+  });
+
   it('has work wait for the next look, which knows what of it the clusters take', () => {
     expect(bought({ peaks: [peak(1)] })).toEqual(['aws 1']);
     expect(states({ peaks: [peak(1)] })).toEqual(['CoolingDown']);
