@@ -166,7 +166,7 @@ export class PolicyLook {
     this.#turn.next = plan.next;
     this.#turn.verdicts = plan.verdicts;
     await this.#save();
-    await markEmptying(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+    const notMarked = await markEmptying(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
     let notOpened: string | undefined;
     let notReleased: string | undefined;
     if (!dryRun) {
@@ -180,7 +180,7 @@ export class PolicyLook {
       this.#turn.receipt = await makeClusters(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await this.#save();
     }
-    const notGivenBack = (await this.#giveBack()) ?? notReleased;
+    const notGivenBack = (await this.#giveBack()) ?? notMarked ?? notReleased;
     const ready = notGivenBack
       ? { status: false, reason: 'CannotGiveBack', message: notGivenBack }
       : notOpened
