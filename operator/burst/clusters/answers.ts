@@ -44,8 +44,9 @@ export function answersTo(
   work: readonly WaitingWork[],
   supply: readonly Supply[],
   said: readonly PolicySaid[] | undefined,
+  now: number,
 ): ReadonlyMap<string, WorkAnswer> {
-  const roomy = fittingNow(work, supply);
+  const roomy = fittingNow(work, supply, now);
   const answers = new Map<string, WorkAnswer>();
   for (const source of new Set(work.map((one) => one.source))) {
     const cluster = roomy.get(source);
@@ -58,13 +59,13 @@ export function answersTo(
 }
 
 /** Sources that find room as a whole on the nodes of one cluster, the older ones first, and on which. */
-function fittingNow(work: readonly WaitingWork[], supply: readonly Supply[]): Map<string, string> {
+function fittingNow(work: readonly WaitingWork[], supply: readonly Supply[], now: number): Map<string, string> {
   const room = new Room(
     supply.map((one) => ({ ...one, planned: [] })),
     work,
   );
   const likeness = likenessOf();
-  const { sources } = lookedAt(work, () => true);
+  const { sources } = lookedAt(work, () => true, now);
   const alike = Map.groupBy(sources, (one) => (one.length === 1 ? likeness(one[0]!) : one[0]!.source));
   const found = new Map<string, string>();
   for (const group of alike.values())

@@ -8,9 +8,6 @@ import { type Replicas, takenByPool, totalOf } from './room.ts';
 import { costToWake, wakeOrChoose } from './wake.ts';
 import { type ChosenWarm, openFor } from './warm.ts';
 
-/** More pools than this are not looked at for one decision. */
-const MOST_POOLS = 100;
-
 /** Nodes that are to be added, before they have a reason. */
 export interface ChosenGrowth {
   readonly entry: string | undefined;
@@ -108,7 +105,6 @@ function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: Grow
   return (view.growth ?? [])
     .flatMap((entry) => entry.pools.map((pool) => ({ entry, pool })))
     .filter(({ pool }) => pool.problem === undefined && pool.more > 0)
-    .slice(0, MOST_POOLS)
     .map((one) => ({ ...one, ...takenByFew(one.pool, wanted) }))
     .filter(({ count }) => count > 0)
     .sort((a, b) => {
@@ -175,7 +171,7 @@ function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGro
   const problem = entry.pools.find((pool) => pool.problem !== undefined)?.problem;
   const open = entry.pools.filter((pool) => pool.problem === undefined && pool.more > 0);
   if (open.length === 0) return problem ?? 'its pools are at their maximum';
-  const dear = open.slice(0, MOST_POOLS).find((pool) => takenByFew(pool, replicas).count > 0);
+  const dear = open.find((pool) => takenByFew(pool, replicas).count > 0);
   if (!dear) return 'its nodes take none of it';
   if (short) return short;
   return `a node costs ${formatMoney(dear.hourly)} ${view.limits.currency} an hour, more than the budget has left`;

@@ -3,7 +3,7 @@ import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
 import type { BurstReceipt, KeptGrowth } from './kept.ts';
 import { nodesOfOthers } from './node-limit.ts';
 import type { Growth } from './plan-model.ts';
-import { decided, rested, useful } from './receipt.ts';
+import { decided, keptSources, rested, useful } from './receipt.ts';
 import { spentWith } from './spend.ts';
 
 /** What is seen of a pool now. */
@@ -21,6 +21,9 @@ const ORDER_MS = 60_000;
 /** Nodes that have not come by then do not come. As the autoscaler of nodes has it. */
 const ARRIVE_MS = 15 * 60_000;
 
+/** Of so many before the last it is kept what they were for: of more there is no room in a receipt. */
+const KEPT_WITH_SOURCES = 200;
+
 /** Pools rest by this name. */
 export const restOf = ({ cluster, pool }: Pick<KeptGrowth, 'cluster' | 'pool'>): string => `${cluster}/${pool}`;
 
@@ -35,7 +38,7 @@ export function grew(receipt: BurstReceipt, growth: Growth, uid: string, from: n
     pool,
     ...(entry !== undefined && { entry }),
     at,
-    sources: sources.slice(0, 20),
+    sources: keptSources(sources),
     from,
     to: from + nodes,
     nodes,
@@ -43,7 +46,10 @@ export function grew(receipt: BurstReceipt, growth: Growth, uid: string, from: n
     rate,
     rateSince: at,
   };
-  const grown = { ...receipt, growths: [...(receipt.growths ?? []), kept], lastOut: at };
+  const before = receipt.growths ?? [];
+  const isLongAgo = (one: KeptGrowth, index: number) => one.came === true && index < before.length - KEPT_WITH_SOURCES;
+  const growths = before.map((one, index) => (isLongAgo(one, index) ? { ...one, sources: [] } : one));
+  const grown = { ...receipt, growths: [...growths, kept], lastOut: at };
   return decided(grown, {
     at,
     action: 'Grow',

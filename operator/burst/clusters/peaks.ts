@@ -31,8 +31,9 @@ export function choosePeaks(view: ClustersView, now: number): ForPeaks {
     const isIts = ({ name }: { name: string }) => peak.candidate === undefined || peak.candidate === name;
     let missing = peak.clusters - rest.clusters.filter((one) => countsFor(peak, one)).length;
     for (; missing > 0; missing--) {
-      // Those that are awake first: they are there at once, and cost nothing more.
-      const warm = [...(view.warm ?? [])]
+      // Those that are awake first: they are there at once, and cost nothing more. Those of others count for no peak.
+      const warm = (view.warm ?? [])
+        .filter(({ entry }) => entry === undefined)
         .sort((a, b) => Number(a.waking !== undefined) - Number(b.waking !== undefined))
         .find(
           (one) =>

@@ -113,7 +113,7 @@ class Planning {
    * else seem taken by it, and be bought twice; and an empty cluster would stay for it.
    */
   #tellLast(waiting: readonly WaitingWork[], say: (work: readonly WaitingWork[]) => void): void {
-    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken);
+    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken, this.#now);
     const fitting = this.#fitting(sources, new Set());
     for (const work of [...sources, ...tooLarge, ...later]) {
       const on = fitting.get(work);
@@ -131,7 +131,7 @@ class Planning {
 
   /** The sources that are looked at now, the oldest first. */
   #bounded(waiting: readonly WaitingWork[]): readonly WaitingWork[][] {
-    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken);
+    const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken, this.#now);
     for (const work of tooLarge) {
       const advice = `it has ${totalOf(work)} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
       this.#say(work, 'Refused', advice);
@@ -263,6 +263,8 @@ class Planning {
     for (const work of most.later) this.#later(work);
     for (const work of most.notEnough)
       this.#say(work, 'Later', 'what the policy may still buy is not enough for it, nor for older work');
+    // It is not served as long as older work is not: who comes next may have the means.
+    this.#left.push(...[...most.later, ...most.notEnough].flat());
     for (const alike of most.refused) this.#refuse(alike);
     for (const work of most.hopeless)
       this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: no node that is for sale takes one`);

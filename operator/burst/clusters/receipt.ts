@@ -8,11 +8,25 @@ import type { Alternative, Opening, Purchase } from './plan-model.ts';
 import { lifeCost, spentWith, withBegunOf } from './spend.ts';
 
 const KEPT_STARTUPS = 9;
+/** Of more candidates and pools that rest, or have, those are forgotten whose rest ends first. */
+const KEPT_RESTS = 100;
 /** Names of candidates may change for ever. */
 const KEPT_STARTED = 16;
 const FIRST_REST_MS = 5 * 60_000;
 const LONGEST_REST_MS = 24 * 3_600_000;
 const MOST_WORDS = 500;
+const KEPT_SOURCES = 20;
+/** Characters of all of them. */
+const MOST_SOURCE_WORDS = 2_000;
+
+/** Of what something is bought for, so much as is written down: a receipt is a Secret, which has room for a mebibyte. */
+export function keptSources(sources: readonly string[]): string[] {
+  let left = MOST_SOURCE_WORDS;
+  return sources.slice(0, KEPT_SOURCES).filter(({ length }) => {
+    left -= length;
+    return left >= 0;
+  });
+}
 
 /** A purchase is written down. */
 export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number): BurstReceipt {
@@ -24,7 +38,7 @@ export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number):
     name: burstClusterName(name, candidate, uid, receipt.next),
     candidate,
     at,
-    sources: sources.slice(0, 20),
+    sources: keptSources(sources),
     nodes,
     ...(mostNodes !== undefined && { mostNodes }),
     most: formatMoney(price.most),
@@ -59,7 +73,7 @@ export function opened(receipt: BurstReceipt, { name, candidate, sources, why }:
   const purchases = receipt.purchases.map((one) => {
     if (one.name !== name) return one;
     const { warm: _, ...open } = one;
-    return { ...open, sources: sources.slice(0, 20) };
+    return { ...open, sources: keptSources(sources) };
   });
   return decided({ ...receipt, purchases }, { at, action: 'Open', cluster: name, candidate, why });
 }
@@ -112,7 +126,10 @@ export function rested(
   const failures = (before?.failures ?? 0) + (isKnown ? 0 : 1);
   const until = rfc3339(new Date(now + restMs(failures)));
   const rest = { failures, until, why: why.slice(0, MOST_WORDS), ...(revision && { revision }), orderedAt };
-  return { ...receipt, rests: { ...receipt.rests, [candidate]: rest } };
+  // Pools of clusters that are gone are asked for no more, and there is always another one.
+  const { [candidate]: _, ...others } = receipt.rests;
+  const last = Object.entries(others).sort(([, a], [, b]) => Date.parse(b.until) - Date.parse(a.until));
+  return { ...receipt, rests: { ...Object.fromEntries(last.slice(0, KEPT_RESTS - 1)), [candidate]: rest } };
 }
 
 /** The candidate was of use: it does not rest any more. */

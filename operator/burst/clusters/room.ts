@@ -1,5 +1,6 @@
 import type { Micros } from '../../cost/money.ts';
-import { freeFor } from '../fit/filters/resources.ts';
+import { nodeMisfit } from '../fit/filters/node.ts';
+import { freeFor, roomFor } from '../fit/filters/resources.ts';
 import type { FitPod, NodeTemplate, PendingPod } from '../fit/model.ts';
 import { HOSTNAME, nodeOf } from '../fit/node.ts';
 import { pack } from '../fit/pack.ts';
@@ -309,18 +310,52 @@ export function takenByPool(
   most: number,
 ): { left: Replicas[]; nodes: number; count: number } {
   // What goes to one cluster and is not held goes where its hub says; then its pods have nodes come there.
-  const mayGo = ({ work }: Replicas) =>
+  const mayGo = (work: WaitingWork) =>
     (!work.inOneCluster || work.isHeld === true) && !looksBeyondItsNode(work.pod) && isPlaceable(work, member);
-  const { taken, torn } = untorn(wanted, (tried) => {
-    const { accepted, refused } = byAcceptance(tried, mayGo);
-    const { opened } = pack(podsOf(accepted), new ClusterState(), {
+  const node = nodeOf(template, `new:${template.id}`);
+  const onNode = (work: WaitingWork) => (mayGo(work) && !nodeMisfit(work.pod, node) ? roomFor(work.pod, node, []) : 0);
+  const { tried, rest } = forNodes(wanted, most, onNode);
+  const { taken, torn } = untorn(tried, (some) => {
+    const { opened } = pack(podsOf(some), new ClusterState(), {
       offers: [{ template, price: 1, countsAgainst: [template.id] }],
       limits: new Map([[template.id, most]]),
     });
     const placed = opened.flatMap(({ pods }) => pods);
-    return { left: [...refused, ...without(accepted, placed)], nodes: opened.length, count: placed.length };
+    return { left: without(some, placed), nodes: opened.length, count: placed.length };
   });
-  return { ...taken, left: [...torn, ...taken.left] };
+  return { ...taken, left: [...torn, ...taken.left, ...rest] };
+}
+
+/** So many times as much as nodes hold by their size is tried on them: what is small fills what the large leaves. */
+const TRIED_TIMES = 2;
+
+/**
+ * What may be on nodes of a pool, the first first, as far as they could hold it: to try thousands of replicas on each of hundreds of pools takes
+ * minutes. What goes to one cluster as a whole is tried as a whole.
+ * @param onNode how many of it an empty node takes
+ */
+function forNodes(wanted: readonly Replicas[], nodes: number, onNode: (work: WaitingWork) => number) {
+  const tried: Replicas[] = [];
+  const rest: Replicas[] = [];
+  const barred = new Set(wanted.flatMap(({ work }) => (work.inOneCluster && onNode(work) === 0 ? [work.source] : [])));
+  const begun = new Set<string>();
+  let left = TRIED_TIMES * nodes;
+  for (const [index, one] of wanted.entries()) {
+    if (left <= 0 && begun.size === 0) return { tried, rest: [...rest, ...wanted.slice(index)] };
+    const { work, count } = one;
+    const isAsked = (left > 0 || begun.has(work.source)) && !barred.has(work.source);
+    const each = isAsked ? onNode(work) : 0;
+    if (each === 0) {
+      rest.push(one);
+      continue;
+    }
+    if (work.inOneCluster) begun.add(work.source);
+    const most = work.inOneCluster ? count : Math.min(count, Math.ceil(left * each));
+    tried.push({ work, count: most });
+    if (most < count) rest.push({ work, count: count - most });
+    left = Math.max(0, left - most / each);
+  }
+  return { tried, rest };
 }
 
 /** Why the hub would not place it on a new cluster. */

@@ -1,7 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import type { BurstReceipt, KeptPurchase } from './kept.ts';
 import type { Opening, Removal } from './plan-model.ts';
-import { changed, costs, decided, told, withTime } from './receipt.ts';
+import { changed, costs, decided, keptSources, told, withTime } from './receipt.ts';
 
 /** Whether it is told to sleep: it was ready to take work once, and waits. */
 export const isToSleep = ({ sleeps, warmAt, leaving }: KeptPurchase): boolean =>
@@ -22,7 +22,7 @@ export function woken(receipt: BurstReceipt, opening: Opening, now: number): Bur
   const purchases = settled.purchases.map((one) => {
     if (one.name !== name) return one;
     const { warm: _, sleeps: __, ...awake } = one;
-    return { ...awake, sources: sources.slice(0, 20), wokenAt: at };
+    return { ...awake, sources: keptSources(sources), wokenAt: at };
   });
   const decision = {
     at,

@@ -17,8 +17,18 @@ export interface LookedAt {
   readonly later: readonly WaitingWork[][];
 }
 
-/** Which sources are looked at now. What nothing on offer would ever take comes after all others, however old: it must not keep them waiting. */
-export function lookedAt(waiting: readonly WaitingWork[], isTaken: (work: WaitingWork) => boolean): LookedAt {
+/** For so long the same sources are looked at beside the shares of namespaces. */
+const TURN_MS = 60_000;
+
+/**
+ * Which sources are looked at now. What nothing on offer would ever take comes after all others, however old: it must not keep them waiting. Beside
+ * the shares of namespaces one goes after the other, by the clock: the oldest may be more than a policy can ever buy for.
+ */
+export function lookedAt(
+  waiting: readonly WaitingWork[],
+  isTaken: (work: WaitingWork) => boolean,
+  now: number,
+): LookedAt {
   const all = bySource(waiting);
   const tooLarge = all.filter((work) => totalOf(work) > MOST_REPLICAS);
   const { taken = [], hopeless = [] } = Object.groupBy(
@@ -28,8 +38,10 @@ export function lookedAt(waiting: readonly WaitingWork[], isTaken: (work: Waitin
   const ordered = inTurn(taken);
   const chosen = new Set(sharesOf(ordered));
   let replicas = [...chosen].reduce((sum, work) => sum + totalOf(work), 0);
-  for (const work of [...ordered, ...hopeless]) {
-    if (chosen.has(work) || replicas >= MOST_REPLICAS) continue;
+  const left = ordered.filter((work) => !chosen.has(work));
+  const turn = Math.floor(now / TURN_MS) % Math.max(1, left.length);
+  for (const work of [...left.slice(turn), ...left.slice(0, turn), ...hopeless]) {
+    if (replicas >= MOST_REPLICAS) break;
     chosen.add(work);
     replicas += totalOf(work);
   }

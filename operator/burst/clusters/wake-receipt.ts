@@ -5,7 +5,7 @@ import type { BurstReceipt } from './kept.ts';
 import { billingFrom, type KeptWake, keptBilling } from './kept-wake.ts';
 import type { Waking, WokenCluster } from './model.ts';
 import type { Opening, Removal } from './plan-model.ts';
-import { decided, middleMs, rested, told, useful, withTime } from './receipt.ts';
+import { decided, keptSources, middleMs, rested, told, useful, withTime } from './receipt.ts';
 import { spentWith, withBegun } from './spend.ts';
 
 /** What is seen of a cluster now that was woken. */
@@ -46,7 +46,7 @@ export function wakes(
     uid,
     entry,
     at,
-    sources: sources.slice(0, 20),
+    sources: keptSources(sources),
     most: formatMoney(waking.most),
     rate,
     rateSince: at,

@@ -58,7 +58,7 @@ function toldOf(
   const now = deps.now().getTime();
   const supply = supplyOf(deps, hub, boughtBy(deps, memory, turns, now), growthsOf(turns), now);
   const hasAllSaid = !isPartial && turns.every(({ verdicts }) => verdicts !== undefined);
-  return answersTo([...taking, ...work], supply, hasAllSaid ? turns.map(saidBy) : undefined);
+  return answersTo([...taking, ...work], supply, hasAllSaid ? turns.map(saidBy) : undefined, now);
 }
 
 const saidBy = ({ policy, receipt, verdicts = [] }: Turn): PolicySaid => ({

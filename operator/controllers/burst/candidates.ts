@@ -11,7 +11,7 @@ import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
 import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
 import { offeredNow } from '../../burst/clusters/sold-out.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
-import { admit, type Claimant } from '../../cost/admission.ts';
+import { admit, type Claimant, type Refusal } from '../../cost/admission.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
@@ -182,11 +182,18 @@ export function shareOf(deps: BurstDependencies, cluster: WorkerCluster): Claima
 }
 
 function overQuota(deps: BurstDependencies, cluster: WorkerCluster, beside: readonly Claimant[]): string | undefined {
-  const { namespace = '' } = cluster.metadata;
   const { held: asked, ...share } = shareOf(deps, cluster);
   if (!asked) return undefined;
-  const claimant = { ...share, createdAt: rfc3339(deps.now()), held: undefined, asked };
-  const others = [...claimantsIn(deps, namespace), ...beside];
-  const refusals = admit(claimant, others, deps.quotas.byIndex(BY_NAMESPACE, namespace));
+  const refusals = refusalsOf(deps, { ...share, createdAt: rfc3339(deps.now()), held: undefined, asked }, beside);
   return refusals.length > 0 ? refusals.map(({ message }) => message).join('; ') : undefined;
+}
+
+/** Why quotas of its namespace would refuse what a cluster asks for. @param beside see refusalOf: instead of what a cache shows of them */
+export function refusalsOf(deps: BurstDependencies, claimant: Claimant, beside: readonly Claimant[]): Refusal[] {
+  const namespace = claimant.key.slice(0, claimant.key.indexOf('/'));
+  const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
+  if (quotas.length === 0) return [];
+  const known = new Set([claimant, ...beside].map(({ key }) => key));
+  const others = claimantsIn(deps, namespace).filter(({ key }) => !known.has(key));
+  return admit(claimant, [...others, ...beside], quotas);
 }

@@ -9,7 +9,7 @@ import { BY_HUB } from '../membership/dependencies.ts';
 import { answerHub } from './answer-hub.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
-import { type Look, PolicyLook } from './policy-look.ts';
+import { isOf, type Look, PolicyLook } from './policy-look.ts';
 import { workOf } from './supply.ts';
 import type { Turn } from './turn.ts';
 
@@ -53,10 +53,10 @@ export async function reconcileBurst(
       left = await new PolicyLook(deps, memory, turn, turns, signal).run(look, left);
     } catch (error) {
       if (signal.aborted) throw error;
-      // What it has bought is in its receipt, and room for the others. What it would have bought for is left to its next look.
+      // What it has bought is in its receipt, and room for the others. What it would have bought for is left to its next look, and no more than that.
       const isConflict = error instanceof KubeApiError && error.isConflict;
       if (!isConflict && !isTransient(error)) await tellFailure(deps, deps.policies, turn.policy, error);
-      left = [];
+      left = left.filter((one) => !isOf(turn.policy, one));
     }
   }
   if ('hub' in look) {

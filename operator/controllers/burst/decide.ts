@@ -17,7 +17,7 @@ import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import { type EmptyingInputs, emptyingOf } from './emptying.ts';
-import { type GrowthInputs, growthOf, whyOverQuota } from './growth.ts';
+import { type GrowthInputs, growthOf, type JudgedGrowth, judgeGrowth } from './growth.ts';
 import { limitsOf } from './limits.ts';
 import type { Seen } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
@@ -65,13 +65,14 @@ export async function planFor(
   };
   for (;;) {
     const plan = planClusters({ ...view, candidates, growth }, now);
-    const narrower = withinQuota(deps, growth, plan);
+    const judged = judgeGrowth(deps, plan.growths);
+    const narrower = withinQuota(growth, judged);
     if (narrower) {
       growth = narrower;
       continue;
     }
     const unmade = bought.filter(({ key, cluster }) => isBeside(cluster, policy) && !deps.clusters.get(key));
-    const beside = unmade.map(({ cluster }) => shareOf(deps, cluster));
+    const beside = [...judged.shares, ...unmade.map(({ cluster }) => shareOf(deps, cluster))];
     const passed: string[] = [];
     let problem: string | undefined;
     let at = -1;
@@ -106,31 +107,19 @@ function warmOf(deps: BurstDependencies, { hub, turn, now }: DecisionInputs, see
   return waitingClusters(turn.receipt, seen, room, now);
 }
 
-/** Pools that may grow less, where quotas refuse what is planned for one of them; undefined: they refuse nothing. */
-function withinQuota(
-  deps: BurstDependencies,
-  growth: readonly GrowthView[],
-  { growths }: ClustersPlan,
-): GrowthView[] | undefined {
-  for (const { cluster: key, pool, nodes } of growths) {
-    const cluster = deps.clusters.get(key);
-    const problem =
-      cluster &&
-      whyOverQuota(
-        deps,
-        cluster,
-        growths.filter((one) => one.cluster === key),
-      );
-    if (!problem) continue;
-    const fewer = nodes >> 1;
-    return growth.map((entry) => ({
-      ...entry,
-      pools: entry.pools.map((one) =>
-        one.cluster === key && one.pool === pool ? { ...one, more: fewer, ...(fewer === 0 && { problem }) } : one,
-      ),
-    }));
-  }
-  return undefined;
+/** Pools that may grow less, all of those for which quotas refuse what is planned; undefined: they refuse nothing. */
+function withinQuota(growth: readonly GrowthView[], judged: JudgedGrowth): GrowthView[] | undefined {
+  if (judged.refused.size === 0) return undefined;
+  const refused = [...judged.refused];
+  return growth.map((entry) => ({
+    ...entry,
+    pools: entry.pools.map((pool) => {
+      const [planned, problem] = refused.find(([one]) => one.cluster === pool.cluster && one.pool === pool.pool) ?? [];
+      if (!planned) return pool;
+      const fewer = planned.nodes >> 1;
+      return { ...pool, more: fewer, ...(fewer === 0 && { problem }) };
+    }),
+  }));
 }
 
 /** The receipt with what the plan decides, before anything of it is done. */

@@ -11,13 +11,14 @@ import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { ClustersView, EmptyingCluster, Movable, OwnCluster } from '../../burst/clusters/model.ts';
 import { movableWork } from '../../burst/clusters/movable.ts';
 import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
-import { type KubeObject, keyOf, PDBS, PVCS, SERVICES, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { type KubeObject, keyOf, PDBS, PVCS, SERVICES } from '../../kube/resources.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
 import { drainTimeoutMs } from '../membership/drain-time.ts';
 import { isAsleep } from '../membership/member.ts';
 import { isWork } from '../membership/members-work.ts';
 import { ownWork } from '../membership/own-work.ts';
 import { readerOf } from '../membership/two-sides.ts';
+import { patchCluster } from './act.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { emptiesUnderused, keptClusters, type Seen } from './own-clusters.ts';
@@ -156,13 +157,15 @@ async function movableIn(
 /**
  * Tells memberships by a label which clusters are to be emptied, and which take work again. Does nothing where it was done; what is given back is
  * left as it is.
+ * @returns why one of them cannot be told, a sentence; undefined: each can be
  */
 export async function markEmptying(
   deps: BurstDependencies,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
+  let problem: string | undefined;
   for (const { purchase, cluster } of keptClusters(deps.clusters, policy, receipt)) {
     if (cluster.metadata.deletionTimestamp) continue;
     // Until it sleeps its hub is to place nothing there.
@@ -170,8 +173,11 @@ export async function markEmptying(
     const isMarked = cluster.metadata.labels?.[LABELS.burstEmptying] !== undefined;
     const isWanted = purchase.emptyingSince !== undefined;
     if (isMarked === isWanted) continue;
-    const { name, namespace, uid } = cluster.metadata;
+    const { name, uid } = cluster.metadata;
     const metadata = { labels: { [LABELS.burstEmptying]: isWanted ? 'true' : null }, ...(uid && { uid }) };
-    deps.clusters.absorb(await deps.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata }, { signal }));
+    const refusal = await patchCluster(deps, cluster, { metadata }, signal);
+    const what = isWanted ? 'be emptied' : 'take work again';
+    if (refusal !== undefined) problem ??= `WorkerCluster ${name} cannot ${what}: ${refusal}`;
   }
+  return problem;
 }

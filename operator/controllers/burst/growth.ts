@@ -11,18 +11,18 @@ import type { GrowingPool, GrowthView, HubMember } from '../../burst/clusters/mo
 import { regionOf } from '../../burst/clusters/offer.ts';
 import type { Growth } from '../../burst/clusters/plan-model.ts';
 import { type DecidedSize, desiredSizes } from '../../capacity/desired-sizes.ts';
-import { admit } from '../../cost/admission.ts';
+import type { Claimant } from '../../cost/admission.ts';
 import { billingOf } from '../../cost/billing.ts';
 import { parseMoney } from '../../cost/money.ts';
 import { machinePrice } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { BY_NAMESPACE } from '../by-namespace.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { nodeSizesOf } from '../membership/member.ts';
-import { claimantsIn, heldBy } from '../quota/claimants.ts';
+import { heldBy } from '../quota/claimants.ts';
 import { whereItIs } from '../where-it-is.ts';
+import { refusalsOf } from './candidates.ts';
 import { countedTemplate } from './counted.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import { isManaged, type PoolSeen, poolsSeen } from './pools.ts';
@@ -146,25 +146,49 @@ function priceOf(
   return `a node of machine type ${name} has no price in ${budget.currency}, and assumedHourly does not say for how much it counts`;
 }
 
-/** Why quotas would refuse a cluster that has these nodes more; undefined: they would not. */
-export function whyOverQuota(
+/** What quotas say of growth. */
+export interface JudgedGrowth {
+  /** What they would refuse, and why. */
+  readonly refused: ReadonlyMap<Growth, string>;
+  /** The share that each cluster of the rest will have. */
+  readonly shares: readonly Claimant[];
+}
+
+/** Judges growth by quotas, each cluster after those before it: what these will have nobody else gets. */
+export function judgeGrowth(deps: BurstDependencies, growths: readonly Growth[]): JudgedGrowth {
+  const refused = new Map<Growth, string>();
+  const shares: Claimant[] = [];
+  for (const [key, its] of Map.groupBy(growths, ({ cluster }) => cluster)) {
+    const cluster = deps.clusters.get(key);
+    const claimant = cluster && claimantWith(deps, cluster, its);
+    if (!claimant) continue;
+    const [refusal] = refusalsOf(deps, claimant, shares);
+    for (const one of its) if (refusal) refused.set(one, refusal.message);
+    if (!refusal) shares.push({ ...claimant, held: claimant.asked, asked: undefined });
+  }
+  return { refused, shares };
+}
+
+/** A cluster that asks for these nodes more; undefined: nobody can tell what it has. */
+function claimantWith(
   deps: BurstDependencies,
   written: WorkerCluster,
   growths: readonly Growth[],
-): string | undefined {
-  const { namespace = '', creationTimestamp: createdAt = '' } = written.metadata;
-  const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
+): Claimant | undefined {
   const there = whereItIs(written, deps.profiles);
   const decided = deps.decided(written);
-  if (quotas.length === 0 || !there || decided === 'unknown') return undefined;
+  if (!there || decided === 'unknown') return undefined;
   const { cluster, profile } = there;
   const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);
   for (const { name, count } of desiredSizes({ cluster, profile, decided })) {
     const more = growths.filter((one) => one.pool === name).reduce((sum, { nodes }) => sum + nodes, 0);
     if (more > 0) sizes.set(name, { by: '', why: '', ...sizes.get(name), count: count + more });
   }
-  const key = keyOf(cluster);
-  const asked = askedSize(cluster, profile, desiredSizes({ cluster, profile, decided: sizes }));
-  const others = claimantsIn(deps, namespace).filter((one) => one.key !== key);
-  return admit({ key, createdAt, profile, held: heldBy(deps, cluster), asked }, others, quotas)[0]?.message;
+  return {
+    key: keyOf(cluster),
+    createdAt: written.metadata.creationTimestamp ?? '',
+    profile,
+    held: heldBy(deps, cluster),
+    asked: askedSize(cluster, profile, desiredSizes({ cluster, profile, decided: sizes })),
+  };
 }

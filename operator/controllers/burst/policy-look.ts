@@ -39,7 +39,7 @@ interface Problem {
 }
 
 /** Something that says that work has no place, and not how much. */
-interface Unread {
+export interface Unread {
   readonly source: string;
   readonly namespace: string | undefined;
   readonly problem: string;
@@ -127,8 +127,8 @@ export class PolicyLook {
     { hub, work, unread = [], silent }: Answer,
     hubWaiting: readonly HubWork[],
   ): Promise<readonly HubWork[]> {
-    const { namespaces, dryRun, suspend } = this.#policy.spec;
-    const isMine = ({ namespace }: Pick<Unread, 'namespace'>) => !namespaces || namespaces.includes(namespace ?? '');
+    const { dryRun, suspend } = this.#policy.spec;
+    const isMine = (one: Pick<Unread, 'namespace'>) => isOf(this.#policy, one);
     const mine = work.filter(isMine);
     const others = work.filter((one) => !mine.includes(one));
     noteInterruptions(this.#deps, this.#seen());
@@ -166,7 +166,7 @@ export class PolicyLook {
     this.#turn.next = plan.next;
     this.#turn.verdicts = plan.verdicts;
     await this.#save();
-    await markEmptying(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+    const notMarked = await markEmptying(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
     let notOpened: string | undefined;
     let notReleased: string | undefined;
     if (!dryRun) {
@@ -180,7 +180,7 @@ export class PolicyLook {
       this.#turn.receipt = await makeClusters(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await this.#save();
     }
-    const notGivenBack = (await this.#giveBack()) ?? notReleased;
+    const notGivenBack = (await this.#giveBack()) ?? notMarked ?? notReleased;
     const ready = notGivenBack
       ? { status: false, reason: 'CannotGiveBack', message: notGivenBack }
       : notOpened
@@ -271,6 +271,10 @@ export class PolicyLook {
     await hold(this.#deps, BURSTPOLICIES, this.#deps.policies, this.#policy, false, { signal: this.#signal });
   }
 }
+
+/** Whether a policy serves work of this namespace. */
+export const isOf = ({ spec: { namespaces } }: BurstPolicy, { namespace }: Pick<Unread, 'namespace'>): boolean =>
+  !namespaces || namespaces.includes(namespace ?? '');
 
 /** What a policy says that can do all that it decides. */
 function watching({ spec: { hub, suspend, dryRun } }: BurstPolicy, silent: Problem | undefined): Outcome['ready'] {

@@ -51,12 +51,12 @@ const says = (state: WorkState, message = 'because', more: Partial<PolicySaid> =
   ...more,
 });
 const told = (work: WaitingWork[], supply: Supply[], said: PolicySaid[] | undefined = [says('Refused')]) =>
-  [...answersTo(work, supply, said)].map(([source, { state }]) => `${source} ${state}`);
-const answer = (...said: PolicySaid[]) => answersTo([job('train', 3)], [cluster('full', 4)], said).get('train');
+  [...answersTo(work, supply, said, 0)].map(([source, { state }]) => `${source} ${state}`);
+const answer = (...said: PolicySaid[]) => answersTo([job('train', 3)], [cluster('full', 4)], said, 0).get('train');
 
 describe('room in clusters', () => {
   it('lets work go on that one cluster takes as a whole, and says which', () => {
-    expect(answersTo([job('train', 3)], [cluster('full', 4), cluster('free', 1)], []).get('train')).toEqual({
+    expect(answersTo([job('train', 3)], [cluster('full', 4), cluster('free', 1)], [], 0).get('train')).toEqual({
       state: 'Ready',
       message: 'there is room for its pods on WorkerCluster shop/free',
     });
@@ -111,7 +111,7 @@ describe('room in clusters', () => {
 
   it('is told of though a policy could not decide; of all else nothing is told then', () => {
     const work = [job('train', 3), job('large', 9)];
-    expect([...answersTo(work, [cluster('a', 0)], undefined).keys()]).toEqual(['train']);
+    expect([...answersTo(work, [cluster('a', 0)], undefined, 0).keys()]).toEqual(['train']);
   });
 });
 

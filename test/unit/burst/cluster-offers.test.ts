@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkerCluster, WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
+import { grew, withGrowthFacts } from '../../../operator/burst/clusters/growth-receipt.ts';
 import { type BurstReceipt, emptyReceipt } from '../../../operator/burst/clusters/kept.ts';
 import { countedNodes, nodesOf, offerOf, withMinimumsOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
 import {
@@ -358,6 +359,24 @@ describe('the receipt of a policy', () => {
     expect(third.purchases.map((one) => one.number)).toEqual([2, 3]);
     expect(changed(two, name, { candidate: 'aws' })).toBe(two);
     expect(useful(two, 'aws')).toBe(two);
+  });
+
+  it('fits into a Secret, however many pools rest and have grown, and however long the names of workloads are', () => {
+    const sources = Array.from({ length: 30 }, (_, index) => `ResourceBinding ${'x'.repeat(490)}-${index}`);
+    const at = new Date(START).toISOString();
+    let receipt = empty;
+    for (let index = 0; index < 1000; index++) {
+      const cluster = `shop/peak-${index}`;
+      const growth = { entry: 'own', cluster, pool: 'a', nodes: 1, each: 1n, sources, why: 'w'.repeat(2000) };
+      receipt = grew(receipt, growth, 'uid', 1, START);
+      receipt = withGrowthFacts(receipt, () => ({ count: 2, present: 2, isSoldOut: false }), START);
+      receipt = rested(receipt, `${cluster}/a`, { why: 'w'.repeat(500), at }, START + index);
+    }
+    expect(JSON.stringify(receipt).length).toBeLessThan(2 ** 20);
+    expect(receipt.growths).toHaveLength(1000);
+    expect(receipt.growths!.at(-1)!.sources).toEqual(sources.slice(0, 3));
+    expect(Object.keys(receipt.rests)).toHaveLength(100);
+    expect(receipt.rests['shop/peak-999/a']).toBeDefined();
   });
 
   it('has a candidate rest twice as long each time, at most a day, until it is of use', () => {

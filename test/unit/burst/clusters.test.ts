@@ -39,12 +39,12 @@ const limits = (more: Partial<Limits> = {}): Limits => ({
   ...more,
 });
 
-const podOf = (cpu: string): FitPod =>
+const podOf = (cpu: string, memory = '1Gi'): FitPod =>
   fitPod({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'replica', namespace: 'shop' },
-    spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory: '1Gi' } } }] },
+    spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory } } }] },
   } as Pod);
 
 const work = (source: string, count: number, cpu = '1', more: Partial<WaitingWork> = {}): WaitingWork => ({
@@ -208,6 +208,20 @@ describe('work without a place', () => {
     );
     const { purchases } = plan({ waiting: [...older, work('few', 1, '1', { namespace: 'few' })] });
     expect(purchases).toMatchObject([{ sources: ['few'] }]);
+  });
+
+  it('is served also where more than is looked at is older, and too much for the policy: each has its turn', () => {
+    const of = (index: number, cpu: string) => work(`vast-${index}`, 4_000, cpu, { since: NOW - 60 * MINUTE + index });
+    // The last of them asks for so little that one cluster takes it.
+    const waiting = [of(0, '1'), of(1, '1'), of(2, '1'), of(3, '1m')].map((one) => ({
+      ...one,
+      pod: podOf(one.each.split(' ')[0]!, '1Mi'),
+    }));
+    const roomy = candidate('aws', 1, { most: 40 });
+    const served = (now: number) =>
+      plan({ waiting, candidates: [roomy] }, now).purchases.flatMap(({ sources }) => sources);
+    const turns = [0, 1, 2].map((minutes) => served(NOW + minutes * MINUTE));
+    expect(turns.filter((sources) => sources.length > 0)).toEqual([['vast-3']]);
   });
 
   it('is served also where much waits before it that nothing takes', () => {
@@ -542,6 +556,15 @@ describe('work without a place', () => {
     ]);
   });
 
+  it('leaves to others what is left of a budget is not enough for, tried or not, and nothing that it only does not look at', () => {
+    const waiting = Array.from({ length: 60 }, (_, index) => work(`web-${index}`, 100 - index));
+    const { verdicts, left } = plan({ waiting, limits: limits({ hourly: 1_000_000n }) });
+    expect(new Set(verdicts.map(({ state }) => state))).toEqual(new Set(['Refused', 'Later']));
+    expect(left).toHaveLength(60);
+    const vast = [0, 1, 2].map((index) => work(`vast-${index}`, 4_000, '1', { since: NOW - 60 * MINUTE + index }));
+    expect(plan({ waiting: vast }).left).toHaveLength(2);
+  });
+
   it('buys nothing while it is suspended, and leaves the work to others', () => {
     const suspended = plan({ limits: limits({ isSuspended: true }) });
     expect(suspended.purchases).toEqual([]);
@@ -795,6 +818,29 @@ describe('pools that may grow', () => {
     });
     const waiting = [held('train', 4), { ...held('train', 1), pod: near }];
     expect(grown({ waiting, growth: growth([growing('own', 5, 1)]) })).toEqual(['aws 2']);
+  });
+
+  it('grow however many there are, whatever others take', () => {
+    const many = Array.from({ length: 150 }, (_, index) => growing(`own-${index}`, 1, 0));
+    const waiting = [work('web', 480)];
+    expect(plan({ candidates: [], waiting, growth: growth(many, 500) }).growths).toHaveLength(120);
+    const last = (one: { name: string }) => one.name === 'own-149';
+    const [only] = plan({
+      candidates: [],
+      waiting: [work('web', 4, '1', { accepts: last })],
+      growth: growth(many),
+    }).growths;
+    expect(only).toMatchObject({ cluster: 'shop/own-149', nodes: 1 });
+  });
+
+  it('take work that fits though much that does not was there before it', () => {
+    const waiting = [
+      ...Array.from({ length: 40 }, (_, index) => work(`large-${index}`, 1, '100', { accepts: () => true })),
+      ...Array.from({ length: 40 }, (_, index) => work(`far-${index}`, 1, '1', { accepts: () => false })),
+      work('web', 4),
+    ];
+    const { growths } = plan({ candidates: [], waiting, growth: growth([growing('own', 1, 0)]) });
+    expect(growths).toMatchObject([{ nodes: 1, sources: ['web'] }]);
   });
 
   it('grow before a cluster is bought, though that would cost less, and say why', () => {
@@ -1266,6 +1312,20 @@ describe('a peak that is known before', () => {
       state: 'Refused',
       message: expect.stringMatching(/aws: it costs 1 USD/),
     });
+  });
+
+  it('wakes no cluster of somebody, which would not count for it', () => {
+    const waking = { hourly: 1n, most: 1n, counted: 0n };
+    const theirs: WarmCluster = {
+      name: 'night',
+      candidate: 'night',
+      entry: 'night',
+      supply: supply('night', 8),
+      waking,
+    };
+    const { openings, purchases } = plan({ peaks: [peak(1)], warm: [theirs] });
+    expect(openings).toEqual([]);
+    expect(purchases).toMatchObject([{ sources: ['peak sale'] }]);
   });
 
   it('has work wait for the next look, which knows what of it the clusters take', () => {

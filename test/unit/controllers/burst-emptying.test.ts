@@ -114,6 +114,21 @@ describe('a bought cluster with little work', () => {
     ]);
   });
 
+  it('that nobody may mark keeps the policy from nothing else, and the policy says so', async () => {
+    await afterPeak();
+    const { name } = bought().metadata;
+    testbed.objects.put(policyNamed('peak', { ...UNDERUSED, maximumClusters: 2 }));
+    testbed.frozen = name;
+    await testbed.looks(11 * MINUTE);
+    expect(actions()[0]).toBe('Empty');
+    expect(testbed.policy()!.status!.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Ready', message: expect.stringContaining(`${name} cannot be emptied: `) }),
+    );
+    testbed.demands = [demand('ResourceBinding shop/more', 10)];
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.clusters()).toHaveLength(3);
+  });
+
   it('writes nothing while its hub empties it', async () => {
     await afterPeak();
     await testbed.looks(11 * MINUTE);

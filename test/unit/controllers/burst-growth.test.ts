@@ -200,6 +200,31 @@ describe('a member that the policy names', () => {
     expect(testbed.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/quota "team" allows/);
   });
 
+  it('grows beside another one as far as quotas allow both together', async () => {
+    const [small, admitted] = [
+      { ...member.spec.pools![0]!, maximum: 2 },
+      { name: 'a', machineType: 'small', count: 1 },
+    ];
+    for (const name of ['private', 'second', 'third']) {
+      const metadata = { ...member.metadata, name, uid: `uid-of-${name}` };
+      const one = { ...member, metadata, spec: { ...member.spec, pools: [small] } };
+      testbed.objects.put({
+        ...one,
+        status: { admitted: { region: 'here', mode: 'Hosted', pools: [admitted] } },
+      } as never);
+      testbed.join(one, 1);
+    }
+    // There are three nodes: two more, and no cluster, are allowed.
+    testbed.objects.put(quota({ 'cost.hourly': '0.5' }));
+    testbed.demands = waits(3);
+    await testbed.looks(2 * MINUTE);
+    expect(testbed.sizes.size).toBe(0);
+    expect(testbed.says('DemandMet')).toBe('False Refused');
+    testbed.demands = waits(2);
+    await testbed.looks(2 * MINUTE);
+    expect([...testbed.sizes.values()].map((pools) => pools.get('a')!.count)).toEqual([2, 2]);
+  });
+
   it('whose nodes do not come rests, and a cluster is bought', async () => {
     testbed.demands = waits(2);
     await testbed.looks(MINUTE);

@@ -975,6 +975,26 @@ describe('policies', () => {
     expect(testbed.clusters().map(({ metadata }) => metadata.labels![LABELS.burstPolicy])).toEqual(['younger']);
   });
 
+  it('that fail keep work of their namespaces from younger ones, and no other', async () => {
+    testbed.objects.put(policyNamed('peak', { namespaces: ['bank'] }));
+    testbed.objects.put(policyNamed('younger', {}, START + 1000));
+    testbed.demands = ['shop', 'bank'].map((namespace) => demand(`ResourceBinding ${namespace}/web`, 1, { namespace }));
+    const { capacity } = testbed.deps;
+    const known: typeof capacity.known = (decider) => {
+      if (decider.uid === testbed.policy()!.metadata.uid) throw new Error('broken');
+      return capacity.known(decider);
+    };
+    const deps = () => ({ ...testbed.deps, capacity: { ...capacity, known } }) as BurstDependencies;
+    for (let looks = 0; looks < 12; looks++) {
+      testbed.now += 10 * SECOND;
+      await reconcileBurst(deps(), testbed.memory, 'production', AbortSignal.timeout(1000));
+    }
+    expect(testbed.says('Reconciled')).toMatch(/^False/);
+    expect(testbed.policy('younger')!.status!.decisions).toMatchObject([
+      { action: 'Buy', why: expect.stringMatching(/of ResourceBinding shop\/web have no place/) },
+    ]);
+  });
+
   it('serve only work of the namespaces that they name', async () => {
     testbed.objects.put(policyNamed('peak', { namespaces: ['bank'] }));
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
