@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { inCloud } from '../../../operator/controllers/shoot/self-hosted/in-cloud.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
@@ -12,8 +13,19 @@ const WALL: Change = { operation: 'create', resource: 'address endpoint' };
 const mendControlPlane = (op: Operation, isLast: boolean) =>
   inCloud(op.controlPlanePool!, op.provider.controlPlaneGroup!).mend!(op, isLast);
 
+const READY = { status: { conditions: [{ type: 'Ready', status: 'True' }] } };
+const PODS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((name) => ({
+  metadata: { name: `${name}-a`, namespace: 'kube-system' },
+  ...READY,
+}));
+/** All of whose control plane is ready. */
+const nodeOf = (version: string) => ({
+  metadata: { name: 'a', labels: { [LABELS.pool]: 'control-plane' } },
+  status: { ...READY.status, nodeInfo: { kubeletVersion: `v${version}` } },
+});
+
 /** One look after a control plane that others may have changed. */
-function testbed({ mend = true, begun = true, now = NOW, pki = {} } = {}) {
+function testbed({ mend = true, begun = true, now = NOW, pki = {}, version = '1.36.3' } = {}) {
   const mending = vi.fn<(ctx: unknown, pool: string, part: string) => Promise<Change[] | undefined>>(async () => []);
   const abort = new AbortController();
   const op = {
@@ -22,14 +34,14 @@ function testbed({ mend = true, begun = true, now = NOW, pki = {} } = {}) {
     unmended: new Map(),
     signal: abort.signal,
     shoot: { metadata: { name: 'own', namespace: 'shop' }, spec: {} },
-    values: { namespace: 'shoot--shop--own', replicas: 0 },
+    values: { namespace: 'shoot--shop--own', replicas: 1, version },
     seed: { configMaps: { get: () => (begun ? {} : undefined) } },
     pools: [],
     // As many machines as are wanted, as it was seen before.
     state: {
-      etcdSettled: 0,
+      etcdSettled: 1,
       machinesSettled: NOW,
-      connection: { nodes: { list: () => [] }, pods: { list: () => [] } },
+      connection: { nodes: { list: () => [nodeOf('1.36.3')] }, pods: { list: () => PODS } },
     },
     controlPlanePool: { name: 'control-plane' },
     provider: {
@@ -95,6 +107,7 @@ describe('what others changed of a control plane in a cloud is changed back', ()
     await resized(testbed({ mend: false, pki: first }));
     const changing = planEncryption(first, { isNew: false, rotate: true, now: NOW });
     await expect(resized(testbed({ mend: false, pki: changing }))).rejects.toThrow('the cloud was asked');
+    await expect(resized(testbed({ mend: false, version: '1.36.4' }))).rejects.toThrow('the cloud was asked');
   });
 
   it('without keeping the cluster from anything while the cloud refuses it', async () => {
