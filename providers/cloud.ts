@@ -19,7 +19,10 @@ export interface Owner {
 
 /** A cloud account as a runner uses it. */
 export interface CloudAccount {
-  /** What limits of the cloud count against (account, project or subscription id), as far as it is known; otherwise the name of the credentials. */
+  /**
+   * What limits of the cloud count against (account, project or subscription id), as far as it is known; otherwise the name of the
+   * credentials.
+   */
   id: string;
   /** Keys of the credentials' Secret, decoded. Never logged, never in a status. */
   credentials: Readonly<Record<string, string>>;

@@ -169,7 +169,10 @@ export interface ControlPlaneMachines {
   /** Makes the first `pool.count` machines be, and takes those above away. Those that exist are not replaced. */
   reconcile(ctx: ProviderContext, pool: Pool, bootstrap: ControlPlaneBootstrap): Promise<void>;
 
-  /** Whether the pod is a machine of another Kubernetes version or with other keys of Secrets than are wanted; all else that changes makes none outdated. Pure. */
+  /**
+   * Whether the pod is a machine of another Kubernetes version or with other keys of Secrets than are wanted; all else that changes makes
+   * none outdated. Pure.
+   */
   isOutdated(
     ctx: Pick<ProviderContext, 'kubernetesVersion' | 'machineImage' | 'encryptionRevision'>,
     pod: Pod,
@@ -252,7 +255,10 @@ export interface ControlPlaneGroup {
    */
   mend(ctx: ProviderContext, pool: string, part: ControlPlanePart): Promise<Change[] | undefined>;
 
-  /** Ends these machines, and asks for as many as are left then. Names of machines that are lost or on their way out are fine: they end being counted. */
+  /**
+   * Ends these machines, and asks for as many as are left then. Names of machines that are lost or on their way out are fine: they end
+   * being counted.
+   */
   end(ctx: ProviderContext, pool: string, names: readonly string[]): Promise<void>;
 }
 
@@ -386,10 +392,10 @@ export interface Provider {
   reconcilePools?(ctx: ProviderContext, pools: readonly Pool[]): Promise<void>;
 
   /**
-   * Makes the pool be as described: makes missing machines, has new ones carry the description, rolls those whose image
-   * or configuration is outdated, or has its caller roll them (`rolledByCaller`). Never takes machines away because there are more
-   * than `count`: that is removeMachines' task. A renewed token, labels, taints and zones make no machine outdated; another Kubernetes
-   * version, machine type, image or spot do. Labels and taints of nodes that exist follow the description. Node objects of the pool whose machine is gone are
+   * Makes the pool be as described: makes missing machines, has new ones carry the description, rolls those whose image or configuration is
+   * outdated, or has its caller roll them (`rolledByCaller`). Never takes machines away because there are more than `count`: that is
+   * removeMachines' task. A renewed token, labels, taints and zones make no machine outdated; another Kubernetes version, machine type,
+   * image or spot do. Labels and taints of nodes that exist follow the description. Node objects of the pool whose machine is gone are
    * deleted from the shoot.
    */
   reconcilePool(ctx: ProviderContext, pool: Pool): Promise<void>;

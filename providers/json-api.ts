@@ -18,7 +18,10 @@ export interface Call {
   signal: AbortSignal;
 }
 
-/** The JSON that an endpoint answers; undefined for 404 where `absent` allows it, and for 202 and 204 without a body. Throws CoppiceErrors by what the cloud says. */
+/**
+ * The JSON that an endpoint answers; undefined for 404 where `absent` allows it, and for 202 and 204 without a body. Throws CoppiceErrors
+ * by what the cloud says.
+ */
 export type JsonApi = <T>(call: Call, options?: { absent?: boolean }) => Promise<T | undefined>;
 
 /** Calls APIs whose refusals `classify` understands: bodies, or `HTTP 403` where a body says nothing. */

@@ -58,8 +58,8 @@ const sameTaint = (a: Taint, b: Taint): boolean => a.key === b.key && a.effect =
 const equalTaint = (a: Taint, b: Taint): boolean => sameTaint(a, b) && (a.value ?? '') === (b.value ?? '');
 
 /**
- * The merge patch that makes a node carry what its pool says, undefined when it does. Labels and taints that `before` said and `wanted` no longer says go;
- * all others (of kubelet, of the node controller, of people) stay.
+ * The merge patch that makes a node carry what its pool says, undefined when it does. Labels and taints that `before` said and `wanted` no
+ * longer says go; all others (of kubelet, of the node controller, of people) stay.
  */
 export function marksPatch(node: Node, wanted: Marks, before: Marks): object | undefined {
   const labels: Record<string, string | null> = {};

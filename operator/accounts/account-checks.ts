@@ -4,7 +4,10 @@ import type { AccountCheck, CloudContext, ManagedClusters } from '../../provider
 const PATIENCE_MS = 60_000;
 const MOST = 1000;
 
-/** Asks clouds who credentials are. Equal questions are asked once, however many clusters have them, until the credentials change. Refusals are not remembered. */
+/**
+ * Asks clouds who credentials are. Equal questions are asked once, however many clusters have them, until the credentials change. Refusals
+ * are not remembered.
+ */
 export class AccountChecks {
   readonly #known = new Map<string, Promise<AccountCheck>>();
 

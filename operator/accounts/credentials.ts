@@ -57,7 +57,10 @@ export function credentialsOf(
   return usedByBindingFor(binding, { namespace, name: ref.name }, providerType);
 }
 
-/** The same of the binding of this name, for one provider. Throws CoppiceErrors, also when there is none. `advice`: for one of another provider. */
+/**
+ * The same of the binding of this name, for one provider. Throws CoppiceErrors, also when there is none. `advice`: for one of another
+ * provider.
+ */
 export function usedByBindingFor(
   binding: CredentialsBinding | undefined,
   { namespace, name }: { namespace: string; name: string },

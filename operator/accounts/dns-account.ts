@@ -75,7 +75,10 @@ export async function dnsOf(
   }
 }
 
-/** Which credentials a name is kept with: those that are named, always of the namespace of who names them, or the cluster's. Throws CoppiceErrors. */
+/**
+ * Which credentials a name is kept with: those that are named, always of the namespace of who names them, or the cluster's. Throws
+ * CoppiceErrors.
+ */
 export function usedFor(
   { clusters, bindings }: Pick<Side, 'clusters'> & { bindings: Pick<Side['bindings'], 'get'> },
   shoot: Shoot,
@@ -95,7 +98,10 @@ export function usedFor(
   return usedByBindingFor(bindings.get(`${namespace}/${name}`), { namespace, name }, provider, advice);
 }
 
-/** What says where the cloud's endpoints are: the shoot's own profile if it is of that cloud, the one of the cloud's name, or the first of it; a bare one if there is none. */
+/**
+ * What says where the cloud's endpoints are: the shoot's own profile if it is of that cloud, the one of the cloud's name, or the first of
+ * it; a bare one if there is none.
+ */
 function profileOf(profiles: readonly CloudProfile[], shoot: Shoot | undefined, provider: string): CloudProfile {
   const own = shoot?.spec.cloudProfile?.name ?? shoot?.spec.cloudProfileName;
   const ofCloud = profiles

@@ -36,7 +36,10 @@ const LONGEST = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const LAST = [59, 23, 31, 12, 7];
 const COUNT = [60, 24, 31, 12, 7];
 
-/** Reads five fields: minute, hour, day of month, month, day of week, with `*`, lists, ranges, steps and English short names. undefined: it is none. */
+/**
+ * Reads five fields: minute, hour, day of month, month, day of week, with `*`, lists, ranges, steps and English short names. undefined: it
+ * is none.
+ */
 export function parseCron(text: string): Cron | undefined {
   // croner also takes nicknames (@daily), dates, L, W and #, which an API server that knows the form alone refuses.
   if (!CRON.test(text)) return undefined;

@@ -93,7 +93,10 @@ export const machineName = (technical: string, pool: string, index: number): str
 /** The Seed that an embedded garden has. */
 export const EMBEDDED_SEED = 'local';
 
-/** Bucket with the backups of the control planes that a seed hosts. Of the seed's UID: the name is the world's, and nobody guesses it beforehand. */
+/**
+ * Bucket with the backups of the control planes that a seed hosts. Of the seed's UID: the name is the world's, and nobody guesses it
+ * beforehand.
+ */
 export const backupBucketName = (seedUID: string): string => `coppice-backup-${seedUID}`;
 
 /** Begins the keys of a shoot's backups in the bucket. */

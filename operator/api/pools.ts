@@ -53,9 +53,9 @@ export const spotPools = ({ spec }: WorkerCluster): ReadonlySet<string> =>
   new Set((spec.pools ?? []).flatMap(({ name, spot }) => (spot ? [name] : [])));
 
 /**
- * The pools of a cluster as its spec alone has them; what they should have is for desiredSizes to say, the only caller. Without `pools` there is one, of all nodes. With `pools`, each gets its minimum, and what
- * `dataPlaneNodes` has left goes to the pools in the order written, each up to its maximum: growing never takes a node
- * from a pool, and shrinking takes the last ones first.
+ * The pools of a cluster as its spec alone has them; what they should have is for desiredSizes to say, the only caller. Without `pools`
+ * there is one, of all nodes. With `pools`, each gets its minimum, and what `dataPlaneNodes` has left goes to the pools in the order
+ * written, each up to its maximum: growing never takes a node from a pool, and shrinking takes the last ones first.
  */
 export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPool[] {
   const { spec } = cluster;
@@ -109,7 +109,10 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
   });
 }
 
-/** The machine type of a pool that asks for GPUs: the cluster's or the default where it has them; undefined: none are asked for, or there are none. */
+/**
+ * The machine type of a pool that asks for GPUs: the cluster's or the default where it has them; undefined: none are asked for, or there
+ * are none.
+ */
 function withGPUs(
   { spec, status }: WorkerCluster,
   profile: CloudProfile,

@@ -69,7 +69,10 @@ export function capacityCondition(
   return isOpen ? said('True', 'Retrying', 'Coppice asks for it again') : undefined;
 }
 
-/** Whether instead of what is sold out the cluster asks for other machines, here or in another place: it comes, or says that these are sold out too. Pure. */
+/**
+ * Whether instead of what is sold out the cluster asks for other machines, here or in another place: it comes, or says that these are sold
+ * out too. Pure.
+ */
 export function asksForOthers(conditions: readonly Condition[] | undefined): boolean {
   const { reason = '' } = findCondition(conditions, TYPE) ?? {};
   return ['Alternative', 'MovingElsewhere', 'OtherPlace'].includes(reason);

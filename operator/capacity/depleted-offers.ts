@@ -38,8 +38,8 @@ export interface ToldByNodes {
 }
 
 /**
- * What the operator remembers of offers that had no machines left, or lost some, of all clusters: what one has met, others need not. In memory only:
- * after a restart it costs one more try each.
+ * What the operator remembers of offers that had no machines left, or lost some, of all clusters: what one has met, others need not. In
+ * memory only: after a restart it costs one more try each.
  */
 export class DepletedOffers {
   readonly #now: () => Date;

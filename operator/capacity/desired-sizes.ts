@@ -106,7 +106,10 @@ export const DECIDES: readonly Decides[] = [
   },
 ];
 
-/** What holds a pool back from what was decided, in the order asked: each lowers what those before it left. Nothing here changes what was decided. */
+/**
+ * What holds a pool back from what was decided, in the order asked: each lowers what those before it left. Nothing here changes what was
+ * decided.
+ */
 export const HOLDS: readonly HoldsBack[] = [
   {
     who: 'schedule',

@@ -16,7 +16,10 @@ export interface DepletedOffer extends Offer {
   readonly until: number;
   /** Its cloud took one away. It may have others: where nothing else will do, it is asked for all the same. Absent: it had nothing. */
   readonly interrupted?: true;
-  /** Nodes of a cluster of this namespace say so, and whoever owns them may: it counts for that namespace alone. Absent: a cloud said so, for all. */
+  /**
+   * Nodes of a cluster of this namespace say so, and whoever owns them may: it counts for that namespace alone. Absent: a cloud said so,
+   * for all.
+   */
   readonly namespace?: string | undefined;
 }
 

@@ -178,39 +178,20 @@ export async function waitForCluster(
     };
     const onSight = (sight: Seen<WorkerCluster>) => {
       if (stop.signal.aborted) return;
-      const object = sight.object;
-      const other = object !== undefined && options.uid !== undefined && object.metadata.uid !== options.uid;
-      seen = { ...sight, object: other ? undefined : object };
-      const cluster = seen.object;
+      const { object } = sight;
+      const isOther = object !== undefined && options.uid !== undefined && object.metadata.uid !== options.uid;
+      const cluster = isOther ? undefined : object;
+      seen = { ...sight, object: cluster };
       isSilent = false;
       if (sight.trouble !== undefined) return draw('busy');
-      if (goal === 'Deleted' && cluster === undefined) return finish(undefined);
-      if (goal === 'Ready') {
-        if (cluster === undefined && existed)
-          return fail(new CliError(`WorkerCluster "${name}" was deleted in the meantime`));
-        if (cluster === undefined && !options.mayAppear) {
-          seen = undefined;
-          return fail(notFound(WORKER_CLUSTER, name, namespace));
-        }
-        // First: a cluster whose change was refused stays Ready as it was, and a script must not take that for success.
-        const failure = cluster === undefined ? undefined : failureOf(cluster);
-        if (cluster !== undefined && failure === undefined) {
-          if (options.maySleep && isAsleep(cluster)) return finish(cluster);
-          if (isReady(cluster)) {
-            existed = true;
-            return void finishOnceServes(cluster).catch((error) => over.aborted || fail(error));
-          }
-        }
-        if (failure !== undefined) {
-          return fail(
-            new CliError(`WorkerCluster "${name}" failed: ${failure}`, {
-              advice: `see "coppice describe ${name}${inNamespace(namespace)}"`,
-            }),
-          );
-        }
-      }
+      const verdict = judge(cluster, existed, namespace, options);
+      // Of one that was never there, nothing is drawn.
+      if (verdict instanceof CliError && cluster === undefined && !existed) seen = undefined;
       existed = cluster !== undefined;
-      draw('busy');
+      if (verdict instanceof CliError) return fail(verdict);
+      if (verdict === 'finish') return finish(cluster);
+      if (verdict === 'wait') return draw('busy');
+      void finishOnceServes(cluster!).catch((error) => over.aborted || fail(error));
     };
     follow<WorkerCluster>(client, WORKER_CLUSTER.resource, { name, namespace }, onSight, over).then(
       // Nobody wants to see more.
@@ -219,6 +200,31 @@ export async function waitForCluster(
     );
   }).finally(() => region.finish());
   return result.cluster;
+}
+
+/**
+ * What there is to do about a cluster as it is: wait on, finish with it, finish once it `serves`, or fail. Pure.
+ * @param existed whether it was there when it was last seen
+ */
+export function judge(
+  cluster: WorkerCluster | undefined,
+  existed: boolean,
+  namespace: string,
+  { name, goal, mayAppear, maySleep }: Pick<WaitOptions, 'name' | 'goal' | 'mayAppear' | 'maySleep'>,
+): 'wait' | 'finish' | 'serves' | CliError {
+  if (goal === 'Deleted') return cluster === undefined ? 'finish' : 'wait';
+  if (cluster === undefined) {
+    if (existed) return new CliError(`WorkerCluster "${name}" was deleted in the meantime`);
+    return mayAppear ? 'wait' : notFound(WORKER_CLUSTER, name, namespace);
+  }
+  // First: a cluster whose change was refused stays Ready as it was, and a script must not take that for success.
+  const failure = failureOf(cluster);
+  if (failure !== undefined)
+    return new CliError(`WorkerCluster "${name}" failed: ${failure}`, {
+      advice: `see "coppice describe ${name}${inNamespace(namespace)}"`,
+    });
+  if (maySleep && isAsleep(cluster)) return 'finish';
+  return isReady(cluster) ? 'serves' : 'wait';
 }
 
 function timedOut(

@@ -32,8 +32,9 @@ export interface Interrupted {
 }
 
 /**
- * Spot machines of a cluster that its cloud takes away now, each offer once. Who owns the cluster writes labels of its nodes and may have asked for anything:
- * only what both the pool and the CloudProfile have counts. A node that does not say of which zone it is tells nothing. Pure.
+ * Spot machines of a cluster that its cloud takes away now, each offer once. Who owns the cluster writes labels of its nodes and may have
+ * asked for anything: only what both the pool and the CloudProfile have counts. A node that does not say of which zone it is tells nothing.
+ * Pure.
  */
 function interruptedOffers({ cluster, profile }: ClusterInPlace, nodes: readonly Node[]): Interrupted[] {
   const going = nodes.filter((node) => isThere(node) && whyInterrupted(node) !== undefined);

@@ -10,8 +10,8 @@ export interface ClusterInPlace {
 }
 
 /**
- * A cluster in the place that it is in by its status: one that fell back has the machine types, zones and region of that. Where its status names no region,
- * or one that is in no place of its spec, it is in its own. undefined: the CloudProfile is not known. Pure.
+ * A cluster in the place that it is in by its status: one that fell back has the machine types, zones and region of that. Where its status
+ * names no region, or one that is in no place of its spec, it is in its own. undefined: the CloudProfile is not known. Pure.
  * @param region that it is known to be in; absent: that of its status
  */
 export function whereItIs(

@@ -31,8 +31,8 @@ const currencyOf = (profile: CloudProfile): string | undefined =>
   profile.spec.hostedControlPlaneFee?.currency;
 
 /**
- * What a cluster of this size costs in an hour: its machines, and the fee for a control plane that the cloud manages, or the share that one has in
- * its seed.
+ * What a cluster of this size costs in an hour: its machines, and the fee for a control plane that the cloud manages, or the share that one
+ * has in its seed.
  */
 export function priceOf(size: ClusterSize, profile: CloudProfile): HourlyPrice {
   const currency = currencyOf(profile);

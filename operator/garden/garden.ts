@@ -99,6 +99,16 @@ interface Options {
   onProgress?: (event: GardenProgress) => void;
 }
 
+/** A daemon at work. */
+interface EnsuredDaemon {
+  /** What the status said when it was looked for. */
+  before: DaemonStatus | undefined;
+  /** Whether it was at work before. */
+  isUp: boolean;
+  /** Why one that was started ended before it could say so itself; undefined as long as it has not. Absent: it was at work before. */
+  daemonFailure?: () => string | undefined;
+}
+
 export interface GardenOptions {
   /** Default $COPPICE_HOME or ~/.coppice. */
   home?: string;
@@ -147,10 +157,19 @@ export class Garden {
     }
     const waits = () =>
       onProgress?.({ stage: 'garden', message: 'waiting for another coppice command, which is changing the garden' });
-    const { before, isUp, daemonFailure } = await withLock(directory.changeLock, () => this.#ensureDaemon(onProgress), {
+    const daemon = await withLock(directory.changeLock, () => this.#ensureDaemon(onProgress), {
       onWait: waits,
       ...(signal && { signal }),
     });
+    return this.#whenUp(daemon, options);
+  }
+
+  /** Tells what the daemon does until all of the garden serves. Throws with the reason when that will not be. */
+  async #whenUp(
+    { before, isUp, daemonFailure }: EnsuredDaemon,
+    { onProgress, signal }: Options & { signal?: AbortSignal },
+  ): Promise<GardenInfo> {
+    const { directory } = this;
     let seen = isUp && before?.phase === 'ready' ? Number.POSITIVE_INFINITY : 0;
     const logFile = directory.logFile('daemon');
     const startedAt = performance.now();
@@ -190,11 +209,7 @@ export class Garden {
   }
 
   /** Starts a daemon where none is at work. Resolves when `stop` would find it. */
-  async #ensureDaemon(onProgress: Options['onProgress']): Promise<{
-    before: DaemonStatus | undefined;
-    isUp: boolean | undefined;
-    daemonFailure: (() => string | undefined) | undefined;
-  }> {
+  async #ensureDaemon(onProgress: Options['onProgress']): Promise<EnsuredDaemon> {
     const { directory } = this;
     // Another one may have taken all of it away meanwhile.
     await directory.make();
@@ -203,7 +218,7 @@ export class Garden {
     const isReady = before?.isAlive && before.phase === 'ready';
     const isStarting = before?.isAlive && before.phase === 'starting';
     // One that starts may be installing packages of this machine, and killed in the middle it would leave them broken.
-    if (isStarting || (isReady && before.code === code)) return { before, isUp: true, daemonFailure: undefined };
+    if (isStarting || (isReady && before.code === code)) return { before, isUp: true };
     await needRoom(directory.root);
     if (isReady) await this.#endDaemonAlone(before.daemon, onProgress);
     else if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);

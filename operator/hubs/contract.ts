@@ -343,8 +343,8 @@ export interface HubType<Seen = unknown> {
   /** What is watched to hear that something is set up to ask. */
   askWatch?: DemandWatch;
   /**
-   * Work with pods that it has placed on a member, of which it is asked whether it can be moved before any is; a sentence: as it is set up it moves
-   * none. Absent: it does not tell, and no cluster is emptied that could stay as it is.
+   * Work with pods that it has placed on a member, of which it is asked whether it can be moved before any is; a sentence: as it is set up
+   * it moves none. Absent: it does not tell, and no cluster is emptied that could stay as it is.
    */
   placedWork?(hub: Reader, spec: HubSpec, member: string): Promise<readonly PlacedWork[] | string>;
   /**

@@ -17,8 +17,8 @@ import { ADMISSIONCHECKS, KUEUE_API_VERSION, MULTIKUEUE_CONTROLLER, WORKLOADS } 
 /** Whoever reads a Workload reads all of it. */
 const MOST_WORDS = 1000;
 /**
- * Seconds until Kueue takes the quota back of a job that nothing is to be had for: at once, then one minute, two, four, five. Kueue 0.19 waits before
- * it evicts, and not after: with a longest time of an hour one job would keep its quota from all others for that long.
+ * Seconds until Kueue takes the quota back of a job that nothing is to be had for: at once, then one minute, two, four, five. Kueue 0.19
+ * waits before it evicts, and not after: with a longest time of an hour one job would keep its quota from all others for that long.
  */
 const SECOND_RETRY_S = 60;
 const LONGEST_RETRY_S = 300;
@@ -50,7 +50,8 @@ export const askWatch: DemandWatch = {
 };
 
 /**
- * What checks of ours ask of a hub. Jobs of other hubs of this API server are theirs: a job belongs to the hub by whose check it is dispatched. Pure.
+ * What checks of ours ask of a hub. Jobs of other hubs of this API server are theirs: a job belongs to the hub by whose check it is
+ * dispatched. Pure.
  * @param check name of the AdmissionCheck by which jobs of the hub are dispatched
  */
 export function askingOf(

@@ -51,9 +51,9 @@ export type DispatchedWorkload = KubeObject & {
 };
 
 /**
- * Jobs that all clusters were asked to take, and none has taken; and those that a check of ours holds, or has let go a moment ago: until a cluster
- * has them, no other job may be promised their room. One that waits for quota of the hub is not among them: that is a limit that somebody has set,
- * and a cluster more would not change it. Pure.
+ * Jobs that all clusters were asked to take, and none has taken; and those that a check of ours holds, or has let go a moment ago: until a
+ * cluster has them, no other job may be promised their room. One that waits for quota of the hub is not among them: that is a limit that
+ * somebody has set, and a cluster more would not change it. Pure.
  * @param check name of the AdmissionCheck by which they are dispatched
  * @param clusters those that Kueue can ask
  * @param own names of the AdmissionChecks that we answer for
@@ -174,8 +174,8 @@ type ClusterQueue = KubeObject & {
 
 /**
  * The job that the first cluster is for. While Kueue reaches none of the list, the AdmissionCheck is not active, its ClusterQueues give no
- * quota, and no cluster is asked to take anything. Of those of the highest priority the oldest job that can be judged brings a cluster, as Kueue has them queue; then
- * the others get quota, or it is the limit that they wait for. Pure.
+ * quota, and no cluster is asked to take anything. Of those of the highest priority the oldest job that can be judged brings a cluster, as
+ * Kueue has them queue; then the others get quota, or it is the limit that they wait for. Pure.
  * @param check name of the AdmissionCheck, which is not active
  * @param checks names of those that are
  */
@@ -268,8 +268,8 @@ const priorityOf = ({ spec: { priority } = {} }: DispatchedWorkload): Pick<Deman
   Number.isInteger(priority) ? { priority } : {};
 
 /**
- * What decides where pods of a set fit, and what they ask for besides CPU, memory and GPUs. Kueue's quota need not know of it; a cluster that lacks
- * it would be bought, asked, and left empty.
+ * What decides where pods of a set fit, and what they ask for besides CPU, memory and GPUs. Kueue's quota need not know of it; a cluster
+ * that lacks it would be bought, asked, and left empty.
  * @returns undefined: nobody can read it
  */
 function placingOf(

@@ -29,8 +29,8 @@ export const isReadable = ({ template }: PodSet): boolean => Array.isArray(templ
 const OWN_GATES = 'kueue.x-k8s.io/';
 
 /**
- * What decides where the pods of a set fit, by the rules that operator/burst/fit models; or why that cannot be said, a sentence. Throws RangeError
- * when an amount cannot be read. Pure.
+ * What decides where the pods of a set fit, by the rules that operator/burst/fit models; or why that cannot be said, a sentence. Throws
+ * RangeError when an amount cannot be read. Pure.
  * @param each what quota counts each pod with
  */
 export function templateOf(
@@ -143,8 +143,8 @@ function rulesAboutPods({ affinity, topologySpreadConstraints = [] }: Pod['spec'
 }
 
 /**
- * Without the labels that name the job, where no rule of its own reads them: jobs that are alike in all else are then judged once, and not each by
- * itself.
+ * Without the labels that name the job, where no rule of its own reads them: jobs that are alike in all else are then judged once, and not
+ * each by itself.
  */
 function sharedLabels({ metadata }: KubeObject, labels: Record<string, string> = {}): Record<string, string> {
   const names = new Set([metadata, ...(metadata.ownerReferences ?? [])].flatMap(({ name, uid }) => [name, uid]));

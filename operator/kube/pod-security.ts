@@ -8,7 +8,10 @@ export const podSecurityLabels = (level: PodSecurityLevel): Record<string, strin
 /** User and group of pods that need no privilege. */
 export const NOBODY = 65532;
 
-/** securityContext of every pod of ours that needs no privilege; with UNPRIVILEGED on its containers it is `restricted`. @param more fields of it */
+/**
+ * securityContext of every pod of ours that needs no privilege; with UNPRIVILEGED on its containers it is `restricted`.
+ * @param more fields of it
+ */
 export const asNobody = (more: { fsGroup?: number; fsGroupChangePolicy?: 'OnRootMismatch' } = {}): object => ({
   runAsNonRoot: true,
   runAsUser: NOBODY,

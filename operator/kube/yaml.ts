@@ -26,7 +26,10 @@ function bounded<Value>(text: string, parse: () => Value): Value {
   return value;
 }
 
-/** Characters of the value at least, each alias written out; without aliases not more than its text had. @param known sizes, infinite while they are found: an alias to what it is in */
+/**
+ * Characters of the value at least, each alias written out; without aliases not more than its text had.
+ * @param known sizes, infinite while they are found: an alias to what it is in
+ */
 function unfolded(value: unknown, known: Map<object, number>): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 1;

@@ -1,5 +1,5 @@
 import type { EtcdMember } from '../etcd/etcd-client.ts';
-import { type EtcdLeave, leaveEtcd } from './etcd-leave.ts';
+import { type MemberRemoval, planMemberRemoval } from './etcd-member-removal.ts';
 
 /** A machine of a control plane in a cloud. */
 export interface GroupMachine {
@@ -173,7 +173,7 @@ const nameOf = ({ name, id }: EtcdMember): string => name || id;
 const end = (names: string[]): ControlPlaneGroupPlan => ({ action: { type: 'end-machines', names } });
 
 function leave(going: EtcdMember, members: readonly EtcdMember[]): ControlPlaneGroupPlan {
-  const step: EtcdLeave = leaveEtcd(going, members, nameOf(going));
+  const step: MemberRemoval = planMemberRemoval(going, members, nameOf(going));
   if (!('action' in step)) return step;
   const { action } = step;
   return { action: action.type === 'remove-member' ? { ...action, name: nameOf(going) } : action };

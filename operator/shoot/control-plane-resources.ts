@@ -43,8 +43,8 @@ const NODES_OF_FIRST_LIMIT = 200;
 const SOFT_LIMIT = 0.9;
 
 /**
- * By how much more limits are than for a small cluster: double for each doubling of nodes beyond the first two hundred. In steps, because each change rolls
- * the control plane. Not measured: what API servers hold grows with objects, and these with nodes.
+ * By how much more limits are than for a small cluster: double for each doubling of nodes beyond the first two hundred. In steps, because
+ * each change rolls the control plane. Not measured: what API servers hold grows with objects, and these with nodes.
  */
 const growth = (nodes: number): number => 2 ** Math.max(0, Math.ceil(Math.log2(nodes / NODES_OF_FIRST_LIMIT)));
 

@@ -2,7 +2,10 @@ import type { KubeObject } from '../api/meta.ts';
 import { controlPlaneMachineName } from '../api/names.ts';
 import { API_SERVER_PORT, type ControlPlane, controlPlaneLabels, ETCD_CLIENT_PORT, ETCD_PEER_PORT } from './values.ts';
 
-/** The Service that gives machine `ordinal` of a control plane an address that outlives it: its API server and its etcd member are known by it. */
+/**
+ * The Service that gives machine `ordinal` of a control plane an address that outlives it: its API server and its etcd member are known by
+ * it.
+ */
 export function controlPlaneMachineService(
   values: Pick<ControlPlane, 'namespace' | 'shoot'>,
   pool: string,

@@ -1,5 +1,5 @@
 import type { EtcdMember } from '../etcd/etcd-client.ts';
-import { foreignMember, leaveEtcd } from './etcd-leave.ts';
+import { foreignMember, planMemberRemoval } from './etcd-member-removal.ts';
 
 /** What planControlPlaneSize decides from. */
 export interface ControlPlaneSizeObservation {
@@ -143,7 +143,7 @@ type Located = EtcdMember & { ordinal: number };
 
 function leave(going: Located, members: readonly Located[]): ControlPlaneSizePlan {
   const inOrder = [...members].sort((one, other) => one.ordinal - other.ordinal);
-  const step = leaveEtcd(going, inOrder, String(going.ordinal));
+  const step = planMemberRemoval(going, inOrder, String(going.ordinal));
   if (!('action' in step)) return step;
   const { action } = step;
   return { action: action.type === 'remove-member' ? { ...action, ordinal: going.ordinal } : action };

@@ -1,5 +1,5 @@
 import type { EtcdMember } from '../etcd/etcd-client.ts';
-import { foreignMember, leaveEtcd } from './etcd-leave.ts';
+import { foreignMember, planMemberRemoval } from './etcd-member-removal.ts';
 
 /** UIDs of claims, by the ordinal of the member. */
 export type EtcdVolumes = Readonly<Record<number, string>>;
@@ -188,7 +188,7 @@ const noting = ({ volumes, noted }: EtcdObservation, voters: readonly Located[])
 
 /** By which a member that has forgotten what it agreed to leaves. */
 function letGo(going: Located, members: readonly Located[]): Step {
-  const step = leaveEtcd(going, members, String(going.ordinal));
+  const step = planMemberRemoval(going, members, String(going.ordinal));
   if (!('action' in step)) return { ...step, waitFor: `etcd waits for ${step.waitFor}` };
   const { action } = step;
   return { action: action.type === 'remove-member' ? { ...action, ordinal: going.ordinal, lost: true } : action };

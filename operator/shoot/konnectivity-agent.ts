@@ -77,7 +77,8 @@ function deployment(args: string[], replicas: number, print: string): KubeObject
         spec: {
           serviceAccountName: KONNECTIVITY_AGENT,
           automountServiceAccountToken: false,
-          // Its resolver is the machine's, which knows the names of webhooks. Told to end, it serves the connections that it has for all of its grace period.
+          // Its resolver is the machine's, which knows the names of webhooks. Told to end, it serves the connections that it has for all of
+          // its grace period.
           ...SYSTEM_POD,
           securityContext: asNobody({ fsGroup: NOBODY }),
           ...(replicas > 1 && { affinity: apart(LABELS) }),

@@ -29,7 +29,8 @@ export const egress = {
 
 /**
  * Kubelets, pods, Services and webhooks are reached through the tunnel, those at a URL as well: that is what `controlplane` stands for, and
- * without it a tenant's webhook could have the API server ask what is in the seed's network. etcd, and the API server itself, are where they were.
+ * without it a tenant's webhook could have the API server ask what is in the seed's network. etcd, and the API server itself, are where
+ * they were.
  */
 export const EGRESS_SELECTOR: string = egressSelector('GRPC', SOCKET);
 

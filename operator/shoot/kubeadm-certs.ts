@@ -39,9 +39,9 @@ function pemBlock(type: string, text: string): string {
 }
 
 /**
- * What lets machines of a cloud join the control plane: the authorities and the keys of Secrets, encrypted as kubeadm does (AES-256-GCM, the nonce before the
- * text; cmd/kubeadm/app/phases/copycerts and util/crypto), and the right to read them and to look for a node of one's own name. The
- * nonce is made of key and text, so that equal input gives equal objects.
+ * What lets machines of a cloud join the control plane: the authorities and the keys of Secrets, encrypted as kubeadm does (AES-256-GCM,
+ * the nonce before the text; cmd/kubeadm/app/phases/copycerts and util/crypto), and the right to read them and to look for a node of one's
+ * own name. The nonce is made of key and text, so that equal input gives equal objects.
  */
 export function joinObjects(pki: PKIData, certificateKey: string): KubeObject[] {
   const key = Buffer.from(certificateKey, 'hex');

@@ -36,7 +36,10 @@ export type ControlPlanePlace = 'seed' | 'cloud';
 export const kubeadmYAML = (...documents: readonly object[]): string =>
   documents.map((document) => dump(document, { lineWidth: -1, noRefs: true })).join('---\n');
 
-/** kubeadm's documents for the machine that begins the cluster. Field by field: kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4. */
+/**
+ * kubeadm's documents for the machine that begins the cluster. Field by field:
+ * kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4.
+ */
 export const kubeadmInit = (values: KubeadmValues, pki: PKIData, place: ControlPlanePlace = 'seed'): object[] => [
   {
     apiVersion: API_VERSION,

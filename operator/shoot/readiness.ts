@@ -26,7 +26,8 @@ export type Usability = { usable: true } | { usable: false; reason: string };
 
 /**
  * Whether the holder of the client's credentials can work with the cluster now: the API server says that it is ready, has made its
- * namespaces, and lets the holder make others. Only asked, never tried: what a tenant's webhooks and policies refuse is the tenant's own wish. Never throws.
+ * namespaces, and lets the holder make others. Only asked, never tried: what a tenant's webhooks and policies refuse is the tenant's own
+ * wish. Never throws.
  */
 export async function usable(client: UsableClient): Promise<Usability> {
   try {

@@ -52,7 +52,10 @@ export interface ControlPlane {
   clusterNetwork?: ClusterNetwork;
 }
 
-/** A container beside each API server, and started before it, that joins their pod to the cluster's network, with its volumes; or nothing is there to be reached. */
+/**
+ * A container beside each API server, and started before it, that joins their pod to the cluster's network, with its volumes; or nothing is
+ * there to be reached.
+ */
 export type ClusterNetwork =
   | { container: { env: object[]; volumeMounts: object[]; [field: string]: unknown }; volumes: object[] }
   | 'none';

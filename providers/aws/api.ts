@@ -52,7 +52,10 @@ interface Ask {
   body: string;
 }
 
-/** Asks a query API (sts, iam, ec2, autoscaling, elasticloadbalancing). Resolves to the answer's root element. Rejects with a CoppiceError, see awsCodeOf. */
+/**
+ * Asks a query API (sts, iam, ec2, autoscaling, elasticloadbalancing). Resolves to the answer's root element. Rejects with a CoppiceError,
+ * see awsCodeOf.
+ */
 export async function query(
   aws: Connection,
   service: 'sts' | 'iam' | 'ec2' | 'autoscaling' | 'elasticloadbalancing',

@@ -11,8 +11,9 @@ export type Naming = { property: string; longest: number; prefix?: string } | 't
 
 /**
  * Every type that our programs declare. Longest names: `max` of the shapes ClusterName, roleNameType, instanceProfileNameType,
- * LaunchTemplateName, AliasNameType and AutoScalingGroupName in botocore 1.43.11's service models; GroupName in the text of
- * its CreateSecurityGroupRequest; load balancers and target groups: 32, text of CreateLoadBalancerInput and CreateTargetGroupInput there; node groups: "can't be longer than 63 characters", EKS user guide, create-managed-node-group.
+ * LaunchTemplateName, AliasNameType and AutoScalingGroupName in botocore 1.43.11's service models; GroupName in the text of its
+ * CreateSecurityGroupRequest; load balancers and target groups: 32, text of CreateLoadBalancerInput and CreateTargetGroupInput there; node
+ * groups: "can't be longer than 63 characters", EKS user guide, create-managed-node-group.
  */
 export const NAMING: Readonly<Record<string, Naming>> = {
   'aws:eks/cluster:Cluster': { property: 'name', longest: 100 },

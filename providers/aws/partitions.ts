@@ -24,8 +24,9 @@ const COMMERCIAL: Partition = {
 };
 
 /**
- * Sources: botocore 1.43.11 data/partitions.json (regions, suffixes) and data/{iam/2010-05-08,route53/2013-04-01}/endpoint-rule-set-1.json.gz (IAM, Route 53);
- * iam:PassedToService in Karpenter's IAM policies (principal in China); eksctl pkg/apis/eksctl.io/v1alpha5/partitions.go (principals of the isolated ones).
+ * Sources: botocore 1.43.11 data/partitions.json (regions, suffixes) and
+ * data/{iam/2010-05-08,route53/2013-04-01}/endpoint-rule-set-1.json.gz (IAM, Route 53); iam:PassedToService in Karpenter's IAM policies
+ * (principal in China); eksctl pkg/apis/eksctl.io/v1alpha5/partitions.go (principals of the isolated ones).
  */
 const OTHERS: readonly (readonly [regions: RegExp, partition: Partition])[] = [
   [

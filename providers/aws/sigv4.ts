@@ -15,7 +15,10 @@ export interface Scope {
   now: Date;
 }
 
-/** A request to be signed. Header names in lower case; `host` is taken from the URL. A body that is not held here: x-amz-content-sha256 has its hash. */
+/**
+ * A request to be signed. Header names in lower case; `host` is taken from the URL. A body that is not held here: x-amz-content-sha256 has
+ * its hash.
+ */
 export interface Signable {
   method: string;
   url: URL;

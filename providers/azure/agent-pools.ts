@@ -17,7 +17,10 @@ type Cluster = Pick<ManagedClusterInputs, 'owner' | 'zones' | 'kubernetesVersion
  */
 const SPOT_MARK = { key: 'kubernetes.azure.com/scalesetpriority', value: 'spot' } as const;
 
-/** AKS takes a taint as text; without a `=` it is "invalid taint spec", also where there is no value (hashicorp/terraform-provider-azurerm pull 32269). */
+/**
+ * AKS takes a taint as text; without a `=` it is "invalid taint spec", also where there is no value (hashicorp/terraform-provider-azurerm
+ * pull 32269).
+ */
 export const taintText = ({ key, value, effect }: Taint): string => `${key}=${value ?? ''}:${effect}`;
 
 const onEveryPool = ({ kubernetesVersion, network }: Cluster): AgentPoolPlan => ({

@@ -13,9 +13,9 @@ const NETWORK: readonly string[] = [
 ];
 
 /**
- * What the layers network and cluster, the sweep and the first contact with a new cluster need, in the project. Names, and which method needs which:
- * github.com/iann0036/iam-dataset at 2073fa52a (2026-08-22), gcp/map.json and gcp/roles. Together less than the roles Compute Network
- * Admin, Kubernetes Engine Admin, Cloud KMS Admin, Service Account Admin and User, Project IAM Admin, and Cloud Asset Viewer.
+ * What the layers network and cluster, the sweep and the first contact with a new cluster need, in the project. Names, and which method
+ * needs which: github.com/iann0036/iam-dataset at 2073fa52a (2026-08-22), gcp/map.json and gcp/roles. Together less than the roles Compute
+ * Network Admin, Kubernetes Engine Admin, Cloud KMS Admin, Service Account Admin and User, Project IAM Admin, and Cloud Asset Viewer.
  */
 export const PERMISSIONS: readonly string[] = [
   ...NETWORK,

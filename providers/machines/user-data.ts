@@ -177,7 +177,10 @@ const CNI_TEMPLATE = `${JSON.stringify({
   .replace('"@RANGES@"', '[{{range $i, $range := .PodCIDRRanges}}{{if $i}}, {{end}}[{"subnet": "{{$range}}"}]{{end}}]')}
 `;
 
-/** What Kubernetes' own set-up guide asks for (kubernetes.io/docs/setup/production-environment/container-runtimes), and what kubelet would set. */
+/**
+ * What Kubernetes' own set-up guide asks for (kubernetes.io/docs/setup/production-environment/container-runtimes), and what kubelet would
+ * set.
+ */
 const SYSCTLS = `net.ipv4.ip_forward = 1
 net.bridge.bridge-nf-call-iptables = 1
 net.ipv4.conf.all.rp_filter = 0

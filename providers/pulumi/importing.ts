@@ -49,7 +49,10 @@ export async function openState(session: StackSession): Promise<StackState> {
   return withoutUnread(session, settled);
 }
 
-/** Reads from the cloud what a run took into the state and did not come to read: it is neither whole enough to be changed nor to be taken away. */
+/**
+ * Reads from the cloud what a run took into the state and did not come to read: it is neither whole enough to be changed nor to be taken
+ * away.
+ */
 async function withoutUnread(session: StackSession, state: StackState): Promise<StackState> {
   const targets = neverRead(state);
   if (targets.length === 0) return state;

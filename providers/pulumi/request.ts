@@ -15,9 +15,10 @@ export interface WantedResource {
 }
 
 /**
- * Looks in the cloud, by deterministic name and our tags, for a resource of the owner that state does not know. Resolves to
- * the id that Pulumi's import takes for the type, or to undefined when there is none. It must not give what bears other
- * owners' tags. Rejects with `beingCreated` while a cluster that it finds has no address yet. Called before anything is created after a crash or on lost state: what it finds is never made a second time.
+ * Looks in the cloud, by deterministic name and our tags, for a resource of the owner that state does not know. Resolves to the id that
+ * Pulumi's import takes for the type, or to undefined when there is none. It must not give what bears other owners' tags. Rejects with
+ * `beingCreated` while a cluster that it finds has no address yet. Called before anything is created after a crash or on lost state: what
+ * it finds is never made a second time.
  */
 export type FindExisting = (resource: WantedResource, signal: AbortSignal) => Promise<FoundResource | undefined>;
 

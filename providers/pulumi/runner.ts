@@ -34,7 +34,10 @@ export interface RunnerOptions {
   maxPerAccountAndRegion?: number;
   /** Operations at one time in all: each takes 0.35 GB, with the clouds' own plugins up to 1 GB. Default 2. */
   maxWorkers?: number;
-  /** A worker is replaced after so many tasks (default 100), beyond so much memory (default 400 MiB), or without work for so long (default 1 min). */
+  /**
+   * A worker is replaced after so many tasks (default 100), beyond so much memory (default 400 MiB), or without work for so long (default 1
+   * min).
+   */
   worker?: { maxTasks?: number; maxRss?: number; idleMs?: number };
   /** In place of processes of our own. */
   workers?: Workers;
@@ -56,8 +59,9 @@ type StackWork<Result> = (session: StackSession) => Promise<Result>;
 
 /**
  * Runs Pulumi programs in workers apart from this process: one operation at a time on a stack, bounded by account and region, and in turns
- * over tenants: fifty clusters of one let another's only one wait for the first of them that ends, and no longer. Every operation can be repeated after a crash at any point without anything being made twice. Errors are one
- * line without secrets: CoppiceErrors with a Gardener code where the cause is known.
+ * over tenants: fifty clusters of one let another's only one wait for the first of them that ends, and no longer. Every operation can be
+ * repeated after a crash at any point without anything being made twice. Errors are one line without secrets: CoppiceErrors with a Gardener
+ * code where the cause is known.
  */
 export class PulumiRunner implements StackRunner {
   readonly #options: RunnerOptions;

@@ -163,7 +163,10 @@ export class BenchGarden {
     await this.#findMetrics('');
   }
 
-  /** Resolves when the operator has tried, once in the life of a garden, whether its network enforces NetworkPolicies: an idle garden does not. */
+  /**
+   * Resolves when the operator has tried, once in the life of a garden, whether its network enforces NetworkPolicies: an idle garden does
+   * not.
+   */
   async networkTried(signal: AbortSignal): Promise<void> {
     const seeds = new Informer<Seed>(this.client, SEEDS);
     seeds.start();

@@ -45,7 +45,10 @@ export interface Options {
   /** How often each scenario is run. */
   runs: number;
   scenarios: ReadonlySet<Scenario>;
-  /** How many clusters without control planes are made at once in scenario scale, or join one hub in scenario members, one size after the other. */
+  /**
+   * How many clusters without control planes are made at once in scenario scale, or join one hub in scenario members, one size after the
+   * other.
+   */
   clusters: readonly number[];
   help: boolean;
 }

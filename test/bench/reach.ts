@@ -27,7 +27,10 @@ export function serverPod(processes: readonly Process[], memory: (pid: number) =
 
 const ASKED = 100;
 
-/** How long a GET takes that the API server answers itself, and one that it has a pod answer, milliseconds; each the median of a hundred, in turn. */
+/**
+ * How long a GET takes that the API server answers itself, and one that it has a pod answer, milliseconds; each the median of a hundred, in
+ * turn.
+ */
 export async function asked(client: KubeClient, pod: string): Promise<{ own: number; pod: number }> {
   const path = `/api/v1/namespaces/default/pods/${pod}`;
   const times = { own: [] as number[], pod: [] as number[] };

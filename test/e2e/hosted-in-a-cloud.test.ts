@@ -360,7 +360,8 @@ describeGoogle('a hosted cluster whose machines are at Google, and boot', () => 
     );
     expect((await cluster.get<Node>(NODES, before!.name)).metadata.uid).toBe(uid);
     expect(await machines!.machine(before!.name).run(['cat', '/etc/coppice/machine.env'])).toContain('told=later');
-    // Pods of the machine that died are said to be Ready until its kubelet tells otherwise, and the other machine has yet to learn its new address.
+    // Pods of the machine that died are said to be Ready until its kubelet tells otherwise, and the other machine has yet to learn its new
+    // address.
     const reach = async () => {
       const [one, other] = (await spread()) as [Pod, Pod];
       expect(await pageOf(machines!, one, other)).toContain(`hostname=${nameOf(other)}`);

@@ -28,7 +28,10 @@ const PATIENCE_MS = 120_000;
 /** Karmada looks at a cluster that leaves each ten seconds, several times. */
 const LEAVES_MS = 240_000;
 
-/** A peak on the real Karmada, from a full private cluster to one that is bought, filled, emptied and given back. Each test goes on where the one before ended. */
+/**
+ * A peak on the real Karmada, from a full private cluster to one that is bought, filled, emptied and given back. Each test goes on where
+ * the one before ended.
+ */
 describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
   let burst: BurstOnHub;
   let testbed: HubTestbed;

@@ -16,7 +16,10 @@ const PATIENCE_MS = 120_000;
 /** Karmada waits until what it moves runs elsewhere, and looks at a cluster that leaves each ten seconds, several times. */
 const LEAVES_MS = 240_000;
 
-/** After a peak the real Karmada leaves a part of the work on the cluster that was bought: a policy has it emptied. Each test goes on where the one before ended. */
+/**
+ * After a peak the real Karmada leaves a part of the work on the cluster that was bought: a policy has it emptied. Each test goes on where
+ * the one before ended.
+ */
 describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', () => {
   let burst: BurstOnHub;
   let testbed: HubTestbed;

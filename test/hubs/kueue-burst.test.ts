@@ -14,7 +14,10 @@ import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
 
 const PATIENCE_MS = 120_000;
 
-/** Jobs that no cluster takes, on the real MultiKueue: a cluster is bought, gets them, and is given back. Each test goes on where the one before ended. */
+/**
+ * Jobs that no cluster takes, on the real MultiKueue: a cluster is bought, gets them, and is given back. Each test goes on where the one
+ * before ended.
+ */
 describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
   let burst: BurstOnHub;
   let testbed: HubTestbed;

@@ -298,7 +298,10 @@ export const clusterClient = async (cluster: Name): Promise<KubeClient> => clien
 /** Where a cluster's control plane and machines run in the seed. */
 export const seedNamespace = ({ name, namespace }: Name): string => technicalID(namespace, name);
 
-/** What the garden's seed says of its network, once that was tried: a new garden does so by itself, and again where a busy machine was too slow for it. */
+/**
+ * What the garden's seed says of its network, once that was tried: a new garden does so by itself, and again where a busy machine was too
+ * slow for it.
+ */
 export async function networkTried(): Promise<Condition> {
   const seeds = await follow<Seed>(gardenClient(), SEEDS);
   const said = () => findCondition(seeds.list()[0]?.status?.conditions, NETWORK_POLICIES_ENFORCED);
@@ -319,7 +322,10 @@ export async function killOperator(): Promise<void> {
   process.kill(status!.processes.find(({ name }) => name === 'operator')!.pid!, 'SIGKILL');
 }
 
-/** Takes a cluster away that a test left when it failed, before its cloud goes: at the worst without its finalizers, or the garden would not go down. */
+/**
+ * Takes a cluster away that a test left when it failed, before its cloud goes: at the worst without its finalizers, or the garden would not
+ * go down.
+ */
 export async function giveUp(cluster: Name): Promise<void> {
   const client = gardenClient();
   if (!(await client.getOrUndefined(WORKERCLUSTERS, cluster.name, cluster.namespace))) return;

@@ -173,7 +173,10 @@ export class MemoryCloud {
     };
   }
 
-  /** The nodes of a pool, as they are registered, oldest first: the cloud has made those that are missing, and taken the oldest that are too many. */
+  /**
+   * The nodes of a pool, as they are registered, oldest first: the cloud has made those that are missing, and taken the oldest that are too
+   * many.
+   */
   nodes(made: Made): CloudNode[] {
     const { name, desired = 0 } = JSON.parse(made.spec) as CloudPool;
     const machines = (made.machines ?? []).slice(-desired || Number.POSITIVE_INFINITY);

@@ -52,7 +52,10 @@ export async function runCommand(
   }
 }
 
-/** Makes another version of Coppice, which differs from this checkout in a comment. @returns its bin/coppice, in a folder that the caller removes */
+/**
+ * Makes another version of Coppice, which differs from this checkout in a comment.
+ * @returns its bin/coppice, in a folder that the caller removes
+ */
 export async function copyOfCoppice(): Promise<string> {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const copy = await mkdtemp(join(tmpdir(), 'coppice-other-'));

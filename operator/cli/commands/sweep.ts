@@ -154,7 +154,10 @@ async function look(client: KubeClient, namespace: string, signal: AbortSignal):
 
 type DNSRef = { kind?: string | undefined; name: string };
 
-/** Which credentials lead to which clouds: by bindings, by clusters and their names, by seeds' domains, and by what is remembered of clusters that are no more. */
+/**
+ * Which credentials lead to which clouds: by bindings, by clusters and their names, by seeds' domains, and by what is remembered of
+ * clusters that are no more.
+ */
 function usesOf({
   profiles,
   bindings,

@@ -93,37 +93,23 @@ export const scaleInAfterMs = (pool?: Pick<WorkerPool, 'scaleInAfter'>): number 
 /** Whether some pool of the cluster is Coppice's to size. */
 export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppices);
 
-/** Why nothing is decided about a cluster now, or what a decision rests on. */
+/** What a decision about the nodes of a cluster rests on; undefined: nothing is decided about them now. */
 export function observe(
   deps: ObserveDependencies,
   key: string,
   memory: ClusterMemory,
   { facts: clusterFacts, csiNodes, againAt }: KnownFacts = NOTHING_KNOWN,
 ): Seen | undefined {
-  const known = deps.clusters.get(key);
-  const there = known && whereItIs(known, deps.profiles);
-  const open = deps.openClusters.get(key);
-  if (!there || !open || !isOpenToDecisions(known)) return undefined;
-  const { cluster, profile } = there;
-  const decided = deps.decided(cluster);
-  if (decided === 'unknown') return undefined;
+  const subject = subjectOf(deps, key);
+  if (!subject) return undefined;
+  const { cluster, profile, open, shoot, decided, provider, isManaged, facts } = subject;
   const stored: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;
   const pools = desiredSizes({ cluster, profile, decided });
   const own = pools.filter(isCoppices);
-  const shoot = deps.shoots.get(key);
   const now = deps.now();
 
-  const provider = deps.provider(profile, hasAccount(cluster, shoot));
-  const isManaged = !isMadeOf(shoot, cluster);
-  const facts = isManaged ? deps.managed(key, cluster.metadata.uid) : undefined;
   const parts = partsAsked(isManaged ? undefined : shoot, facts?.pools);
-  const nodes = new Map(
-    open.nodes
-      .list()
-      // Whose machine was ended is a node for a while still, and no pod is to come back there.
-      .filter(({ metadata: { uid } }) => uid === undefined || !facts?.doomed?.includes(uid))
-      .map((node) => [node.metadata.name, node]),
-  );
+  const nodes = nodesOf(open, facts);
   const pods = open.pods.list();
   const podsOn = byNode(pods);
   memory.keepOnly(new Set(nodes.keys()), new Set(pods.map(({ metadata }) => metadata.uid ?? '')));
@@ -205,6 +191,38 @@ export function observe(
     },
   };
 }
+
+/** A cluster whose nodes may be decided about now, and what is known of it beside its nodes and pods. */
+function subjectOf(deps: ObserveDependencies, key: string) {
+  const known = deps.clusters.get(key);
+  const there = known && whereItIs(known, deps.profiles);
+  const open = deps.openClusters.get(key);
+  if (!there || !open || !isOpenToDecisions(known)) return undefined;
+  const { cluster, profile } = there;
+  const decided = deps.decided(cluster);
+  if (decided === 'unknown') return undefined;
+  const shoot = deps.shoots.get(key);
+  const isManaged = !isMadeOf(shoot, cluster);
+  return {
+    cluster,
+    profile,
+    open,
+    shoot,
+    decided,
+    provider: deps.provider(profile, hasAccount(cluster, shoot)),
+    isManaged,
+    facts: isManaged ? deps.managed(key, cluster.metadata.uid) : undefined,
+  };
+}
+
+/** By name. Whose machine was ended is a node for a while still, and no pod is to come back there. */
+const nodesOf = ({ nodes }: OpenCluster, facts: Pick<ManagedFacts, 'doomed'> | undefined): ReadonlyMap<string, Node> =>
+  new Map(
+    nodes
+      .list()
+      .filter(({ metadata: { uid } }) => uid === undefined || !facts?.doomed?.includes(uid))
+      .map((node) => [node.metadata.name, node]),
+  );
 
 const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
 

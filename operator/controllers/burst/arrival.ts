@@ -28,15 +28,15 @@ export function failureOf({ metadata, status }: WorkerCluster): string | undefin
 }
 
 /**
- * Until when nodes are waited for that a cluster lacks when it joins, milliseconds since the epoch: clouds make one pool after the other. Where it has
- * none, or where no more are to be had, something else is tried sooner. Pure.
+ * Until when nodes are waited for that a cluster lacks when it joins, milliseconds since the epoch: clouds make one pool after the other.
+ * Where it has none, or where no more are to be had, something else is tried sooner. Pure.
  */
 export const nodesUntil = (cluster: WorkerCluster, joinedAt: string, hasNodes: boolean): number =>
   Date.parse(joinedAt) + (hasNodes && failureOf(cluster) === undefined ? PROVISION_MS : SETTLE_MS);
 
 /**
- * When its hub has placed work on a cluster that was bought or woken for it, or never will: some time after all its nodes are there, or when these
- * are not waited for any more. Pure.
+ * When its hub has placed work on a cluster that was bought or woken for it, or never will: some time after all its nodes are there, or
+ * when these are not waited for any more. Pure.
  * @param joinedAt absent: it has not joined
  * @param wanted how many nodes it is to have
  * @param nodes those that are Ready

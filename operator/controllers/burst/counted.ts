@@ -32,8 +32,8 @@ function withCounted(allocatable: Allocatable, counted: (free: Amounts) => Amoun
 }
 
 /**
- * What is free on nodes of a cluster and not counted by its hub, as pods that nobody has made: a hub places nothing there, so work that waits has no
- * room in it. Pure.
+ * What is free on nodes of a cluster and not counted by its hub, as pods that nobody has made: a hub places nothing there, so work that
+ * waits has no room in it. Pure.
  * @returns for a node with the pods on it
  */
 export function uncountedBy({ spec }: Hub, sizes: readonly Amounts[]): (node: Node, pods: readonly Pod[]) => FitPod[] {

@@ -42,8 +42,8 @@ export interface BurstDependencies extends ClaimantDependencies {
    */
   claims?(policy: BurstPolicy): boolean;
   /**
-   * What a hub has placed on a member and would move; a sentence: it moves nothing. undefined: hubs of its type do not tell. Throws where it does not
-   * answer.
+   * What a hub has placed on a member and would move; a sentence: it moves nothing. undefined: hubs of its type do not tell. Throws where
+   * it does not answer.
    */
   placedWork(hub: Hub, member: string, signal: AbortSignal): Promise<readonly PlacedWork[] | string | undefined>;
   /**

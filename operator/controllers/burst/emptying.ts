@@ -106,7 +106,8 @@ function emptyingSeen(
     .get(`${policy.metadata.namespace}/${name}`)
     ?.pods.list()
     .find((pod) => isWork(hub.spec, pod));
-  // Whether there is room the plan says at each look, by nodes. Its membership goes by sums that its members wrote down a moment ago, and asks again.
+  // Whether there is room the plan says at each look, by nodes. Its membership goes by sums that its members wrote down a moment ago, and
+  // asks again.
   const because = noRoom?.message ?? (left && `pod ${keyOf(left)} is there`);
   const time = drainDeadline ? `its drainDeadline of ${drainDeadline}` : `${timeoutMs / 60_000} minutes`;
   const late = `its hub has not moved all of it within ${time}${because ? `: ${because}` : ''}`;

@@ -29,7 +29,8 @@ export class BurstMemory {
   >();
 
   /**
-   * Since when each source waits. What a hub itself says of that is not used: one that places work and takes it back again has it wait from then on.
+   * Since when each source waits. What a hub itself says of that is not used: one that places work and takes it back again has it wait from
+   * then on.
    * @returns by source
    */
   waiting(hub: string, demands: readonly Demand[], now: number): ReadonlyMap<string, Waits> {
@@ -64,7 +65,10 @@ export class BurstMemory {
     return since;
   }
 
-  /** What the API server and quotas have said to a template of a candidate: asked once for each, and again after a while where they refused it. */
+  /**
+   * What the API server and quotas have said to a template of a candidate: asked once for each, and again after a while where they refused
+   * it.
+   */
   async tried(
     candidate: string,
     template: string,

@@ -10,8 +10,8 @@ import { keptClusters } from './own-clusters.ts';
 export const orderedBy = ({ metadata: { name, namespace } }: BurstPolicy): string => `BurstPolicy ${namespace}/${name}`;
 
 /**
- * Has clusters of the policy sleep that wait so, and takes the order back of those that were woken. Does nothing where it was done. What a cluster
- * is told lies where only the operator writes: its spec stays as it was made.
+ * Has clusters of the policy sleep that wait so, and takes the order back of those that were woken. Does nothing where it was done. What a
+ * cluster is told lies where only the operator writes: its spec stays as it was made.
  */
 export async function orderSleep(
   deps: BurstDependencies,

@@ -15,8 +15,8 @@ export const isSettled = ({ worked, joinedAt, leaving }: KeptPurchase, now: numb
   !leaving && (worked === true || (joinedAt !== undefined && Date.parse(joinedAt) + SETTLE_MS <= now));
 
 /**
- * Has pools of clusters that are settled be as small as their template lets them be, so that nodes go that nobody needs any more. Does nothing where it was
- * done.
+ * Has pools of clusters that are settled be as small as their template lets them be, so that nodes go that nobody needs any more. Does
+ * nothing where it was done.
  * @returns why one of them cannot be made smaller, a sentence; undefined: each can be
  */
 export async function releaseMinimums(
@@ -43,7 +43,8 @@ export async function releaseMinimums(
 }
 
 /**
- * undefined: nothing is to be changed; or the size of a pool is not written down yet, and its nodes would go at once with its minimum, needed or not.
+ * undefined: nothing is to be changed; or the size of a pool is not written down yet, and its nodes would go at once with its minimum,
+ * needed or not.
  */
 function releasedSpec(
   { decided, profiles }: Pick<BurstDependencies, 'decided' | 'profiles'>,

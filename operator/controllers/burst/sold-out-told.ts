@@ -8,8 +8,8 @@ import { trialOf } from './candidates.ts';
 import type { BurstDependencies } from './dependencies.ts';
 
 /**
- * What is known to be sold out or taken away now, of CloudProfiles that candidates of the policy or clusters of its namespace name. Its status tells it: who
- * only looks what would be decided has no other way to know.
+ * What is known to be sold out or taken away now, of CloudProfiles that candidates of the policy or clusters of its namespace name. Its
+ * status tells it: who only looks what would be decided has no other way to know.
  */
 export function soldOutFor(
   { capacity, clusters }: Pick<BurstDependencies, 'capacity' | 'clusters'>,

@@ -4,8 +4,8 @@ import type { Demand } from '../../hubs/contract.ts';
 const FORGOTTEN_MS = 60_000;
 
 /**
- * Which hub told of a workload first. Several hubs of one API server may have the same Deployment or Job without a place: it is bought for once. What
- * is read there is written by tenants: one of another namespace, or of another API server, is never taken for the same.
+ * Which hub told of a workload first. Several hubs of one API server may have the same Deployment or Job without a place: it is bought for
+ * once. What is read there is written by tenants: one of another namespace, or of another API server, is never taken for the same.
  */
 export class ToldByHubs {
   readonly #first = new Map<string, { readonly hub: string; seen: number }>();

@@ -5,7 +5,7 @@ import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { identityOf } from '../../clusters/seed-access.ts';
-import type { Endpoint, ForeignEntry, HubType, Member } from '../../hubs/contract.ts';
+import type { Endpoint, ForeignEntry, HubType, Identity, Member } from '../../hubs/contract.ts';
 import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { foreignEntryOf, owning, takeOver } from './adoption.ts';
@@ -137,30 +137,37 @@ export async function join(
     const placed = () => placedOn(deps, { membership, spec, type, receipt, open }, member, seen);
     const emptying = receipt.parked === 'Emptying' ? judgeEmptying(placed()) : undefined;
     const awake = receipt.parked === 'FallingAsleep' ? whyAwake(deps, inputs, receipt, member, seen) : undefined;
-    if (receipt.parked === 'FallingAsleep' && !awake) {
-      receipt = { ...receipt, parked: 'Asleep' };
-      changed = true;
-    } else if (awake?.drain || emptying?.reason === 'Draining') {
+    if (receipt.parked === 'FallingAsleep' && !awake) receipt = { ...receipt, parked: 'Asleep' };
+    else if (awake?.drain || emptying?.reason === 'Draining') {
       const moving = type.drain?.(member, spec, seen).filter(({ on }) => sides.has(on)) ?? [];
       for (const one of moving) changed = (await sides.change(one, signal)) || changed;
     }
-    if (lacking.length > 0) {
-      const credentials = await renewed(sides, lacking, receipt.credentials, deps.now(), signal);
-      if (JSON.stringify(credentials) !== JSON.stringify(receipt.credentials)) {
-        receipt = { ...receipt, credentials };
-        changed = true;
-      }
-    } else if (!verdict.at && receipt.parked === 'Waking' && inputs.usable && !changed) {
-      const { parked: _, ...awake } = receipt;
-      receipt = awake;
-      changed = true;
-    }
-    if (!changed || round >= MOST_ROUNDS) {
+    if (lacking.length > 0) receipt = await withCredentials(sides, receipt, lacking, deps.now(), signal);
+    else if (!verdict.at && receipt.parked === 'Waking' && inputs.usable && !changed) receipt = woken(receipt);
+    const isSettled = !changed && receipt === saved;
+    if (isSettled || round >= MOST_ROUNDS) {
       // What the next round would have written down with its own.
       await save();
       return { verdict, receipt, isWhole: lacking.length === 0, awake, emptying };
     }
   }
+}
+
+/** The receipt with credentials in place of those that are due; the very same where none has changed. */
+async function withCredentials(
+  sides: TwoSides,
+  receipt: MembershipReceipt,
+  lacking: readonly Identity[],
+  now: Date,
+  signal: AbortSignal,
+): Promise<MembershipReceipt> {
+  const credentials = await renewed(sides, lacking, receipt.credentials, now, signal);
+  return JSON.stringify(credentials) === JSON.stringify(receipt.credentials) ? receipt : { ...receipt, credentials };
+}
+
+function woken(receipt: MembershipReceipt): MembershipReceipt {
+  const { parked: _, ...awake } = receipt;
+  return awake;
 }
 
 /** Why a hub keeps a cluster awake that is to sleep, and whether it is to move work away now. */

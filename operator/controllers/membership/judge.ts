@@ -114,7 +114,10 @@ export interface EmptyingVerdict {
   readonly message: string;
 }
 
-/** Whether all was moved away from a cluster that could as well stay. Nothing is forced, and nothing deleted: whoever waits for it gives up. Pure. */
+/**
+ * Whether all was moved away from a cluster that could as well stay. Nothing is forced, and nothing deleted: whoever waits for it gives up.
+ * Pure.
+ */
 export function judgeEmptying({ placements, effect, noRoom }: Omit<SleepView, 'ends'>): EmptyingVerdict {
   if (placements?.length === 0)
     return { drained: true, reason: 'Drained', message: 'the hub has nothing placed on it' };

@@ -9,7 +9,7 @@ import type { MembershipDependencies } from './dependencies.ts';
 import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
 import { named } from './judge.ts';
-import { clusterGoes, isForced, type LeaveOutcome, leave } from './leave.ts';
+import { clusterGoes, isForced, type LeaveInputs, type LeaveOutcome, leave } from './leave.ts';
 import { LOOK_AGAIN_MS, type Next, SLACK_MS } from './look-again.ts';
 import { answers } from './member.ts';
 import { leaveConditions } from './status.ts';
@@ -39,30 +39,12 @@ export async function leaveHub(
       `Hub ${hubName} is deleted with spec.orphan: what Coppice made in it and in the cluster remains`,
     );
   const spec = hub?.spec ?? receipt.hub.spec;
-  const type = hubType(spec.type);
   const overdue = deps.now() >= drainEnds(membership, spec);
   const mayForce = overdue && isForced(membership, spec);
   const force = (text: string) => deps.recordEvent(membership, 'Warning', 'Forced', text);
-  let outcome: LeaveOutcome;
-  let isInside = false;
+  let left: LeaveOutcome & { isInside: boolean };
   try {
-    if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
-    const connection = await deps.connections.open(hubName, spec, receipt.hub.identity, signal);
-    const opened = deps.openClusters.get(clusterOf(membership));
-    // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
-    const isOther = opened?.identity !== undefined && opened.identity !== receipt.member.id;
-    const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
-    const inputs = { membership, spec, type, receipt, cluster, connection, open };
-    isInside = open !== undefined;
-    try {
-      outcome = await leave(deps, inputs, signal);
-    } catch (error) {
-      // Which of the two did not answer is not known. If it was the cluster, the hub must not keep what it holds of it.
-      if (!isInside || signal.aborted || !mayForce || !isSilence(error)) throw error;
-      isInside = false;
-      const written = (await deps.receipts.read(key, signal)) ?? receipt;
-      outcome = await leave(deps, { ...inputs, receipt: written, open: undefined }, signal);
-    }
+    left = await tryLeave(deps, { membership, cluster, spec, receipt, mayForce }, signal);
   } catch (error) {
     if (signal.aborted) throw error;
     // A hub that is gone for good must not hold a cluster for ever, if somebody says so.
@@ -75,7 +57,7 @@ export async function leaveHub(
     await tellFailure(deps, membership, 'Leaving', error, signal);
     throw error;
   }
-  const { verdict, gone, waiting, ends = [] } = outcome;
+  const { verdict, gone, waiting, ends = [], isInside } = left;
   if (ends.length > 0 && verdict.withdraw)
     deps.recordEvent(
       membership,
@@ -102,3 +84,28 @@ export async function leaveHub(
 /** Somebody who wrote in between is no reason to leave anything behind: the next try will do. */
 const isSilence = (error: unknown): boolean =>
   isTransient(error) && !(error instanceof KubeApiError && error.isConflict);
+
+/** Takes one step on the way out, in the cluster too where that answers, as `isInside` says. Who may force does without a silent one. */
+async function tryLeave(
+  deps: MembershipDependencies,
+  { mayForce, ...going }: Pick<LeaveInputs, 'membership' | 'cluster' | 'spec' | 'receipt'> & { mayForce: boolean },
+  signal: AbortSignal,
+): Promise<LeaveOutcome & { isInside: boolean }> {
+  const { membership, cluster, spec, receipt } = going;
+  const type = hubType(spec.type);
+  if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
+  const connection = await deps.connections.open(membership.spec.hub, spec, receipt.hub.identity, signal);
+  const opened = deps.openClusters.get(clusterOf(membership));
+  // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
+  const isOther = opened?.identity !== undefined && opened.identity !== receipt.member.id;
+  const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
+  const inputs: LeaveInputs = { ...going, type, connection, open };
+  try {
+    return { ...(await leave(deps, inputs, signal)), isInside: open !== undefined };
+  } catch (error) {
+    // Which of the two did not answer is not known. If it was the cluster, the hub must not keep what it holds of it.
+    if (!open || signal.aborted || !mayForce || !isSilence(error)) throw error;
+    const written = (await deps.receipts.read(keyOf(membership), signal)) ?? receipt;
+    return { ...(await leave(deps, { ...inputs, receipt: written, open: undefined }, signal)), isInside: false };
+  }
+}

@@ -20,7 +20,10 @@ interface Emptied {
   readonly open: OpenCluster | undefined;
 }
 
-/** What a hub has placed on a cluster that is to be emptied, and whether it can go elsewhere. Whether there is room is asked before a drain begins. */
+/**
+ * What a hub has placed on a cluster that is to be emptied, and whether it can go elsewhere. Whether there is room is asked before a drain
+ * begins.
+ */
 export function placedOn(
   deps: MembershipDependencies,
   { membership, spec, type, receipt, open }: Emptied,

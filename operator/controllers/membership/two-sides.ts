@@ -76,7 +76,10 @@ export class TwoSides {
     return live && !live.metadata.deletionTimestamp && this.isOurs(live) ? this.apply(wanted, signal) : false;
   }
 
-  /** @returns whether anything was written, or is to be looked at again. Throws when something has the name that was not made for this membership. */
+  /**
+   * @returns whether anything was written, or is to be looked at again. Throws when something has the name that was not made for this
+   * membership.
+   */
   async apply(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
     const { on, resource, object, status, shared, subresource, basedOn } = wanted;
     const client = this.client(on);

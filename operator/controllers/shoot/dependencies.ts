@@ -23,7 +23,10 @@ export interface ShootBackups {
   condition(shoot: Shoot): Said | undefined;
   /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
   takeLast(shoot: Shoot, signal: AbortSignal): Promise<void>;
-  /** How long a snapshot of the shoot stays, milliseconds; 0: none are taken. What was encrypted when it was taken must be readable until then. */
+  /**
+   * How long a snapshot of the shoot stays, milliseconds; 0: none are taken. What was encrypted when it was taken must be readable until
+   * then.
+   */
   keptMs(shoot: Shoot): number;
   /** No more are taken, and those that there are go or are marked to go. Never rejects but when aborted. */
   retire(shoot: Shoot, signal: AbortSignal): Promise<void>;

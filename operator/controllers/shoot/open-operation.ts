@@ -124,7 +124,11 @@ function offerFor(
   return { profile, provider };
 }
 
-/** The version of Kubernetes that the shoot is to have, pure. @param asIs nothing is made of it. @param keeps whether it stays at the one that it runs */
+/**
+ * The version of Kubernetes that the shoot is to have, pure.
+ * @param asIs nothing is made of it.
+ * @param keeps whether it stays at the one that it runs
+ */
 function versionOf(
   shoot: Shoot,
   profile: CloudProfile,

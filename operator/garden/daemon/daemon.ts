@@ -16,7 +16,8 @@ import { CODE, childEnvironment } from '../processes/child-environment.ts';
 import { boundLogs } from '../processes/logs.ts';
 import { endLeftOvers, forgetDaemon, runsSomething } from '../processes/pid-files.ts';
 import { Supervisor } from '../processes/supervisor.ts';
-import { LocalSeed, mirrorURL } from '../seed/local-seed.ts';
+import { mirrorURL } from '../seed/image-mirror.ts';
+import { LocalSeed } from '../seed/local-seed.ts';
 import { INSTALLED_TOOLS, NODE_TOOLS } from '../seed/node.ts';
 import { type GardenProgress, toolProgress } from '../state/garden-progress.ts';
 import { type GardenState, StateDirectory } from '../state/state.ts';
@@ -142,32 +143,20 @@ class Daemon {
   async #bringUp(): Promise<void> {
     const tools = this.#toolchain;
     this.#say('garden', 'preparing');
-    const first = tools.ensure(['etcd', 'kube-apiserver']);
-    const controllers = tools.ensure(['kube-controller-manager']);
-    // Awaited later, where a failure is of interest: until then it is nobody's unhandled rejection.
-    for (const early of [first, controllers]) early.catch(() => {});
-
+    const first = early(tools.ensure(['etcd', 'kube-apiserver']));
+    const controllers = early(tools.ensure(['kube-controller-manager']));
     const foreign = await readText(this.#directory.seedKubeconfig);
-    const { why, rootless } = foreign ? {} : await this.#seedPossible();
-    const isLocal = !foreign && why === undefined;
+    const possible = foreign ? {} : await this.#seedPossible();
+    const isLocal = !foreign && possible.why === undefined;
     // Only a garden that is its own seed has nodes, and only one with nodes has pods to place.
-    const placing = isLocal ? tools.ensure(['kube-scheduler']) : undefined;
-    placing?.catch(() => {});
+    const placing = isLocal ? early(tools.ensure(['kube-scheduler'])) : undefined;
     // Apart from the others: who asks for all at once hears of one that is missing after the last build.
-    const installed = isLocal ? tools.ensure(INSTALLED_TOOLS) : undefined;
-    const others = isLocal ? tools.ensure(NODE_TOOLS) : undefined;
-    for (const early of [installed, others]) early?.catch(() => {});
-    if (why !== undefined) {
-      this.#status.set({ notice: noNodesMessage(why) });
-      this.#say('seed', noNodesMessage(why), { fraction: 1 });
-    }
-    if (rootless !== undefined) {
-      this.#status.set({ notice: simulatedOnly(rootless) });
-      this.#say('seed', simulatedOnly(rootless));
-    }
+    const installed = isLocal ? early(tools.ensure(INSTALLED_TOOLS)) : undefined;
+    if (isLocal) void early(tools.ensure(NODE_TOOLS));
+    this.#tellOfSeed(possible);
     this.#state = await prepareState(
       this.#directory,
-      { seed: isLocal ? 'local' : foreign ? 'kubeconfig' : 'none', rootless: rootless !== undefined },
+      { seed: isLocal ? 'local' : foreign ? 'kubeconfig' : 'none', rootless: possible.rootless !== undefined },
       (stage, message) => this.#say(stage, message),
     );
     if (isLocal) this.#seed = this.#localSeed();
@@ -175,17 +164,15 @@ class Daemon {
     await this.#certify();
     await ensureSecretsEncryption(this.#directory, new Date());
 
-    const { ports } = this.#state;
     // Nobody compiles for minutes what will then have nothing to run on.
     const files = await (installed ? Promise.race([first, installed.then(() => first)]) : first);
     this.#say('control plane', 'starting etcd and the API server');
     await this.#supervisor.start(etcd(this.#directory, this.#state, files.etcd));
     const served = this.#serve(files['kube-apiserver']);
-    const seed = this.#seed?.start(served);
-    seed?.catch(() => {});
+    const seed = this.#seed && early(this.#seed.start(served));
     await served;
     this.#status.set({ apiserverAfterMs: this.#elapsedMs() });
-    this.#say('control plane', `serving at https://127.0.0.1:${ports.apiserver}`, { fraction: 1 });
+    this.#say('control plane', `serving at https://127.0.0.1:${this.#state.ports.apiserver}`, { fraction: 1 });
 
     const manifests = this.#applyManifests(foreign);
     void this.#encryptEarlier();
@@ -199,7 +186,19 @@ class Daemon {
     void (this.#seed?.fillImages() ?? this.#getKubectl());
   }
 
-  /** Where there is no local seed, among whose images it is. */
+  /** Says what a garden of this machine lacks for lack of root or of Linux. */
+  #tellOfSeed({ why, rootless }: SeedPossible): void {
+    if (why !== undefined) {
+      this.#status.set({ notice: noNodesMessage(why) });
+      this.#say('seed', noNodesMessage(why), { fraction: 1 });
+    }
+    if (rootless !== undefined) {
+      this.#status.set({ notice: simulatedOnly(rootless) });
+      this.#say('seed', simulatedOnly(rootless));
+    }
+  }
+
+  /** Where there is no local seed, which gets it with its images. */
   async #getKubectl(): Promise<void> {
     await kubectlForPerson(this.#toolchain).catch((error) => this.#say('tools', errorText(error)));
   }
@@ -333,6 +332,12 @@ class Daemon {
     await endLeftOvers(this.#directory);
     await endCommands();
   }
+}
+
+/** Begins what is awaited later: a failure until then is nobody's unhandled rejection. */
+function early<T>(begun: Promise<T>): Promise<T> {
+  begun.catch(() => {});
+  return begun;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await runDaemon();

@@ -187,35 +187,11 @@ async function writeLayout(file: string, spec: ImageSpec): Promise<string> {
     await handle.write(layerHeader, 0, BLOCK, 0);
 
     const config = Buffer.from(JSON.stringify(imageConfig(spec, diffId)));
-    const configDigest = sha256(config);
-    const manifest = Buffer.from(
-      JSON.stringify({
-        schemaVersion: 2,
-        mediaType: MANIFEST_TYPE,
-        config: { mediaType: CONFIG_TYPE, digest: `sha256:${configDigest}`, size: config.length },
-        layers: [{ mediaType: LAYER_TYPE, digest: `sha256:${layerDigest}`, size: layerSize }],
-      }),
-    );
+    const layerOfImage = descriptor(LAYER_TYPE, layerDigest, layerSize);
+    const manifest = Buffer.from(JSON.stringify(imageManifest(descriptorOf(CONFIG_TYPE, config), layerOfImage)));
+    const index = Buffer.from(JSON.stringify(imageIndex(spec, descriptorOf(MANIFEST_TYPE, manifest))));
     const manifestDigest = sha256(manifest);
-    const index = Buffer.from(
-      JSON.stringify({
-        schemaVersion: 2,
-        mediaType: INDEX_TYPE,
-        manifests: [
-          {
-            mediaType: MANIFEST_TYPE,
-            digest: `sha256:${manifestDigest}`,
-            size: manifest.length,
-            platform: { os: 'linux', architecture: imageArchitecture() },
-            annotations: {
-              'io.containerd.image.name': spec.ref,
-              'org.opencontainers.image.ref.name': parseReference(spec.ref).tag,
-            },
-          },
-        ],
-      }),
-    );
-    await writeBlob(blob(configDigest), config);
+    await writeBlob(blob(sha256(config)), config);
     await writeBlob(blob(manifestDigest), manifest);
     await writeBlob('index.json', index);
     await writeBlob('oci-layout', Buffer.from('{"imageLayoutVersion":"1.0.0"}'));
@@ -298,4 +274,41 @@ const imageConfig = (spec: ImageSpec, diffId: string) => ({
   },
   rootfs: { type: 'layers', diff_ids: [`sha256:${diffId}`] },
   history: [{ created: '1970-01-01T00:00:00Z', created_by: 'coppice' }],
+});
+
+/** How an image's parts name one another. */
+interface Descriptor {
+  mediaType: string;
+  digest: string;
+  size: number;
+}
+
+const descriptor = (mediaType: string, digest: string, size: number): Descriptor => ({
+  mediaType,
+  digest: `sha256:${digest}`,
+  size,
+});
+const descriptorOf = (mediaType: string, data: Buffer): Descriptor => descriptor(mediaType, sha256(data), data.length);
+
+const imageManifest = (config: Descriptor, ...layers: Descriptor[]) => ({
+  schemaVersion: 2,
+  mediaType: MANIFEST_TYPE,
+  config,
+  layers,
+});
+
+/** Of an archive that holds this one image. */
+const imageIndex = ({ ref }: ImageSpec, manifest: Descriptor) => ({
+  schemaVersion: 2,
+  mediaType: INDEX_TYPE,
+  manifests: [
+    {
+      ...manifest,
+      platform: { os: 'linux', architecture: imageArchitecture() },
+      annotations: {
+        'io.containerd.image.name': ref,
+        'org.opencontainers.image.ref.name': parseReference(ref).tag,
+      },
+    },
+  ],
 });

@@ -11,7 +11,8 @@ import type { GardenProgress } from '../state/garden-progress.ts';
 import type { ProgressEvent } from '../toolchain/progress.ts';
 import type { Toolchain } from '../toolchain/toolchain.ts';
 import { askedFor } from './asked.ts';
-import { againAfterMs, IMAGES_ON_DEMAND, makeOnDemand, type OnDemand } from './seed-images.ts';
+import { IMAGES_ON_DEMAND, makeOnDemand, type OnDemand } from './on-demand-catalog.ts';
+import { againAfterMs } from './wanted-files.ts';
 
 /** How often people are told how far it is: each time is a write to each pod that waits. */
 const TELL_MS = 20_000;

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { RUNTIME_FOLDER } from '../../../providers/local/machine-pod.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { InTurn } from '../../kube/in-turn.ts';
@@ -10,33 +9,24 @@ import { NODE_NAME } from '../control-plane/certificates.ts';
 import { Egress } from '../egress/egress.ts';
 import { run } from '../host/command.ts';
 import { networkNames } from '../host/network.ts';
-import { imagesDirectory } from '../images/build.ts';
 import { IMAGES, toolImage } from '../images/catalog.ts';
 import { ImagesOnDemand } from '../images/images-on-demand.ts';
+import { ImageImporter } from '../images/importer.ts';
 import { mirrorHosts } from '../images/mirror.ts';
-import { EXPECTED_IMAGES, fillImages, IMAGES_ON_DEMAND, ImageImporter } from '../images/seed-images.ts';
+import { fillImages } from '../images/seed-images.ts';
 import { NetworkPolicyEnforcer } from '../network-policies/enforcer.ts';
-import { childEnvironment, registryEnvironment } from '../processes/child-environment.ts';
-import type { ProcessSpec } from '../processes/supervisor.ts';
 import type { GardenState } from '../state/state.ts';
 import { Toolchain } from '../toolchain/toolchain.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import type { GardenOfSeed } from './garden-of-seed.ts';
+import { IMAGE_MIRROR, imageMirror, mirrorURL } from './image-mirror.ts';
 import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { NodePorts } from './node-ports.ts';
 import { rootlessNamespaces, SEED_PROXY } from './rootless-namespaces.ts';
 import { rootNamespaces, type SeedNamespaces } from './seed-namespaces.ts';
 import { LocalVolumes } from './volumes.ts';
 
-const MIRROR = fileURLToPath(new URL('../images/mirror-main.ts', import.meta.url));
-const MIRROR_PORT = 5000;
-const IMAGE_MIRROR = 'image-mirror';
-/** What the mirror reads and sends shall not pile up uncollected: 70 MiB less after 600 MB of images. */
-const MIRROR_YOUNG_GENERATION = '--max-semi-space-size=1';
 const NODE_PATIENCE_MS = 60_000;
-
-/** Where the seed's containerd asks for images that are not imported yet. */
-export const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `http://${nodeAddress}:${MIRROR_PORT}`;
 
 /** The seed of an embedded garden: one node of this machine, in a network of its own. */
 export class LocalSeed {
@@ -110,7 +100,7 @@ export class LocalSeed {
     [this.#relay] = await Promise.all([
       this.#relayTo(state),
       supervisor.start(containerd(context)),
-      supervisor.start(this.#imageMirror(enterNetwork)),
+      supervisor.start(imageMirror(this.#garden, enterNetwork)),
       // Machines that start from now on have this one.
       run([...enter, 'ln', '-sfn', dirname(files.containerd), RUNTIME_FOLDER]),
     ]);
@@ -160,36 +150,6 @@ export class LocalSeed {
   /** Imports what control planes run. It takes seconds of CPU, so whoever starts a garden has it begin last. */
   async fillImages(): Promise<void> {
     if (this.#importer) await fillImages(this.#importer, this.#garden);
-  }
-
-  /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
-  #imageMirror(enter: readonly string[]): ProcessSpec {
-    const { directory, state, toolchain } = this.#garden;
-    const { nodeAddress, pods, nodes, services } = state.ranges;
-    const values = {
-      listen: `${nodeAddress}:${MIRROR_PORT}`,
-      enter: JSON.stringify(enter),
-      'on-demand': [...IMAGES_ON_DEMAND.keys()].join(','),
-      asked: directory.path('seed', 'asked'),
-      expect: EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
-      cache: directory.path('seed', 'pulled'),
-      settings: directory.registriesFile,
-      seed: directory.path('seed'),
-      kubeconfig: directory.kubeconfigFile('admin'),
-      own: [pods, nodes, services].join(','),
-    };
-    const dirs = [directory.loadedImages, imagesDirectory(toolchain.dir)];
-    return {
-      name: IMAGE_MIRROR,
-      command: [
-        process.execPath,
-        MIRROR_YOUNG_GENERATION,
-        MIRROR,
-        ...dirs.flatMap((dir) => ['--dir', dir]),
-        ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]),
-      ],
-      env: { ...childEnvironment(), ...registryEnvironment() },
-    };
   }
 
   /** Resolves when the node is Ready by a status not older than `since`. */

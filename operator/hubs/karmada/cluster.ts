@@ -93,7 +93,10 @@ export function clusterObject(
   };
 }
 
-/** The list has one owner, as Karmada declares it: those of Karmada and of people are repeated where they stand, ours put in or left out. Pure. */
+/**
+ * The list has one owner, as Karmada declares it: those of Karmada and of people are repeated where they stand, ours put in or left out.
+ * Pure.
+ */
 export function taints(live: readonly Taint[], closed: Member['closed'], draining: Draining): Taint[] {
   const isIn = (taint: Taint) => live.some((one) => isSame(one, taint));
   const wanted: Taint[] = [];
@@ -151,8 +154,8 @@ function gradesOf(sizes: readonly Amounts[]): { cpu: number; memory: number }[] 
 }
 
 /**
- * What Karmada takes a node for on which so much is free: the least that its grade has. Newer ones than 1.17 count nothing that grades do not name,
- * such as GPUs; of one that renews tokens it is known that it is so new. Pure.
+ * What Karmada takes a node for on which so much is free: the least that its grade has. Newer ones than 1.17 count nothing that grades do
+ * not name, such as GPUs; of one that renews tokens it is known that it is so new. Pure.
  */
 export function countedBy(sizes: readonly Amounts[], { karmada }: HubSpec): (free: Amounts) => Amounts {
   // Karmada has grades of its own then, which are not known here.

@@ -12,8 +12,8 @@ import {
 import { LEAVES } from './cluster.ts';
 
 /**
- * Work with replicas on a cluster, and what keeps Karmada from moving it to where there is room: it evicts what is copied or divided by fixed weights, too,
- * and then places it nowhere, or without looking at what is free. Pure.
+ * Work with replicas on a cluster, and what keeps Karmada from moving it to where there is room: it evicts what is copied or divided by
+ * fixed weights, too, and then places it nowhere, or without looking at what is free. Pure.
  * @param kinds custom ones
  */
 export function movableOn(

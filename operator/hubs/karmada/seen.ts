@@ -49,7 +49,10 @@ export interface Seen {
 export interface Looked {
   /** Whether it needs to know that the namespace for Works is there. */
   readonly usesWorksNamespace: boolean;
-  /** Works of a Cluster that somebody deletes, of which nobody lets go although nothing of them is in the member any more. Absent: there are none. */
+  /**
+   * Works of a Cluster that somebody deletes, of which nobody lets go although nothing of them is in the member any more. Absent: there are
+   * none.
+   */
   readonly losesWorks?: (hub: Reader, inside: Reader, member: Member) => Promise<readonly Touch[]>;
 }
 

@@ -148,7 +148,8 @@ describe.each(files)('%s, opened by the present code', (file) => {
       const { [RECORD]: record, ...rest } = is?.data ?? {};
       // Where no API server is asked, its certificate before kubelets is no longer of system:masters at once.
       expect({ ...rest, ...ofKubelets(was) }, names([was])[0]).toEqual(was.data);
-      // Keys of Secrets came later. What a hosted cluster has in its etcd stays readable: no API server is told to write otherwise before all can.
+      // Keys of Secrets came later. What a hosted cluster has in its etcd stays readable: no API server is told to write otherwise before
+      // all can.
       const { write, next } = JSON.parse(Buffer.from(record ?? 'e30=', 'base64').toString());
       const isHosted = names([was])[0]?.includes('hosted') && was.metadata.name === 'pki';
       expect([write, typeof next?.secret], names([was])[0]).toEqual(

@@ -12,7 +12,10 @@ const fileOf = (resource: CloudResource): string => `${resource.name}.json`;
 export const endpointOf = (store: Store, resource: CloudResource): Endpoint | undefined =>
   store.readJSON<Endpoint>(FOLDER, fileOf(resource));
 
-/** From now on clusters that have no file ask this URL: POST with the resource as JSON, to be answered with an Endpoint; DELETE when it is gone. */
+/**
+ * From now on clusters that have no file ask this URL: POST with the resource as JSON, to be answered with an Endpoint; DELETE when it is
+ * gone.
+ */
 export const setEndpointHook = (store: Store, url: string | undefined): void => store.writeJSON({ url }, HOOK);
 
 const hookOf = (store: Store): string | undefined => store.readJSON<{ url?: string }>(HOOK)?.url;

@@ -37,7 +37,10 @@ export interface HubUnderTest {
   readonly inMember?: readonly Resource[];
   /** Part of the path of what shows the labels of shop/demo in the hub, for example `/secrets/shop--demo`. */
   readonly shows: string;
-  /** Most writes, on both sides and of the receipt, that a cluster costs which comes and goes: up to three tell what it waits for. Absent: nobody counts. */
+  /**
+   * Most writes, on both sides and of the receipt, that a cluster costs which comes and goes: up to three tell what it waits for. Absent:
+   * nobody counts.
+   */
   readonly costs?: { readonly join: number; readonly leave: number };
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };

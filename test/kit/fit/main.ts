@@ -7,8 +7,8 @@ import { Recorder } from './recorder.ts';
 import { startScheduler } from './scheduler.ts';
 
 /**
- * Records what kube-scheduler says of the cases: `npx node test/kit/fit/main.ts record [families] [count]`. With `check` it asks again about all that is
- * recorded, and prints what it now says otherwise. Some minutes on a machine that does nothing else.
+ * Records what kube-scheduler says of the cases: `npx node test/kit/fit/main.ts record [families] [count]`. With `check` it asks again
+ * about all that is recorded, and prints what it now says otherwise. Some minutes on a machine that does nothing else.
  */
 const [command = 'record', only, most] = process.argv.slice(2);
 const families = only ? only.split(',') : Object.keys(FAMILIES);

@@ -39,9 +39,9 @@ const is = ({ status }: KubeObject & { status?: { conditions?: Condition[] } }, 
   status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false;
 
 /**
- * What of MultiKueue meets its worker clusters, as the sources of Kueue 0.20 say and 0.19.2 was seen to do; it dispatches to all at once. In its place in tests only.
- * Of note: what runs on a cluster that is not in the list counts as lost at once and is dispatched anew, while its Workload and its job in
- * that cluster stay as they are.
+ * What of MultiKueue meets its worker clusters, as the sources of Kueue 0.20 say and 0.19.2 was seen to do; it dispatches to all at once.
+ * In its place in tests only. Of note: what runs on a cluster that is not in the list counts as lost at once and is dispatched anew, while
+ * its Workload and its job in that cluster stay as they are.
  */
 export class KueueManager extends StandIn {
   /** False: the clusters are dead. */

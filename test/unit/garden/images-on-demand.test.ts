@@ -7,7 +7,7 @@ import { askFor } from '../../../operator/garden/images/asked.ts';
 import { imagesDirectory } from '../../../operator/garden/images/build.ts';
 import { ImagesOnDemand } from '../../../operator/garden/images/images-on-demand.ts';
 import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';
-import { IMAGES_ON_DEMAND } from '../../../operator/garden/images/seed-images.ts';
+import { IMAGES_ON_DEMAND } from '../../../operator/garden/images/on-demand-catalog.ts';
 import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
 import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';

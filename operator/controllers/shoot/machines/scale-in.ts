@@ -32,8 +32,8 @@ export function planScaleIn(
 }
 
 /**
- * Who goes first, pure: those that the autoscaler has emptied, then those that serve nobody (failed, not yet or no longer Ready), then outdated ones, then those a person marked,
- * then the emptiest, then the youngest.
+ * Who goes first, pure: those that the autoscaler has emptied, then those that serve nobody (failed, not yet or no longer Ready), then
+ * outdated ones, then those a person marked, then the emptiest, then the youngest.
  */
 export function inOrderOfLeaving(
   machines: readonly Machine[],

@@ -5,7 +5,8 @@ import type { Node } from '../../../kube/resources.ts';
 
 /**
  * Names of Nodes for workloads that are there without a machine, or with one that is on its way out though nobody replaces it, pure. Such a
- * Node is counted by everybody who asks the cluster how many it has, and may be given pods. Those that people made themselves are not ours to judge.
+ * Node is counted by everybody who asks the cluster how many it has, and may be given pods. Those that people made themselves are not ours
+ * to judge.
  */
 export function strayNodes(shoot: Shoot, nodes: readonly Node[], machines: readonly Machine[]): string[] {
   const own = controlPlaneWorker(shoot.spec)?.name;

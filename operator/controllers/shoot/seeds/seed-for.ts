@@ -12,7 +12,8 @@ export class SeedsNotAsked extends Error {
 }
 
 /**
- * The seed of a shoot: the one it has, or the best one; one that it names must be as fit for it as any other. undefined: deleted before it ever had one.
+ * The seed of a shoot: the one it has, or the best one; one that it names must be as fit for it as any other. undefined: deleted before it
+ * ever had one.
  * @param chosen seeds by key of shoot: what was chosen, and is not in every status yet. It grows; many that come at once would
  *   otherwise all find the same seed empty, and fill it beyond its capacity
  * @throws SeedsNotAsked; CoppiceError when no seed can host it

@@ -20,8 +20,8 @@ export async function statusWithoutControlPlane(op: Operation, shoot: Shoot, now
 }
 
 /**
- * status of a Shoot that exists as objects only, without a control plane, pure. Ready means: all that is ever made of it is there. Every condition that a person
- * may look at says that nothing answers. @param podRange range of pod addresses, in CIDR notation.
+ * status of a Shoot that exists as objects only, without a control plane, pure. Ready means: all that is ever made of it is there. Every
+ * condition that a person may look at says that nothing answers. @param podRange range of pod addresses, in CIDR notation.
  */
 export function statusOfKept(facts: CommonFacts, observed: MachinesSeen, podRange: string, now: Date): ShootStatus {
   const { shoot, pools } = facts;

@@ -27,7 +27,10 @@ const zonesOfSubnets = (ids: unknown, testbed: Testbed): string[] =>
     return subnet ? [String(testbed.outputs(subnet).availabilityZone)] : [];
   });
 
-/** EKS' own rules: zones by its user guide's network requirements, versions by rancher/rancher 26908, names by its comments in terraform-provider-aws. */
+/**
+ * EKS' own rules: zones by its user guide's network requirements, versions by rancher/rancher 26908, names by its comments in
+ * terraform-provider-aws.
+ */
 function refuseCluster(
   { before, after }: { before?: CloudResource; after?: Properties },
   testbed: Testbed,

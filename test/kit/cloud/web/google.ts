@@ -60,7 +60,10 @@ const SUBJECT_TOKENS = ['urn:ietf:params:oauth:token-type:jwt', 'urn:ietf:params
 /** Longest life of an assertion, seconds. */
 const LONGEST = 3600;
 
-/** Google's token for an assertion that a key of the service account has signed (developers.google.com/identity/protocols/oauth2/service-account). */
+/**
+ * Google's token for an assertion that a key of the service account has signed
+ * (developers.google.com/identity/protocols/oauth2/service-account).
+ */
 function tokenByKey({ grant_type: grant, assertion = '' }: Record<string, string>, accounts: readonly Account[]): Said {
   const refused = (error: string, description: string): Said => ({
     status: 400,

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { asSigned, pathOfKey, presigned, type Signable, signed } from '../../../../providers/aws/sigv4.ts';
 import * as fakes from '../../../kit/cloud/web/signature.ts';
 
-/** Credentials, date and scope of AWS' published Signature Version 4 test suite (docs.aws.amazon.com/general/latest/gr/signature-v4-test-suite.html). */
+/**
+ * Credentials, date and scope of AWS' published Signature Version 4 test suite
+ * (docs.aws.amazon.com/general/latest/gr/signature-v4-test-suite.html).
+ */
 const key = { accessKeyID: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
 const now = new Date('2015-08-30T12:36:00Z');
 const scope = { service: 'service', region: 'us-east-1', now };

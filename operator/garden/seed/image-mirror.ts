@@ -1,0 +1,50 @@
+import { fileURLToPath } from 'node:url';
+import { imagesDirectory } from '../images/build.ts';
+import { IMAGES_ON_DEMAND } from '../images/on-demand-catalog.ts';
+import { EXPECTED_IMAGES } from '../images/seed-images.ts';
+import { childEnvironment, registryEnvironment } from '../processes/child-environment.ts';
+import type { ProcessSpec } from '../processes/supervisor.ts';
+import type { GardenState } from '../state/state.ts';
+import type { GardenOfSeed } from './garden-of-seed.ts';
+
+const MIRROR = fileURLToPath(new URL('../images/mirror-main.ts', import.meta.url));
+const MIRROR_PORT = 5000;
+/** The process. */
+export const IMAGE_MIRROR = 'image-mirror';
+/** What the mirror reads and sends shall not pile up uncollected: 70 MiB less after 600 MB of images. */
+const MIRROR_YOUNG_GENERATION = '--max-semi-space-size=1';
+
+/** Where the seed's containerd asks for images that are not imported yet. */
+export const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `http://${nodeAddress}:${MIRROR_PORT}`;
+
+/** The mirror of images. It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
+export function imageMirror(
+  { directory, state, toolchain }: Pick<GardenOfSeed, 'directory' | 'state' | 'toolchain'>,
+  enter: readonly string[],
+): ProcessSpec {
+  const { nodeAddress, pods, nodes, services } = state.ranges;
+  const values = {
+    listen: `${nodeAddress}:${MIRROR_PORT}`,
+    enter: JSON.stringify(enter),
+    'on-demand': [...IMAGES_ON_DEMAND.keys()].join(','),
+    asked: directory.path('seed', 'asked'),
+    expect: EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
+    cache: directory.path('seed', 'pulled'),
+    settings: directory.registriesFile,
+    seed: directory.path('seed'),
+    kubeconfig: directory.kubeconfigFile('admin'),
+    own: [pods, nodes, services].join(','),
+  };
+  const dirs = [directory.loadedImages, imagesDirectory(toolchain.dir)];
+  return {
+    name: IMAGE_MIRROR,
+    command: [
+      process.execPath,
+      MIRROR_YOUNG_GENERATION,
+      MIRROR,
+      ...dirs.flatMap((dir) => ['--dir', dir]),
+      ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]),
+    ],
+    env: { ...childEnvironment(), ...registryEnvironment() },
+  };
+}

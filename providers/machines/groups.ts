@@ -1,0 +1,122 @@
+import { CoppiceError } from '../../operator/api/errors.ts';
+import type { Change, CloudContext, ManagedClusters } from '../cloud.ts';
+import type { Pool, ProviderContext } from '../contract.ts';
+import { machineLayers, type WantedMachines } from '../pulumi/layers.ts';
+import type { StackRunner } from '../pulumi/stack-runner.ts';
+import { sameAccount } from './account.ts';
+import { withoutOwn } from './drift.ts';
+import { KnownMachines } from './known.ts';
+import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
+import type { MachinesReceipt } from './receipt.ts';
+import { aliveIn, hashOf, networkOf } from './wanted.ts';
+
+/** The groups of machines in a cloud: what is done to them is in the receipt of their shoot before it is done. */
+export class MachineGroups {
+  readonly known: KnownMachines;
+  readonly #managed: ManagedClusters;
+  readonly #cloud: MachineCloud;
+  readonly #layers: ReturnType<typeof machineLayers>;
+
+  constructor(managed: ManagedClusters, cloud: MachineCloud, runner: StackRunner) {
+    this.#managed = managed;
+    this.#cloud = cloud;
+    this.#layers = machineLayers(runner, cloud.layers);
+    this.known = new KnownMachines(cloud);
+  }
+
+  /** Makes the groups be as wanted, unless that is how they were last made. @param refresh what is compared with the cloud first */
+  async apply(
+    ctx: ProviderContext,
+    account: CloudContext,
+    wanted: WantedMachines,
+    refresh: 'nothing' | 'groups' | 'all' = 'nothing',
+  ): Promise<void> {
+    const receipt = await this.known.receipt(ctx);
+    const hashes = this.#hashesOf(wanted);
+    if (receipt?.applied === hashes.applied && refresh === 'nothing') return;
+    const id = await sameAccount(this.#managed, account, receipt);
+    const begun: MachinesReceipt = { ...receipt, account: id, wanted };
+    delete begun.applied;
+    await this.known.save(ctx, begun);
+    const below = refresh === 'all' ? 'mended' : receipt?.network === hashes.network ? 'kept' : 'made';
+    await this.#layers.apply({ ...account, refresh: refresh !== 'nothing' }, wanted, below);
+    const { shrunk: _, ...made } = begun;
+    await this.known.save(ctx, { ...made, ...hashes });
+  }
+
+  /** Whether all that is wanted was made, by this very version of the programs: what another one declares is nobody's change. */
+  isSettled({ applied, network, wanted }: MachinesReceipt): boolean {
+    const hashes = this.#hashesOf(wanted);
+    return applied === hashes.applied && network === hashes.network;
+  }
+
+  /** Of two versions of a program each may make something else of equal inputs. */
+  #hashesOf(wanted: WantedMachines): Required<Pick<MachinesReceipt, 'applied' | 'network'>> {
+    const { version } = this.#managed;
+    return { applied: hashOf([version, wanted]), network: hashOf([version, networkOf(wanted)]) };
+  }
+
+  /** Ends machines. That their group is smaller from then on is remembered before it is. */
+  async end(
+    ctx: ProviderContext,
+    account: CloudContext,
+    pool: string,
+    machines: readonly CloudMachine[],
+  ): Promise<void> {
+    if (machines.length === 0) return;
+    const receipt = await this.known.receipt(ctx);
+    if (receipt && !receipt.shrunk?.includes(pool)) {
+      await this.known.save(ctx, { ...receipt, shrunk: [...(receipt.shrunk ?? []), pool] });
+    }
+    await this.known.remove(ctx, account, pool, machines);
+  }
+
+  /** Machines of before hashes came are what was asked for when they came: nothing else is known of them. */
+  async noteUnmarked(ctx: ProviderContext, { pools }: WantedMachines, now: Date): Promise<void> {
+    const receipt = await this.known.receipt(ctx);
+    const unmarked: NonNullable<MachinesReceipt['unmarked']> = {};
+    for (const { name: pool, hash } of pools) {
+      const before = receipt?.wanted.pools.find((one) => one.name === pool);
+      if (before && before.hash === undefined && hash !== undefined) {
+        unmarked[pool] = { hash, madeBefore: now.toISOString() };
+      }
+    }
+    if (Object.keys(unmarked).length === 0) return;
+    await this.known.save(ctx, { ...receipt!, unmarked: { ...receipt!.unmarked, ...unmarked } });
+  }
+
+  /** Says why a cloud does not give as many machines as are wanted; it goes on trying by itself. */
+  async reportFailure(ctx: ProviderContext, account: CloudContext, pools: readonly Pool[]): Promise<void> {
+    if (!this.#cloud.failure) return;
+    const seen = this.known.seen(ctx);
+    for (const { name: pool, count } of pools) {
+      if (aliveIn(seen, pool).length >= count) continue;
+      const text = await this.#cloud.failure(account, pool);
+      if (text === undefined) continue;
+      const code = this.#cloud.layers.classify({ text }) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
+      throw new CoppiceError(code, `pool ${pool} does not get its machines: ${text}`);
+    }
+  }
+
+  /**
+   * What differs in the cloud from what was made, but for what we did ourselves; undefined: it cannot be told while something is being made.
+   * @param withNetwork whether the network under the groups is compared, too
+   */
+  async drift(
+    ctx: ProviderContext,
+    account: CloudContext,
+    receipt: MachinesReceipt,
+    withNetwork: boolean,
+  ): Promise<Change[] | undefined> {
+    await sameAccount(this.#managed, account, receipt);
+    const found = await this.#layers.drift(account, receipt.wanted, withNetwork);
+    const now = await this.known.receipt(ctx);
+    if (!found || now?.applied !== receipt.applied) return undefined;
+    return withoutOwn(found, this.#cloud.group, [...(receipt.shrunk ?? []), ...(now?.shrunk ?? [])]);
+  }
+
+  /** Takes the groups away, then what `between` takes, then the network under both. */
+  destroy(account: CloudContext, { wanted }: MachinesReceipt, between: () => Promise<void>): Promise<void> {
+    return this.#layers.destroy(account, wanted, between);
+  }
+}
