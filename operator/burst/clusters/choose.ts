@@ -187,7 +187,9 @@ export function whyNone(view: ClustersView, replicas: readonly Replicas[], now: 
     const total = totalOf(replicas);
     const short = one.taken.isOutOfNodes
       ? shortOfNodes(view.limits, left.nodes)
-      : 'maximum or budget does not allow as many as are needed';
+      : total > MOST_AT_ONCE * one.taken.count
+        ? `no more than ${MOST_AT_ONCE} clusters are bought at once: make several workloads of it`
+        : 'maximum or budget does not allow as many as are needed';
     const whyNot = `one more takes ${one.taken.count} of ${total} replicas, and ${short}`;
     return { candidate: candidate.name, hourly: one.price.hourly, whyNot };
   });

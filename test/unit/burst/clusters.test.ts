@@ -578,6 +578,21 @@ describe('work without a place', () => {
     expect(later.left).toHaveLength(1);
   });
 
+  it('says that more clusters are needed than are bought at once, whatever maximum and budget allow', () => {
+    const rich = limits({ maximumClusters: 100, hourly: 10_000_000_000n });
+    const [verdict] = plan({
+      waiting: [work('web', 500)],
+      limits: rich,
+      candidates: [candidate('aws', 1, { left: 100 })],
+    }).verdicts;
+    expect(verdict).toMatchObject({
+      state: 'Refused',
+      message: expect.stringContaining(
+        'one more takes 40 of 500 replicas, and no more than 10 clusters are bought at once',
+      ),
+    });
+  });
+
   it('refuses what no hub should ask for, in no time', () => {
     expect(states({ waiting: [work('flood', 1_000_000)] })).toEqual(['Refused']);
   });
