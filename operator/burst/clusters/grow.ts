@@ -74,18 +74,23 @@ function growFor(
   const chosen: ChosenGrowth[] = [];
   const money = moneyLeft(view, now);
   const byEntry = new Map((view.growth ?? []).map((entry) => [entry, entry.left]));
+  const promised = new Set<string>();
+  let nodesOfPolicy = nodesLeft(view);
   let left = [...wanted];
   for (const { entry, pool } of inOrder(view, wanted)) {
     if (left.length === 0) break;
     // Two entries may name a pool: its nodes are promised once.
-    if (chosen.some((one) => one.pool.cluster === pool.cluster && one.pool.pool === pool.pool)) continue;
-    const allowed = entry.name === undefined ? pool.more : nodesLeft(withGrown(view, chosen));
+    const key = `${pool.cluster}/${pool.pool}`;
+    if (promised.has(key)) continue;
+    const allowed = entry.name === undefined ? pool.more : nodesOfPolicy;
     const most = Math.min(pool.more, allowed, byEntry.get(entry) ?? 0, affordable(pool, money, view));
     if (most <= 0) continue;
     const taken = takenByPool(pool, left, most);
     if (taken.count === 0) continue;
     const { nodes, count } = taken;
     chosen.push({ entry: entry.name, pool, nodes, count });
+    promised.add(key);
+    nodesOfPolicy -= nodesOfOthers([{ entry: entry.name, nodes }]);
     byEntry.set(entry, (byEntry.get(entry) ?? 0) - nodes);
     money.hourly -= pool.hourly * BigInt(nodes);
     if (money.monthly !== undefined) money.monthly -= forMinimumLife(pool, view.limits) * BigInt(nodes);
