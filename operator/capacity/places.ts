@@ -1,10 +1,12 @@
 import { type Fallback, profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../api/workercluster.ts';
 
-/** Where something was made. */
+/** Where a cluster, or a part of it, was made. */
 export interface MadeIn {
   /** Name of the CloudProfile. */
   readonly profile: string;
   readonly region: string;
+  /** Number of its place, as its spec had them then. Absent: nobody wrote it down. */
+  readonly place?: number;
 }
 
 /** How many places a cluster may be made in: its own, and what it falls back to. */
@@ -81,12 +83,14 @@ export function placeOf(
 ): number {
   const all = Array.from({ length: placesOf(cluster) }, (_, place) => place);
   if (madeIn) {
-    const there = all.find((place) => {
+    const there = all.filter((place) => {
       const placed = atPlace(cluster, place);
       return profileNameOf(placed) === madeIn.profile && regionOf(placed) === madeIn.region;
     });
+    // Two places of one region may differ by machine types, zones or credentials alone.
+    const same = there.find((place) => place === madeIn.place) ?? there[0];
     // Of a place that was taken off the list, or whose profile is gone: the name of the profile is what there is to go by.
-    return there ?? all.find((place) => profileNameOf(atPlace(cluster, place)) === madeIn.profile) ?? 0;
+    return same ?? all.find((place) => profileNameOf(atPlace(cluster, place)) === madeIn.profile) ?? 0;
   }
   return all.find((place) => !left.has(place)) ?? 0;
 }

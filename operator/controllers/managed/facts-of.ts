@@ -31,7 +31,12 @@ export function factsOf(
     version: own?.cluster.kubernetesVersion || undefined,
     planned: own?.planned && changesText(own.planned),
     outputs: own?.outputs,
-    madeIn: own && { profile: own.profile, region: own.cluster.region, cidrs: own.cluster.cidrs },
+    madeIn: own && {
+      profile: own.profile,
+      region: own.cluster.region,
+      ...(own.place !== undefined && { place: own.place }),
+      cidrs: own.cluster.cidrs,
+    },
     pools: own?.cluster.pools,
     ...(own?.removing && { removing: own.removing.pool }),
     ...((own?.removing || own?.removed) && {

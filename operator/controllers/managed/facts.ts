@@ -8,6 +8,7 @@ import type {
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { MadeIn } from '../../capacity/places.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
 import type { Said } from '../conditions.ts';
 
@@ -16,6 +17,8 @@ export interface ManagedWish {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile | undefined;
   readonly clouds: ManagedClusters | undefined;
+  /** Which of the places that its spec allows the cluster is written for; see placeOf. */
+  readonly place: number;
   /** Absent: the spec asks for what cannot be had, and what there is stays as it was. */
   readonly desired: ManagedCluster | undefined;
   /** The cluster goes elsewhere: what there is here is taken away, as if it were deleted. */
@@ -43,10 +46,8 @@ export interface ManagedFacts {
   /** What was said to be changed when it was last applied, in one line. */
   readonly planned: string | undefined;
   readonly outputs: ManagedClusterOutputs | undefined;
-  /** Profile, region and address ranges that anything was, or may have been, made in. */
-  readonly madeIn:
-    | { readonly profile: string; readonly region: string; readonly cidrs?: Partial<ManagedCluster['cidrs']> }
-    | undefined;
+  /** Profile, region, place and address ranges that anything was, or may have been, made in. */
+  readonly madeIn: (MadeIn & { readonly cidrs?: Partial<ManagedCluster['cidrs']> }) | undefined;
   /** As the cloud was asked for them last. */
   readonly pools: readonly CloudPool[] | undefined;
   /** Name of one that is losing named nodes: how many are asked for there is not known. Absent: none. */

@@ -28,6 +28,8 @@ export interface ManagedReceipt {
   owner: Owner;
   /** Name of the CloudProfile. */
   profile: string;
+  /** Which of the places that its spec allows it is in. Absent: it was made before that was written down. */
+  place?: number;
   /** The account that the cluster is in: credentials of another one would make a second cluster there. */
   account: string;
   /** For whoever must find what a cluster left behind that was deleted by force. */

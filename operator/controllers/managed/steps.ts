@@ -71,6 +71,7 @@ async function apply(op: ManagedOperation): Promise<void> {
     ...before,
     owner: ownerOf(wish.cluster, deps.garden),
     profile: profile.metadata.name,
+    place: wish.place,
     account: state.accepted!.account,
     credentials: credentials.use,
     cluster,

@@ -93,7 +93,7 @@ export async function reconcileWorkerCluster(
   if (plan.managed) {
     const newest = atPlace(deps.clusters.get(key) ?? written, place);
     if (plan.managed.moves) deps.capacity.left(uid, place);
-    deps.managed?.want(key, { cluster: newest, profile, clouds: provider?.managed, ...plan.managed });
+    deps.managed?.want(key, { cluster: newest, place, profile, clouds: provider?.managed, ...plan.managed });
   }
   if (plan.deleteShoot) await deps.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {

@@ -73,6 +73,19 @@ describe('the place of a cluster', () => {
     expect(placeOf(OURS, madeIn, new Set(left), regionOf)).toBe(place);
   });
 
+  it('is told by its number where two are in one region, as long as that place is there', () => {
+    const types = cluster({
+      machineType: 'm7i',
+      region: 'frankfurt',
+      fallback: [{ region: 'frankfurt', machineTypes: ['m6i'] }],
+    });
+    const madeIn = { profile: 'aws', region: 'frankfurt' };
+    // What was left does not count: something of the cluster is there still.
+    expect(placeOf(types, { ...madeIn, place: 1 }, new Set([1]), regionOf)).toBe(1);
+    expect(placeOf(types, madeIn, new Set(), regionOf)).toBe(0);
+    expect(placeOf(OURS, { ...madeIn, place: 2 }, new Set(), regionOf)).toBe(0);
+  });
+
   it('is followed by the first that was not left', () => {
     expect(nextPlace(OURS, 0, new Set())).toBe(1);
     expect(nextPlace(OURS, 1, new Set([0, 1]))).toBe(2);

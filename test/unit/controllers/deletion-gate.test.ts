@@ -92,6 +92,7 @@ describe('a cluster that somebody holds is not taken apart', () => {
       planWorkerCluster(view({ cluster, provider, managed: facts, ...more }), NOW);
     const wish = (plan: ReturnType<typeof planWorkerCluster>): ManagedWish => ({
       cluster,
+      place: 0,
       profile,
       clouds: provider.managed,
       ...plan.managed!,
