@@ -83,6 +83,11 @@ beforeEach(async () => {
     if (request.method !== 'GET') {
       writes.push(`${request.method} ${request.url?.split('?')[0]}`);
       request.on('data', (text) => bodies.push(String(text)));
+      if (request.url?.includes('/namespaces/nowhere/')) {
+        const message = 'namespaces "nowhere" not found';
+        answer(404, { kind: 'Status', code: 404, reason: 'NotFound', message, details: { kind: 'namespaces' } });
+        return;
+      }
       cluster = ready(2);
     }
     // What follows a cluster watches, and is told first what is there.
@@ -184,6 +189,15 @@ describe('coppice start', () => {
     cluster = ready(5);
     await start('-f', projectFile('examples', 'local.yaml'));
     expect(writes).toEqual([APPLIED]);
+  });
+
+  it('does not wait for a namespace as it does for kinds that are just being installed', async () => {
+    const file = join(home, 'elsewhere.yaml');
+    const object = { ...ready(2), metadata: { name: 'demo', namespace: 'nowhere' }, status: undefined };
+    await writeFile(file, JSON.stringify(object));
+    const { code, said } = await tryStart('-f', file);
+    expect([code, writes.length]).toEqual([3, 1]);
+    expect(said).toContain('namespaces "nowhere" not found; make it with "kubectl create namespace nowhere"');
   });
 });
 
