@@ -142,6 +142,8 @@ function adviceFor(text: string): string | undefined {
   // Nobody else has this name, and only a binding that was deleted takes its rights (operator/garden/control-plane/administrators.ts).
   if (text.includes('User "coppice:admin" cannot'))
     return 'if nobody took these rights away on purpose, "coppice up" gives them to the administrators of this garden again';
+  const [, namespace] = /^namespaces "([^"]+)" not found$/.exec(text) ?? [];
+  if (namespace !== undefined) return `make it with "kubectl create namespace ${namespace}"`;
   if (!/could not find the requested resource|page not found/i.test(text)) return undefined;
   return 'this API server does not have that kind; check that the CRDs of Coppice are installed ("coppice up" installs them)';
 }

@@ -41,7 +41,7 @@ export function parse(
       continue;
     }
 
-    for (const { spec, shown, inline } of splitOption(argument, known, command)) {
+    for (const { spec, shown, inline } of splitOption(argument, known, command, commands)) {
       if (spec.value === undefined) {
         if (inline !== undefined && inline !== 'true' && inline !== 'false') {
           throw new UsageError(`${shown} takes no value, but got "${inline}"`);
@@ -116,7 +116,12 @@ interface FoundOption {
   inline: string | undefined;
 }
 
-function splitOption(argument: string, known: readonly OptionSpec[], command: CommandSpec | undefined): FoundOption[] {
+function splitOption(
+  argument: string,
+  known: readonly OptionSpec[],
+  command: CommandSpec | undefined,
+  commands: readonly CommandSpec[],
+): FoundOption[] {
   const where = command === undefined ? 'coppice' : `coppice ${command.name}`;
   if (argument.startsWith('--')) {
     const [name, ...rest] = argument.slice(2).split('=');
@@ -125,7 +130,10 @@ function splitOption(argument: string, known: readonly OptionSpec[], command: Co
       const names = known.filter((option) => !option.hidden).map((option) => `--${option.name}`);
       throw new UsageError(
         `unknown option "--${name}"`,
-        didYouMean(`--${name}`, [...names, '--help']) ?? `see "${where} --help"`,
+        // Other programs have --version.
+        command === undefined && commands.some((other) => other.name === name)
+          ? `run "coppice ${name}"`
+          : (didYouMean(`--${name}`, [...names, '--help']) ?? `see "${where} --help"`),
       );
     }
     return [{ spec, shown: `--${name}`, inline: rest.length > 0 ? rest.join('=') : undefined }];

@@ -237,11 +237,14 @@ function timedOut(
   const { object, trouble, isSilent } = seen;
   const why = object === undefined ? (trouble ?? 'it does not exist yet') : isSilent ? SILENT : activity(object);
   const not = goal === 'Ready' ? 'is not Ready' : 'is not gone';
+  const isSleeping = goal === 'Ready' && object !== undefined && isAsleep(object);
   return new CliError(
     `WorkerCluster "${name}" in namespace ${namespace} ${not} after ${formatAge(timeoutMs)}: ${oneLine(why)}`,
     {
       exitCode: EXIT.timedOut,
-      advice: `"coppice describe ${name}${inNamespace(namespace)}" shows why`,
+      advice: isSleeping
+        ? 'to wake it, set spec.hibernation.enabled to false, or remove it where it is false'
+        : `"coppice describe ${name}${inNamespace(namespace)}" shows why`,
     },
   );
 }

@@ -1,4 +1,5 @@
 import { pathOf } from '../../kube/resources.ts';
+import { isAsleep } from '../clusterview.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, UsageError } from '../errors.ts';
@@ -39,5 +40,6 @@ export async function run(context: Context): Promise<undefined> {
     ({ autoscale }) => autoscale === 'Coppice',
   );
   const floor = isFloor ? ' at least; pools with autoscale: Coppice may have more' : '';
-  terminal.print(`WorkerCluster ${name}: nodes ${change}${floor}.`);
+  const asleep = isAsleep(old) ? ' It sleeps, and has them when it wakes.' : '';
+  terminal.print(`WorkerCluster ${name}: nodes ${change}${floor}.${asleep}`);
 }

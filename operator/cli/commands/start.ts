@@ -123,7 +123,8 @@ async function applyWhenKnown(
     try {
       return await applyObject(client, object, namespace, options);
     } catch (error) {
-      const unknown = error instanceof KubeApiError && error.isNotFound;
+      // A namespace that is not there does not come by waiting.
+      const unknown = error instanceof KubeApiError && error.isNotFound && error.details?.kind !== 'namespaces';
       if (!unknown || performance.now() > deadline) throw error;
       await sleep(KINDS_RETRY_MS, undefined, { signal: options.signal });
     }

@@ -27,7 +27,7 @@ export function autoscaledCondition(
   const notDemand = ignored
     .filter(({ reason }) => reason !== 'BoundToNode')
     .map(({ reason, pods, example }) => `${countOf(pods, 'pod')}, for example ${example}: ${NOT_DEMAND[reason]}`);
-  const bought = [...growth.sizes.map(({ pool, count, why }) => `pool ${pool} gets ${count} nodes: ${why}`)];
+  const bought = [...growth.sizes.map(({ pool, count, why }) => `pool ${pool} gets ${countOf(count, 'node')}: ${why}`)];
   const ordered = [...growth.ordered].map(([pool, nodes]) => `${countOf(nodes, 'node')} of pool ${pool} to come`);
   const going = [...emptying].map(([node, what]) => `node ${node} is being emptied: ${what}`);
   const held = shrinkage.held.map(heldBack);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { PROVISION_MS } from '../../burst/nodes/grow.ts';
+import { countOf, PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
@@ -239,7 +239,7 @@ export class Autoscaler {
       for (const name of decision.revived) await quietly(endEmptying(seen.open.client, seen.nodes.get(name)!, signal));
       if (count === pool.count) continue;
       const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
-      const message = `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`;
+      const message = `pool ${pool.name} is to have ${countOf(count, 'node')}, ${Math.abs(count - pool.count)} ${words}: ${why}`;
       this.#deps.recordEvent(seen.cluster, 'Normal', reason, message);
     }
   }

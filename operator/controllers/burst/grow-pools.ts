@@ -2,6 +2,7 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { isToOrder, type PoolNow } from '../../burst/clusters/growth-receipt.ts';
 import type { BurstReceipt, KeptGrowth } from '../../burst/clusters/kept.ts';
+import { countOf } from '../../burst/nodes/grow.ts';
 import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { byPool, isThere } from '../autoscaling/nodes-seen.ts';
@@ -38,7 +39,7 @@ export async function growPools(
     };
     await deps.sizes.decide({ key: growth.cluster, uid: growth.uid, pool, size }, signal);
     const more = growth.to - pool.count;
-    const message = `pool ${growth.pool} is to have ${growth.to} nodes, ${more} more: BurstPolicy ${name} has work without a place`;
+    const message = `pool ${growth.pool} is to have ${countOf(growth.to, 'node')}, ${more} more: BurstPolicy ${name} has work without a place`;
     deps.recordEvent(cluster, 'Normal', 'PoolGrows', message);
   }
 }

@@ -11,7 +11,7 @@ export const selfManaged: ModeStrategy = {
   limits({ cluster, provider }) {
     const { spec } = cluster;
     if (provider && !makesControlPlanes(provider)) {
-      const message = `provider ${provider.name} cannot make machines for a control plane (local, aws, gcp and azure can): use mode Hosted`;
+      const message = `provider ${provider.name} cannot make machines for a control plane (local can, and aws, gcp and azure with credentials): use mode Hosted`;
       return [problem('mode', message)];
     }
     const problems = spec.adopt

@@ -128,6 +128,11 @@ describe('errors', () => {
       '.spec.a: field not declared in schema .spec.b: field not declared in schema; find the right name with "kubectl explain workercluster.spec"',
       EXIT.failed,
     ],
+    [
+      status(404, 'NotFound', 'namespaces "team" not found'),
+      'namespaces "team" not found; make it with "kubectl create namespace team"',
+      EXIT.notFound,
+    ],
     [status(403, 'Forbidden', 'you may not'), 'you may not', EXIT.failed],
     ['text', 'text', EXIT.failed],
     [undefined, 'undefined', EXIT.failed],

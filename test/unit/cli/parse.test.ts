@@ -48,6 +48,7 @@ describe('parse', () => {
     ['describ demo', 'unknown command "describ"; did you mean "describe"?'],
     ['frobnicate', 'unknown command "frobnicate"; see "coppice help"'],
     ['get --ouput json', 'unknown option "--ouput"; did you mean "--output"?'],
+    ['--version', 'unknown option "--version"; run "coppice version"'],
     ['get --xyzzy', 'unknown option "--xyzzy"; see "coppice get --help"'],
     ['get -o jsno', '-o does not know "jsno"; did you mean "json"?'],
     ['get -o', '-o needs a value; write -o json|yaml|wide|name'],

@@ -72,7 +72,7 @@ beforeEach(async () => {
   bindings = [];
   bodies = [];
   server = createServer((request, response) => {
-    const isOne = request.url?.split('?')[0]?.endsWith('/workerclusters/demo');
+    const isOne = request.url?.split('?')[0]?.match(/\/workerclusters\/demo(\/scale)?$/);
     const answer = (status: number, body: object) => response.writeHead(status).end(JSON.stringify(body));
     response.setHeader('content-type', 'application/json');
     if (request.url?.includes('/clusterrolebindings/')) {
@@ -83,6 +83,11 @@ beforeEach(async () => {
     if (request.method !== 'GET') {
       writes.push(`${request.method} ${request.url?.split('?')[0]}`);
       request.on('data', (text) => bodies.push(String(text)));
+      if (request.url?.includes('/namespaces/nowhere/')) {
+        const message = 'namespaces "nowhere" not found';
+        answer(404, { kind: 'Status', code: 404, reason: 'NotFound', message, details: { kind: 'namespaces' } });
+        return;
+      }
       cluster = ready(2);
     }
     // What follows a cluster watches, and is told first what is there.
@@ -185,6 +190,15 @@ describe('coppice start', () => {
     await start('-f', projectFile('examples', 'local.yaml'));
     expect(writes).toEqual([APPLIED]);
   });
+
+  it('does not wait for a namespace as it does for kinds that are just being installed', async () => {
+    const file = join(home, 'elsewhere.yaml');
+    const object = { ...ready(2), metadata: { name: 'demo', namespace: 'nowhere' }, status: undefined };
+    await writeFile(file, JSON.stringify(object));
+    const { code, said } = await tryStart('-f', file);
+    expect([code, writes.length]).toEqual([3, 1]);
+    expect(said).toContain('namespaces "nowhere" not found; make it with "kubectl create namespace nowhere"');
+  });
 });
 
 describe('after a stop', () => {
@@ -199,6 +213,19 @@ describe('after a stop', () => {
     expect(said).not.toContain('is Ready');
     expect(said).toContain('is not Ready after 2s: its API server does not answer yet; "coppice describe demo" shows');
     expect(code).toBe(4);
+  });
+
+  it('tells of a cluster that sleeps how it is woken, and when it has its nodes', async () => {
+    const said = (type: string, status: string) => ({ type, status, reason: 'Hibernated', lastTransitionTime: '' });
+    const asleep = { ...ready(2), status: { observedGeneration: 1 } };
+    const conditions = [said('Ready', 'False'), said('Hibernated', 'True')];
+    cluster = { ...asleep, status: { ...asleep.status, conditions } };
+    expect((await tryRun(['wait', 'demo', '--timeout', '1s'])).said).toContain(
+      'to wake it, set spec.hibernation.enabled to false',
+    );
+    expect((await tryRun(['scale', 'demo', '--nodes', '3'])).said).toBe(
+      'WorkerCluster demo: nodes 2 to 3. It sleeps, and has them when it wakes.\n',
+    );
   });
 
   it('tells how to look at a cluster that failed, in whichever namespace it is', async () => {

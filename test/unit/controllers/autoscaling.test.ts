@@ -43,6 +43,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
     expect(one.killed).toEqual([]);
     expect(one.counts).toEqual({ a: 1 });
     expect(one.pending).toBe(0);
+    expect(one.events.at(-1)).toMatch(/^Normal PoolShrinks: pool a is to have 1 node, /);
   });
 
   it('never above the maximum, and says who waits for what', async () => {

@@ -122,7 +122,7 @@ describe('a SelfManaged cluster', () => {
     const { shoot, status } = plan(cluster(), undefined, { ...other, name: 'simulated' });
     expect(shoot).toBeUndefined();
     expect(findCondition(status.conditions, 'Ready')?.message).toBe(
-      'spec.mode: provider simulated cannot make machines for a control plane (local, aws, gcp and azure can): use mode Hosted',
+      'spec.mode: provider simulated cannot make machines for a control plane (local can, and aws, gcp and azure with credentials): use mode Hosted',
     );
   });
 

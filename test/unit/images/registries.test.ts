@@ -41,6 +41,7 @@ describe('what a person allows the mirror', () => {
     { logins: ['http://ghcr.io'] },
     { cache: 'much' },
     { cache: '-1' },
+    { cache: '10' },
   ])('is refused where it is no registry or no size: %j', async (words) => {
     await expect(say(words)).rejects.toThrow(/is not (a|the name of a) (registry|size)/);
     expect(await said()).toEqual(DEFAULT);

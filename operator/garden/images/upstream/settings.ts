@@ -2,6 +2,8 @@ import { parseBytes } from '../../../api/quantity.ts';
 import { readText, writeIfChanged } from '../../host/files.ts';
 
 const CACHE_BYTES = 10 * 1024 ** 3;
+/** The smallest cache that somebody can mean, but for none. */
+const LEAST_CACHE_BYTES = 1024 ** 2;
 const SCHEME = /^https?:\/\//i;
 const HOST = /^(?:https?:\/\/)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/i;
 
@@ -60,7 +62,9 @@ export function wordsProblem({ trusted = [], logins = [], cache }: RegistryWords
   const address = logins.find((word) => word.includes('://'));
   if (address !== undefined)
     return `"${address}" is not the name of a registry: write it without "${SCHEME.exec(address)![0]}"`;
-  if (cache !== undefined && !((bytesOf(cache) ?? -1) >= 0))
+  const bytes = bytesOf(cache) ?? -1;
+  // A number without a unit is meant as gigabytes, and read as bytes.
+  if (cache !== undefined && bytes !== 0 && bytes < LEAST_CACHE_BYTES)
     return `"${cache}" is not a size for the cache: write for example 20Gi`;
   return undefined;
 }
