@@ -223,6 +223,27 @@ describe('another place', () => {
     expect(kinds('account-2')).toEqual(['network', 'cluster', 'pool']);
   });
 
+  it('may be in the same region, with other machine types: the cluster is made there once, and stays', async () => {
+    cloud.depleted = [{ machineType: 'm' }];
+    const first = start();
+    const spec = { machineType: 'm', fallback: [{ machineTypes: ['n'] }] };
+    const key = garden.apply('one', spec);
+    first.look(key);
+    await until(() => isApplied(key), 'it to be made');
+    expect(pools(key)).toEqual(['2 n here-a here-b']);
+    await first.stop();
+    cloud.depleted = [];
+    const second = start('two');
+    nodesCome(key);
+    garden.clock.advance(60 * MINUTE);
+    garden.apply('one', { ...spec, dataPlaneNodes: 3 });
+    second.look(key);
+    await until(() => pools(key).join().startsWith('3'), 'it to grow');
+    await idle();
+    expect(pools(key)).toEqual(['3 n here-a here-b']);
+    expect(cloud.calls.filter((call) => call === 'destroy')).toHaveLength(1);
+  });
+
   it('never takes a cluster that was made once', async () => {
     const operator = start();
     const key = garden.apply('one', { fallback });
