@@ -33,3 +33,12 @@ export const say = (
   message,
   ...(codes?.length && { codes }),
 });
+
+/** Condition EveryNodeReady of a cluster whose nodes all are. @param meanwhile what goes on beside, in a clause that begins with a comma */
+export const allNodesReady = (nodes: number, meanwhile = ''): Said =>
+  say(
+    'EveryNodeReady',
+    true,
+    'AllReady',
+    `${nodes === 1 ? 'the node is' : `all ${nodes} nodes are`} Ready${meanwhile}`,
+  );

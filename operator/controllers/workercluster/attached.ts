@@ -8,7 +8,7 @@ import { accrue } from '../../cost/accrual.ts';
 import { parseMoney } from '../../cost/money.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import type { AttachedFacts } from '../attached/facts.ts';
-import { type Said, say, withConditions } from '../conditions.ts';
+import { allNodesReady, type Said, say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
 import { lifetimeOf, warnedAt } from './lifetime.ts';
 import { withoutTime } from './view.ts';
@@ -107,7 +107,7 @@ function everyNode(nodes: readonly Node[]): Said {
   const ready = readyNodes(nodes);
   if (nodes.length === 0) return say('EveryNodeReady', true, 'NoNodes', 'the cluster has no nodes');
   return ready === nodes.length
-    ? say('EveryNodeReady', true, 'AllReady', `all ${ready} nodes are Ready`)
+    ? allNodesReady(ready)
     : say('EveryNodeReady', false, 'NotReady', `${ready} of ${nodes.length} nodes are Ready`);
 }
 

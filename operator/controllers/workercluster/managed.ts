@@ -6,7 +6,7 @@ import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workerclu
 import { presentSize } from '../../capacity/desired-sizes.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
-import { type Said, say } from '../conditions.ts';
+import { allNodesReady, type Said, say } from '../conditions.ts';
 import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
@@ -163,7 +163,7 @@ function everyNode(view: SizedView, { inside, access }: ManagedFacts): Said {
   if (current > most)
     return say('EveryNodeReady', false, 'ScalingIn', `${current - most} of ${current} nodes are being removed`);
   return ready === current
-    ? say('EveryNodeReady', true, 'AllReady', `all ${current} nodes are Ready`)
+    ? allNodesReady(current)
     : say('EveryNodeReady', false, 'NotReady', `${ready} of ${current} nodes are Ready`);
 }
 

@@ -1,6 +1,6 @@
 import { conditionIsTrue, type Pod } from '../../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP } from '../../../shoot/konnectivity-agent.ts';
-import { say } from '../../conditions.ts';
+import { allNodesReady, say } from '../../conditions.ts';
 import type { RunningFacts } from './facts.ts';
 
 /** Reason of condition EveryNodeReady while there are Nodes whose machines have gone: the next reconcile takes them away. */
@@ -26,10 +26,8 @@ export function nodesCondition(
         );
   }
   if (desired === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'the spec asks for no nodes');
-  if (ready === desired && current === desired)
-    return say('EveryNodeReady', true, 'AllReady', `all ${desired} nodes are Ready`);
-  if (rolling && ready >= desired)
-    return say('EveryNodeReady', true, 'AllReady', `all ${desired} nodes are Ready, while machines are replaced`);
+  if (ready === desired && current === desired) return allNodesReady(desired);
+  if (rolling && ready >= desired) return allNodesReady(desired, ', while machines are replaced');
   if (current > desired && !rolling)
     return say('EveryNodeReady', false, 'ScalingIn', `${current - desired} of ${current} nodes are being removed`);
   return say(
