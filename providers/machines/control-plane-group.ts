@@ -1,6 +1,15 @@
 import { CoppiceError, notYetConfigured } from '../../operator/api/errors.ts';
 import type { Change, CloudContext, ControlPlanePool, EndpointOutputs, ManagedClusters } from '../cloud.ts';
-import type { ControlPlaneGroup, ControlPlaneGroupBootstrap, Machine, Pool, ProviderContext } from '../contract.ts';
+import type {
+  ControlPlaneEndpoint,
+  ControlPlaneGroup,
+  ControlPlaneGroupBootstrap,
+  ControlPlaneGroupSeen,
+  ControlPlanePart,
+  Machine,
+  Pool,
+  ProviderContext,
+} from '../contract.ts';
 import { controlPlaneLayers, type WantedControlPlane } from '../pulumi/control-plane-layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { accountOf, sameAccount } from './account.ts';
@@ -18,35 +27,194 @@ const MISSING_MS = 5 * 60_000;
 /** Ubuntu's images are smaller than what etcd, logs and images come to need. */
 const DISK_GIB = 32;
 
-/** The group, and what a provider's other methods need of it. */
-export interface OwnControlPlane {
-  group: ControlPlaneGroup;
+/** Machines of a cloud that run a control plane, as one group behind an endpoint. */
+export class OwnControlPlane implements ControlPlaneGroup {
+  readonly #managed: ManagedClusters;
+  readonly #cloud: MachineCloud;
+  readonly #layers: ReturnType<typeof controlPlaneLayers>;
+  readonly #known: KnownMachines<ControlPlaneReceipt>;
+  readonly #otherZones: (ctx: ProviderContext) => Promise<string[] | undefined>;
+
+  /** @param otherZones zones in which the network has other machines of the cluster */
+  constructor(
+    managed: ManagedClusters,
+    cloud: MachineCloud,
+    runner: StackRunner,
+    otherZones: (ctx: ProviderContext) => Promise<string[] | undefined>,
+  ) {
+    this.#managed = managed;
+    this.#cloud = cloud;
+    this.#layers = controlPlaneLayers(runner, cloud.layers);
+    this.#known = new KnownMachines(cloud, CONTROL_PLANE_RECEIPT_NAME);
+    this.#otherZones = otherZones;
+  }
+
   /** undefined: the control plane is not on machines in this cloud. */
-  receipt(ctx: ProviderContext): Promise<ControlPlaneReceipt | undefined>;
+  receipt(ctx: ProviderContext): Promise<ControlPlaneReceipt | undefined> {
+    return this.#known.receipt(ctx);
+  }
+
+  async endpoint(ctx: ProviderContext, pool: Pool): Promise<ControlPlaneEndpoint> {
+    const receipt = await this.#known.receipt(ctx);
+    const zones = [pool.zones, receipt?.wanted.zones ?? [], (await this.#otherZones(ctx)) ?? []];
+    const wanted: WantedControlPlane = { ...receipt?.wanted, ...networkFor(ctx, zones), port: PORT };
+    const hash = hashOf([this.#managed.version, networkOf(wanted)]);
+    if (receipt?.endpoint && receipt.reached === hash) return placeOf(receipt.endpoint);
+    const account = await accountOf(ctx);
+    const { reached: _, ...before } = receipt ?? {};
+    const begun: ControlPlaneReceipt = {
+      ...before,
+      account: await sameAccount(this.#managed, account, receipt),
+      wanted,
+    };
+    const missing = (await this.#cloud.controlPlane?.missing(account)) ?? [];
+    if (missing.length > 0)
+      throw new CoppiceError(
+        'ERR_INFRA_UNAUTHORIZED',
+        `the credentials (account ${begun.account}) lack ${missing.join(', ')}: give them these, or have the control plane hosted`,
+      );
+    await this.#known.save(ctx, begun);
+    const endpoint = await this.#layers.endpoint(account, wanted);
+    await this.#known.save(ctx, { ...begun, endpoint, reached: hash });
+    return placeOf(endpoint);
+  }
+
+  async observe(ctx: ProviderContext, pool: string): Promise<ControlPlaneGroupSeen> {
+    const receipt = await this.#known.receipt(ctx);
+    const asked = receipt?.wanted.pool?.desired ?? 0;
+    if (asked === 0) return { asked, machines: [] };
+    const seen = await this.#look(ctx, pool);
+    // Credentials of another account show none, and nothing is lost.
+    if (seen.length === 0) await sameAccount(this.#managed, await accountOf(ctx), receipt);
+    refuseEarlierKeys(ctx, seen);
+    const isShort = seen.filter(isAlive).length < asked;
+    const failure = isShort ? await this.#cloud.failure?.(await accountOf(ctx), pool) : undefined;
+    return { asked, machines: machinesOf(ctx, seen), ...(failure !== undefined && { failure }) };
+  }
+
+  async list(ctx: ProviderContext, pool: string): Promise<Machine[]> {
+    const receipt = await this.#known.receipt(ctx);
+    if (!receipt?.wanted.pool) return [];
+    try {
+      const account = await accountOf(ctx);
+      if (!this.#known.isFresh(ctx, account.now())) await this.#look(ctx, pool);
+    } catch (error) {
+      ctx.log.warn({ err: error, shoot: ctx.shootName }, 'machines could not be listed: they are told as last seen');
+    }
+    return machinesOf(ctx, this.#known.seen(ctx));
+  }
+
+  async reconcile(ctx: ProviderContext, pool: Pool, bootstrap: ControlPlaneGroupBootstrap): Promise<void> {
+    const receipt = await this.#known.receipt(ctx);
+    if (!receipt?.endpoint) throw new Error('the control plane has no endpoint yet');
+    const account = await accountOf(ctx);
+    const { endpoint } = receipt;
+    const like = async (count: number) => {
+      const wantedOf = await wantedPool(this.#cloud, ctx, account, { ...pool, count }, bootstrap, receipt);
+      const wanted = { ...receipt.wanted, pool: wantedOf };
+      return { wanted, hash: hashOf([this.#managed.version, wanted, endpoint]) };
+    };
+    const isApplied = ({ hash }: { hash: string }) => receipt.applied === hash && !receipt.isStale;
+    const now = account.now();
+    const asked = await like(pool.count);
+    // Once a cluster has begun, what is missing may hold its state, and a list may be late: then only who is told to ends any.
+    const isSettled = 'join' in bootstrap.first || now.getTime() - Date.parse(receipt.appliedAt ?? '') < MISSING_MS;
+    if (isApplied(asked) && isSettled) return;
+    const seen =
+      this.#known.isFresh(ctx, now) && !receipt.isStale ? this.#known.seen(ctx) : await this.#look(ctx, pool.name);
+    const alive = seen.filter(isAlive).length;
+    // A group that is made smaller by number chooses itself who goes.
+    const { wanted, hash } = alive > pool.count ? await like(alive) : asked;
+    const isMissing = receipt.applied !== undefined && alive < pool.count && !isSettled;
+    if (isApplied({ hash }) && !isMissing) return;
+    const { applied: _, isStale: __, ending = [], ...rest } = receipt;
+    const isStale = receipt.isStale || isMissing;
+    const begun: ControlPlaneReceipt = { ...rest, account: await sameAccount(this.#managed, account, receipt), wanted };
+    await this.#known.save(ctx, { ...begun, isStale, ending });
+    if (isStale) await this.#forget(account, pool.name, ending, seen);
+    await this.#layers.machines({ ...account, refresh: isStale }, wanted, endpoint);
+    await this.#known.save(ctx, { ...begun, applied: hash, appliedAt: account.now().toISOString() });
+  }
+
+  async mend(ctx: ProviderContext, pool: string, part: ControlPlanePart): Promise<Change[] | undefined> {
+    const receipt = await this.#known.receipt(ctx);
+    const { pool: wanted } = receipt?.wanted ?? {};
+    if (!receipt?.endpoint || !wanted || wanted.holdsKeys || !this.#isReached(receipt)) return undefined;
+    const account = await accountOf(ctx);
+    await sameAccount(this.#managed, account, receipt);
+    // A run says how many there are to be: only while that is how many there are it can end none.
+    const seen = part === 'machines' && this.#isMade(receipt) ? await this.#look(ctx, pool) : [];
+    const fits = part === 'endpoint' || (seen.every(isAlive) && seen.length === wanted.desired);
+    const touchesGroup = (planned: readonly Change[]): boolean =>
+      planned.some(({ resource }) => resource.startsWith(`${this.#cloud.group.type} `));
+    const remade = this.#cloud.controlPlane?.remade ?? [];
+    const left = await this.#layers.mend(
+      account,
+      { ...receipt.wanted, pool: wanted },
+      receipt.endpoint,
+      part,
+      // At Google the way to the API server is in the group's layer: it is mended even while machines come and go.
+      (planned) => harmsNoControlPlane(planned, this.#cloud.group, remade) && (fits || !touchesGroup(planned)),
+    );
+    return fits || left.length === 0 ? left : undefined;
+  }
+
+  async end(ctx: ProviderContext, pool: string, names: readonly string[]): Promise<void> {
+    const receipt = await this.#known.receipt(ctx);
+    if (!receipt?.wanted.pool) return;
+    const seen = await this.#look(ctx, pool);
+    const staying = seen.filter((machine) => isAlive(machine) && !names.includes(machine.name)).length;
+    const wanted = { ...receipt.wanted, pool: { ...receipt.wanted.pool, desired: staying, maximum: staying } };
+    const { applied: _, ...rest } = receipt;
+    const ending = [...new Set([...(receipt.ending ?? []), ...names])].sort();
+    // Written first: a machine too many is seen and ended again, one too few would be waited for in vain.
+    await this.#known.save(ctx, { ...rest, wanted, isStale: true, ending });
+    const account = await accountOf(ctx);
+    await this.#known.remove(
+      ctx,
+      account,
+      pool,
+      seen.filter((machine) => isAlive(machine) && names.includes(machine.name)),
+    );
+    // Also of those that somebody else has stopped, or is ending.
+    const gone = ending.filter((name) => !seen.some((machine) => machine.name === name && isAlive(machine)));
+    if (gone.length > 0) await this.#forget(account, pool, gone, seen);
+  }
+
   /** What differs in the cloud, in the network too; undefined: it cannot be told while something is being made. */
-  drift(ctx: ProviderContext, account: CloudContext): Promise<Change[] | undefined>;
+  async drift(ctx: ProviderContext, account: CloudContext): Promise<Change[] | undefined> {
+    const receipt = await this.#known.receipt(ctx);
+    if (!receipt?.endpoint || !receipt.wanted.pool || !this.#isMade(receipt)) return undefined;
+    await sameAccount(this.#managed, account, receipt);
+    const { pool } = receipt.wanted;
+    const found = await this.#layers.drift(account, { ...receipt.wanted, pool }, receipt.endpoint);
+    const now = await this.#known.receipt(ctx);
+    return now && this.#isMade(now) && now.applied === receipt.applied ? found : undefined;
+  }
+
   /** Takes machines and endpoint away; nothing to be taken is fine. */
-  destroy(ctx: ProviderContext, account: CloudContext): Promise<void>;
+  async destroy(ctx: ProviderContext, account: CloudContext): Promise<void> {
+    const receipt = await this.#known.receipt(ctx);
+    if (receipt) await this.#layers.destroy(account, receipt.wanted);
+  }
+
   /** The same, with the network, and what is remembered of it. */
-  deleteAll(ctx: ProviderContext): Promise<void>;
-}
+  async deleteAll(ctx: ProviderContext): Promise<void> {
+    const receipt = await this.#known.receipt(ctx);
+    if (receipt) {
+      const account = await accountOf(ctx);
+      await this.#layers.destroy(account, receipt.wanted);
+      await this.#layers.destroyNetwork(account, receipt.wanted);
+    }
+    await this.#known.forget(ctx);
+  }
 
-/** @param otherZones zones in which the network has other machines of the cluster */
-export function controlPlaneGroup(
-  managed: ManagedClusters,
-  cloud: MachineCloud,
-  runner: StackRunner,
-  otherZones: (ctx: ProviderContext) => Promise<string[] | undefined>,
-): OwnControlPlane {
-  const layers = controlPlaneLayers(runner, cloud.layers);
-  const known = new KnownMachines<ControlPlaneReceipt>(cloud, CONTROL_PLANE_RECEIPT_NAME);
-
-  async function look(ctx: ProviderContext, pool: string): Promise<CloudMachine[]> {
-    const machines = await known.look(ctx, await accountOf(ctx), [pool]);
+  async #look(ctx: ProviderContext, pool: string): Promise<CloudMachine[]> {
+    const machines = await this.#known.look(ctx, await accountOf(ctx), [pool]);
     return [...machines].sort((a, b) => a.createdAt.localeCompare(b.createdAt) || a.name.localeCompare(b.name));
   }
 
-  async function forget(
+  async #forget(
     account: CloudContext,
     pool: string,
     names: readonly string[],
@@ -54,7 +222,7 @@ export function controlPlaneGroup(
   ): Promise<void> {
     const alive = seen.filter(isAlive).map(({ name }) => name);
     const gone = names.filter((name) => !alive.includes(name));
-    await cloud.controlPlane?.forget(
+    await this.#cloud.controlPlane?.forget(
       account,
       pool,
       gone,
@@ -62,168 +230,16 @@ export function controlPlaneGroup(
     );
   }
 
-  const isReached = (one: ControlPlaneReceipt): boolean =>
-    one.reached === hashOf([managed.version, networkOf(one.wanted)]);
+  #isReached({ reached, wanted }: ControlPlaneReceipt): boolean {
+    return reached === hashOf([this.#managed.version, networkOf(wanted)]);
+  }
+
   /** Whether the group is as it was last asked for, by this very version of the programs. */
-  const isMade = (one: ControlPlaneReceipt): boolean =>
-    one.applied !== undefined &&
-    !one.isStale &&
-    one.applied === hashOf([managed.version, one.wanted, one.endpoint]) &&
-    isReached(one);
-
-  const group: ControlPlaneGroup = {
-    async endpoint(ctx, pool) {
-      const receipt = await known.receipt(ctx);
-      const zones = [pool.zones, receipt?.wanted.zones ?? [], (await otherZones(ctx)) ?? []];
-      const wanted: WantedControlPlane = { ...receipt?.wanted, ...networkFor(ctx, zones), port: PORT };
-      const hash = hashOf([managed.version, networkOf(wanted)]);
-      if (receipt?.endpoint && receipt.reached === hash) return placeOf(receipt.endpoint);
-      const account = await accountOf(ctx);
-      const { reached: _, ...before } = receipt ?? {};
-      const begun: ControlPlaneReceipt = { ...before, account: await sameAccount(managed, account, receipt), wanted };
-      const missing = (await cloud.controlPlane?.missing(account)) ?? [];
-      if (missing.length > 0)
-        throw new CoppiceError(
-          'ERR_INFRA_UNAUTHORIZED',
-          `the credentials (account ${begun.account}) lack ${missing.join(', ')}: give them these, or have the control plane hosted`,
-        );
-      await known.save(ctx, begun);
-      const endpoint = await layers.endpoint(account, wanted);
-      await known.save(ctx, { ...begun, endpoint, reached: hash });
-      return placeOf(endpoint);
-    },
-
-    async observe(ctx, pool) {
-      const receipt = await known.receipt(ctx);
-      const asked = receipt?.wanted.pool?.desired ?? 0;
-      if (asked === 0) return { asked, machines: [] };
-      const seen = await look(ctx, pool);
-      // Credentials of another account show none, and nothing is lost.
-      if (seen.length === 0) await sameAccount(managed, await accountOf(ctx), receipt);
-      refuseEarlierKeys(ctx, seen);
-      const isShort = seen.filter(isAlive).length < asked;
-      const failure = isShort ? await cloud.failure?.(await accountOf(ctx), pool) : undefined;
-      return { asked, machines: machinesOf(ctx, seen), ...(failure !== undefined && { failure }) };
-    },
-
-    async list(ctx, pool) {
-      const receipt = await known.receipt(ctx);
-      if (!receipt?.wanted.pool) return [];
-      try {
-        const account = await accountOf(ctx);
-        if (!known.isFresh(ctx, account.now())) await look(ctx, pool);
-      } catch (error) {
-        ctx.log.warn({ err: error, shoot: ctx.shootName }, 'machines could not be listed: they are told as last seen');
-      }
-      return machinesOf(ctx, known.seen(ctx));
-    },
-
-    async reconcile(ctx, pool, bootstrap) {
-      const receipt = await known.receipt(ctx);
-      if (!receipt?.endpoint) throw new Error('the control plane has no endpoint yet');
-      const account = await accountOf(ctx);
-      const { endpoint } = receipt;
-      const like = async (count: number) => {
-        const wantedOf = await wantedPool(cloud, ctx, account, { ...pool, count }, bootstrap, receipt);
-        const wanted = { ...receipt.wanted, pool: wantedOf };
-        return { wanted, hash: hashOf([managed.version, wanted, endpoint]) };
-      };
-      const isApplied = ({ hash }: { hash: string }) => receipt.applied === hash && !receipt.isStale;
-      const now = account.now();
-      const asked = await like(pool.count);
-      // Once a cluster has begun, what is missing may hold its state, and a list may be late: then only who is told to ends any.
-      const isSettled = 'join' in bootstrap.first || now.getTime() - Date.parse(receipt.appliedAt ?? '') < MISSING_MS;
-      if (isApplied(asked) && isSettled) return;
-      const seen = known.isFresh(ctx, now) && !receipt.isStale ? known.seen(ctx) : await look(ctx, pool.name);
-      const alive = seen.filter(isAlive).length;
-      // A group that is made smaller by number chooses itself who goes.
-      const { wanted, hash } = alive > pool.count ? await like(alive) : asked;
-      const isMissing = receipt.applied !== undefined && alive < pool.count && !isSettled;
-      if (isApplied({ hash }) && !isMissing) return;
-      const { applied: _, isStale: __, ending = [], ...rest } = receipt;
-      const isStale = receipt.isStale || isMissing;
-      const begun: ControlPlaneReceipt = { ...rest, account: await sameAccount(managed, account, receipt), wanted };
-      await known.save(ctx, { ...begun, isStale, ending });
-      if (isStale) await forget(account, pool.name, ending, seen);
-      await layers.machines({ ...account, refresh: isStale }, wanted, endpoint);
-      await known.save(ctx, { ...begun, applied: hash, appliedAt: account.now().toISOString() });
-    },
-
-    async mend(ctx, pool, part) {
-      const receipt = await known.receipt(ctx);
-      const { pool: wanted } = receipt?.wanted ?? {};
-      if (!receipt?.endpoint || !wanted || wanted.holdsKeys || !isReached(receipt)) return undefined;
-      const account = await accountOf(ctx);
-      await sameAccount(managed, account, receipt);
-      // A run says how many there are to be: only while that is how many there are it can end none.
-      const seen = part === 'machines' && isMade(receipt) ? await look(ctx, pool) : [];
-      const fits = part === 'endpoint' || (seen.every(isAlive) && seen.length === wanted.desired);
-      const touchesGroup = (planned: readonly Change[]): boolean =>
-        planned.some(({ resource }) => resource.startsWith(`${cloud.group.type} `));
-      const remade = cloud.controlPlane?.remade ?? [];
-      const left = await layers.mend(
-        account,
-        { ...receipt.wanted, pool: wanted },
-        receipt.endpoint,
-        part,
-        // At Google the way to the API server is in the group's layer: it is mended even while machines come and go.
-        (planned) => harmsNoControlPlane(planned, cloud.group, remade) && (fits || !touchesGroup(planned)),
-      );
-      return fits || left.length === 0 ? left : undefined;
-    },
-
-    async end(ctx, pool, names) {
-      const receipt = await known.receipt(ctx);
-      if (!receipt?.wanted.pool) return;
-      const seen = await look(ctx, pool);
-      const staying = seen.filter((machine) => isAlive(machine) && !names.includes(machine.name)).length;
-      const wanted = { ...receipt.wanted, pool: { ...receipt.wanted.pool, desired: staying, maximum: staying } };
-      const { applied: _, ...rest } = receipt;
-      const ending = [...new Set([...(receipt.ending ?? []), ...names])].sort();
-      // Written first: a machine too many is seen and ended again, one too few would be waited for in vain.
-      await known.save(ctx, { ...rest, wanted, isStale: true, ending });
-      const account = await accountOf(ctx);
-      await known.remove(
-        ctx,
-        account,
-        pool,
-        seen.filter((machine) => isAlive(machine) && names.includes(machine.name)),
-      );
-      // Also of those that somebody else has stopped, or is ending.
-      const gone = ending.filter((name) => !seen.some((machine) => machine.name === name && isAlive(machine)));
-      if (gone.length > 0) await forget(account, pool, gone, seen);
-    },
-  };
-
-  return {
-    group,
-    receipt: (ctx) => known.receipt(ctx),
-
-    async drift(ctx, account) {
-      const receipt = await known.receipt(ctx);
-      if (!receipt?.endpoint || !receipt.wanted.pool || !isMade(receipt)) return undefined;
-      await sameAccount(managed, account, receipt);
-      const { pool } = receipt.wanted;
-      const found = await layers.drift(account, { ...receipt.wanted, pool }, receipt.endpoint);
-      const now = await known.receipt(ctx);
-      return now && isMade(now) && now.applied === receipt.applied ? found : undefined;
-    },
-
-    async destroy(ctx, account) {
-      const receipt = await known.receipt(ctx);
-      if (receipt) await layers.destroy(account, receipt.wanted);
-    },
-
-    async deleteAll(ctx) {
-      const receipt = await known.receipt(ctx);
-      if (receipt) {
-        const account = await accountOf(ctx);
-        await layers.destroy(account, receipt.wanted);
-        await layers.destroyNetwork(account, receipt.wanted);
-      }
-      await known.forget(ctx);
-    },
-  };
+  #isMade(one: ControlPlaneReceipt): boolean {
+    const { applied, wanted, endpoint, isStale } = one;
+    const isApplied = applied !== undefined && applied === hashOf([this.#managed.version, wanted, endpoint]);
+    return isApplied && !isStale && this.#isReached(one);
+  }
 }
 
 const placeOf = ({ host, port }: EndpointOutputs) => ({ host, port });

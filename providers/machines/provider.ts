@@ -5,7 +5,7 @@ import { nodesOf } from '../nodes.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { profileProblems } from '../validate.ts';
 import { accountOf } from './account.ts';
-import { controlPlaneGroup } from './control-plane-group.ts';
+import { OwnControlPlane } from './control-plane-group.ts';
 import { MachineGroups } from './groups.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import { tellNodes } from './tell-nodes.ts';
@@ -26,7 +26,7 @@ export function machineProvider(
 ): Provider {
   const groups = new MachineGroups(managed, cloud, runner);
   const { known } = groups;
-  const ownControlPlane = controlPlaneGroup(
+  const ownControlPlane = new OwnControlPlane(
     managed,
     cloud,
     runner,
@@ -40,7 +40,7 @@ export function machineProvider(
     inCloud: true,
     rolledByCaller: true,
     managed,
-    ...(cloud.controlPlane && { controlPlaneGroup: ownControlPlane.group }),
+    ...(cloud.controlPlane && { controlPlaneGroup: ownControlPlane }),
 
     validate: (wanted, profile) => [...profileProblems(wanted, profile), ...cloud.problems(wanted)],
 

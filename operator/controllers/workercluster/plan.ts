@@ -16,7 +16,6 @@ import type { MeshRequest } from '../../mesh/allocate.ts';
 import { say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
-import { OVER_QUOTA } from '../quota/claimants.ts';
 import { accountStatus, quotaProblems } from './account.ts';
 import { capacityOf } from './capacity.ts';
 import { hibernationProblems, keepsEnabled, sleepOf } from './hibernation.ts';
@@ -24,6 +23,7 @@ import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf, warnedAt } from './lifetime.ts';
 import { managed } from './managed.ts';
 import { meshProblems, meshWanted, networkingStatus, policiesCondition, rangesCondition } from './networking.ts';
+import { refusalOf, specAccepted } from './refusal.ts';
 import { resolve, runningMode, sized } from './resolve.ts';
 import { nodesToTell } from './scale-default.ts';
 import { selfManaged } from './self-managed.ts';
@@ -163,7 +163,7 @@ function ask(view: SizedView, resolved: Resolved, strategy: ModeStrategy): Asked
 function statusOf(
   view: SizedView,
   resolved: Resolved,
-  { problems, overQuota = false }: Asked,
+  asked: Asked,
   observed: Observed,
   now: Date,
 ): WorkerClusterStatus {
@@ -179,54 +179,47 @@ function statusOf(
   // As long as it is told, the next look knows of it.
   const isKept = view.maySleep && keepsEnabled(cluster);
   const unacted = [...fields, ...(isKept ? ['hibernation.enabled'] : [])];
-  const codes = [...new Set(problems.map((p) => p.code))];
-  const why = problems
-    .map((p) => `${p.field.startsWith('metadata.') ? '' : 'spec.'}${p.field}: ${p.message}`)
-    .join('; ');
-  const refused = problems.length > 0;
-  const reason = overQuota ? OVER_QUOTA : 'ConfigurationProblem';
+  const refusal = refusalOf(asked);
   const { exists } = observed;
-  const ready = observed.ready.status === 'True' && (!refused || before?.observedGeneration !== undefined);
+  const ready = observed.ready.status === 'True' && (!refusal || before?.observedGeneration !== undefined);
 
   const conditions = withConditions(
     before?.conditions,
     [
-      refused && !exists
-        ? say('Ready', false, reason, why, codes)
+      refusal && !exists
+        ? say('Ready', false, refusal.reason, refusal.why, refusal.codes)
         : { ...observed.ready, status: ready ? 'True' : 'False' },
-      refused
-        ? say('SpecAccepted', false, reason, exists ? `${why}. The cluster stays as it was` : why, codes)
-        : say(
-            'SpecAccepted',
-            true,
-            'Accepted',
-            unacted.length > 0
-              ? `the spec was accepted; these fields are stored without effect yet: ${unacted.join(', ')}`
-              : 'the spec is valid and was accepted',
-          ),
+      specAccepted(refusal, exists, unacted),
       ...observed.conditions,
       simulated ? simulatedNote(provider, view.profile) : undefined,
-      mode === 'Managed' && !refused ? controlPlaneNote(cluster) : undefined,
+      mode === 'Managed' && !refusal ? controlPlaneNote(cluster) : undefined,
       exists && !objectsOnly ? policiesCondition(mode) : undefined,
     ],
     now,
   );
   return {
     conditions,
-    phase: observed.sleeps ? HIBERNATED : phaseOf(before?.phase, { refused, waiting: overQuota, ready, exists }),
+    phase: observed.sleeps
+      ? HIBERNATED
+      : phaseOf(before?.phase, {
+          refused: refusal !== undefined,
+          waiting: asked.overQuota === true,
+          ready,
+          exists,
+        }),
     ...(mode && { mode }),
     ...(provider && { provider: provider.name }),
     simulated,
     ...(region && { region }),
     ...observed.status,
     ...networkingStatus(view, resolved, exists),
-    ...accountStatus(view, !refused, now, pools),
+    ...accountStatus(view, !refusal, now, pools),
     ...(observed.usable || before?.kubeconfigRef
       ? { kubeconfigRef: { name: kubeconfigSecretName(cluster.metadata.name), key: KUBECONFIG_KEY } }
       : {}),
     selector: `${LABELS.workerCluster}=${cluster.metadata.name}`,
     lastErrors: [
-      ...problems.map((p) => ({ taskID: `spec.${p.field}`, description: p.message, codes: [p.code] })),
+      ...asked.problems.map((p) => ({ taskID: `spec.${p.field}`, description: p.message, codes: [p.code] })),
       ...observed.errors,
     ],
     observedGeneration: cluster.metadata.generation,

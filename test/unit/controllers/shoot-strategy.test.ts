@@ -55,7 +55,8 @@ describe('what is acted on', () => {
     ['in an account of a cloud', true, undefined],
     ['in the seed', undefined, 'credentialsBindingName'],
   ])('depends on where the machines are: %s', (_where, inCloud, unacted) => {
-    const op = { ...operation(false), provider: { inCloud }, seed: { name: 'local' } } as unknown as Operation;
+    const deps = { now: () => new Date(0) };
+    const op = { ...operation(false), deps, provider: { inCloud }, seed: { name: 'local' } } as unknown as Operation;
     const shoot = { metadata: { name: 'demo' }, spec: { credentialsBindingName: 'keys', provider: {} } } as Shoot;
     const seen = { controlPlane: { desired: 1, ready: 1 }, machines: [], readyMachines: [] };
     const { conditions } = statusOf(commonFacts(op, shoot, undefined), seen, [], new Date(0));

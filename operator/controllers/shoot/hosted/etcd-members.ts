@@ -124,9 +124,24 @@ function inUse(op: Operation): number[] {
     .filter((ordinal) => told.includes(etcdClientURL(values, ordinal)));
 }
 
+/** A pod on its way out still is a member of somebody's quorum until it is gone. */
+async function whenScaled({ seed, values }: Operation, replicas: number, signal: AbortSignal): Promise<void> {
+  const { namespace, addresses } = values;
+  await waitFor(
+    [seed.statefulSets],
+    () => seed.statefulSets.get(`${namespace}/${COMPONENTS.etcd}`)?.spec.replicas === replicas,
+    { timeoutMs: 30_000, signal, what: `StatefulSet ${COMPONENTS.etcd} to have ${replicas} replicas` },
+  );
+  const isGone = (ordinal: number) => !seed.pods.get(`${namespace}/${COMPONENTS.etcd}-${ordinal}`);
+  await waitFor([seed.pods], () => addresses.etcd.every((_, ordinal) => ordinal < replicas || isGone(ordinal)), {
+    timeoutMs: 120_000,
+    signal,
+    what: 'surplus etcd pods to be gone',
+  });
+}
+
 async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal: AbortSignal): Promise<void> {
-  const { seed, values } = op;
-  const ns = values.namespace;
+  const { seed } = op;
   const reapply = async () => {
     for (const object of etcd(op.values, op.pki)) {
       const applied = await seed.applier.apply(object, signal);
@@ -143,29 +158,10 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
       return note(action.volumes, true);
     case 'note-volumes':
       return note(action.volumes);
-    case 'scale': {
+    case 'scale':
       op.values = { ...op.values, etcd: { ...op.values.etcd, replicas: action.replicas } };
       await reapply();
-      await waitFor(
-        [seed.statefulSets],
-        () => seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`)?.spec.replicas === action.replicas,
-        {
-          timeoutMs: 30_000,
-          signal,
-          what: `StatefulSet ${COMPONENTS.etcd} to have ${action.replicas} replicas`,
-        },
-      );
-      // A pod on its way out still is a member of somebody's quorum until it is gone.
-      await waitFor(
-        [seed.pods],
-        () =>
-          values.addresses.etcd.every(
-            (_, ordinal) => ordinal < action.replicas || !seed.pods.get(`${ns}/${COMPONENTS.etcd}-${ordinal}`),
-          ),
-        { timeoutMs: 120_000, signal, what: 'surplus etcd pods to be gone' },
-      );
-      return;
-    }
+      return whenScaled(op, action.replicas, signal);
     case 'add-learner':
       op.deps.recordEvent(op.shoot, 'Normal', 'EtcdMemberJoins', `etcd member ${action.ordinal} joins`);
       await note(action.volumes);
@@ -194,7 +190,7 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
         );
       return client.remove(action.id);
     case 'delete-volume':
-      await seed.client.delete(PVCS, etcdClaimName(action.ordinal), ns, { signal });
+      await seed.client.delete(PVCS, etcdClaimName(action.ordinal), op.values.namespace, { signal });
       return;
   }
 }

@@ -1,0 +1,37 @@
+import type { ErrorCode } from '../../api/errors.ts';
+import { type Said, say } from '../conditions.ts';
+import { OVER_QUOTA } from '../quota/claimants.ts';
+import type { Asked } from './view.ts';
+
+/** Why nothing of a spec is acted on. */
+interface Refusal {
+  reason: string;
+  why: string;
+  codes: ErrorCode[];
+}
+
+/** Undefined: all that is asked for can be. */
+export function refusalOf({ problems, overQuota }: Asked): Refusal | undefined {
+  if (problems.length === 0) return undefined;
+  const said = problems.map(
+    ({ field, message }) => `${field.startsWith('metadata.') ? '' : 'spec.'}${field}: ${message}`,
+  );
+  return {
+    reason: overQuota ? OVER_QUOTA : 'ConfigurationProblem',
+    why: said.join('; '),
+    codes: [...new Set(problems.map(({ code }) => code))],
+  };
+}
+
+/** Whether the spec is acted on, and why not. @param unacted fields that are stored without effect */
+export function specAccepted(refusal: Refusal | undefined, exists: boolean, unacted: readonly string[]): Said {
+  if (refusal) {
+    const { reason, why, codes } = refusal;
+    return say('SpecAccepted', false, reason, exists ? `${why}. The cluster stays as it was` : why, codes);
+  }
+  const message =
+    unacted.length > 0
+      ? `the spec was accepted; these fields are stored without effect yet: ${unacted.join(', ')}`
+      : 'the spec is valid and was accepted';
+  return say('SpecAccepted', true, 'Accepted', message);
+}
