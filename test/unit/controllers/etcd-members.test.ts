@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { reconcileEtcdMembers, refuseLostMajority } from '../../../operator/controllers/shoot/hosted/etcd-members.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
-import type { EtcdClient, EtcdMember } from '../../../operator/etcd/etcd-client.ts';
+import { type EtcdClient, EtcdError, type EtcdMember } from '../../../operator/etcd/etcd-client.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { etcdClaimName, etcdConfig, notedVolumes } from '../../../operator/shoot/etcd.ts';
 import type { PKIData } from '../../../operator/shoot/pki.ts';
@@ -24,6 +24,9 @@ class Testbed {
   readonly pods = new Map(ORDINALS.map((ordinal) => [ordinal, { uid: `pod${ordinal}`, ready: true }]));
   members: EtcdMember[] = ORDINALS.map((ordinal) => this.#member(ordinal, { id: `old${ordinal}` }));
   opened = 0;
+  /** How many more times etcd lets no member vote. */
+  refusals = 0;
+  now = NOW;
   secret: KubeObject | undefined;
   readonly op: Operation;
 
@@ -41,7 +44,7 @@ class Testbed {
       shoot: { metadata: values.shoot },
       state: newShootState(),
       deps: {
-        now: () => NOW,
+        now: () => this.now,
         recordEvent: (_: object, type: string, reason: string) => this.did.push(`${type} ${reason}`),
       },
       seed: {
@@ -97,6 +100,10 @@ class Testbed {
         this.members.push(this.#member(ordinal, { id: `new${ordinal}`, name: '', learner: true, healthy: false }));
       },
       promote: async (id: string) => {
+        if (this.refusals-- > 0) {
+          this.now = new Date(+this.now + 40_000);
+          throw new EtcdError('etcd refused /v3/cluster/member/promote: etcdserver: unhealthy cluster', 503);
+        }
         this.did.push(`promote ${id}`);
         this.members.find((member) => member.id === id)!.learner = false;
       },
@@ -131,14 +138,28 @@ it('notes the volumes of members, and has one whose volume is lost join as someb
   expect(testbed.did).toEqual([
     'Warning EtcdVolumeLost',
     'remove old1',
-    'Normal EtcdMemberJoins',
     'add 1, told of 012',
+    'Normal EtcdMemberJoins',
     'delete pod etcd-main-1',
     'promote new1',
   ]);
   expect(notedVolumes(testbed.secret)).toEqual({ 0: 'claim0', 1: 'claim1-new', 2: 'claim2' });
   expect(testbed.members.filter(({ learner, healthy }) => healthy && !learner)).toHaveLength(3);
   expect(testbed.op.values.etcd.endpoints).toEqual(ORDINALS);
+});
+
+it('bears with an etcd that lets no member vote yet, and tells of one that still does not after half a minute', async () => {
+  const lost = async (refusals: number) => {
+    const testbed = new Testbed();
+    await testbed.look();
+    testbed.loseVolume(1);
+    testbed.refusals = refusals;
+    return testbed;
+  };
+  const soon = await lost(1);
+  await soon.look();
+  expect(soon.did.at(-1)).toBe('promote new1');
+  await expect((await lost(2)).look()).rejects.toThrow('unhealthy cluster');
 });
 
 it('says that a majority is lost, and touches nothing', async () => {

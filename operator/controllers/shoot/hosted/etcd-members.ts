@@ -1,6 +1,6 @@
 import { configurationProblem } from '../../../api/errors.ts';
 import { COMPONENTS, etcdMemberName } from '../../../api/names.ts';
-import type { EtcdClient } from '../../../etcd/etcd-client.ts';
+import { type EtcdClient, EtcdError } from '../../../etcd/etcd-client.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { KubeApiError } from '../../../kube/errors.ts';
 import { waitFor } from '../../../kube/informer.ts';
@@ -21,6 +21,11 @@ import type { Operation } from '../operation.ts';
 /** How often members are asked again while one of them starts or copies data; etcd has no watch for its members. */
 const POLL_MS = 300;
 
+/** After a refusal etcd is looked at again. A healthy one refuses new members until all of its own have been connected for 5 s. */
+const REFUSED_MS = 1_000;
+/** What is refused for longer is told. */
+const REFUSED_LONG_MS = 30_000;
+
 /** Takes etcd from the members it has to those it should have, one safe step at a time; see planEtcd. */
 export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, open = openEtcd): Promise<void> {
   const { seed, state } = op;
@@ -30,6 +35,7 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, o
   if (state.etcdSettled === desired && state.etcdPods === pods) return;
   const place = { ...values, dialPod: seed.dialPod, podName: etcdMemberName };
   const client = await open(place, op.pki, op.deps.now());
+  const refusals = new Refusals(op.deps.now);
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -42,7 +48,8 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, o
         op.values = { ...op.values, etcd: { ...op.values.etcd, endpoints: plan.endpoints } };
         for (const object of kubeAPIServer(op.values, op.pki)) await seed.applier.apply(object, signal);
       }
-      if (plan.action) await act(op, client, plan.action, signal);
+      const { action } = plan;
+      if (action) await refusals.outlast(() => act(op, client, action, signal), signal);
       else if (plan.waitFor) await sleep(POLL_MS, signal);
       else break;
     }
@@ -163,9 +170,9 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
       await reapply();
       return whenScaled(op, action.replicas, signal);
     case 'add-learner':
-      op.deps.recordEvent(op.shoot, 'Normal', 'EtcdMemberJoins', `etcd member ${action.ordinal} joins`);
       await note(action.volumes);
       await client.addLearner(action.peerURL);
+      op.deps.recordEvent(op.shoot, 'Normal', 'EtcdMemberJoins', `etcd member ${action.ordinal} joins`);
       // One that lost its volume runs already, was told to join nobody, and would hear late that it may.
       return removePod(op, action.ordinal, signal);
     case 'promote':
@@ -192,6 +199,29 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
     case 'delete-volume':
       await seed.client.delete(PVCS, etcdClaimName(action.ordinal), op.values.namespace, { signal });
       return;
+  }
+}
+
+/** Bears with what etcd refuses for a while: nobody is to be alarmed by it, and the next look may find it done or not needed. */
+class Refusals {
+  readonly #now: () => Date;
+  #since: number | undefined;
+
+  constructor(now: () => Date) {
+    this.#now = now;
+  }
+
+  /** Rejects with a refusal only when each of the last half a minute was one. */
+  async outlast(step: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    try {
+      await step();
+      this.#since = undefined;
+    } catch (error) {
+      const now = +this.#now();
+      this.#since ??= now;
+      if (!(error instanceof EtcdError) || now - this.#since > REFUSED_LONG_MS) throw error;
+      await sleep(REFUSED_MS, signal);
+    }
   }
 }
 
