@@ -36,6 +36,9 @@ import type { Fleet } from './fleet.ts';
 /** A limit for each step, on a machine that has other work as well. */
 const STEP_MS = 3 * 60_000;
 
+/** What is waited for is told again this often: who reads a log must not think that nothing happens. */
+const TELL_MS = 20_000;
+
 const secondsSince = (time: number): string => ((Date.now() - time) / 1000).toFixed(1);
 
 /** Plays a peak in an embedded garden, and tells what was seen of it. */
@@ -217,11 +220,16 @@ export class BurstDemo {
     return informer;
   }
 
-  #until<R>(
+  async #until<R>(
     informers: readonly Informer<any>[],
     predicate: () => R | undefined | false,
     what: string | (() => string),
   ): Promise<R> {
-    return waitFor(informers, predicate, { timeoutMs: STEP_MS, signal: this.#signal, what });
+    const telling = setInterval(() => this.#tell(`waiting for ${typeof what === 'string' ? what : what()}`), TELL_MS);
+    try {
+      return await waitFor(informers, predicate, { timeoutMs: STEP_MS, signal: this.#signal, what });
+    } finally {
+      clearInterval(telling);
+    }
   }
 }
