@@ -35,7 +35,7 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, o
   if (state.etcdSettled === desired && state.etcdPods === pods) return;
   const place = { ...values, dialPod: seed.dialPod, podName: etcdMemberName };
   const client = await open(place, op.pki, op.deps.now());
-  const refusals = new Refusals(op.deps.now);
+  const refusals = new Refusals(() => op.deps.now());
   try {
     for (;;) {
       signal.throwIfAborted();
