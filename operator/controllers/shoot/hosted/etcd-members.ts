@@ -32,7 +32,7 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, o
   const { values } = op;
   const desired = values.replicas;
   let pods = podsIn(op);
-  if (state.etcdSettled === desired && state.etcdPods === pods) return;
+  if (state.etcdSettled === desired && etcdPodsAreKnown(op)) return;
   const place = { ...values, dialPod: seed.dialPod, podName: etcdMemberName };
   const client = await open(place, op.pki, op.deps.now());
   const refusals = new Refusals(() => op.deps.now());
@@ -80,6 +80,9 @@ function isReady(op: Operation, ordinal: number): boolean {
   const pod = podOf(op, ordinal);
   return pod !== undefined && conditionIsTrue(pod, 'Ready');
 }
+
+/** Whether the members are in the pods in which they were last seen to be as wanted. */
+export const etcdPodsAreKnown = (op: Operation): boolean => op.state.etcdPods === podsIn(op);
 
 /** In which pods the members are; another text when one of them was replaced. */
 const podsIn = (op: Operation): string =>

@@ -30,7 +30,7 @@ import { volumeTasks } from '../tasks/volume-tasks.ts';
 import { IN_SEED, untilServes } from '../until-serves.ts';
 import { addressTasks } from './addresses.ts';
 import { encryptionWanted, hostedServers } from './encryption.ts';
-import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
+import { etcdPodsAreKnown, reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
 import { etcdSizeAwake } from './hibernation-tasks.ts';
 
 const MINUTE = 60_000;
@@ -167,11 +167,16 @@ export function reconcileTasks(op: Operation): Task[] {
             ? [COMPONENTS.etcd]
             : []),
         ];
-        await waitFor([seed.deployments, seed.statefulSets], () => wanting().length === 0, {
-          timeoutMs: 5 * MINUTE,
-          signal,
-          what: () => `${wanting().join(', ')} to be ready`,
-        });
+        const isReady = () => wanting().length === 0;
+        do {
+          // A member that is replaced while this waits may have come to another volume, and does not start before it joins anew.
+          await reconcileEtcdMembers(op, signal);
+          await waitFor([seed.deployments, seed.statefulSets, seed.pods], () => isReady() || !etcdPodsAreKnown(op), {
+            timeoutMs: 5 * MINUTE,
+            signal,
+            what: () => `${wanting().join(', ')} to be ready`,
+          });
+        } while (!isReady());
       },
     },
     tunnelTask(op),
