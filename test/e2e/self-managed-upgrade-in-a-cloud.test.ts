@@ -17,6 +17,7 @@ import { COLD_MS, whyNoMachineImage } from '../kit/machines/image.ts';
 import { machinesCache, type RealMachines } from '../kit/machines/real-machines.ts';
 import { rotates } from '../kit/rotation.ts';
 import {
+  CONTROL_PLANE,
   hasOld,
   kubelets,
   letGo,
@@ -24,6 +25,7 @@ import {
   NEW,
   OLD,
   runGuarded,
+  SERVERS,
   type Upgraded,
   upgrade,
   whenReady,
@@ -32,8 +34,6 @@ import {
 import { untilPods } from '../kit/workload.ts';
 
 const own: Name = { name: 'own', namespace: 'own-upgraded' };
-const SERVERS = { namespace: 'kube-system', labelSelector: 'component=kube-apiserver' };
-const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 
 const whyNone = await whyNoMachineImage(machinesCache());
 const canRun = hasOld && whyNone === undefined ? e2e : e2e.skip;

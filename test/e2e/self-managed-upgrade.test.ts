@@ -6,6 +6,7 @@ import { SAID, SECRET_URL, writeForDisk } from '../kit/etcd-disk.ts';
 import { changeCluster, deleteCluster, e2e, gardenClient, seedPods, until } from '../kit/garden.ts';
 import { rotates } from '../kit/rotation.ts';
 import {
+  CONTROL_PLANE,
   hasOld,
   kubelets,
   letGo,
@@ -14,6 +15,7 @@ import {
   NEW,
   OLD,
   runGuarded,
+  SERVERS,
   type Upgraded,
   upgrade,
   whenReady,
@@ -25,8 +27,6 @@ import { untilPods } from '../kit/workload.ts';
 const LONGEST_PAUSE_MS = 5_000;
 /** Between two writes that are confirmed while another server answers: a busy machine, not an API that is away. Half a second was seen. */
 const NOT_AWAY_MS = 2_000;
-const SERVERS = { namespace: 'kube-system', labelSelector: 'component=kube-apiserver' };
-const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKER, ordinal);
 
 rotates(hasOld ? e2e : e2e.skip, { of: 3, turns: [2] })(`an upgrade of a control plane on machines${why}`, () => {

@@ -9,6 +9,10 @@ import { areMade } from './tools.ts';
 import { guard, run } from './workload.ts';
 import { Writer } from './writer.ts';
 
+/** Where kubeadm runs API servers, and what it calls their nodes. */
+export const SERVERS = { namespace: 'kube-system', labelSelector: 'component=kube-apiserver' };
+export const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
+
 export const OLD = '1.35.4';
 export const NEW = '1.36.3';
 /** Where nobody has asked for it before, all of the older version is made first. */

@@ -13,7 +13,7 @@ import { offeredNow } from '../../burst/clusters/sold-out.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
 import { admit, type Claimant, type Refusal } from '../../cost/admission.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import { keyOf } from '../../kube/resources.ts';
+import { keyOf, splitKey } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { resolveVersion } from '../kubernetes-version.ts';
 import { claimantsIn } from '../quota/claimants.ts';
@@ -190,7 +190,7 @@ function overQuota(deps: BurstDependencies, cluster: WorkerCluster, beside: read
 
 /** Why quotas of its namespace would refuse what a cluster asks for. @param beside see refusalOf: instead of what a cache shows of them */
 export function refusalsOf(deps: BurstDependencies, claimant: Claimant, beside: readonly Claimant[]): Refusal[] {
-  const namespace = claimant.key.slice(0, claimant.key.indexOf('/'));
+  const { namespace } = splitKey(claimant.key);
   const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
   if (quotas.length === 0) return [];
   const known = new Set([claimant, ...beside].map(({ key }) => key));
