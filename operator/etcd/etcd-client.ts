@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { connect as connectTLS } from 'node:tls';
-import { Agent, type buildConnector } from 'undici';
+import { Agent, buildConnector } from 'undici';
 
 /** A member as etcd itself lists it. */
 export interface EtcdMember {
@@ -30,6 +30,13 @@ export interface EtcdCredentials {
 
 /** Opens a stream of bytes to where a member listens, in place of a plain connection. */
 export type Dial = (host: string, port: number) => Promise<Duplex>;
+
+/** How members are reached. */
+export interface EtcdWay {
+  dial?: Dial | undefined;
+  /** Where members have their JSON gateway apart from what they serve API servers; those that began before they had are asked at their URL. */
+  gatewayPort?: number | undefined;
+}
 
 /** etcd refused a request, or none of its members answered (status 0). */
 export class EtcdError extends Error {
@@ -76,10 +83,13 @@ export class EtcdClient {
   /** When certificates end that were shown, by the host that showed them. */
   readonly #shown = new Map<string, Date>();
 
-  constructor(endpoints: string[], credentials: EtcdCredentials, dial?: Dial) {
+  constructor(endpoints: string[], credentials: EtcdCredentials, { dial, gatewayPort }: EtcdWay = {}) {
     this.#endpoints = endpoints;
     const { ca, cert, key } = credentials;
-    const connect = dial ? through(dial, { ca, cert, key }, this.#shown) : { ca, cert, key, timeout: TIMEOUT_MS };
+    const open = dial
+      ? through(dial, { ca, cert, key }, this.#shown)
+      : buildConnector({ ca, cert, key, timeout: TIMEOUT_MS, allowH2: false });
+    const connect = gatewayPort ? gatewayFirst(open, gatewayPort) : open;
     // Its few calls give up after seconds; over HTTP/2 undici does that in a way that Node can loop on (providers/cloud-http.ts).
     this.#agent = new Agent({ connect, connections: 1, allowH2: false });
   }
@@ -257,6 +267,20 @@ export class EtcdClient {
     }
   }
 }
+
+/** Opens the gateway of a member, or, where it listens to none, what its URL names. A member that is silent is so at both. */
+const gatewayFirst =
+  (open: buildConnector.connector, gatewayPort: number): buildConnector.connector =>
+  (options, callback) =>
+    open({ ...options, port: String(gatewayPort) }, (...[error, socket]) => {
+      if (socket) callback(null, socket);
+      else if (isSilence(error)) callback(error, null);
+      else open(options, callback);
+    });
+
+/** Whether nothing came in time, no refusal either. */
+const isSilence = (error: Error): boolean =>
+  error.name === 'AbortError' || error.name === 'TimeoutError' || error.name === 'ConnectTimeoutError';
 
 /** TLS over what `dial` opens. @param shown is told when the certificate of each host ends */
 function through(dial: Dial, credentials: EtcdCredentials, shown: Map<string, Date>): buildConnector.connector {

@@ -7,6 +7,7 @@ import {
   type ControlPlane,
   controlPlaneLabels,
   ETCD_CLIENT_PORT,
+  ETCD_GATEWAY_PORT,
   ETCD_PEER_PORT,
   etcdClientURL,
   etcdPeerURL,
@@ -92,6 +93,8 @@ export function etcdConfig(values: ControlPlane, ordinal: number): Record<string
     name: etcdMemberName(ordinal),
     'data-dir': `${DATA}/data`,
     'listen-client-urls': `https://0.0.0.0:${ETCD_CLIENT_PORT}`,
+    // Apart from gRPC, which Go's HTTP server would carry with more CPU, and end half a second later.
+    'listen-client-http-urls': `https://0.0.0.0:${ETCD_GATEWAY_PORT}`,
     'listen-peer-urls': `https://0.0.0.0:${ETCD_PEER_PORT}`,
     'listen-metrics-urls': `http://0.0.0.0:${METRICS_PORT}`,
     'advertise-client-urls': etcdClientURL(values, ordinal),

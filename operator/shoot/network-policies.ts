@@ -9,6 +9,7 @@ import {
   type ControlPlane,
   controlPlaneLabels,
   ETCD_CLIENT_PORT,
+  ETCD_GATEWAY_PORT,
   ETCD_PEER_PORT,
   KONNECTIVITY_PORT,
 } from './values.ts';
@@ -93,6 +94,7 @@ function controlPlanePolicy(values: Values, around: Surroundings): NetworkPolicy
         from: [{ podSelector: app(COMPONENTS.apiServer, COMPONENTS.etcd) }, ...operator(around)],
         ports: tcp(ETCD_CLIENT_PORT),
       },
+      { from: operator(around), ports: tcp(ETCD_GATEWAY_PORT) },
       { from: [{ podSelector: app(COMPONENTS.etcd) }], ports: tcp(ETCD_PEER_PORT) },
       ...(around.hasMachines ? [{ from: [{ podSelector: machines }], ports: [udp(VXLAN_PORT)] }] : []),
     ],

@@ -6,6 +6,7 @@ import {
   type ControlPlane,
   controlPlaneLabels,
   ETCD_CLIENT_PORT,
+  ETCD_GATEWAY_PORT,
   ETCD_PEER_PORT,
   KONNECTIVITY_PORT,
 } from './values.ts';
@@ -55,6 +56,7 @@ function etcdMemberService(values: Pick<ControlPlane, 'namespace' | 'shoot'>, or
       ports: [
         { name: 'client', port: ETCD_CLIENT_PORT, targetPort: ETCD_CLIENT_PORT, protocol: 'TCP' },
         { name: 'peer', port: ETCD_PEER_PORT, targetPort: ETCD_PEER_PORT, protocol: 'TCP' },
+        { name: 'gateway', port: ETCD_GATEWAY_PORT, targetPort: ETCD_GATEWAY_PORT, protocol: 'TCP' },
       ],
     },
   };

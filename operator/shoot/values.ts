@@ -66,6 +66,8 @@ export const API_SERVER_PORT = 6443;
 export const KONNECTIVITY_PORT = 8132;
 export const ETCD_CLIENT_PORT = 2379;
 export const ETCD_PEER_PORT = 2380;
+/** Of a hosted member, for its JSON gateway: the operator asks it. Together with it etcd serves API servers slower (etcd warns of that). */
+export const ETCD_GATEWAY_PORT = 2382;
 export const CLUSTER_DOMAIN = 'cluster.local';
 
 /** Address of the Service `kubernetes` in the shoot. */

@@ -33,6 +33,7 @@ import {
   SHOOTS,
   WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
+import { ETCD_GATEWAY_PORT } from '../../operator/shoot/values.ts';
 import { PATIENCE_MS } from './garden.ts';
 import { makeHome } from './home.ts';
 import { leftOvers } from './left-overs.ts';
@@ -327,11 +328,15 @@ export class OwnGarden {
       this.client.get<Secret>(SECRETS, COMPONENTS.etcd, namespace),
     ]);
     const file = (name: string) => Buffer.from(secret.data?.[name] ?? '', 'base64').toString();
-    const etcd = new EtcdClient([`https://${service.spec.clusterIP}:2379`], {
-      ca: file('ca.crt'),
-      cert: file('tls.crt'),
-      key: file('tls.key'),
-    });
+    const etcd = new EtcdClient(
+      [`https://${service.spec.clusterIP}:2379`],
+      {
+        ca: file('ca.crt'),
+        cert: file('tls.crt'),
+        key: file('tls.key'),
+      },
+      { gatewayPort: ETCD_GATEWAY_PORT },
+    );
     try {
       const members = await etcd.memberList();
       return members.map((member) => `${member.name}${member.isLearner ? ' (learner)' : ''}`).sort();

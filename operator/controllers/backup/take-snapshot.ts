@@ -11,6 +11,7 @@ import type { EtcdClient } from '../../etcd/etcd-client.ts';
 import { FairQueue } from '../../kube/fair-queue.ts';
 import { decoded, SECRETS, type Secret } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
+import { ETCD_GATEWAY_PORT } from '../../shoot/values.ts';
 import { openEtcd } from '../shoot/etcd-access.ts';
 import { writeVerified } from './integrity.ts';
 import { type Snapshot, snapshotName } from './plan.ts';
@@ -154,6 +155,7 @@ async function clientOf(
     exposure: seed.spec.exposure?.type ?? 'ClusterIP',
     dialPod: access.dialPod,
     podName: etcdMemberName,
+    gatewayPort: ETCD_GATEWAY_PORT,
   };
   // A cache knows Secrets by their labels: keys that lost theirs are no reason to go without backups.
   const keys =

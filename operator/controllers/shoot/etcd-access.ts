@@ -13,18 +13,20 @@ export interface EtcdPlace extends Pick<ControlPlane, 'namespace' | 'addresses' 
   dialPod: PodDialer | undefined;
   /** The pod of a member, by its ordinal. */
   podName: (ordinal: number) => string;
+  /** Of members that have a gateway of their own. */
+  gatewayPort?: number;
 }
 
 /** Opens the connection to the etcd of a shoot, with a certificate of its own. To be closed. */
 export async function openEtcd(place: EtcdPlace, pki: PKIData, now: Date): Promise<EtcdClient> {
-  const { namespace, addresses, exposure = 'ClusterIP', dialPod, podName } = place;
+  const { namespace, addresses, exposure = 'ClusterIP', dialPod, podName, gatewayPort } = place;
   const certificate = await issueEtcdOperatorCertificate(pki, now);
   const urls = addresses.etcd.map((_, ordinal) => etcdClientURL(place, ordinal));
   const dial =
     dialPod && exposure !== 'ClusterIP'
       ? (host: string, port: number) => dialPod(namespace, podName(addresses.etcd.indexOf(host)), port)
       : undefined;
-  return new EtcdClient(urls, { ca: keyPair(pki, 'ca-etcd').cert, ...certificate }, dial);
+  return new EtcdClient(urls, { ca: keyPair(pki, 'ca-etcd').cert, ...certificate }, { dial, gatewayPort });
 }
 
 /**
@@ -41,9 +43,10 @@ export async function openStackedEtcd(
   const dialPod = podDialer(admin);
   const urls = places.map(({ address }) => `https://${address}:${ETCD_CLIENT_PORT}`);
   const certificate = await issueEtcdOperatorCertificate(pki, now);
-  return new EtcdClient(urls, { ca: keyPair(pki, 'ca-etcd').cert, ...certificate }, async (host, port) => {
+  const dial = async (host: string, port: number) => {
     const place = places.find(({ address }) => address === host);
     if (!place) throw new Error(`no machine of the control plane has joined at ${host}`);
     return dialPod('kube-system', `${STATIC_ETCD}-${place.node}`, port);
-  });
+  };
+  return new EtcdClient(urls, { ca: keyPair(pki, 'ca-etcd').cert, ...certificate }, { dial });
 }

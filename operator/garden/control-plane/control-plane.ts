@@ -82,6 +82,8 @@ export function etcd(directory: StateDirectory, state: GardenState, file: string
       `--data-dir=${directory.path('etcd')}`,
       `--listen-client-urls=${client}`,
       `--advertise-client-urls=${client}`,
+      // Nobody asks for JSON here, and gRPC beside it costs API servers more: it gets whatever port is free.
+      '--listen-client-http-urls=https://127.0.0.1:0',
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
       `--initial-cluster=garden=${peer}`,

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createServer } from 'node:https';
+import { createServer, type Server } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { Duplex, PassThrough } from 'node:stream';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EtcdClient } from '../../../operator/etcd/etcd-client.ts';
 import { createCA, expiry, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
 
@@ -24,11 +24,17 @@ afterEach(() => {
 
 /** A client whose every connection is a tunnel in which nobody answers; `opened` is told of each. */
 const clientThrough = (opened: (tunnel: Duplex) => void) =>
-  new EtcdClient(['https://127.0.0.1:2379'], { ca: pair.cert, ...pair }, async () => {
-    const tunnel = Duplex.from({ writable: new PassThrough(), readable: new PassThrough() });
-    opened(tunnel);
-    return tunnel;
-  });
+  new EtcdClient(
+    ['https://127.0.0.1:2379'],
+    { ca: pair.cert, ...pair },
+    {
+      dial: async () => {
+        const tunnel = Duplex.from({ writable: new PassThrough(), readable: new PassThrough() });
+        opened(tunnel);
+        return tunnel;
+      },
+    },
+  );
 
 it('a tunnel in which nobody answers is given up, and nothing of it is left to fail later', async () => {
   const opened: Duplex[] = [];
@@ -64,11 +70,56 @@ it('a member tells when the certificate ends that it shows at the end of a tunne
     response.end(JSON.stringify(answers[url as keyof typeof answers]));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  const client = new EtcdClient(clientURLs, { ca: pair.cert, ...pair }, async () =>
-    connect((server.address() as AddressInfo).port, '127.0.0.1'),
+  const client = new EtcdClient(
+    clientURLs,
+    { ca: pair.cert, ...pair },
+    { dial: async () => connect((server.address() as AddressInfo).port, '127.0.0.1') },
   );
   const members = await client.observe();
   await client.close();
   server.close();
   expect(members).toMatchObject([{ name: 'one', healthy: true, certificateEnds: expiry(cert) }]);
+});
+
+describe('a member with a gateway of its own', () => {
+  const servers: Server[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close();
+  });
+
+  /** A port of the loopback that answers for a member by this name. */
+  async function memberAt(name: string): Promise<number> {
+    const { cert, key } = await issue(pair, {
+      commonName: name,
+      ipAddresses: ['127.0.0.1'],
+      usages: ['server'],
+      days: 0.5,
+    });
+    const server = createServer({ cert, key }, (_, response) => {
+      response.end(JSON.stringify({ members: [{ ID: '1', name }] }));
+    });
+    servers.push(server);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    return (server.address() as AddressInfo).port;
+  }
+
+  async function asked(clientPort: number, gatewayPort: number): Promise<string | undefined> {
+    const way = { gatewayPort };
+    const client = new EtcdClient([`https://127.0.0.1:${clientPort}`], { ca: pair.cert, ...pair }, way);
+    try {
+      return (await client.memberList())[0]?.name;
+    } finally {
+      await client.close();
+    }
+  }
+
+  it('is asked there', async () => {
+    expect(await asked(await memberAt('for API servers'), await memberAt('gateway'))).toBe('gateway');
+  });
+
+  it('that began before it had one is asked where API servers are served', async () => {
+    const gateway = await memberAt('gateway');
+    servers.pop()?.close();
+    expect(await asked(await memberAt('for API servers'), gateway)).toBe('for API servers');
+  });
 });

@@ -107,10 +107,11 @@ describe("policies of a shoot's namespace", () => {
   it('let etcd be called by its own API server, its peers and the operator alone', () => {
     expect(may(a.apiServer, a.etcd, 2379)).toBe(true);
     expect(may(a.etcdToo, a.etcd, 2380)).toBe(true);
-    for (const from of [HOST, OPERATOR]) expect(may(from, a.etcd, 2379)).toBe(true);
+    for (const from of [HOST, OPERATOR]) for (const port of [2379, 2382]) expect(may(from, a.etcd, port)).toBe(true);
     for (const from of [a.controllerManager, a.scheduler, a.machine, STRANGER, PRETENDER, ...Object.values(b)])
-      for (const port of [2379, 2380, 2381]) expect([from, port, may(from, a.etcd, port)]).toEqual([from, port, false]);
-    expect(may(a.apiServer, a.etcd, 2380)).toBe(false);
+      for (const port of [2379, 2380, 2381, 2382])
+        expect([from, port, may(from, a.etcd, port)]).toEqual([from, port, false]);
+    for (const port of [2380, 2382]) expect(may(a.apiServer, a.etcd, port)).toBe(false);
   });
 
   it('let API servers be called as by their Services, and at no other port', () => {

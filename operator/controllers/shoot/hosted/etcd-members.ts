@@ -14,7 +14,7 @@ import {
   planEtcd,
 } from '../../../shoot/etcd-membership.ts';
 import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
-import { etcdClientURL, etcdPeerURL } from '../../../shoot/values.ts';
+import { ETCD_GATEWAY_PORT, etcdClientURL, etcdPeerURL } from '../../../shoot/values.ts';
 import { openEtcd } from '../etcd-access.ts';
 import type { Operation } from '../operation.ts';
 
@@ -33,7 +33,7 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, o
   const desired = values.replicas;
   let pods = podsIn(op);
   if (state.etcdSettled === desired && etcdPodsAreKnown(op)) return;
-  const place = { ...values, dialPod: seed.dialPod, podName: etcdMemberName };
+  const place = { ...values, dialPod: seed.dialPod, podName: etcdMemberName, gatewayPort: ETCD_GATEWAY_PORT };
   const client = await open(place, op.pki, op.deps.now());
   const refusals = new Refusals(() => op.deps.now());
   try {
