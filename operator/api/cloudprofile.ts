@@ -278,7 +278,7 @@ const cloudProfileStatus = z
       machineType,
       2048,
       'name',
-      'Machine types that clusters use, as the spec had them last (not a field of Gardener). Clusters keep a machine type that is removed from the spec.',
+      'Machine types that clusters use, or used, as the spec had them last (not a field of Gardener). Clusters keep a machine type that is removed from the spec.',
     ).optional(),
   })
   .describe('How the profile is.');

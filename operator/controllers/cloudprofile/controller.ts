@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Provider } from '../../../providers/contract.ts';
-import type { CloudProfile, CloudProfileStatus } from '../../api/cloudprofile.ts';
+import type { CloudProfile, CloudProfileStatus, MachineType } from '../../api/cloudprofile.ts';
 import { type Shoot, shootProfileName } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { profileNamesOf } from '../../capacity/places.ts';
@@ -41,7 +42,10 @@ function usable({ spec }: CloudProfile, provider: Provider | undefined): ReturnT
   return say('Ready', true, 'Usable', `provider ${provider.name} makes the machines`);
 }
 
-/** The machine types that clusters of a profile use, as it offers them, or did last. */
+/**
+ * The machine types that clusters of a profile use, as it offers them, or did last. What none uses any more stays until another comes: otherwise
+ * each cluster that is alone with its type would cost two writes.
+ */
 function machineTypesInUse(
   { metadata: { name }, spec, status }: CloudProfile,
   clusters: readonly WorkerCluster[],
@@ -53,7 +57,9 @@ function machineTypesInUse(
   ];
   const known = [...spec.machineTypes, ...(status?.machineTypes ?? [])];
   const used = [...new Set(users.flatMap(machineTypesOf))].sort();
-  return used.flatMap((type) => known.find((one) => one.name === type) ?? []);
+  const wanted = used.flatMap((type) => known.find((one) => one.name === type) ?? []);
+  const isTold = (one: MachineType) => status?.machineTypes?.some((told) => isDeepStrictEqual(told, one));
+  return wanted.every(isTold) ? status?.machineTypes : wanted;
 }
 
 /** Keeps a profile from going while clusters use it, and says in its status whether it can be used. */

@@ -88,7 +88,6 @@ export async function reconcileWorkerCluster(
       // Whether all is Ready was said of the Shoot as it was: of what is asked for now it is not true yet.
       ({ status } = planWorkerCluster({ ...view, shoot: object }, deps.now()));
     }
-    if (changed && !shoot) deps.recordEvent(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
   }
   if (plan.managed) {
     const newest = atPlace(deps.clusters.get(key) ?? written, place);

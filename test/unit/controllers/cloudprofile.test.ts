@@ -47,3 +47,40 @@ it.each([true, false])(
     );
   },
 );
+
+it('a machine type that a cluster uses is written down once, also for clusters that come and go', async () => {
+  const offered = ['small', 'large'].map((name) => ({ name, cpu: '2', gpu: '0', memory: '4Gi' }));
+  let current = { ...profile, spec: { ...profile.spec, machineTypes: offered } } as CloudProfile;
+  let clusters: object[] = [];
+  let writes = 0;
+  const deps = {
+    garden: {
+      apply: async (written: CloudProfile) => {
+        writes++;
+        current = { ...current, status: written.status } as CloudProfile;
+        return current;
+      },
+      mergePatch: async () => current,
+    },
+    profiles: { get: () => current, absorb: () => {} },
+    clusters: { list: () => clusters },
+    shoots: { list: () => [] },
+    now: () => new Date('2026-11-22T00:00:00Z'),
+    provider: () => undefined,
+  } as never;
+  const told = async (...types: string[]) => {
+    clusters = types.map((machineType) => ({
+      metadata: { name: machineType, namespace: 'default' },
+      spec: { cloudProvider: 'local' },
+      status: { admitted: { pools: [{ name: 'default', machineType }] } },
+    }));
+    const before = writes;
+    await reconcileCloudProfile(deps, 'local', new AbortController().signal);
+    return [writes - before, (current.status?.machineTypes ?? []).map(({ name }) => name)];
+  };
+  await told();
+  expect(await told('small')).toEqual([1, ['small']]);
+  expect(await told()).toEqual([0, ['small']]);
+  expect(await told('small')).toEqual([0, ['small']]);
+  expect(await told('large')).toEqual([1, ['large']]);
+});

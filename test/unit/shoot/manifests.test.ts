@@ -148,6 +148,12 @@ describe('etcdConfig', () => {
     expect(notedVolumes(secret)).toEqual(volumes);
     expect(notedVolumes(etcdSecret(three, pki))).toEqual({});
   });
+  it('has its gateway apart from what it serves API servers, where its Service leads', () => {
+    const port = 2382;
+    expect(etcdConfig(one, 0)['listen-client-http-urls']).toBe(`https://0.0.0.0:${port}`);
+    const ports = services(one, 1).flatMap(({ spec }) => spec.ports.map((said: { port: number }) => said.port));
+    expect(ports).toContain(port);
+  });
   it('keeps fsync on', () => expect(etcdConfig(one, 0)).not.toHaveProperty('unsafe-no-fsync'));
 });
 

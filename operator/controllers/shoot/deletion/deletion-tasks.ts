@@ -4,27 +4,29 @@ import type { Task } from '../../../flow/graph.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import {
-  CONFIGMAPS,
   DEPLOYMENTS,
   type KubeObject,
   NAMESPACES,
   type PersistentVolume,
-  PODS,
   PVCS,
   PVS,
-  SECRETS,
-  SERVICES,
   STATEFULSETS,
 } from '../../../kube/resources.ts';
 import { closeConnection } from '../close-connection.ts';
 import { removeRecords } from '../dns/dns-records.ts';
 import type { Operation } from '../operation.ts';
 import { namespaceIn, notOurs, otherOwnerIn } from '../ownership.ts';
+import { endPods, podsGone } from './end-pods.ts';
 
-/** What a control plane is made of in the seed, besides pods. */
-const OBJECTS = [DEPLOYMENTS, STATEFULSETS, SERVICES, SECRETS, CONFIGMAPS, PVCS];
-/** Nothing of what ends here is needed again, so nobody gets longer than this to say goodbye. */
-const GRACE_SECONDS = 1;
+/**
+ * What must not wait the five seconds until Kubernetes empties the namespace: what would make pods, and what holds volumes. The rest goes with
+ * the namespace, when nobody waits for it.
+ */
+const OBJECTS = [DEPLOYMENTS, STATEFULSETS, PVCS];
+
+/** Of looks at volumes: those of this machine go at once, those of a cloud take seconds, and a seed may have thousands. */
+const FIRST_PAUSE_MS = 10;
+const LAST_PAUSE_MS = 1000;
 
 /**
  * The task graph for deletion, from any half-built state. The control plane is not woken up for it: nothing inside of a hosted
@@ -74,9 +76,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
       title: 'Ending pods',
       after: ['namespace'],
       expectedMs: 20,
-      // Before their owners: the garbage collector would give each its full grace, and a kubelet that has begun to wait does not
-      // hurry up.
-      run: (signal) => seed.client.deleteCollection(PODS, { namespace: ns, gracePeriodSeconds: GRACE_SECONDS, signal }),
+      run: (signal) => endPods(seed.client, ns, signal),
     },
     {
       id: 'machines',
@@ -104,17 +104,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
       after: ['pods'],
       expectedMs: 1500,
       timeoutMs: 120_000,
-      run: async (signal) => {
-        const left = () => seed.pods.list().filter((pod) => pod.metadata.namespace === ns);
-        await waitFor([seed.pods], () => left().length === 0, {
-          timeoutMs: 110_000,
-          signal,
-          what: () =>
-            `pods ${left()
-              .map((pod) => pod.metadata.name)
-              .join(', ')} in namespace ${ns} of seed ${seed.name} to end`,
-        });
-      },
+      run: (signal) => podsGone(seed, ns, 110_000, signal),
     },
     {
       id: 'volumes',
@@ -123,7 +113,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
       expectedMs: 300,
       timeoutMs: 120_000,
       run: async (signal) => {
-        for (;;) {
+        for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LAST_PAUSE_MS)) {
           const { items } = await seed.client.list<PersistentVolume>(PVS, { signal });
           // A class that retains volumes has decided that they outlive their claims.
           const left = items.filter(
@@ -131,7 +121,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
           );
           if (left.length === 0) return;
           signal.throwIfAborted();
-          await sleep(100, signal);
+          await sleep(pause, signal);
         }
       },
     },
