@@ -1,17 +1,24 @@
 import type { Clock } from '../kube/clock.ts';
 
+/**
+ * Milliseconds from one report of progress to the next, when so many were made. Each is a write or two, so who waits for long is told more
+ * rarely: after 5, 12, 24 and 41 s, and then every half a minute.
+ */
+export const progressInterval = (told: number): number => Math.min(30_000, 5_000 * 1.5 ** told);
+
 /** Tells of what changes all the time, at most once per interval; what comes in between is told at its end, not dropped. */
 export class Pacer {
   readonly #clock: Clock;
-  readonly #intervalMs: number;
+  readonly #intervalMs: (told: number) => number;
   readonly #tell: () => void;
   #toldAt: number | undefined;
+  #times = 0;
   #cancel: (() => void) | undefined;
 
-  /** @param intervalMs from one telling to the next; the first time there is nothing to wait for */
-  constructor(clock: Clock, intervalMs: number, tell: () => void) {
+  /** @param intervalMs from one telling to the next, when so many were its own; the first time there is nothing to wait for */
+  constructor(clock: Clock, intervalMs: number | ((before: number) => number), tell: () => void) {
     this.#clock = clock;
-    this.#intervalMs = intervalMs;
+    this.#intervalMs = typeof intervalMs === 'number' ? () => intervalMs : intervalMs;
     this.#tell = tell;
   }
 
@@ -41,10 +48,12 @@ export class Pacer {
       return;
     }
     this.told();
+    this.#times++;
     this.#tell();
   }
 
   #waitMs(): number {
-    return this.#toldAt === undefined ? 0 : Math.max(0, this.#toldAt + this.#intervalMs - this.#clock.now());
+    if (this.#toldAt === undefined) return 0;
+    return Math.max(0, this.#toldAt + this.#intervalMs(Math.max(0, this.#times - 1)) - this.#clock.now());
   }
 }

@@ -5,7 +5,7 @@ import { ANNOTATIONS } from '../../api/group.ts';
 import type { LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { isHeld } from '../finalizer.ts';
-import { Pacer } from '../pacer.ts';
+import { Pacer, progressInterval } from '../pacer.ts';
 import { operation } from '../status-writer.ts';
 import { decide, type Situation, type StepName } from './decide.ts';
 import type { ManagedDependencies } from './dependencies.ts';
@@ -19,8 +19,6 @@ import { failureOf, type ManagedState, newState } from './state.ts';
 import { STEPS } from './steps.ts';
 import { isToBeRemoved, wishHash, wishSignature } from './wish.ts';
 
-/** Least time between two progress reports: each is a write, and people do not read faster. */
-const PROGRESS_INTERVAL_MS = 5_000;
 const MOST_TURNS = 12;
 const CALM_MS = 10_000;
 /** Error codes with which a cloud rejects credentials. */
@@ -146,7 +144,7 @@ export class ManagedController {
     const visible = step === 'apply' || step === 'destroy';
     // This run only reads from the cloud again what an earlier operator wrote. Until it ends, the status keeps what it said.
     const confirming = step === 'apply' && on.receipt?.unconfirmed === true && situation.applied === situation.wish;
-    const pace = new Pacer(deps.clock, PROGRESS_INTERVAL_MS, () => deps.changed(key));
+    const pace = new Pacer(deps.clock, progressInterval, () => deps.changed(key));
     // That it begins is told below.
     pace.told();
     if (visible) {

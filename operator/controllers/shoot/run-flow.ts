@@ -1,12 +1,12 @@
 import type { LastOperation } from '../../api/meta.ts';
 import { Flow, type FlowResult, type Progress, type Task } from '../../flow/graph.ts';
 import { type Clock, systemClock } from '../../kube/clock.ts';
-import { Pacer } from '../pacer.ts';
+import { Pacer, progressInterval } from '../pacer.ts';
 import { operation } from '../status-writer.ts';
 import type { Operation } from './operation.ts';
 
-/** Progress is for people: more often than this nobody reads it, and each time is two writes (Shoot and WorkerCluster). */
-const PROGRESS_INTERVAL_MS = 5_000;
+/** What changes is told no more often: each time is two writes (Shoot and WorkerCluster). */
+const CHANGES_INTERVAL_MS = 5_000;
 /** A look that finds all in order is over by then, and changes that come together are told together. */
 const CHANGES_MS = 1_000;
 
@@ -23,25 +23,28 @@ export async function runFlow(
   const { state, deps } = op;
   // What an operation of another kind met says nothing about this one.
   for (const taskID of state.errors.keys()) if (!tasks.some(({ id }) => id === taskID)) state.errors.delete(taskID);
-  const pace = new Pacer(clock, PROGRESS_INTERVAL_MS, () => op.notice());
-  const onProgress = (progress: Progress) => {
+  const changes = new Pacer(clock, CHANGES_INTERVAL_MS, () => op.notice());
+  const progress = new Pacer(clock, progressInterval, () => op.notice());
+  const onProgress = (seen: Progress) => {
     if (!visible) return;
     // Where all that runs only looks whether there is anything to do, nothing new is said.
-    const before = progress.running.length > 0 ? state.operation?.description : undefined;
-    const description = progress.description || before || 'finishing';
-    state.timeLeft = progress.description ? { ms: progress.remainingMs, at: deps.now() } : undefined;
+    const before = seen.running.length > 0 ? state.operation?.description : undefined;
+    const description = seen.description || before || 'finishing';
+    state.timeLeft = seen.description ? { ms: seen.remainingMs, at: deps.now() } : undefined;
     state.operation = operation(
       state.operation,
-      { type, state: 'Processing', progress: Math.min(99, progress.percent), description },
+      { type, state: 'Processing', progress: Math.min(99, seen.percent), description },
       deps.now(),
     );
     // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
-    pace.soon();
+    progress.soon();
   };
-  state.changed = () => pace.soon(CHANGES_MS);
+  state.changed = () => changes.soon(CHANGES_MS);
   if (state.untold) state.changed();
   state.untold = false;
-  state.told = () => pace.told();
+  state.told = () => {
+    for (const pacer of [changes, progress]) pacer.told();
+  };
   try {
     return await new Flow(`${type} ${op.shoot.metadata.name}`, tasks).run({
       signal,
@@ -56,6 +59,6 @@ export async function runFlow(
     state.changed = undefined;
     state.told = undefined;
     state.timeLeft = undefined;
-    state.untold = pace.stop();
+    state.untold = [changes, progress].map((pacer) => pacer.stop()).includes(true);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Pacer } from '../../../operator/controllers/pacer.ts';
+import { Pacer, progressInterval } from '../../../operator/controllers/pacer.ts';
 import { FakeClock } from '../kube/fake-clock.ts';
 
 function testbed() {
@@ -18,6 +18,18 @@ it('tells at once, then once per interval, and drops nothing that came in betwee
   expect(told).toEqual([0, 5_000, 10_000]);
   clock.advance(60_000);
   expect(told).toEqual([0, 5_000, 10_000, 15_000]);
+});
+
+it('tells of progress more and more rarely', () => {
+  const clock = new FakeClock();
+  const began = clock.now();
+  const told: number[] = [];
+  const pacer = new Pacer(clock, progressInterval, () => told.push(clock.now() - began));
+  for (let second = 0; second < 110; second++) {
+    pacer.soon();
+    clock.advance(1_000);
+  }
+  expect(told.map((ms) => Math.floor(ms / 1000))).toEqual([0, 5, 12, 23, 40, 65, 95]);
 });
 
 it('waits for what comes together, but for no more than it was told to', () => {
