@@ -87,6 +87,8 @@ export interface ProviderContext {
   shootName: string;
   /** Namespace of the Shoot object in the garden. */
   shootNamespace: string;
+  /** The shoot's pods in the seed and its nodes as caches have them, for who only tells people of machines. Absent: API servers are asked. */
+  seen?: { readonly pods: readonly Pod[]; readonly nodes: readonly Node[] };
   /** Unique in the garden, at most 63 characters: the prefix and the tag of everything made outside the seed. */
   technicalID: string;
   /** UID of the Shoot: tells a cluster from an earlier one of the same name. */

@@ -48,6 +48,10 @@ export async function nodesOf(shoot: KubeClient, pool?: string): Promise<Node[]>
   return (await shoot.list<Node>(NODES, { labelSelector })).items;
 }
 
+/** Those of pools, as nodesOf asks for them. */
+export const ofPools = (nodes: readonly Node[]): Node[] =>
+  nodes.filter(({ metadata }) => metadata.labels?.[LABELS.pool] !== undefined);
+
 /** What a pool says about its nodes. */
 export interface Marks {
   labels: Record<string, string>;

@@ -84,8 +84,10 @@ export const local: Provider = {
   },
 
   async listMachines(ctx) {
+    const pods = ctx.seen?.pods.filter(isMachine) ?? (await podsOf(ctx));
+    if (pods.length === 0) return [];
     const selection = { namespace: ctx.namespace, labelSelector: machineSelector(ctx) };
-    const [pods, sets] = await Promise.all([podsOf(ctx), ctx.seed.list<ReplicaSet>(REPLICASETS, selection)]);
+    const sets = await ctx.seed.list<ReplicaSet>(REPLICASETS, selection);
     const byPool = new Map(sets.items.map((set) => [set.metadata.labels?.[LABELS.pool], set]));
     return pods.map((pod) => {
       const set = byPool.get(pod.metadata.labels?.[LABELS.pool]);
@@ -161,6 +163,8 @@ async function podsOf(ctx: ProviderContext, pool?: string): Promise<Pod[]> {
   return (await ctx.seed.list<Pod>(PODS, { namespace: ctx.namespace, labelSelector: machineSelector(ctx, pool) }))
     .items;
 }
+
+const isMachine = ({ metadata }: Pod): boolean => metadata.labels?.[LABELS.role] === ROLES.machine;
 
 const isAlive = (pod: Pod): boolean => !pod.metadata.deletionTimestamp && !hasEnded(pod);
 

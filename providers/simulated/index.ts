@@ -6,7 +6,7 @@ import type { Pool, Provider, ProviderContext } from '../contract.ts';
 import { directoryBuckets } from '../directory-buckets.ts';
 import { recordsIn } from '../dns/records.ts';
 import { capacityOf } from '../machine-types.ts';
-import { nodesOf } from '../nodes.ts';
+import { nodesOf, ofPools } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
 import { Accounts } from './accounts.ts';
 import { added, NO_USAGE } from './cloud-model.ts';
@@ -60,7 +60,9 @@ export function simulatedProvider(now: () => number): Provider {
     },
 
     async listMachines(ctx) {
-      return ctx.shoot ? (await nodesOf(ctx.shoot)).map((node) => machineOf(node, now())) : [];
+      if (!ctx.shoot) return [];
+      const nodes = ctx.seen ? ofPools(ctx.seen.nodes) : await nodesOf(ctx.shoot);
+      return nodes.map((node) => machineOf(node, now()));
     },
 
     async removeMachines(ctx, _pool, names) {

@@ -75,8 +75,7 @@ export class ShootController {
     const deps = this.#deps;
     const state = this.#states.get(key);
     if (!deps.shoots.get(key) || !state?.connection || !state.listMachines) return undefined;
-    const machines = await state.listMachines();
-    const waiting = await decideServingCertificates(state.connection, machines, deps, signal);
+    const waiting = await decideServingCertificates(state.connection, state.listMachines, deps, signal);
     // The list of machines may be older than the new machine: try again when the provider has listed them anew.
     return waiting ? { requeueAfterMs: MACHINE_KNOWN_MS } : undefined;
   }

@@ -54,13 +54,17 @@ it('answers what a kubelet asks for, of which only a part is kept, and leaves th
   );
   await connection.start(AbortSignal.timeout(20_000));
   const machines = [{ nodeName: 'node-1', address: '10.0.0.5' }] as Machine[];
-  const waits = await decideServingCertificates(
-    connection,
-    machines,
-    { log: silent, now: () => new Date() },
-    AbortSignal.timeout(20_000),
-  );
-  expect(waits).toBe(false);
+  let asked = 0;
+  const listMachines = async () => {
+    asked++;
+    return machines;
+  };
+  const deps = { log: silent, now: () => new Date() };
+  const decide = () => decideServingCertificates(connection, listMachines, deps, AbortSignal.timeout(20_000));
+  expect(await decide()).toBe(false);
+  // Nothing is open any more.
+  expect(await decide()).toBe(false);
+  expect(asked).toBe(1);
   for (const [name, type] of [
     [own, 'Approved'],
     [foreign, 'Denied'],

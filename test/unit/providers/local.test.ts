@@ -1,6 +1,7 @@
 import { dump, load } from 'js-yaml';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LABELS, ROLES } from '../../../operator/api/group.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
 import type { Node, Pod, ReplicaSet, Secret } from '../../../operator/kube/resources.ts';
 import { local } from '../../../providers/local/index.ts';
 import { machineOf } from '../../../providers/local/machine.ts';
@@ -143,6 +144,15 @@ describe('local provider', () => {
     expect(replicaSet().spec.replicas).toBe(5);
     await local.reconcilePool(ctx(), pool({ count: 1 }));
     expect(replicaSet().spec.replicas).toBe(3);
+  });
+
+  it('tells people of machines by what a cache has, and asks nobody where that has none', async () => {
+    await local.reconcilePool(ctx(), pool());
+    const by = (...pods: Pod[]) => ({ ...ctx(), seen: { pods, nodes: [] } });
+    expect(await local.listMachines(by(machinePod('a')))).toMatchObject([{ name: 'a' }]);
+    const etcd = { ...machinePod('etcd'), metadata: { name: 'etcd', labels: {} } };
+    const silent = { list: () => Promise.reject(new Error('nobody is to be asked')) } as unknown as KubeClient;
+    expect(await local.listMachines({ ...by(etcd), seed: silent })).toEqual([]);
   });
 
   it('tells which machines are outdated, and makes more while they are replaced', async () => {

@@ -1,5 +1,6 @@
 import { dump, loadAll } from 'js-yaml';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { KubeClient } from '../../../operator/kube/client.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { simulated, simulatedProvider } from '../../../providers/simulated/index.ts';
 import { kwokConfiguration, kwokObjects, READY_AT_ANNOTATION } from '../../../providers/simulated/kwok.ts';
@@ -43,6 +44,19 @@ describe('simulated provider', () => {
     shoot.writes = [];
     await simulated.reconcilePool(ctx(), pool({ count: 4 }));
     expect(shoot.writes).toEqual([]);
+  });
+
+  it('tells people of machines by the nodes that a cache has, and asks nobody', async () => {
+    await simulated.reconcilePool(ctx(), pool({ count: 2 }));
+    const nodes = shoot.names('Node').map((node) => shoot.get<Node>(`Node/${node}`));
+    const silent = { list: () => Promise.reject(new Error('nobody is to be asked')) } as unknown as KubeClient;
+    const others = [{ ...nodes[0]!, metadata: { name: 'of-nobody' } }];
+    const machines = await simulated.listMachines({
+      ...ctx(),
+      shoot: silent,
+      seen: { pods: [], nodes: [...nodes, ...others] },
+    });
+    expect(machines.map((machine) => machine.name)).toEqual(shoot.names('Node'));
   });
 
   it('never takes nodes away because there are too many', async () => {

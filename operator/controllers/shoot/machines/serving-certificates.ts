@@ -9,18 +9,21 @@ export const MACHINE_KNOWN_MS = 10_000;
 
 /**
  * Approves or denies the kubelets' requests for serving certificates; without one `kubectl logs` and `exec` do not work.
+ * @param listMachines asked only where a request is open: pods change often, and each list is a request to the seed or a cloud
  * @returns whether one has to wait until its machine is known
  */
 export async function decideServingCertificates(
   connection: ClusterConnection,
-  machines: readonly Machine[],
+  listMachines: () => Promise<readonly Machine[]>,
   { log, now }: { log: Log; now: () => Date },
   signal: AbortSignal,
 ): Promise<boolean> {
+  const open = connection.csrs.list().filter(({ status }) => !status?.certificate && !status?.conditions?.length);
+  if (open.length === 0) return false;
+  const machines = await listMachines();
   let waiting = false;
   const known = machines.map(({ nodeName, address }) => ({ nodeName, addresses: address ? [address] : [] }));
-  for (const csr of connection.csrs.list()) {
-    if (csr.status?.certificate || csr.status?.conditions?.length) continue;
+  for (const csr of open) {
     const verdict = approveServingCSR(csr, known);
     if (verdict.decision === 'ignore') continue;
     if (verdict.decision === 'wait') {

@@ -2,6 +2,7 @@ import type { Machine, Pool } from '../../../../providers/contract.ts';
 import type { MadeOf } from '../../../api/acted.ts';
 import type { LastError, LastOperation } from '../../../api/meta.ts';
 import type { Shoot } from '../../../api/shoot.ts';
+import type { ClusterConnection } from '../../../clusters/cluster-connection.ts';
 import { keyOf, type Node, type Pod } from '../../../kube/resources.ts';
 import { endpointURL, namedURL } from '../../../shoot/values.ts';
 import type { Said } from '../../conditions.ts';
@@ -77,13 +78,25 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
   observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
 });
 
+/** A status is looked at some twenty times until a cluster is Ready: it asks no API server of what caches have. */
+async function insideFacts(
+  op: Operation,
+  connection: Pick<ClusterConnection, 'nodes' | 'pods'>,
+  podsInSeed: readonly Pod[],
+): Promise<NonNullable<RunningFacts['inside']>> {
+  const nodes = connection.nodes.list();
+  const machines = await op.provider.listMachines({ ...op.context(), seen: { pods: podsInSeed, nodes } });
+  return { nodes, pods: connection.pods.list(), machines };
+}
+
 /** What an operation knows of a shoot whose control plane runs somewhere; `shoot` as it is now. */
 export async function runningFacts(op: Operation, shoot: Shoot): Promise<RunningFacts> {
   const { state, values } = op;
   const { connection } = state;
   // A machine that never started is no news to who deletes its cluster.
   const isNews = ({ machine }: PodProblem) => !(machine && shoot.metadata.deletionTimestamp);
-  const problems = podProblems(op.seed.podsOf(keyOf(shoot))).filter(isNews);
+  const podsInSeed = op.seed.podsOf(keyOf(shoot));
+  const problems = podProblems(podsInSeed).filter(isNews);
   const records = outcomesOf({ ...op, shoot });
   const named = records
     .filter(({ ready }) => ready)
@@ -91,13 +104,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
   return {
     ...commonFacts(op, shoot, values.addresses.apiServer ? endpointURL(values) : undefined),
     usable: state.usable,
-    inside: connection?.health.answers
-      ? {
-          nodes: connection.nodes.list(),
-          pods: connection.pods.list(),
-          machines: await op.provider.listMachines(op.context()),
-        }
-      : undefined,
+    inside: connection?.health.answers ? await insideFacts(op, connection, podsInSeed) : undefined,
     operation: toldOperation(state.operation, state.timeLeft, op.deps.now(), problems),
     problems,
     ...(values.machinesOutside && { tunnel: true }),
