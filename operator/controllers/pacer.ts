@@ -12,10 +12,11 @@ export class Pacer {
   readonly #intervalMs: (told: number) => number;
   readonly #tell: () => void;
   #toldAt: number | undefined;
+  /** How often it has told, the first time by whomever. */
   #times = 0;
   #cancel: (() => void) | undefined;
 
-  /** @param intervalMs from one telling to the next, when so many were its own; the first time there is nothing to wait for */
+  /** @param intervalMs from one telling to the next, when so many came after the first; the first time there is nothing to wait for */
   constructor(clock: Clock, intervalMs: number | ((before: number) => number), tell: () => void) {
     this.#clock = clock;
     this.#intervalMs = typeof intervalMs === 'number' ? () => intervalMs : intervalMs;
@@ -29,6 +30,7 @@ export class Pacer {
 
   /** Somebody else has told just now, so the interval begins anew. */
   told(): void {
+    this.#times ||= 1;
     this.#toldAt = this.#clock.now();
   }
 
@@ -47,13 +49,13 @@ export class Pacer {
       this.soon();
       return;
     }
+    if (this.#times > 0) this.#times++;
     this.told();
-    this.#times++;
     this.#tell();
   }
 
   #waitMs(): number {
     if (this.#toldAt === undefined) return 0;
-    return Math.max(0, this.#toldAt + this.#intervalMs(Math.max(0, this.#times - 1)) - this.#clock.now());
+    return Math.max(0, this.#toldAt + this.#intervalMs(this.#times - 1) - this.#clock.now());
   }
 }

@@ -268,19 +268,14 @@ export class EtcdClient {
   }
 }
 
-/** Opens the gateway of a member, or, where it listens to none, what its URL names. A member that is silent is so at both. */
+/** Opens the gateway of a member, or, where nothing answers there, what its URL names: an older Service drops what comes for another port. */
 const gatewayFirst =
   (open: buildConnector.connector, gatewayPort: number): buildConnector.connector =>
   (options, callback) =>
     open({ ...options, port: String(gatewayPort) }, (...[error, socket]) => {
-      if (socket) callback(null, socket);
-      else if (isSilence(error)) callback(error, null);
-      else open(options, callback);
+      if (error) open(options, callback);
+      else callback(null, socket);
     });
-
-/** Whether nothing came in time, no refusal either. */
-const isSilence = (error: Error): boolean =>
-  error.name === 'AbortError' || error.name === 'TimeoutError' || error.name === 'ConnectTimeoutError';
 
 /** TLS over what `dial` opens. @param shown is told when the certificate of each host ends */
 function through(dial: Dial, credentials: EtcdCredentials, shown: Map<string, Date>): buildConnector.connector {

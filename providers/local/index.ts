@@ -84,7 +84,7 @@ export const local: Provider = {
   },
 
   async listMachines(ctx) {
-    const pods = ctx.seen?.pods.filter(isMachine) ?? (await podsOf(ctx));
+    const pods = ctx.seen?.pods.filter((pod) => isMachineOf(ctx, pod)) ?? (await podsOf(ctx));
     if (pods.length === 0) return [];
     const selection = { namespace: ctx.namespace, labelSelector: machineSelector(ctx) };
     const sets = await ctx.seed.list<ReplicaSet>(REPLICASETS, selection);
@@ -164,7 +164,9 @@ async function podsOf(ctx: ProviderContext, pool?: string): Promise<Pod[]> {
     .items;
 }
 
-const isMachine = ({ metadata }: Pod): boolean => metadata.labels?.[LABELS.role] === ROLES.machine;
+/** Elsewhere somebody may label pods as he likes. */
+const isMachineOf = ({ namespace }: ProviderContext, { metadata }: Pod): boolean =>
+  metadata.namespace === namespace && metadata.labels?.[LABELS.role] === ROLES.machine;
 
 const isAlive = (pod: Pod): boolean => !pod.metadata.deletionTimestamp && !hasEnded(pod);
 

@@ -209,8 +209,9 @@ e2e('clusters side by side', () => {
       expect(await machineReaches(machine, at(podOf(pods, apiServer), 6443))).toBe(true);
       expect(await machineReaches(machine, at(second, 10250))).toBe(true);
       expect(await machineReaches(machine, at(podOf(others, apiServer), 6443))).toBe(false);
-      expect(await machineReaches(machine, at(podOf(others, etcd), 2379))).toBe(false);
-      expect(await machineReaches(machine, at(podOf(pods, etcd), 2379))).toBe(false);
+      for (const port of [2379, 2382])
+        for (const cluster of [others, pods])
+          expect(await machineReaches(machine, at(podOf(cluster, etcd), port))).toBe(false);
       expect(await machineReaches(machine, at(podOf(others, scheduler), 10259))).toBe(false);
       expect(await machineReaches(machine, at(stranger, 10250))).toBe(false);
     });
@@ -249,6 +250,7 @@ e2e('clusters side by side', () => {
       const ofOther: Record<string, Endpoint> = {
         'its API server': at(podOf(others, apiServer), 6443),
         'its etcd': at(podOf(others, etcd), 2379),
+        "its etcd's gateway": at(podOf(others, etcd), 2382),
         'its etcd, by the Service': [await serviceOf(podOf(others, etcd)), 2379],
         'its scheduler': at(podOf(others, scheduler), 10259),
         'its machine': at(machinesOf(others)[0]!, 10250),
@@ -263,6 +265,7 @@ e2e('clusters side by side', () => {
       const closed = { ...ofSeed, ...ofOther };
       for (const app of [apiServer, etcd, scheduler]) expect(await reached(podOf(pods, app), closed), app).toEqual([]);
       expect(await reached(podOf(pods, scheduler), { etcd: at(podOf(pods, etcd), 2379) })).toEqual([]);
+      expect(await reached(podOf(pods, apiServer), { gateway: at(podOf(pods, etcd), 2382) })).toEqual([]);
       // Machines are let out to the internet and to the mirror, and to nothing else of the seed.
       for (const what of ['API server of the seed', 'kubelet', 'metadata', 'pod of somebody else'])
         expect(await machineReaches(machinesOf(pods)[0]!, ofSeed[what]!), `machine at ${what}`).toBe(false);

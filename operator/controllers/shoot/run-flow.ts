@@ -59,6 +59,7 @@ export async function runFlow(
     state.changed = undefined;
     state.told = undefined;
     state.timeLeft = undefined;
-    state.untold = [changes, progress].map((pacer) => pacer.stop()).includes(true);
+    progress.stop();
+    state.untold = changes.stop();
   }
 }

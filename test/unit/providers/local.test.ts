@@ -150,9 +150,11 @@ describe('local provider', () => {
     await local.reconcilePool(ctx(), pool());
     const by = (...pods: Pod[]) => ({ ...ctx(), seen: { pods, nodes: [] } });
     expect(await local.listMachines(by(machinePod('a')))).toMatchObject([{ name: 'a' }]);
-    const etcd = { ...machinePod('etcd'), metadata: { name: 'etcd', labels: {} } };
+    const etcd = { ...machinePod('etcd'), metadata: { name: 'etcd', namespace: 'shoot--team--one', labels: {} } };
+    const elsewhere = machinePod('b');
+    elsewhere.metadata.namespace = 'of-a-tenant';
     const silent = { list: () => Promise.reject(new Error('nobody is to be asked')) } as unknown as KubeClient;
-    expect(await local.listMachines({ ...by(etcd), seed: silent })).toEqual([]);
+    expect(await local.listMachines({ ...by(etcd, elsewhere), seed: silent })).toEqual([]);
   });
 
   it('tells which machines are outdated, and makes more while they are replaced', async () => {

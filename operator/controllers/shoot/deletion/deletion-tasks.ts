@@ -4,12 +4,15 @@ import type { Task } from '../../../flow/graph.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import {
+  CONFIGMAPS,
   DEPLOYMENTS,
   type KubeObject,
   NAMESPACES,
   type PersistentVolume,
   PVCS,
   PVS,
+  SECRETS,
+  SERVICES,
   STATEFULSETS,
 } from '../../../kube/resources.ts';
 import { closeConnection } from '../close-connection.ts';
@@ -18,11 +21,8 @@ import type { Operation } from '../operation.ts';
 import { namespaceIn, notOurs, otherOwnerIn } from '../ownership.ts';
 import { endPods, podsGone } from './end-pods.ts';
 
-/**
- * What must not wait the five seconds until Kubernetes empties the namespace: what would make pods, and what holds volumes. The rest goes with
- * the namespace, when nobody waits for it.
- */
-const OBJECTS = [DEPLOYMENTS, STATEFULSETS, PVCS];
+/** What a control plane is made of in the seed, besides pods. */
+const OBJECTS = [DEPLOYMENTS, STATEFULSETS, SERVICES, SECRETS, CONFIGMAPS, PVCS];
 
 /** Of looks at volumes: those of this machine go at once, those of a cloud take seconds, and a seed may have thousands. */
 const FIRST_PAUSE_MS = 10;

@@ -15,8 +15,8 @@ export const endPods = (client: SeedAccess['client'], namespace: string, signal:
 
 /**
  * Waits until a namespace has no pods. One that was told to end, and of which its kubelet says that all processes have ended, is taken away: the
- * kubelet itself looks at it again only when it next lists all containers, up to a second later. Rejects with the pods that are left when none
- * ends for `timeoutMs`.
+ * kubelet itself looks at it again only when it next lists all containers, up to a second later. Rejects with the pods that are left after
+ * `timeoutMs`.
  */
 export async function podsGone(
   seed: Pick<SeedAccess, 'name' | 'client' | 'pods'>,
@@ -24,21 +24,26 @@ export async function podsGone(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const taken = new Set<string | undefined>();
   const left = () => seed.pods.list().filter(({ metadata }) => metadata.namespace === namespace);
-  const ended = () => left().filter((pod) => mayBeTaken(pod) && !taken.has(pod.metadata.uid));
-  for (;;) {
-    const pods = await waitFor([seed.pods], () => ended().length > 0 || left().length === 0, {
+  const taken = new Set<string | undefined>();
+  const stop = seed.pods.onChange(({ type, object: pod }) => {
+    const { namespace: where, uid } = pod.metadata;
+    if (type === 'deleted' || where !== namespace || taken.has(uid) || !mayBeTaken(pod)) return;
+    taken.add(uid);
+    // A seed may refuse it. Its kubelet takes the pod away itself then.
+    take(seed.client, pod, signal).catch(() => {});
+  });
+  try {
+    await waitFor([seed.pods], () => left().length === 0, {
       timeoutMs,
       signal,
-      what: () =>
-        `pods ${left()
-          .map(({ metadata }) => metadata.name)
-          .join(', ')} in namespace ${namespace} of seed ${seed.name} to end`,
-    }).then(ended);
-    if (pods.length === 0 && left().length === 0) return;
-    for (const { metadata } of pods) taken.add(metadata.uid);
-    await Promise.all(pods.map((pod) => take(seed.client, pod, signal)));
+      what: () => {
+        const names = left().map(({ metadata }) => metadata.name);
+        return `pods ${names.join(', ')} in namespace ${namespace} of seed ${seed.name} to end`;
+      },
+    });
+  } finally {
+    stop();
   }
 }
 
