@@ -141,8 +141,6 @@ export async function apiserver(directory: StateDirectory, state: GardenState, f
       `--kubelet-client-certificate=${pki('apiserver-kubelet-client.crt')}`,
       `--kubelet-client-key=${pki('apiserver-kubelet-client.key')}`,
       '--kubelet-preferred-address-types=InternalIP',
-      // One after another, the pods of a cluster that is deleted are told to end a quarter of a second apart.
-      '--delete-collection-workers=8',
       '--max-requests-inflight=1600',
       '--max-mutating-requests-inflight=800',
       '--profiling=false',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { podsGone } from '../../../operator/controllers/shoot/deletion/end-pods.ts';
+import { endPods, podsGone } from '../../../operator/controllers/shoot/deletion/end-pods.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { PODS, type Pod } from '../../../operator/kube/resources.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
@@ -21,16 +21,16 @@ afterAll(async () => {
 });
 
 /** A pod that a node runs, of which no kubelet will ever say that it may go. */
-async function running(name: string): Promise<void> {
+async function running(name: string, namespace = api.namespace): Promise<void> {
   await api.client.create({
     apiVersion: 'v1',
     kind: 'ServiceAccount',
-    metadata: { name, namespace: api.namespace },
+    metadata: { name, namespace },
   });
   await api.client.create({
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: api.namespace },
+    metadata: { name, namespace },
     spec: {
       nodeName: 'one',
       serviceAccountName: name,
@@ -61,4 +61,17 @@ it('pods that were told to end are gone when their kubelet says that their proce
   await says('server', 'Succeeded');
   await gone;
   expect([await isThere('server'), await isThere('finished')]).toEqual([false, false]);
+});
+
+it('all pods of a namespace are told to end within a second, also those that no cache knows', async () => {
+  const namespace = await api.newNamespace();
+  const names = ['known', 'unknown'];
+  for (const name of names) await running(name, namespace);
+  const known = await api.client.get<Pod>(PODS, 'known', namespace);
+  const cache = { list: () => [known] } as unknown as Informer<Pod>;
+  await endPods({ client: api.client, pods: cache }, namespace, AbortSignal.timeout(PATIENCE_MS));
+  for (const name of names) {
+    const { metadata } = await api.client.get(PODS, name, namespace);
+    expect([name, metadata.deletionGracePeriodSeconds]).toEqual([name, 1]);
+  }
 });

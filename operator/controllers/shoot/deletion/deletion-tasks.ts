@@ -76,7 +76,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
       title: 'Ending pods',
       after: ['namespace'],
       expectedMs: 20,
-      run: (signal) => endPods(seed.client, ns, signal),
+      run: (signal) => endPods(seed, ns, signal),
     },
     {
       id: 'machines',

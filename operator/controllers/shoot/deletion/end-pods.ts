@@ -8,10 +8,18 @@ const GRACE_SECONDS = 1;
 
 /**
  * Ends all pods of a shoot's namespace. Before their owners: the garbage collector would give each its full grace, and a kubelet that has begun
- * to wait does not hurry up.
+ * to wait does not hurry up. Those that are known come first, each by its name: before it lists a collection, an API server waits up to a tenth
+ * of a second until its cache is as new as etcd.
  */
-export const endPods = (client: SeedAccess['client'], namespace: string, signal: AbortSignal): Promise<void> =>
-  client.deleteCollection(PODS, { namespace, gracePeriodSeconds: GRACE_SECONDS, signal });
+export async function endPods(
+  { client, pods }: Pick<SeedAccess, 'client' | 'pods'>,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const known = pods.list().filter(({ metadata }) => metadata.namespace === namespace);
+  await Promise.all(known.map((pod) => end(client, pod, GRACE_SECONDS, signal)));
+  await client.deleteCollection(PODS, { namespace, gracePeriodSeconds: GRACE_SECONDS, signal });
+}
 
 /**
  * Waits until a namespace has no pods. One that was told to end, and of which its kubelet says that all processes have ended, is taken away: the
@@ -31,7 +39,7 @@ export async function podsGone(
     if (type === 'deleted' || where !== namespace || taken.has(uid) || !mayBeTaken(pod)) return;
     taken.add(uid);
     // A seed may refuse it. Its kubelet takes the pod away itself then.
-    take(seed.client, pod, signal).catch(() => {});
+    end(seed.client, pod, 0, signal).catch(() => {});
   });
   try {
     await waitFor([seed.pods], () => left().length === 0, {
@@ -50,9 +58,14 @@ export async function podsGone(
 /** A kubelet says that a pod has ended when none of its containers runs. */
 const mayBeTaken = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined && hasEnded(pod);
 
-const take = (client: SeedAccess['client'], { metadata }: Pod, signal: AbortSignal): Promise<boolean> =>
+const end = (
+  client: SeedAccess['client'],
+  { metadata }: Pod,
+  gracePeriodSeconds: number,
+  signal: AbortSignal,
+): Promise<boolean> =>
   client.delete(PODS, metadata.name, metadata.namespace, {
-    gracePeriodSeconds: 0,
+    gracePeriodSeconds,
     preconditions: { ...(metadata.uid && { uid: metadata.uid }) },
     signal,
   });
