@@ -6,6 +6,8 @@ import { issueShootPKI, PKI_SECRET, planShootPKI } from '../../../operator/shoot
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
 const NS = 'shoot--shop--blue';
+/** Folders are made in milliseconds, and beside a whole test run in seconds. */
+const BUSY = { timeout: 20_000 };
 const NOW = new Date('2026-11-22T12:00:00Z');
 const parameters = { apiServerAddress: '10.0.0.1', etcdAddresses: ['127.0.0.1'], services: '10.0.0.0/16' };
 
@@ -66,13 +68,13 @@ it('has two snapshots on the disk at once, also when a whole fleet falls asleep,
   const left = new AbortController();
   const impatient = take('shop', 'e', left.signal);
   const other = take('bank', 'z');
-  await vi.waitFor(() => expect(begun).toEqual(['a', 'b']));
+  await vi.waitFor(() => expect(begun).toEqual(['a', 'b']), BUSY);
   left.abort(new Error('the cluster is being deleted'));
   await expect(impatient).rejects.toThrow('being deleted');
   ends.get('a')!();
-  await vi.waitFor(() => expect(begun).toEqual(['a', 'b', 'z']));
+  await vi.waitFor(() => expect(begun).toEqual(['a', 'b', 'z']), BUSY);
   for (const name of ['z', 'b', 'c', 'd']) {
-    await vi.waitFor(() => expect(begun).toContain(name));
+    await vi.waitFor(() => expect(begun).toContain(name), BUSY);
     ends.get(name)!();
   }
   await Promise.all([...all, other]);
