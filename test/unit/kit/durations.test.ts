@@ -6,7 +6,7 @@ describe('the table of durations', () => {
   it('gives a file some times what it took, more where it gives way, and one that it does not know what its tier has', () => {
     const known = { 'test/e2e/a.test.ts': 100.5, 'test/unit/a.test.ts': 2.5 };
     expect(budgetSeconds('test/e2e/a.test.ts', known)).toBe(362);
-    expect(budgetSeconds('test/unit/a.test.ts', known)).toBe(280);
+    expect(budgetSeconds('test/unit/a.test.ts', known)).toBe(205);
     expect(['unit', 'integration', 'e2e'].map((tier) => budgetSeconds(`test/${tier}/b.test.ts`, known))).toEqual([
       300, 600, 900,
     ]);
