@@ -83,7 +83,9 @@ e2e('a peak that the private cluster has no room for', () => {
     const lines = stdout
       .trim()
       .split('\n')
-      .map((line) => line.replace(/^\[ *(\d+m)?\d+s\] /, ''));
+      .map((line) => line.replace(/^\[ *(\d+m)?\d+s\] /, ''))
+      // What a step of more than 20 s still waits for is told as well: a busy machine has such steps.
+      .filter((line) => !line.startsWith('waiting for '));
     expect(lines).toEqual(
       [
         /^Hub burst-demo and CloudProfile burst-demo are created\. All machines are local and nothing is billed/,
