@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import { imageArchitecture } from '../host/architecture.ts';
@@ -53,6 +53,7 @@ const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json';
 
 /** What comes after an image's name in that of its file. */
 const DIGEST_TAR = /^[0-9a-f]{12}\.tar$/;
+const NAMED_BY_DIGEST = /-[0-9a-f]{12}\.tar$/;
 const IN_USE_MS = 24 * 3600_000;
 
 const sha256 = (data: Buffer | string) => createHash('sha256').update(data).digest('hex');
@@ -69,7 +70,7 @@ const building = new Map<string, Promise<string>>();
  */
 export async function buildImage(spec: ImageSpec, options: { toolsDir?: string } = {}): Promise<string> {
   const toolsDir = options.toolsDir ?? toolsDirectory();
-  const key = await keyOf(spec);
+  const key = await keyOf(spec, imagesDirectory(toolsDir));
   const id = join(toolsDir, key);
   let work = building.get(id);
   if (!work) {
@@ -132,10 +133,12 @@ async function isWhole(entry: string): Promise<boolean> {
   return info?.size === Number(entry.slice(blank + 1));
 }
 
-async function keyOf(spec: ImageSpec): Promise<string> {
+async function keyOf(spec: ImageSpec, images: string): Promise<string> {
   const sources = await Promise.all(
     spec.files.map(async ({ from }) => {
       if (from === undefined) return null;
+      // Of an image in an image the date says when it was last used: the outer one would be made anew by each garden that starts.
+      if (dirname(from) === images && NAMED_BY_DIGEST.test(from)) return [from];
       const { size, mtimeNs, ino } = await stat(from, { bigint: true });
       return [from, size, mtimeNs, ino].map(String);
     }),
@@ -163,22 +166,10 @@ async function writeLayout(file: string, spec: ImageSpec): Promise<string> {
     await write(Buffer.alloc(BLOCK));
     const plain = createHash('sha256');
     const packed = createHash('sha256');
-    await pipeline(
-      layer(spec),
-      async function* (source: AsyncIterable<Buffer>) {
-        for await (const chunk of source) {
-          plain.update(chunk);
-          yield chunk;
-        }
-      },
-      createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: COMPRESSION_LEVEL }, chunkSize: CHUNK }),
-      async (source: AsyncIterable<Buffer>) => {
-        for await (const chunk of source) {
-          packed.update(chunk);
-          await write(chunk);
-        }
-      },
-    );
+    await compressed(hashed(layer(spec), plain), async (chunk) => {
+      packed.update(chunk);
+      await write(chunk);
+    });
     const diffId = plain.digest('hex');
     const layerDigest = packed.digest('hex');
     const layerSize = position - BLOCK;
@@ -200,6 +191,34 @@ async function writeLayout(file: string, spec: ImageSpec): Promise<string> {
   } finally {
     await handle.close();
   }
+}
+
+async function* hashed(source: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const chunk of source) {
+    hash.update(chunk);
+    yield chunk;
+  }
+}
+
+/**
+ * Compresses, so that equal contents give equal bytes. Of a stream that is told of its end before it has taken the last piece, Node ends the
+ * frame with that piece, or else after it: which of both would depend on timing.
+ */
+async function compressed(source: AsyncIterable<Buffer>, write: (chunk: Buffer) => Promise<void>): Promise<void> {
+  const params = { [constants.ZSTD_c_compressionLevel]: COMPRESSION_LEVEL };
+  const zstd = createZstdCompress({ params, chunkSize: CHUNK });
+  const written = pipeline(zstd, async (chunks: AsyncIterable<Buffer>) => {
+    for await (const chunk of chunks) await write(chunk);
+  });
+  const read = async () => {
+    for await (const chunk of source) {
+      await new Promise<void>((resolve, reject) => {
+        zstd.write(chunk, (error) => (error ? reject(error) : resolve()));
+      });
+    }
+    zstd.end();
+  };
+  await Promise.all([written, read().catch((error: unknown) => zstd.destroy(error as Error))]);
 }
 
 const inArchive = (path: string): string => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -86,6 +86,16 @@ test('equal contents make the same image, built once until a file changes', asyn
   expect((await readFile(a)).equals(before)).toBe(true);
   await writeFile(join(dir, 'program'), 'another');
   expect(await build()).not.toBe(a);
+});
+
+test('what holds an image is not built again because that image was used', async () => {
+  const inner = await build();
+  const outer = { ...spec, ref: 'registry.k8s.io/some/machine:v1', files: [{ path: '/image.tar', from: inner }] };
+  const first = await buildImage(outer, { toolsDir: dir });
+  const { ino } = await stat(first);
+  expect(await build()).toBe(inner);
+  expect(await buildImage(outer, { toolsDir: dir })).toBe(first);
+  expect((await stat(first)).ino).toBe(ino);
 });
 
 test('a tar that was cut short or removed is made again', async () => {
