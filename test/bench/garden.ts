@@ -102,7 +102,7 @@ export class BenchGarden {
   }
 
   /** Brings a new garden up. Rejects with what `coppice up` says when that fails; what there is of it is taken down then. */
-  static async up(tools: string, signal: AbortSignal): Promise<{ garden: BenchGarden; times: UpTimes }> {
+  static async up(tools: string, signal: AbortSignal): Promise<{ garden: BenchGarden; begun: number; times: UpTimes }> {
     const home = await mkdtemp(join(tmpdir(), 'coppice-bench-'));
     const directory = new StateDirectory(home);
     const stop = new AbortController();
@@ -131,7 +131,7 @@ export class BenchGarden {
         }).then(() => secondsSince(start));
       const [node, operator, up] = await either(Promise.all([ready(nodes), ready(seeds), command]));
       await Promise.all([nodes, seeds].map((informer) => informer.stop()));
-      return { garden: new BenchGarden(directory, tools, client), times: { api, node, operator, up } };
+      return { garden: new BenchGarden(directory, tools, client), begun: start, times: { api, node, operator, up } };
     } catch (error) {
       stop.abort();
       await client?.close();
@@ -140,27 +140,31 @@ export class BenchGarden {
     }
   }
 
-  /** Follows everything, and resolves when the seed has all images: until then they are being imported. */
-  async settle(signal: AbortSignal): Promise<void> {
+  /** Follows everything. Once, before anything is measured in it. */
+  async follow(signal: AbortSignal): Promise<void> {
     for (const informer of this.#informers) informer.start();
     await Promise.all(this.#informers.map((informer) => informer.whenSynced(signal)));
     this.#leases.onChange(({ type, object }) => {
       const { namespace, name } = object.metadata;
       if (type === 'updated' && `${namespace}/${name}` === OPERATOR_LEASE) this.#leaseWrites++;
     });
-    const status = async () => (await readStatus(this.directory.statusFile))!;
-    const deadline = Date.now() + PATIENCE_MS;
-    while (!(await status()).progress.events.some(({ stage, fraction }) => stage === 'images' && fraction === 1)) {
-      if (Date.now() > deadline) throw new Error('the seed does not get all images');
-      await sleep(200, undefined, { signal });
-    }
-    const { daemon, processes } = await status();
+    const { daemon, processes } = (await readStatus(this.directory.statusFile))!;
     const layout = (await readLayout())!;
     this.#processes = {
       cgroup: join(layout.tracker, cgroupName(this.directory.id)),
       components: new Map([[daemon.pid, 'daemon'], ...processes.map(({ pid, name }) => [pid ?? 0, name] as const)]),
     };
     await this.#findMetrics('');
+  }
+
+  /** Resolves when the seed has all images: until then they are being imported. */
+  async settle(signal: AbortSignal): Promise<void> {
+    const status = async () => (await readStatus(this.directory.statusFile))!;
+    const deadline = Date.now() + PATIENCE_MS;
+    while (!(await status()).progress.events.some(({ stage, fraction }) => stage === 'images' && fraction === 1)) {
+      if (Date.now() > deadline) throw new Error('the seed does not get all images');
+      await sleep(200, undefined, { signal });
+    }
   }
 
   /**

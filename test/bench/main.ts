@@ -112,10 +112,14 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
       if (!scenarios.has('garden')) continue;
       for (const name of ['api', 'node', 'operator', 'up'] as const)
         bench.figures.add(`garden.${name}`, made.times[name]);
+      await garden.follow(signal);
+      bench.use(garden);
+      await attempt(`its first cluster, garden ${run}`, () => bench.firstCluster(made.begun));
     }
     if ([...scenarios].some((scenario) => scenario !== 'garden' && needsGarden(new Set([scenario])))) {
-      await garden!.settle(signal);
+      if (!scenarios.has('garden')) await garden!.follow(signal);
       bench.use(garden!);
+      await garden!.settle(signal);
       say('the seed has all images');
     }
     if (scenarios.has('idle')) await attempt('an empty garden', () => bench.emptyGarden());

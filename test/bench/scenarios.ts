@@ -3,7 +3,7 @@ import { LABELS } from '../../operator/api/group.ts';
 import { COMPONENTS } from '../../operator/api/names.ts';
 import { BenchCluster, type Gone } from './cluster.ts';
 import { type FigureId, Figures } from './figures.ts';
-import { type BenchGarden, componentOf, type Writes } from './garden.ts';
+import { type BenchGarden, componentOf, secondsSince, type Writes } from './garden.ts';
 import { Parts } from './parts.ts';
 import { cpuBetween, memoryBy, memoryOf, type Process, partOfGarden } from './processes.ts';
 import { asked, serverPod } from './reach.ts';
@@ -63,6 +63,26 @@ export class Bench {
 
   timeline() {
     return timeline(this.#marks);
+  }
+
+  /**
+   * The cluster of a person who asks for it as soon as `coppice up` has returned: the seed is still given its images then.
+   * @param begun when the garden's command was started, a time of performance.now()
+   */
+  async firstCluster(begun: number): Promise<void> {
+    const cluster = this.#cluster();
+    const images = this.#garden.settle(this.#signal).then(() => secondsSince(begun));
+    images.catch(() => {});
+    await cluster.create(1);
+    const ready = cluster.ready();
+    ready.catch(() => {});
+    await cluster.usable();
+    await ready;
+    this.figures.add('garden.first.usable', cluster.at('usable'));
+    this.figures.add('garden.first.ready', cluster.at('ready'));
+    this.figures.add('garden.images', await images);
+    this.figures.add('garden.cpu', this.#keepCpu('a new garden with its first', [], this.#garden.processes(), 1));
+    await cluster.delete();
   }
 
   /** Makes control planes, all at once, until they are Ready, and deletes them. */
