@@ -271,6 +271,16 @@ e2e('clusters side by side', () => {
         expect(await machineReaches(machinesOf(pods)[0]!, ofSeed[what]!), `machine at ${what}`).toBe(false);
     });
 
+    it('a Service that the seed does not know yet is refused at once: a first packet that goes astray takes all others with it', async () => {
+      const client = gardenClient();
+      const [early] = (await run(client, { name: 'early' })) as [Pod];
+      onTestFinished(() => client.delete(DEPLOYMENTS, 'early', 'default').then(() => undefined));
+      const { spec } = await client.get<Service>(SERVICES, 'kubernetes', 'default');
+      const unknown = spec.clusterIP!.replace(/\d+\.\d+$/, '255.250');
+      const { code, stderr } = await exec(early, [], ['/usr/local/bin/echo', 'get', `http://${unknown}:2379/`]);
+      expect([code === 0, stderr]).toEqual([false, expect.stringContaining('connection refused')]);
+    });
+
     it('a policy that somebody deletes is put back, and the Seed says that policies are enforced', async () => {
       expect((await networkTried()).status).toBe('True');
       const garden = gardenClient();

@@ -18,7 +18,7 @@ const LOOK_MS = 30_000;
 const AGAIN_MS = 1_000;
 
 interface Place {
-  readonly ranges: Pick<Ranges, 'pods' | 'nodes'>;
+  readonly ranges: Pick<Ranges, 'pods' | 'nodes' | 'services'>;
   /** The words before a command that is to run in the seed's network. */
   readonly enter: readonly string[];
   /** Folder of iptables and its kin. */

@@ -4,7 +4,7 @@ import type { NetworkPolicy } from '../../../operator/kube/network-policy.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { passes, seenPod } from '../../kit/packets.ts';
 
-const RANGES = { pods: '10.160.0.0/17', nodes: '10.160.128.0/24' };
+const RANGES = { pods: '10.160.0.0/17', nodes: '10.160.128.0/24', services: '10.170.0.0/16' };
 
 const policy = (name: string, namespace: string, spec: NetworkPolicy['spec']): NetworkPolicy => ({
   apiVersion: 'networking.k8s.io/v1',
@@ -69,6 +69,13 @@ it('lets the node and the host reach all pods, so that probes are answered', () 
   expect(passes(chains, { from: '10.160.128.1', to: E })).toBe(true);
   // And not the other way round: the seed's API server is there.
   expect(passes(chains, { from: E, to: '10.160.128.2' })).toBe(false);
+});
+
+it('refuses an address of Services that kube-proxy does not translate: whoever asks tries again, and finds it', () => {
+  const chains = chainsOf();
+  for (const from of [E, '10.160.128.1', '10.160.128.2'])
+    for (const protocol of ['tcp', 'udp'])
+      expect([from, protocol, passes(chains, { from, to: '10.170.3.4', protocol })]).toEqual([from, protocol, false]);
 });
 
 it('takes a policy of an older client without types for what it means', () => {
