@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -41,10 +41,15 @@ export interface ImageSpec {
 const FORMAT = 2;
 const CHUNK = 1024 * 1024;
 /**
- * Of zstd. Against a plain layer, containerd takes kube-apiserver's image in two thirds of the time and writes a
- * third less to disk; gzip costs it more than nothing at all.
+ * Against a plain layer, containerd takes kube-apiserver's image in two thirds of the time and writes a third less to disk; gzip costs
+ * it more than nothing at all.
  */
-const COMPRESSION_LEVEL = 1;
+const COMPRESSION = {
+  params: { [constants.ZSTD_c_compressionLevel]: 1 },
+  chunkSize: CHUNK,
+  // One piece after the other. A stream that hears of its end while it has the last piece makes other bytes than one that hears of it later.
+  writableHighWaterMark: 1,
+};
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const LAYER_TYPE = 'application/vnd.oci.image.layer.v1.tar+zstd';
 const CONFIG_TYPE = 'application/vnd.oci.image.config.v1+json';
@@ -166,10 +171,22 @@ async function writeLayout(file: string, spec: ImageSpec): Promise<string> {
     await write(Buffer.alloc(BLOCK));
     const plain = createHash('sha256');
     const packed = createHash('sha256');
-    await compressed(hashed(layer(spec), plain), async (chunk) => {
-      packed.update(chunk);
-      await write(chunk);
-    });
+    await pipeline(
+      layer(spec),
+      async function* (source: AsyncIterable<Buffer>) {
+        for await (const chunk of source) {
+          plain.update(chunk);
+          yield chunk;
+        }
+      },
+      createZstdCompress(COMPRESSION),
+      async (source: AsyncIterable<Buffer>) => {
+        for await (const chunk of source) {
+          packed.update(chunk);
+          await write(chunk);
+        }
+      },
+    );
     const diffId = plain.digest('hex');
     const layerDigest = packed.digest('hex');
     const layerSize = position - BLOCK;
@@ -191,34 +208,6 @@ async function writeLayout(file: string, spec: ImageSpec): Promise<string> {
   } finally {
     await handle.close();
   }
-}
-
-async function* hashed(source: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
-  for await (const chunk of source) {
-    hash.update(chunk);
-    yield chunk;
-  }
-}
-
-/**
- * Compresses, so that equal contents give equal bytes. Of a stream that is told of its end before it has taken the last piece, Node ends the
- * frame with that piece, or else after it: which of both would depend on timing.
- */
-async function compressed(source: AsyncIterable<Buffer>, write: (chunk: Buffer) => Promise<void>): Promise<void> {
-  const params = { [constants.ZSTD_c_compressionLevel]: COMPRESSION_LEVEL };
-  const zstd = createZstdCompress({ params, chunkSize: CHUNK });
-  const written = pipeline(zstd, async (chunks: AsyncIterable<Buffer>) => {
-    for await (const chunk of chunks) await write(chunk);
-  });
-  const read = async () => {
-    for await (const chunk of source) {
-      await new Promise<void>((resolve, reject) => {
-        zstd.write(chunk, (error) => (error ? reject(error) : resolve()));
-      });
-    }
-    zstd.end();
-  };
-  await Promise.all([written, read().catch((error: unknown) => zstd.destroy(error as Error))]);
 }
 
 const inArchive = (path: string): string => {
