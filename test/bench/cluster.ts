@@ -454,7 +454,7 @@ export class BenchCluster {
   }
 }
 
-/** Each time over a connection of its own: one that was tried before the address led anywhere would hang for long. */
+/** Each time over a connection of its own: one that was tried before the address led anywhere may hang for long. */
 const saysReady = (host: string): Promise<boolean> =>
   new Promise((resolve) => {
     const options = { host, port: API_SERVER_PORT, path: '/readyz', agent: false, rejectUnauthorized: false };

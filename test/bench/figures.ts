@@ -52,7 +52,7 @@ export const FIGURES = {
   'garden.first.usable': { section: GARDEN, title: 'its first cluster, one node, at once: apply to usable', unit: 's' },
   'garden.first.ready': { section: GARDEN, title: 'its first cluster: apply to Ready', unit: 's' },
   'garden.images': { section: GARDEN, title: 'command to all images of the seed, that cluster beside', unit: 's' },
-  'garden.cpu': { section: GARDEN, title: 'CPU until then, of the garden and that cluster', unit: 'CPU-s' },
+  'garden.cpu': { section: GARDEN, title: 'CPU until that cluster is Ready and all images are there', unit: 'CPU-s' },
   'garden.down': { section: GARDEN, title: '`coppice down` returns', unit: 's' },
 
   'one.usable': {

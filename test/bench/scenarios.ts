@@ -21,6 +21,7 @@ const FIVE = 5;
 /** Runs what is measured on a garden, and keeps what came of it. */
 export class Bench {
   readonly figures: Figures;
+  readonly #newGarden = new Parts();
   readonly #cpu = new Parts();
   readonly #idleCpu = new Parts();
   readonly #gone = new Parts();
@@ -47,6 +48,7 @@ export class Bench {
 
   parts(): PartsTable[] {
     return [
+      ...this.#newGarden.table('CPU of a new garden and its first cluster, by part', 'CPU-s'),
       ...this.#cpu.table('CPU of one cluster until Ready, by part', 'CPU-s'),
       ...this.#gone.table('Gone after the DELETE, by part', 's'),
       ...this.#idleCpu.table('CPU of an idle garden, by part', 'cores'),
@@ -66,7 +68,7 @@ export class Bench {
   }
 
   /**
-   * The cluster of a person who asks for it as soon as `coppice up` has returned: the seed is still given its images then.
+   * The cluster of a person who asks for it as soon as the operator is at work: the seed is still given its images then.
    * @param begun when the garden's command was started, a time of performance.now()
    */
   async firstCluster(begun: number): Promise<void> {
@@ -81,7 +83,7 @@ export class Bench {
     this.figures.add('garden.first.usable', cluster.at('usable'));
     this.figures.add('garden.first.ready', cluster.at('ready'));
     this.figures.add('garden.images', await images);
-    this.figures.add('garden.cpu', this.#keepCpu('a new garden with its first', [], this.#garden.processes(), 1));
+    this.figures.add('garden.cpu', total(this.#keepNewGarden()));
     await cluster.delete();
   }
 
@@ -315,6 +317,12 @@ export class Bench {
     const parts = this.#cpuBetween(before, after);
     for (const [part, used] of parts) this.#cpu.add(part, column, used / count);
     return total(parts) / count;
+  }
+
+  #keepNewGarden(): Map<string, number> {
+    const parts = this.#cpuBetween([], this.#garden.processes());
+    for (const [part, used] of parts) this.#newGarden.add(part, 'CPU-s', used);
+    return parts;
   }
 
   /** Names the part of the garden or of a cluster that a process is of. */

@@ -271,7 +271,7 @@ e2e('clusters side by side', () => {
         expect(await machineReaches(machinesOf(pods)[0]!, ofSeed[what]!), `machine at ${what}`).toBe(false);
     });
 
-    it('a Service that the seed does not know yet is refused at once: a first packet that goes astray takes all others with it', async () => {
+    it('a Service that the seed does not know yet is refused, and not silent: a first packet that goes astray takes all others with it', async () => {
       const client = gardenClient();
       const [early] = (await run(client, { name: 'early' })) as [Pod];
       onTestFinished(() => client.delete(DEPLOYMENTS, 'early', 'default').then(() => undefined));

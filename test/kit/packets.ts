@@ -61,7 +61,7 @@ export function passes(chains: Chains, { from, to, port = 80, protocol = 'tcp' }
       if (!matches(rule)) continue;
       const target = / -j (\S+)|^-j (\S+)/.exec(rule)!.slice(1).find(Boolean)!;
       if (target === 'RETURN') return true;
-      if (target === 'REJECT' || !walk(target)) return false;
+      if (target === 'REJECT' || target === 'DROP' || !walk(target)) return false;
     }
     return true;
   };

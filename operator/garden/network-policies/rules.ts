@@ -48,8 +48,10 @@ const isAbout = ({ spec }: NetworkPolicy, { type }: Direction): boolean =>
  * The rules that enforce policies on a node with these ranges. Connections that were let in go on, the node itself and the host reach
  * all pods, and a pod that no policy selects is free. Pods that the same policies select share a chain.
  *
- * A Service that kube-proxy does not know yet is refused. Left to itself the first packet goes astray, and the kernel sends all that follow
- * the same way, though the Service is known by then: an API server waited 20 s for its etcd. Pure.
+ * What belongs to no connection is dropped, as kube-proxy does: refused, a packet that came late would end a connection that lives.
+ *
+ * A Service that kube-proxy does not know yet is refused. Its first packet would go astray, and the kernel would send all that follow the
+ * same way. An API server waited 20 s for its etcd. Pure.
  */
 export function networkPolicyChains(seen: Seen, ranges: Pick<Ranges, 'pods' | 'nodes' | 'services'>): Chains {
   const pods = seen.pods.filter(isInNetwork).sort((a, b) => (a.status!.podIP! < b.status!.podIP! ? -1 : 1));
@@ -63,6 +65,7 @@ export function networkPolicyChains(seen: Seen, ranges: Pick<Ranges, 'pods' | 'n
       ENTRY,
       [
         '-m conntrack --ctstate RELATED,ESTABLISHED -j RETURN',
+        '-m conntrack --ctstate INVALID -j DROP',
         ...REFUSED.map((words) => `-d ${ranges.services} ${words}`),
         `-s ${ranges.pods} -j ${BY_SOURCE}`,
         `-d ${ranges.pods} ! -s ${ranges.nodes} -j ${BY_DESTINATION}`,

@@ -71,11 +71,16 @@ it('lets the node and the host reach all pods, so that probes are answered', () 
   expect(passes(chains, { from: E, to: '10.160.128.2' })).toBe(false);
 });
 
-it('refuses an address of Services that kube-proxy does not translate: whoever asks tries again, and finds it', () => {
+it('refuses an address of Services that kube-proxy does not translate: pods and the host try again, and find it', () => {
   const chains = chainsOf();
-  for (const from of [E, '10.160.128.1', '10.160.128.2'])
+  for (const from of [E, '10.160.128.1'])
     for (const protocol of ['tcp', 'udp'])
       expect([from, protocol, passes(chains, { from, to: '10.170.3.4', protocol })]).toEqual([from, protocol, false]);
+});
+
+it('lets a connection live of which a packet comes late: it is dropped before anybody refuses it', () => {
+  const [, second] = chainsOf(policy('deny', 'one', { podSelector: {} })).get('COPPICE-NETPOL')!;
+  expect(second).toBe('-m conntrack --ctstate INVALID -j DROP');
 });
 
 it('takes a policy of an older client without types for what it means', () => {

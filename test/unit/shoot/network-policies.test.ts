@@ -55,6 +55,9 @@ function podsOf(namespace: string, at: typeof a) {
   ];
 }
 
+/** Of the rules: with Services elsewhere, so that it is the policies that keep anybody from those of the seed. */
+const ranges = { ...networks, services: '10.250.0.0/16' };
+
 const tenant = (name: string, more: { machinesOutside?: boolean } = {}, of = name) => ({
   namespace: `shoot--${name}`,
   shoot: { name, namespace: of },
@@ -90,14 +93,14 @@ const chains = networkPolicyChains(
       ...networkPolicies(tenant('a2', {}, 'a'), { ...around, vni: 0x070809 }),
     ],
   },
-  networks,
+  ranges,
 );
 
 /** Where a machine of a shoot gets to outside of its namespace, with such surroundings. */
 const mayMachine = (more: Partial<Surroundings>) => {
   const pods = podsOf('shoot--a', a);
   const policies = networkPolicies(tenant('a'), { ...around, ...more });
-  const alone = networkPolicyChains({ pods, namespaces: [shootNamespace('a')], policies }, networks);
+  const alone = networkPolicyChains({ pods, namespaces: [shootNamespace('a')], policies }, ranges);
   return (to: string, port: number) => passes(alone, { from: a.machine, to, port, protocol: 'tcp' });
 };
 
