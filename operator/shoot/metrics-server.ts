@@ -1,6 +1,7 @@
 import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { asNobody, NOBODY, UNPRIVILEGED } from '../kube/pod-security.ts';
+import type { BuiltinCondition } from '../kube/resources.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { checksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { METRICS_SERVER_IMAGE } from './versions.ts';
@@ -24,6 +25,8 @@ const labels = { 'k8s-app': NAME };
 /** What is read of one. */
 export interface APIService extends KubeObject {
   spec?: { service?: { name: string; namespace: string } };
+  /** `Available`: an API server has asked it, and had an answer. */
+  status?: { conditions?: BuiltinCondition[] };
 }
 
 /** Who serves the API in our place, as `namespace/name` of a Service; undefined: nobody, or we. */

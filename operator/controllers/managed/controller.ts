@@ -5,7 +5,7 @@ import { ANNOTATIONS } from '../../api/group.ts';
 import type { LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { isHeld } from '../finalizer.ts';
-import { Pacer, progressInterval } from '../pacer.ts';
+import { Pacer } from '../pacer.ts';
 import { operation } from '../status-writer.ts';
 import { decide, type Situation, type StepName } from './decide.ts';
 import type { ManagedDependencies } from './dependencies.ts';
@@ -21,6 +21,8 @@ import { isToBeRemoved, wishHash, wishSignature } from './wish.ts';
 
 const MOST_TURNS = 12;
 const CALM_MS = 10_000;
+/** Least time between two progress reports. A cloud takes minutes, and who waits for it is told of each part that it makes. */
+const PROGRESS_INTERVAL_MS = 5_000;
 /** Error codes with which a cloud rejects credentials. */
 const REFUSALS: readonly string[] = ['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED'];
 /** Steps whose outcome is that of the whole operation; other steps only report what they found. */
@@ -144,7 +146,7 @@ export class ManagedController {
     const visible = step === 'apply' || step === 'destroy';
     // This run only reads from the cloud again what an earlier operator wrote. Until it ends, the status keeps what it said.
     const confirming = step === 'apply' && on.receipt?.unconfirmed === true && situation.applied === situation.wish;
-    const pace = new Pacer(deps.clock, progressInterval, () => deps.changed(key));
+    const pace = new Pacer(deps.clock, PROGRESS_INTERVAL_MS, () => deps.changed(key));
     // That it begins is told below.
     pace.told();
     if (visible) {

@@ -208,10 +208,10 @@ describe('after a stop', () => {
     const before = ready(2);
     cluster = { ...before, status: { ...before.status, shootRef: { name: 'demo' } } };
     refusals = 3;
-    const { code, said } = await tryRun(['wait', 'demo', '--timeout', '2s']);
+    const { code, said } = await tryRun(['wait', 'demo', '--timeout', '5s']);
     expect(refusals).toBeLessThan(0);
     expect(said).not.toContain('is Ready');
-    expect(said).toContain('is not Ready after 2s: its API server does not answer yet; "coppice describe demo" shows');
+    expect(said).toContain('is not Ready after 5s: its API server does not answer yet; "coppice describe demo" shows');
     expect(code).toBe(4);
   });
 

@@ -32,6 +32,8 @@ function cluster() {
   /** In order, `+` applied, `-` deleted. */
   const done: string[] = [];
   let reads = 0;
+  /** How often the APIService is looked at until an API server has asked what it names. */
+  let unasked = 0;
   let refuses = '';
   const nameOf = (kind: string, name: string) => `${kind} ${name}`;
   const state = newShootState();
@@ -39,7 +41,9 @@ function cluster() {
     client: {
       async getOrUndefined({ kind }: Resource, name: string) {
         reads++;
-        return live.get(nameOf(kind, name));
+        const found = live.get(nameOf(kind, name));
+        if (kind !== 'APIService' || !found || unasked-- > 0) return found;
+        return { ...found, status: { conditions: [{ type: 'Available', status: 'True' }] } };
       },
       async delete({ kind }: Resource, name: string) {
         if (live.delete(nameOf(kind, name))) done.push(`-${nameOf(kind, name)}`);
@@ -83,6 +87,9 @@ function cluster() {
     look,
     ready,
     reads: () => reads,
+    asksLater: (looks: number) => {
+      unasked = looks;
+    },
     refuse: (kind: string) => {
       refuses = kind;
     },
@@ -103,6 +110,15 @@ describe('metrics-server', () => {
     const before = one.reads();
     expect(await one.look()).toMatchObject({ status: 'True' });
     expect([one.done, one.reads()]).toEqual([[], before]);
+  });
+
+  it('is not said to serve before an API server has asked it: kubectl would say that there is no such API', async () => {
+    const one = cluster();
+    one.ready();
+    one.asksLater(3);
+    expect(await one.look()).toMatchObject({ status: 'True', reason: 'Serving' });
+    // Whose it is, then three times in vain, and once more.
+    expect(one.reads()).toBe(5);
   });
 
   it('goes, with all that it had, when it is wanted no longer, and is looked for once', async () => {

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { wantsMetricsServer } from '../../../api/addons.ts';
 import { hasServed } from '../../../api/shoot.ts';
 import type { Task } from '../../../flow/graph.ts';
-import { APISERVICES, resourceOf, SERVICEACCOUNTS } from '../../../kube/resources.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { APISERVICES, conditionIsTrue, resourceOf, SERVICEACCOUNTS } from '../../../kube/resources.ts';
 import {
   type APIService,
   foreignMetrics,
@@ -16,6 +18,9 @@ import type { Operation } from '../operation.ts';
 import { readyPodsOf } from '../status/addons-condition.ts';
 import { applySystem, inside, printOf } from './apply-inside.ts';
 import { wantsNodes } from './machine-tasks.ts';
+
+const LOOK_MS = 100;
+const MOST_LOOKS = 50;
 
 /** What addons that are asked for need of the shoot's keys. */
 export const certificatesOfAddons = ({ shoot }: Operation): Pick<PKIParameters, 'metricsServer'> =>
@@ -57,7 +62,20 @@ async function applyIt(op: Operation, signal: AbortSignal): Promise<void> {
   }
   if (state.metricsServer.served === print || readyPodsOf(METRICS_SERVER_APP, inside(op).pods.list()) === 0) return;
   const refused = await applySystem(op, [api], signal);
+  if (refused === undefined) await untilAsked(inside(op).client, signal);
   state.metricsServer = refused === undefined ? { applied: print, served: print } : { refused };
+}
+
+/**
+ * Resolves when API servers have asked metrics-server and had an answer, after five seconds at the latest. Until then `kubectl top` finds no
+ * such API, though condition AddonsReady would say that it serves.
+ */
+async function untilAsked(client: KubeClient, signal: AbortSignal): Promise<void> {
+  for (let looks = 0; looks < MOST_LOOKS; looks++) {
+    const live = await client.getOrUndefined<APIService>(APISERVICES, METRICS_API, undefined, { signal });
+    if (live && conditionIsTrue(live, 'Available')) return;
+    await sleep(LOOK_MS, undefined, { signal });
+  }
 }
 
 async function takeAway(op: Operation, signal: AbortSignal): Promise<void> {
