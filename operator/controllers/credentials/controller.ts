@@ -1,6 +1,12 @@
 import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
 import type { AccountChecks } from '../../accounts/account-checks.ts';
-import { accountKeyOf, type CredentialsUse, sourceOf, usedByBinding } from '../../accounts/credentials.ts';
+import {
+  accountKeyOf,
+  type CredentialsUse,
+  credentialsIn,
+  sourceOf,
+  usedByBinding,
+} from '../../accounts/credentials.ts';
 import { namingIdentity } from '../../accounts/identity.ts';
 import { subjectOf } from '../../accounts/identity-tokens.ts';
 import { stateBackend } from '../../accounts/state-backend.ts';
@@ -241,7 +247,8 @@ async function accountOf(
   const use = usedByBinding(binding);
   const secret = use.secret === undefined ? undefined : await credentialsSecret(deps, namespace, use.secret, signal);
   if (secret) await hold(deps, SECRETS, deps.credentials, secret, true, { labels: MARK, signal });
-  const credentials = await usedCredentials(deps, use, signal);
+  // Read once. One that came between two looks would be used without its mark, and no change of it would ever be heard of.
+  const credentials = use.secret === undefined ? await usedCredentials(deps, use, signal) : credentialsIn(secret, use);
   const ctx: CloudContext = {
     // Nothing is made for it: it only says who asks.
     owner: { technicalID: fitted(`binding--${namespace}--${name}`), uid, name, namespace, garden: deps.gardenID },
