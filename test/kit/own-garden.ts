@@ -180,7 +180,12 @@ export class OwnGarden {
     for (const pid of await new Cgroups(layout, cgroupName(this.directory.id)).processes()) {
       const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
       if (!groups.includes(`pod${pod.metadata.uid}`)) continue;
-      process.kill(pid, 'SIGKILL');
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch (error) {
+        // The first process of a container takes the others with it.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
       killed++;
     }
     if (killed === 0) throw new Error(`nothing runs in pod ${pod.metadata.name} of ${name}`);
