@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { wantsMetricsServer } from '../../../api/addons.ts';
 import { hasServed } from '../../../api/shoot.ts';
 import type { Task } from '../../../flow/graph.ts';
 import type { KubeClient } from '../../../kube/client.ts';
+import { sleep } from '../../../kube/clock.ts';
 import { APISERVICES, conditionIsTrue, resourceOf, SERVICEACCOUNTS } from '../../../kube/resources.ts';
 import {
   type APIService,
@@ -74,7 +74,7 @@ async function untilAsked(client: KubeClient, signal: AbortSignal): Promise<void
   for (let looks = 0; looks < MOST_LOOKS; looks++) {
     const live = await client.getOrUndefined<APIService>(APISERVICES, METRICS_API, undefined, { signal });
     if (live && conditionIsTrue(live, 'Available')) return;
-    await sleep(LOOK_MS, undefined, { signal });
+    await sleep(LOOK_MS, signal);
   }
 }
 
