@@ -23,7 +23,7 @@ import {
   type Secret,
 } from '../../operator/kube/resources.ts';
 import { providerNamed } from '../../providers/index.ts';
-import { MINUTE, NOW, node, pod, stateOf } from './burst.ts';
+import { MINUTE, NOW, node, pod, stateOf, withCordon } from './burst.ts';
 import { MemoryObjects } from './memory-objects.ts';
 
 const KEY = 'shop/one';
@@ -149,6 +149,7 @@ export class AutoscaledCluster {
   async step(seconds = 1): Promise<void> {
     this.now += seconds * 1000;
     this.#replicate();
+    this.#taintCordoned();
     this.#schedule();
     this.#autoscaler.noteChange(KEY);
     this.now += BATCH.idleMs;
@@ -230,7 +231,7 @@ export class AutoscaledCluster {
     this.nodes.set(name, {
       ...known,
       metadata: { ...known.metadata, annotations: annotations as Record<string, string> },
-      spec: { ...known.spec, ...(unschedulable === null ? { unschedulable: false } : { unschedulable }) },
+      spec: { ...known.spec, unschedulable: unschedulable === true },
     });
   }
 
@@ -247,6 +248,11 @@ export class AutoscaledCluster {
       const made = pod(this.#cpu, undefined, this.podsHave);
       this.pods.set(keyOf(made), made);
     }
+  }
+
+  /** The node controller of Kubernetes: its taint follows a cordon later than the cordon is seen. */
+  #taintCordoned(): void {
+    for (const [name, known] of this.nodes) this.nodes.set(name, { ...known, spec: withCordon(known.spec) });
   }
 
   #schedule(): void {

@@ -61,6 +61,7 @@ export function pod(
     },
     spec: {
       containers: [{ name: 'c', resources: { requests: { cpu } } }],
+      tolerations: TOLERATIONS,
       ...(where && { nodeName: where }),
       ...more.spec,
     },
@@ -80,6 +81,25 @@ export function pod(
         },
   };
 }
+
+/** What the node controller of Kubernetes adds while a node is cordoned, and takes away afterwards. */
+const CORDON = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' as const };
+
+/** Spec of a node as a cluster shows it: cordoned nodes have Kubernetes' own taint. */
+export const withCordon = (spec: Node['spec']): Node['spec'] => {
+  const others = (spec.taints ?? []).filter(({ key }) => key !== CORDON.key);
+  const { taints: _, ...rest } = spec;
+  const taints = spec.unschedulable ? [...others, CORDON] : others;
+  return { ...rest, ...(taints.length > 0 && { taints }) };
+};
+
+/** What admission gives each pod (DefaultTolerationSeconds). */
+const TOLERATIONS = ['not-ready', 'unreachable'].map((condition) => ({
+  key: `node.kubernetes.io/${condition}`,
+  operator: 'Exists',
+  effect: 'NoExecute',
+  tolerationSeconds: 300,
+}));
 
 /** A node of 4 CPUs that is Ready. */
 export const node = (
@@ -101,7 +121,7 @@ export const node = (
     },
     ...more.metadata,
   },
-  spec: { ...more.spec },
+  spec: withCordon({ ...more.spec }),
   status: {
     allocatable: { cpu, memory: '8Gi', pods: '110' },
     conditions: [{ type: 'Ready', status: 'True' }],

@@ -7,7 +7,7 @@ import type { NodeView, PoolView } from '../../operator/burst/nodes/model.ts';
 import { type NodesPlan, type NodesView, planNodes } from '../../operator/burst/nodes/plan.ts';
 import { whyNodeStays } from '../../operator/burst/nodes/stays.ts';
 import type { Node, Pod } from '../../operator/kube/resources.ts';
-import { boundClaim, claims, MINUTE, NOW, node, nodesView, pod, poolView, stateOf } from './burst.ts';
+import { boundClaim, claims, MINUTE, NOW, node, nodesView, pod, poolView, stateOf, withCordon } from './burst.ts';
 import type { Draw } from './draw.ts';
 
 const WAIT_MS = 3 * MINUTE;
@@ -168,9 +168,12 @@ export class NodeLife {
   #state(machines: readonly Machine[]) {
     const nodes = machines.map((machine): Node => {
       const taints = this.isLost(machine)
-        ? [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' as const }]
+        ? (['NoSchedule', 'NoExecute'] as const).map((effect) => ({ key: 'node.kubernetes.io/not-ready', effect }))
         : [];
-      return { ...machine.node, spec: { taints, ...(machine.isEmptying && { unschedulable: true }) } };
+      return {
+        ...machine.node,
+        spec: withCordon({ taints, ...(machine.isEmptying && { unschedulable: true }) }),
+      };
     });
     const names = new Set(nodes.map(({ metadata }) => metadata.name));
     const running = [...this.pods.values()].filter(({ on }) => on !== undefined && names.has(on)).map(placed);

@@ -1,5 +1,6 @@
 import type { Demand } from '../demand.ts';
 import { addNewNode } from '../fit/daemons.ts';
+import { UNSCHEDULABLE } from '../fit/filters/node.ts';
 import type { Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
 import type { NotJudgedReason } from '../fit/not-judged.ts';
 import { type PackOptions, pack } from '../fit/pack.ts';
@@ -163,13 +164,14 @@ const fitsAll = (state: ClusterState, pending: readonly PendingPod[]): boolean =
     return unplaced.size === 0;
   });
 
-/** Has a node that was cordoned take pods again. */
+/** Has a node that was cordoned take pods again: Kubernetes takes its own taint away with the cordon. */
 function revive(state: ClusterState, name: string): void {
   const there = state.node(name);
   if (!there) return;
   const { node } = there;
   const pods = state.removeNode(name);
-  state.addNode({ ...node, unschedulable: false });
+  const taints = node.taints.filter(({ key }) => key !== UNSCHEDULABLE.key);
+  state.addNode({ ...node, taints, unschedulable: false });
   for (const [pod, count] of pods) state.place(pod, name, count);
 }
 

@@ -2,6 +2,7 @@ import type { CloudPool } from '../../../providers/cloud.ts';
 import { ANNOTATIONS, LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Shoot } from '../../api/shoot.ts';
+import { UNSCHEDULABLE } from '../../burst/fit/filters/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { whyInterrupted } from '../../burst/nodes/interruption.ts';
@@ -107,11 +108,15 @@ export const STARTUP_PREFIXES = ['startup-taint.', 'status-taint.', 'ignore-tain
 
 /** A node that has just come counts as it will be: another one would be bought for its pods otherwise. */
 export function asReady(node: Node, now: number): Node {
+  const { taints, unschedulable } = node.spec;
+  if (!taints) return node;
   const isYoung = now - Date.parse(node.metadata.creationTimestamp ?? '') < PROVISION_MS;
-  if (!node.spec.taints || (!isYoung && !conditionIsTrue(node, 'Ready'))) return node;
-  const lasting = node.spec.taints.filter(
-    ({ key }) => !STARTUP.includes(key) && !STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix)),
-  );
+  const comesUp = isYoung || conditionIsTrue(node, 'Ready');
+  const lasting = taints.filter(({ key }) => {
+    // The cordon is gone: the node controller takes this taint away a moment later.
+    if (key === UNSCHEDULABLE.key) return unschedulable;
+    return !comesUp || (!STARTUP.includes(key) && !STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix)));
+  });
   return { ...node, spec: { ...node.spec, taints: lasting } };
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { asReady } from '../../../operator/controllers/autoscaling/nodes-seen.ts';
 import { AutoscaledCluster, nodesQuota, profile } from '../../kit/autoscaled-cluster.ts';
-import { boundClaim, claims } from '../../kit/burst.ts';
+import { boundClaim, claims, NOW, node } from '../../kit/burst.ts';
 
 const POOL = [{ name: 'a', minimum: 0, maximum: 5 }];
 
@@ -215,6 +216,13 @@ describe('machines that take their time', () => {
     expect([...one.nodes.keys()]).toEqual(['a-1', 'a-3']);
     expect([...one.pods.values()].map(({ spec }) => spec.nodeName)).toEqual(Array.from({ length: 4 }, () => 'a-1'));
   });
+});
+
+it('a node whose cordon has ended takes pods, though Kubernetes has not taken its taint away yet', () => {
+  const taints = [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' as const }];
+  const was = node('a-1', 'a', { spec: { unschedulable: true } });
+  expect(asReady(was, NOW).spec.taints).toEqual(taints);
+  expect(asReady({ ...was, spec: { taints } }, NOW).spec.taints).toEqual([]);
 });
 
 describe('a node that cannot be emptied', () => {

@@ -1,7 +1,8 @@
 import type { FitNode, FitPod, Misfit, NodeTaint, Toleration } from '../model.ts';
 import type { NodeState } from '../state.ts';
 
-const UNSCHEDULABLE: NodeTaint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+/** The node controller of Kubernetes sets this taint while a node is cordoned (`spec.unschedulable`). */
+export const UNSCHEDULABLE: NodeTaint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
 const misfit = (plugin: Misfit['plugin'], message: string): Misfit => ({ plugin, message, everywhere: false });
 
