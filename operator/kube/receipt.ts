@@ -85,6 +85,12 @@ export const isReceipt = ({ type, metadata }: Secret, place: Pick<ReceiptPlace, 
   type === place.type &&
   Object.entries(place.labels).every(([label, value]) => (metadata.labels?.[label] ?? value) === value);
 
+interface ReceiptOptions<Kept> {
+  readonly cache?: ReceiptCache;
+  readonly marks?: (kept: Kept) => Record<string, string>;
+  readonly whyNotUnderstood?: (stored: unknown) => string | undefined;
+}
+
 /**
  * What was made elsewhere (in a cloud, in another cluster), written down before it is made: whoever comes after a crash knows that
  * there may be something to take away. A Secret each.
@@ -94,20 +100,23 @@ export class Receipts<Kept extends object> {
   readonly #placeOf: (key: string) => ReceiptPlace;
   readonly #cache: ReceiptCache | undefined;
   readonly #marks: (kept: Kept) => Record<string, string>;
+  readonly #whyNotUnderstood: (stored: unknown) => string | undefined;
 
   /**
    * @param cache of Secrets that has all of them, if there is one; without it the server is asked each time
    * @param marks labels for people, beside those by which a receipt is known
+   * @param whyNotUnderstood why what is stored cannot be acted on; undefined: it can. Absent: whatever is JSON can be
    */
   constructor(
     client: ReceiptClient,
     placeOf: (key: string) => ReceiptPlace,
-    { cache, marks = () => ({}) }: { cache?: ReceiptCache; marks?: (kept: Kept) => Record<string, string> } = {},
+    { cache, marks = () => ({}), whyNotUnderstood = () => undefined }: ReceiptOptions<Kept> = {},
   ) {
     this.#client = client;
     this.#placeOf = placeOf;
     this.#cache = cache;
     this.#marks = marks;
+    this.#whyNotUnderstood = whyNotUnderstood;
   }
 
   /** As the cache has it; undefined: nothing was ever made, or there is no cache. */
@@ -121,11 +130,16 @@ export class Receipts<Kept extends object> {
     const place = this.#placeOf(key);
     const live = await this.#live(place, signal);
     const kept = this.#of(live, place);
-    if (live && !kept && isReceipt(live, place))
+    if (live && !kept && isReceipt(live, place)) {
+      const stored = receiptIn<unknown>(live);
+      const problem = stored === undefined ? undefined : this.#whyNotUnderstood(stored);
       throw configurationProblem(
-        `the receipt in Secret ${place.namespace}/${place.name} cannot be read`,
-        'Restore it from a backup, or delete it: Coppice then finds what it made by tags and labels.',
+        `the receipt in Secret ${place.namespace}/${place.name} cannot be read${problem ? ` (${problem})` : ''}`,
+        problem
+          ? 'Run the version of Coppice that wrote it, or restore it from a backup. Until then nothing is done.'
+          : 'Restore it from a backup, or delete it: Coppice then finds what it made by tags and labels.',
       );
+    }
     return kept;
   }
 
@@ -171,6 +185,8 @@ export class Receipts<Kept extends object> {
   }
 
   #of(secret: Secret | undefined, place: ReceiptPlace): Kept | undefined {
-    return secret && isReceipt(secret, place) ? receiptIn<Kept>(secret) : undefined;
+    if (!secret || !isReceipt(secret, place)) return undefined;
+    const stored = receiptIn<Kept>(secret);
+    return stored && this.#whyNotUnderstood(stored) === undefined ? stored : undefined;
   }
 }

@@ -39,15 +39,17 @@ export async function reconcileBurst(
   }
   const look = await lookAt(deps, memory, hubName, signal);
   const turns: Turn[] = [];
+  let left = 'work' in look ? look.work : [];
   for (const policy of policies) {
     try {
       turns.push({ policy, receipt: await receiptOf(deps, policy, signal) });
     } catch (error) {
       if (signal.aborted || isTransient(error)) throw error;
       await tellFailure(deps, deps.policies, policy, error);
+      // It may have bought for it: another one would buy for the same work.
+      left = left.filter((one) => !isOf(policy, one));
     }
   }
-  let left = 'work' in look ? look.work : [];
   for (const turn of turns) {
     try {
       left = await new PolicyLook(deps, memory, turn, turns, signal).run(look, left);

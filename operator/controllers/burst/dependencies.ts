@@ -5,6 +5,7 @@ import type { Membership } from '../../api/membership.ts';
 import { burstReceiptName } from '../../api/names.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { BurstReceipt } from '../../burst/clusters/kept.ts';
+import { whyNotUnderstood } from '../../burst/clusters/understood.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { Asking, PlacedWork, StatusPart } from '../../hubs/contract.ts';
@@ -62,5 +63,5 @@ export const burstReceipts = (garden: ReceiptClient, operatorNamespace: string):
   new Receipts<BurstReceipt>(
     garden,
     (key) => operatorReceiptPlace(operatorNamespace, burstReceiptName(key), ROLES.burstReceipt),
-    { marks: ({ policy }) => ({ [LABELS.burstPolicy]: policy.name }) },
+    { marks: ({ policy }) => ({ [LABELS.burstPolicy]: policy.name }), whyNotUnderstood },
   );

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { LABELS, ROLES } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { membershipReceiptName } from '../../api/names.ts';
@@ -47,6 +48,35 @@ export interface MembershipReceipt {
   readonly parked?: 'FallingAsleep' | 'Asleep' | 'Waking' | 'Emptying';
 }
 
+const text = z.string().min(1);
+const place = z.looseObject({
+  on: z.enum(['hub', 'member']),
+  resource: z.looseObject({ group: z.string(), version: text, plural: text }),
+  name: text,
+  namespace: z.string().optional(),
+});
+/** The form of a receipt of a Membership. A later Coppice may add fields: they are kept as they are. */
+const form = z.looseObject({
+  membership: z.looseObject({ namespace: text, name: text, uid: z.string() }),
+  cluster: text,
+  hub: z.looseObject({ name: text, identity: z.string(), spec: z.looseObject({ type: text }) }),
+  member: z.looseObject({ name: text, id: z.string(), endpoint: z.looseObject({ server: z.string() }) }),
+  places: z.array(place),
+  credentials: z.array(z.looseObject({ identity: text, side: z.enum(['hub', 'member']), token: z.string() })),
+  takingOver: z.array(place).optional(),
+  opened: z.literal(true).optional(),
+  parked: z.enum(['FallingAsleep', 'Asleep', 'Waking', 'Emptying']).optional(),
+});
+
+/**
+ * Why what is stored as the receipt of a Membership cannot be acted on; undefined: it can. What it says was made would otherwise be taken for
+ * nothing. Pure.
+ */
+export function whyNotUnderstood(stored: unknown): string | undefined {
+  const issue = form.safeParse(stored).error?.issues[0];
+  return issue && `${issue.path.join('.') || 'it'}: ${issue.message}`;
+}
+
 const MEMBERSHIP_RECEIPT_TYPE = receiptType(ROLES.membershipReceipt);
 /** Selects the Secrets with receipts. */
 export const MEMBERSHIP_RECEIPTS = `${LABELS.role}=${ROLES.membershipReceipt}`;
@@ -62,6 +92,7 @@ export const membershipReceipts = (
     (key) => operatorReceiptPlace(operatorNamespace, membershipReceiptName(key), ROLES.membershipReceipt),
     {
       cache,
+      whyNotUnderstood,
       marks: ({ membership, cluster }) => ({
         [LABELS.workerCluster]: cluster,
         [LABELS.workerClusterNamespace]: membership.namespace,

@@ -257,8 +257,16 @@ export class BurstTestbed {
   }
 
   receipt(): BurstReceipt | undefined {
-    const found = [...this.objects.objects.values()].find(({ type }) => type?.includes('burst-record'));
-    return found && receiptIn<BurstReceipt>(found as Secret);
+    return receiptIn<BurstReceipt>(this.#record());
+  }
+
+  /** Name of the Secret with the receipt. */
+  recordName(): string {
+    return this.#record()!.metadata.name;
+  }
+
+  #record(): Secret | undefined {
+    return [...this.objects.objects.values()].find(({ type }) => type?.includes('burst-record')) as Secret | undefined;
   }
 
   /** A cluster joins its hub, with the nodes that it asks for and so many replicas on them. */

@@ -1,0 +1,124 @@
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { BurstReceipt } from '../../../operator/burst/clusters/kept.ts';
+import { burstReceipts } from '../../../operator/controllers/burst/dependencies.ts';
+import { manifestOf } from '../../../operator/controllers/burst/own-clusters.ts';
+import { type MembershipReceipt, membershipReceipts } from '../../../operator/controllers/membership/receipt.ts';
+import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { BurstTestbed, demand, MINUTE, policyNamed } from '../../kit/burst/testbed.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
+
+interface Line {
+  readonly of: string;
+  readonly phase: string;
+  readonly receipt: unknown;
+}
+
+/** Phases of the earliest commit come first. */
+const FILES = globSync('test/fixtures/receipts-*.jsonl').sort();
+const lines = FILES.flatMap((file) =>
+  readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line),
+);
+const of = <Receipt>(kind: string) =>
+  lines.filter((line) => line.of === kind).map(({ phase, receipt }) => ({ phase, receipt: receipt as Receipt }));
+
+/** The testbed of policy peak, with this in its receipt and a cluster for each purchase that was seen. */
+async function opened(stored: unknown): Promise<BurstTestbed> {
+  const bed = new BurstTestbed();
+  const policy = bed.objects.put(policyNamed('peak'));
+  await burstReceipts(bed.deps.garden, 'kube-system').save('shop/peak', stored as BurstReceipt);
+  const { purchases = [] } = stored as Partial<BurstReceipt>;
+  if (Array.isArray(purchases))
+    for (const purchase of purchases) {
+      const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate);
+      if (!candidate || !purchase.uid) continue;
+      const cluster = manifestOf(policy, candidate, purchase);
+      bed.objects.put({ ...cluster, metadata: { ...cluster.metadata, uid: purchase.uid } });
+    }
+  const times = JSON.stringify(stored).match(/2026-11-23T[0-9:.]+Z/g) ?? [];
+  bed.now = Math.max(bed.now, ...times.map((text) => Date.parse(text)));
+  bed.objects.writes.length = 0;
+  return bed;
+}
+
+const spentOf = ({ spent }: BurstReceipt) => Object.values(spent).reduce((sum, amount) => sum + Number(amount), 0);
+
+describe('receipts that earlier commits wrote', () => {
+  it.each(of<BurstReceipt>('BurstPolicy'))('of a policy are opened: $phase', async ({ receipt }) => {
+    const bed = await opened(receipt);
+    expect(await burstReceipts(bed.deps.garden, 'kube-system').read('shop/peak')).toEqual(receipt);
+    await bed.look();
+    expect(bed.says('Reconciled')).toBeUndefined();
+    const after = bed.receipt() ?? receipt;
+    const isKept = ({ name }: { name: string }) => after.purchases.some((one) => one.name === name);
+    expect(receipt.purchases.filter(({ uid }) => uid !== undefined).every(isKept)).toBe(true);
+    expect(after.next).toBeGreaterThanOrEqual(receipt.next);
+    expect(spentOf(after)).toBeGreaterThanOrEqual(spentOf(receipt));
+    // What had been ordered is made under the name that was written down, and nothing else is.
+    const names = receipt.purchases.map(({ name }) => name);
+    expect(bed.clusters().filter(({ metadata }) => !names.includes(metadata.name))).toEqual([]);
+  });
+
+  it.each(of<MembershipReceipt>('Membership'))('of a membership are opened: $phase', async ({ receipt }) => {
+    const garden = new MemoryObjects();
+    const cache = { get: () => undefined, absorb: () => {}, waitFor: async () => {} } as never;
+    const receipts = membershipReceipts(garden as never, 'kube-system', cache);
+    await receipts.save('shop/demo.production', receipt);
+    expect(await receipts.read('shop/demo.production')).toEqual(receipt);
+  });
+});
+
+const [known] = of<BurstReceipt>('BurstPolicy').filter(({ receipt }) => receipt.purchases.length > 0);
+const [purchase] = known!.receipt.purchases;
+
+describe('a receipt that is not understood', () => {
+  it.each([
+    ['nothing but the name of its policy is in it', { policy: { name: 'peak' } }, 'policy.namespace'],
+    ['it is of another form', { ...known!.receipt, purchases: { one: purchase } }, 'purchases'],
+    [
+      'a purchase has no rate',
+      { ...known!.receipt, purchases: [{ ...purchase, rate: undefined }] },
+      'purchases.0.rate',
+    ],
+    ['a rate is no money', { ...known!.receipt, purchases: [{ ...purchase, rate: 'much' }] }, 'purchases.0.rate'],
+    ['a time is none', { ...known!.receipt, purchases: [{ ...purchase, joinedAt: 'soon' }] }, 'purchases.0.joinedAt'],
+    ['a growth has no pool', { ...known!.receipt, growths: [{ cluster: 'shop/private' }] }, 'growths.0.uid'],
+  ])('is held and named, and its policy does nothing: %s', async (_, stored, field) => {
+    const bed = await opened(stored);
+    const before = bed.objects.find(SECRETS, bed.recordName(), 'kube-system') as Secret;
+    bed.demands = [demand('Deployment shop/web', 3)];
+    for (let look = 0; look < 3; look++) await bed.look(MINUTE);
+    expect(bed.says('Reconciled')).toBe('False ReconcileFailed');
+    const { message } = bed.policy()!.status!.conditions!.find(({ type }) => type === 'Reconciled')!;
+    expect(message).toContain(`the receipt in Secret kube-system/${bed.recordName()} cannot be read (${field}`);
+    expect(bed.clusters()).toEqual([]);
+    expect(bed.objects.find(SECRETS, bed.recordName(), 'kube-system')).toEqual(before);
+  });
+
+  it('leaves work of its policy to no other one, which would buy for it twice', async () => {
+    const bed = await opened({ ...known!.receipt, purchases: {} });
+    bed.objects.put(policyNamed('later', {}, bed.now));
+    bed.demands = [demand('Deployment shop/web', 3)];
+    for (let look = 0; look < 3; look++) await bed.look(MINUTE);
+    expect(bed.clusters()).toEqual([]);
+  });
+
+  it('of a membership is not taken for none', async () => {
+    const [one] = of<MembershipReceipt>('Membership');
+    const garden = new MemoryObjects();
+    const cache = { get: () => undefined, absorb: () => {}, waitFor: async () => {} } as never;
+    const receipts = membershipReceipts(garden as never, 'kube-system', cache);
+    await receipts.save('shop/demo.production', { ...one!.receipt, parked: 'Somehow' } as never);
+    await expect(receipts.read('shop/demo.production')).rejects.toThrow('cannot be read (parked:');
+  });
+
+  it('keeps what a later Coppice has added to one that is', async () => {
+    const stored = { ...known!.receipt, later: 1, purchases: [{ ...purchase, later: { is: 'kept' } }] };
+    const bed = await opened(stored);
+    await bed.look(MINUTE);
+    expect(bed.receipt()).toMatchObject({ later: 1, purchases: [{ later: { is: 'kept' } }] });
+  });
+});
