@@ -1,6 +1,6 @@
 import type { CloudProfile } from '../operator/api/cloudprofile.ts';
 import { configurationProblem } from '../operator/api/errors.ts';
-import { parseBytes, parseCount, parseCpu } from '../operator/api/quantity.ts';
+import { readBytes, readCount, readCpu } from '../operator/api/quantity.ts';
 
 /** What a machine of a type offers. */
 export interface Capacity {
@@ -23,9 +23,9 @@ export function capacityOf(profile: CloudProfile, machineType: string): Capacity
     );
   }
   return {
-    millicores: parseCpu(type.cpu),
-    bytes: parseBytes(type.memory),
-    gpus: parseCount(type.gpu ?? 0),
+    millicores: readCpu(type.cpu),
+    bytes: readBytes(type.memory),
+    gpus: readCount(type.gpu ?? 0),
     pods: type.pods ?? DEFAULT_PODS,
   };
 }

@@ -1,8 +1,8 @@
 import type { CloudProfile, MachineType } from './cloudprofile.ts';
-import { parseCount } from './quantity.ts';
+import { readCount } from './quantity.ts';
 
 /** How many GPUs a machine type has. */
-export const gpusOf = (type: Pick<MachineType, 'gpu'> | undefined): number => parseCount(type?.gpu ?? 0);
+export const gpusOf = (type: Pick<MachineType, 'gpu'> | undefined): number => readCount(type?.gpu ?? 0);
 
 /** What a pool without a machine type of its own asks for. */
 export interface GPUWish {
@@ -42,7 +42,7 @@ function rankOf({ price, gpu }: MachineType, region: string | undefined): number
   const isOfRegion = price !== undefined && (price.region === undefined || price.region === region);
   const known = there ?? (isOfRegion ? price.hourly : undefined);
   const [tier, hourly] = known !== undefined ? [0, known] : price ? [1, price.hourly] : [2, '0'];
-  return [tier, Number(hourly), parseCount(gpu)];
+  return [tier, Number(hourly), readCount(gpu)];
 }
 
 const compare = (a: readonly number[], b: readonly number[]): number =>

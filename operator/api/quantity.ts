@@ -22,20 +22,36 @@ const QUANTITY = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]
 /** Rounds away from zero, as Kubernetes does: a request is never made smaller than it was written. */
 const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by;
 
-/** Value times `scale`, exact, rounded up: 1000n gives thousandths. Throws RangeError when it is no quantity. */
+/** Longest text that is parsed, in characters: an API server writes 25 at most, and the time to parse digits grows with their square. */
+const LONGEST = 64;
+/** Characters of a text that an error shows: whoever wrote the text chose its length. */
+const SHOWN = 24;
+/** Kubernetes counts quantities in int64 and saturates there (apimachinery, resource.ParseQuantity). */
+const MOST = 2n ** 63n - 1n;
+
+function notQuantity(written: unknown): RangeError {
+  const text = typeof written === 'string' || typeof written === 'number' ? String(written) : typeof written;
+  const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}... (${text.length} characters)` : text;
+  return new RangeError(`"${shown}" is no Kubernetes quantity (examples: 2, 500m, 1.5Gi, 1e3)`);
+}
+
+/**
+ * Value times `scale`, exact, rounded up: 1000n gives thousandths. Saturates at int64 as Kubernetes does. Throws RangeError when it is no
+ * quantity, or longer than 64 characters.
+ */
 export function scaled(quantity: string | number, scale: bigint): bigint {
-  const written = String(quantity).trim();
-  const match = QUANTITY.exec(written);
+  const isNumber = typeof quantity === 'number';
+  if (!isNumber && (typeof quantity !== 'string' || quantity.length > LONGEST)) throw notQuantity(quantity);
+  const match = QUANTITY.exec(String(quantity).trim());
   const [, sign = '', whole = '', fraction = '', suffix = '', exponent] = match ?? [];
-  if (!match || (whole === '' && fraction === '')) {
-    throw new RangeError(`"${written}" is no Kubernetes quantity (examples: 2, 500m, 1.5Gi, 1e3)`);
-  }
+  if (!match || (whole === '' && fraction === '')) throw notQuantity(quantity);
   const unit = exponent === undefined ? SUFFIXES[suffix]! : { base: 10n, exponent: Number(exponent) };
   let numerator = BigInt(whole + fraction) * scale;
   let denominator = 10n ** BigInt(fraction.length);
   if (unit.exponent >= 0) numerator *= unit.base ** BigInt(unit.exponent);
   else denominator *= unit.base ** BigInt(-unit.exponent);
-  const magnitude = divideUp(numerator, denominator);
+  const exact = divideUp(numerator, denominator);
+  const magnitude = exact > MOST * scale ? MOST * scale : exact;
   return sign === '-' ? -magnitude : magnitude;
 }
 
@@ -45,6 +61,49 @@ function safe(value: bigint, quantity: string | number): number {
   }
   return Number(value);
 }
+
+/** Nearest number to an amount that can be counted with exactly: sums of what others wrote stay whole numbers. NaN is 0. */
+export const saturated = (amount: number): number =>
+  Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, amount)) || 0;
+
+/** Whether an amount is too large to be counted: all that is known is that it is no smaller. */
+export const isSaturated = (amount: number): boolean => Math.abs(amount) >= Number.MAX_SAFE_INTEGER;
+
+/** Parsed quantities by text: the same few are written in each of a cluster's pods, and are read again with each change. */
+class Remembered {
+  readonly #parse: (quantity: string | number) => number;
+  readonly #known = new Map<string | number, number>();
+
+  constructor(parse: (quantity: string | number) => number) {
+    this.#parse = parse;
+  }
+
+  /** Throws what parsing throws. */
+  read(quantity: string | number): number {
+    const known = this.#known.get(quantity);
+    if (known !== undefined) return known;
+    const amount = this.#parse(quantity);
+    if (this.#known.size >= MOST_REMEMBERED) this.#known.clear();
+    this.#known.set(quantity, amount);
+    return amount;
+  }
+}
+
+const MOST_REMEMBERED = 10_000;
+const cpus = new Remembered((quantity) => saturated(Number(scaled(quantity, 1000n))));
+const bytes = new Remembered((quantity) => saturated(Number(scaled(quantity, 1n))));
+
+/**
+ * Millicores of a CPU quantity in an object of somebody else's, rounded up. An amount that is too large saturates; only a text that is no
+ * quantity throws RangeError. For what people give as input there is parseCpu, which says that an amount is too large.
+ */
+export const readCpu = (quantity: string | number): number => cpus.read(quantity);
+
+/** Bytes of a memory quantity in an object of somebody else's; see readCpu. */
+export const readBytes = (quantity: string | number): number => bytes.read(quantity);
+
+/** A whole count (GPUs, pods) in an object of somebody else's; see readCpu. */
+export const readCount = readBytes;
 
 /** Millicores of a CPU quantity, rounded up: "2" is 2000, "250m" is 250. Throws RangeError on anything else. */
 export const parseCpu = (quantity: string | number): number => safe(scaled(quantity, 1000n), quantity);
@@ -61,12 +120,15 @@ export function countOf(value: string | number, total: number, round: (part: num
   return Math.max(0, String(value).endsWith('%') ? round((total * number) / 100) : number);
 }
 
-/** Canonical CPU quantity of so many millicores: 7500 is "7500m", 8000 is "8". */
-export const formatCpu = (millicores: number): string =>
-  millicores % 1000 === 0 ? String(millicores / 1000) : `${millicores}m`;
+/** Canonical CPU quantity of so many millicores: 7500 is "7500m", 8000 is "8". Saturates: what it writes can be read again. */
+export function formatCpu(amount: number): string {
+  const millicores = saturated(amount);
+  return millicores % 1000 === 0 ? String(millicores / 1000) : `${millicores}m`;
+}
 
-/** Canonical memory quantity of so many bytes, in the largest binary unit that loses nothing: "8Gi", "12345Ki", "7". */
-export function formatBytes(bytes: number): string {
+/** Canonical memory quantity of so many bytes, in the largest binary unit that loses nothing: "8Gi", "12345Ki", "7". Saturates. */
+export function formatBytes(amount: number): string {
+  const bytes = saturated(amount);
   if (bytes === 0) return '0';
   for (const [suffix, exponent] of [
     ['Ei', 60],

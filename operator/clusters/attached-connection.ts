@@ -5,7 +5,7 @@ import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import { podRequests } from '../kube/pod-requests.ts';
 import { conditionIsTrue, NAMESPACES, NODES, type Node, PODS, type Pod, pathOf } from '../kube/resources.ts';
-import { clusterResource } from './capacity.ts';
+import { nodeAmounts } from './capacity.ts';
 import { ConnectionHealth } from './connection-health.ts';
 import { slimNode } from './kept-objects.ts';
 import { keptPod } from './kept-pod.ts';
@@ -59,7 +59,7 @@ export async function whoIs(client: KubeClient, signal: AbortSignal): Promise<Se
 /** What is no Node at all must fail here, and not in whoever reckons with it later. Throws what the reckoning throws. */
 function soundNode(node: Node): Node {
   const kept = slimNode(node);
-  clusterResource([kept], []);
+  nodeAmounts(kept);
   conditionIsTrue(kept, 'Ready');
   return kept;
 }

@@ -1,39 +1,77 @@
 import { ipv4Range } from '../api/address-range.ts';
 import type { ClusterResource } from '../api/meta.ts';
-import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
+import { formatBytes, formatCpu, isSaturated, readBytes, readCount, readCpu } from '../api/quantity.ts';
 import { addAmounts, GPU_RESOURCES, noAmounts, type PodAmounts, podRequests } from '../kube/pod-requests.ts';
 import { hasEnded } from '../kube/pods.ts';
-import { conditionIsTrue, type Node, type Pod } from '../kube/resources.ts';
+import { conditionIsTrue, keyOf, type Node, type Pod } from '../kube/resources.ts';
+
+/** What a cluster has, and whose amounts are too large, or written so that nobody can read them. */
+export interface CountedResources {
+  readonly resource: ClusterResource;
+  /** For people: `Pod default/huge`, `Node a`. */
+  readonly uncounted: readonly string[];
+}
+
+const KEYS = ['cpu', 'memory', 'gpu', 'ipPool'] as const;
+
+/** What a pod whose requests cannot be read counts as: where it runs, nothing else fits. */
+const ALL_TAKEN: PodAmounts = {
+  cpu: Number.MAX_SAFE_INTEGER,
+  memory: Number.MAX_SAFE_INTEGER,
+  gpu: Number.MAX_SAFE_INTEGER,
+  ipPool: 1,
+};
+
+/** status.resource of a cluster; see countResources. Pure. */
+export const clusterResource = (nodes: readonly Node[], pods: readonly Pod[]): ClusterResource =>
+  countResources(nodes, pods).resource;
 
 /**
- * status.resource of a cluster, pure.
+ * status.resource of a cluster, pure. Never throws for an amount that others wrote: too large ones saturate, and a node with more requests
+ * than it has counts as full.
  *
  * total: what the nodes offer to pods (allocatable; pod addresses of their ranges). available: total less what pods that are
  * not finished request, by the scheduler's own rule. continuous: the most of each that one pod could still get on one node that
  * takes pods, which fragmentation makes smaller than available.
  */
-export function clusterResource(nodes: readonly Node[], pods: readonly Pod[]): ClusterResource {
+export function countResources(nodes: readonly Node[], pods: readonly Pod[]): CountedResources {
+  const uncounted: string[] = [];
   const requestedOn = new Map<string, PodAmounts>();
   for (const pod of pods) {
     const node = pod.spec.nodeName;
     if (!node || hasEnded(pod)) continue;
     const sum = requestedOn.get(node) ?? noAmounts();
-    addAmounts(sum, podRequests(pod), 1);
+    const requests = amountsOrElse(() => podRequests(pod), ALL_TAKEN);
+    if (KEYS.some((key) => isSaturated(requests[key]))) uncounted.push(`Pod ${keyOf(pod)}`);
+    addAmounts(sum, requests, 1);
     requestedOn.set(node, sum);
   }
   const total = noAmounts();
   const available = noAmounts();
   const continuous = noAmounts();
   for (const node of nodes) {
-    const free = nodeAmounts(node);
+    const { name } = node.metadata;
+    const offered = amountsOrElse(() => nodeAmounts(node), undefined);
+    if (!offered || KEYS.some((key) => isSaturated(offered[key]))) uncounted.push(`Node ${name}`);
+    const free = offered ?? noAmounts();
     addAmounts(total, free, 1);
-    addAmounts(free, requestedOn.get(node.metadata.name) ?? noAmounts(), -1);
+    addAmounts(free, requestedOn.get(name) ?? noAmounts(), -1);
+    for (const key of KEYS) free[key] = Math.max(0, free[key]);
     addAmounts(available, free, 1);
     if (!takesPods(node)) continue;
-    for (const key of ['cpu', 'memory', 'gpu', 'ipPool'] as const)
-      continuous[key] = Math.max(continuous[key], free[key]);
+    for (const key of KEYS) continuous[key] = Math.max(continuous[key], free[key]);
   }
-  return { total: written(total), available: written(available), continuous: written(continuous) };
+  const resource = { total: written(total), available: written(available), continuous: written(continuous) };
+  return { resource, uncounted };
+}
+
+function amountsOrElse<Else>(read: () => PodAmounts, otherwise: Else): PodAmounts | Else {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return otherwise;
+  }
 }
 
 /** Whether a new pod without special tolerations could be placed there. */
@@ -45,12 +83,13 @@ function takesPods(node: Node): boolean {
   );
 }
 
-function nodeAmounts(node: Node): PodAmounts {
+/** What a node offers to pods. Saturates. Throws RangeError when a quantity cannot be read. */
+export function nodeAmounts(node: Node): PodAmounts {
   const allocatable = node.status?.allocatable ?? {};
   return {
-    cpu: parseCpu(allocatable.cpu ?? '0'),
-    memory: parseBytes(allocatable.memory ?? '0'),
-    gpu: GPU_RESOURCES.reduce((sum, name) => sum + parseCount(allocatable[name] ?? '0'), 0),
+    cpu: readCpu(allocatable.cpu ?? '0'),
+    memory: readBytes(allocatable.memory ?? '0'),
+    gpu: GPU_RESOURCES.reduce((sum, name) => sum + readCount(allocatable[name] ?? '0'), 0),
     ipPool: podAddresses(node.spec.podCIDR),
   };
 }

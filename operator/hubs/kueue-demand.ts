@@ -1,5 +1,5 @@
 import type { Condition } from '../api/meta.ts';
-import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
+import { formatBytes, formatCpu, readBytes, readCount, readCpu } from '../api/quantity.ts';
 import { NOT_JUDGED } from '../burst/fit/not-judged.ts';
 import { effectiveRequests } from '../kube/effective-requests.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
@@ -248,9 +248,9 @@ function fits(demands: readonly Demand[], { spec = {} }: ClusterQueue): boolean 
     demands.reduce((sum, { count, each }) => sum + count * parse(each[of] ?? '0'), 0);
   try {
     return (
-      asked('cpu', parseCpu) <= nominal('cpu', parseCpu) &&
-      asked('memory', parseBytes) <= nominal('memory', parseBytes) &&
-      asked('gpu', parseCount) <= nominal(GPU, parseCount)
+      asked('cpu', readCpu) <= nominal('cpu', readCpu) &&
+      asked('memory', readBytes) <= nominal('memory', readBytes) &&
+      asked('gpu', readCount) <= nominal(GPU, readCount)
     );
   } catch (error) {
     if (error instanceof RangeError) return false;
@@ -297,9 +297,9 @@ function eachOf({ count = 0, resourceUsage = {} }: Assigned): Amounts | undefine
   const { cpu, memory, [GPU]: gpu } = resourceUsage;
   try {
     return {
-      ...(cpu && { cpu: formatCpu(Math.ceil(parseCpu(cpu) / count)) }),
-      ...(memory && { memory: formatBytes(Math.ceil(parseBytes(memory) / count)) }),
-      ...(gpu && { gpu: String(Math.ceil(parseCount(gpu) / count)) }),
+      ...(cpu && { cpu: formatCpu(Math.ceil(readCpu(cpu) / count)) }),
+      ...(memory && { memory: formatBytes(Math.ceil(readBytes(memory) / count)) }),
+      ...(gpu && { gpu: String(Math.ceil(readCount(gpu) / count)) }),
     };
   } catch (error) {
     if (error instanceof RangeError) return undefined;

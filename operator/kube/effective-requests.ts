@@ -1,12 +1,11 @@
-import { parseBytes, parseCpu } from '../api/quantity.ts';
+import { readBytes, readCpu, saturated } from '../api/quantity.ts';
 import type { ContainerResources, Pod } from './resources.ts';
 
 type Quantities = Readonly<Record<string, string>> | undefined;
 type Sum = Map<string, number>;
 
 /** Reads one quantity: millicores of cpu, units of all else. Throws RangeError. */
-const amountOf = (name: string, quantity: string): number =>
-  name === 'cpu' ? parseCpu(quantity) : parseBytes(quantity);
+const amountOf = (name: string, quantity: string): number => (name === 'cpu' ? readCpu(quantity) : readBytes(quantity));
 
 /** Resources that a pod may ask for as a whole, in the place of what its containers ask for. */
 const isPodLevel = (name: string): boolean => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
@@ -17,7 +16,7 @@ export function amountsByName(quantities: Quantities): Sum {
 }
 
 function add(sum: Sum, more: Sum): void {
-  for (const [name, amount] of more) sum.set(name, (sum.get(name) ?? 0) + amount);
+  for (const [name, amount] of more) sum.set(name, saturated((sum.get(name) ?? 0) + amount));
 }
 
 function raise(peak: Sum, other: Sum): void {

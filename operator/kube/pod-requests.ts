@@ -1,4 +1,4 @@
-import { parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
+import { readBytes, readCount, readCpu, saturated } from '../api/quantity.ts';
 import type { ContainerResources, Pod } from './resources.ts';
 
 /** Amounts of one node or one cluster: millicores, bytes, whole GPUs, pod addresses. */
@@ -14,7 +14,10 @@ export const GPU_RESOURCES = ['nvidia.com/gpu', 'amd.com/gpu', 'gpu.intel.com/i9
 
 export const noAmounts = (): PodAmounts => ({ cpu: 0, memory: 0, gpu: 0, ipPool: 0 });
 
-/** What the pod takes from its node: the scheduler's rule (effective requests, restartable init containers, overhead). */
+/**
+ * What the pod takes from its node: the scheduler's rule (effective requests, restartable init containers, overhead). Saturates. Throws
+ * RangeError when a quantity cannot be read.
+ */
 export function podRequests({ spec }: Pick<Pod, 'spec'>): PodAmounts {
   const request = noAmounts();
   for (const container of spec.containers) addAmounts(request, amounts(container.resources), 1);
@@ -35,8 +38,8 @@ export function podRequests({ spec }: Pick<Pod, 'spec'>): PodAmounts {
   raise(request, initPeak);
   // Requests of the pod as a whole take the place of the containers' sum (Kubernetes 1.34).
   const whole = spec.resources?.requests;
-  if (whole?.cpu !== undefined) request.cpu = parseCpu(whole.cpu);
-  if (whole?.memory !== undefined) request.memory = parseBytes(whole.memory);
+  if (whole?.cpu !== undefined) request.cpu = readCpu(whole.cpu);
+  if (whole?.memory !== undefined) request.memory = readBytes(whole.memory);
   if (spec.overhead) addAmounts(request, amounts({ requests: spec.overhead }), 1);
   request.ipPool = spec.hostNetwork ? 0 : 1;
   return request;
@@ -46,15 +49,15 @@ function amounts(resources: ContainerResources | undefined): PodAmounts {
   // The API server fills in requests from limits, except for extended resources of pods it never defaulted.
   const asked = { ...resources?.limits, ...resources?.requests };
   return {
-    cpu: parseCpu(asked.cpu ?? '0'),
-    memory: parseBytes(asked.memory ?? '0'),
-    gpu: GPU_RESOURCES.reduce((sum, name) => sum + parseCount(asked[name] ?? '0'), 0),
+    cpu: readCpu(asked.cpu ?? '0'),
+    memory: readBytes(asked.memory ?? '0'),
+    gpu: GPU_RESOURCES.reduce((sum, name) => sum + readCount(asked[name] ?? '0'), 0),
     ipPool: 0,
   };
 }
 
 export function addAmounts(sum: PodAmounts, more: PodAmounts, sign: 1 | -1): void {
-  for (const key of ['cpu', 'memory', 'gpu', 'ipPool'] as const) sum[key] += sign * more[key];
+  for (const key of ['cpu', 'memory', 'gpu', 'ipPool'] as const) sum[key] = saturated(sum[key] + sign * more[key]);
 }
 
 function raise(peak: PodAmounts, other: PodAmounts): void {

@@ -3,7 +3,7 @@ import type { CloudProfile } from '../api/cloudprofile.ts';
 import { findCondition, isTrue } from '../api/conditions.ts';
 import { ANNOTATIONS } from '../api/group.ts';
 import { matchesLabels } from '../api/label-selector.ts';
-import { parseCount } from '../api/quantity.ts';
+import { readCount } from '../api/quantity.ts';
 import type { Seed } from '../api/seed.ts';
 import type { Shoot } from '../api/shoot.ts';
 
@@ -34,7 +34,7 @@ export const shootsOn = (seed: Seed, { shootsPerSeed }: PlacementInput): number 
 /** How many shoots a seed may host; Infinity where it does not say. */
 export function shootLimit(seed: Seed): number {
   const limit = seed.status?.allocatable?.shoots;
-  return limit === undefined ? Number.POSITIVE_INFINITY : parseCount(limit);
+  return limit === undefined ? Number.POSITIVE_INFINITY : readCount(limit);
 }
 
 /** Name of the filter that drops seeds which are not Ready. */

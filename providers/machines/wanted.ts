@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { parseCount } from '../../operator/api/quantity.ts';
+import { readCount } from '../../operator/api/quantity.ts';
 import type { CloudContext, MachinePool } from '../cloud.ts';
 import { type Pool, type ProviderContext, sizeWhileRolling } from '../contract.ts';
 import type { WantedMachines } from '../pulumi/layers.ts';
@@ -115,7 +115,7 @@ async function machinePool(
     name: pool.name,
     machineType: pool.machineType,
     spot: pool.spot ?? false,
-    gpu: parseCount(type?.gpu ?? 0),
+    gpu: readCount(type?.gpu ?? 0),
     architecture,
     // Nodes get them from kubelets and from us; the cloud's groups know nothing of nodes.
     labels: {},

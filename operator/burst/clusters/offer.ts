@@ -3,7 +3,7 @@ import type { ClusterSize } from '../../api/cost.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import { LABELS } from '../../api/group.ts';
 import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
-import { parseBytes, parseCpu } from '../../api/quantity.ts';
+import { readBytes, readCpu } from '../../api/quantity.ts';
 import { MAX_NODES, type WorkerPool } from '../../api/worker-pool.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
 import { desiredSizes, isCoppices, type SizeInputs } from '../../capacity/desired-sizes.ts';
@@ -167,8 +167,8 @@ export function offeredBy(
 ): Allocatable {
   try {
     const sold = {
-      millicores: parseCpu(type.cpu),
-      bytes: parseBytes(type.memory),
+      millicores: readCpu(type.cpu),
+      bytes: readBytes(type.memory),
       gpus: gpusOf(type),
       pods: type.pods ?? DEFAULT_PODS,
     };

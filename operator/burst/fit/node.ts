@@ -1,4 +1,4 @@
-import { parseCount } from '../../api/quantity.ts';
+import { readCount } from '../../api/quantity.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { FitNode, NodeTemplate } from './model.ts';
 import { amountsOf } from './requests.ts';
@@ -29,7 +29,7 @@ export function fitNode(node: Node, csi?: CSINode): FitNode {
 /** What a node offers, of quantities as Kubernetes writes them; nothing where they cannot be read. */
 export function allocatableOf(quantities: Record<string, string> | undefined): FitNode['allocatable'] {
   try {
-    return { ...amountsOf(quantities), pods: parseCount(quantities?.pods ?? 0) };
+    return { ...amountsOf(quantities), pods: readCount(quantities?.pods ?? 0) };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return { cpu: 0, memory: 0, storage: 0, others: new Map(), pods: 0 };

@@ -1,18 +1,22 @@
+import { isSaturated } from '../../api/quantity.ts';
 import { amountsByName, effectiveRequests } from '../../kube/effective-requests.ts';
 import type { Pod } from '../../kube/resources.ts';
 import type { Amounts } from './model.ts';
 
-/** What a pod takes from its node, by the scheduler's rule. Throws RangeError when a quantity cannot be read. */
+/** What a pod takes from its node, by the scheduler's rule. Throws RangeError when an amount cannot be read or counted. */
 export const requestsOf = (pod: Pick<Pod, 'spec' | 'status'>): Amounts => toAmounts(effectiveRequests(pod));
 
-/** Quantities of a node or of a profile. Throws RangeError when one cannot be read. */
+/** Quantities of a node or of a profile. Throws RangeError when one cannot be read or counted. */
 export const amountsOf = (quantities: Readonly<Record<string, string>> | undefined): Amounts =>
   toAmounts(amountsByName(quantities));
 
 function toAmounts(sum: ReadonlyMap<string, number>): Amounts {
   const others = new Map<string, number>();
-  for (const [name, amount] of sum)
+  for (const [name, amount] of sum) {
+    // A scheduler counts further than a number here, so what fits cannot be said.
+    if (isSaturated(amount)) throw new RangeError(`the amount of ${name} is too large to count with`);
     if (!['cpu', 'memory', 'ephemeral-storage', 'pods'].includes(name) && amount !== 0) others.set(name, amount);
+  }
   return {
     cpu: sum.get('cpu') ?? 0,
     memory: sum.get('memory') ?? 0,

@@ -1,5 +1,5 @@
 import { LABELS } from '../../api/group.ts';
-import { parseCpu } from '../../api/quantity.ts';
+import { readCpu } from '../../api/quantity.ts';
 import { readerOf } from '../../controllers/membership/two-sides.ts';
 import { CLUSTER_NAMESPACE, CLUSTERS, freeOn, type KarmadaCluster } from '../../hubs/karmada/cluster.ts';
 import { karmadaHub } from '../../hubs/karmada/karmada.ts';
@@ -104,7 +104,7 @@ export class KarmadaFleet implements Fleet {
 
   isFull(member: string): boolean {
     const free = freeOn(this.#clusters.get(member));
-    return free?.cpu !== undefined && parseCpu(free.cpu) < parseCpu(REPLICA.cpu);
+    return free?.cpu !== undefined && readCpu(free.cpu) < readCpu(REPLICA.cpu);
   }
 
   readonly rise = (signal: AbortSignal) => this.#propagate(SALE, REPLICAS[SALE], signal);

@@ -3,7 +3,7 @@ import type { CloudProfile, MachineType } from '../../api/cloudprofile.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import { LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
-import { parseBytes, parseCpu } from '../../api/quantity.ts';
+import { readBytes, readCpu } from '../../api/quantity.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
 import { allocatableOf, attachLimitsOf, type CSINode } from '../../burst/fit/node.ts';
@@ -121,8 +121,8 @@ function reserveOf({ provider, isManaged }: Pick<OfferView, 'provider' | 'isMana
 }
 
 const soldOf = (type: MachineType): Sold => ({
-  millicores: parseCpu(type.cpu),
-  bytes: parseBytes(type.memory),
+  millicores: readCpu(type.cpu),
+  bytes: readBytes(type.memory),
   gpus: gpusOf(type),
   pods: type.pods ?? DEFAULT_PODS,
 });

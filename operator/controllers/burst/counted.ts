@@ -1,5 +1,5 @@
 import type { Hub } from '../../api/hub.ts';
-import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
+import { formatBytes, formatCpu, readBytes, readCount, readCpu } from '../../api/quantity.ts';
 import type { OfferInputs } from '../../burst/clusters/offer.ts';
 import type { FitPod, NodeTemplate } from '../../burst/fit/model.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
@@ -50,9 +50,9 @@ export function uncountedBy({ spec }: Hub, sizes: readonly Amounts[]): (node: No
 }
 
 const roomIn = ({ cpu = '0', memory = '0', gpu = '0' }: Amounts) => ({
-  cpu: parseCpu(cpu),
-  memory: parseBytes(memory),
-  gpu: parseCount(gpu),
+  cpu: readCpu(cpu),
+  memory: readBytes(memory),
+  gpu: readCount(gpu),
 });
 const amountsOf = ({ cpu, memory, others }: Allocatable): Amounts => ({
   cpu: formatCpu(cpu),

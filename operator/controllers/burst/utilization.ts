@@ -1,4 +1,4 @@
-import { parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
+import { readBytes, readCount, readCpu } from '../../api/quantity.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 
@@ -10,9 +10,9 @@ export function utilization(nodes: readonly Node[], pods: readonly Pod[]): numbe
   const ready = nodes.filter((node) => conditionIsTrue(node, 'Ready'));
   const { total = {}, available = {} } = clusterResource(ready, pods);
   const shares = [
-    [parseCpu(total.cpu ?? '0'), parseCpu(available.cpu ?? '0')],
-    [parseBytes(total.memory ?? '0'), parseBytes(available.memory ?? '0')],
-    [parseCount(total.gpu ?? '0'), parseCount(available.gpu ?? '0')],
+    [readCpu(total.cpu ?? '0'), readCpu(available.cpu ?? '0')],
+    [readBytes(total.memory ?? '0'), readBytes(available.memory ?? '0')],
+    [readCount(total.gpu ?? '0'), readCount(available.gpu ?? '0')],
   ].flatMap(([all = 0, free = 0]) => (all > 0 ? [Math.floor((100 * (all - free)) / all)] : []));
   return ready.length > 0 && shares.length > 0 ? Math.max(...shares) : undefined;
 }

@@ -2,7 +2,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import { GROUP, LABELS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
-import { parseCount } from '../../api/quantity.ts';
+import { readCount } from '../../api/quantity.ts';
 import { PATTERNS } from '../../api/schema.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
@@ -116,7 +116,7 @@ function hasGPUs(cluster: WorkerCluster, { open, profile }: Surroundings): boole
   const types = new Set(poolsForWork(cluster).map(({ machineType }) => machineType));
   const { total } = clusterResource(open?.nodes.list() ?? [], []);
   return (
-    parseCount(total?.gpu ?? '0') > 0 ||
+    readCount(total?.gpu ?? '0') > 0 ||
     (profile?.spec.machineTypes ?? []).some((type) => types.has(type.name) && gpusOf(type) > 0)
   );
 }

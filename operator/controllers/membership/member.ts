@@ -2,7 +2,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition, HIBERNATED, WAKING } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
-import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
+import { formatBytes, formatCpu, readBytes, readCpu } from '../../api/quantity.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
@@ -77,13 +77,13 @@ const takesPods = (node: Node): boolean => !node.spec.unschedulable && condition
 /** Nodes come and go by themselves: what each of them adds is shown, but not each change of a few Ki. */
 function capacityOf(cluster: WorkerCluster, open: OpenCluster | undefined, profile: CloudProfile | undefined): Amounts {
   const { total } = clusterResource(open?.nodes.list() ?? [], []);
-  if (total && parseCpu(total.cpu ?? '0') > 0) return amounts(total);
+  if (total && readCpu(total.cpu ?? '0') > 0) return amounts(total);
   return profile ? amounts(planned(cluster, profile)) : {};
 }
 
 const amounts = ({ cpu, memory, gpu }: Amounts): Amounts => ({
-  ...(cpu && parseCpu(cpu) > 0 && { cpu }),
-  ...(memory && parseBytes(memory) > 0 && { memory }),
+  ...(cpu && readCpu(cpu) > 0 && { cpu }),
+  ...(memory && readBytes(memory) > 0 && { memory }),
   ...(gpu && gpu !== '0' && { gpu }),
 });
 
@@ -103,8 +103,8 @@ export function nodeSizesOf(
   const sizes = nodes.length > 0 ? nodes : profile ? plannedSizes(cluster, profile) : [];
   const rounded = sizes
     .map(({ cpu = '0', memory = '0' }) => ({
-      cpu: Math.floor(parseCpu(cpu) / CPU_STEP) * CPU_STEP,
-      memory: Math.floor(parseBytes(memory) / MEMORY_STEP) * MEMORY_STEP,
+      cpu: Math.floor(readCpu(cpu) / CPU_STEP) * CPU_STEP,
+      memory: Math.floor(readBytes(memory) / MEMORY_STEP) * MEMORY_STEP,
     }))
     .filter(({ cpu, memory }) => cpu > 0 && memory > 0)
     .sort((a, b) => b.cpu - a.cpu || b.memory - a.memory)

@@ -1,5 +1,5 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
+import { formatBytes, formatCpu, readBytes, readCount, readCpu } from '../../api/quantity.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { CONTROL_PLANE_POOL } from '../../cost/size.ts';
 import type { Amounts } from '../../hubs/contract.ts';
@@ -16,9 +16,9 @@ export function planned(cluster: WorkerCluster, profile: CloudProfile): Amounts 
     const pool = cluster.spec.pools?.find((one) => one.name === name);
     const count = Math.max(1, pool?.maximum ?? 1);
     if (!type) continue;
-    sum.cpu += count * parseCpu(String(type.cpu));
-    sum.memory += count * parseBytes(String(type.memory));
-    sum.gpu += count * parseCount(String(type.gpu ?? 0));
+    sum.cpu += count * readCpu(String(type.cpu));
+    sum.memory += count * readBytes(String(type.memory));
+    sum.gpu += count * readCount(String(type.gpu ?? 0));
   }
   return { cpu: formatCpu(sum.cpu), memory: formatBytes(sum.memory), gpu: String(sum.gpu) };
 }

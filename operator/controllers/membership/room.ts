@@ -1,5 +1,5 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
+import { formatBytes, formatCpu, readBytes, readCount, readCpu } from '../../api/quantity.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Amounts } from '../../hubs/contract.ts';
 import { podRequests } from '../../kube/pod-requests.ts';
@@ -83,9 +83,9 @@ function growth({ cluster, profile }: OtherMember): { grown: Sizes; node: Sizes 
 }
 
 const sizes = ({ cpu = '0', memory = '0', gpu = '0' }: Amounts = {}): Sizes => ({
-  cpu: parseCpu(cpu),
-  memory: parseBytes(memory),
-  gpu: parseCount(gpu),
+  cpu: readCpu(cpu),
+  memory: readBytes(memory),
+  gpu: readCount(gpu),
 });
 
 function said({ cpu, memory, gpu }: Sizes, keys: readonly (keyof Sizes)[]): string {

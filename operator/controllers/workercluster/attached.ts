@@ -2,7 +2,7 @@ import { findCondition } from '../../api/conditions.ts';
 import { KUBECONFIG_KEY } from '../../api/names.ts';
 import { LIMITS } from '../../api/schema.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
-import { clusterResource } from '../../clusters/capacity.ts';
+import { type CountedResources, countResources } from '../../clusters/capacity.ts';
 import { HELD, type Hold, judgeDeletion } from '../../clusters/deletion-gate.ts';
 import { accrue } from '../../cost/accrual.ts';
 import { parseMoney } from '../../cost/money.ts';
@@ -10,6 +10,7 @@ import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import type { AttachedFacts } from '../attached/facts.ts';
 import { allNodesReady, type Said, say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
+import { RESOURCES_COUNTED, resourcesCondition } from '../resources-condition.ts';
 import { lifetimeOf, warnedAt } from './lifetime.ts';
 import { withoutTime } from './view.ts';
 
@@ -35,7 +36,10 @@ export interface AttachedPlan {
 }
 
 const REGION = 'topology.kubernetes.io/region';
-const FROM_LOOKS = ['APIServerAvailable', 'EveryNodeReady'];
+const FROM_LOOKS = ['APIServerAvailable', 'EveryNodeReady', RESOURCES_COUNTED];
+
+const countedIn = ({ facts }: AttachedView): CountedResources | undefined =>
+  facts?.inside && countResources(facts.inside.nodes, facts.inside.pods);
 
 /** What is to be done about a cluster that others made. Pure. */
 export function planAttached(view: AttachedView, now: Date): AttachedPlan {
@@ -43,10 +47,11 @@ export function planAttached(view: AttachedView, now: Date): AttachedPlan {
   if (cluster.metadata.deletionTimestamp) return planEnd(view, now);
   const { isOver, warning, expiresAt, next } = lifetimeOf(cluster, now);
   const before = cluster.status?.conditions;
-  const looked = conditionsOf(view);
+  const counted = countedIn(view);
+  const looked = conditionsOf(view, counted);
   const ready = readyOf(view, looked);
   const status: WorkerClusterStatus = {
-    ...observedStatus(view, now),
+    ...observedStatus(view, counted, now),
     phase: phaseOf(view, ready),
     conditions: [
       ...withConditions(before, [ready, ...looked], now),
@@ -71,7 +76,8 @@ function phaseOf({ cluster, facts }: AttachedView, ready: Said): string {
 function planEnd(view: AttachedView, now: Date): AttachedPlan {
   const { cluster, holds } = view;
   const gate = judgeDeletion(holds, false, now);
-  const looked = conditionsOf(view);
+  const counted = countedIn(view);
+  const looked = conditionsOf(view, counted);
   const waiting = gate.open
     ? say('Deleting', true, 'InProgress', 'Coppice no longer watches the cluster, which stays as it is')
     : say('Deleting', true, HELD, gate.message);
@@ -80,14 +86,14 @@ function planEnd(view: AttachedView, now: Date): AttachedPlan {
     ...(gate.open && isHeld(cluster) && { release: true }),
     ...(gate.until && { next: gate.until }),
     status: {
-      ...observedStatus(view, now),
+      ...observedStatus(view, counted, now),
       phase: 'Deleting',
       conditions: withConditions(cluster.status?.conditions, [ready, waiting, ...looked], now),
     },
   };
 }
 
-function conditionsOf({ cluster, facts }: AttachedView): Said[] {
+function conditionsOf({ cluster, facts }: AttachedView, counted: CountedResources | undefined): Said[] {
   const before = cluster.status?.conditions;
   // The operator has just started: what it said before is as good as anything until it has looked.
   if (!facts) return FROM_LOOKS.flatMap((type) => withoutTime(findCondition(before, type)) ?? []);
@@ -100,7 +106,9 @@ function conditionsOf({ cluster, facts }: AttachedView): Said[] {
     ];
   }
   const serves = say('APIServerAvailable', true, 'Answers', `${server} answers, and is the cluster that it was`);
-  return [serves, ...(inside ? [everyNode(inside.nodes)] : [])];
+  if (!inside) return [serves];
+  const large = resourcesCondition(counted?.uncounted ?? []);
+  return [serves, everyNode(inside.nodes), ...(large ? [large] : [])];
 }
 
 function everyNode(nodes: readonly Node[]): Said {
@@ -124,7 +132,11 @@ function readyOf({ facts, cluster }: AttachedView, looked: readonly Said[]): Sai
   return say('Ready', true, 'ClusterReady', 'the API server of the cluster answers');
 }
 
-function observedStatus({ cluster, facts }: AttachedView, now: Date): WorkerClusterStatus {
+function observedStatus(
+  { cluster, facts }: AttachedView,
+  counted: CountedResources | undefined,
+  now: Date,
+): WorkerClusterStatus {
   const { spec, metadata, status: before } = cluster;
   // The operator has just started, and knows nothing that was not said before.
   if (!facts && before) {
@@ -149,10 +161,10 @@ function observedStatus({ cluster, facts }: AttachedView, now: Date): WorkerClus
     ...(identity && { clusterIdentity: identity }),
     ...(ref && { kubeconfigRef: { name: ref.name, key: ref.key ?? KUBECONFIG_KEY } }),
     ...(facts ? { controlPlane: { desired: 1, ready: refusal ? 0 : 1 } } : asBefore(before, 'controlPlane')),
-    ...(nodes
+    ...(nodes && counted
       ? {
           nodes: { desired: nodes.length, current: nodes.length, ready: readyNodes(nodes) },
-          resource: clusterResource(nodes, facts?.inside?.pods ?? []),
+          resource: counted.resource,
         }
       : // A connection that is down is no loss of nodes.
         { ...asBefore(before, 'nodes'), ...asBefore(before, 'resource') }),

@@ -16,6 +16,7 @@ import { HELD } from '../../clusters/deletion-gate.ts';
 import { BACKUP_READY } from '../backup/conditions.ts';
 import { type Said, say } from '../conditions.ts';
 import { DRIFTED } from '../drifted.ts';
+import { RESOURCES_COUNTED } from '../resources-condition.ts';
 import { keepsEnabled, toldBy } from './hibernation.ts';
 import { meshLabels } from './networking.ts';
 import {
@@ -42,6 +43,7 @@ const MIRRORED = [
   ENCRYPTION_KEY_ROTATING,
   DRIFTED,
   BACKUP_READY,
+  RESOURCES_COUNTED,
 ];
 
 /** Coppice runs the control plane as pods in a seed: an owned Shoot. */

@@ -4,12 +4,13 @@ import { LABELS } from '../../api/group.ts';
 import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
 import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workercluster.ts';
 import { presentSize } from '../../capacity/desired-sizes.ts';
-import { clusterResource } from '../../clusters/capacity.ts';
+import { type CountedResources, countResources } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { allNodesReady, type Said, say } from '../conditions.ts';
 import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
+import { resourcesCondition } from '../resources-condition.ts';
 import { toldBy } from './hibernation.ts';
 import { managedCluster } from './managed-cluster.ts';
 import { type ModeStrategy, type Observed, problem, type SizedView, withoutTime } from './view.ts';
@@ -58,6 +59,7 @@ export const managed: ModeStrategy = {
   observe(view) {
     const facts = view.managed;
     if (!facts?.seen) return asBefore(view);
+    const counted = facts.inside && countResources(facts.inside.nodes, facts.inside.pods);
     const essential = [infrastructure(facts), apiServer(facts), everyNode(view, facts)];
     const wrong = essential.find((condition) => condition.status !== 'True');
     return {
@@ -72,6 +74,7 @@ export const managed: ModeStrategy = {
         facts.drift && drifted(facts.drift, TO_MEND),
         adoptedNote(view.cluster.spec, facts),
         hibernated(view),
+        resourcesCondition(counted?.uncounted ?? []),
       ],
       errors: facts.errors,
       usable: facts.access !== undefined,
@@ -82,7 +85,7 @@ export const managed: ModeStrategy = {
           // However many members the cloud runs: one address, which answers or does not.
           controlPlane: { desired: 1, ready: facts.access?.ok ? 1 : 0 },
         }),
-        ...nodesStatus(view, facts),
+        ...nodesStatus(view, facts, counted),
         ...(facts.operation && { lastOperation: facts.operation }),
       },
     };
@@ -228,13 +231,17 @@ function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts
   return say('Adopted', true, 'TakenOver', `${adopt.id} is taken over; it ${then}`);
 }
 
-function nodesStatus(view: SizedView, { inside }: ManagedFacts): Partial<WorkerClusterStatus> {
-  if (!inside) return lastSeen(view.cluster.status);
+function nodesStatus(
+  view: SizedView,
+  { inside }: ManagedFacts,
+  counted: CountedResources | undefined,
+): Partial<WorkerClusterStatus> {
+  if (!inside || !counted) return lastSeen(view.cluster.status);
   const { current, ready } = countNodes(view, inside.nodes);
   return {
     nodes: { desired: wantedNodes(view, current).most, current, ready },
     dataPlaneNodes: current,
-    resource: clusterResource(inside.nodes, inside.pods),
+    resource: counted.resource,
   };
 }
 

@@ -1,7 +1,7 @@
 import { GROUP, LABELS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { shortHash } from '../../api/names.ts';
-import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
+import { formatBytes, formatCpu, readBytes, readCpu } from '../../api/quantity.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import type { Amounts, Member } from '../contract.ts';
 
@@ -138,9 +138,9 @@ export function resourceModels(sizes: readonly Amounts[]): object[] {
 /** What a node of each grade has at least: millicores and bytes. */
 function gradesOf(sizes: readonly Amounts[]): { cpu: number; memory: number }[] {
   const eighths = (amount: number) => Array.from({ length: STEPS }, (_, step) => (amount * (step + 1)) / STEPS);
-  const cpus = sizes.flatMap(({ cpu = '0' }) => eighths(parseCpu(cpu)).map(Math.floor)).sort((a, b) => a - b);
+  const cpus = sizes.flatMap(({ cpu = '0' }) => eighths(readCpu(cpu)).map(Math.floor)).sort((a, b) => a - b);
   const memories = sizes
-    .flatMap(({ memory = '0' }) => eighths(parseBytes(memory)).map((bytes) => Math.floor(bytes / MEBIBYTE) * MEBIBYTE))
+    .flatMap(({ memory = '0' }) => eighths(readBytes(memory)).map((bytes) => Math.floor(bytes / MEBIBYTE) * MEBIBYTE))
     .sort((a, b) => a - b);
   const bounds: { cpu: number; memory: number }[] = [];
   for (let at = cpus.length - 1; at >= 0; at--) {
@@ -162,7 +162,7 @@ export function countedBy(sizes: readonly Amounts[], { karmada }: HubSpec): (fre
   if (sizes.length === 0) return (free) => free;
   const grades = gradesOf(sizes);
   return (free) => {
-    const [cpu, memory] = [parseCpu(free.cpu ?? '0'), parseBytes(free.memory ?? '0')];
+    const [cpu, memory] = [readCpu(free.cpu ?? '0'), readBytes(free.memory ?? '0')];
     const grade = grades.findLast((min) => min.cpu <= cpu && min.memory <= memory);
     const gpu = karmada?.renewsTokens ? '0' : free.gpu;
     return { cpu: formatCpu(grade?.cpu ?? 0), memory: formatBytes(grade?.memory ?? 0), ...(gpu && { gpu }) };
@@ -185,9 +185,19 @@ export function whyNotReady(name: string, live: KarmadaCluster | undefined): str
 
 /** Whether Karmada has seen a node that offers anything. Pure. */
 export const countsNodes = (live: KarmadaCluster | undefined): boolean =>
-  parseCpu(amountOf(live?.status?.resourceSummary?.allocatable, 'cpu')) > 0;
+  readCpu(amountOf(live?.status?.resourceSummary?.allocatable, 'cpu')) > 0;
 
-const amountOf = (list: ResourceList | undefined, name: string): string => list?.[name] ?? '0';
+/** The agent of a member writes these: a text that is no quantity counts as nothing, or one member would end the look at all. */
+function amountOf(list: ResourceList | undefined, name: string): string {
+  const written = list?.[name] ?? '0';
+  try {
+    readBytes(written);
+    return written;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return '0';
+  }
+}
 
 /**
  * The label value that says what the hub counts with; undefined: nothing, or not by the present grades yet. A scheduler that was sent
@@ -205,7 +215,7 @@ export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefine
   // Work of a kind that the cluster has only now is to be looked at again, too.
   const custom = apisOf(live).filter((one) => !isOfKubernetes(one));
   const apis = custom.length > 0 ? `.apis-${shortHash(custom.sort().join())}` : '';
-  return `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}${grades}${apis}`;
+  return `cpu-${formatCpu(readCpu(cpu))}.memory-${formatBytes(readBytes(memory))}${grades}${apis}`;
 }
 
 /** Its groups have no domain, or one of its own. */
@@ -240,7 +250,7 @@ function partsOf(told: string | undefined): { cpu: number; memory: number } {
       .find((one) => one.startsWith(`${name}-`))
       ?.slice(name.length + 1);
   try {
-    return { cpu: parseCpu(part('cpu') ?? '0'), memory: parseBytes(part('memory') ?? '0') };
+    return { cpu: readCpu(part('cpu') ?? '0'), memory: readBytes(part('memory') ?? '0') };
   } catch {
     // Somebody has written it by hand.
     return { cpu: 0, memory: 0 };
@@ -256,5 +266,5 @@ export function freeOn(live: KarmadaCluster | undefined): Amounts | undefined {
       0,
       parse(amountOf(allocatable, name)) - parse(amountOf(allocated, name)) - parse(amountOf(allocating, name)),
     );
-  return { cpu: formatCpu(free('cpu', parseCpu)), memory: formatBytes(free('memory', parseBytes)) };
+  return { cpu: formatCpu(free('cpu', readCpu)), memory: formatBytes(free('memory', readBytes)) };
 }

@@ -8,7 +8,15 @@ import {
   isRetryable,
 } from '../../../operator/api/errors.ts';
 import { fitted, technicalID } from '../../../operator/api/names.ts';
-import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../../operator/api/quantity.ts';
+import {
+  formatBytes,
+  formatCpu,
+  parseBytes,
+  parseCpu,
+  readBytes,
+  readCpu,
+  scaled,
+} from '../../../operator/api/quantity.ts';
 
 describe('quantities', () => {
   test.each<[string | number, number]>([
@@ -44,6 +52,45 @@ describe('quantities', () => {
     expect(() => parseCpu(text)).toThrow(/no Kubernetes quantity/);
   });
   test('too large is an error, not a wrong number', () => expect(() => parseBytes('9Ei')).toThrow(/too large/));
+
+  test.each(['64Pi', '9Ei', '1e999', '9223372036854775807'])('readBytes saturates for %s', (text) => {
+    expect(readBytes(text)).toBe(Number.MAX_SAFE_INTEGER);
+    expect(readBytes(`-${text}`)).toBe(Number.MIN_SAFE_INTEGER);
+    expect(readCpu(text)).toBe(Number.MAX_SAFE_INTEGER);
+  });
+  test('readCpu and readBytes are parseCpu and parseBytes for amounts that can be counted', () => {
+    expect([readCpu('250m'), readCpu(2), readBytes('1.5Gi'), readBytes('250m')]).toEqual([250, 2000, 1610612736, 1]);
+    expect(() => readCpu('abc')).toThrow(/no Kubernetes quantity/);
+  });
+  test('scaled saturates at int64, as Kubernetes does', () => {
+    expect(scaled('1e999', 1000n)).toBe((2n ** 63n - 1n) * 1000n);
+  });
+
+  test('a quantity of four million digits is refused at once, and its error is short', () => {
+    const written = '9'.repeat(4_000_000);
+    const started = performance.now();
+    for (const read of [readBytes, readCpu, parseBytes, parseCpu])
+      expect(() => read(written)).toThrow(/4000000 characters/);
+    expect(performance.now() - started).toBeLessThan(50);
+    let message = '';
+    try {
+      readBytes(`${written}x`);
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message.length).toBeLessThan(200);
+  });
+  test.each([[['1'.repeat(1000)]], [{ toString: () => '1' }], [null], [true]])('%j is none', (written) => {
+    expect(() => readBytes(written as unknown as string)).toThrow(/no Kubernetes quantity/);
+  });
+
+  test('what is written of an amount that is too large can be read again', () => {
+    for (const amount of [2 ** 70, 1e30, Number.POSITIVE_INFINITY]) {
+      expect(readBytes(formatBytes(amount))).toBe(Number.MAX_SAFE_INTEGER);
+      expect(readCpu(formatCpu(amount))).toBe(Number.MAX_SAFE_INTEGER);
+    }
+    expect([formatCpu(Number.NaN), formatBytes(Number.NaN)]).toEqual(['0', '0']);
+  });
 
   test.each<[number, string]>([
     [7500, '7500m'],

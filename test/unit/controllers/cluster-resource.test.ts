@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clusterResource, podAddresses } from '../../../operator/clusters/capacity.ts';
+import { clusterResource, countResources, podAddresses } from '../../../operator/clusters/capacity.ts';
 import { podRequests } from '../../../operator/kube/pod-requests.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 
@@ -43,6 +43,38 @@ describe('clusterResource', () => {
     ];
     const { total, continuous } = clusterResource(nodes, []);
     expect([total?.cpu, continuous?.cpu]).toEqual(['8', '1']);
+  });
+});
+
+describe('countResources', () => {
+  const nodes = [node('a', '2', '4Gi'), node('b', '2', '4Gi')];
+
+  it('counts a node as full for a pod that requests 64Pi, leaves the others as they are, and names the pod', () => {
+    const huge = { ...pod('a', { cpu: '1', memory: '64Pi' }), metadata: { name: 'huge', namespace: 'default' } };
+    const { resource, uncounted } = countResources(nodes, [huge, pod('b', { memory: '1Gi' })]);
+    expect(resource.total?.memory).toBe('8Gi');
+    expect(resource.available).toMatchObject({ cpu: '3', memory: '3Gi' });
+    expect(resource.continuous?.memory).toBe('3Gi');
+    expect(uncounted).toEqual(['Pod default/huge']);
+  });
+
+  it.each(['64Pi', '1e999'])('never throws for the sum of many requests of %s', (memory) => {
+    const many = Array.from({ length: 1000 }, () => pod('a', { memory, cpu: memory, 'nvidia.com/gpu': memory }));
+    expect(countResources(nodes, many).resource.available).toMatchObject({ cpu: '2', memory: '4Gi', gpu: '1' });
+  });
+
+  it.each(['x', '9'.repeat(1000)])('counts a node as full for a pod whose request is no quantity', (memory) => {
+    const { resource, uncounted } = countResources(nodes, [pod('a', { memory })]);
+    expect([resource.available?.memory, uncounted]).toEqual(['4Gi', ['Pod p']]);
+  });
+
+  it('counts a node whose allocatable is no quantity as nothing, and names it', () => {
+    const { resource, uncounted } = countResources([...nodes, node('c', 'x', '4Gi')], []);
+    expect([resource.total?.memory, uncounted]).toEqual(['8Gi', ['Node c']]);
+  });
+
+  it('names nobody where all can be counted', () => {
+    expect(countResources(nodes, [pod('a', { memory: '1Gi' })]).uncounted).toEqual([]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { COMPONENTS } from '../../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus } from '../../../api/shoot.ts';
-import { clusterResource } from '../../../clusters/capacity.ts';
+import { countResources } from '../../../clusters/capacity.ts';
 import type { Deployment, StatefulSet } from '../../../kube/resources.ts';
 import { say } from '../../conditions.ts';
 import type { Operation } from '../operation.ts';
@@ -52,6 +52,6 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
           'NotReady',
           `not ready: ${unavailable.map(([name, wanted, have]) => `${name} (${have ?? 0} of ${wanted})`).join(', ')}`,
         );
-  const resource = facts.inside && clusterResource(facts.inside.nodes, facts.inside.pods);
-  return runningStatus(facts, { healthy, desired: members, ready, resource }, now);
+  const counted = facts.inside && countResources(facts.inside.nodes, facts.inside.pods);
+  return runningStatus(facts, { healthy, desired: members, ready, ...counted }, now);
 }

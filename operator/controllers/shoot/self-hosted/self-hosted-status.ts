@@ -1,6 +1,6 @@
 import { LABELS } from '../../../api/group.ts';
 import { controlPlaneMembers, controlPlaneWorker, type Shoot, type ShootStatus } from '../../../api/shoot.ts';
-import { clusterResource } from '../../../clusters/capacity.ts';
+import { countResources } from '../../../clusters/capacity.ts';
 import type { Node, Pod } from '../../../kube/resources.ts';
 import { say } from '../../conditions.ts';
 import type { Operation } from '../operation.ts';
@@ -48,8 +48,8 @@ export function statusOnMachines(facts: SelfHostedFacts, now: Date): ShootStatus
       ? say('ControlPlaneHealthy', true, 'AllReady', 'etcd, API server, controller manager and scheduler are ready')
       : say('ControlPlaneHealthy', false, 'NotReady', `not ready: ${missing.join(', ')}`);
   const forWorkloads = inside?.nodes.filter((node) => node.metadata.labels?.[LABELS.pool] !== pool) ?? [];
-  const resource = inside && clusterResource(forWorkloads, inside.pods.filter(runsOn(forWorkloads)));
-  return runningStatus(facts, { healthy, desired, ready, resource }, now);
+  const counted = inside && countResources(forWorkloads, inside.pods.filter(runsOn(forWorkloads)));
+  return runningStatus(facts, { healthy, desired, ready, ...counted }, now);
 }
 
 const runsOn = (nodes: readonly Node[]) => {

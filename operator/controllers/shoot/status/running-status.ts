@@ -2,6 +2,7 @@ import { findCondition, WAKING } from '../../../api/conditions.ts';
 import { hasServed, type ShootStatus } from '../../../api/shoot.ts';
 import { conditionIsTrue } from '../../../kube/resources.ts';
 import { type Said, say } from '../../conditions.ts';
+import { resourcesCondition } from '../../resources-condition.ts';
 import { recordsCondition } from '../dns/dns-outcome.ts';
 import { rollLines } from '../machines/roll.ts';
 import { strayNodes } from '../machines/stray-nodes.ts';
@@ -18,7 +19,9 @@ export interface ControlPlaneSeen {
   readonly desired: number;
   readonly ready: number;
   /** What there is for workloads; undefined: nothing is known about nodes. */
-  readonly resource: ShootStatus['resource'];
+  readonly resource?: ShootStatus['resource'] | undefined;
+  /** Whose amounts are too large to be in `resource`; see CountedResources. Absent: nobody's. */
+  readonly uncounted?: readonly string[] | undefined;
 }
 
 /** status of a Shoot whose control plane runs somewhere, pure. */
@@ -79,6 +82,7 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
     facts.drift,
     facts.encryption,
     facts.backup,
+    resourcesCondition(seen.uncounted ?? []),
   ];
   const controlPlane = { desired: seen.desired, ready: seen.ready };
   const resource = seen.resource ?? before?.resource;

@@ -1,0 +1,20 @@
+import { type Said, say } from './conditions.ts';
+
+/** Condition of a cluster in which an amount is too large to be counted; absent otherwise. */
+export const RESOURCES_COUNTED = 'ResourcesCounted';
+/** A cluster may have thousands of such pods. */
+const MOST_NAMED = 3;
+const LONGEST_NAME = 120;
+
+/** Condition ResourcesCounted; undefined: every amount was counted. Pure. @param uncounted see CountedResources */
+export function resourcesCondition(uncounted: readonly string[]): Said | undefined {
+  if (uncounted.length === 0) return undefined;
+  const named = uncounted.slice(0, MOST_NAMED).map((name) => name.slice(0, LONGEST_NAME));
+  const more = uncounted.length > MOST_NAMED ? ` and ${uncounted.length - MOST_NAMED} more` : '';
+  return say(
+    RESOURCES_COUNTED,
+    false,
+    'AmountTooLarge',
+    `${named.join(', ')}${more}: requests or allocatable are too large to count. In status.resource such a pod fills its node. Correct the amount`,
+  );
+}
