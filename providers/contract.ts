@@ -309,6 +309,15 @@ export type ClusterNetwork =
   | { container: { env: object[]; volumeMounts: object[]; [field: string]: unknown }; volumes: object[] }
   | 'none';
 
+/** What can be done about a machine that is up, and whose node is missing or not Ready. Machines that are gone are fine; none is waited for. */
+export interface MachineRepair {
+  /** Starts the machine again over its disks. */
+  restart(ctx: ProviderContext, machine: Machine): Promise<void>;
+
+  /** Takes the machine away, disks and all, and has another one come in its place. */
+  replace(ctx: ProviderContext, machine: Machine): Promise<void>;
+}
+
 /** How volumes of pods are made on the disks of machines. */
 export interface MachineVolumes {
   /** Folder of each machine that lives as long as the machine does. */
@@ -359,6 +368,9 @@ export interface Provider {
 
   /** Volumes on the disks of its machines, for a default StorageClass. Absent: such a cluster has none by itself. */
   readonly machineVolumes?: MachineVolumes;
+
+  /** Repair of its machines for workloads. Absent: a machine whose node is unwell is only told of. */
+  readonly repair?: MachineRepair;
 
   /** The cloud's managed service, for mode Managed. */
   readonly managed?: ManagedClusters;

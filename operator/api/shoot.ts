@@ -306,6 +306,7 @@ const ACTED: ActedFields = {
       labels: true,
       annotations: true,
       taints: true,
+      machineControllerManager: { machineDrainTimeout: true, machineHealthTimeout: true },
     },
   },
   controlPlane: { highAvailability: true, replicas: true },

@@ -4,6 +4,7 @@ import { type Seed, seedKubeconfigRef } from '../api/seed.ts';
 import { Applier, knownBy } from '../kube/applier.ts';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
+import { isTransient } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import type { NetworkPolicy } from '../kube/network-policy.ts';
@@ -63,6 +64,7 @@ export class SeedAccess {
   /** Another cluster than the garden's: it, and what it exposes, may be reached by a proxy alone. */
   readonly isElsewhere: boolean;
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
+  #awayAt: Date | undefined;
 
   constructor(
     {
@@ -95,7 +97,11 @@ export class SeedAccess {
       indexes: { [BY_SHOOT]: (o: KubeObject) => [shootOf(o) ?? ''] },
       log,
     };
-    this.pods = new Informer<Pod>(client, PODS, options);
+    const failed = (error: unknown) => {
+      // A watch whose resource version is too old is no outage.
+      if (isTransient(error)) this.#awayAt = new Date();
+    };
+    this.pods = new Informer<Pod>(client, PODS, { ...options, failed });
     this.deployments = new Informer<Deployment>(client, DEPLOYMENTS, options);
     this.statefulSets = new Informer<StatefulSet>(client, STATEFULSETS, options);
     this.services = new Informer<Service>(client, SERVICES, options);
@@ -133,6 +139,11 @@ export class SeedAccess {
     const caches = [...this.#byKind.values()];
     for (const cache of caches) cache.start();
     await Promise.all([this.addresses.start(signal), ...caches.map((cache) => cache.whenSynced(signal))]);
+  }
+
+  /** When its API server was last known not to answer. Absent: not since it was opened. */
+  get awayAt(): Date | undefined {
+    return this.#awayAt;
   }
 
   podsOf(shootKey: string): Pod[] {

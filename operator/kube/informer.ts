@@ -20,8 +20,8 @@ export interface InformerOptions<T extends KubeObject> extends ListOptions {
   log?: Log;
   /** Longest wait between tries to reach the server; default 10 s. */
   maxDelayMs?: number;
-  /** Called each time that the watch has failed and is about to be tried again. */
-  failed?: () => void;
+  /** Called each time that the watch has failed, with why, and is about to be tried again. */
+  failed?: (error: unknown) => void;
 }
 
 export interface WaitOptions {
@@ -128,7 +128,7 @@ export class Informer<T extends KubeObject = KubeObject> {
       failed: (error: unknown) => {
         this.#lastError = error;
         this.#forgetComing();
-        this.#options.failed?.();
+        this.#options.failed?.(error);
         this.#wake();
       },
       heard: () => this.#heard(),

@@ -188,6 +188,8 @@ export interface ContainerStatus {
   ready: boolean;
   started?: boolean;
   restartCount: number;
+  /** `repository@digest` of what it runs. */
+  imageID?: string;
   state?: {
     waiting?: { reason?: string; message?: string };
     running?: { startedAt?: string };

@@ -11,7 +11,7 @@ import {
   SECRETS,
 } from '../../operator/kube/resources.ts';
 import { applyIfChanged, ignoreGone } from '../apply.ts';
-import { type Provider, type ProviderContext, sizeWhileRolling } from '../contract.ts';
+import { type Machine, type Provider, type ProviderContext, sizeWhileRolling } from '../contract.ts';
 import { directoryBuckets } from '../directory-buckets.ts';
 import { followPool, type Marks, nodeLabels, nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
@@ -21,6 +21,7 @@ import { machineOf } from './machine.ts';
 import { machineFiles } from './machine-files.ts';
 import { MARKS_ANNOTATION, poolReplicaSet, poolSecret } from './machine-pod.ts';
 import { machineVolumes } from './machine-volumes.ts';
+import { restartedImage } from './restart.ts';
 
 /** Machines are privileged pods of a ReplicaSet per pool, in the shoot's namespace in the seed. */
 export const local: Provider = {
@@ -135,6 +136,25 @@ export const local: Provider = {
     }
   },
 
+  repair: {
+    async restart(ctx, machine) {
+      const pod = await podOf(ctx, machine);
+      if (!pod) return;
+      await ignoreGone(
+        ctx.seed.jsonPatch(PODS, pod.metadata.name, ctx.namespace, [
+          { op: 'test', path: '/metadata/uid', value: pod.metadata.uid },
+          { op: 'replace', path: '/spec/containers/0/image', value: restartedImage(pod) },
+        ]),
+      );
+    },
+
+    async replace(ctx, machine) {
+      const pod = await podOf(ctx, machine);
+      if (pod)
+        await ctx.seed.delete(PODS, pod.metadata.name, ctx.namespace, { preconditions: { uid: pod.metadata.uid! } });
+    },
+  },
+
   async deletePool(ctx, name) {
     const options = { propagationPolicy: 'Background' } as const;
     await ctx.seed.delete(REPLICASETS, machineSetName(name), ctx.namespace, options);
@@ -163,6 +183,9 @@ async function podsOf(ctx: ProviderContext, pool?: string): Promise<Pod[]> {
   return (await ctx.seed.list<Pod>(PODS, { namespace: ctx.namespace, labelSelector: machineSelector(ctx, pool) }))
     .items;
 }
+
+const podOf = async (ctx: ProviderContext, { name, pool }: Machine): Promise<Pod | undefined> =>
+  (await podsOf(ctx, pool)).find((pod) => pod.metadata.name === name && isAlive(pod));
 
 /** Elsewhere somebody may label pods as he likes. */
 const isMachineOf = ({ namespace }: ProviderContext, { metadata }: Pod): boolean =>

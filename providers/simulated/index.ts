@@ -2,6 +2,7 @@ import { CoppiceError } from '../../operator/api/errors.ts';
 import { machineName } from '../../operator/api/names.ts';
 import { KubeApiError } from '../../operator/kube/errors.ts';
 import { NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
+import { ignoreGone } from '../apply.ts';
 import type { Pool, Provider, ProviderContext } from '../contract.ts';
 import { directoryBuckets } from '../directory-buckets.ts';
 import { recordsIn } from '../dns/records.ts';
@@ -12,7 +13,7 @@ import { Accounts } from './accounts.ts';
 import { added, NO_USAGE } from './cloud-model.ts';
 import { simulatedZones } from './dns.ts';
 import { growPool } from './growth.ts';
-import { kwokObjects } from './kwok.ts';
+import { KWOK_ANNOTATION, kwokObjects } from './kwok.ts';
 import { followMarks, isLost, machineOf, simulatedNode } from './node.ts';
 import { simulationProblem } from './settings.ts';
 import { clustersWithoutControlPlane } from './without-control-plane.ts';
@@ -68,6 +69,18 @@ export function simulatedProvider(now: () => number): Provider {
     async removeMachines(ctx, _pool, names) {
       if (!ctx.shoot) return;
       for (const name of names) await removeNode(ctx, name);
+    },
+
+    repair: {
+      // kwok plays the kubelet of every node with its annotation, and of no other.
+      async restart(ctx, { nodeName }) {
+        const patch = { metadata: { annotations: KWOK_ANNOTATION } };
+        if (ctx.shoot) await ignoreGone(ctx.shoot.mergePatch(NODES, nodeName, undefined, patch));
+      },
+
+      async replace(ctx, { nodeName }) {
+        if (ctx.shoot) await removeNode(ctx, nodeName);
+      },
     },
 
     // kwok asks once for a pod to be deleted: where that request is lost, with the connection or in an API server that ends, it never asks again.

@@ -1,7 +1,7 @@
 import { LABELS } from '../../operator/api/group.ts';
 import { machineName } from '../../operator/api/names.ts';
 import { formatBytes, formatCpu } from '../../operator/api/quantity.ts';
-import { conditionIsTrue, NODES, type Node } from '../../operator/kube/resources.ts';
+import { NODES, type Node } from '../../operator/kube/resources.ts';
 import type { Machine, Pool, ProviderContext } from '../contract.ts';
 import { capacityOf } from '../machine-types.ts';
 import { followPool, type Marks, nodeLabels, ZONE_LABEL } from '../nodes.ts';
@@ -132,7 +132,7 @@ export function machineOf(node: Node, time: number): Machine {
     pool: labels?.[LABELS.pool] ?? '',
     nodeName: name,
     phase: deletionTimestamp ? 'Terminating' : pending ? 'Pending' : 'Running',
-    ready: !deletionTimestamp && conditionIsTrue(node, 'Ready'),
+    ready: !deletionTimestamp && !pending,
     createdAt: creationTimestamp ?? '',
   };
 }

@@ -91,6 +91,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
     const { client, health } = state.connection;
     if (health.answers && (await client.ready({ timeoutMs: 5 * SECOND }))) return;
   }
+  const isRenewal = state.connection?.health.answers === true;
   await closeConnection(state, state.usable && SILENT);
   state.changed?.();
   const certificate = await issueOperatorCertificate(op.pki, deps.now());
@@ -100,6 +101,11 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
   let connection: ClusterConnection | undefined;
   // One that wakes is started, and nobody has waited for it to answer.
   const isExpected = hasServed(op.shoot) && state.operation?.type !== 'Wake';
+  // An operator that starts anew does not know for how long it has answered either.
+  const noteAway = () => {
+    if (isExpected && !isRenewal) state.awayAt = deps.now();
+  };
+  noteAway();
   const cancel = isExpected && systemClock.after(FIRST_ANSWER_MS, () => saySilent(state));
   try {
     await wait.started(op, signal);
@@ -128,6 +134,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
       },
     );
     connection = opened;
+    noteAway();
     await connection.start(signal);
     state.connection = connection;
     deps.openClusters.add(keyOf(op.shoot), connection);
@@ -148,6 +155,7 @@ function saySilent(state: Operation['state']): void {
 
 /** Said at once, also while a task takes minutes; the next operation does what can be done about it. */
 function lineChanged({ shoot, state, deps }: Operation, answers: boolean): void {
+  state.awayAt = deps.now();
   if (!answers) state.usable &&= SILENT;
   else if (state.usable && state.usableFor !== undefined) state.usable = USABLE;
   state.changed?.();

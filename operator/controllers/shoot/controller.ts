@@ -80,6 +80,13 @@ export class ShootController {
     return waiting ? { requeueAfterMs: MACHINE_KNOWN_MS } : undefined;
   }
 
+  /** Takes the next step of repairing machines whose nodes are unwell, independently of a running operation. */
+  async repair(key: string, signal: AbortSignal): Promise<Again> {
+    const shoot = this.#deps.shoots.get(key);
+    if (!shoot || shoot.metadata.annotations?.[ANNOTATIONS.ignore] === 'true') return undefined;
+    return this.#states.get(key)?.repair?.(signal);
+  }
+
   async stop(): Promise<void> {
     for (const key of this.#states.keys()) await this.#forget(key);
   }

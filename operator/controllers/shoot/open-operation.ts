@@ -15,6 +15,7 @@ import { isBeingDeleted } from './deletion/deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import { wantsMending } from './drift/drift.ts';
 import { unreachable } from './expose.ts';
+import { repairMachines } from './machines/repair.ts';
 import type { Operation } from './operation.ts';
 import { controlPlanePoolOf, poolsOfShoot } from './pools.ts';
 import { providerContext } from './provider-context.ts';
@@ -103,6 +104,7 @@ export async function openOperation(
     },
   };
   state.listMachines = () => strategy.machines(op);
+  state.repair = withoutControlPlane ? undefined : (until) => repairMachines(op, until);
   if (!deleting) checkFits(op, profile);
   return op;
 }

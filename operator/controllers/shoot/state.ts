@@ -5,6 +5,7 @@ import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { InTurn } from '../../kube/in-turn.ts';
 import type { DNSState } from './dns/dns-outcome.ts';
 import type { DriftState } from './drift/drift-state.ts';
+import { NO_REPAIRS, type RepairMemory } from './machines/plan-repair.ts';
 import type { TimeLeft } from './status/told-operation.ts';
 
 /** What was done and seen of metrics-server inside of the shoot. */
@@ -51,6 +52,13 @@ export interface ShootState {
   /** How often in a row tasks have failed, by task. */
   failures: Map<string, number>;
   draining: Map<string, string>;
+  /** What was done about machines whose nodes are unwell, and what people are told of that, a line each. */
+  repairs: RepairMemory;
+  repairing: readonly string[];
+  /** When the API server was last known not to answer though it had served. Absent: not since this operator began. */
+  awayAt: Date | undefined;
+  /** Takes the next step of that; undefined: no operation has begun yet. */
+  repair: ((signal: AbortSignal) => Promise<{ requeueAfterMs: number } | undefined>) | undefined;
   /** How far it is with machines of the control plane that are made anew, one after the other. */
   replacing: string | undefined;
   /** Fingerprint of what was last applied inside of the shoot. */
@@ -106,6 +114,10 @@ export const newShootState = (): ShootState => ({
   errors: new Map(),
   failures: new Map(),
   draining: new Map(),
+  repairs: NO_REPAIRS,
+  repairing: [],
+  awayAt: undefined,
+  repair: undefined,
   replacing: undefined,
   systemApplied: undefined,
   systemRefused: undefined,

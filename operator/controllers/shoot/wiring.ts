@@ -1,3 +1,4 @@
+import { LABELS, ROLES } from '../../api/group.ts';
 import { shootProfileName } from '../../api/shoot.ts';
 import { TaskDurations } from '../../flow/graph.ts';
 import { FairQueue } from '../../kube/fair-queue.ts';
@@ -25,6 +26,10 @@ export const OPERATION_LIMIT_MS = 7 * 3600_000;
 /** Pods of a cluster come and go all the time: its status follows at this pace. */
 const INSIDE_CHANGES_MS = 500;
 
+/** A node that has just become unwell is looked at once, with those that follow it. */
+const REPAIR_LOOK_MS = 2_000;
+/** Clusters whose machines are repaired. */
+const REPAIRS_AT_ONCE = 8;
 /** Clusters whose kubelets are answered. */
 const CERTIFICATES_AT_ONCE = 8;
 
@@ -33,6 +38,7 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
   const { kubeconfigs, profiles, registry, seeds, shoots } = core;
   const queue = core.queues.shoots;
   const certificates = core.queue('certificates', { perNamespace: workersOfNamespace(CERTIFICATES_AT_ONCE) });
+  const repairs = core.queue('repair', { perNamespace: workersOfNamespace(REPAIRS_AT_ONCE) });
   const controller = new ShootController({
     ...core,
     ...accounts,
@@ -47,12 +53,15 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
     insideChanged(shoot, object) {
       if (object.kind === 'CertificateSigningRequest') certificates.add(keyOf(shoot));
       else queue.addAfter(keyOf(shoot), INSIDE_CHANGES_MS);
+      if (object.kind === 'Node') repairs.addAfter(keyOf(shoot), REPAIR_LOOK_MS);
     },
   });
   registry.onChange((key, object) => {
     queue.add(key);
     controller.partChanged(key);
-    if (object.kind === 'Pod') certificates.add(key);
+    if (object.kind !== 'Pod') return;
+    certificates.add(key);
+    if (object.metadata.labels?.[LABELS.role] === ROLES.machine) repairs.addAfter(key, REPAIR_LOOK_MS);
   });
   shoots.onChange((event) => {
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
@@ -90,6 +99,13 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
         // What does not answer by then is a cluster whose own webhooks hold it up.
         timeoutMs: 60_000,
         reconcile: (key, stop) => controller.certificates(key, stop),
+      },
+      {
+        name: 'repair',
+        queue: repairs,
+        concurrency: REPAIRS_AT_ONCE,
+        timeoutMs: 60_000,
+        reconcile: (key, stop) => controller.repair(key, stop),
       },
     ],
     close: () => controller.stop(),

@@ -121,6 +121,28 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       expect(await names()).toEqual(all.filter((name) => !going.includes(name)));
     });
 
+    it.runIf(provider.repair)('restarts a machine, which keeps its name, and replaces one by another', async () => {
+      const before = await names();
+      const nodeOf = async (name: string) =>
+        (await testbed.nodes(ctx)).find(({ metadata }) => metadata.name === machineNamed(name)?.nodeName);
+      let machines = await provider.listMachines(ctx);
+      const machineNamed = (name: string) => machines.find((machine) => machine.name === name);
+      const machine = machineNamed(before[0]!)!;
+      await provider.repair!.restart(ctx, machine);
+      await testbed.settled(ctx);
+      expect(await names()).toEqual(before);
+      const uid = (await nodeOf(machine.name))?.metadata.uid;
+      await provider.repair!.replace(ctx, machine);
+      await testbed.settled(ctx);
+      await reconcile(testbed.pool({ count: 2 }));
+      machines = await provider.listMachines(ctx);
+      expect(await names()).toHaveLength(2);
+      expect((await nodeOf(machine.name))?.metadata.uid).not.toBe(uid);
+      await provider.repair!.restart(ctx, { ...machine, name: 'never-was', nodeName: 'never-was' });
+      await provider.repair!.replace(ctx, { ...machine, name: 'never-was', nodeName: 'never-was' });
+      expect(await names()).toHaveLength(2);
+    });
+
     it('replaces no machine by itself that its caller is to roll, and tells which these are', async () => {
       const outdated = async () =>
         alive(await provider.listMachines(ctx))

@@ -94,6 +94,8 @@ it.each([
   expect(state.usable?.ok === false).toBe(saidLater);
   over.abort();
   await expect(opened).rejects.toThrow();
+  // No machine is repaired soon after: nobody knows for how long it was away.
+  expect(state.awayAt).toEqual(served ? NOW : undefined);
 });
 
 describe('an API server whose pod does not run', () => {

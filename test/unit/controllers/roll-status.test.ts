@@ -26,7 +26,7 @@ const dns = {
 } as unknown as Pod;
 
 /** Conditions of a cluster of two machines, of which these are Ready nodes. */
-const conditions = (machines: Machine[], ready: string[]) => {
+const conditions = (machines: Machine[], ready: string[], repairing: string[] = []) => {
   const facts = {
     shoot: { metadata: { name: 'one', uid: 'u', generation: 2 }, spec: { provider: {} } } as unknown as Shoot,
     technicalID: 'shoot--team--one',
@@ -40,12 +40,28 @@ const conditions = (machines: Machine[], ready: string[]) => {
     usable: { ok: true, message: 'works' },
     inside: { nodes: ready.map(node), pods: [dns], machines },
     draining: [],
+    repairing,
   };
   const healthy = say('ControlPlaneHealthy', true, 'AllReady', 'all');
   const status = runningStatus(facts, { healthy, desired: 1, ready: 1, resource: undefined }, NOW);
   const of = (type: string) => findCondition(status.conditions, type);
-  return { every: of('EveryNodeReady')?.status, ready: of('Ready')?.status, rolling: of('Rolling')?.message };
+  const every = of('EveryNodeReady');
+  return {
+    every: every?.status,
+    ready: of('Ready')?.status,
+    rolling: of('Rolling')?.message,
+    ...(repairing.length > 0 && { message: every?.message }),
+  };
 };
+
+it('status says what is done about machines whose nodes are unwell, and nothing once all are Ready', () => {
+  const lines = ['machine b runs without its node: it was restarted', 'node c is not Ready'];
+  expect(conditions([machine('a'), machine('b')], ['a'], lines)).toMatchObject({
+    every: 'False',
+    message: '1 of 2 nodes are Ready; machine b runs without its node: it was restarted; and 1 more',
+  });
+  expect(conditions([machine('a'), machine('b')], ['a', 'b'], lines).message).toBe('all 2 nodes are Ready');
+});
 
 describe('status while machines are replaced', () => {
   it.each<[string, Machine[], string[], object]>([

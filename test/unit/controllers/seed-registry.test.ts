@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { Seed } from '../../../operator/api/seed.ts';
 import { SeedRegistry } from '../../../operator/clusters/seed-access.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
+import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { WatchEvent } from '../../../operator/kube/requests/watch.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
@@ -11,6 +12,8 @@ const seed = { metadata: { name: 'local' }, spec: {} } as Seed;
 /** A garden that is its own seed, and shows what it holds only when it is told to. */
 function slowGarden() {
   const { promise: shown, resolve: show } = Promise.withResolvers<void>();
+  const { promise: broken, reject: breakWatch } = Promise.withResolvers<never>();
+  broken.catch(() => {});
   let watches = 0;
   const until = (signal: AbortSignal) =>
     new Promise<never>((_, reject) => {
@@ -28,7 +31,7 @@ function slowGarden() {
       const annotations = { 'k8s.io/initial-events-end': 'true' };
       const metadata = { name: '', resourceVersion: '1', annotations };
       event({ type: 'BOOKMARK', object: { apiVersion: 'v1', kind: 'Pod', metadata } });
-      await until(signal);
+      await Promise.race([broken, until(signal)]);
     } finally {
       watches--;
     }
@@ -37,8 +40,23 @@ function slowGarden() {
   const server = 'https://127.0.0.1:6443';
   const client = { server, watch, get: async () => identity } as unknown as KubeClient;
   const registry = new SeedRegistry(client, silent);
-  return { registry, show, watches: () => watches, identity };
+  return { registry, show, breakWatch, watches: () => watches, identity };
 }
+
+it.each([
+  ['that does not answer was away', new KubeUnreachableError('GET /pods', new Error('refused')), true],
+  ['that has forgotten a resource version was not', new KubeApiError('GET /pods', 410, { reason: 'Expired' }), false],
+])('a seed %s', async (_, failure, away) => {
+  const { registry, show, breakWatch, watches } = slowGarden();
+  show();
+  const access = await registry.open(seed, new AbortController().signal);
+  expect(access.awayAt).toBeUndefined();
+  const open = watches();
+  breakWatch(failure);
+  await expect.poll(watches).toBeLessThan(open);
+  await registry.closeAll();
+  expect(access.awayAt !== undefined).toBe(away);
+});
 
 it('opens a seed for all who ask, also when the first of them is stopped', async () => {
   const { registry, show } = slowGarden();

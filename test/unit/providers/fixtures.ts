@@ -125,6 +125,25 @@ export class FakeCluster {
       if (!live) throw new KubeApiError('PATCH', 404, { reason: 'NotFound' });
       return this.put(merged(live, patch) as KubeObject);
     },
+    jsonPatch: async (
+      resource: Resource,
+      name: string,
+      namespace: string | undefined,
+      operations: readonly { op: string; path: string; value?: unknown }[],
+    ) => {
+      this.writes.push(`patch ${resource.kind} ${name}`);
+      const live = structuredClone(this.objects.get(FakeCluster.keyOf(resource, name, namespace)));
+      if (!live) throw new KubeApiError('PATCH', 404, { reason: 'NotFound' });
+      for (const { op, path, value } of operations) {
+        const steps = path.slice(1).split('/');
+        const last = steps.pop()!;
+        const parent = steps.reduce((part: any, step) => part[step], live);
+        if (op === 'replace') parent[last] = value;
+        else if (op !== 'test') throw new Error(`${op} is not known here`);
+        else if (parent[last] !== value) throw new KubeApiError('PATCH', 422, { reason: 'Invalid' });
+      }
+      return this.put(live);
+    },
     delete: async (
       resource: Resource,
       name: string,

@@ -3,7 +3,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { simulated, simulatedProvider } from '../../../providers/simulated/index.ts';
-import { kwokConfiguration, kwokObjects, READY_AT_ANNOTATION } from '../../../providers/simulated/kwok.ts';
+import {
+  KWOK_ANNOTATION,
+  kwokConfiguration,
+  kwokObjects,
+  READY_AT_ANNOTATION,
+} from '../../../providers/simulated/kwok.ts';
 import { simulatedNode } from '../../../providers/simulated/node.ts';
 import { context, FakeCluster, pool, profile, wanted } from './fixtures.ts';
 
@@ -44,6 +49,18 @@ describe('simulated provider', () => {
     shoot.writes = [];
     await simulated.reconcilePool(ctx(), pool({ count: 4 }));
     expect(shoot.writes).toEqual([]);
+  });
+
+  it('has kwok play the kubelet of a node again that was taken from it', async () => {
+    await simulated.reconcilePool(ctx(), pool({ count: 1 }));
+    const name = shoot.names('Node')[0]!;
+    const { metadata } = shoot.get<Node>(`Node/${name}`);
+    const [key] = Object.keys(KWOK_ANNOTATION);
+    delete metadata.annotations![key!];
+    const [machine] = await simulated.listMachines(ctx());
+    expect(machine).toMatchObject({ phase: 'Running', ready: true });
+    await simulated.repair!.restart(ctx(), machine!);
+    expect(shoot.get<Node>(`Node/${name}`).metadata.annotations).toMatchObject(KWOK_ANNOTATION);
   });
 
   it('tells people of machines by the nodes that a cache has, and asks nobody', async () => {

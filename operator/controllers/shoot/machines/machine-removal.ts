@@ -7,12 +7,10 @@ import { waitFor } from '../../../kube/informer.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
 import type { Operation } from '../operation.ts';
 import { cordon, drain, uncordon } from './drain.ts';
+import { drainTimeoutOf } from './machine-timeouts.ts';
 import { nodesToUncordon, type PoolScaleIn, planScaleIn } from './scale-in.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-/** Gardener waits 2 hours; here whole clusters come and go for bursts, so a drain that is held up is cut off sooner. */
-const DRAIN_TIMEOUT_MS = 10 * MINUTE;
+const MINUTE = 60_000;
 
 /** Drains and removes what is too much, and lets go of nodes that may stay after all. @param acts is called when something is too much */
 export async function scaleIn(op: Operation, signal: AbortSignal, acts?: () => void): Promise<void> {
@@ -133,15 +131,8 @@ export async function drainMachine(
   await drained.finally(unsubscribe);
 }
 
-/** Gardener's machineControllerManager.machineDrainTimeout of the pool, in milliseconds. */
-function drainTimeout(shoot: Shoot, pool: string): number {
-  const worker = shoot.spec.provider.workers?.find((candidate) => candidate.name === pool);
-  const text = (worker?.machineControllerManager as { machineDrainTimeout?: string } | undefined)?.machineDrainTimeout;
-  const match = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text ?? '');
-  if (!text || !match) return DRAIN_TIMEOUT_MS;
-  const [, hours = 0, minutes = 0, seconds = 0] = match.map(Number);
-  return ((hours || 0) * 3600 + (minutes || 0) * 60 + (seconds || 0)) * SECOND;
-}
+const drainTimeout = ({ spec }: Shoot, pool: string): number =>
+  drainTimeoutOf(spec.provider.workers?.find((candidate) => candidate.name === pool));
 
 /** Waits until machines have gone and takes their Nodes away: without a cloud nobody else does. */
 export async function machinesGone(op: Operation, plans: readonly PoolScaleIn[], signal: AbortSignal): Promise<void> {

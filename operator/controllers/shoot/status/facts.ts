@@ -51,6 +51,8 @@ export interface RunningFacts extends CommonFacts {
   readonly problems?: readonly PodProblem[];
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
+  /** One line for each machine whose node is unwell, with what is done about it. */
+  readonly repairing?: readonly string[];
   /** How far it is with machines of the control plane that are made anew; absent: none is. */
   readonly replacing?: string | undefined;
   /** What became of the names of the API server. */
@@ -112,6 +114,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
     systemRefused: refusedOf(state),
     metricsServer: state.metricsServer,
     draining: [...state.draining.values()],
+    repairing: state.repairing,
     replacing: state.replacing,
     ...(records.length > 0 && { records, named }),
     drift: driftCondition(op, shoot),

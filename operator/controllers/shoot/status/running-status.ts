@@ -57,7 +57,7 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const everyNode = named(
     counted.status === 'True' && strays.length > 0
       ? say('EveryNodeReady', false, NODES_LEAVING, `nodes without a machine are being removed: ${strays.join(', ')}`)
-      : counted,
+      : withRepairs(counted, inside ? (facts.repairing ?? []) : []),
     problems.filter(({ machine }) => machine),
   );
   const system = inside ? systemCondition(facts, desired) : standing(systemCondition(facts, desired));
@@ -110,6 +110,15 @@ const named = (condition: Said, [problem, ...more]: readonly PodProblem[]): Said
         ...condition,
         reason: problem.reason,
         message: `${condition.message}; ${problemsText([problem, ...more])}`,
+      };
+
+/** Condition EveryNodeReady with what is done about machines whose nodes are unwell. */
+const withRepairs = (condition: Said, [first, ...more]: readonly string[]): Said =>
+  condition.status === 'True' || first === undefined
+    ? condition
+    : {
+        ...condition,
+        message: `${condition.message}; ${first}${more.length > 0 ? `; and ${more.length} more` : ''}`,
       };
 
 const lastSeen = ({ nodes, workers }: ShootStatus, desired: number): Partial<ShootStatus> => ({
