@@ -113,6 +113,8 @@ export interface ProviderContext {
   machineImage?: string;
   /** How often the keys have changed that API servers on machines encrypt Secrets with. Absent: never. */
   encryptionRevision?: number;
+  /** PriorityClass of pods that control planes run in. Absent: the seed has none for them. */
+  controlPlanePriority?: string;
   /** VXLAN network identifier (1 to 16777215), unique among the shoots of the seed. */
   vni: number;
   profile: CloudProfile;
@@ -402,13 +404,19 @@ export interface Provider {
   /** Objects for the cluster itself, which its machines need; applied by the caller as it applies its own. */
   systemComponents?(): KubeObject[];
 
+  /**
+   * Takes back what was asked for and has not started: of each pool, machines above `count` and `maxSurge`. Called while the cluster itself
+   * does not answer. Absent: reconcilePool does so, or nothing is asked for before it starts.
+   */
+  withdrawMachines?(ctx: ProviderContext, pools: readonly Pool[]): Promise<void>;
+
   /** reconcilePool for all pools in one go, for a provider with which each go is expensive. A pool that is left out stays until deletePool. */
   reconcilePools?(ctx: ProviderContext, pools: readonly Pool[]): Promise<void>;
 
   /**
    * Makes the pool be as described: makes missing machines, has new ones carry the description, rolls those whose image or configuration is
-   * outdated, or has its caller roll them (`rolledByCaller`). Never takes machines away because there are more than `count`: that is
-   * removeMachines' task. A renewed token, labels, taints and zones make no machine outdated; another Kubernetes version, machine type,
+   * outdated, or has its caller roll them (`rolledByCaller`). Never takes machines away that have started because there are more than
+   * `count`: that is removeMachines' task. A renewed token, labels, taints and zones make no machine outdated; another Kubernetes version, machine type,
    * image or spot do. Labels and taints of nodes that exist follow the description. Node objects of the pool whose machine is gone are
    * deleted from the shoot.
    */

@@ -93,6 +93,9 @@ export const machineName = (technical: string, pool: string, index: number): str
 /** The Seed that an embedded garden has. */
 export const EMBEDDED_SEED = 'local';
 
+/** The PriorityClass in each seed of the pods that control planes run in. */
+export const CONTROL_PLANE_PRIORITY = 'coppice-control-plane';
+
 /**
  * Bucket with the backups of the control planes that a seed hosts. Of the seed's UID: the name is the world's, and nobody guesses it
  * beforehand.

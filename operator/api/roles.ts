@@ -1,7 +1,7 @@
 import { GROUP } from './group.ts';
 import { KUBECONFIG_SIGNERS, KUBECONFIG_SUBRESOURCES } from './kubeconfig-request.ts';
 import type { KubeObject } from './meta.ts';
-import { OPERATOR_LEASE } from './names.ts';
+import { CONTROL_PLANE_PRIORITY, OPERATOR_LEASE } from './names.ts';
 
 /** The user (and the name of the ClusterRole) that the operator of an embedded garden has. */
 export const OPERATOR_USER = 'coppice:operator';
@@ -134,6 +134,15 @@ export function seedRules(): PolicyRule[] {
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ },
+    // A full seed evicts machines and other pods for the pods of control planes.
+    {
+      apiGroups: ['scheduling.k8s.io'],
+      resources: ['priorityclasses'],
+      resourceNames: [CONTROL_PLANE_PRIORITY],
+      verbs: ['get'],
+    },
+    // A request that creates names no object that rights could be about.
+    { apiGroups: ['scheduling.k8s.io'], resources: ['priorityclasses'], verbs: ['create'] },
   ];
 }
 

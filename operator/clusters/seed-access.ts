@@ -25,6 +25,7 @@ import {
   STATEFULSETS,
   type StatefulSet,
 } from '../kube/resources.ts';
+import { ensureControlPlanePriority } from './control-plane-priority.ts';
 import type { Resolve } from './host-addresses.ts';
 import { SeedAddresses } from './seed-addresses.ts';
 
@@ -63,6 +64,8 @@ export class SeedAccess {
   readonly dialPod: PodDialer | undefined;
   /** Another cluster than the garden's: it, and what it exposes, may be reached by a proxy alone. */
   readonly isElsewhere: boolean;
+  /** Whether it has the PriorityClass of control planes. */
+  readonly hasControlPlanePriority: boolean;
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
   #awayAt: Date | undefined;
 
@@ -73,6 +76,7 @@ export class SeedAccess {
       client,
       dialPod,
       isElsewhere = false,
+      hasControlPlanePriority = false,
       resolve,
     }: {
       name: string;
@@ -80,6 +84,7 @@ export class SeedAccess {
       client: KubeClient;
       dialPod?: PodDialer | undefined;
       isElsewhere?: boolean;
+      hasControlPlanePriority?: boolean;
       /** Stands in for name servers in tests. */
       resolve?: Resolve;
     },
@@ -91,6 +96,7 @@ export class SeedAccess {
     this.client = client;
     this.dialPod = dialPod;
     this.isElsewhere = isElsewhere;
+    this.hasControlPlanePriority = hasControlPlanePriority;
     // Only what belongs to a shoot: a seed may run much else.
     const options = {
       labelSelector: LABELS.shoot,
@@ -254,8 +260,9 @@ export class SeedRegistry {
       const identity = await identityOf(client, signal);
       // Before anything of it is looked at: what is missing in another cluster has not gone.
       refuseOther(seed, identity);
+      const hasControlPlanePriority = await ensureControlPlanePriority(client, this.#log, signal);
       access = new SeedAccess(
-        { name, identity, client, dialPod, isElsewhere: credentials !== '' },
+        { name, identity, client, dialPod, isElsewhere: credentials !== '', hasControlPlanePriority },
         this.#log,
         (shootKey, object) => {
           for (const listener of this.#listeners) listener(shootKey, object);

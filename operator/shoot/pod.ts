@@ -58,6 +58,7 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
     spec: {
       automountServiceAccountToken: false,
       enableServiceLinks: false,
+      ...(values.priorityClassName && { priorityClassName: values.priorityClassName }),
       // A seed may have no DNS of its own, and nothing here looks up a name.
       dnsPolicy: 'Default',
       terminationGracePeriodSeconds: component.gracePeriodSeconds,

@@ -36,6 +36,8 @@ export interface ControlPlane {
     /** Kubernetes quantity; default 2Gi. */
     storageSize?: string;
   };
+  /** PriorityClass of its pods; absent: the seed has none for them. */
+  priorityClassName?: string;
   /** Whether API servers write down who did what. */
   auditLog?: boolean;
   /** How the API server is reached from outside of the seed; default ClusterIP. */

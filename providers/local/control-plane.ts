@@ -130,7 +130,7 @@ const controlPlaneSecret = (ctx: PodContext, pool: Pool, files: Record<string, s
   ),
 });
 
-type ControlPlaneContext = PodContext & Pick<ProviderContext, 'encryptionRevision'>;
+type ControlPlaneContext = PodContext & Pick<ProviderContext, 'encryptionRevision' | 'controlPlanePriority'>;
 
 /** The StatefulSet; each of its pods is a machine and has the name of its node. */
 function controlPlaneStatefulSet(
@@ -161,6 +161,7 @@ function controlPlaneStatefulSet(
         spec: machineSpec(ctx, pool, paths, {
           image: controlPlaneMachineImage(ctx.kubernetesVersion),
           varClaim: VOLUME,
+          ...(ctx.controlPlanePriority && { priorityClassName: ctx.controlPlanePriority }),
           // So that the Service of the API server leads to machines that serve, and the Service alone: the machine itself goes on.
           container: {
             ...(ctx.encryptionRevision && {

@@ -80,8 +80,20 @@ export const local: Provider = {
     const set = poolReplicaSet(ctx, pool, files, told);
     const alive = pods.filter(isAlive);
     const wanted = sizeWhileRolling(pool, alive.filter((pod) => isOutdated(pod, set)).length);
-    set.spec.replicas = Math.max(wanted, Math.min(live?.spec.replicas ?? 0, alive.length));
+    set.spec.replicas = Math.max(wanted, Math.min(live?.spec.replicas ?? 0, alive.filter(hasStarted).length));
     await applyIfChanged(ctx.seed, set);
+  },
+
+  async withdrawMachines(ctx, pools) {
+    for (const { name: pool, count, maxSurge = 0 } of pools) {
+      const started = (await podsOf(ctx, pool)).filter((pod) => isAlive(pod) && hasStarted(pod)).length;
+      const name = machineSetName(pool);
+      const live = await ctx.seed.getOrUndefined<ReplicaSet>(REPLICASETS, name, ctx.namespace);
+      const replicas = Math.max(count + maxSurge, started);
+      if (!live || (live.spec.replicas ?? 0) <= replicas) continue;
+      ctx.log.info({ pool, from: live.spec.replicas, to: replicas }, 'machines that have not started are withdrawn');
+      await ignoreGone(ctx.seed.mergePatch(REPLICASETS, name, ctx.namespace, { spec: { replicas } }));
+    }
   },
 
   async listMachines(ctx) {
@@ -192,6 +204,9 @@ const isMachineOf = ({ namespace }: ProviderContext, { metadata }: Pod): boolean
   metadata.namespace === namespace && metadata.labels?.[LABELS.role] === ROLES.machine;
 
 const isAlive = (pod: Pod): boolean => !pod.metadata.deletionTimestamp && !hasEnded(pod);
+
+/** Whether there was a machine: nothing can run on one that never was, and its ReplicaSet takes it first. */
+const hasStarted = ({ status }: Pod): boolean => (status?.phase ?? 'Pending') !== 'Pending';
 
 /** Whether the machine was made from another description than new ones will be. */
 const isOutdated = (pod: Pod, { spec }: ReplicaSet): boolean =>

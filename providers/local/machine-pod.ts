@@ -87,6 +87,8 @@ export function poolReplicaSet(
 /** Where a machine differs from one for workloads. */
 interface MachineVariant {
   image?: string;
+  /** Of the pod. */
+  priorityClassName?: string;
   /** Of its one container. */
   container?: object;
   /** Name of the claim that keeps /var; absent: it goes with the pod. */
@@ -104,6 +106,7 @@ export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], varian
     dnsPolicy: 'Default',
     enableServiceLinks: false,
     terminationGracePeriodSeconds: GRACE_SECONDS,
+    ...(variant.priorityClassName && { priorityClassName: variant.priorityClassName }),
     containers: [
       {
         name: 'machine',

@@ -1,7 +1,7 @@
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { CoppiceError, configurationProblem, notYetConfigured } from '../../api/errors.ts';
-import { technicalID } from '../../api/names.ts';
+import { CONTROL_PLANE_PRIORITY, technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { isToSleep, type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { isNotFound } from '../../kube/errors.ts';
@@ -66,7 +66,15 @@ export async function openOperation(
   const version = versionOf(shoot, profile, { asIs: deleting || sleeps, keeps: strategy.keepsVersion }, deps.now());
   const vni = allocateVNI(id, seed.namespaces, vnis);
   vnis.set(id, vni);
-  const values = strategy.reaching(controlPlaneValues(shoot, profile, placed, version), placed, provider, vni);
+  const values = strategy.reaching(
+    {
+      ...controlPlaneValues(shoot, profile, placed, version),
+      ...(seed.hasControlPlanePriority && { priorityClassName: CONTROL_PLANE_PRIORITY }),
+    },
+    placed,
+    provider,
+    vni,
+  );
   const op: Operation = {
     deps,
     shoot,

@@ -42,6 +42,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
     ...(mirror && { imageMirror: mirror }),
     ...(seedObject.spec.machineImage && { machineImage: seedObject.spec.machineImage }),
     ...(encryptionRevision !== undefined && { encryptionRevision }),
+    ...(values.priorityClassName && { controlPlanePriority: values.priorityClassName }),
     vni,
     profile,
     bootstrapKubeconfig: async (pool, machines) =>

@@ -73,6 +73,7 @@ export function resolve(view: SizedView, now: Date): Resolved {
     ...place.problems,
     ...kubernetes.problems,
     ...poolProblems(view, profile, view.sizes),
+    ...limitProblems(cluster, profile, view.sizes, sum([...(lastAsked(view)?.values() ?? [])])),
     ...autoscaleProblems(cluster, profile),
     ...fallbackProblems(view),
   ];
@@ -229,13 +230,11 @@ function fallbackProblems({ cluster, fallbacks = [], profileNames, decided }: Wo
       const message = `there is no CloudProfile "${profileNameOf(there)}" (there are: ${among(profileNames)})`;
       return [problem(`${at}.${field}`, message)];
     }
+    const pools = desiredSizes({ cluster: there, profile, ...(decided && { decided }) });
     const problems = [
       ...resolvePlace({ cluster: there }, profile).problems,
-      ...poolProblems(
-        { cluster: there },
-        profile,
-        desiredSizes({ cluster: there, profile, ...(decided && { decided }) }),
-      ),
+      ...poolProblems({ cluster: there }, profile, pools),
+      ...limitProblems(there, profile, pools),
     ];
     return problems.map((found) => ({ ...found, field: `${at}.${found.field}` }));
   });
@@ -273,16 +272,21 @@ function poolProblems(
   const { pools: listed, dataPlaneNodes, adopt } = cluster.spec;
   if (!listed && dataPlaneNodes === undefined && !adopt)
     problems.push(problem('dataPlaneNodes', 'say how many nodes: dataPlaneNodes, or pools with a minimum each'));
-  const nodes = pools.reduce((sum, pool) => sum + pool.count, 0);
-  const most = profile.spec.limits?.maxNodesTotal;
-  if (most !== undefined && nodes > most) {
-    problems.push(
-      problem(
-        'dataPlaneNodes',
-        `CloudProfile "${name}" allows at most ${most} nodes in a cluster, not ${nodes}`,
-        'ERR_INFRA_QUOTA_EXCEEDED',
-      ),
-    );
-  }
   return problems;
 }
+
+/** Only growth is judged: a cluster above a lowered limit stays as it is, and may shrink. */
+function limitProblems(
+  { spec }: WorkerClusterView['cluster'],
+  profile: CloudProfile,
+  pools: readonly DesiredPool[],
+  before = 0,
+): Problem[] {
+  const most = profile.spec.limits?.maxNodesTotal;
+  const nodes = sum(pools.map(({ count }) => count));
+  if (most === undefined || nodes <= most || nodes <= before) return [];
+  const message = `CloudProfile "${profile.metadata.name}" allows at most ${most} nodes in a cluster, not ${nodes}; ask for ${most} or fewer`;
+  return [problem(spec.dataPlaneNodes === undefined ? 'pools' : 'dataPlaneNodes', message, 'ERR_INFRA_QUOTA_EXCEEDED')];
+}
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

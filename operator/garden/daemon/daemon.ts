@@ -11,6 +11,7 @@ import { encryptEarlierSecrets, ensureSecretsEncryption } from '../control-plane
 import { noNodesMessage, type SeedPossible, seedPossible, simulatedOnly } from '../host/capabilities.ts';
 import { endCommands } from '../host/command.ts';
 import { readText } from '../host/files.ts';
+import { mostMachines, thisComputer } from '../host/machine-limit.ts';
 import { ownIdentity } from '../host/process-identity.ts';
 import { CODE, childEnvironment } from '../processes/child-environment.ts';
 import { boundLogs } from '../processes/logs.ts';
@@ -280,7 +281,8 @@ class Daemon {
     const all = [...objects, ...inventoried];
     await applyKinds(this.#client!, all, this.#stopping.signal);
     // Its process takes a second to load, in which the objects are applied that it will see.
-    await Promise.all([applyObjects(this.#client!, all, this.#stopping.signal), this.#startOperator()]);
+    const most = seed === 'local' ? mostMachines(thisComputer()) : undefined;
+    await Promise.all([applyObjects(this.#client!, all, this.#stopping.signal, most), this.#startOperator()]);
     if (!inventory) {
       this.#state = { ...this.#state, inventory: true };
       await this.#directory.write(this.#state);

@@ -86,9 +86,26 @@ export async function applyKinds(client: KubeClient, objects: KubeObject[], sign
   );
 }
 
-/** Applies what is of the kinds: profiles, and those of the objects that are no CRDs. */
-export async function applyObjects(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
-  const profiles = await shippedProfiles();
+/** The profile with as many machines of provider local as its computer carries. Other profiles, and one that has a limit, stay as they are. Pure. */
+export function withMachineLimit(profile: KubeObject, mostMachines: number): KubeObject {
+  const spec = profile.spec as { type: string; limits?: { maxNodesTotal?: number } };
+  if (spec.type !== 'local' || spec.limits?.maxNodesTotal !== undefined) return profile;
+  return { ...profile, spec: { ...spec, limits: { ...spec.limits, maxNodesTotal: mostMachines } } } as KubeObject;
+}
+
+/**
+ * Applies what is of the kinds: profiles, and those of the objects that are no CRDs.
+ * @param mostMachines of one cluster of provider local. Absent: machines are not on this computer
+ */
+export async function applyObjects(
+  client: KubeClient,
+  objects: KubeObject[],
+  signal?: AbortSignal,
+  mostMachines?: number,
+): Promise<void> {
+  const shipped = await shippedProfiles();
+  const profiles =
+    mostMachines === undefined ? shipped : shipped.map((profile) => withMachineLimit(profile, mostMachines));
   const isFirst = ({ kind }: KubeObject) => kind === 'Namespace';
   const first = [storageClass(), ...objects.filter(isFirst)];
   await Promise.all(first.map((object) => applyPatiently(client, object, signal)));

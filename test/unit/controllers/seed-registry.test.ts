@@ -38,7 +38,8 @@ function slowGarden() {
   };
   const identity = { metadata: { name: 'kube-system', uid: 'one' } };
   const server = 'https://127.0.0.1:6443';
-  const client = { server, watch, get: async () => identity } as unknown as KubeClient;
+  const getOrUndefined = async () => ({ kind: 'PriorityClass' });
+  const client = { server, watch, get: async () => identity, getOrUndefined } as unknown as KubeClient;
   const registry = new SeedRegistry(client, silent);
   return { registry, show, breakWatch, watches: () => watches, identity };
 }

@@ -133,6 +133,7 @@ describe('what stands behind a shoot', () => {
       'kubeconfig < access',
       'system-components < access',
       'control-plane-size < system-components',
+      'withdraw-machines < namespace',
       'machines < access',
       'scale-in < machines',
       'roll < scale-in',

@@ -56,6 +56,20 @@ const shootOf = (wc: WorkerCluster, status: object = {}): Shoot => {
   return { ...shoot!, metadata: { ...shoot!.metadata, generation: 1 }, status } as Shoot;
 };
 
+it('a size above the limit of the profile is refused with what fits, and a cluster above a lowered limit may shrink', () => {
+  const large = cluster({ dataPlaneNodes: 80 });
+  const shoot = shootOf(large);
+  const lowered = { ...profile, spec: { ...profile.spec, limits: { maxNodesTotal: 40 } } };
+  const refusal = (nodes: number) => {
+    const { status, shoot: asked } = plan(cluster({ dataPlaneNodes: nodes }), shoot, lowered);
+    const said = status.conditions?.find(({ type }) => type === 'SpecAccepted');
+    return asked ? undefined : said?.message;
+  };
+  expect(refusal(4000)).toContain('allows at most 40 nodes in a cluster, not 4000; ask for 40 or fewer');
+  expect([refusal(80), refusal(60), refusal(2)]).toEqual([undefined, undefined, undefined]);
+  expect(refusal(81)).toContain('at most 40 nodes');
+});
+
 it('a cluster whose network Coppice makes says that NetworkPolicies have no effect, once it exists, and says it once', () => {
   const type = 'NetworkPoliciesEnforced';
   const shoot = shootOf(cluster({ mode: 'Hosted' }));

@@ -169,6 +169,26 @@ describe('local provider', () => {
     expect(replicaSet().spec.replicas).toBe(3);
   });
 
+  it('withdraws machines that have not started without asking the cluster, and leaves those that run', async () => {
+    await local.reconcilePool(ctx(), pool({ count: 400 }));
+    for (const name of ['a', 'b', 'c']) seed.put(machinePod(name));
+    for (const name of ['d', 'e']) seed.put(machinePod(name, { phase: 'Pending' }));
+    const withoutCluster = context({ seed: seed.client });
+    await local.withdrawMachines!(withoutCluster, [pool({ count: 2 })]);
+    expect(replicaSet().spec.replicas).toBe(3);
+    seed.writes = [];
+    await local.withdrawMachines!(withoutCluster, [pool({ count: 2 })]);
+    expect(seed.writes).toEqual([]);
+  });
+
+  it('shrinking keeps machines that run, and none that has not started', async () => {
+    await local.reconcilePool(ctx(), pool({ count: 400 }));
+    for (const name of ['a', 'b', 'c']) seed.put(machinePod(name));
+    for (const name of ['d', 'e']) seed.put(machinePod(name, { phase: 'Pending' }));
+    await local.reconcilePool(ctx(), pool({ count: 2 }));
+    expect(replicaSet().spec.replicas).toBe(3);
+  });
+
   it('tells people of machines by what a cache has, and asks nobody where that has none', async () => {
     await local.reconcilePool(ctx(), pool());
     const by = (...pods: Pod[]) => ({ ...ctx(), seen: { pods, nodes: [] } });

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
+import { CONTROL_PLANE_PRIORITY } from '../../../operator/api/names.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../../operator/shoot/bootstrap-token.ts';
 import { etcdConfig, etcdSecret, notedVolumes } from '../../../operator/shoot/etcd.ts';
@@ -20,6 +21,17 @@ const pkiOfThree = await pkiOf(three);
 const named = (objects: KubeObject[], kind: string, name: string) =>
   objects.find((object) => object.kind === kind && object.metadata.name === name)!;
 const podOf = (object: KubeObject) => object.spec.template.spec;
+
+describe('pods of a control plane', () => {
+  it.each([
+    ['the priority of control planes where the seed has it', CONTROL_PLANE_PRIORITY],
+    ['no priority where the seed has none for them', undefined],
+  ])('have %s', (_what, priorityClassName) => {
+    const objects = controlPlaneObjects({ ...one, ...(priorityClassName && { priorityClassName }) }, pki);
+    const pods = objects.filter(({ kind }) => kind !== 'Secret').map(podOf);
+    expect(pods.map((pod) => pod.priorityClassName)).toEqual(Array(4).fill(priorityClassName));
+  });
+});
 
 describe('a control plane of one', () => {
   const objects = controlPlaneObjects(one, pki);

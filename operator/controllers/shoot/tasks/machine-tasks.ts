@@ -1,7 +1,9 @@
+import type { Pool } from '../../../../providers/contract.ts';
 import { LABELS } from '../../../api/group.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
-import { conditionIsTrue } from '../../../kube/resources.ts';
+import { hasEnded } from '../../../kube/pods.ts';
+import { conditionIsTrue, keyOf } from '../../../kube/resources.ts';
 import { scaleIn } from '../machines/machine-removal.ts';
 import { rollMachines } from '../machines/machine-roll.ts';
 import type { Operation } from '../operation.ts';
@@ -11,6 +13,17 @@ const MINUTE = 60_000;
 
 /** Whether any machine for workloads is asked for. */
 export const wantsNodes = ({ pools }: Pick<Operation, 'pools'>): boolean => pools.some((pool) => pool.count > 0);
+
+/** Pools with more machines than are asked for, by the caches alone. */
+function surplusPools({ seed, shoot, pools }: Operation): Pool[] {
+  const counts = new Map<string, number>();
+  for (const { metadata, status } of seed.podsOf(keyOf(shoot))) {
+    const pool = metadata.labels?.[LABELS.pool];
+    if (pool === undefined || metadata.deletionTimestamp || hasEnded({ status })) continue;
+    counts.set(pool, (counts.get(pool) ?? 0) + 1);
+  }
+  return pools.filter(({ name, count, maxSurge = 0 }) => (counts.get(name) ?? 0) > count + maxSurge);
+}
 
 /**
  * Making the machines for workloads, taking away those that are too many, and replacing those that are outdated.
@@ -22,6 +35,15 @@ export const machineTasks = (
   first: string[] = [],
   joinable = ['access', ...(op.provider.needsBootstrapToken ? ['system-components'] : [])],
 ): Task[] => [
+  {
+    id: 'withdraw-machines',
+    title: 'Withdrawing machines that have not started',
+    // Needs nobody in the cluster, whose control plane may be what a full seed has no room for.
+    after: ['namespace'],
+    skip: !op.provider.withdrawMachines || surplusPools(op).length === 0,
+    expectedMs: 50,
+    run: () => op.provider.withdrawMachines!(op.context(), surplusPools(op)),
+  },
   {
     id: 'machines',
     title: 'Making machines',
