@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { dump } from 'js-yaml';
-import { notYetConfigured } from '../api/errors.ts';
 import { type HttpProxy, parseProxy } from './http/http-proxy.ts';
 import type { TlsMaterial } from './http/transport.ts';
+import { ADMINISTRATORS, type Allowed, HARMLESS, refuseHarm } from './kubeconfig-fields.ts';
 import {
   combineKubeconfigs,
   KUBECONFIG_LISTS,
@@ -23,9 +23,17 @@ export interface Connection extends TlsMaterial {
   tokenFile?: string | undefined;
   /** By which the server is reached; false: directly. Absent: by the proxy of the environment. */
   proxy?: HttpProxy | false | undefined;
-  impersonate?: { user: string; groups?: string[] | undefined } | undefined;
+  impersonate?: Impersonation | undefined;
   /** Asks a credential plugin. Called before the first request and after each 401. */
   credentials?: (() => Promise<Credentials>) | undefined;
+}
+
+/** As whom requests are made (headers Impersonate-*). */
+export interface Impersonation {
+  user: string;
+  uid?: string | undefined;
+  groups?: string[] | undefined;
+  extra?: Record<string, string[]> | undefined;
 }
 
 export interface Credentials {
@@ -52,7 +60,9 @@ interface User {
   tokenFile?: string;
   username?: string;
   as?: string;
+  'as-uid'?: string;
   'as-groups'?: string[];
+  'as-user-extra'?: Record<string, string[]>;
   exec?: object;
   'auth-provider'?: object;
 }
@@ -60,28 +70,8 @@ interface User {
 interface Context {
   cluster?: string;
   user?: string;
+  namespace?: string;
 }
-
-/** All that a text may say which somebody else wrote: nothing in it reads a file, runs a program or chooses who vouches for a server. */
-const HARMLESS: Record<'cluster' | 'user', ReadonlySet<string>> = {
-  cluster: new Set(['server', 'certificate-authority-data', 'tls-server-name', 'disable-compression', 'extensions']),
-  user: new Set([
-    'client-certificate-data',
-    'client-key-data',
-    'token',
-    'as',
-    'as-uid',
-    'as-groups',
-    'as-user-extra',
-    'extensions',
-  ]),
-};
-
-const UNTRUSTED_ADVICE =
-  'Put a kubeconfig there that has an https server, certificate-authority-data, and a token or a client certificate as data.';
-
-/** Of administrators, who may have the operator connect to any address, since they name the server. */
-const ADMINISTRATORS: typeof HARMLESS = { ...HARMLESS, cluster: new Set([...HARMLESS.cluster, 'proxy-url']) };
 
 /**
  * Reads a kubeconfig that came out of a Secret, from a cloud, or from anybody but the person who runs this program. Throws a
@@ -97,7 +87,71 @@ export function parseAdministratorsKubeconfig(yaml: string, source = 'the kubeco
   return connectionOf(untrustedDocument(yaml, source, ADMINISTRATORS), context);
 }
 
-function untrustedDocument(yaml: string, source: string, allowed: typeof HARMLESS): KubeconfigDocument {
+/**
+ * A kubeconfig for another program, for example kubectl, made of what parseUntrustedKubeconfig reads in every context of this one. Nothing
+ * of the input is copied: another parser could find more in it than this one has checked. Throws as parseUntrustedKubeconfig does.
+ */
+export function rewriteUntrustedKubeconfig(yaml: string, source = 'the kubeconfig'): string {
+  return rewritten(untrustedDocument(yaml, source, HARMLESS));
+}
+
+/** The same for a cluster elsewhere that an administrator named. It does not name the proxy: who uses it dials. */
+export function rewriteAdministratorsKubeconfig(yaml: string, source = 'the kubeconfig'): string {
+  return rewritten(untrustedDocument(yaml, source, ADMINISTRATORS));
+}
+
+function rewritten(document: KubeconfigDocument): string {
+  const current = document['current-context'];
+  // Throws where the current context is not complete; others like that do not count.
+  connectionOf(document);
+  const [clusters, users, contexts] = [new Map<string, object>(), new Map<string, object>(), new Map<string, object>()];
+  for (const { name, context } of document.contexts ?? []) {
+    const { cluster = '', user, namespace } = (context ?? {}) as Context;
+    const isComplete =
+      find<Cluster>(document.clusters, 'cluster', cluster)?.server && (!user || find(document.users, 'user', user));
+    if (!isComplete || contexts.has(name)) continue;
+    const connection = connectionOf(document, name);
+    clusters.set(cluster, clusterFields(connection));
+    if (user) users.set(user, userFields(connection));
+    contexts.set(name, { cluster, ...(user && { user }), ...(namespace && { namespace }) });
+  }
+  const entries = (bodies: Map<string, object>, field: string) =>
+    [...bodies].map(([name, body]) => ({ name, [field]: body }));
+  return dump(
+    {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: entries(clusters, 'cluster'),
+      users: entries(users, 'user'),
+      contexts: entries(contexts, 'context'),
+      'current-context': current,
+    },
+    // All text in quotes: which of it YAML 1.1 takes for numbers or truth values differs from this parser.
+    { lineWidth: -1, noRefs: true, forceQuotes: true, quoteStyle: 'double' },
+  );
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+const clusterFields = ({ server, ca, serverName }: Connection): object => ({
+  server,
+  ...(ca && { 'certificate-authority-data': base64(ca) }),
+  ...(serverName && { 'tls-server-name': serverName }),
+});
+
+const userFields = ({ cert, key, token, impersonate }: Connection): object => ({
+  ...(cert && { 'client-certificate-data': base64(cert) }),
+  ...(key && { 'client-key-data': base64(key) }),
+  ...(token && { token }),
+  ...(impersonate && {
+    as: impersonate.user,
+    ...(impersonate.uid && { 'as-uid': impersonate.uid }),
+    ...(impersonate.groups && { 'as-groups': impersonate.groups }),
+    ...(impersonate.extra && { 'as-user-extra': impersonate.extra }),
+  }),
+});
+
+function untrustedDocument(yaml: string, source: string, allowed: Allowed): KubeconfigDocument {
   // No aliases: nobody needs them there.
   const document = parseYaml(yaml, source, { maxAliases: 0 });
   refuseHarm(document, source, allowed);
@@ -137,7 +191,6 @@ export function loadOwnKubeconfig(context?: string, env: NodeJS.ProcessEnv = pro
  */
 export function selfContainedKubeconfig(yaml: string, file: string): string {
   const document = combineKubeconfigs([{ document: parseYaml(yaml, file), file: resolve(file) }]);
-  let inlined = false;
   for (const [list, body] of [
     ['clusters', 'cluster'],
     ['users', 'user'],
@@ -149,32 +202,11 @@ export function selfContainedKubeconfig(yaml: string, file: string): string {
         if (typeof named !== 'string' || named === '') continue;
         values[`${field}-data`] ||= readFileSync(named).toString('base64');
         delete values[field];
-        inlined = true;
       }
     }
   }
   refuseHarm(document, file, ADMINISTRATORS);
-  return inlined ? dump(document, { lineWidth: -1 }) : yaml;
-}
-
-function refuseHarm(config: KubeconfigDocument, source: string, allowed: typeof HARMLESS): void {
-  for (const [list, kind] of [
-    ['clusters', 'cluster'],
-    ['users', 'user'],
-  ] as const) {
-    for (const entry of config[list] ?? []) {
-      const said = Object.entries((entry?.[kind] ?? {}) as object).filter(([, value]) => Boolean(value));
-      const refused = said.map(([field]) => field).filter((field) => !allowed[kind].has(field));
-      const server = kind === 'cluster' ? (entry?.cluster as Cluster | undefined)?.server : undefined;
-      if (refused.length === 0 && (!server || String(server).startsWith('https://'))) continue;
-      const users = (config.contexts ?? []).filter(
-        (context) => (context?.context as Context | undefined)?.[kind] === entry.name,
-      );
-      const of = users.length > 0 ? ` of context "${users[0]!.name}"` : '';
-      const what = refused.length > 0 ? refused.join(', ') : 'a server without https';
-      throw notYetConfigured(`${source} is refused: ${kind} "${entry?.name}"${of} has ${what}`, UNTRUSTED_ADVICE);
-    }
-  }
+  return dump(document, { lineWidth: -1, noRefs: true });
 }
 
 function find<T>(entries: NamedEntry[] | null | undefined, field: string, name: string): T | undefined {
@@ -206,14 +238,21 @@ function connectionOf(config: KubeconfigDocument, wanted?: string): Connection {
     server: cluster.server,
     ca: pem(cluster['certificate-authority-data'], cluster['certificate-authority']),
     serverName: cluster['tls-server-name'],
-    insecureSkipTlsVerify: cluster['insecure-skip-tls-verify'],
+    insecureSkipTlsVerify: cluster['insecure-skip-tls-verify'] || undefined,
     cert: pem(user?.['client-certificate-data'], user?.['client-certificate']),
     key: pem(user?.['client-key-data'], user?.['client-key']),
     token: user?.token,
     tokenFile: user?.token ? undefined : user?.tokenFile,
   };
   if (proxy) connection.proxy = parseProxy(proxy, `proxy-url of cluster "${context.cluster}"`);
-  if (user?.as) connection.impersonate = { user: user.as, groups: user['as-groups'] };
+  if (user?.as) {
+    connection.impersonate = {
+      user: user.as,
+      uid: user['as-uid'],
+      groups: user['as-groups'],
+      extra: user['as-user-extra'],
+    };
+  }
   if (user?.exec || user?.['auth-provider']) connection.credentials = pluginCredentials(config, contextName);
   return connection;
 }

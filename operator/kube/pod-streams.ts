@@ -2,7 +2,7 @@ import { Agent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { connectThrough, type HttpProxy, proxyTo } from './http/http-proxy.ts';
-import { parseAdministratorsKubeconfig } from './kubeconfig.ts';
+import { parseAdministratorsKubeconfig, rewriteAdministratorsKubeconfig } from './kubeconfig.ts';
 
 const PING_MS = 30_000;
 
@@ -15,7 +15,8 @@ export async function streamsBy(kubeconfig: string): Promise<KubeConfig> {
   const proxy = proxyTo(connection.server, connection.proxy);
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
-  config.loadFromString(kubeconfig);
+  // Its parser is not the one that has checked the text.
+  config.loadFromString(rewriteAdministratorsKubeconfig(kubeconfig));
   if (!proxy) return config;
   // In place of its own, which waits for a proxy for ever, and does not say which one failed.
   const agent = new ProxyAgent(proxy);

@@ -1,4 +1,5 @@
 import { dependencyNotReady } from '../../operator/api/errors.ts';
+import { rewriteUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { yamlDocument } from '../../operator/kube/yaml.ts';
 import { kubeconfig as write } from '../../operator/pki/kubeconfig.ts';
 import type { CloudContext, CloudKubeconfig, ManagedClusterOutputs } from '../cloud.ts';
@@ -39,7 +40,8 @@ async function adminKubeconfig(
   });
   const encoded = answer?.kubeconfigs?.[0]?.value;
   if (!encoded) throw dependencyNotReady(`AKS gave no administrator's kubeconfig of ${name}`);
-  return { kubeconfig: decoded(encoded) };
+  // People get it from a Secret, and give it to kubectl.
+  return { kubeconfig: rewriteUntrustedKubeconfig(decoded(encoded), `the kubeconfig that AKS gave of ${name}`) };
 }
 
 const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString();

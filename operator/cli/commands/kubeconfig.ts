@@ -1,6 +1,6 @@
 import { KUBECONFIG_KEY, kubeconfigSecretName, NO_API_SERVER } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
+import { rewriteUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
 import { SECRETS } from '../../kube/resources.ts';
 import { type Connection, connect } from '../connect.ts';
@@ -131,9 +131,8 @@ async function storedKubeconfig(
   const value = (secret?.data as Record<string, string> | undefined)?.[ref?.key ?? KUBECONFIG_KEY];
   if (value === undefined) throw notYet(name);
   const text = Buffer.from(value, 'base64').toString('utf8');
-  // Who may write Secrets of that namespace would else have a person's kubectl run what they like.
-  parseUntrustedKubeconfig(text, `the kubeconfig in Secret ${namespace}/${secretName}`);
-  return text;
+  // Whoever writes Secrets of that namespace could otherwise have a person's kubectl run a program.
+  return rewriteUntrustedKubeconfig(text, `the kubeconfig in Secret ${namespace}/${secretName}`);
 }
 
 const notYet = (name: string): CliError =>

@@ -97,7 +97,11 @@ export class ApiRequests {
     const { impersonate } = options;
     if (impersonate) {
       this.#headers['impersonate-user'] = impersonate.user;
+      if (impersonate.uid) this.#headers['impersonate-uid'] = impersonate.uid;
       if (impersonate.groups?.length) this.#headers['impersonate-group'] = impersonate.groups;
+      // As client-go: what is no legal character of a header's name is percent-encoded, and the API server decodes it.
+      for (const [key, values] of Object.entries(impersonate.extra ?? {}))
+        this.#headers[`impersonate-extra-${encodeURIComponent(key).replace(/[()]/g, escape).toLowerCase()}`] = values;
     }
     this.#authorization = new Authorization(options, async (identity) => {
       const old = this.#transport;

@@ -257,6 +257,9 @@ describe('who we are', () => {
   it('impersonation', async () => {
     const jane = api.connect({ impersonate: { user: 'jane', groups: ['a', 'b'] } });
     expect(await whoAmI(jane)).toMatchObject({ username: 'jane', groups: expect.arrayContaining(['a', 'b']) });
+    const extra = { 'example.com/Why (then)': ['x', 'y'] };
+    const whole = api.connect({ impersonate: { user: 'jane', uid: '7', groups: ['a'], extra } });
+    expect(await whoAmI(whole)).toMatchObject({ uid: '7', extra: { 'example.com/why (then)': ['x', 'y'] } });
   });
 
   it('a kubeconfig', async () => {

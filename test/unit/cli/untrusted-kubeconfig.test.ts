@@ -15,6 +15,7 @@ let server: Server;
 let personal: string;
 let ran: string;
 let writes: number;
+let objects: Record<string, object>;
 
 const kubeconfig = (clusterFields: object, user: object) =>
   dump({
@@ -37,7 +38,7 @@ beforeEach(async () => {
     interactiveMode: 'Never',
   };
   const forged = kubeconfig({ server: 'https://127.0.0.1:9' }, { exec });
-  const objects: Record<string, object> = {
+  objects = {
     'secrets/demo-kubeconfig': { data: { value: Buffer.from(forged).toString('base64') } },
     'workerclusters/demo': cluster('demo', {}, { kubeconfigRef: { name: 'demo-kubeconfig', key: 'value' } }),
   };
@@ -122,6 +123,24 @@ it('hands out the kubeconfig that an attached cluster names, and that of the gar
     none: 3,
     err: 'error: WorkerCluster "self" is the garden itself; run "coppice kubeconfig --garden"\n',
   });
+});
+
+it('hands out what it has read of it alone, and nothing where kubectl could read more', async () => {
+  const text = (user: string) => `clusters: [{name: c, cluster: {server: "https://theirs.example.com"}}]
+users: [{name: t, ${user}}] # a remark
+contexts: [{name: ctx, context: {cluster: c, user: t}}]
+current-context: ctx
+`;
+  const hand = (yaml: string) => {
+    objects['secrets/handed-over'] = { data: { config: Buffer.from(yaml).toString('base64') } };
+    return coppice('kubeconfig', 'theirs');
+  };
+  const { code, out } = await hand(text('user: {token: theirs}'));
+  expect({ code, out }).toEqual({ code: 0, out: expect.not.stringContaining('remark') });
+  expect(out).toContain('token: "theirs"');
+  const merged = await hand(text(`<<: {user: {exec: {command: touch, args: ["${ran}"]}}}`));
+  expect({ code: merged.code, out: merged.out }).toEqual({ code: 1, out: '' });
+  expect(merged.err).toContain('Secret default/handed-over is refused: user "t" of context "ctx" has <<');
 });
 
 it('does not scale an attached cluster', async () => {

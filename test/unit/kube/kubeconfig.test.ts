@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { KubeConfig } from '@kubernetes/client-node';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { proxyTo } from '../../../operator/kube/http/http-proxy.ts';
 import {
@@ -9,6 +10,7 @@ import {
   parseAdministratorsKubeconfig,
   parseOwnKubeconfig,
   parseUntrustedKubeconfig,
+  rewriteUntrustedKubeconfig,
   selfContainedKubeconfig,
 } from '../../../operator/kube/kubeconfig.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
@@ -166,7 +168,7 @@ describe('a kubeconfig out of a Secret', () => {
   });
 
   it('changes no prototype, and text that YAML 1.1 took for something else stays text', () => {
-    const said = (more: string) => `__proto__: {polluted: yes}
+    const said = (more: string, top = '') => `${top}
 clusters: [{name: on, cluster: {server: "https://host:6443"${more}}}]
 users: [{name: off, user: {token: 2026-01-01}}]
 contexts: [{name: no, context: {cluster: on, user: off}}]
@@ -174,6 +176,7 @@ current-context: no
 `;
     const expected = { server: 'https://host:6443', token: '2026-01-01', insecureSkipTlsVerify: undefined };
     expect(parseUntrustedKubeconfig(said(''))).toMatchObject(expected);
+    expect(() => parseUntrustedKubeconfig(said('', '__proto__: {polluted: yes}'))).toThrow('it has __proto__');
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
     const hidden = said(', __proto__: {insecure-skip-tls-verify: true}');
     expect(() => parseUntrustedKubeconfig(hidden)).toThrow(/cluster "on" of context "no" has __proto__/);
@@ -191,6 +194,79 @@ current-context: no
       { name: 'other', user: { exec: { command: 'true' } } },
     ];
     expect(() => parseUntrustedKubeconfig(config({}, {}, { users }))).toThrow('user "other" has exec');
+  });
+});
+
+describe('a kubeconfig for another parser', () => {
+  // js-yaml 4, in client-node, merges `<<` as kubectl's parser does.
+  const asKubectlReads = (text: string) => {
+    const read = new KubeConfig();
+    read.loadFromString(text);
+    return { users: read.users, clusters: read.clusters, contexts: read.contexts, current: read.currentContext };
+  };
+  const whole = (parts: { top?: string; server?: string; users?: string; contexts?: string }) => `${parts.top ?? ''}
+clusters: [{name: c, cluster: {${parts.server ?? 'server: "https://host:6443"'}}}]
+users: ${parts.users ?? '[{name: t, user: {token: real}}]'}
+contexts: ${parts.contexts ?? '[{name: ctx, context: {cluster: c, user: t}}]'}
+current-context: ctx
+`;
+
+  const attacks: [refused: string, yaml: string][] = [
+    ['user "t" of context "ctx" has <<', whole({ users: '[{name: t, <<: {user: {exec: {command: id}}}}]' })],
+    ['user "t" of context "ctx" has <<', whole({ users: '[{name: t, user: {<<: {tokenFile: /etc/shadow}}}]' })],
+    ['user "t" of context "ctx" has USER', whole({ users: '[{name: t, USER: {exec: {command: id}}}]' })],
+    ['cluster "c" of context "ctx" has <<', whole({ server: 'server: "https://host", <<: {proxy-url: "http://p"}' })],
+    ['context "ctx" has <<', whole({ contexts: '[{name: ctx, <<: {context: {user: x}}, context: {cluster: c}}]' })],
+    ['context "ctx" has namespaces', whole({ contexts: '[{name: ctx, context: {cluster: c, namespaces: x}}]' })],
+    ['it has <<', whole({ top: '<<: {users: [{name: t, user: {exec: {command: id}}}]}' })],
+    ['it has Users', whole({ top: 'Users: [{name: t, user: {exec: {command: id}}}]' })],
+    ['field preferences has exec', whole({ top: 'preferences: {exec: {}}' })],
+    ['it has an extension that has <<', whole({ top: 'extensions: [{name: a, <<: {extension: {}}}]' })],
+    ['user "t" of context "ctx" has a token that is not text', whole({ users: '[{name: t, user: {token: 1}}]' })],
+    ['user "undefined" has no fields', whole({ users: '[{name: t, user: {}}, [exec]]' })],
+  ];
+  it.each(attacks)('is refused: %s', (refused, yaml) => {
+    for (const read of [rewriteUntrustedKubeconfig, parseUntrustedKubeconfig, parseAdministratorsKubeconfig])
+      expect(() => read(yaml)).toThrow(`the kubeconfig is refused: ${refused}`);
+  });
+
+  it('says in all contexts what was checked, and nothing else of the input', () => {
+    const text = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      preferences: {},
+      extensions: [{ name: 'note', extension: { '<<': { users: 'note-in-extension' } } }],
+      clusters: [
+        { name: 'c', cluster: { server: 'https://host:6443', 'certificate-authority-data': base64('CA') } },
+        {
+          name: 'by-name',
+          cluster: { server: 'https://name', 'tls-server-name': 'api', 'insecure-skip-tls-verify': false },
+        },
+      ],
+      users: [
+        {
+          name: 'u',
+          user: { token: '0b1', as: 'ada', 'as-uid': '7', 'as-groups': ['ops'], 'as-user-extra': { why: ['x'] } },
+        },
+      ],
+      contexts: [
+        { name: 'ctx', context: { cluster: 'c', user: 'u', namespace: 'shop' } },
+        { name: 'other', context: { cluster: 'by-name', user: 'u' } },
+        { name: 'dangling', context: { cluster: 'gone', user: 'u' } },
+      ],
+      'current-context': 'ctx',
+    });
+    const rewritten = rewriteUntrustedKubeconfig(text);
+    expect(rewritten).not.toMatch(/note-in-extension|<<|dangling/);
+    for (const context of ['ctx', 'other'])
+      expect(parseUntrustedKubeconfig(rewritten, undefined, context)).toEqual(
+        parseUntrustedKubeconfig(text, undefined, context),
+      );
+    expect(asKubectlReads(rewritten)).toMatchObject({
+      users: [{ name: 'u', token: '0b1' }],
+      contexts: [{ name: 'ctx', namespace: 'shop' }, { name: 'other' }],
+      current: 'ctx',
+    });
   });
 });
 
@@ -260,6 +336,8 @@ describe("a person's own kubeconfig", () => {
       'seed.yaml is refused: user "u" of context "ctx" has exec',
     );
     const whole = config({ 'certificate-authority-data': base64('CA') }, { token: 't' });
-    expect(selfContainedKubeconfig(whole, 'seed.yaml')).toBe(whole);
+    expect(parseUntrustedKubeconfig(selfContainedKubeconfig(whole, 'seed.yaml'))).toEqual(
+      parseUntrustedKubeconfig(whole),
+    );
   });
 });

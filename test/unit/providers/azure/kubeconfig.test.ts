@@ -15,6 +15,15 @@ const outputs = (localAccounts: string): ManagedClusterOutputs => ({
 });
 const encoded = (text: string) => Buffer.from(text).toString('base64');
 
+const ADMIN = (user: string) => `apiVersion: v1
+clusters: [{name: c, cluster: {server: "https://c.azmk8s.io"}}]
+contexts: [{name: c-admin, context: {cluster: c, user: clusterAdmin_g_c}}] # a remark
+current-context: c-admin
+kind: Config
+preferences: {}
+users: [{name: clusterAdmin_g_c, user: ${user}}]
+`;
+
 describe('a kubeconfig for AKS', () => {
   it('bears a token of Entra ID, and expires with it', async () => {
     await using azure = await FakeAzure.start(() => undefined);
@@ -29,14 +38,26 @@ describe('a kubeconfig for AKS', () => {
 
   it('is the administrator’s where a cluster that was adopted still has local accounts', async () => {
     await using azure = await FakeAzure.start(() => ({
-      body: { kubeconfigs: [{ name: 'a', value: encoded('ADMIN') }] },
+      body: { kubeconfigs: [{ name: 'a', value: encoded(ADMIN('{token: admin}')) }] },
     }));
-    expect(await aksKubeconfig(context(), azure.endpoints, outputs('true'))).toEqual({ kubeconfig: 'ADMIN' });
+    const given = await aksKubeconfig(context(), azure.endpoints, outputs('true'));
+    expect(given).toEqual({ kubeconfig: expect.not.stringContaining('remark') });
+    expect(load(given.kubeconfig)).toMatchObject({
+      clusters: [{ cluster: { server: 'https://c.azmk8s.io' } }],
+      users: [{ user: { token: 'admin' } }],
+    });
     expect(azure.asked[1]).toMatchObject({
       method: 'POST',
       path: `${id}/listClusterAdminCredential?api-version=2025-09-01`,
       authorization: `Bearer ${TOKEN}`,
     });
+  });
+
+  it('is refused where another parser would run a program for it', async () => {
+    await using azure = await FakeAzure.start(() => ({
+      body: { kubeconfigs: [{ name: 'a', value: encoded(ADMIN('{<<: {exec: {command: id}}}')) }] },
+    }));
+    await expect(aksKubeconfig(context(), azure.endpoints, outputs('true'))).rejects.toThrow('has <<');
   });
 
   it('is an error where AKS gives none', async () => {
