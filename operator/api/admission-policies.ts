@@ -1,23 +1,9 @@
+import { certificateRequests } from './certificate-request-policy.ts';
 import { ALPHA_VERSION, ANNOTATIONS, GROUP, LABELS, VERSION } from './group.ts';
 import type { KubeObject } from './meta.ts';
 import { IDENTITY_ACCOUNT_PREFIX } from './names.ts';
+import { refusing } from './refusing-policy.ts';
 import { OPERATOR_USER } from './roles.ts';
-
-/** A policy with its binding: what it finds fault with is refused, and so is everything while it cannot be asked. */
-const refusing = (name: string, rules: Record<string, unknown>): KubeObject[] => [
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name },
-    spec: { failurePolicy: 'Fail', ...rules },
-  },
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name },
-    spec: { policyName: name, validationActions: ['Deny'] },
-  },
-];
 
 const POLICY = `deletion-protection.${GROUP}`;
 
@@ -266,4 +252,5 @@ export const admissionPolicies = (): ReadonlyMap<string, readonly KubeObject[]> 
     ['identity-tokens', identityTokens()],
     ['hub-members', hubsWithMembers()],
     ['burst-policies', burstPolicies()],
+    ['certificate-requests', certificateRequests()],
   ]);

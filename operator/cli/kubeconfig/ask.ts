@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LABELS } from '../../api/group.ts';
 import { KUBECONFIG_SIGNERS, type KubeconfigRole } from '../../api/kubeconfig-request.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { isNotFound } from '../../kube/errors.ts';
 import { type CertificateSigningRequest, CSRS } from '../../kube/resources.ts';
 import { newCertificateRequest } from '../../pki/certificate-request.ts';
 import { expiry } from '../../pki/certificates.ts';
@@ -58,7 +59,12 @@ export async function askForCertificate(
   );
   const deadline = performance.now() + patienceMs;
   for (;;) {
-    const { status } = await client.get<CertificateSigningRequest>(CSRS, named, undefined, { signal });
+    const { status } = await client
+      .get<CertificateSigningRequest>(CSRS, named, undefined, { signal })
+      .catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+        throw new CliError('the operator deleted the request: you make too many. Wait ten minutes, and ask less often');
+      });
     const refused = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
     if (refused) throw refusalOf(refused.reason, refused.message);
     if (status?.certificate) return granted(Buffer.from(status.certificate, 'base64').toString(), key);

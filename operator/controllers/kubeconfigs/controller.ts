@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { GROUP, LABELS } from '../../api/group.ts';
-import { KUBECONFIG_SUBRESOURCES, type KubeconfigRole } from '../../api/kubeconfig-request.ts';
+import { KUBECONFIG_SUBRESOURCES, type KubeconfigRole, MAX_KUBECONFIG_REQUEST } from '../../api/kubeconfig-request.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -13,10 +13,11 @@ import {
   type Asked,
   forgetAt,
   isAnswered,
-  MAX_REQUEST,
+  MOST_STORED,
   type Refusal,
   readRequest,
   refusalOf,
+  requesterOf,
   roleOf,
   userInCluster,
 } from './decide.ts';
@@ -24,7 +25,7 @@ import {
 /** What requests for kubeconfigs are answered with. */
 export interface KubeconfigDependencies {
   readonly garden: Pick<KubeClient, 'request' | 'mergePatch' | 'delete'>;
-  /** With index BY_USER. */
+  /** With index BY_REQUESTER. */
   readonly requests: Informer<CertificateSigningRequest>;
   readonly clusters: Pick<Informer<WorkerCluster>, 'get'>;
   readonly shoots: Pick<Informer<Shoot>, 'get'>;
@@ -36,7 +37,8 @@ export interface KubeconfigDependencies {
   publicKey(request: string): Promise<KeyObject | undefined>;
 }
 
-export const BY_USER = 'user';
+/** Index of requests by requesterOf. */
+export const BY_REQUESTER = 'requester';
 const GROUPS: Readonly<Record<KubeconfigRole, string>> = { admin: ADMIN_GROUP, viewer: VIEWER_GROUP };
 const DAY_S = 24 * 3600;
 
@@ -53,7 +55,7 @@ export function keptRequest(csr: CertificateSigningRequest): CertificateSigningR
   const { apiVersion, kind } = csr;
   const of = { apiVersion, kind, metadata: metadata as CertificateSigningRequest['metadata'], status: answer };
   if (isAnswered(csr) || !roleOf(csr)) return { ...of, spec: { signerName, username, request: '' } };
-  return { ...of, spec: { ...csr.spec, request: request.length > MAX_REQUEST ? '' : request } };
+  return { ...of, spec: { ...csr.spec, request: request.length > MAX_KUBECONFIG_REQUEST ? '' : request } };
 }
 
 /** Answers one request; also one that was approved by an operator that ended before it had signed. */
@@ -66,7 +68,8 @@ export async function answerRequest(
   const role = csr && roleOf(csr);
   if (!csr || !role) return undefined;
   if (isAnswered(csr) || +deps.now() >= forgetAt(csr)) return forget(deps, csr, signal);
-  const recent = deps.requests.byIndex(BY_USER, csr.spec.username ?? '').length;
+  const recent = deps.requests.byIndex(BY_REQUESTER, requesterOf(csr)).length;
+  if (recent > MOST_STORED) return remove(deps, csr, signal);
   const asked = readRequest(csr, role, recent);
   if ('reason' in asked) return refuse(deps, csr, asked, signal);
   const key = `${asked.namespace}/${asked.name}`;
@@ -198,7 +201,13 @@ async function forget(
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const left = forgetAt(csr) - +deps.now();
   if (left > 0) return { requeueAfterMs: left };
-  const { name, uid } = csr.metadata;
-  await deps.garden.delete(CSRS, name, undefined, { signal, preconditions: { ...(uid && { uid }) } });
-  return undefined;
+  return remove(deps, csr, signal);
+}
+
+async function remove(
+  { garden }: KubeconfigDependencies,
+  { metadata: { name, uid } }: CertificateSigningRequest,
+  signal: AbortSignal,
+): Promise<undefined> {
+  await garden.delete(CSRS, name, undefined, { signal, preconditions: { ...(uid && { uid }) } });
 }

@@ -26,19 +26,29 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** How many requests one user may make within RECENT_MS, those that were refused too. */
+/** How many requests one requester may make within RECENT_MS, those that were refused too. */
 export const MOST_RECENT = 300;
+/** How many of them are stored: further ones are deleted without an answer, so that a flood does not fill etcd. */
+export const MOST_STORED = 2 * MOST_RECENT;
 /** How long a request is kept. The certificate in it is of no use without its key. */
 export const RECENT_MS = 10 * 60_000;
-/** base64 of a certificate request is a tenth of this. */
-export const MAX_REQUEST = 16 * 1024;
 
 const MAX_USER = 512;
+const SERVICE_ACCOUNT = 'system:serviceaccount:';
 const USAGES = ['client auth', 'digital signature', 'key encipherment'];
 
 /** The role that the request is about; undefined: it is for another signer. Pure. */
 export const roleOf = ({ spec }: CertificateSigningRequest): KubeconfigRole | undefined =>
   KUBECONFIG_ROLES.find((role) => KUBECONFIG_SIGNERS[role] === spec.signerName);
+
+/**
+ * Key of the requester whose requests are counted together and take one turn: a user, or all ServiceAccounts of a namespace, of which its
+ * tenant makes as many as they like. Only the API server writes this name, where the tenant writes the labels. Without '/'. Pure.
+ */
+export function requesterOf({ spec: { username = '' } }: CertificateSigningRequest): string {
+  if (!username.startsWith(SERVICE_ACCOUNT)) return `user:${encodeURIComponent(username.toWellFormed())}`;
+  return `namespace:${encodeURIComponent(username.slice(SERVICE_ACCOUNT.length).split(':')[0]!.toWellFormed())}`;
+}
 
 /** Whether nothing is left to do for the request but to let it go. Pure. */
 export const isAnswered = ({ status }: CertificateSigningRequest): boolean =>
@@ -49,7 +59,7 @@ export const isAnswered = ({ status }: CertificateSigningRequest): boolean =>
 export const forgetAt = ({ metadata }: CertificateSigningRequest): number =>
   Date.parse(metadata.creationTimestamp ?? '') + RECENT_MS;
 
-/** What is asked for, or why that cannot be. Pure. @param recent how many requests the user has made lately, this one too */
+/** What is asked for, or why that cannot be. Pure. @param recent how many requests the requester has made lately, this one too */
 export function readRequest(csr: CertificateSigningRequest, role: KubeconfigRole, recent: number): Asked | Refusal {
   const { username: user = '', usages = [], expirationSeconds: seconds = KUBECONFIG_SECONDS.usual, request } = csr.spec;
   const namespace = csr.metadata.labels?.[LABELS.workerClusterNamespace] ?? '';
@@ -57,7 +67,8 @@ export function readRequest(csr: CertificateSigningRequest, role: KubeconfigRole
   const { least, most } = KUBECONFIG_SECONDS;
   if (recent > MOST_RECENT) {
     const limit = `${MOST_RECENT} requests in ${RECENT_MS / 60_000} minutes`;
-    return refusal('TooManyRequests', `${user} has made more than ${limit}: wait, and ask less often`);
+    const who = user.startsWith(SERVICE_ACCOUNT) ? `ServiceAccounts of the namespace of ${user} have` : `${user} has`;
+    return refusal('TooManyRequests', `${who} made more than ${limit}: wait, and ask less often`);
   }
   if (name === '' || namespace === '')
     return refusal(

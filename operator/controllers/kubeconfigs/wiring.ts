@@ -8,14 +8,17 @@ import { type CertificateSigningRequest, CSRS, decoded } from '../../kube/resour
 import type { KeyPair } from '../../pki/certificates.ts';
 import { requestedKey } from '../../pki/requested-key.ts';
 import { keyPair, PKI_SECRET } from '../../shoot/pki.ts';
-import type { Core, Part } from '../core.ts';
+import { type Core, type Part, workersOfNamespace } from '../core.ts';
 import { notOurs, otherOwnerIn } from '../shoot/ownership.ts';
-import { answerRequest, BY_USER, keptRequest } from './controller.ts';
+import { answerRequest, BY_REQUESTER, keptRequest } from './controller.ts';
+import { requesterOf } from './decide.ts';
+
+const WORKERS = 8;
 
 /** Makes the controller of requests for people's kubeconfigs. */
 export function wireKubeconfigs(core: Core): Part {
   const { garden, clusters, shoots, log } = core;
-  const queue = core.queue('kubeconfigs');
+  const queue = core.queue('kubeconfigs', { perNamespace: workersOfNamespace(WORKERS) });
   const requests = requestsInformer(garden, log);
   const world = {
     garden,
@@ -34,7 +37,7 @@ export function wireKubeconfigs(core: Core): Part {
       {
         name: 'kubeconfigs',
         queue,
-        concurrency: 8,
+        concurrency: WORKERS,
         timeoutMs: 60_000,
         reconcile: (key, stop) => answerRequest(world, key.slice(key.indexOf('/') + 1), stop),
       },
@@ -48,12 +51,11 @@ export const requestsInformer = (garden: KubeClient, log: Log): Informer<Certifi
     log,
     labelSelector: `${LABELS.workerCluster},${LABELS.workerClusterNamespace}`,
     transform: keptRequest,
-    indexes: { [BY_USER]: ({ spec }) => [spec.username ?? ''] },
+    indexes: { [BY_REQUESTER]: (csr) => [requesterOf(csr)] },
   });
 
-/** Namespaces take turns in the queue: those of the clusters that are asked for. */
-const keyIn = ({ metadata }: CertificateSigningRequest): string =>
-  `${metadata.labels?.[LABELS.workerClusterNamespace]}/${metadata.name}`;
+/** Key in the queue. Requesters take turns there: labels name whatever cluster a requester likes, also one of somebody else. */
+export const keyIn = (csr: CertificateSigningRequest): string => `${requesterOf(csr)}/${csr.metadata.name}`;
 
 async function authorityOf(
   { gardenID, registry, seeds }: Core,

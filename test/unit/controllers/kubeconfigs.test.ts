@@ -1,23 +1,27 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
-import { KUBECONFIG_SIGNERS } from '../../../operator/api/kubeconfig-request.ts';
+import { KUBECONFIG_SIGNERS, MAX_KUBECONFIG_REQUEST } from '../../../operator/api/kubeconfig-request.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { askForCertificate } from '../../../operator/cli/kubeconfig/ask.ts';
 import {
   answerRequest,
   type KubeconfigDependencies,
   keptRequest,
 } from '../../../operator/controllers/kubeconfigs/controller.ts';
 import {
-  MAX_REQUEST,
   MOST_RECENT,
+  MOST_STORED,
   RECENT_MS,
   readRequest,
   refusalOf,
 } from '../../../operator/controllers/kubeconfigs/decide.ts';
+import { keyIn } from '../../../operator/controllers/kubeconfigs/wiring.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { CertificateSigningRequest } from '../../../operator/kube/resources.ts';
+import { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import { newCertificateRequest } from '../../../operator/pki/certificate-request.ts';
 import { createCA } from '../../../operator/pki/certificates.ts';
 import { requestedKey } from '../../../operator/pki/requested-key.ts';
@@ -101,7 +105,7 @@ describe('what is asked for', () => {
       spec: { username: 'ada', request: '' },
       status: { certificate: 'issued' },
     });
-    expect(asked.request.length * 10).toBeLessThan(MAX_REQUEST);
+    expect(asked.request.length * 10).toBeLessThan(MAX_KUBECONFIG_REQUEST);
   });
 });
 
@@ -130,7 +134,7 @@ describe('who gets one', () => {
 
 describe('answering', () => {
   /** A garden with one request. */
-  function garden(csr: CertificateSigningRequest, allowed = true, now = NOW) {
+  function garden(csr: CertificateSigningRequest, allowed = true, now = NOW, recent = 1) {
     let current: CertificateSigningRequest | undefined = csr;
     const reviews: any[] = [];
     const world = {
@@ -153,7 +157,7 @@ describe('answering', () => {
           return true;
         },
       },
-      requests: { get: () => current, byIndex: () => [current], absorb: () => {} },
+      requests: { get: () => current, byIndex: () => Array(recent).fill(current), absorb: () => {} },
       clusters: { get: () => cluster('Hosted') },
       shoots: { get: () => shoot() },
       log: silent,
@@ -247,9 +251,61 @@ describe('answering', () => {
     }
   });
 
+  it('deletes requests of a flood without another write, once a requester has as many as are stored', async () => {
+    const refused = garden(request(), true, NOW, MOST_STORED);
+    await refused.answer();
+    expect(refused.now()!.status!.conditions).toMatchObject([{ type: 'Denied', reason: 'TooManyRequests' }]);
+    const deleted = garden(request(), true, NOW, MOST_STORED + 1);
+    expect(await deleted.answer()).toBeUndefined();
+    expect([deleted.now(), deleted.reviews]).toEqual([undefined, []]);
+  });
+
+  it('a requester whose request was deleted is told to ask less often', async () => {
+    const status = { reason: 'NotFound', code: 404, message: 'not found' };
+    const get = () => Promise.reject(new KubeApiError('GET /x', 404, status));
+    const client = { create: async () => ({}), get } as unknown as Parameters<typeof askForCertificate>[0];
+    const wanted = { namespace: 'shop', name: 'blue', role: 'admin', seconds: 600 } as const;
+    await expect(askForCertificate(client, wanted, new AbortController().signal)).rejects.toThrow(/you make too many/);
+  });
+
   it('leaves requests for other signers alone', async () => {
     const { answer, now, reviews } = garden(request({ signerName: 'kubernetes.io/kube-apiserver-client' }));
     await answer();
     expect([now()!.status, reviews]).toEqual([undefined, []]);
+  });
+});
+
+describe('requesters take turns', () => {
+  const by = (username: string, at: number) => {
+    const { metadata, ...csr } = request({ username });
+    return { ...csr, metadata: { ...metadata, name: `${username.replaceAll(/\W/g, '-')}-${at}` } };
+  };
+  const account = (namespace: string, name: string) => `system:serviceaccount:${namespace}:${name}`;
+
+  it.each([
+    ['a user', () => 'mallory'],
+    ['all ServiceAccounts of a namespace, however many', (at: number) => account('evil', `app-${at}`)],
+  ])('1,500 requests of %s about the cluster of another tenant keep that tenant waiting for one', async (_, name) => {
+    const queue = new WorkQueue();
+    for (let at = 0; at < 1500; at++) queue.add(keyIn(by(name(at), at)));
+    const theirs = ['ada', account('shop', 'deployer'), 'https://accounts.example.com#ben'].map((user) => by(user, 0));
+    for (const one of theirs) queue.add(keyIn(one));
+    const first = await Promise.all(Array.from({ length: 1 + theirs.length }, () => queue.get()));
+    for (const { metadata } of theirs) expect(first.some((key) => key!.endsWith(`/${metadata.name}`))).toBe(true);
+  });
+
+  it('never two of them together, whatever their names', () => {
+    const turns = [
+      'evil',
+      account('evil', 'app'),
+      'system:serviceaccount:evil',
+      'namespace:evil',
+      'https://a/b',
+      'https://a/c',
+      'user:evil',
+      '',
+    ].map((user) => keyIn(by(user, 0)).split('/')[0]);
+    expect(new Set(turns).size).toBe(turns.length - 1);
+    expect(turns[1]).toBe(turns[2]);
   });
 });
