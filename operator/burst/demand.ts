@@ -2,6 +2,7 @@ import { hasEnded, isMovable, isOfNode } from '../kube/pods.ts';
 import type { Pod } from '../kube/resources.ts';
 import type { FitPod } from './fit/model.ts';
 import { fitPod } from './fit/pod.ts';
+import { likenessOf } from './likeness.ts';
 
 /** Room that somebody waits for: so many alike replicas. */
 export interface Demand {
@@ -17,6 +18,8 @@ export interface Demand {
   readonly source: 'PendingPods' | 'InterruptedNodes';
   /** It is there only for the other pods of its cluster: without any it waits for none. */
   readonly isSystem: boolean;
+  /** A digest of what decides where its pods fit, the same after a restart. Absent: nobody keeps what was bought for it. */
+  readonly likeness?: string;
 }
 
 /** Why a pod that waits buys nothing. docs/burst.md shows this list. */
@@ -86,18 +89,25 @@ export function interruptedDemand(pods: readonly Pod[], since: string): Demand[]
   return found.demands('InterruptedNodes');
 }
 
+interface Alike extends Pick<Demand, 'who' | 'isSystem'> {
+  keys: string[];
+  since: string;
+  likeness: string;
+}
+
 /** Alike pods of one owner. */
 class Groups {
-  readonly #byReplica = new Map<FitPod, { who: string; keys: string[]; since: string; isSystem: boolean }[]>();
+  readonly #byReplica = new Map<FitPod, Alike[]>();
 
   add(pod: Pod, since: string): void {
     const replica = fitPod(pod);
     const who = ownerOf(pod);
     const alike = this.#byReplica.get(replica) ?? [];
     const group = alike.find((one) => one.who === who);
-    if (!group)
-      this.#byReplica.set(replica, [...alike, { who, keys: [keyOfPod(pod)], since, isSystem: isSystem(pod) }]);
-    else {
+    if (!group) {
+      const made = { who, keys: [keyOfPod(pod)], since, isSystem: isSystem(pod), likeness: likenessOf(pod) };
+      this.#byReplica.set(replica, [...alike, made]);
+    } else {
       group.keys.push(keyOfPod(pod));
       if (since < group.since) group.since = since;
     }

@@ -1,6 +1,7 @@
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import { type DesiredPool, type NormalPool, poolsOf, type SizedBy } from '../api/pools.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
+import type { PoolMemory } from './pool-memory.ts';
 
 /** What was decided for one pool. */
 export interface DecidedSize {
@@ -13,6 +14,8 @@ export interface DecidedSize {
   readonly at?: string;
   /** Names of nodes that are to go, and that `count` leaves out already. Absent: none. */
   readonly leaving?: readonly string[];
+  /** What was learned of its nodes. Absent: nothing; whoever decides a size without it keeps what is stored. */
+  readonly memory?: PoolMemory;
 }
 
 /** What was decided for the pools of a cluster, by their names. `unknown`: it cannot be read now, which never means the minimum. */

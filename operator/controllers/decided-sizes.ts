@@ -90,9 +90,10 @@ export class DecidedSizes {
    */
   async decide({ key, uid, pool, size }: Decision, signal?: AbortSignal): Promise<DecidedSize | undefined> {
     if (pool.sizedBy === 'person') return undefined;
-    const decided: DecidedSize = { ...size, count: within(pool, size.count) };
     const before = await this.#read(key, signal);
     const { pools, ...others } = before?.uid === uid ? before : { uid, pools: {} };
+    const memory = size.memory ?? pools[pool.name]?.memory;
+    const decided: DecidedSize = { ...size, count: within(pool, size.count), ...(memory && { memory }) };
     await this.#receipts.save(key, { ...others, pools: { ...pools, [pool.name]: decided } }, signal);
     await this.#cache.waitFor(() => isSame(this.get(key, uid), pool.name, decided), {
       timeoutMs: HEARD_MS,

@@ -78,6 +78,8 @@ export class AutoscaledCluster {
   isManaged = false;
   /** What the kubelet of each node offers. */
   offers = '4';
+  /** Labels that the provider gives each node that is made from now on. */
+  labels: Record<string, string> = {};
   /** A taint that somebody gives each node once it is Ready. */
   taint: string | undefined;
   /** So many machines are never Ready. */
@@ -143,6 +145,14 @@ export class AutoscaledCluster {
   restart(): void {
     this.writesLeft = undefined;
     this.#autoscaler = this.#start();
+  }
+
+  /** Somebody changes a node by hand. */
+  byHand(name: string, change: { labels?: Record<string, string>; taints?: Node['spec']['taints'] }): void {
+    const known = this.nodes.get(name)!;
+    const labels = { ...known.metadata.labels, ...change.labels };
+    const spec = { ...known.spec, ...(change.taints && { taints: change.taints }) };
+    this.nodes.set(name, { ...known, metadata: { ...known.metadata, labels }, spec });
   }
 
   /** A second passes: pods are made and scheduled, the operator looks, machines come and go. */
@@ -313,7 +323,8 @@ export class AutoscaledCluster {
         const creationTimestamp = new Date(this.now).toISOString();
         const made = node(name, pool, NOT_READY);
         if (this.broken-- > 0) this.#broken.add(name);
-        this.nodes.set(name, { ...made, metadata: { ...made.metadata, creationTimestamp } });
+        const labels = { ...made.metadata.labels, ...this.labels };
+        this.nodes.set(name, { ...made, metadata: { ...made.metadata, labels, creationTimestamp } });
         this.history.push(`+${name}`);
       }
   }

@@ -123,6 +123,8 @@ export interface Offer {
   price: number;
   /** Whose limits its nodes count against, such as pool and zone: keys of `limits` of `pack()`. */
   countsAgainst: readonly string[];
+  /** Pods that it is not bought for, and why. Absent: none. */
+  closedTo?: ReadonlyMap<FitPod, string>;
 }
 
 /** The scheduler's plugin that says no. */
@@ -176,6 +178,8 @@ export interface Unplaced {
   misfits: readonly Misfit[];
   /** Limits that are reached, of offers that would do. */
   atLimit: readonly string[];
+  /** Why offers that would do are closed to it. Absent: none is. */
+  closed?: readonly string[];
 }
 
 export interface Packed {

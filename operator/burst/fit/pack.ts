@@ -210,6 +210,7 @@ class Packing {
   /** How many of a pod a node of an offer has room for, beside its DaemonSets; none when it does not accept the pod. */
   #mostOn(pod: FitPod, offer: Offer): number {
     const { template } = offer;
+    if (offer.closedTo?.has(pod)) return 0;
     let most = this.#most.get(template);
     if (most === undefined) {
       const node = nodeOf(template, `new:${template.id}`);
@@ -283,15 +284,18 @@ class Packing {
   #whyNot(judged: Judged): Unplaced {
     const misfits = new Map<string, Misfit>();
     const atLimit = new Set<string>();
+    const closed = new Set<string>();
     for (const offer of this.#offers) {
       const found = this.#isPlain(judged)
         ? judged.misfits(this.#emptyNode(offer))
         : this.#onTrial(judged, offer, (at) => judged.misfits(at));
       for (const misfit of found) misfits.set(misfit.message, misfit);
-      if (found.length === 0)
+      const why = offer.closedTo?.get(judged.pod);
+      if (found.length === 0 && why !== undefined) closed.add(why);
+      else if (found.length === 0)
         for (const key of offer.countsAgainst) if ((this.#limits.get(key) ?? 1) <= 0) atLimit.add(key);
     }
-    return { misfits: [...misfits.values()], atLimit: [...atLimit] };
+    return { misfits: [...misfits.values()], atLimit: [...atLimit], ...(closed.size > 0 && { closed: [...closed] }) };
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Demand } from '../demand.ts';
 import { addNewNode } from '../fit/daemons.ts';
 import { UNSCHEDULABLE } from '../fit/filters/node.ts';
-import type { Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
+import type { FitPod, Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
 import type { NotJudgedReason } from '../fit/not-judged.ts';
 import { type PackOptions, pack } from '../fit/pack.ts';
 import type { ClusterState } from '../fit/state.ts';
@@ -38,6 +38,7 @@ export const WAITS = {
   Incurable: 'no new node would take them',
   NoOffer: 'all machine types of the pools that would take them are sold out, or were tried a moment ago',
   AtMaximum: 'the pools that would take them are at their maximum',
+  NoHelp: 'a node was bought for them, came, and did not take them; none is bought until the pods or the pool change',
   OverQuota: 'a quota forbids it',
   SystemOnly: 'they are system pods, and the cluster runs no other pods',
 } as const;
@@ -175,11 +176,21 @@ function revive(state: ClusterState, name: string): void {
   for (const [pod, count] of pods) state.place(pod, name, count);
 }
 
-const offersOf = ({ pools }: GrowView, late: readonly PoolView[]): Offer[] =>
-  pools.flatMap((pool): Offer[] =>
-    pool.offer && !late.includes(pool)
-      ? [{ template: pool.offer.template, price: rankOf(pool.offer), countsAgainst: [ofPool(pool.name), CLUSTER] }]
-      : [],
+const offersOf = ({ pools, demands }: GrowView, late: readonly PoolView[]): Offer[] =>
+  pools.flatMap((pool): Offer[] => {
+    const { offer, name } = pool;
+    if (!offer || late.includes(pool)) return [];
+    const closedTo = closedPods(pool, demands);
+    const sold = { template: offer.template, price: rankOf(offer), countsAgainst: [ofPool(name), CLUSTER] };
+    return [{ ...sold, ...(closedTo.size > 0 && { closedTo }) }];
+  });
+
+const closedPods = ({ name, noHelp }: PoolView, demands: readonly Demand[]): ReadonlyMap<FitPod, string> =>
+  new Map(
+    demands.flatMap(({ replica, likeness = '' }): [FitPod, string][] => {
+      const why = noHelp?.get(likeness);
+      return why === undefined ? [] : [[replica, `${ofPool(name)}: ${why}`]];
+    }),
   );
 
 /** What is bought last counts as so much dearer: more than any price for each pod, while among its like the cheapest comes first. */
@@ -225,7 +236,8 @@ function bought({ pools, demands }: GrowView, { opened }: Packed): SizeChange[] 
     const pods = nodes.flatMap((node) => node.pods);
     const oldest = pods.map((key) => whose.get(key)!).sort((a, b) => (a.since < b.since ? -1 : 1))[0]!;
     const why = `${countOf(pods.length, 'pod')} waited for ${countOf(nodes.length, 'node')}, first of ${oldest.who} since ${oldest.since}`;
-    return [{ pool: name, count: count + nodes.length, why }];
+    const likes = pods.flatMap((key) => whose.get(key)!.likeness ?? []);
+    return [{ pool: name, count: count + nodes.length, why, ...(likes.length > 0 && { pods: [...new Set(likes)] }) }];
   });
 }
 
@@ -268,13 +280,14 @@ function waitingOf(
 }
 
 function whyUnplaced(
-  { misfits, atLimit }: Unplaced,
+  { misfits, atLimit, closed: noHelp = [] }: Unplaced,
   closed: readonly PoolView[],
   cut: ReadonlySet<string>,
   refusal: string | undefined,
 ): Pick<Waiting, 'reason' | 'detail'> {
   if (atLimit.some((key) => [...cut].some((pool) => ofPool(pool) === key)))
     return { reason: 'OverQuota', detail: refusal ?? '' };
+  if (noHelp.length > 0) return { reason: 'NoHelp', detail: noHelp.join('; ') };
   if (atLimit.length > 0) return { reason: 'AtMaximum', detail: atLimit.filter((key) => key !== CLUSTER).join(', ') };
   if (closed.length > 0 && !misfits.some(({ everywhere }: Misfit) => everywhere))
     return { reason: 'NoOffer', detail: closed.map((pool) => `${ofPool(pool.name)}: ${whyClosed(pool)}`).join('; ') };

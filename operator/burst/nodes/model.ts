@@ -22,6 +22,8 @@ export interface PoolView {
   };
   /** Why nothing is to be bought now: for people. */
   readonly soldOut?: string;
+  /** Pods, by their likeness, for which none is bought, since one that came did not take them; and why. Absent: none. */
+  readonly noHelp?: ReadonlyMap<string, string>;
   /** Absent: as many nodes may go at once as nobody needs. */
   readonly disruption?: Disruption;
 }
@@ -31,6 +33,8 @@ export interface SizeChange {
   readonly pool: string;
   readonly count: number;
   readonly why: string;
+  /** Likeness of the pods that nodes are bought for. Absent: for none, or nobody keeps that. */
+  readonly pods?: readonly string[];
 }
 
 /** A node of a pool that is Coppice's to size. */

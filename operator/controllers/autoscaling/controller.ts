@@ -1,10 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { rfc3339 } from '../../api/conditions.ts';
+import type { DesiredPool } from '../../api/pools.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { countOf, PROVISION_MS } from '../../burst/nodes/grow.ts';
+import type { SizeChange } from '../../burst/nodes/model.ts';
+import { noteBoughtFor } from '../../burst/nodes/no-help.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
+import type { PoolMemory } from '../../capacity/pool-memory.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { RecordEvent } from '../../kube/events.ts';
 import type { Node } from '../../kube/resources.ts';
@@ -18,7 +22,7 @@ import { decisionOf } from './decision.ts';
 import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
 import { poolOf } from './nodes-seen.ts';
-import { type ObserveDependencies, observe, type Seen } from './observe.ts';
+import { digestOfPool, type ObserveDependencies, observe, type Seen } from './observe.ts';
 
 /** What the autoscaler works with. */
 export interface AutoscalingDependencies extends ObserveDependencies {
@@ -229,6 +233,7 @@ export class Autoscaler {
         gone: gone.map(({ metadata }) => metadata.name),
         leaving: seen.leaving.get(pool.name) ?? [],
         spared: seen.spared,
+        memory: memoryOf(seen, pool, grown, this.#deps.now()),
       });
       if (!decision) continue;
       for (const node of gone) await markEmpty(seen.open.client, node, signal);
@@ -261,6 +266,12 @@ export class Autoscaler {
       this.#deps.recordEvent(cluster, 'Warning', condition.reason ?? '', condition.message ?? '');
     this.#deps.tell(key);
   }
+}
+
+/** What is to be kept of a pool with what is bought now. */
+function memoryOf({ memories }: Seen, pool: DesiredPool, grown: SizeChange | undefined, now: Date): PoolMemory {
+  const memory = memories.get(pool.name) ?? {};
+  return grown?.pods ? noteBoughtFor(memory, digestOfPool(pool), grown.pods, now) : memory;
 }
 
 /** A node or pod that was changed or is gone meanwhile: the cache brings what became of it. */

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { SizeChange } from '../../burst/nodes/model.ts';
 import type { DecidedSize } from '../../capacity/desired-sizes.ts';
+import type { PoolMemory } from '../../capacity/pool-memory.ts';
 
 /** What speaks for another size of a pool. */
 export interface Grounds {
@@ -17,6 +19,8 @@ export interface Grounds {
   readonly leaving: readonly string[];
   /** Names of nodes that are stored as leaving, and that nobody takes away any more. */
   readonly spared: readonly string[];
+  /** What is known of its nodes now. */
+  readonly memory: PoolMemory;
 }
 
 /** What is to be stored of a pool, but for when it was decided. */
@@ -30,14 +34,24 @@ export interface PoolDecision {
  * What is to be written down of a pool; undefined: nothing new. What a minimum, a maximum or a floor made of its size is written down, too:
  * when that ends, nodes go because nobody needs them, one by one, and not all at once by a deadline. Pure.
  */
-export function decisionOf({ pool, known, grown, replaced, gone, leaving, spared }: Grounds): PoolDecision | undefined {
+export function decisionOf({
+  pool,
+  known,
+  grown,
+  replaced,
+  gone,
+  leaving,
+  spared,
+  memory,
+}: Grounds): PoolDecision | undefined {
   // Who goes still and is not gone yet may as well stay.
   const revived = grown ? leaving.slice(0, Math.max(0, grown.count - pool.count)) : [];
   const left = [...leaving.filter((name) => !revived.includes(name)), ...gone];
   const count = grown?.count ?? (replaced ?? pool.count) - gone.length;
   const isSpared = known?.leaving?.some((name) => spared.includes(name)) === true;
   const isAdopted = known ? known.count !== pool.count : pool.count > 0;
-  if (!grown && replaced === undefined && gone.length === 0 && !isSpared && !isAdopted) return undefined;
+  const isLearned = !isDeepStrictEqual(memory, known?.memory ?? {}) && known !== undefined;
+  if (!grown && replaced === undefined && gone.length === 0 && !isSpared && !isAdopted && !isLearned) return undefined;
   const why =
     grown?.why ??
     (gone.length === 0 && replaced !== undefined
@@ -47,7 +61,15 @@ export function decisionOf({ pool, known, grown, replaced, gone, leaving, spared
         : isAdopted
           ? adopted(pool)
           : (known?.why ?? ''));
-  return { size: { count, by: 'Coppice', why, ...(left.length > 0 && { leaving: left }) }, revived };
+  const isSame = known?.count === count && !grown && gone.length === 0;
+  const size = {
+    count,
+    by: isSame ? known.by : 'Coppice',
+    why,
+    ...(left.length > 0 && { leaving: left }),
+    ...((known?.memory || Object.keys(memory).length > 0) && { memory }),
+  };
+  return { size, revived };
 }
 
 const adopted = ({ sizedBy }: Grounds['pool']): string =>

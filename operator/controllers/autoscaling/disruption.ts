@@ -1,9 +1,8 @@
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
 import { type Disruption, limitsOf } from '../../burst/nodes/budgets.ts';
-import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
-import { isThere } from './nodes-seen.ts';
+import { isThere, isYoung } from './nodes-seen.ts';
 
 /** Which nodes are missing for other reasons than that they are being emptied. */
 export interface Missing {
@@ -44,5 +43,3 @@ export function disruptionsOf(
 }
 
 const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
-const isYoung = ({ metadata }: Node, now: number): boolean =>
-  now - Date.parse(metadata.creationTimestamp ?? '') < PROVISION_MS;

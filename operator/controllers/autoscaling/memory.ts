@@ -20,6 +20,9 @@ export class ClusterMemory {
   /** Pool and machine type → a node as it was last seen there. */
   readonly #seen = new Map<string, Node>();
 
+  /** UIDs of nodes that have been seen Ready; undefined: nobody has looked yet. */
+  #ready: Set<string> | undefined;
+
   constructor(uid: string) {
     this.uid = uid;
   }
@@ -32,6 +35,16 @@ export class ClusterMemory {
     for (const node of there) this.#seen.set(`${pool}/${node.metadata.labels?.[INSTANCE_TYPE]}`, node);
     const gone = [...this.#seen].flatMap(([key, node]) => (key.startsWith(`${pool}/`) ? [node] : []));
     return [...there, ...gone];
+  }
+
+  /**
+   * Which of the nodes that are Ready were not before. Of those that are at the first look nobody knows.
+   * @param nodes all that are Ready
+   */
+  readyNow(nodes: readonly Node[]): ReadonlySet<Node> {
+    const before = this.#ready;
+    this.#ready = new Set(nodes.map(idOf).concat([...(before ?? [])]));
+    return new Set(before ? nodes.filter((node) => !before.has(idOf(node))) : []);
   }
 
   /** These nodes are unneeded now, and no others. */
@@ -70,8 +83,12 @@ export class ClusterMemory {
   }
 
   /** Forgets nodes and pods that are no more. */
-  keepOnly(nodes: ReadonlySet<string>, pods: ReadonlySet<string>): void {
+  keepOnly(nodes: ReadonlyMap<string, Node>, pods: ReadonlySet<string>): void {
     for (const node of this.#givenUp.keys()) if (!nodes.has(node)) this.#givenUp.delete(node);
+    const ids = new Set([...nodes.values()].map(idOf));
+    for (const id of this.#ready ?? []) if (!ids.has(id)) this.#ready!.delete(id);
     for (const pod of this.#nominated.keys()) if (!pods.has(pod)) this.#nominated.delete(pod);
   }
 }
+
+const idOf = ({ metadata: { uid, name } }: Node): string => uid ?? name;

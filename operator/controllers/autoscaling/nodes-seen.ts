@@ -4,6 +4,7 @@ import type { DesiredPool } from '../../api/pools.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { UNSCHEDULABLE } from '../../burst/fit/filters/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
+import { STARTUP_PREFIXES } from '../../burst/nodes/expected.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { whyInterrupted } from '../../burst/nodes/interruption.ts';
 import type { NodeView, PoolView } from '../../burst/nodes/model.ts';
@@ -101,23 +102,49 @@ const STARTUP = [
   'node.cloudprovider.kubernetes.io/uninitialized',
   'node.kubernetes.io/network-unavailable',
 ];
-/** Beginnings of keys of taints that say so themselves: as Cluster Autoscaler knows them. */
-export const STARTUP_PREFIXES = ['startup-taint.', 'status-taint.', 'ignore-taint.'].map(
-  (one) => `${one}cluster-autoscaler.kubernetes.io/`,
-);
+/** Whether a node may still be on its way up. */
+export const isYoung = ({ metadata }: Node, now: number): boolean =>
+  now - Date.parse(metadata.creationTimestamp ?? '') < PROVISION_MS;
+
+/** What a node will have once all that runs on it is up. */
+export interface ComingNode {
+  /** Labels that it will have once it is Ready. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Devices of its machine type: their plugin starts after the node is Ready. */
+  readonly devices?: ReadonlyMap<string, number> | undefined;
+}
 
 /** A node that has just come counts as it will be: another one would be bought for its pods otherwise. */
-export function asReady(node: Node, now: number): Node {
+export function asReady(node: Node, now: number, coming: ComingNode = {}): Node {
+  const isNew = isYoung(node, now);
+  const isReady = conditionIsTrue(node, 'Ready');
   const { taints, unschedulable } = node.spec;
-  if (!taints) return node;
-  const isYoung = now - Date.parse(node.metadata.creationTimestamp ?? '') < PROVISION_MS;
-  const comesUp = isYoung || conditionIsTrue(node, 'Ready');
-  const lasting = taints.filter(({ key }) => {
+  const lasting = taints?.filter(({ key }) => {
     // The cordon is gone: the node controller takes this taint away a moment later.
     if (key === UNSCHEDULABLE.key) return unschedulable;
-    return !comesUp || (!STARTUP.includes(key) && !STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix)));
+    const isOfStart = STARTUP.includes(key) || STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix));
+    return !isOfStart || (!isNew && !isReady);
   });
-  return { ...node, spec: { ...node.spec, taints: lasting } };
+  const changed = lasting ? { ...node, spec: { ...node.spec, taints: lasting } } : node;
+  return isNew ? completed(changed, isReady ? {} : (coming.labels ?? {}), coming.devices ?? new Map()) : changed;
+}
+
+function completed(node: Node, labels: Readonly<Record<string, string>>, devices: ReadonlyMap<string, number>): Node {
+  const { metadata, status } = node;
+  const missing = [...devices].filter(([name]) => !Number(status?.allocatable?.[name] ?? 0));
+  return {
+    ...node,
+    metadata: { ...metadata, labels: { ...labels, ...metadata.labels } },
+    ...(missing.length > 0 && {
+      status: {
+        ...status,
+        allocatable: {
+          ...status?.allocatable,
+          ...Object.fromEntries(missing.map(([name, count]) => [name, String(count)])),
+        },
+      },
+    }),
+  };
 }
 
 /** One pod of each DaemonSet. */

@@ -3,6 +3,7 @@ import { hasAccount } from '../../accounts/has-account.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { parseDuration } from '../../api/duration.ts';
+import { ANNOTATIONS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -11,10 +12,15 @@ import { MAX_NODES } from '../../api/worker-pool.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import { type Ignored, interruptedDemand, isSystem, pendingDemand } from '../../burst/demand.ts';
 import { clusterState } from '../../burst/fit/cluster.ts';
+import { digestOf } from '../../burst/likeness.ts';
+import { INSTANCE_TYPE, learnNodes } from '../../burst/nodes/expected.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
+import { type CameNode, judgePurchases } from '../../burst/nodes/no-help.ts';
 import type { NodesView } from '../../burst/nodes/plan.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
+import { machineTypesOf } from '../../capacity/offers.ts';
+import type { PoolMemory } from '../../capacity/pool-memory.ts';
 import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts';
 import { admit } from '../../cost/admission.ts';
 import { askedSize } from '../../cost/size.ts';
@@ -32,6 +38,7 @@ import {
   asReady,
   byNode,
   byPool,
+  type ComingNode,
   daemonsOf,
   interruptedOf,
   isThere,
@@ -39,10 +46,11 @@ import {
   nodeViews,
   type PoolAsked,
   partsAsked,
+  poolOf,
   startsEnd,
   whoLeaves,
 } from './nodes-seen.ts';
-import { offerOf } from './offers.ts';
+import { devicesOf, offerOf } from './offers.ts';
 
 /** What is looked at. */
 export interface ObserveDependencies extends ClaimantDependencies {
@@ -68,6 +76,8 @@ export interface Seen extends Leaving {
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
   /** Nodes that a cloud takes away within minutes, and by what it says so. */
   readonly interrupted: ReadonlyMap<string, string>;
+  /** What is known of the nodes of each pool after this look. */
+  readonly memories: ReadonlyMap<string, PoolMemory>;
   /** When something of this is seen otherwise though nothing happens, milliseconds since the epoch. */
   readonly changesAt: readonly number[];
   /**
@@ -112,7 +122,7 @@ export function observe(
   const nodes = nodesOf(open, facts);
   const pods = open.pods.list();
   const podsOn = byNode(pods);
-  memory.keepOnly(new Set(nodes.keys()), new Set(pods.map(({ metadata }) => metadata.uid ?? '')));
+  memory.keepOnly(nodes, new Set(pods.map(({ metadata }) => metadata.uid ?? '')));
   const ofPool = byPool(nodes.values());
   const { leaving, spared } = whoLeaves(own, stored, ofPool, nodes);
   const offers = {
@@ -126,7 +136,11 @@ export function observe(
   const interrupted = interruptedOf(nodes.values());
   const written = new Map((cluster.spec.pools ?? []).map((pool) => [pool.name, pool]));
   const budgets = disruptionsOf(cluster.spec.pools ?? [], ofPool, { leaving, interrupted, now: +now });
-  const poolViews = own.map((pool): PoolView => {
+  const { demands, ignored } = pendingDemand(pods, { isNominationLive: nominationsOn(nodes, memory, now) });
+  const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
+  const isNew = memory.readyNow(lasting.filter(isReady));
+  const learned = own.map((pool) => learnedOf(pool, stored.get(pool.name)?.memory, ofPool.get(pool.name) ?? [], isNew));
+  const poolViews = own.map((pool, index): PoolView => {
     const there = (ofPool.get(pool.name) ?? []).filter(isThere);
     const disruption = budgets.disruptions.get(pool.name);
     const at = stored.get(pool.name)?.at;
@@ -138,12 +152,23 @@ export function observe(
       present: there.length - (leaving.get(pool.name)?.length ?? 0),
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
       ...(disruption && { disruption }),
-      ...offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes),
+      ...offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes, learned[index]!.types),
     };
   });
-  const { demands, ignored } = pendingDemand(pods, { isNominationLive: nominationsOn(nodes, memory, now) });
+  const state = clusterState({
+    ...clusterFacts,
+    nodes: lasting.map((node) => asReady(node, +now, comingNode(node, poolViews, profile))),
+    pods,
+    csiNodes: [...csiNodes.values()],
+  });
+  const came = cameNodes(lasting, podsOn);
+  const memories = new Map(
+    own.map((pool, index) => [
+      pool.name,
+      judgePurchases(learned[index]!, pool.name, digestOfPool(pool), { state, demands, nodes: came, now: +now }),
+    ]),
+  );
   const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
-  const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
   const noShrinking = whyNoShrinking(isManaged, provider, shoot);
   const others = pools.reduce((sum, pool) => sum + (isCoppices(pool) ? 0 : pool.count), 0);
   const sizedAs = (sizes: ReadonlyMap<string, number>) =>
@@ -159,6 +184,7 @@ export function observe(
     leaving,
     spared,
     interrupted,
+    memories,
     changesAt: [
       ...(ignored.some(({ reason }) => reason === 'Nominated') ? [+now + NOMINATION_MS] : []),
       ...budgets.changesAt,
@@ -169,14 +195,9 @@ export function observe(
     isManaged,
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
-      state: clusterState({
-        ...clusterFacts,
-        nodes: lasting.map((node) => asReady(node, +now)),
-        pods,
-        csiNodes: [...csiNodes.values()],
-      }),
+      state,
       demands: [...demands, ...interruptedDemand(going, rfc3339(now))],
-      pools: poolViews,
+      pools: poolViews.map((view) => withStops(view, memories.get(view.name))),
       nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, parts, memory, now: +now }),
       most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
       refused: refusedBy(deps, cluster, profile, sizedAs),
@@ -191,6 +212,54 @@ export function observe(
     },
   };
 }
+
+/** What identifies a pool for purchases: not how many nodes it may have. */
+export const digestOfPool = ({ machineType, alternatives, labels, taints, zones, spot, gpu }: DesiredPool): string =>
+  digestOf([machineType, alternatives, labels, taints, zones, spot, gpu]);
+
+const learnedOf = (
+  pool: DesiredPool,
+  before: PoolMemory = {},
+  nodes: readonly Node[],
+  isNew: Pick<ReadonlySet<Node>, 'has'>,
+): PoolMemory => {
+  const gives = {
+    machineTypes: machineTypesOf(pool),
+    labels: pool.labels,
+    taintKeys: pool.taints.map(({ key }) => key),
+  };
+  const ready = nodes.filter((node) => isThere(node) && isReady(node));
+  // Nodes of another pool may be others.
+  const known = before.pool === undefined || before.pool === digestOfPool(pool) ? before.types : undefined;
+  const types = learnNodes(known, gives, ready, (node) => isNew.has(node));
+  return { ...before, ...(types && { types }) };
+};
+
+/** What a node of a pool that is on its way up will have. */
+function comingNode(node: Node, pools: readonly PoolView[], { spec }: CloudProfile): ComingNode {
+  const template = pools.find(({ name }) => name === poolOf(node))?.offer?.template;
+  const type = node.metadata.labels?.[INSTANCE_TYPE];
+  return {
+    labels: type !== undefined && template?.labels[INSTANCE_TYPE] === type ? template.labels : undefined,
+    devices: devicesOf(spec.machineTypes.find(({ name }) => name === type)),
+  };
+}
+
+/** Nodes that could take pods, as what was bought is judged by them. */
+const cameNodes = (nodes: readonly Node[], podsOn: ReadonlyMap<string, readonly Pod[]>): CameNode[] =>
+  nodes
+    .filter((node) => isReady(node) && node.metadata.annotations?.[ANNOTATIONS.emptiedSince] === undefined)
+    .map((node) => ({
+      name: node.metadata.name,
+      pool: poolOf(node),
+      createdAt: Date.parse(node.metadata.creationTimestamp ?? ''),
+      pods: podsOn.get(node.metadata.name) ?? [],
+    }));
+
+const withStops = (view: PoolView, memory: PoolMemory | undefined): PoolView =>
+  memory?.stops
+    ? { ...view, noHelp: new Map(Object.entries(memory.stops).map(([pods, { why }]) => [pods, why])) }
+    : view;
 
 /** A cluster whose nodes may be decided about now, and what is known of it beside its nodes and pods. */
 function subjectOf(deps: ObserveDependencies, key: string) {

@@ -8,19 +8,15 @@ import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
 import { allocatableOf, attachLimitsOf, type CSINode } from '../../burst/fit/node.ts';
 import { allocatableOfType, MANAGED_RESERVES, type Reserve, type Sold } from '../../burst/fit/reserve.ts';
-import { INTERRUPTION_TAINTS } from '../../burst/nodes/interruption.ts';
+import { INSTANCE_TYPE, ZONE } from '../../burst/nodes/expected.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { bestOffer, isInterrupted } from '../../capacity/allocation.ts';
 import { type KnownCapacity, machineTypesOf, marketFor } from '../../capacity/offers.ts';
+import type { PoolMemory } from '../../capacity/pool-memory.ts';
 import { machinePrice } from '../../cost/price.ts';
-import type { Node, Taint } from '../../kube/resources.ts';
+import type { Node } from '../../kube/resources.ts';
 
-import { STARTUP_PREFIXES } from './nodes-seen.ts';
-
-const HOSTNAME = 'kubernetes.io/hostname';
-const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 const REGION = 'topology.kubernetes.io/region';
-const ZONE = 'topology.kubernetes.io/zone';
 /** Pods on a node where the machine type does not say: kubelet's own default. */
 const DEFAULT_PODS = 110;
 
@@ -38,12 +34,16 @@ export interface OfferView {
   readonly now: Date;
 }
 
-/** What the next node of a pool would be, and what it would cost in an hour (millionths); or why there is none. Pure. */
+/**
+ * What the next node of a pool would be, and what it would cost in an hour (millionths); or why there is none. Pure.
+ * @param models what learnNodes() knows; absent: nothing
+ */
 export function offerOf(
   { cluster, profile, provider, isManaged, capacity, now }: OfferView,
   pool: DesiredPool,
   siblings: readonly Node[],
   csiNodes: ReadonlyMap<string, CSINode>,
+  models?: PoolMemory['types'],
 ): Pick<PoolView, 'offer' | 'soldOut'> {
   const region = cluster.spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '';
   const place = { profile: profileNameOf(cluster), region, spot: pool.spot };
@@ -59,12 +59,8 @@ export function offerOf(
   const [sibling] = ofType;
   const [zone, ...others] = best.zones;
   const isZoned = sibling ? sibling.metadata.labels?.[ZONE] !== undefined : !isOfSeed(provider);
-  const {
-    [HOSTNAME]: _,
-    [ZONE]: __,
-    ...known
-  } = sibling?.metadata.labels ?? {
-    ...pool.labels,
+  const known = models?.[type.name];
+  const given = {
     [INSTANCE_TYPE]: type.name,
     [REGION]: region,
     [LABELS.pool]: pool.name,
@@ -73,11 +69,15 @@ export function offerOf(
   };
   const template: NodeTemplate = {
     id: pool.name,
-    // In which of several zones it comes to be is not known: a pod that asks for one of them is not promised it.
-    labels: { ...known, ...(isZoned && zone !== undefined && others.length === 0 && { [ZONE]: zone }) },
-    taints: [...pool.taints, ...taintsOfAll(ofType, pool)],
+    labels: {
+      ...(known?.labels ?? given),
+      ...pool.labels,
+      // In which of several zones it comes to be is not known: a pod that asks for one of them is not promised it.
+      ...(isZoned && zone !== undefined && others.length === 0 && { [ZONE]: zone }),
+    },
+    taints: [...pool.taints, ...(known?.taints ?? [])],
     allocatable: sibling
-      ? allocatableOf(sibling.status?.allocatable)
+      ? { ...allocatableOf(sibling.status?.allocatable), others: othersOfAll(ofType, devicesOf(type)) }
       : allocatableOfType(soldOf(type), reserveOf({ provider, isManaged })),
     // Its machine type decides how many volumes it may have attached: a sibling has as many.
     attachLimits: attachLimitsOf(sibling && csiNodes.get(sibling.metadata.name)),
@@ -89,28 +89,22 @@ export function offerOf(
 /** Whether machines are containers of the seed, which have all that their type says and no zones. */
 const isOfSeed = (provider: OfferView['provider']): boolean => !provider?.inCloud && !provider?.simulated;
 
-/**
- * Of Kubernetes itself, those that a node loses once it is up, and those of machines that a cloud takes away: they tell of one node, and of
- * a moment. Where a cloud took the only node of a pool, no other was bought for its pods.
- */
-const PASSING = [
-  'node.kubernetes.io/',
-  'node.cloudprovider.kubernetes.io/',
-  ...STARTUP_PREFIXES,
-  ...INTERRUPTION_TAINTS,
-];
+/** Devices that a machine type has, by the resource that its nodes offer once their device plugin runs. */
+export const devicesOf = (type: MachineType | undefined): ReadonlyMap<string, number> =>
+  type ? allocatableOfType(soldOf(type), 'none').others : new Map();
 
 /**
- * Taints that the pool does not have, and all its nodes do: somebody gives them to each node that comes. Without them one node after the other
- * would be bought for a pod that takes none of them.
+ * What a new node offers besides CPU, memory and disk, by its siblings: of devices that its type has, what one of them offers, since the
+ * plugin of another may not run yet; of all else what every one does, since somebody may have given one of them more by hand.
  */
-function taintsOfAll(nodes: readonly Node[], pool: DesiredPool): Taint[] {
-  const [first, ...others] = nodes.map(({ spec }) => spec.taints ?? []);
-  return (first ?? []).filter(
-    ({ key }) =>
-      !pool.taints.some((taint) => taint.key === key) &&
-      !PASSING.some((prefix) => key.startsWith(prefix)) &&
-      others.every((taints) => taints.some((taint) => taint.key === key)),
+function othersOfAll(nodes: readonly Node[], devices: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  const each = nodes.map(({ status }) => allocatableOf(status?.allocatable).others);
+  const names = new Set(each.flatMap((others) => [...others.keys()]));
+  return new Map(
+    [...names].map((name) => {
+      const amounts = each.map((others) => others.get(name) ?? 0);
+      return [name, devices.has(name) ? Math.max(...amounts) : Math.min(...amounts)];
+    }),
   );
 }
 

@@ -65,9 +65,10 @@ export function poolsSeen(
     .map((pool): PoolSeen => {
       const there = (nodes.get(pool.name) ?? []).filter(isThere);
       const ready = there.filter((node) => conditionIsTrue(node, 'Ready'));
-      const { offer, soldOut } = offerOf(offers, pool, ready, new Map());
+      const stored = decided === 'none' ? undefined : decided.get(pool.name);
+      const { offer, soldOut } = offerOf(offers, pool, ready, new Map(), stored?.memory?.types);
       const ordered = coming.filter((one) => one.pool === pool.name).map(({ at }) => Date.parse(at));
-      const noted = decided === 'none' ? undefined : decided.get(pool.name)?.at;
+      const noted = stored?.at;
       const decidedAt = Math.max(...ordered, ...(noted === undefined ? [] : [Date.parse(noted)]));
       const at = Number.isFinite(decidedAt) ? decidedAt : undefined;
       const { name, count, minimum, maximum } = pool;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DesiredPool } from '../../../operator/api/pools.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { learnNodes } from '../../../operator/burst/nodes/expected.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { type OfferView, offerOf } from '../../../operator/controllers/autoscaling/offers.ts';
 import { profile } from '../../kit/autoscaled-cluster.ts';
@@ -39,11 +40,13 @@ const view = (more: Partial<OfferView> = {}): OfferView => ({
 describe('the next node of a pool', () => {
   it('is what a node of the pool and type is; it has its name and zone to itself', () => {
     const there = node('n1', 'a', {}, '3500m');
+    const gives = { machineTypes: ['medium'], labels: {}, taintKeys: [] };
     const { offer } = offerOf(
       view(),
-      pool(),
+      pool({ labels: {} }),
       [there],
       new Map([['n1', { metadata: { name: 'n1' }, spec: { drivers: [{ name: 'd', allocatable: { count: 3 } }] } }]]),
+      learnNodes(undefined, gives, [there], () => true),
     );
     expect(offer?.template.allocatable.cpu).toBe(3500);
     expect(offer?.template.attachLimits).toEqual(new Map([['d', 3]]));

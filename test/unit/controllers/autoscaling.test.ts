@@ -96,7 +96,8 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
     await one.pass(30);
     expect(one.counts).toEqual({ a: 3 });
     expect(one.history).toEqual(['+a-1', '+a-2', '+a-3']);
-    expect(one.writes).toBe(1);
+    // Their number, and what a node of the pool is once it is Ready.
+    expect(one.writes).toBe(2);
   });
 });
 
@@ -134,6 +135,148 @@ describe('nodes that do not help', () => {
     await one.pass(90);
     expect(one.history).toEqual(['+a-1', '-a-1']);
     expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('taint') });
+  });
+});
+
+describe('what is expected of a new node', () => {
+  const ssd = { spec: { nodeSelector: { disk: 'ssd' } } };
+
+  it('is nothing that somebody wrote on a node later: a pod that selects it buys none, also after a restart', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(1, '3500m');
+    await one.pass(2);
+    one.byHand('a-1', { labels: { disk: 'ssd' } });
+    one.podsHave = ssd;
+    one.deploy(2);
+    await one.pass(5);
+    one.restart();
+    await one.pass(60);
+    expect(one.history).toEqual(['+a-1']);
+    expect(one.condition()).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining("node(s) didn't match Pod's node affinity/selector"),
+    });
+  });
+
+  it('is what every node had when it was first Ready, also once none is left and after a restart', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.labels = { disk: 'ssd' };
+    one.deploy(1, '3500m');
+    await one.pass(2);
+    one.deploy(0);
+    await one.pass(15);
+    expect(one.counts).toEqual({});
+    one.restart();
+    one.podsHave = ssd;
+    one.deploy(2);
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 2 });
+    expect(one.pending).toBe(0);
+  });
+
+  it('is no taint that came later: a pool grows whose only node is under repair', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(1, '1');
+    await one.pass(2);
+    one.byHand('a-1', { taints: [{ key: 'repair', effect: 'NoSchedule' }] });
+    one.deploy(2);
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 2 });
+    expect(one.pending).toBe(0);
+  });
+
+  it('is no taint that an agent takes away once it runs there', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.taint = 'agent-not-ready';
+    one.deploy(1, '3');
+    await one.pass(1);
+    one.byHand('a-1', { taints: [] });
+    await one.pass(1);
+    expect(one.pending).toBe(0);
+    one.taint = undefined;
+    one.deploy(3);
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.pending).toBe(0);
+  });
+});
+
+describe('a node that came and did not help', () => {
+  /** Somebody taints each node but the first: one is bought in vain. */
+  async function inVain(): Promise<AutoscaledCluster> {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(1, '3500m');
+    await one.pass(2);
+    one.taint = 'chaos';
+    one.deploy(2);
+    await one.pass(5);
+    one.taint = undefined;
+    return one;
+  }
+
+  it('ends buying for these pods, with the reason, and a restart does not begin it again', async () => {
+    const one = await inVain();
+    one.taint = 'chaos';
+    one.restart();
+    await one.pass(90);
+    expect(one.history).toEqual(['+a-1', '+a-2', '-a-2']);
+    expect(one.condition()).toMatchObject({
+      status: 'False',
+      reason: 'PodsWait',
+      message: expect.stringMatching(/came, and did not take them.*pool a: node a-2: node\(s\) had untolerated taint/),
+    });
+  });
+
+  it('buys again once the pods change', async () => {
+    const one = await inVain();
+    one.pods.delete([...one.pods].find(([, { spec }]) => !spec.nodeName)![0]);
+    one.podsHave = { metadata: { name: 'web-v2', labels: { app: 'web', version: '2' } } };
+    await one.pass(2);
+    expect(one.pending).toBe(0);
+  });
+
+  it('buys again once the pool changes', async () => {
+    const one = await inVain();
+    const pools = [{ ...POOL[0]!, autoscale: 'Coppice' as const, labels: { team: 'shop' } }];
+    one.cluster = { ...one.cluster, spec: { ...one.cluster.spec, pools } };
+    await one.pass(2);
+    expect(one.pending).toBe(0);
+  });
+
+  it('buys again once such a pod runs there after all', async () => {
+    const one = await inVain();
+    one.byHand('a-2', { taints: [] });
+    await one.step();
+    expect(one.pending).toBe(0);
+    one.deploy(4);
+    await one.pass(2);
+    expect(one.pending).toBe(0);
+  });
+
+  it('does not end buying for pods whose room others took', async () => {
+    const one = new AutoscaledCluster(POOL);
+    for (let replicas = 1; replicas <= 5; replicas++) {
+      one.deploy(replicas, '3500m');
+      await one.pass(1, 10);
+    }
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 5 });
+    expect(one.pending).toBe(0);
+  });
+
+  it('somebody who has each new node evict its pods does not have all of them bought', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(1, '1');
+    for (let step = 0; step < 200; step++) {
+      await one.step(5);
+      for (const [key, { spec }] of one.pods) {
+        if (!spec.nodeName) continue;
+        one.byHand(spec.nodeName, { taints: [{ key: 'chaos', effect: 'NoExecute' }] });
+        one.pods.delete(key);
+      }
+    }
+    expect(one.history.filter((line) => line.startsWith('+')).length).toBeLessThanOrEqual(1);
+    expect(one.condition()?.message).toContain('node(s) had untolerated taint(s)');
   });
 });
 

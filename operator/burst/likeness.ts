@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import type { Pod } from '../kube/resources.ts';
+
+/** Labels that differ between pods that one template made. */
+const OF_ONE_POD = [
+  'apps.kubernetes.io/pod-index',
+  'statefulset.kubernetes.io/pod-name',
+  'batch.kubernetes.io/job-completion-index',
+  'batch.kubernetes.io/job-name',
+  'batch.kubernetes.io/controller-uid',
+  'job-name',
+  'controller-uid',
+];
+
+/** A short digest of what JSON says of a value. */
+export const digestOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 16);
+
+const known = new WeakMap<Pod, string>();
+
+/** A digest of what decides where a pod fits. Pods of one template have the same one, also after a restart of the operator. */
+export function likenessOf(pod: Pod): string {
+  let found = known.get(pod);
+  if (found === undefined) {
+    found = digestOf(whatDecides(pod));
+    known.set(pod, found);
+  }
+  return found;
+}
+
+interface Container {
+  resources?: unknown;
+  ports?: { hostPort?: number }[];
+  restartPolicy?: string;
+}
+
+function whatDecides({ metadata, spec }: Pod): unknown {
+  const ofContainers = (containers: unknown) =>
+    ((containers ?? []) as Container[]).map(({ resources, ports = [], restartPolicy }) => [
+      resources,
+      ports.filter(({ hostPort }) => hostPort),
+      restartPolicy,
+    ]);
+  return [
+    metadata.namespace,
+    Object.entries(metadata.labels ?? {})
+      .filter(([key]) => !OF_ONE_POD.includes(key))
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+    ofContainers(spec.containers),
+    ofContainers(spec.initContainers),
+    spec.resources,
+    spec.overhead,
+    spec.nodeSelector,
+    spec.affinity,
+    spec.tolerations,
+    spec.topologySpreadConstraints,
+    ((spec.volumes ?? []) as { persistentVolumeClaim?: object }[]).flatMap(
+      (volume) => volume.persistentVolumeClaim ?? [],
+    ),
+    spec.priority,
+    spec.schedulerName,
+    spec.resourceClaims,
+    spec.hostNetwork,
+  ];
+}
