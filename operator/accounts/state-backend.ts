@@ -69,15 +69,28 @@ const decoded = (secret: Secret): Record<string, string> =>
     Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
   );
 
-/** Made once; whoever loses it loses the secrets of the state with it (the state itself is rebuilt from tags). */
-async function ownPassphrase({ garden, namespace }: StateOptions, signal: AbortSignal | undefined): Promise<string> {
+/** The passphrase that a process knows, by its client of the garden: whoever deletes the Secret does not take it from a process that runs. */
+const KNOWN = new WeakMap<KubeClient, string>();
+
+/**
+ * Made once, and written back by a process that knows it: whoever loses it loses the secrets of the state with it (the state itself is rebuilt
+ * from tags).
+ */
+async function ownPassphrase(options: StateOptions, signal: AbortSignal | undefined): Promise<string> {
+  const { garden } = options;
+  const passphrase = await storedPassphrase(options, signal);
+  KNOWN.set(garden, passphrase);
+  return passphrase;
+}
+
+async function storedPassphrase({ garden, namespace }: StateOptions, signal: AbortSignal | undefined): Promise<string> {
   const read = async () => {
     const secret = await garden.getOrUndefined<Secret>(SECRETS, PASSPHRASE_SECRET, namespace, { signal });
     return secret && decoded(secret)[PASSPHRASE];
   };
-  const known = await read();
-  if (known) return known;
-  const made = randomBytes(32).toString('base64url');
+  const stored = await read();
+  if (stored) return stored;
+  const made = KNOWN.get(garden) ?? randomBytes(32).toString('base64url');
   try {
     await garden.create<Secret>(
       {

@@ -13,6 +13,9 @@ export const ADDONS_READY = 'AddonsReady';
 /** Condition of a cluster while another key for its Secrets comes in: which step it is at; False where it cannot come. */
 export const ENCRYPTION_KEY_ROTATING = 'EncryptionKeyRotating';
 
+/** Condition of a cluster whose keys were lost, False: what the operator does not make anew, and what to do. */
+export const KEYS_KEPT = 'KeysKept';
+
 /** Reason of conditions while a cluster that slept is started. */
 export const WAKING = 'Waking';
 

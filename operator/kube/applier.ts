@@ -48,26 +48,40 @@ export class Applier {
 
   /**
    * @param resource needed for kinds that operator/kube/resources.ts does not list
+   * @param version the resource version that is replaced. Absent: whichever there is
    * @returns the live object, and whether it was written.
+   * @throws KubeApiError (409) where the object has another version by now
    */
   async apply<T extends KubeObject>(
     desired: T,
     signal?: AbortSignal,
     resource?: Resource,
+    version?: string,
   ): Promise<{ object: T; changed: boolean }> {
     const manifest = withHash(desired);
     const key = cacheKey(desired);
     const live = this.#newest(key, this.#lookup(desired));
     if (live && isApplied(manifest, live)) return { object: live as T, changed: false };
-    const object = await this.#client.apply<T>(manifest, {
+    const object = await this.#client.apply<T>(version === undefined ? manifest : atVersion(manifest, version), {
       force: true,
       fieldManager: FIELD_MANAGER,
       signal,
       ...(resource && { resource }),
     });
+    this.#wrote(key, object);
+    return { object, changed: true };
+  }
+
+  /** Makes an object that must not be there yet. @throws KubeApiError (409, AlreadyExists) where somebody else was quicker */
+  async create<T extends KubeObject>(desired: T, signal?: AbortSignal): Promise<T> {
+    const object = await this.#client.create<T>(withHash(desired), { fieldManager: FIELD_MANAGER, signal });
+    this.#wrote(cacheKey(desired), object);
+    return object;
+  }
+
+  #wrote(key: string, object: KubeObject): void {
     this.#written.set(key, object);
     if (this.#written.size > MANY_WRITTEN) this.#forgetSeen();
-    return { object, changed: true };
   }
 
   /** Most objects are applied once and never again: without this the answers to all writes would be kept for ever. */
@@ -104,6 +118,12 @@ function withHash<T extends KubeObject>(desired: T): T {
   const annotations = { ...desired.metadata.annotations, [APPLIED_ANNOTATION]: hash };
   return { ...desired, metadata: { ...desired.metadata, annotations } };
 }
+
+/** The object as a write that only replaces this resource version. */
+const atVersion = <T extends KubeObject>(object: T, resourceVersion: string): T => ({
+  ...object,
+  metadata: { ...object.metadata, resourceVersion },
+});
 
 /** Whether the live object says everything that the manifest says. Fails towards writing. */
 export function isApplied(manifest: KubeObject, live: KubeObject): boolean {

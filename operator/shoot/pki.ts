@@ -163,6 +163,21 @@ export async function issueShootPKI(
   return data;
 }
 
+/**
+ * Ids of the keys that no new ones can replace, and that are missing or damaged: the authorities, and the key of ServiceAccount tokens. What
+ * a lost key has signed nobody would trust any more. Pure.
+ */
+export const lostKeys = (data: PKIData): string[] => [
+  ...AUTHORITIES.filter((id) => !isPair(pairOf(data, id))),
+  ...(data[`${SERVICE_ACCOUNT}.key`] && data[`${SERVICE_ACCOUNT}.pub`] ? [] : [SERVICE_ACCOUNT]),
+];
+
+/** `data` with everything that it lacks, and with the lost keys, as they are in `kept`. Pure. */
+export function withKept(data: PKIData, kept: PKIData, lost: readonly string[]): PKIData {
+  const isLost = (file: string) => lost.some((id) => file === id || file.startsWith(`${id}.`));
+  return { ...kept, ...Object.fromEntries(Object.entries(data).filter(([file]) => !isLost(file))) };
+}
+
 /** Whether its API servers call kubelets with a certificate of an earlier version: nobody can take its rights back. */
 export function callsKubeletsAsMaster(data: PKIData): boolean {
   const cert = data['kubelet-client.crt'];

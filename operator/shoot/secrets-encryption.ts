@@ -1,3 +1,4 @@
+import type { Deployment, Secret } from '../kube/resources.ts';
 import {
   type EncryptionState,
   encryptedFromTheStart,
@@ -10,8 +11,9 @@ import {
 import { PKI_SECRET, type PKIData } from './pki.ts';
 
 /** Among the shoot's keys: those that its Secrets are encrypted with in etcd. */
-const STATE_KEY = 'secrets-encryption.json';
+export const STATE_KEY = 'secrets-encryption.json';
 const FILE = 'encryption.json';
+const FLAG = 'encryption-provider-config';
 
 /** The keys of the shoot's Secrets; undefined: they are not encrypted. @throws where what is there cannot be understood */
 export const encryptionOf = (pki: PKIData): EncryptionState | undefined =>
@@ -25,6 +27,10 @@ export function encryptionSeen(pki: PKIData): EncryptionState | undefined {
     return undefined;
   }
 }
+
+/** Whether API servers were told to encrypt Secrets: by their Secret, or by their Deployment. Pure. */
+export const isToldToEncrypt = (secret: Secret | undefined, deployment: Deployment | undefined): boolean =>
+  secret?.data?.[FILE] !== undefined || JSON.stringify(deployment?.spec.template.spec ?? {}).includes(`--${FLAG}=`);
 
 /** The shoot's keys with what says how Secrets are encrypted. */
 export const withEncryption = (pki: PKIData, state: EncryptionState): PKIData => ({
@@ -58,7 +64,7 @@ export function encryptionParts(
   const state = encryptionOf(pki);
   if (!state) return { flags: {}, files: {} };
   return {
-    flags: { 'encryption-provider-config': `${directory}/${FILE}` },
+    flags: { [FLAG]: `${directory}/${FILE}` },
     files: { [FILE]: encryptionConfiguration(state) },
   };
 }

@@ -63,8 +63,10 @@ export class MemoryObjects {
     const known = this.find(resource, name, namespace);
     if (known?.type !== undefined && known.type !== object.type)
       throw new KubeApiError('PATCH', 422, { reason: 'Invalid', message: 'type: field is immutable' });
-    this.#wrote('apply', resource, namespace, name);
     const { metadata } = object;
+    if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== known?.metadata.resourceVersion)
+      throw new KubeApiError('PATCH', 409, { reason: 'Conflict' });
+    this.#wrote('apply', resource, namespace, name);
     const labels = { ...known?.metadata.labels, ...metadata.labels };
     const annotations = { ...known?.metadata.annotations, ...metadata.annotations };
     return this.put({ ...known, ...object, metadata: { ...known?.metadata, ...metadata, labels, annotations } });

@@ -8,18 +8,17 @@ import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/
 import { KUBEADM_JOINERS } from '../../shoot/kubeadm-certs.ts';
 import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { ADMIN_GROUP, keyPair } from '../../shoot/pki.ts';
-import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { encryptionSeen } from '../../shoot/secrets-encryption.ts';
 import { CLUSTER_DOMAIN, dnsServiceAddress, machinesURL } from '../../shoot/values.ts';
 import { imageMirrorOf } from './control-plane-values.ts';
 import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './machines/bootstrap-tokens.ts';
 import type { Operation } from './operation.ts';
+import { storeKeys } from './stored-keys.ts';
 
 /** What the provider is told. Without certificates (a shoot that is only half made) it is enough to take things away. */
 export function providerContext(op: Operation, profile: CloudProfile, seedObject: Seed): ProviderContext {
   const { seed, shoot, state, values, vni, deps } = op;
   const { name, namespace = '', uid = '' } = shoot.metadata;
-  const hasKeys = Object.keys(op.pki).length > 0;
   const encryptionRevision = encryptionSeen(op.pki)?.revision;
   const mirror = imageMirrorOf(seedObject);
   return {
@@ -33,7 +32,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
     region: shoot.spec.region,
     kubernetesVersion: values.version,
     apiserverURL: values.addresses.apiServer ? machinesURL(values) : '',
-    clusterCA: hasKeys ? keyPair(op.pki, 'ca').cert : '',
+    clusterCA: op.pki['ca.crt'] ?? '',
     podCIDR: values.networks.pods,
     serviceCIDR: values.networks.services,
     ...(shoot.spec.networking?.nodes && { nodeCIDR: shoot.spec.networking.nodes }),
@@ -92,8 +91,7 @@ async function componentKubeconfig(op: Operation, user: string): Promise<string>
   const sound = known && issuedBy(known, ca.cert) && matches(known, request) && !needsRenewal(known, now);
   if (!sound) {
     const pair = await issue(ca, { ...request, days: LEAF_DAYS, now });
-    op.pki = { ...op.pki, [`${id}.crt`]: pair.cert, [`${id}.key`]: pair.key };
-    op.seed.secrets.absorb((await op.seed.applier.apply(pkiSecret(op.values, op.pki))).object);
+    await storeKeys(op, { ...op.pki, [`${id}.crt`]: pair.cert, [`${id}.key`]: pair.key });
   }
   return clientKubeconfig(op.values, op.pki, keyPair(op.pki, id), user);
 }

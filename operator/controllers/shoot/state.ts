@@ -3,6 +3,7 @@ import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { InTurn } from '../../kube/in-turn.ts';
+import type { PKIData } from '../../shoot/pki.ts';
 import type { DNSState } from './dns/dns-outcome.ts';
 import type { DriftState } from './drift/drift-state.ts';
 import { NO_REPAIRS, type RepairMemory } from './machines/plan-repair.ts';
@@ -19,6 +20,15 @@ export interface MetricsServerState {
   readonly foreign?: string;
   /** Nothing of it is there. */
   readonly gone?: boolean;
+}
+
+/** Keys of a shoot in memory. */
+export interface KnownKeys {
+  /** UID of the Shoot: another one of its name has other keys. */
+  readonly uid: string | undefined;
+  readonly data: PKIData;
+  /** Resource version of the Secret that has them. */
+  readonly version: string | undefined;
 }
 
 /** What the operator remembers of one shoot between reconciles. All of it can be lost: it is only ever a shortcut. */
@@ -79,6 +89,10 @@ export interface ShootState {
   nextRenewal: Date | undefined;
   /** The keys (version of their Secret, and what they depend on) that need nothing until nextRenewal. */
   soundKeys: string | undefined;
+  /** The keys as they were last read or written; absent: not yet. */
+  keys: KnownKeys | undefined;
+  /** Which keys were lost, and what to do. Absent: none were. */
+  keysLost: string | undefined;
   /** When what is stored changes by itself. */
   machinesChangeAt: Date | undefined;
   /** Size at which etcd's members were last seen to be as wanted. */
@@ -130,6 +144,8 @@ export const newShootState = (): ShootState => ({
   metricsServer: {},
   nextRenewal: undefined,
   soundKeys: undefined,
+  keys: undefined,
+  keysLost: undefined,
   machinesChangeAt: undefined,
   etcdSettled: undefined,
   etcdPods: undefined,

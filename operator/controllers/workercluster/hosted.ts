@@ -5,6 +5,7 @@ import {
   findCondition,
   HIBERNATED,
   isTrue,
+  KEYS_KEPT,
   NO_CONTROL_PLANE,
   WAKING,
 } from '../../api/conditions.ts';
@@ -41,6 +42,7 @@ const MIRRORED = [
   'Rolling',
   'DNSRecordsReady',
   ENCRYPTION_KEY_ROTATING,
+  KEYS_KEPT,
   DRIFTED,
   BACKUP_READY,
   RESOURCES_COUNTED,

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
+import { configurationProblem } from '../../api/errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { rewriteSecrets } from '../../kube/rewrite-secrets.ts';
 import {
@@ -41,10 +42,32 @@ const tell = (directory: StateDirectory, state: EncryptionState): Promise<boolea
  */
 export async function ensureSecretsEncryption(directory: StateDirectory, now: Date): Promise<boolean> {
   const before = await readState(directory);
+  if (!before) await refuseLostKeys(directory);
   const planned = planGardenEncryption(before, { isNew: !existsSync(directory.path('etcd', 'member')), now });
   await keep(directory, planned);
   return tell(directory, planned);
 }
+
+/** What stands before each value that an API server has encrypted with a key of ours. */
+const ENCRYPTED = 'k8s:enc:secretbox:v1:';
+
+/** @throws CoppiceError where etcd has Secrets that were encrypted: with another key, nobody could read one of them any more */
+async function refuseLostKeys(directory: StateDirectory): Promise<void> {
+  const database = directory.path('etcd', 'member', 'snap', 'db');
+  if (!existsSync(database)) return;
+  let rest = '';
+  for await (const chunk of createReadStream(database, 'latin1')) {
+    const text = rest + chunk;
+    if (text.includes(ENCRYPTED)) throw keysLost(directory);
+    rest = text.slice(1 - ENCRYPTED.length);
+  }
+}
+
+const keysLost = (directory: StateDirectory): Error =>
+  configurationProblem(
+    `${directory.pki(STATE_FILE)} is missing, without which no Secret of the garden can be read`,
+    `Restore ${directory.pki('')} from a backup. Without one, delete the garden with "coppice down", and make another.`,
+  );
 
 /** The keys of a garden as they should be, pure but for new keys. There is one API server, so a new key needs not be known before it is used. */
 function planGardenEncryption(

@@ -15,13 +15,22 @@ import type { Operation } from '../../../operator/controllers/shoot/operation.ts
 import { typeOf } from '../../../operator/controllers/shoot/operation-type.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
-import type { StatefulSet } from '../../../operator/kube/resources.ts';
+import type { Secret, StatefulSet } from '../../../operator/kube/resources.ts';
+import { issueShootPKI, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { pkiSecret } from '../../../operator/shoot/pki-secret.ts';
+import { controlPlane } from '../shoot/values.ts';
 
 const NS = 'shoot--shop--demo';
 const NOW = new Date('2026-11-21T00:00:00Z');
 
 /** What runs inside of the cluster, or asks its seed for nothing that matters here. */
 const ELSEWHERE = ['namespace', 'services', 'dns-records', 'api-server-serves', 'machines', 'scale-in', 'roll'];
+
+const PARAMETERS = { apiServerAddress: '10.0.0.1', etcdAddresses: [], services: '10.0.0.0/16' };
+const KEYS = pkiSecret(
+  controlPlane(),
+  await issueShootPKI({}, planShootPKI({}, PARAMETERS, NOW), PARAMETERS, NOW),
+) as Secret;
 
 /** A seed with all of a control plane, in which whatever is asked for is so at once, and what was done there. */
 class Testbed {
@@ -44,7 +53,7 @@ class Testbed {
         .filter(([, one]) => one.kind === kind)
         .map(([name, { replicas, annotations }]) => ({
           metadata: { name, namespace: NS, annotations },
-          spec: { replicas, selector: { matchLabels: { app: name } } },
+          spec: { replicas, selector: { matchLabels: { app: name } }, template: {} },
         }));
     const cache = (kind: string) => ({
       get: (key: string) => of(kind).find(({ metadata }) => `${NS}/${metadata.name}` === key),
@@ -86,6 +95,7 @@ class Testbed {
               status: { phase: 'Running' },
             })),
           ),
+        secrets: { get: () => ({ ...KEYS, metadata: { ...KEYS.metadata, resourceVersion: '1' } }) },
         client: {
           mergePatch: async (
             _: object,

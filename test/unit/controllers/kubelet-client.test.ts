@@ -21,7 +21,8 @@ async function cluster(isEarlier: boolean) {
   const parameters = { ...pkiParameters(values), kubeletsAsMaster: isEarlier };
   const keys: PKIData = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameters, NOW);
   const secrets = new Map<string, KubeObject>();
-  const put = (object: KubeObject) => void secrets.set(keyOf(object), object);
+  const put = (object: KubeObject) =>
+    void secrets.set(keyOf(object), { ...object, metadata: { ...object.metadata, resourceVersion: '1' } });
   put(pkiSecret(values, keys));
   const applied: string[] = [];
   const state = newShootState();
@@ -41,6 +42,7 @@ async function cluster(isEarlier: boolean) {
     seed: {
       secrets: { get: (key: string) => secrets.get(key), absorb: put },
       statefulSets: new Map(),
+      deployments: new Map(),
       applier: { apply: async (object: KubeObject) => ({ object }) },
     },
     deps: { now: () => NOW },

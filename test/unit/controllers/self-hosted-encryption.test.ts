@@ -20,7 +20,11 @@ const operation = ({ pki = keys as PKIData, hasBegun = true, asked = false } = {
   const op = {
     values,
     pki,
-    state: { ...newShootState(), connection: { client: secretsOf(done) } },
+    state: {
+      ...newShootState(),
+      keys: { uid: undefined, data: pki, version: '1' },
+      connection: { client: secretsOf(done) },
+    },
     notice: () => {},
     shoot: { metadata: { name: 'demo', namespace: 'shop', annotations } },
     strategy: { rotationProblem },
@@ -30,7 +34,7 @@ const operation = ({ pki = keys as PKIData, hasBegun = true, asked = false } = {
       applier: {
         apply: async (object: KubeObject) => {
           stored.push(op.pki);
-          return { object, changed: true };
+          return { object: { ...object, metadata: { ...object.metadata, resourceVersion: '1' } }, changed: true };
         },
       },
     },

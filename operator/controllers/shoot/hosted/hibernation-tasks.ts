@@ -15,6 +15,7 @@ import {
 import { closeConnection } from '../close-connection.ts';
 import { connect } from '../connect.ts';
 import type { Operation } from '../operation.ts';
+import { keepKeys } from '../stored-keys.ts';
 import { machineTasks } from '../tasks/machine-tasks.ts';
 import { namespaceTask } from '../tasks/namespace-task.ts';
 import { givenUpInSilence } from '../tasks/while-answered.ts';
@@ -34,9 +35,17 @@ export function hibernationTasks(op: Operation): Task[] {
     namespaceTask(op),
     ...addressTasks(op, 'Keeping addresses'),
     {
+      id: 'keys',
+      title: 'Keeping keys',
+      after: ['services'],
+      expectedMs: 5,
+      // A cluster that fell asleep without its keys would never wake.
+      run: (signal) => keepKeys(op, signal),
+    },
+    {
       id: 'api-server-serves',
       title: 'Waiting for the API server',
-      after: ['services'],
+      after: ['keys'],
       skip: !isUp,
       expectedMs: 50,
       timeoutMs: 5 * MINUTE,

@@ -30,6 +30,8 @@ export interface CommonFacts {
   readonly madeOf?: MadeOf;
   readonly operation: LastOperation | undefined;
   readonly errors: readonly LastError[];
+  /** Which of its keys were lost, and what to do; absent: none were. */
+  readonly keysLost?: string | undefined;
   readonly observedGeneration: number | undefined;
 }
 
@@ -77,6 +79,7 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
   madeOf: { inCloud: op.provider.inCloud },
   operation: toldOperation(op.state.operation, op.state.timeLeft, op.deps.now()),
   errors: [...op.state.errors.values()],
+  keysLost: op.state.keysLost,
   observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
 });
 

@@ -1,4 +1,5 @@
 import type { Machine, Pool } from '../../../../providers/contract.ts';
+import { KEYS_KEPT } from '../../../api/conditions.ts';
 import { keepsHibernation, type ShootStatus, unactedFields } from '../../../api/shoot.ts';
 import { say, withConditions } from '../../conditions.ts';
 import type { CommonFacts } from './facts.ts';
@@ -27,6 +28,7 @@ export function statusOf(
       shoot.status?.conditions,
       [
         ...conditions,
+        facts.keysLost === undefined ? undefined : say(KEYS_KEPT, false, 'KeysLost', facts.keysLost),
         unacted.length > 0
           ? say(
               'AllFieldsActedOn',

@@ -1,9 +1,9 @@
 import type { Task } from '../../../flow/graph.ts';
 import { rewriteSecrets } from '../../../kube/rewrite-secrets.ts';
 import { afterEncryptionStep, type EncryptionState, nextEncryptionStep } from '../../../pki/secrets-encryption.ts';
-import { pkiSecret } from '../../../shoot/pki-secret.ts';
 import { encryptionOf, withEncryption } from '../../../shoot/secrets-encryption.ts';
 import type { Operation } from '../operation.ts';
+import { storeKeys } from '../stored-keys.ts';
 import { inside } from './apply-inside.ts';
 
 /** The API servers of a shoot, wherever they run, as far as they encrypt Secrets. */
@@ -54,9 +54,4 @@ async function encryptSecrets(op: Operation, servers: EncryptingServers, signal:
 }
 
 const store = (op: Operation, encryption: EncryptionState, signal: AbortSignal): Promise<void> =>
-  op.state.secretWrites.run(async () => {
-    const pki = withEncryption(op.pki, encryption);
-    const { object } = await op.seed.applier.apply(pkiSecret(op.values, pki), signal);
-    op.seed.secrets.absorb(object);
-    op.pki = pki;
-  });
+  op.state.secretWrites.run(() => storeKeys(op, withEncryption(op.pki, encryption), signal));

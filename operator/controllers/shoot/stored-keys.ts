@@ -1,0 +1,141 @@
+import { notYetConfigured } from '../../api/errors.ts';
+import { COMPONENTS } from '../../api/names.ts';
+import { hasServed } from '../../api/shoot.ts';
+import { decoded, type KubeObject, PVCS, SECRETS, type Secret } from '../../kube/resources.ts';
+import { etcdClaimName } from '../../shoot/etcd.ts';
+import { lostKeys, PKI_SECRET, type PKIData, withKept } from '../../shoot/pki.ts';
+import { pkiSecret } from '../../shoot/pki-secret.ts';
+import { encryptionSeen, isToldToEncrypt, STATE_KEY } from '../../shoot/secrets-encryption.ts';
+import { type ControlPlane, controlPlaneLabels } from '../../shoot/values.ts';
+import type { Operation } from './operation.ts';
+import { noteIn } from './self-hosted/self-hosted.ts';
+
+/**
+ * Stores the keys of the operation's shoot, which the operation knows from then on. First keys are created, later ones replace the version
+ * that they were made from: of two operators that act at once, by mistake, one does not replace the other's authorities.
+ * @throws KubeApiError (409) where somebody else has stored keys meanwhile; readKeys then has to be asked again
+ */
+export async function storeKeys(op: Operation, pki: PKIData, signal?: AbortSignal): Promise<void> {
+  const { applier, secrets } = op.seed;
+  const version = op.state.keys?.version;
+  const secret = pkiSecret(op.values, pki);
+  const stored =
+    version === undefined
+      ? await applier.create(secret, signal)
+      : (await applier.apply(secret, signal, undefined, version)).object;
+  secrets.absorb(stored as Secret);
+  know(op, pki, stored.metadata.resourceVersion);
+}
+
+/**
+ * The keys of the shoot as they are stored. Keys that are lost, and that nothing can replace, the operator writes back as long as it has them in
+ * memory. Resolves to no such keys only where nothing was made of any: then they may be made.
+ * @param fresh the server is asked: a cache may be behind
+ * @throws CoppiceError where keys are lost for good: new ones would make all that was made with them unreadable, for ever
+ */
+export async function readKeys(op: Operation, signal: AbortSignal, fresh = false): Promise<PKIData> {
+  const { seed, state, shoot, values, deps } = op;
+  const cached = fresh ? undefined : seed.secrets.get(`${values.namespace}/${PKI_SECRET}`);
+  const stored = cached ?? (await unlabelledKeys(op, signal));
+  const data = decoded(stored?.data);
+  const lost = lostOf(op, data);
+  if (lost.length === 0) {
+    know(op, data, stored?.metadata.resourceVersion);
+    return data;
+  }
+  const kept = state.keys?.uid === shoot.metadata.uid ? state.keys?.data : undefined;
+  if (kept && lostOf(op, kept).length === 0) {
+    const whole = withKept(data, kept, lost);
+    know(op, data, stored?.metadata.resourceVersion);
+    await storeKeys(op, whole, signal);
+    deps.recordEvent(
+      shoot,
+      'Warning',
+      'KeysRestored',
+      `the keys ${lost.join(', ')} were missing in Secret ${values.namespace}/${PKI_SECRET} of seed ${seed.name}: the operator had them, and wrote them back`,
+    );
+    return whole;
+  }
+  const use = await useOfKeys(op, signal);
+  if (use) throw keysLost(op, lost, use);
+  state.keysLost = undefined;
+  // Nothing is known that could be written back over what is made next.
+  state.keys = { uid: shoot.metadata.uid, data, version: stored?.metadata.resourceVersion };
+  return data;
+}
+
+/** Reads the keys of a shoot of which nothing is to be made now: what is lost is written back, or told. */
+export async function keepKeys(op: Operation, signal: AbortSignal): Promise<void> {
+  op.pki = await readKeys(op, signal);
+}
+
+function know(op: Operation, data: PKIData, version: string | undefined): void {
+  const { state, shoot } = op;
+  op.pki = data;
+  state.keys = { uid: shoot.metadata.uid, data, version };
+  state.keysLost = undefined;
+}
+
+/** What is lost of the shoot's keys that nothing can replace, for people. */
+function lostOf(op: Operation, data: PKIData): string[] {
+  return [...lostKeys(data), ...(encryptionSeen(data) || !isEncrypted(op) ? [] : [STATE_KEY])];
+}
+
+function isEncrypted({ seed, values, state }: Operation): boolean {
+  if (state.keys && encryptionSeen(state.keys.data)) return true;
+  const apiServer = `${values.namespace}/${COMPONENTS.apiServer}`;
+  return isToldToEncrypt(seed.secrets.get(apiServer), seed.deployments.get(apiServer));
+}
+
+/** What shows that something was made with the shoot's keys, a clause; undefined: nothing was. Of what outlives them in the seed, too. */
+async function useOfKeys(op: Operation, signal: AbortSignal): Promise<string | undefined> {
+  const { seed, shoot, values, namespaceIsNew } = op;
+  const { namespace } = values;
+  if (hasServed(shoot)) return 'the cluster has served';
+  if (namespaceIsNew) return undefined;
+  if (noteIn(op)) return 'its control plane has begun';
+  if (seed.statefulSets.get(`${namespace}/${COMPONENTS.etcd}`)) return 'its etcd was made';
+  if (await seed.client.getOrUndefined(SECRETS, COMPONENTS.etcd, namespace, { signal })) return 'its etcd has a Secret';
+  const { items } = await seed.client.list(PVCS, { namespace, signal });
+  const volume = items.find(
+    (claim) =>
+      values.addresses.etcd.some((_, ordinal) => claim.metadata.name === etcdClaimName(ordinal)) ||
+      isLabelled(claim, values),
+  );
+  return volume && `volume ${volume.metadata.name} has its data`;
+}
+
+function keysLost({ seed, state, values }: Operation, lost: readonly string[], use: string): Error {
+  const where = `Secret ${values.namespace}/${PKI_SECRET} of seed ${seed.name}`;
+  const error = notYetConfigured(
+    `${where} has lost ${lost.join(', ')}, and ${use}: the operator makes no other keys, with which nothing of the cluster could be read`,
+    `Restore ${where} from a backup, and the operator goes on. Without a backup, copy what you need out of the cluster, and delete it.`,
+  );
+  state.keysLost = `${error.message}. ${error.advice}`;
+  return error;
+}
+
+const isLabelled = ({ metadata: { labels } }: KubeObject, values: ControlPlane): boolean =>
+  Object.entries(controlPlaneLabels(values)).every(([label, value]) => labels?.[label] === value);
+
+/**
+ * The keys, where somebody took the labels off by which caches know them: they get them back. Taken for missing, all authorities would be
+ * made anew over the only copy, and nothing of the cluster would trust anything of it any more.
+ */
+async function unlabelledKeys(
+  { seed, values, namespaceIsNew }: Operation,
+  signal: AbortSignal,
+): Promise<Secret | undefined> {
+  if (namespaceIsNew) return undefined;
+  const live = await seed.client.getOrUndefined<Secret>(SECRETS, PKI_SECRET, values.namespace, { signal });
+  if (!live) return undefined;
+  const { resourceVersion } = live.metadata;
+  if (isLabelled(live, values)) {
+    seed.secrets.absorb(live);
+    return live;
+  }
+  const secret = pkiSecret(values, decoded(live.data));
+  const { object } = await seed.applier.apply(secret, signal, undefined, resourceVersion);
+  seed.secrets.absorb(object);
+  return object;
+}

@@ -1,0 +1,185 @@
+import { beforeEach, expect, it } from 'vitest';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { encryptionWanted } from '../../../operator/controllers/shoot/hosted/encryption.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { providerContext } from '../../../operator/controllers/shoot/provider-context.ts';
+import { keepKeys } from '../../../operator/controllers/shoot/stored-keys.ts';
+import { issueCertificates } from '../../../operator/controllers/shoot/tasks/issue-certificates.ts';
+import { PVCS, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { etcdClaimName, etcdSecret } from '../../../operator/shoot/etcd.ts';
+import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
+import { PKI_SECRET, pkiParameters } from '../../../operator/shoot/pki.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { type OperatorInSeed, operatorInSeed } from '../../kit/seed-in-memory.ts';
+import { controlPlane, NOW } from '../shoot/values.ts';
+
+const values = controlPlane();
+const NS = values.namespace;
+const signal = new AbortController().signal;
+const shoot = { metadata: { ...values.shoot, uid: 's1' }, spec: {} } as Shoot;
+const served = { ...shoot, status: { lastOperation: { type: 'Reconcile', state: 'Succeeded' } } } as Shoot;
+
+let seed: MemoryObjects;
+let operator: OperatorInSeed;
+
+beforeEach(() => {
+  seed = new MemoryObjects();
+  operator = operatorInSeed(seed, () => NOW);
+});
+
+async function issue(of: Shoot, by = operator, more: Partial<Operation> = {}): Promise<Operation> {
+  const op = by.operation(of, more);
+  await issueCertificates(op, pkiParameters(values), signal, (pki) => encryptionWanted(op, pki));
+  return op;
+}
+
+const stored = () => seed.find<Secret>(SECRETS, PKI_SECRET, NS)?.data;
+const deleteKeys = () => seed.delete(SECRETS, PKI_SECRET, NS);
+/** Somebody edits the Secret. */
+function change(data: Record<string, string>): void {
+  const secret = seed.find<Secret>(SECRETS, PKI_SECRET, NS)!;
+  seed.put({ ...secret, data });
+}
+const without = (...files: string[]) =>
+  Object.fromEntries(Object.entries(stored()!).filter(([file]) => !files.includes(file)));
+
+it('an operator that has the keys in memory writes a deleted Secret back as it was, and tells', async () => {
+  await issue(shoot);
+  const before = stored();
+  await deleteKeys();
+  await issue(served);
+  expect(stored()).toEqual(before);
+  expect(operator.events).toEqual(['Warning KeysRestored']);
+});
+
+it('an operator that has just started makes no other keys of a cluster that has served, says so, and goes on once they are restored', async () => {
+  await issue(shoot);
+  const before = seed.find<Secret>(SECRETS, PKI_SECRET, NS)!;
+  await deleteKeys();
+  const restarted = operatorInSeed(seed, () => NOW);
+  await expect(issue(served, restarted)).rejects.toThrow(/has lost ca, ca-etcd, ca-front-proxy, sa, and the cluster/);
+  expect(restarted.state.keysLost).toMatch(/Restore Secret .*pki .* delete it\.$/);
+  expect(stored()).toBeUndefined();
+  seed.put(before);
+  await issue(served, restarted);
+  expect(stored()).toEqual(before.data);
+  expect(restarted.state.keysLost).toBeUndefined();
+});
+
+it.each<[string, (op: Operation) => void]>([
+  ["etcd's Secret", (op) => seed.put(etcdSecret(values, op.pki))],
+  [
+    "etcd's Secret without its labels",
+    (op) => {
+      const { labels: _, ...metadata } = etcdSecret(values, op.pki).metadata;
+      seed.put({ ...etcdSecret(values, op.pki), metadata });
+    },
+  ],
+  [
+    "a volume of etcd's",
+    () => {
+      const metadata = { name: etcdClaimName(0), namespace: NS };
+      seed.put({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata });
+    },
+  ],
+])('%s in the seed shows that keys were used, even where the Shoot has no status', async (_, leave) => {
+  leave(await issue(shoot));
+  await deleteKeys();
+  await expect(
+    issue(
+      shoot,
+      operatorInSeed(seed, () => NOW),
+    ),
+  ).rejects.toThrow(/makes no other keys/);
+  expect(stored()).toBeUndefined();
+});
+
+it('a cluster that nothing was made of yet gets its first keys', async () => {
+  seed.put({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: etcdClaimName(0), namespace: 'other' },
+  });
+  await issue(shoot);
+  expect(Object.keys(stored()!)).toContain('ca.key');
+  expect(seed.find(PVCS, etcdClaimName(0), 'other')).toBeDefined();
+});
+
+it.each([
+  ['an authority', ['ca-etcd.key'], /lost ca-etcd,/],
+  ['the key of ServiceAccount tokens', ['sa.key'], /lost sa,/],
+  ['the keys of Secrets', ['secrets-encryption.json'], /lost secrets-encryption.json,/],
+])('%s that was taken out of the Secret is put back, or not made anew', async (_, files, told) => {
+  const op = await issue(shoot);
+  for (const object of kubeAPIServer(values, op.pki)) seed.put(object);
+  const before = stored();
+  change(without(...files));
+  await issue(served);
+  expect(stored()).toEqual(before);
+  change(without(...files));
+  await expect(
+    issue(
+      served,
+      operatorInSeed(seed, () => NOW),
+    ),
+  ).rejects.toThrow(told);
+  expect(stored()).toEqual(without(...files));
+});
+
+it('an authority whose certificate and key do not belong together is not replaced', async () => {
+  await issue(shoot);
+  const other = new MemoryObjects();
+  await issue(
+    shoot,
+    operatorInSeed(other, () => NOW),
+  );
+  change({ ...stored()!, 'ca.key': other.find<Secret>(SECRETS, PKI_SECRET, NS)!.data!['ca.key']! });
+  await expect(
+    issue(
+      served,
+      operatorInSeed(seed, () => NOW),
+    ),
+  ).rejects.toThrow(/lost ca,/);
+});
+
+it('keys of an earlier cluster of the same name are not written back', async () => {
+  await issue(shoot);
+  const before = stored()!['ca.crt'];
+  await deleteKeys();
+  await issue({ ...shoot, metadata: { ...shoot.metadata, uid: 's2' } });
+  expect(stored()!['ca.crt']).not.toBe(before);
+});
+
+it('a cluster that sleeps keeps its keys in the same way', async () => {
+  await issue(shoot);
+  const before = stored();
+  await deleteKeys();
+  await keepKeys(operator.operation(served), signal);
+  expect(stored()).toEqual(before);
+  await deleteKeys();
+  await expect(keepKeys(operatorInSeed(seed, () => NOW).operation(served), signal)).rejects.toThrow(/makes no other/);
+});
+
+it('of two operators that give a new cluster keys at once, both go on with those that were stored first', async () => {
+  const other = operatorInSeed(seed, () => NOW);
+  const [one, two] = await Promise.all([issue(shoot), issue(shoot, other)]);
+  expect(two.pki['ca.key']).toBe(one.pki['ca.key']);
+  expect(two.pki['secrets-encryption.json']).toBe(one.pki['secrets-encryption.json']);
+  expect(seed.writes).toEqual([`create secrets ${NS}/${PKI_SECRET}`]);
+});
+
+it('a machine can be taken away of a cluster whose keys are gone in part', async () => {
+  await issue(shoot);
+  change(without('ca.crt'));
+  const { 'ca.crt': _, ...pki } = { 'ca.crt': '', 'ca.key': 'left' };
+  const op = operator.operation(served, { pki, vni: 1, values: { ...values } });
+  const context = providerContext(
+    op,
+    { metadata: { name: 'p' }, spec: {} } as never,
+    {
+      metadata: { name: 'local' },
+      spec: { provider: {} },
+    } as never,
+  );
+  expect(context.clusterCA).toBe('');
+});

@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { stateBackend } from '../../../operator/accounts/state-backend.ts';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { SECRETS } from '../../../operator/kube/resources.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
+
+const profile = {
+  metadata: { name: 'aws' },
+  spec: { stateBackend: { url: 's3://bucket' } },
+} as unknown as CloudProfile;
+
+it('an operator that knows the passphrase of states writes its deleted Secret back', async () => {
+  const garden = new MemoryObjects();
+  const create = garden.create.bind(garden);
+  garden.create = (object) => {
+    const { stringData = {}, ...rest } = object as unknown as { stringData?: Record<string, string> };
+    const data = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+    return create({ ...rest, data: Object.fromEntries(data) } as unknown as typeof object);
+  };
+  const ask = () => stateBackend({ garden: garden as never, namespace: 'coppice', directory: undefined }, profile);
+  const { passphrase } = await ask();
+  await garden.delete(SECRETS, 'coppice-state-passphrase', 'coppice');
+  expect((await ask()).passphrase).toBe(passphrase);
+  expect(garden.writes.at(-1)).toBe('create secrets coppice/coppice-state-passphrase');
+});
