@@ -126,8 +126,8 @@ async function look(hub: Watched, watched: Members, namespace: string, name: str
   const decisions = members
     .filter((one) => one.copy || shares.get(one.name))
     .map((one) => ({ clusterProfileRef: { name: one.name }, reason: `${shares.get(one.name)} replicas` }));
-  const annotations: Record<string, string> =
-    unplaced > 0 ? { [`${DOMAIN}/unplaced`]: JSON.stringify({ replicas: unplaced, requests: asked }) } : {};
+  // Also where all have a place: by it policies know that replicas are divided, and keep a cluster whose copy is still to be made.
+  const annotations = { [`${DOMAIN}/unplaced`]: JSON.stringify({ replicas: unplaced, requests: asked }) };
   const decision = {
     apiVersion: 'multicluster.x-k8s.io/v1alpha1',
     kind: 'PlacementDecision',

@@ -12,7 +12,7 @@ import {
   takenOver,
   type Wanted,
 } from './contract.ts';
-import { decisionsFor, demandIn, PLACEMENTDECISIONS } from './placement-decisions.ts';
+import { decisionsFor, demandIn, PLACEMENTDECISIONS, placedIn } from './placement-decisions.ts';
 import { rangeNotes } from './range-notes.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
 import { secretAt, secretWith } from './secrets.ts';
@@ -155,6 +155,7 @@ export const clusterProfileHub: HubType<Seen> = {
   placements: (_member, { decisions }) => decisions.map((decision) => `PlacementDecision ${decision}`),
   capacity: (_member, { profile }) => amountsIn(profile),
   demand: async (hub, spec) => demandIn(await hub.list(PLACEMENTDECISIONS), spec),
+  placed: async (hub, spec) => placedIn(await hub.list(PLACEMENTDECISIONS), spec),
   demandWatch: {
     resources: [PLACEMENTDECISIONS],
     says: ({ metadata }) => metadata.annotations?.[ANNOTATIONS.unplaced],

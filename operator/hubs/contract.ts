@@ -263,6 +263,20 @@ export interface PlacedWork
   readonly stays?: string | undefined;
 }
 
+/** A workload with pods, and the members on which its hub has decided to run it. */
+export interface PlacedSource {
+  /** Whose it is, in words: no two of a hub are the same. */
+  readonly source: string;
+  /** Names of the members. */
+  readonly members: readonly string[];
+  /** Only members of this namespace, where names are unique within one. Absent: names are unique in the hub. */
+  readonly memberNamespace?: string | undefined;
+  /** The object on the members that makes its pods. Absent: the hub does not tell. */
+  readonly workload?: { readonly namespace: string; readonly name: string } | undefined;
+  /** Each member has its own share of the replicas. Absent: each may have a copy. */
+  readonly isDivided?: true;
+}
+
 /** Objects of which each says what has no place. */
 export interface DemandWatch {
   readonly resources: readonly Resource[];
@@ -336,6 +350,8 @@ export interface HubType<Seen = unknown> {
   release?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec, hubName: string): Promise<readonly Demand[]>;
+  /** What it has decided to run where: until pods are seen there, a member looks as if it had no work. Absent: it does not tell. */
+  placed?(hub: Reader, spec: HubSpec): Promise<readonly PlacedSource[]>;
   /** What is watched for that, so that work does not wait for the next look. Absent: it does. */
   demandWatch?: DemandWatch;
   /** What the hub holds, and waits for our word about; undefined: nothing there is set up to ask. Absent: hubs of this type never ask. */

@@ -16,6 +16,7 @@ import {
   type HubType,
   isForeign,
   type Member,
+  type PlacedSource,
   type Reader,
   type Trace,
   takenOver,
@@ -197,6 +198,7 @@ export const kueueHub: HubType<Seen> = {
     const active = checks.filter((one) => conditionIsTrue(one, 'Active')).map(({ metadata }) => metadata.name);
     return firstJob(workloads, name, active, { local, cluster });
   },
+  placed: async (hub) => placedIn((await hub.list(WORKLOADS)) as Workload[]),
   demandWatch: { resources: [WORKLOADS, CLUSTERQUEUES], says: waitsFor },
 
   async asks(hub, spec, hubName) {
@@ -305,10 +307,28 @@ async function foreignEntryIn(hub: Reader, member: Member, spec: HubSpec): Promi
 
 async function placedOn(hub: Reader, cluster: string): Promise<string[]> {
   const workloads = (await hub.list(WORKLOADS)) as Workload[];
-  const isFinished = ({ status }: Workload) =>
-    status?.conditions?.some(({ type, status: is }) => type === 'Finished' && is === 'True');
   return workloads.filter((one) => one.status?.clusterName === cluster && !isFinished(one)).map(keyOf);
 }
+
+const isFinished = ({ status }: Workload): boolean =>
+  status?.conditions?.some(({ type, status: is }) => type === 'Finished' && is === 'True') ?? false;
+
+/** Jobs, and the cluster that has taken each: to which clusters a job is offered places it nowhere. Pure. */
+export const placedIn = (workloads: readonly Workload[]): PlacedSource[] =>
+  workloads.flatMap((one): PlacedSource[] => {
+    const { clusterName } = one.status ?? {};
+    if (!clusterName || isFinished(one)) return [];
+    const { namespace = '', ownerReferences = [] } = one.metadata;
+    const job = ownerReferences.find(({ controller }) => controller) ?? ownerReferences[0];
+    return [
+      {
+        source: `Workload ${keyOf(one)}`,
+        members: [clusterName],
+        ...(job && { workload: { namespace, name: job.name } }),
+        isDivided: true,
+      },
+    ];
+  });
 
 /** Its jobs before the Workloads that count them: of a Workload alone Kueue would let the job go on. */
 async function leftIn(inside: Reader, { kueue }: HubSpec): Promise<Trace[]> {

@@ -5,7 +5,7 @@ import { labelSelectorSchema, matchesLabels } from '../api/label-selector.ts';
 import { POD_PRIORITY } from '../api/schema.ts';
 import { type KubeObject, keyOf, type Resource } from '../kube/resources.ts';
 import { amountsOf, othersOf } from './amounts.ts';
-import type { Demand } from './contract.ts';
+import type { Demand, PlacedSource } from './contract.ts';
 
 const GROUP = 'multicluster.x-k8s.io';
 export const PLACEMENTDECISIONS: Resource = {
@@ -46,12 +46,36 @@ const unplaced = z.object({
 /** Decisions that name this profile, as `namespace/name`. One in another namespace than the profile's may name it too. Pure. */
 export const decisionsFor = (decisions: readonly KubeObject[], namespace: string, name: string): string[] =>
   decisions
-    .filter(({ metadata, decisions: chosen }) =>
-      ((chosen ?? []) as { clusterProfileRef?: { name?: string; namespace?: string } }[]).some(
-        ({ clusterProfileRef: ref }) => ref?.name === name && (ref.namespace || metadata.namespace) === namespace,
-      ),
-    )
+    .filter((one) => chosenBy(one).some((chosen) => chosen.name === name && chosen.namespace === namespace))
     .map(keyOf);
+
+/** Profiles that a decision names. */
+const chosenBy = ({ metadata, decisions }: KubeObject): { name: string; namespace: string | undefined }[] =>
+  ((decisions ?? []) as { clusterProfileRef?: { name?: string; namespace?: string } }[]).flatMap(
+    ({ clusterProfileRef: ref }) =>
+      ref?.name ? [{ name: ref.name, namespace: ref.namespace || metadata.namespace }] : [],
+  );
+
+/**
+ * What schedulers have decided to run where. A decision with annotation `unplaced`, also of 0 replicas, is of a scheduler that divides replicas.
+ * Without it each profile that is named may have a copy. Pure.
+ */
+export const placedIn = (decisions: readonly KubeObject[], spec: HubSpec): PlacedSource[] =>
+  decisions.flatMap((one): PlacedSource[] => {
+    const { namespace = '', annotations, deletionTimestamp } = one.metadata;
+    if (deletionTimestamp || !isOfHub(namespace, spec)) return [];
+    const profiles = spec.clusterProfile?.namespace;
+    const members = chosenBy(one).filter((chosen) => chosen.namespace === (profiles ?? namespace));
+    if (members.length === 0) return [];
+    return [
+      {
+        source: `PlacementDecision ${keyOf(one)}`,
+        members: members.map(({ name }) => name),
+        ...(profiles === undefined && { memberNamespace: namespace }),
+        ...(annotations?.[ANNOTATIONS.unplaced] !== undefined && { isDivided: true as const }),
+      },
+    ];
+  });
 
 /**
  * What schedulers have no place for. Nobody but a scheduler writes PlacementDecisions, so a scheduler that moves work is who says so; what a

@@ -17,7 +17,7 @@ import { whyNotSleeping } from '../controllers/burst/candidates.ts';
 import { withFacts } from '../controllers/burst/facts.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
 import { BurstMemory } from '../controllers/burst/memory.ts';
-import { manifestOf, type Seen, seenAs } from '../controllers/burst/own-clusters.ts';
+import { idleKey, manifestOf, type Seen, seenAs } from '../controllers/burst/own-clusters.ts';
 import { peaksOf } from '../controllers/burst/peaks.ts';
 import { emptyingOf, isUnderused, moveWork } from './emptying.ts';
 import { growPool, growthOf, noteGrowths } from './growth.ts';
@@ -97,6 +97,8 @@ function look(simulation: Simulation, rehearsed: RehearsedPolicy): void {
     },
     now,
   );
+  for (const { purchase, own } of seen)
+    if (plan.needed.has(own.key)) memory.needed(idleKey(policy, purchase.number), now);
   for (const growth of plan.growths) growPool(simulation, rehearsed, growth);
   for (const purchase of plan.purchases) {
     rehearsed.receipt = purchased(rehearsed.receipt, purchase, now);

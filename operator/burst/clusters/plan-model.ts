@@ -127,6 +127,8 @@ export interface ClustersPlan {
   readonly verdicts: readonly WorkVerdict[];
   /** Work that another policy may serve: this one does not. */
   readonly left: readonly WaitingWork[];
+  /** Clusters that waiting work would go to, as `namespace/name`: they are idle from now on at the earliest. */
+  readonly needed: ReadonlySet<string>;
   /** When something changes by the clock alone, milliseconds since the epoch; undefined: nothing does. */
   readonly next: number | undefined;
 }

@@ -95,6 +95,7 @@ class Planning {
       stays: less.stays,
       verdicts: this.#verdicts,
       left: this.#left,
+      needed: this.#needed,
       next: coming.length > 0 ? Math.min(...coming) : undefined,
     };
   }

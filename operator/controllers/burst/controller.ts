@@ -1,11 +1,15 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { isTrue } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
 import { type BurstReceipt, emptyReceipt } from '../../burst/clusters/kept.ts';
+import type { PlacedSource } from '../../hubs/contract.ts';
 import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { tellFailure } from '../failure.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
+import { clusterOf } from '../membership/holds.ts';
 import { answerHub } from './answer-hub.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
@@ -50,6 +54,7 @@ export async function reconcileBurst(
       left = left.filter((one) => !isOf(policy, one));
     }
   }
+  if ('work' in look) notePlacements(deps, memory, look.hub, look.placed ?? [], turns);
   for (const turn of turns) {
     try {
       left = await new PolicyLook(deps, memory, turn, turns, signal).run(look, left);
@@ -82,7 +87,7 @@ async function lookAt(deps: BurstDependencies, memory: BurstMemory, name: string
   if (!isTrue(hub.status?.conditions, 'Ready'))
     return { reason: 'HubNotReady', problem: `Hub ${name} is not ready: nothing is bought or given back` };
   try {
-    const { demands, asking } = await deps.hear(hub, inTime(signal));
+    const { demands, placed, asking } = await deps.hear(hub, inTime(signal));
     if (!demands) {
       const problem = `hubs of type ${hub.spec.type} do not tell which work has no place`;
       return { hub, work: [], silent: { reason: 'NoDemand', problem } };
@@ -91,13 +96,36 @@ async function lookAt(deps: BurstDependencies, memory: BurstMemory, name: string
     const unread = demands.flatMap(({ source, namespace, problem }) =>
       problem === undefined ? [] : [{ source, namespace, problem }],
     );
-    return { hub, work: workOf(demands, memory.waiting(name, demands, now), now), unread, asking };
+    return { hub, work: workOf(demands, memory.waiting(name, demands, now), now), unread, placed, asking };
   } catch (error) {
     if (signal.aborted) throw error;
     const problem = `Hub ${name} does not answer: nothing is bought or given back (${errorText(error)})`;
     return { reason: 'HubDoesNotAnswer', problem };
   }
 }
+
+/** Has it remembered what a hub has placed on clusters that its policies may give back. */
+function notePlacements(
+  deps: BurstDependencies,
+  memory: BurstMemory,
+  { metadata: { name: hub } }: Hub,
+  placed: readonly PlacedSource[],
+  turns: readonly Turn[],
+): void {
+  const members = deps.memberships.byIndex(BY_HUB, hub);
+  const takeWork = members.filter(({ status }) => status?.state === 'Joined');
+  const kept = new Set(turns.flatMap(({ receipt, policy }) => keysKept(policy, receipt)));
+  const watched = members.filter((one) => kept.has(clusterOf(one)));
+  memory.placements.note(hub, placed, takeWork.map(nameInHub), watched.map(nameInHub), deps.now().getTime());
+}
+
+/** `namespace/name` of clusters that a policy has bought or woken. */
+const keysKept = ({ metadata: { namespace } }: BurstPolicy, { purchases, wakes = [] }: BurstReceipt): string[] => [
+  ...purchases.map(({ name }) => `${namespace}/${name}`),
+  ...wakes.map(({ cluster }) => cluster),
+];
+
+const nameInHub = ({ spec, status }: Membership): string => status?.memberName ?? spec.cluster;
 
 async function receiptOf(
   { receipts }: BurstDependencies,

@@ -19,14 +19,15 @@ import type { BurstDependencies } from './dependencies.ts';
 import { type EmptyingInputs, emptyingOf } from './emptying.ts';
 import { type GrowthInputs, growthOf, type JudgedGrowth, judgeGrowth } from './growth.ts';
 import { limitsOf } from './limits.ts';
-import type { Seen } from './own-clusters.ts';
+import type { BurstMemory } from './memory.ts';
+import { idleKey, type Seen } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { siblingDaemons } from './sibling-daemons.ts';
 import { awake, type HubWork, supplyIn, supplyOf } from './supply.ts';
-import { boughtBy, seenIn } from './turn.ts';
+import { boughtBy, seenIn, type Turn } from './turn.ts';
 import { waitingClusters } from './waiting-clusters.ts';
-import { sleepersOf, wokenBy } from './wake-others.ts';
+import { sleepersOf, wakeKey, wokenBy } from './wake-others.ts';
 
 /** What a policy decides with. */
 export interface DecisionInputs extends GrowthInputs, EmptyingInputs {}
@@ -84,13 +85,25 @@ export async function planFor(
       passed.push(candidate);
       beside.push(shareOf(deps, trialOf(policy, tried, nodes)));
     }
-    if (!problem) return plan;
+    if (!problem) {
+      noteNeeded(memory, turns, plan.needed, now);
+      return plan;
+    }
     const refused = candidates[at]!;
     // A quota may allow one of several that are bought together.
     const left = passed.filter((name) => name === refused.name).length;
     candidates[at] = left > 0 ? { ...refused, left, noMore: problem } : { ...refused, problem };
     // It may be allowed by the next look.
     memory.forgetTried(trialKey(policy, refused.name));
+  }
+}
+
+/** Clusters for which work waits are idle from now on at the earliest, whichever policy has them. */
+function noteNeeded(memory: BurstMemory, turns: readonly Turn[], needed: ReadonlySet<string>, now: number): void {
+  for (const { policy, receipt } of turns) {
+    for (const { name, number } of receipt.purchases)
+      if (needed.has(`${policy.metadata.namespace}/${name}`)) memory.needed(idleKey(policy, number), now);
+    for (const wake of receipt.wakes ?? []) if (needed.has(wake.cluster)) memory.needed(wakeKey(policy, wake), now);
   }
 }
 

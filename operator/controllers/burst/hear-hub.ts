@@ -1,11 +1,13 @@
 import type { HubSpec } from '../../api/hub.ts';
-import type { Asking, Demand, HubType, Reader } from '../../hubs/contract.ts';
+import type { Asking, Demand, HubType, PlacedSource, Reader } from '../../hubs/contract.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
 /** What a hub says in one look. */
 export interface HubSays {
   /** What it has no place for. undefined: hubs of its type do not tell. */
   readonly demands: readonly Demand[] | undefined;
+  /** What it has decided to run where. Absent: it does not tell. */
+  readonly placed?: readonly PlacedSource[] | undefined;
   /** What it asks about work that it holds. Absent: nothing there asks, or nobody would answer. */
   readonly asking?: Asking | undefined;
 }
@@ -15,14 +17,15 @@ export interface HubSays {
  * one moment is decided for all of it. Throws as Reader does.
  */
 export async function hearHub(
-  type: Pick<HubType, 'demand' | 'asks'>,
+  type: Pick<HubType, 'demand' | 'placed'> & { readonly asks?: HubType['asks'] | undefined },
   hub: Reader,
   spec: HubSpec,
   name: string,
 ): Promise<HubSays> {
   const reader = listingOnce(hub);
   const demands = await type.demand?.(reader, spec, name);
-  return { demands, asking: await type.asks?.(reader, spec, name) };
+  const placed = await type.placed?.(reader, spec);
+  return { demands, placed, asking: await type.asks?.(reader, spec, name) };
 }
 
 /** A reader that lists each kind once. */

@@ -1,4 +1,5 @@
 import type { Demand } from '../../hubs/contract.ts';
+import { Placements } from './placements.ts';
 
 /** Since when a source is so without a break, milliseconds since the epoch. */
 export interface Waits {
@@ -18,6 +19,7 @@ const REFUSED_MS = 60_000;
  * so that nothing is bought or given back for what happened in between.
  */
 export class BurstMemory {
+  readonly placements = new Placements();
   readonly #waiting = new Map<
     string,
     { readonly sources: ReadonlyMap<string, Waits & { readonly says: string }>; readonly seen: number }
@@ -52,6 +54,7 @@ export class BurstMemory {
   /** Nobody asks this hub any more. */
   forgetHub(hub: string): void {
     this.#waiting.delete(hub);
+    this.placements.forget(hub);
   }
 
   /** Since when a cluster is without work. @param isIdle undefined: nobody can tell, and it counts anew */
@@ -63,6 +66,11 @@ export class BurstMemory {
     const since = this.#idle.get(cluster) ?? now;
     this.#idle.set(cluster, since);
     return since;
+  }
+
+  /** Work waits that would go to this cluster: if it is idle, it is so from now on. */
+  needed(cluster: string, now: number): void {
+    if (this.#idle.has(cluster)) this.#idle.set(cluster, now);
   }
 
   /**

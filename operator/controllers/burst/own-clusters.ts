@@ -122,6 +122,8 @@ export interface Sight {
   readonly isReady: boolean;
   /** Whether no work runs there; undefined: nobody can tell. */
   readonly isWorkless: boolean | undefined;
+  /** Whether its hub has placed work there whose pods were not seen yet. Absent: it has not. */
+  readonly isAwaited?: boolean;
   /** Whether it has little work; undefined: nobody can tell, or its policy does not ask. */
   readonly isUnderused: boolean | undefined;
   /** Why it will not come, as far as it says so. */
@@ -147,6 +149,7 @@ export function seenOf(
     isJoined,
     isReady: isReady(membership),
     isWorkless: cluster ? isWithoutWork(deps, policy, key) : undefined,
+    isAwaited: isJoined && areAwaited(deps, memory, policy, membership, now),
     isUnderused: isJoined ? isUnderused(deps, policy, key) : undefined,
     failure: cluster && failureOf(cluster),
   };
@@ -168,10 +171,10 @@ export function seenAs(
   now: number,
 ): Seen {
   const { name, candidate, at, most, uid, wokenAt } = purchase;
-  const { cluster, isJoined, isWorkless } = sight;
+  const { cluster, isJoined, isWorkless, isAwaited = false } = sight;
   const isIdle = isJoined ? isWorkless : undefined;
-  const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
-  const isUnder = isJoined ? sight.isUnderused : undefined;
+  const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle && !isAwaited, now);
+  const isUnder = isJoined && !isAwaited ? sight.isUnderused : undefined;
   const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const toSleep = isToSleep(purchase);
@@ -213,6 +216,24 @@ export function isWithoutWork(deps: BurstDependencies, policy: BurstPolicy, key:
   const open = deps.openClusters.get(key);
   const hub = hubOf(deps, policy);
   return open && !open.pods.list().some((pod) => isWork(hub, pod));
+}
+
+/** Whether the hub of a policy has placed work on a member whose pods were not seen there yet. */
+export function areAwaited(
+  deps: BurstDependencies,
+  memory: BurstMemory,
+  policy: BurstPolicy,
+  { metadata: { namespace = '' }, spec: { cluster }, status }: Membership,
+  now: number,
+): boolean {
+  const hub = hubOf(deps, policy);
+  const work = () =>
+    deps.openClusters
+      .get(`${namespace}/${cluster}`)
+      ?.pods.list()
+      .filter((pod) => isWork(hub, pod));
+  const member = { name: status?.memberName ?? cluster, namespace };
+  return memory.placements.areAwaited(policy.spec.hub, member, work, now);
 }
 
 const hubOf = ({ hubs }: BurstDependencies, { spec }: BurstPolicy): SystemNamespaces => hubs.get(spec.hub)?.spec ?? {};

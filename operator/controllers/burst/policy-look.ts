@@ -6,7 +6,7 @@ import { withOutcomes } from '../../burst/clusters/outcomes.ts';
 import { givenBack, gone } from '../../burst/clusters/receipt.ts';
 import { monthOf } from '../../burst/clusters/spend.ts';
 import { waitingAnew } from '../../burst/clusters/waiting-anew.ts';
-import type { Asking } from '../../hubs/contract.ts';
+import type { Asking, PlacedSource } from '../../hubs/contract.ts';
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -51,6 +51,8 @@ interface Answer {
   readonly work: readonly HubWork[];
   /** What it has no place for and nobody can read. Absent: nothing. */
   readonly unread?: readonly Unread[];
+  /** What it has decided to run where. Absent: it does not tell. */
+  readonly placed?: readonly PlacedSource[] | undefined;
   /** What it asks about work that it holds. Absent: nothing. */
   readonly asking?: Asking | undefined;
   /** It does not tell which work has no place: a policy can only keep to its schedule and minimum. */

@@ -38,6 +38,7 @@ import { HubConnections } from '../membership/hub-connections.ts';
 import { readerOf } from '../membership/two-sides.ts';
 import { reconcileBurst } from './controller.ts';
 import { type BurstDependencies, burstReceipts } from './dependencies.ts';
+import { hearHub } from './hear-hub.ts';
 import { BurstMemory } from './memory.ts';
 import { idleKey, underusedKey } from './own-clusters.ts';
 import { toldBy } from './sold-out-told.ts';
@@ -180,8 +181,10 @@ function dependenciesOf(
       const type = hubType(spec.type);
       if (!type?.demand) return { demands: undefined };
       const { client } = await connections.open(name, spec, status?.clusterIdentity, stop);
-      const demands = await type.demand(readerOf(client, stop), spec, name);
-      return { demands: first.once(name, status?.clusterIdentity ?? name, demands, Date.now()) };
+      // Nobody answers: what it asks is not read.
+      const silent = { ...type, asks: undefined };
+      const { demands = [], placed } = await hearHub(silent, readerOf(client, stop), spec, name);
+      return { demands: first.once(name, status?.clusterIdentity ?? name, demands, Date.now()), placed };
     },
     async placedWork({ metadata: { name }, spec, status }, member, stop) {
       const type = hubType(spec.type);

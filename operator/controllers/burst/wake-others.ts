@@ -28,7 +28,7 @@ import { failureOf, placedBy } from './arrival.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
-import { isWithoutWork, readyNodes } from './own-clusters.ts';
+import { areAwaited, isWithoutWork, readyNodes } from './own-clusters.ts';
 import { siblingDaemons } from './sibling-daemons.ts';
 import { awake, type HubWork, memberOf, reserveOf } from './supply.ts';
 
@@ -135,7 +135,7 @@ function wakeNow(
   if (!cluster) return 'gone';
   const hasJoined = !isAsleep(cluster) && membershipIn(deps, policy.spec.hub, cluster)?.status?.state === 'Joined';
   const isIdle = hasJoined ? isWithoutWork(deps, policy, wake.cluster) : undefined;
-  memory.idle(wakeKey(policy, wake), isIdle, now);
+  idleSinceOf(deps, memory, policy, wake, cluster, now);
   const joined = Date.parse(wake.joinedAt ?? '');
   const waits = work.find(({ source, since }) => wake.sources.includes(source) && since < joined)?.source;
   const wanted = cluster.status?.nodes?.desired ?? 0;
@@ -165,13 +165,30 @@ export function wokenBy(
     const cluster = clusterOf(deps, wake);
     if (!cluster || wake.ended) return [];
     const isWorkless = isWithoutWork(deps, policy, wake.cluster);
-    const idleSince = memory.idle(wakeKey(policy, wake), wake.joinedAt ? isWorkless : undefined, now);
+    const idleSince = wake.joinedAt ? idleSinceOf(deps, memory, policy, wake, cluster, now) : undefined;
     const failure = wake.joinedAt ? undefined : failureOf(cluster);
     return [wokenCluster(wake, idleSince, isWorkless === false, failure)];
   });
 }
 
-const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: KeptWake): string => `${metadata.uid}/${uid}/${at}`;
+/** Since when nothing runs on a cluster that was woken, and nothing is about to; undefined: it is not in its hub, or nobody can tell. */
+function idleSinceOf(
+  deps: BurstDependencies,
+  memory: BurstMemory,
+  policy: BurstPolicy,
+  wake: KeptWake,
+  cluster: WorkerCluster,
+  now: number,
+): number | undefined {
+  const membership = membershipIn(deps, policy.spec.hub, cluster);
+  const isIn = !isAsleep(cluster) && membership?.status?.state === 'Joined';
+  const isIdle =
+    isIn && isWithoutWork(deps, policy, wake.cluster) && !areAwaited(deps, memory, policy, membership, now);
+  return memory.idle(wakeKey(policy, wake), isIdle, now);
+}
+
+/** By what it is remembered since when a cluster has no work that was woken. */
+export const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: KeptWake): string => `${metadata.uid}/${uid}/${at}`;
 
 /** undefined: it is gone, or another one has its name. */
 export function clusterOf(deps: BurstDependencies, { cluster: key, uid }: KeptWake): WorkerCluster | undefined {

@@ -83,8 +83,9 @@ export function wireBurst(
       const client = await open(hub, signal);
       if (type.demandWatch) watches.follow(name, client, type.demandWatch);
       if (type.askWatch) asked.follow(name, client, type.askWatch);
-      const { demands = [], asking } = await hearHub(type, readerOf(client, signal), spec, name);
-      return { demands: told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime()), asking };
+      const { demands = [], placed, asking } = await hearHub(type, readerOf(client, signal), spec, name);
+      const once = told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime());
+      return { demands: once, placed, asking };
     },
     async placedWork(hub, member, signal) {
       const type = hubType(hub.spec.type);

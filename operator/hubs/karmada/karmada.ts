@@ -14,7 +14,7 @@ import {
 } from './cluster.ts';
 import { foreignEntryIn } from './foreign-entry.ts';
 import { customKindsOf } from './kinds.ts';
-import { movableOn } from './placed-work.ts';
+import { movableOn, placedIn } from './placed-work.ts';
 import { pull } from './pull.ts';
 import { push } from './push.ts';
 import {
@@ -101,6 +101,7 @@ export const karmadaHub: HubType<Seen> = {
     const here = bindings.filter(({ binding }) => binding.spec?.clusters?.some(({ name }) => name === member));
     return movableOn(bindings, member, await customKindsOf(hub, here, bindings));
   },
+  placed: async (hub) => placedIn(await bindingsOf(hub)),
   demandWatch: { resources: [RESOURCEBINDINGS, CLUSTERRESOURCEBINDINGS], says: waitsFor },
   counts: countedBy,
   capacity: (_member, { cluster }) => freeOn(cluster),

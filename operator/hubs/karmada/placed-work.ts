@@ -1,5 +1,5 @@
 import { amountsOf } from '../amounts.ts';
-import type { CustomKind, Demand, PlacedWork } from '../contract.ts';
+import type { CustomKind, Demand, PlacedSource, PlacedWork } from '../contract.ts';
 import {
   accepting,
   type BindingObject,
@@ -52,6 +52,24 @@ export function movableOn(
     ];
   });
 }
+
+/** Work with replicas, and the clusters on which Karmada has decided to run them. Pure. */
+export const placedIn = (bindings: Bindings): PlacedSource[] =>
+  bindings.flatMap(({ resource, binding }): PlacedSource[] => {
+    const { clusters = [], replicas = 0, components = [], placement, resource: of = {} } = binding.spec ?? {};
+    const members = clusters.filter((one) => (one.replicas ?? replicas) > 0 || components.length > 0);
+    if (members.length === 0) return [];
+    const { namespace = binding.metadata.namespace ?? '', name = '' } = of;
+    const isDivided = placement?.replicaScheduling?.replicaSchedulingType === 'Divided';
+    return [
+      {
+        source: textOf(resource, binding),
+        members: members.map((one) => one.name),
+        workload: { namespace, name },
+        ...(isDivided && { isDivided }),
+      },
+    ];
+  });
 
 function whyStays({ spec = {} }: BindingObject): string | undefined {
   const { placement = {}, components = [], gracefulEvictionTasks = [], suspension } = spec;

@@ -9,7 +9,7 @@ import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import { type BurstDependencies, burstReceipts } from '../../../operator/controllers/burst/dependencies.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
-import type { Asking, Demand, PlacedWork, StatusPart } from '../../../operator/hubs/contract.ts';
+import type { Asking, Demand, PlacedSource, PlacedWork, StatusPart } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { receiptIn } from '../../../operator/kube/receipt.ts';
@@ -94,6 +94,8 @@ export class BurstTestbed {
   removesNodes = false;
   /** undefined: hubs of this type do not tell. */
   demands: readonly Demand[] | Error | undefined = [];
+  /** What the hub has decided to run where. */
+  decidedFor: readonly PlacedSource[] = [];
   /** What the hub asks about work that it holds, and what is done with answers. Absent: nothing. */
   asked: ((signal: AbortSignal) => Promise<Asking | undefined>) | undefined;
   answered: (part: StatusPart) => void = () => {};
@@ -225,7 +227,7 @@ export class BurstTestbed {
       metrics: this.metrics,
       hear: async (_hub: unknown, signal: AbortSignal) => {
         if (this.demands instanceof Error) throw this.demands;
-        return { demands: this.demands, asking: await this.asked?.(signal) };
+        return { demands: this.demands, placed: this.decidedFor, asking: await this.asked?.(signal) };
       },
       asksOf: async (_hub: unknown, signal: AbortSignal) => this.asked?.(signal),
       writeStatus: async (_hub: unknown, part: StatusPart) => this.answered(part),

@@ -24,6 +24,29 @@ const decision = (unplaced: unknown, more: Partial<ObjectMeta> = {}): KubeObject
 const demand = (decisions: KubeObject[], spec = EVERYWHERE) =>
   clusterProfileHub.demand!(reader({ placementdecisions: decisions }), spec, 'fleet');
 
+describe('what schedulers have placed', () => {
+  const named = (unplaced: unknown, more: Partial<ObjectMeta> = {}): KubeObject => ({
+    ...decision(unplaced, more),
+    decisions: [{ clusterProfileRef: { name: 'a' } }, { clusterProfileRef: { name: 'b', namespace: 'elsewhere' } }],
+  });
+  const placed = (decisions: KubeObject[], spec = EVERYWHERE) =>
+    clusterProfileHub.placed!(reader({ placementdecisions: decisions }), spec);
+
+  it('are the profiles that a decision names of its own namespace, or of that of the hub', async () => {
+    const source = 'PlacementDecision shop/web';
+    expect(await placed([named(undefined)])).toEqual([{ source, members: ['a'], memberNamespace: 'shop' }]);
+    const inShop: HubSpec = { type: 'ClusterProfile', clusterProfile: { namespace: 'shop' } };
+    expect(await placed([named(undefined), named(undefined, { namespace: 'tenant' })], inShop)).toEqual([
+      { source, members: ['a'] },
+    ]);
+  });
+
+  it('is divided where the scheduler says what has no place, also that nothing has none', async () => {
+    expect(await placed([named({ replicas: 0 })])).toMatchObject([{ isDivided: true }]);
+    expect(await placed([named(undefined, { deletionTimestamp: '2026-11-01T00:00:00Z' })])).toEqual([]);
+  });
+});
+
 describe('the demand of a hub whose scheduler writes PlacementDecisions', () => {
   it('is what the scheduler says that it has no place for', async () => {
     const requests = { cpu: '1500m', memory: '64Mi', 'nvidia.com/gpu': '1' };

@@ -34,6 +34,35 @@ const placed = (one: KubeObject, spec: HubSpec = { type: 'Karmada', karmada: { e
     'shop--bought',
   ) as Promise<PlacedWork[]>;
 
+describe('what Karmada has decided to run where', () => {
+  const decided = (one: KubeObject) =>
+    karmadaHub.placed!(reader({ resourcebindings: [one], clusterresourcebindings: [] }), { type: 'Karmada' });
+
+  it('names the clusters that have replicas of it, and the object that makes their pods', async () => {
+    const clusters = [
+      { name: 'shop--private', replicas: 0 },
+      { name: 'shop--bought', replicas: 2 },
+    ];
+    expect(await decided(binding({}, { clusters }))).toEqual([
+      {
+        source: 'ResourceBinding shop/web-deployment',
+        members: ['shop--bought'],
+        workload: { namespace: 'shop', name: 'web' },
+        isDivided: true,
+      },
+    ]);
+  });
+
+  it('is not divided where each cluster has a copy, and nothing where it has no pods', async () => {
+    const replicaScheduling = { replicaSchedulingType: 'Duplicated' };
+    const clusters = [{ name: 'shop--private' }, { name: 'shop--bought' }];
+    const [copied] = await decided(binding({ replicaScheduling }, { clusters }));
+    expect(copied).toMatchObject({ members: ['shop--private', 'shop--bought'] });
+    expect(copied!.isDivided).toBeUndefined();
+    expect(await decided(binding({ replicaScheduling }, { clusters, replicas: 0 }))).toEqual([]);
+  });
+});
+
 describe('work that Karmada has placed on a cluster', () => {
   it('is told with the object that makes its pods there, and how many', async () => {
     const affinity = { clusterAffinity: { labelSelector: { matchLabels: { tier: 'gold' } } } };

@@ -51,6 +51,33 @@ const listOf = async (one: Member, ...configs: KubeObject[]) => {
   return wanted && { ...wanted.object.metadata, clusters: (wanted.object.spec as { clusters: string[] }).clusters };
 };
 
+describe('what Kueue has placed', () => {
+  const placed = (...workloads: KubeObject[]) => kueueHub.placed!(reader({ workloads }), SPEC);
+
+  it('is a job on the cluster that has taken it, and on none of those to which it is offered', async () => {
+    const running = workload('train', { status: { clusterName: NAME } });
+    const metadata = {
+      ...running.metadata,
+      ownerReferences: [{ apiVersion: '', kind: 'Job', name: 'train-1', uid: '' }],
+    };
+    const conditions = [{ type: 'Finished', status: 'True' }];
+    expect(
+      await placed(
+        { ...running, metadata },
+        workload('offered', { status: { nominatedClusterNames: [NAME] } }),
+        workload('ended', { status: { clusterName: NAME, conditions } }),
+      ),
+    ).toEqual([
+      {
+        source: 'Workload shop/train',
+        members: [NAME],
+        workload: { namespace: 'shop', name: 'train-1' },
+        isDivided: true,
+      },
+    ]);
+  });
+});
+
 describe('the list of clusters', () => {
   it.each<[string, Member['closed'], string[] | undefined, string[] | undefined]>([
     ['has no cluster in it that is not open yet', 'Initializing', undefined, [NO_CLUSTER]],
