@@ -7,6 +7,7 @@ import { waitFor } from '../../../kube/informer.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
 import type { Operation } from '../operation.ts';
 import { cordon, drain, uncordon } from './drain.ts';
+import { eachPool } from './each-pool.ts';
 import { drainTimeoutOf } from './machine-timeouts.ts';
 import { nodesToUncordon, type PoolScaleIn, planScaleIn } from './scale-in.ts';
 
@@ -41,7 +42,10 @@ export async function scaleIn(op: Operation, signal: AbortSignal, acts?: () => v
   for (const node of state.draining.keys()) if (!cordoned.has(node)) state.draining.delete(node);
   for (const node of nodesToUncordon([...nodes.values()], cordoned)) await uncordon(connection.client, node);
   await takeAway(op, plans, 'ScaledIn', signal);
-  for (const pool of dropped) await provider.deletePool(context, pool);
+  await eachPool(
+    dropped.map((name) => ({ name })),
+    ({ name }) => provider.deletePool(context, name),
+  );
   await machinesGone(op, plans, signal);
 }
 

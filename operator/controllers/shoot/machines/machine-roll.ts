@@ -1,6 +1,7 @@
 import { CoppiceError, errorText } from '../../../api/errors.ts';
 import { sleep } from '../../../kube/clock.ts';
 import type { Operation } from '../operation.ts';
+import { eachPool } from './each-pool.ts';
 import { machinesGone, podsByNode, takeAway } from './machine-removal.ts';
 import { type PoolRoll, paceOf, planRoll } from './roll.ts';
 
@@ -82,7 +83,7 @@ async function reconcile(op: Operation, plans: readonly PoolRoll[]): Promise<voi
   const pools = op.pools.map((pool) => ({ ...pool, count: asked.get(pool.name) ?? pool.count, maxSurge: 0 }));
   const { provider } = op;
   if (provider.reconcilePools) return provider.reconcilePools(op.context(), pools);
-  for (const pool of pools) await provider.reconcilePool(op.context(), pool);
+  await eachPool(pools, (pool) => provider.reconcilePool(op.context(), pool));
 }
 
 /** What is said of a new machine that should be a node by now; undefined: there is none. */

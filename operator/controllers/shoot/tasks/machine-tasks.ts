@@ -4,6 +4,7 @@ import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import { hasEnded } from '../../../kube/pods.ts';
 import { conditionIsTrue, keyOf } from '../../../kube/resources.ts';
+import { eachPool } from '../machines/each-pool.ts';
 import { scaleIn } from '../machines/machine-removal.ts';
 import { rollMachines } from '../machines/machine-roll.ts';
 import type { Operation } from '../operation.ts';
@@ -57,10 +58,7 @@ export const machineTasks = (
       // A machine too many that a cloud refuses must not keep all else from being done: the roll asks for it.
       const pools = provider.rolledByCaller ? op.pools.map((pool) => ({ ...pool, maxSurge: 0 })) : op.pools;
       if (provider.reconcilePools) return provider.reconcilePools(context, pools);
-      for (const pool of pools) {
-        await provider.reconcilePool(context, pool);
-        signal.throwIfAborted();
-      }
+      await eachPool(pools, (pool) => provider.reconcilePool(context, pool), signal);
     },
   },
   {
