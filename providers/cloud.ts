@@ -44,6 +44,8 @@ export interface CloudPool {
   architecture: 'amd64' | 'arm64';
   labels: Record<string, string>;
   taints: Taint[];
+  /** A node has them when it registers; who takes one away does not find it back. Absent: none. */
+  startupTaints?: Taint[];
   /** Empty: all zones of the cluster. */
   zones: string[];
   /** How many of `desired` are in which zone, once named nodes went. Absent: evenly. Read where the cloud counts by zone, and else ignored. */

@@ -21,7 +21,10 @@ export interface Pool {
   count: number;
   /** Labels of the nodes, besides those that the provider sets itself (see nodeLabels). */
   labels: Record<string, string>;
+  /** Every node has them for as long as it lives. */
   taints: Taint[];
+  /** A node has them when it registers; who takes one away does not find it back. None has key and effect of one of `taints`. Absent: none. */
+  startupTaints?: Taint[];
   /** Zones that the machines are spread over; may be empty. */
   zones: string[];
   /** Whether the machines may be the cloud's cheaper ones that it takes away at short notice. Absent: no. */

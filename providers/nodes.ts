@@ -42,6 +42,12 @@ export function environmentFile(variables: Record<string, string>): string {
     .join('');
 }
 
+/** The taints of a node as it registers. */
+export const registeredTaints = ({ taints, startupTaints = [] }: Pick<Pool, 'taints' | 'startupTaints'>): Taint[] => [
+  ...taints,
+  ...startupTaints,
+];
+
 /** Nodes of the pool, or of all pools. */
 export async function nodesOf(shoot: KubeClient, pool?: string): Promise<Node[]> {
   const labelSelector = pool === undefined ? LABELS.pool : `${LABELS.pool}=${pool}`;

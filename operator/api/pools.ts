@@ -25,6 +25,8 @@ export interface NormalPool {
   autoscale?: Autoscale;
   labels: Record<string, string>;
   taints: Taint[];
+  /** Taints that a node has only until an agent has taken them away. Absent: none. */
+  startupTaints?: Taint[];
   zones: string[];
   /** Whether spot machines are asked for. */
   spot: boolean;
@@ -95,6 +97,7 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
       ...(pool.autoscale && { autoscale: pool.autoscale }),
       labels: pool.labels ?? {},
       taints: pool.taints ?? [],
+      ...(pool.startupTaints && { startupTaints: pool.startupTaints }),
       zones: pool.zones ?? zones,
       spot: pool.spot ?? false,
       gpu: pool.gpu ?? 0,

@@ -11,11 +11,10 @@ import {
   map,
   name,
   PATTERNS,
-  place,
   rules,
   text,
 } from './schema.ts';
-import { MAX_NODES, taintSchema } from './worker-pool.ts';
+import { MAX_NODES, TAINTS_DIFFER, taintFields, zones } from './worker-pool.ts';
 
 const machine = describe(
   z.object({
@@ -42,10 +41,10 @@ export const shootWorkerSchema = rules(
     maximum: count(0, MAX_NODES, 'Most machines of the pool.'),
     maxSurge: countOrPercent('How many machines may be added while the pool is rolled.').default(1),
     maxUnavailable: countOrPercent('How many machines may be missing while the pool is rolled.').default(0),
-    zones: list(place('A zone.'), 16, 'Zones that the machines are spread over.').optional(),
+    zones: zones('Zones that the machines are spread over.').optional(),
     labels: labels(64, 'Labels of the nodes.').optional(),
     annotations: map(64, 'Annotations of the nodes.').optional(),
-    taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
+    ...taintFields,
     caBundle: text(65536, 'Certificates that the machines trust, PEM.').optional(),
     cri: free('Container runtime.').optional(),
     kubernetes: z
@@ -73,6 +72,7 @@ export const shootWorkerSchema = rules(
       'Set (to {}) on the one pool whose machines run the control plane: a self-hosted shoot. It has 1, 3 or 5 machines.',
     ).optional(),
   }),
+  TAINTS_DIFFER,
   {
     rule: 'self.minimum <= self.maximum',
     messageExpression: "'pool ' + self.name + ': minimum is larger than maximum'",

@@ -306,6 +306,7 @@ const ACTED: ActedFields = {
       labels: true,
       annotations: true,
       taints: true,
+      startupTaints: true,
       machineControllerManager: { machineDrainTimeout: true, machineHealthTimeout: true },
     },
   },

@@ -18,7 +18,7 @@ import {
 /** Most nodes that one cluster may have. */
 export const MAX_NODES = 5000;
 
-export const taintSchema = describe(
+const taintSchema = describe(
   z.object({
     key: name(317, 'The key of the taint.', PATTERNS.labelKey),
     value: text(63, 'The value of the taint.', PATTERNS.labelValue).optional(),
@@ -30,6 +30,37 @@ export const taintSchema = describe(
 );
 /** A taint as nodes carry it. */
 export type Taint = z.output<typeof taintSchema>;
+
+/** Zones, each once: two of a name would be two shares of one zone, or two resources of one name in a cloud. */
+export const zones = (description: string) =>
+  rules(list(place('A zone.'), 16, description), {
+    rule: 'self.all(z, self.exists_one(y, y == z))',
+    message: 'a zone is listed once at most: this list has one twice',
+  });
+
+const taints = (description: string) =>
+  rules(list(taintSchema, 32, description), {
+    rule: 'self.all(t, self.exists_one(u, u.key == t.key && u.effect == t.effect))',
+    message: 'a node has one taint of a key and effect at most: this list has two',
+  });
+
+/** The fields of a pool about taints of its nodes, for a WorkerCluster and for a Shoot. */
+export const taintFields = {
+  taints: taints(
+    'Taints of the nodes: each node has them for as long as it lives, and who takes one away finds it back.',
+  ).optional(),
+  startupTaints: taints(
+    "Taints that a node registers with, and that an agent takes away once it is ready, as Karpenter's. The operator never puts one back, and expects none of nodes to come.",
+  ).optional(),
+};
+
+/** Of objects with taintFields. */
+export const TAINTS_DIFFER = {
+  rule: '!has(self.taints) || !has(self.startupTaints) || self.startupTaints.all(s, !self.taints.exists(t, t.key == s.key && t.effect == s.effect))',
+  messageExpression:
+    "'pool ' + self.name + ': a taint of one key and effect is in taints or in startupTaints, not in both'",
+  message: 'a taint of one key and effect is in taints or in startupTaints, not in both',
+};
 
 /** Why the autoscaler takes a node away. */
 export const DISRUPTION_REASONS = ['Empty', 'Underutilized'] as const;
@@ -102,9 +133,10 @@ export const workerPoolSchema = rules(
       'GPUs that each node must have. When the pool names no machine type: the cheapest of the profile that has so many.',
     ).optional(),
     labels: labels(64, 'Labels of the nodes.').optional(),
-    taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
-    zones: list(place('A zone.'), 16, "Zones that the nodes are spread over. Absent: the cluster's.").optional(),
+    ...taintFields,
+    zones: zones("Zones that the nodes are spread over. Absent: the cluster's.").optional(),
   }),
+  TAINTS_DIFFER,
   {
     rule: '!has(self.minimum) || !has(self.maximum) || self.minimum <= self.maximum',
     messageExpression: "'pool ' + self.name + ': minimum is larger than maximum'",

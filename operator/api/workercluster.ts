@@ -23,7 +23,7 @@ import {
   rules,
   text,
 } from './schema.ts';
-import { MAX_NODES, workerPoolSchema } from './worker-pool.ts';
+import { MAX_NODES, workerPoolSchema, zones } from './worker-pool.ts';
 
 /** What names the credentials of a cloud, for the cluster and for each other place that it may be in. */
 const credentials = {
@@ -57,7 +57,7 @@ const fallback = describe(
     ).optional(),
     cloudProfile: labelName('The CloudProfile to use. Absent: the one named as cloudProvider.').optional(),
     region: place("Region of that profile. Absent: the profile's default.").optional(),
-    zones: list(place('A zone.'), 16, 'Zones that nodes are spread over. Absent: all zones of the region.').optional(),
+    zones: zones('Zones that nodes are spread over. Absent: all zones of the region.').optional(),
     machineTypes: list(
       machineTypeName('A machine type of that profile.'),
       16,
@@ -156,7 +156,7 @@ export const workerClusterSpec = rules(
       )
       .optional(),
     region: place("Region of the profile. Absent: the profile's default. Cannot be changed.").optional(),
-    zones: list(place('A zone.'), 16, 'Zones that nodes are spread over. Absent: all zones of the region.').optional(),
+    zones: zones('Zones that nodes are spread over. Absent: all zones of the region.').optional(),
     kubernetes: z
       .object({
         version: versionSchema(
@@ -400,6 +400,7 @@ const ACTED: ActedFields = {
     gpu: true,
     labels: true,
     taints: true,
+    startupTaints: true,
     zones: true,
   },
   networking: { pods: true, services: true },

@@ -34,7 +34,7 @@ export const say = (
   ...(codes?.length && { codes }),
 });
 
-/** Condition EveryNodeReady of a cluster whose nodes all are. @param meanwhile what goes on beside, in a clause that begins with a comma */
+/** Condition EveryNodeReady of a cluster whose nodes all are. @param meanwhile what goes on beside, in a clause that begins with a comma or a semicolon */
 export const allNodesReady = (nodes: number, meanwhile = ''): Said =>
   say(
     'EveryNodeReady',

@@ -3,6 +3,7 @@ import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.
 import { parseCount } from '../../operator/api/quantity.ts';
 import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
+import { registeredTaints } from '../nodes.ts';
 import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
 import { adoptProblems } from './adopted.ts';
 import { NODES_BITS, PODS_BITS, ZONE_LETTERS } from './subnets.ts';
@@ -149,7 +150,7 @@ function labelProblems(pool: CloudPool, field: string): Problem[] {
     if (key.length > LONGEST_LABEL || value.length > LONGEST_LABEL)
       problems.push(problem(`${field}.labels`, `EKS takes no label longer than ${LONGEST_LABEL} characters: ${key}`));
   }
-  for (const { key } of pool.taints.filter((taint) => taint.key.length > LONGEST_LABEL))
+  for (const { key } of registeredTaints(pool).filter((taint) => taint.key.length > LONGEST_LABEL))
     problems.push(problem(`${field}.taints`, `EKS takes no key longer than ${LONGEST_LABEL} characters: ${key}`));
   return problems;
 }

@@ -67,6 +67,11 @@ function poolProblems(pool: CloudPool, field: string, profile: CloudProfile): Pr
     const prefix = RESERVED_LABELS.find((reserved) => label.startsWith(reserved));
     if (prefix) say('labels', `AKS keeps labels ${prefix}* for itself: take ${label} away`);
   }
+  if (pool.startupTaints?.length)
+    say(
+      'startupTaints',
+      'AKS puts back every taint of an agent pool: have the agent tolerate its own taint, and set it on nodes',
+    );
   const type = profile.spec.machineTypes.find((known) => known.name === pool.machineType);
   if (type) problems.push(...typeProblems(pool, type, field));
   return problems;

@@ -2,6 +2,7 @@ import { LABELS } from '../../operator/api/group.ts';
 import { shortHash } from '../../operator/api/names.ts';
 import type { Taint } from '../../operator/kube/resources.ts';
 import type { CloudPool } from '../cloud.ts';
+import { registeredTaints } from '../nodes.ts';
 import { acceleratorOf } from './accelerators.ts';
 
 /** A GKE node pool that stands for a pool of ours, or for what of it is in one zone. */
@@ -74,6 +75,10 @@ function planOf(pool: CloudPool, zones: string[], size: NodePoolPlan['size'], ke
     size,
     ...(accelerator && { accelerator }),
     labels: { ...pool.labels, [LABELS.pool]: pool.name },
-    taints: pool.taints.map((taint) => ({ key: taint.key, value: taint.value ?? '', effect: effectOf(taint) })),
+    taints: registeredTaints(pool).map((taint) => ({
+      key: taint.key,
+      value: taint.value ?? '',
+      effect: effectOf(taint),
+    })),
   };
 }

@@ -3,7 +3,7 @@ import { dump } from 'js-yaml';
 import { shortHash } from '../../operator/api/names.ts';
 import type { Pool, ProviderContext } from '../contract.ts';
 import { type Capacity, capacityOf } from '../machine-types.ts';
-import { environmentFile, nodeLabels, selfLabels } from '../nodes.ts';
+import { environmentFile, nodeLabels, registeredTaints, selfLabels } from '../nodes.ts';
 
 /** What the files of a machine are made from. */
 export type MachineContext = Pick<
@@ -43,6 +43,7 @@ export interface MachineFiles {
 export function machineFiles(ctx: MachineContext, pool: Pool, more: object = {}): MachineFiles {
   const capacity = capacityOf(ctx.profile, pool.machineType);
   const kubelet = { ...kubeletConfiguration(ctx, capacity), ...more };
+  const taints = registeredTaints(pool);
   const lasting: Record<string, string> = {
     'kube-proxy.yaml': yaml(kubeProxyConfiguration(ctx)),
     'containerd.toml': containerdConfiguration(),
@@ -61,7 +62,7 @@ export function machineFiles(ctx: MachineContext, pool: Pool, more: object = {})
       ...lasting,
       'machine.sh': ENTRY,
       'pool.env': environmentFile({ NODE_LABELS: selfLabels(nodeLabels(ctx, pool)) }),
-      'kubelet.yaml': yaml({ ...kubelet, ...(pool.taints.length > 0 && { registerWithTaints: pool.taints }) }),
+      'kubelet.yaml': yaml({ ...kubelet, ...(taints.length > 0 && { registerWithTaints: taints }) }),
       ...(ctx.machineImage && { 'kube-proxy-pod.yaml': yaml(kubeProxyPod(ctx)) }),
       'kubelet-client-ca.crt': ctx.clusterCA,
     },

@@ -3,7 +3,7 @@ import { dump } from 'js-yaml';
 import { configurationProblem } from '../../operator/api/errors.ts';
 import type { Pool, ProviderContext } from '../contract.ts';
 import { capacityOf } from '../machine-types.ts';
-import { environmentFile, nodeLabels, selfLabels } from '../nodes.ts';
+import { environmentFile, nodeLabels, registeredTaints, selfLabels } from '../nodes.ts';
 import { PAUSE_IMAGE, RELEASES } from './software.ts';
 
 /** What a machine of a cloud is told about its cluster. */
@@ -130,7 +130,7 @@ function kubeletConfiguration(ctx: JoinContext, pool: Pool): object {
     shutdownGracePeriodCriticalPods: '10s',
     // For the system, containerd and the kubelet itself: pods that take all memory would take the node with them.
     systemReserved: { cpu: '100m', memory: '300Mi' },
-    ...(pool.taints.length > 0 && { registerWithTaints: pool.taints }),
+    ...(registeredTaints(pool).length > 0 && { registerWithTaints: registeredTaints(pool) }),
   };
 }
 

@@ -4,7 +4,7 @@ import { formatBytes, formatCpu } from '../../operator/api/quantity.ts';
 import { NODES, type Node } from '../../operator/kube/resources.ts';
 import type { Machine, Pool, ProviderContext } from '../contract.ts';
 import { capacityOf } from '../machine-types.ts';
-import { followPool, type Marks, nodeLabels, ZONE_LABEL } from '../nodes.ts';
+import { followPool, type Marks, nodeLabels, registeredTaints, ZONE_LABEL } from '../nodes.ts';
 import type { GivenMachine } from './cloud-model.ts';
 import { KWOK_ANNOTATION, READY_AT_ANNOTATION } from './kwok.ts';
 
@@ -62,7 +62,7 @@ export function simulatedNode(
     },
     spec: {
       providerID: `simulated:///${zone ?? ctx.region}/${name}`,
-      ...(pool.taints.length > 0 && { taints: pool.taints }),
+      ...(registeredTaints(pool).length > 0 && { taints: registeredTaints(pool) }),
     },
     status: statusOf(ctx, pool, name),
   };

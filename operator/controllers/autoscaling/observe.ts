@@ -30,6 +30,7 @@ import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resource
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { type ClaimantDependencies, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
+import { withoutStartupTaints } from '../startup-taints.ts';
 import { whereItIs } from '../where-it-is.ts';
 import { type KnownFacts, NOTHING_KNOWN } from './cluster-facts.ts';
 import { disruptionsOf } from './disruption.ts';
@@ -119,7 +120,7 @@ export function observe(
   const now = deps.now();
 
   const parts = partsAsked(isManaged ? undefined : shoot, facts?.pools);
-  const nodes = nodesOf(open, facts);
+  const nodes = nodesOf(open, facts, pools);
   const pods = open.pods.list();
   const podsOn = byNode(pods);
   memory.keepOnly(nodes, new Set(pods.map(({ metadata }) => metadata.uid ?? '')));
@@ -285,12 +286,16 @@ function subjectOf(deps: ObserveDependencies, key: string) {
 }
 
 /** By name. Whose machine was ended is a node for a while still, and no pod is to come back there. */
-const nodesOf = ({ nodes }: OpenCluster, facts: Pick<ManagedFacts, 'doomed'> | undefined): ReadonlyMap<string, Node> =>
+const nodesOf = (
+  { nodes }: OpenCluster,
+  facts: Pick<ManagedFacts, 'doomed'> | undefined,
+  pools: readonly DesiredPool[],
+): ReadonlyMap<string, Node> =>
   new Map(
     nodes
       .list()
       .filter(({ metadata: { uid } }) => uid === undefined || !facts?.doomed?.includes(uid))
-      .map((node) => [node.metadata.name, node]),
+      .map((node) => [node.metadata.name, withoutStartupTaints(node, pools)]),
   );
 
 const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');

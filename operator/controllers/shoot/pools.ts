@@ -29,6 +29,7 @@ const poolOf = (shoot: Shoot, worker: Worker): Pool => ({
   maxSurge: paceOf(worker).surge,
   labels: { ...worker.labels, [LABELS.pool]: worker.name, [LABELS.workerCluster]: shoot.metadata.name },
   taints: worker.taints ?? [],
+  ...(worker.startupTaints && { startupTaints: worker.startupTaints }),
   zones: worker.zones ?? [],
   ...((worker.providerConfig as { spot?: boolean } | undefined)?.spot === true && { spot: true }),
 });

@@ -184,6 +184,7 @@ function shootSpec(
         ...(pool.zones.length > 0 && { zones: pool.zones }),
         ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
         ...(pool.taints.length > 0 && { taints: pool.taints }),
+        ...(pool.startupTaints?.length && { startupTaints: pool.startupTaints }),
         ...(provider.inCloud && pool.spot && { providerConfig: { spot: true } }),
         ...(pool === controlPlane && { controlPlane: {} }),
       })),

@@ -31,6 +31,7 @@ export function managedCluster(spec: WorkerClusterSpec, settled: Settled, asleep
       // By it everybody tells pools apart, whatever a cloud calls its node groups.
       labels: { ...pool.labels, [LABELS.pool]: pool.name },
       taints: pool.taints,
+      ...(pool.startupTaints?.length && { startupTaints: pool.startupTaints }),
       zones: pool.zones,
     };
   });

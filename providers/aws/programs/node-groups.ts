@@ -2,6 +2,7 @@ import * as eks from '@pulumi/aws/eks/index.js';
 import type { Resource } from '@pulumi/pulumi';
 import { LABELS } from '../../../operator/api/group.ts';
 import type { CloudPool, ManagedClusterInputs } from '../../cloud.ts';
+import { registeredTaints } from '../../nodes.ts';
 import { poolResource } from '../../pool-resource.ts';
 import { POOL_TAG } from '../../tags.ts';
 import { amiTypeOf } from '../ami-types.ts';
@@ -64,7 +65,7 @@ export function nodeGroup(
       updateConfig: { maxUnavailablePercentage: 33 },
       launchTemplate: { id: template.id, version: template.latestVersion.apply(String) },
       labels: { ...pool.labels, [LABELS.pool]: pool.name },
-      taints: pool.taints.map(({ key, value, effect }) => ({
+      taints: registeredTaints(pool).map(({ key, value, effect }) => ({
         key,
         effect: TAINT_EFFECTS[effect] ?? effect,
         ...(value && { value }),

@@ -49,6 +49,7 @@ const object = (kind: string, name: string, spec: object, more: object = {}): Ku
   metadata: { name, ...(kind === 'Seed' || kind === 'CloudProfile' ? {} : { namespace: 'default' }), ...more },
   spec,
 });
+const taint = (value: string) => ({ key: 'a', value, effect: 'NoSchedule' });
 const budgeted = (budget: object) => ({
   cloudProvider: 'aws',
   pools: [{ name: 'a', disruption: { budgets: [budget] } }],
@@ -120,6 +121,13 @@ describe('WorkerCluster', () => {
       },
     ],
     ['a pool without a limit', { ...minimal, dataPlaneNodes: 500, pools: [{ name: 'a', minimum: 2 }] }],
+    [
+      'taints of one key and other effects, one of which goes',
+      {
+        ...minimal,
+        pools: [{ name: 'a', taints: [taint('v1')], startupTaints: [{ key: 'a', effect: 'NoExecute' }] }],
+      },
+    ],
     [
       'everything',
       {
@@ -287,6 +295,27 @@ describe('WorkerCluster', () => {
       'a value of a taint',
       { ...minimal, pools: [{ name: 'a', taints: [{ key: 'a', value: '!', effect: 'NoSchedule' }] }] },
       /taints\[0\]\.value/,
+    ],
+    [
+      'two taints of one key and effect',
+      { ...minimal, pools: [{ name: 'a', taints: [taint('v1'), taint('v2')] }] },
+      /pools\[0\]\.taints: .*one taint of a key and effect at most/,
+    ],
+    [
+      'two startup taints of one key and effect',
+      { ...minimal, pools: [{ name: 'a', startupTaints: [taint('v1'), taint('v2')] }] },
+      /pools\[0\]\.startupTaints: .*one taint of a key and effect at most/,
+    ],
+    [
+      'a taint that stays and goes',
+      { ...minimal, pools: [{ name: 'x', taints: [taint('v1')], startupTaints: [taint('v2')] }] },
+      /pool x: a taint of one key and effect is in taints or in startupTaints/,
+    ],
+    ['a zone twice', { ...minimal, zones: ['z', 'y', 'z'] }, /spec\.zones: .*a zone is listed once/],
+    [
+      'a zone twice in a pool',
+      { ...minimal, pools: [{ name: 'a', zones: ['z', 'z'] }] },
+      /pools\[0\]\.zones: .*a zone is listed once/,
     ],
     ['a value of a label', { ...minimal, pools: [{ name: 'a', labels: { a: 'b c' } }] }, /labels\.a/],
     ['a label too long', { ...minimal, pools: [{ name: 'a', labels: { a: 'b'.repeat(64) } }] }, /labels\.a/],
@@ -475,6 +504,7 @@ const shoot = (more: object = {}) => ({
   ...more,
 });
 
+const ordinary = { name: 'w', machine: { type: 'm' }, minimum: 1, maximum: 1 };
 const ownMachines = { name: 'own', machine: { type: 'm' }, minimum: 1, maximum: 1, controlPlane: {} };
 
 describe('Shoot', () => {
@@ -495,6 +525,16 @@ describe('Shoot', () => {
       'a pool turned round',
       shoot({ provider: { type: 'a', workers: [{ name: 'w', machine: { type: 'm' }, minimum: 2, maximum: 1 }] } }),
       /pool w: minimum is larger/,
+    ],
+    [
+      'two taints of one key and effect in a pool',
+      shoot({ provider: { type: 'a', workers: [{ ...ordinary, taints: [taint('v1'), taint('v2')] }] } }),
+      /workers\[0\]\.taints: .*one taint of a key and effect at most/,
+    ],
+    [
+      'a zone twice in a pool',
+      shoot({ provider: { type: 'a', workers: [{ ...ordinary, zones: ['z', 'z'] }] } }),
+      /workers\[0\]\.zones: .*a zone is listed once/,
     ],
     [
       'a tolerance that is none',

@@ -1,6 +1,7 @@
 import { conditionIsTrue, type Pod } from '../../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP } from '../../../shoot/konnectivity-agent.ts';
 import { allNodesReady, say } from '../../conditions.ts';
+import { startupTaintsLine } from '../../startup-taints.ts';
 import type { RunningFacts } from './facts.ts';
 
 /** Reason of condition EveryNodeReady while there are Nodes whose machines have gone: the next reconcile takes them away. */
@@ -8,7 +9,9 @@ export const NODES_LEAVING = 'NodesLeaving';
 
 /** Condition EveryNodeReady. @param rolling whether machines are being replaced, of which some come before others go */
 export function nodesCondition(
-  facts: Pick<RunningFacts, 'usable'> & { inside: unknown },
+  facts: Pick<RunningFacts, 'usable' | 'pools'> & {
+    inside: Pick<NonNullable<RunningFacts['inside']>, 'nodes'> | undefined;
+  },
   desired: number,
   current: number,
   ready: number,
@@ -26,8 +29,10 @@ export function nodesCondition(
         );
   }
   if (desired === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'the spec asks for no nodes');
-  if (ready === desired && current === desired) return allNodesReady(desired);
-  if (rolling && ready >= desired) return allNodesReady(desired, ', while machines are replaced');
+  const starting = startupTaintsLine(facts.inside.nodes, facts.pools);
+  const meanwhile = starting ? `; ${starting}` : '';
+  if (ready === desired && current === desired) return allNodesReady(desired, meanwhile);
+  if (rolling && ready >= desired) return allNodesReady(desired, `, while machines are replaced${meanwhile}`);
   if (current > desired && !rolling)
     return say('EveryNodeReady', false, 'ScalingIn', `${current - desired} of ${current} nodes are being removed`);
   return say(
@@ -61,8 +66,11 @@ export function systemCondition(facts: RunningFacts, desired: number) {
   const isReady = (pod: Pod) => conditionIsTrue(pod, 'Ready');
   const dns = podsOf('kube-dns');
   const agents = podsOf(KONNECTIVITY_AGENT_APP);
-  if (!dns.some(isReady))
-    return say('SystemComponentsHealthy', false, 'NotReady', `cluster DNS is not ready yet (${dns.length} pods)`);
+  if (!dns.some(isReady)) {
+    const starting = startupTaintsLine(facts.inside.nodes, facts.pools);
+    const why = `cluster DNS is not ready yet (${dns.length} pods)${starting ? `: ${starting}` : ''}`;
+    return say('SystemComponentsHealthy', false, starting ? 'StartupTaints' : 'NotReady', why);
+  }
   if (facts.tunnel && !agents.some(isReady))
     return say(
       'SystemComponentsHealthy',

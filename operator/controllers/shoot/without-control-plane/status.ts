@@ -30,7 +30,12 @@ export function statusOfKept(facts: CommonFacts, observed: MachinesSeen, podRang
   const machines = observed.machines.filter(({ phase }) => phase !== 'Terminating');
   const readyMachines = machines.filter(({ ready }) => ready);
   const desired = desiredNodes(pools);
-  const nodes = nodesCondition({ inside: observed, usable: undefined }, desired, machines.length, readyMachines.length);
+  const nodes = nodesCondition(
+    { inside: observed, pools: [], usable: undefined },
+    desired,
+    machines.length,
+    readyMachines.length,
+  );
   const profile = shootProfileName(shoot.spec);
   const none = `NO CONTROL PLANE: CloudProfile ${profile} says that none is run (simulation.controlPlane.run: false). Nothing answers behind the kubeconfig and no workload can run: keys, kubeconfig and machines exist as objects only, without a control plane, for scale tests`;
   const errors = facts.errors.map(({ description }) => description).join('; ');

@@ -1,0 +1,108 @@
+import { load } from 'js-yaml';
+import { expect, it } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { LABELS } from '../../../operator/api/group.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { say } from '../../../operator/controllers/conditions.ts';
+import { poolsOfShoot } from '../../../operator/controllers/shoot/pools.ts';
+import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
+import { withoutStartupTaints } from '../../../operator/controllers/startup-taints.ts';
+import type { Node, Pod, Taint } from '../../../operator/kube/resources.ts';
+import type { Machine } from '../../../providers/contract.ts';
+import { machineFiles } from '../../../providers/local/machine-files.ts';
+import { simulated } from '../../../providers/simulated/index.ts';
+import { context, FakeCluster, pool } from '../providers/fixtures.ts';
+
+const agent: Taint = { key: 'node.cilium.io/agent-not-ready', value: 'true', effect: 'NoExecute' };
+const batch: Taint = { key: 'batch', value: 'only', effect: 'NoSchedule' };
+const web = pool({ count: 1, taints: [batch], startupTaints: [agent] });
+
+it('a Shoot hands startup taints to its provider beside those that stay', () => {
+  const worker = {
+    name: 'web',
+    machine: { type: 'a' },
+    minimum: 1,
+    maximum: 1,
+    taints: [batch],
+    startupTaints: [agent],
+  };
+  const shoot = { metadata: { name: 'one' }, spec: { provider: { workers: [worker] } } } as unknown as Shoot;
+  expect(poolsOfShoot(shoot)[0]).toMatchObject({ taints: [batch], startupTaints: [agent] });
+});
+
+it('a local machine registers with both kinds of taints, and no machine is made anew for a startup taint', () => {
+  const { files, fingerprint } = machineFiles(context(), web);
+  expect(load(files['kubelet.yaml']!)).toMatchObject({ registerWithTaints: [batch, agent] });
+  expect(machineFiles(context(), pool({ count: 1 })).fingerprint).toBe(fingerprint);
+});
+
+it('a simulated node gets back a pool taint that somebody took, and never a startup taint', async () => {
+  const shoot = new FakeCluster();
+  const reconcile = () => simulated.reconcilePool(context({ shoot: shoot.client }), web);
+  await reconcile();
+  const node = () => shoot.get<Node>(`Node/${shoot.names('Node')[0]}`);
+  expect(node().spec.taints).toEqual([batch, agent]);
+  node().spec.taints = [];
+  await reconcile();
+  expect(node().spec.taints).toEqual([batch]);
+  shoot.writes = [];
+  await reconcile();
+  expect(shoot.writes).toEqual([]);
+});
+
+const node = (taints: Taint[], labels: Record<string, string> = { [LABELS.pool]: web.name }) =>
+  ({
+    metadata: { name: 'a', labels },
+    spec: { taints },
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  }) as unknown as Node;
+
+it('a node that waits for its agent counts as it will be, and taints of others stay', () => {
+  const seen = (labels?: Record<string, string>) =>
+    withoutStartupTaints(node([batch, agent], labels), [web]).spec.taints;
+  expect(seen()).toEqual([batch]);
+  expect(seen({ [LABELS.alternativeOf]: web.name })).toEqual([batch]);
+  expect(seen({ [LABELS.pool]: 'other' })).toEqual([batch, agent]);
+  const other = { ...agent, effect: 'NoSchedule' };
+  expect(withoutStartupTaints(node([other]), [web]).spec.taints).toEqual([other]);
+});
+
+it('a cluster whose nodes wait for an agent says so, and no longer once the taint is gone', () => {
+  const told = (taints: Taint[], dnsReady: boolean) => {
+    const dns = {
+      metadata: { labels: { 'k8s-app': 'kube-dns' } },
+      status: { conditions: [{ type: 'Ready', status: dnsReady ? 'True' : 'False' }] },
+    } as unknown as Pod;
+    const machine = { name: 'a', nodeName: 'a', pool: web.name, phase: 'Running', ready: true } as Machine;
+    const facts = {
+      shoot: { metadata: { name: 'one', generation: 1 }, spec: { provider: {} } } as unknown as Shoot,
+      technicalID: 'shoot--team--one',
+      seedName: 'local',
+      version: '1.36.3',
+      endpoint: undefined,
+      pools: [web],
+      operation: undefined,
+      errors: [],
+      observedGeneration: 1,
+      usable: { ok: true, message: 'works' },
+      inside: { nodes: [node(taints)], pods: [dns], machines: [machine] },
+      draining: [],
+    };
+    const healthy = say('ControlPlaneHealthy', true, 'AllReady', 'all');
+    const { conditions } = runningStatus(facts, { healthy, desired: 1, ready: 1, resource: undefined }, new Date(0));
+    return ['SystemComponentsHealthy', 'EveryNodeReady', 'Ready'].map(
+      (type) => findCondition(conditions, type)?.message,
+    );
+  };
+  const waits = '1 node waits until an agent takes away startup taint node.cilium.io/agent-not-ready';
+  expect(told([agent], false)).toEqual([
+    `cluster DNS is not ready yet (1 pods): ${waits}`,
+    `the node is Ready; ${waits}`,
+    `cluster DNS is not ready yet (1 pods): ${waits}`,
+  ]);
+  expect(told([], true)).toEqual([
+    'cluster DNS serves',
+    'the node is Ready',
+    'the control plane serves, all nodes are Ready',
+  ]);
+});
