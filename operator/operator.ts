@@ -14,6 +14,7 @@ import { wireSeeds } from './controllers/seed/wiring.ts';
 import { wireShoots } from './controllers/shoot/wiring.ts';
 import { wireWorkerClusters } from './controllers/workercluster/wiring.ts';
 import { runController } from './kube/controller.ts';
+import { tenantSteps } from './kube/tenant-steps.ts';
 
 /** What the operator is started with. */
 export type OperatorOptions = CoreOptions;
@@ -31,6 +32,7 @@ const GRACE_MS = 1000;
 export async function startOperator(options: OperatorOptions, signal: AbortSignal): Promise<Operator> {
   const core = await openCore(options, signal);
   const { clusters, shoots, seeds, profiles, log, metrics } = core;
+  tenantSteps.reportTo(log, metrics);
 
   // Each is told of others what it needs of them, and those are made before it: a tree.
   const credentials = wireCredentials(core);

@@ -14,6 +14,7 @@ import {
   type Pod,
   resourceOf,
 } from '../kube/resources.ts';
+import type { TenantStep } from '../kube/tenant-steps.ts';
 import { ConnectionHealth } from './connection-health.ts';
 import { slimCertificateRequest, slimNode } from './kept-objects.ts';
 import { keptPod } from './kept-pod.ts';
@@ -30,6 +31,8 @@ export class ClusterConnection implements OpenCluster {
   readonly pods: Informer<Pod>;
   readonly csrs: Informer<CertificateSigningRequest>;
   readonly server: string;
+  /** Whose it is, for steps in turns. */
+  readonly owner: Pick<TenantStep, 'namespace' | 'cluster'>;
   /** When the operator's certificate should be replaced by a fresh one. */
   readonly renewAt: Date;
   /** Notices that the API server stops answering. */
@@ -37,12 +40,12 @@ export class ClusterConnection implements OpenCluster {
   readonly #stopListeners: (() => void)[] = [];
 
   /**
-   * @param of `tenant`: namespace of the cluster in the garden
+   * @param of `tenant`: namespace of the cluster in the garden; `name`: that of the cluster
    * @param onHealth called when the API server stops answering, and when it answers again
    */
   constructor(
     client: KubeClient,
-    { server, tenant }: { server: string; tenant: string },
+    { server, tenant, name = server }: { server: string; tenant: string; name?: string },
     renewAt: Date,
     log: Log,
     onChange: (object: KubeObject) => void,
@@ -50,6 +53,7 @@ export class ClusterConnection implements OpenCluster {
   ) {
     this.client = client;
     this.server = server;
+    this.owner = { namespace: tenant, cluster: name };
     this.renewAt = renewAt;
     const budget = tenantBudget(tenant);
     this.health = new ConnectionHealth({ ask: () => client.ready({ timeoutMs: ASK_MS }), told: onHealth });

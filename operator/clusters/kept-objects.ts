@@ -1,5 +1,6 @@
 import { GROUP, OTHERS_ANNOTATIONS } from '../api/group.ts';
 import type { BuiltinCondition, CertificateSigningRequest, Node } from '../kube/resources.ts';
+import { LONGEST_REQUEST } from '../pki/request-size.ts';
 
 /** What people say to autoscalers, and clouds of their machines; nobody here reads any other. */
 const OF_OTHERS: readonly string[] = [
@@ -43,11 +44,15 @@ export function slimNode(node: Node): Node {
   };
 }
 
-/** What of a request for a certificate is ever looked at. Of one that was answered only that it was. */
+/**
+ * What of a request for a certificate is ever looked at. Of one that was answered only that it was, and of one that is too long to be parsed
+ * no text.
+ */
 export function slimCertificateRequest(csr: CertificateSigningRequest): CertificateSigningRequest {
   const { name, uid, resourceVersion } = csr.metadata;
   const { signerName, usages, username, groups, request } = csr.spec;
   const { conditions = [], certificate } = csr.status ?? {};
+  const read = request.length > LONGEST_REQUEST ? '' : request;
   const isAnswered = conditions.length > 0 || certificate !== undefined;
   return {
     apiVersion: csr.apiVersion,
@@ -55,7 +60,13 @@ export function slimCertificateRequest(csr: CertificateSigningRequest): Certific
     metadata: { name, ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) },
     spec: isAnswered
       ? { signerName, request: '' }
-      : { signerName, request, ...(usages && { usages }), ...(username && { username }), ...(groups && { groups }) },
+      : {
+          signerName,
+          request: read,
+          ...(usages && { usages }),
+          ...(username && { username }),
+          ...(groups && { groups }),
+        },
     ...(isAnswered && {
       status: {
         conditions: conditions.map(({ type, status }) => ({ type, status })),

@@ -2,6 +2,7 @@ import '../pki/reflect.ts';
 
 import { isIP } from 'node:net';
 import * as x509 from '@peculiar/x509';
+import { LONGEST_REQUEST } from '../pki/request-size.ts';
 
 /** The part of a CertificateSigningRequest that is judged. */
 export interface ServingCSR {
@@ -30,31 +31,35 @@ const ALLOWED_USAGES = new Set([...REQUIRED_USAGES, 'key encipherment']);
 export function approveServingCSR(csr: ServingCSR, machines: readonly KnownMachine[]): CSRDecision {
   const { signerName, username = '', groups = [], usages = [], request } = csr.spec;
   if (signerName !== SIGNER) return { decision: 'ignore' };
-  if (!username.startsWith(NODE_PREFIX) || !groups.includes(NODES_GROUP)) return deny(`${username} is not a node`);
+  if (!username.startsWith(NODE_PREFIX) || !groups.includes(NODES_GROUP)) return deny(`${cut(username)} is not a node`);
   if (
     !REQUIRED_USAGES.every((usage) => usages.includes(usage)) ||
     !usages.every((usage) => ALLOWED_USAGES.has(usage))
   ) {
-    return deny(`usages ${usages.join(', ')} are not those of a serving certificate`);
+    return deny(`usages ${cut(usages.join(', '))} are not those of a serving certificate`);
   }
-  const parsed = parseRequest(request);
+  if (request.length > LONGEST_REQUEST || request === '')
+    return deny(`the request is empty, or has more than ${LONGEST_REQUEST} characters`);
+  const parsed = parsedRequest(csr);
   if (!parsed) return deny('the request is not a PKCS#10 certificate request');
-  if (parsed.commonName !== username) return deny(`${username} asks for a certificate of ${parsed.commonName}`);
+  if (parsed.commonName !== username)
+    return deny(`${cut(username)} asks for a certificate of ${cut(parsed.commonName ?? 'nobody')}`);
   if (parsed.organizations.length !== 1 || parsed.organizations[0] !== NODES_GROUP) {
     return deny(`organization must be ${NODES_GROUP} alone`);
   }
-  if (parsed.others.length > 0) return deny(`alternative names of type ${parsed.others.join(', ')} are not allowed`);
+  if (parsed.others.length > 0)
+    return deny(`alternative names of type ${[...new Set(parsed.others)].join(', ')} are not allowed`);
   if (parsed.dnsNames.length + parsed.ipAddresses.length === 0) return deny('the request has no alternative name');
 
   const nodeName = username.slice(NODE_PREFIX.length);
   const foreign = parsed.dnsNames.find((name) => name !== nodeName);
-  if (foreign !== undefined) return deny(`${nodeName} asks for the name ${foreign}`);
+  if (foreign !== undefined) return deny(`${cut(nodeName)} asks for the name ${cut(foreign)}`);
   const machine = machines.find((candidate) => candidate.nodeName === nodeName);
-  if (!machine) return { decision: 'wait', reason: `no machine named ${nodeName} is known` };
-  if (machine.addresses.length === 0) return { decision: 'wait', reason: `${nodeName} has no known address yet` };
+  if (!machine) return { decision: 'wait', reason: `no machine named ${cut(nodeName)} is known` };
+  if (machine.addresses.length === 0) return { decision: 'wait', reason: `${cut(nodeName)} has no known address yet` };
   const known = new Set(machine.addresses.map(canonical));
   const stray = parsed.ipAddresses.find((address) => !known.has(canonical(address)));
-  if (stray !== undefined) return deny(`${nodeName} asks for the address ${stray}, which is not its own`);
+  if (stray !== undefined) return deny(`${cut(nodeName)} asks for the address ${stray}, which is not its own`);
   return { decision: 'approve' };
 }
 
@@ -64,6 +69,15 @@ interface ParsedRequest {
   dnsNames: string[];
   ipAddresses: string[];
   others: string[];
+}
+
+/** A request that waits for its machine is judged with each change of a pod, and parsed once: it never changes in the cache. */
+const parsedOnce = new WeakMap<ServingCSR, ParsedRequest | 'unreadable'>();
+
+function parsedRequest(csr: ServingCSR): ParsedRequest | undefined {
+  const known = parsedOnce.get(csr) ?? parseRequest(csr.spec.request) ?? 'unreadable';
+  parsedOnce.set(csr, known);
+  return known === 'unreadable' ? undefined : known;
 }
 
 function parseRequest(request: string): ParsedRequest | undefined {
@@ -87,5 +101,9 @@ function parseRequest(request: string): ParsedRequest | undefined {
 function canonical(address: string): string {
   return isIP(address) === 6 ? new URL(`http://[${address}]`).hostname : address;
 }
+
+/** Whoever asks chooses the length of names; a reason is written into a condition and a log. */
+const LONGEST_NAME = 100;
+const cut = (text: string): string => (text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}...` : text);
 
 const deny = (reason: string): CSRDecision => ({ decision: 'deny', reason });

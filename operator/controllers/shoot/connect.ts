@@ -122,7 +122,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
     const renewAt = new Date(+deps.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
       client,
-      { server, tenant: op.shoot.metadata.namespace ?? '' },
+      { server, tenant: op.shoot.metadata.namespace ?? '', name: op.shoot.metadata.name },
       renewAt,
       deps.log,
       (object) => {

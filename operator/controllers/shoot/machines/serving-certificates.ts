@@ -2,7 +2,8 @@ import type { Machine } from '../../../../providers/contract.ts';
 import type { ClusterConnection } from '../../../clusters/cluster-connection.ts';
 import type { Log } from '../../../kube/log.ts';
 import { type CertificateSigningRequest, CSRS } from '../../../kube/resources.ts';
-import { approveServingCSR } from '../../../shoot/kubelet-csr.ts';
+import { tenantSteps } from '../../../kube/tenant-steps.ts';
+import { approveServingCSR, type CSRDecision } from '../../../shoot/kubelet-csr.ts';
 
 /** As long as a provider may take to know of a new machine. */
 export const MACHINE_KNOWN_MS = 10_000;
@@ -22,9 +23,12 @@ export async function decideServingCertificates(
   if (open.length === 0) return false;
   const machines = await listMachines();
   let waiting = false;
+  let denied = 0;
   const known = machines.map(({ nodeName, address }) => ({ nodeName, addresses: address ? [address] : [] }));
-  for (const csr of open) {
-    const verdict = approveServingCSR(csr, known);
+  const verdicts: { csr: CertificateSigningRequest; verdict: CSRDecision }[] = [];
+  const judge = (csr: CertificateSigningRequest) => verdicts.push({ csr, verdict: approveServingCSR(csr, known) });
+  await tenantSteps.each({ ...connection.owner, step: 'certificates' }, open, judge, signal);
+  for (const { csr, verdict } of verdicts) {
     if (verdict.decision === 'ignore') continue;
     if (verdict.decision === 'wait') {
       waiting = true;
@@ -42,17 +46,16 @@ export async function decideServingCertificates(
             type: approved ? 'Approved' : 'Denied',
             status: 'True',
             reason: approved ? 'MachineMatches' : 'NotThisMachine',
-            message: approved ? 'name and addresses are those of the machine' : (verdict as { reason: string }).reason,
+            message: verdict.decision === 'deny' ? verdict.reason : 'name and addresses are those of the machine',
             lastTransitionTime: now().toISOString(),
           },
         ],
       },
     };
-    if (!approved)
-      log.warn(
-        { csr: csr.metadata.name, reason: (verdict as { reason: string }).reason },
-        'a serving certificate was denied',
-      );
+    if (verdict.decision === 'deny') {
+      // Whoever is administrator of that cluster chooses how many there are.
+      log[denied++ === 0 ? 'warn' : 'debug']({ csr: name, reason: verdict.reason }, 'a serving certificate was denied');
+    }
     const options = { subresource: 'approval', signal };
     connection.csrs.absorb(
       await connection.client.mergePatch<CertificateSigningRequest>(CSRS, name, undefined, answer, options),

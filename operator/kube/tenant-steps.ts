@@ -1,0 +1,161 @@
+import { type Log, silent } from './log.ts';
+import type { Registry } from './metrics.ts';
+
+/** Most of one turn of the event loop that steps of all tenants take together, in ms: Leases, watches and health checks get the rest. */
+export const TURN_MS = 50;
+/** Most of such a turn that one namespace takes while others wait, in ms. */
+const SHARE_MS = 10;
+/** A stretch without a pause that is longer is logged, in ms: pieces should be much smaller than a turn. */
+const OVERRUN_MS = 2 * TURN_MS;
+/** Time between two log lines about the same step of the same cluster, in ms. */
+const LOG_AGAIN_MS = 60_000;
+/** Clusters and steps whose last log line is remembered. */
+const MOST_REMEMBERED = 1_000;
+
+/** Work whose size somebody else chooses: who, and which part of the operator does it. */
+export interface TenantStep {
+  /** Namespace of the cluster in the garden; '' for a hub, which has none. */
+  readonly namespace: string;
+  /** Name of the cluster, or the URL of its API server. */
+  readonly cluster: string;
+  /** One of few words: a label of metrics. */
+  readonly step: string;
+}
+
+interface Job {
+  /** Goes on until `end` (ms of the clock) or the end of the work. @returns whether the work has ended */
+  readonly goOn: (end: number) => boolean;
+}
+
+/**
+ * Runs work over objects of tenants' clusters in timed turns: a turn lasts 50 ms, namespaces share it, and between two turns the event loop is
+ * free. Measures each stretch without a pause. One that is too long is counted and logged with the namespace that it was for.
+ */
+export class TenantSteps {
+  readonly #now: () => number;
+  /** By namespace, in the order of their turns. */
+  readonly #waiting = new Map<string, Job[]>();
+  readonly #logged = new Map<string, number>();
+  #isArmed = false;
+  #log: Log = silent;
+  #seconds: ReturnType<typeof secondsIn> | undefined;
+  #overruns: ReturnType<typeof overrunsIn> | undefined;
+
+  /** @param now milliseconds */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Where overruns are logged and counted from now on. */
+  reportTo(log: Log, metrics: Registry): void {
+    this.#log = log;
+    this.#seconds = secondsIn(metrics);
+    this.#overruns = overrunsIn(metrics);
+  }
+
+  /** Does something for each item. Pauses between items. Rejects with what `handle` throws, and with the signal's reason. */
+  each<T>(of: TenantStep, items: Iterable<T>, handle: (item: T) => void, signal?: AbortSignal): Promise<void> {
+    return this.run(of, eachOf(items, handle), signal);
+  }
+
+  /** Runs work that may pause at each `yield`. Resolves with what it returns; rejects with what it throws, and with the signal's reason. */
+  run<T>(of: TenantStep, work: Generator<unknown, T>, signal?: AbortSignal): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const goOn = (end: number): boolean => {
+        try {
+          signal?.throwIfAborted();
+          let next = this.measure(of, () => work.next());
+          while (!next.done && this.#now() < end) next = this.measure(of, () => work.next());
+          if (next.done) resolve(next.value);
+          return next.done === true;
+        } catch (error) {
+          reject(error);
+          // What the work was in the middle of is undone.
+          if (signal?.aborted) work.return(undefined as T);
+          return true;
+        }
+      };
+      const line = this.#waiting.get(of.namespace);
+      if (line) line.push({ goOn });
+      else this.#waiting.set(of.namespace, [{ goOn }]);
+      this.#arm();
+    });
+  }
+
+  /** Does something at once that cannot pause, and measures it. Returns or throws what it does. */
+  measure<T>(of: TenantStep, work: () => T): T {
+    const began = this.#now();
+    try {
+      return work();
+    } finally {
+      this.#took(of, this.#now() - began);
+    }
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(() => {
+      this.#isArmed = false;
+      const end = this.#now() + TURN_MS;
+      do this.#takeTurn(end);
+      while (this.#waiting.size > 0 && this.#now() < end);
+      if (this.#waiting.size > 0) this.#arm();
+    });
+  }
+
+  #takeTurn(end: number): void {
+    const [first] = this.#waiting;
+    if (!first) return;
+    const [namespace, line] = first;
+    this.#waiting.delete(namespace);
+    const share = Math.min(end, this.#now() + SHARE_MS);
+    do if (line[0]?.goOn(share)) line.shift();
+    while (line.length > 0 && this.#now() < share);
+    if (line.length === 0) return;
+    // What was asked for by the work itself meanwhile goes behind it.
+    this.#waiting.set(namespace, [...line, ...(this.#waiting.get(namespace) ?? [])]);
+  }
+
+  #took(of: TenantStep, ms: number): void {
+    const { namespace, cluster, step } = of;
+    this.#seconds?.observe({ step }, ms / 1000);
+    if (ms <= OVERRUN_MS) return;
+    this.#overruns?.inc({ step, namespace });
+    const key = `${namespace}\n${cluster}\n${step}`;
+    const last = this.#logged.get(key);
+    if (last !== undefined && this.#now() - last < LOG_AGAIN_MS) return;
+    if (this.#logged.size >= MOST_REMEMBERED) this.#logged.clear();
+    this.#logged.set(key, this.#now());
+    const fields = { namespace, cluster, step, ms: Math.round(ms) };
+    this.#log.warn(
+      fields,
+      'work over objects of one cluster kept the operator from all else: look what is in that cluster',
+    );
+  }
+}
+
+const secondsIn = (metrics: Registry) =>
+  metrics.histogram(
+    'coppice_tenant_step_seconds',
+    "Length of stretches without a pause in work over objects of tenants' clusters.",
+    ['step'],
+    [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
+  );
+
+const overrunsIn = (metrics: Registry) =>
+  metrics.counter(
+    'coppice_tenant_step_overruns_total',
+    'Stretches of more than 100 ms, by whose cluster they were for.',
+    ['step', 'namespace'],
+  );
+
+function* eachOf<T>(items: Iterable<T>, handle: (item: T) => void): Generator<void, void> {
+  for (const item of items) {
+    handle(item);
+    yield;
+  }
+}
+
+/** Those of this process. */
+export const tenantSteps = new TenantSteps();
