@@ -1,5 +1,5 @@
-import { type KindDefinition, LIMITS } from './schema.ts';
-import { workerClusterSpec, workerClusterStatus } from './workercluster.ts';
+import { type KindDefinition, LIMITS, type Rule } from './schema.ts';
+import { FIXED_ONCE_MADE, workerClusterSpec, workerClusterStatus } from './workercluster.ts';
 
 const oldVersion = 'oldSelf.status.kubernetesVersion';
 const newVersion = 'self.spec.kubernetes.version';
@@ -12,6 +12,16 @@ const NO_WISH = [
   '!has(self.spec.pools) || size(self.spec.pools) == 0 || !has(self.spec.dataPlaneNodes)',
   '(has(self.status) && has(self.status.defaultedNodes) && self.spec.dataPlaneNodes in self.status.defaultedNodes)',
 ].join(' || ');
+
+/**
+ * A rule about the spec that does not hold as long as the operator says that nothing was made. An object without status, one from a backup
+ * say, may have a cluster: for that one the rule holds.
+ */
+const onceMade = ({ rule, ...rest }: Rule): Rule => ({
+  fieldPath: '.spec',
+  ...rest,
+  rule: `(has(oldSelf.status) && has(oldSelf.status.nothingMade) && oldSelf.status.nothingMade) || (${rule.replace(/\b(oldSelf|self)\b/g, '$1.spec')})`,
+});
 
 /** The kind as the API server knows it: columns, scale, and what no single field can say. */
 export const workerClusterDefinition: KindDefinition = {
@@ -37,7 +47,7 @@ export const workerClusterDefinition: KindDefinition = {
       description: 'Members of the control plane that serve.',
     },
     { name: 'Nodes', type: 'integer', jsonPath: '.status.nodes.ready', description: 'Nodes that are Ready.' },
-    { name: 'Wanted', type: 'integer', jsonPath: '.status.nodes.desired', description: 'Nodes that there should be.' },
+    { name: 'Wanted', type: 'integer', jsonPath: '.status.nodes.asked', description: 'Nodes that the spec asks for.' },
     {
       name: 'Ready',
       type: 'string',
@@ -106,6 +116,7 @@ export const workerClusterDefinition: KindDefinition = {
     labelSelectorPath: '.status.selector',
   },
   rules: [
+    ...FIXED_ONCE_MADE.map(onceMade),
     {
       rule: `${NO_WISH} || self.spec.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= self.spec.dataPlaneNodes`,
       message: 'dataPlaneNodes is less than the minimums of the pools together',

@@ -20,6 +20,7 @@ import {
   objectName,
   PATTERNS,
   place,
+  type Rule,
   rules,
   text,
 } from './schema.ts';
@@ -243,6 +244,21 @@ export const workerClusterSpec = rules(
     reason: 'FieldValueForbidden',
   },
   {
+    rule: `${isAttachedIn('self')} == ${isAttachedIn('oldSelf')}`,
+    message: 'mode cannot be changed, added or removed between Attached and others: make a new cluster instead',
+  },
+  {
+    rule: 'has(self.dataPlaneNodes) || has(self.pools) || has(self.adopt) || has(self.attached)',
+    message: 'say how many nodes: dataPlaneNodes, or pools with a minimum each',
+  },
+  {
+    rule: `!has(self.pools) || self.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= ${MAX_NODES}`,
+    message: `a cluster has at most ${MAX_NODES} nodes`,
+  },
+).describe('What the cluster should be.');
+/** What of a spec is never changed once something was made of it. */
+export const FIXED_ONCE_MADE: readonly Rule[] = [
+  {
     rule: 'has(self.cloudProvider) == has(oldSelf.cloudProvider) && (!has(self.cloudProvider) || self.cloudProvider == oldSelf.cloudProvider)',
     message: 'cloudProvider cannot be changed after creation: make a new cluster instead',
   },
@@ -256,15 +272,8 @@ export const workerClusterSpec = rules(
   fixedAtCreation('networking', 'pods'),
   fixedAtCreation('networking', 'services'),
   domainStays,
-  {
-    rule: 'has(self.dataPlaneNodes) || has(self.pools) || has(self.adopt) || has(self.attached)',
-    message: 'say how many nodes: dataPlaneNodes, or pools with a minimum each',
-  },
-  {
-    rule: `!has(self.pools) || self.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= ${MAX_NODES}`,
-    message: `a cluster has at most ${MAX_NODES} nodes`,
-  },
-).describe('What the cluster should be.');
+];
+
 /** What a WorkerCluster asks for, with the API server's defaults filled in. */
 export type WorkerClusterSpec = z.output<typeof workerClusterSpec>;
 export const workerClusterStatus = z
@@ -302,7 +311,16 @@ export const workerClusterStatus = z
       .describe('Secret with the kubeconfig of the cluster, in the same namespace.')
       .optional(),
     controlPlane: replicaCountsSchema.optional(),
-    nodes: nodeCountsSchema.optional(),
+    nodes: nodeCountsSchema
+      .extend({
+        asked: count(
+          0,
+          undefined,
+          'How many nodes the spec asks for: more or less than desired while the spec is refused.',
+        ).optional(),
+      })
+      .describe('Nodes of the cluster.')
+      .optional(),
     dataPlaneNodes: count(0, undefined, 'How many nodes there are; for the scale subresource.').optional(),
     defaultedNodes: list(
       count(0, undefined, 'Nodes.'),
@@ -345,6 +363,12 @@ export const workerClusterStatus = z
         ).optional(),
       })
       .describe('Address ranges in use, and who the cluster is for clusters that it is connected with.')
+      .optional(),
+    nothingMade: z
+      .boolean()
+      .describe(
+        'True: the operator has refused the spec and has never made anything of it, so that every field may still be changed. Absent: something may have been made.',
+      )
       .optional(),
     admitted: clusterSizeSchema
       .describe('What the cluster was granted and has not given back: what quotas count it with.')

@@ -163,7 +163,7 @@ function observedStatus(
     ...(facts ? { controlPlane: { desired: 1, ready: refusal ? 0 : 1 } } : asBefore(before, 'controlPlane')),
     ...(nodes && counted
       ? {
-          nodes: { desired: nodes.length, current: nodes.length, ready: readyNodes(nodes) },
+          nodes: { desired: nodes.length, current: nodes.length, ready: readyNodes(nodes), asked: nodes.length },
           resource: counted.resource,
         }
       : // A connection that is down is no loss of nodes.

@@ -78,6 +78,12 @@ export async function reconcileWorkerCluster(
   let { status } = plan;
   const { name, namespace, uid = '' } = cluster.metadata;
 
+  if (cluster.status?.nothingMade && !status.nothingMade) {
+    // Until this is written somebody may still change what cannot be changed afterwards.
+    const { nothingMade: _, ...fixed } = cluster.status;
+    await writeStatus(deps.garden, deps.clusters, cluster, fixed, signal);
+    if (deps.clusters.get(key)?.metadata.generation !== cluster.metadata.generation) return { requeueAfterMs: 0 };
+  }
   if (plan.finalizer === 'add') await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, true, { signal });
   // Written down before anything is made, so that an operator that starts anew counts it as well.
   if (granted) await writeStatus(deps.garden, deps.clusters, cluster, { ...cluster.status, admitted: granted }, signal);

@@ -99,7 +99,8 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   };
   const defaultedNodes = nodesToTell(view, withCapacity.status.nodes);
   return {
-    ...(held ? {} : { finalizer: 'add' }),
+    // What was refused from the start holds nothing.
+    ...(held || !(accepted || observed.exists) ? {} : { finalizer: 'add' }),
     // A wrong change of the spec is refused as a whole; the cluster stays as it is.
     ...(allocate ? { allocate } : accepted && asked.shoot && { shoot: asked.shoot }),
     ...(resolved.mode === 'Managed' && {
@@ -181,6 +182,8 @@ function statusOf(
   const unacted = [...fields, ...(isKept ? ['hibernation.enabled'] : [])];
   const refusal = refusalOf(asked);
   const { exists } = observed;
+  // The finalizer comes before anything is made, and travels with backups, as status does not.
+  const nothingMade = refusal !== undefined && !exists && !isHeld(cluster) && !before?.admitted;
   const ready = observed.ready.status === 'True' && (!refusal || before?.observedGeneration !== undefined);
 
   const conditions = withConditions(
@@ -212,8 +215,10 @@ function statusOf(
     simulated,
     ...(region && { region }),
     ...observed.status,
+    ...nodesAsked(view, observed, refusal !== undefined),
     ...networkingStatus(view, resolved, exists),
     ...accountStatus(view, !refusal, now, pools),
+    ...(nothingMade && { nothingMade }),
     ...(observed.usable || before?.kubeconfigRef
       ? { kubeconfigRef: { name: kubeconfigSecretName(cluster.metadata.name), key: KUBECONFIG_KEY } }
       : {}),
@@ -224,6 +229,19 @@ function statusOf(
     ],
     observedGeneration: cluster.metadata.generation,
   };
+}
+
+/** What there is of nodes, and what was asked for: a size that is refused must not look carried out. */
+function nodesAsked(
+  { cluster, sizes }: SizedView,
+  { status: { nodes }, exists }: Observed,
+  isRefused: boolean,
+): Pick<WorkerClusterStatus, 'nodes'> {
+  if (!isRefused) return nodes ? { nodes: { ...nodes, asked: nodes.desired } } : {};
+  if (!nodes && exists) return {};
+  const asked =
+    sizes.length > 0 ? sizes.reduce((sum, { count }) => sum + count, 0) : (cluster.spec.dataPlaneNodes ?? 0);
+  return { nodes: { ...(nodes ?? { desired: 0, current: 0, ready: 0 }), asked } };
 }
 
 function phaseOf(

@@ -411,6 +411,18 @@ describe('WorkerCluster', () => {
     else expect(answer).toMatch(message);
   });
 
+  test('what was never made can be changed, until the operator no longer says so', async () => {
+    await garden.client.create(cluster(before, 'nothing-made'));
+    const tell = (status: object) =>
+      garden.client.mergePatch(WORKERCLUSTERS, 'nothing-made', 'default', { status }, { subresource: 'status' });
+    const move = (spec: object) =>
+      refusal(() => garden.client.mergePatch(WORKERCLUSTERS, 'nothing-made', 'default', { spec }));
+    await tell({ nothingMade: true });
+    expect(await move({ region: 'eu-west-1', cloudProvider: 'gcp', networking: { pods: '10.9.0.0/16' } })).toBe('');
+    await tell({ nothingMade: null });
+    expect(await move({ region: 'mars-1' })).toMatch(/region cannot be changed/);
+  });
+
   test('a version written down later is no older than the one that runs', async () => {
     await garden.client.create(cluster(minimal, 'running'));
     const status = { kubernetesVersion: '1.36.3' };

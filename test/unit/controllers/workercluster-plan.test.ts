@@ -70,6 +70,27 @@ it('a size above the limit of the profile is refused with what fits, and a clust
   expect(refusal(81)).toContain('at most 40 nodes');
 });
 
+it('a spec that was refused from the start says that nothing was made, and holds nothing', () => {
+  const fresh = { metadata: { name: 'demo', namespace: 'default', uid: 'u', generation: 1 } };
+  const wrong = plan(cluster({ region: 'mars-1' }, fresh));
+  expect([wrong.status.nothingMade, wrong.finalizer]).toEqual([true, undefined]);
+  const right = plan(cluster({ region: 'eu-central-1' }, { ...fresh, status: wrong.status }));
+  expect([right.status.nothingMade, right.finalizer]).toEqual([undefined, 'add']);
+});
+
+it.each([
+  ['restored without status, with the finalizer of before', cluster({ region: 'mars-1' })],
+  [
+    'granted something before',
+    cluster(
+      { region: 'mars-1' },
+      { metadata: { name: 'demo', uid: 'u' }, status: { admitted: { mode: 'Managed', pools: [] } } },
+    ),
+  ],
+])('a refused cluster that was %s may have been made', (_what, refused) => {
+  expect(plan(refused).status.nothingMade).toBeUndefined();
+});
+
 it('a cluster whose network Coppice makes says that NetworkPolicies have no effect, once it exists, and says it once', () => {
   const type = 'NetworkPoliciesEnforced';
   const shoot = shootOf(cluster({ mode: 'Hosted' }));
