@@ -105,6 +105,8 @@ export function summary(object: KubeObject): { text: string; tone: Tone } {
     return { text: `${doing} ${lastOperation!.progress}%`, tone: 'busy' };
   if (deleting) return { text: 'Deleting', tone: 'busy' };
   const ready = conditionOf(object, 'Ready');
+  if (phase === 'Ready' && conditionOf(object, 'SpecAccepted')?.status === 'False')
+    return { text: 'Change refused', tone: 'bad' };
   if (phase) return { text: cell(phase), tone: ready?.status === 'True' ? 'good' : 'busy' };
   if (ready === undefined) return { text: 'Pending', tone: 'busy' };
   if (ready.status === 'True') return { text: 'Ready', tone: 'good' };
@@ -205,7 +207,7 @@ const TABLES: Record<string, Column[]> = {
       ratio(status?.controlPlane?.ready, status?.controlPlane?.desired ?? spec.controlPlaneNodes),
     ),
     column<WorkerCluster>('NODES', ({ spec, status }) =>
-      ratio(status?.nodes?.ready, status?.nodes?.desired ?? spec.dataPlaneNodes),
+      ratio(status?.nodes?.ready, status?.nodes?.asked ?? status?.nodes?.desired ?? spec.dataPlaneNodes),
     ),
     READY,
     STATUS,

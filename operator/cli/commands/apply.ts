@@ -1,9 +1,11 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { GROUP } from '../../api/group.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Resource, resourceOf } from '../../kube/resources.ts';
 import { yamlDocuments } from '../../kube/yaml.ts';
+import { refusalOf } from '../acceptance.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, explain, UsageError } from '../errors.ts';
@@ -21,21 +23,38 @@ export async function run(context: Context): Promise<number | undefined> {
   const { client, namespace } = await connect(context);
   const dryRun = options.flag('dry-run');
   let worst: number = EXIT.ok;
-  for (const { object, source } of objects) {
+  const tell = ({ object, source }: Manifest, message: string) =>
+    terminal.note(
+      `${terminal.notePaint('bad', 'error:')} ${source}: ${object.kind} ${object.metadata.name}: ${message}`,
+    );
+  const stored: { manifest: Manifest; name: string; namespace: string }[] = [];
+  for (const manifest of objects) {
+    const { object } = manifest;
     try {
-      const { action } = await applyObject(client, object, namespace, { dryRun, signal });
+      const { action, applied } = await applyObject(client, object, namespace, { dryRun, signal });
       terminal.print(`${object.kind} ${object.metadata.name} ${action}${dryRun ? ' (dry run)' : ''}.`);
+      if (dryRun || !isWorkerCluster(applied)) continue;
+      const { metadata } = applied;
+      stored.push({ manifest, name: metadata.name, namespace: metadata.namespace ?? namespace });
     } catch (error) {
       signal.throwIfAborted();
       const { message, exitCode } = explain(error);
-      terminal.note(
-        `${terminal.notePaint('bad', 'error:')} ${source}: ${object.kind} ${object.metadata.name}: ${message}`,
-      );
+      tell(manifest, message);
       worst = exitCode;
     }
   }
+  const refusals = await Promise.all(stored.map((key) => refusalOf(client, key, signal)));
+  stored.forEach(({ manifest }, index) => {
+    if (refusals[index] === undefined) return;
+    tell(manifest, `the operator refuses it: ${refusals[index]}`);
+    worst = EXIT.failed;
+  });
   return worst;
 }
+
+/** By its group too: others may have a kind of that name. */
+const isWorkerCluster = ({ kind, apiVersion }: KubeObject): boolean =>
+  kind === 'WorkerCluster' && apiVersion.startsWith(`${GROUP}/`);
 
 export interface Manifest {
   object: KubeObject;

@@ -1,5 +1,6 @@
 import { pathOf } from '../../kube/resources.ts';
-import { isAsleep } from '../clusterview.ts';
+import { refusalOf } from '../acceptance.ts';
+import { inNamespace, isAsleep } from '../clusterview.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, UsageError } from '../errors.ts';
@@ -34,6 +35,11 @@ export async function run(context: Context): Promise<undefined> {
     contentType: 'application/merge-patch+json',
     signal,
   });
+  const refusal = await refusalOf(client, { name, namespace }, signal);
+  if (refusal !== undefined)
+    throw new CliError(`WorkerCluster ${name} was asked for ${nodes} nodes, which is refused: ${refusal}`, {
+      advice: `"coppice describe ${name}${inNamespace(namespace)}" shows what it has`,
+    });
   const before = old.spec?.dataPlaneNodes as number | undefined;
   const change = before === undefined ? `${nodes}` : before === nodes ? `${nodes}, as before` : `${before} to ${nodes}`;
   const isFloor = (old.spec?.pools as { autoscale?: string }[] | undefined)?.some(
