@@ -258,7 +258,7 @@ export class KubeClient {
     });
   }
 
-  /** Evicts a pod, which respects PodDisruptionBudgets. Does not wait until the pod is gone. */
+  /** Evicts a pod, which respects PodDisruptionBudgets. Does not wait until the pod is gone. No answer about the pod is an error. */
   async evict(pod: Evictable, options: EvictOptions = {}): Promise<Eviction> {
     return evict(this, pod, options);
   }

@@ -67,6 +67,12 @@ export class AutoscaledCluster {
   readonly held = new Set<string>();
   readonly capacity = new DepletedOffers(() => new Date(this.now));
   quotas: Quota[] = [];
+  /** Names of pods of which the API server refuses an eviction, whatever budgets say. */
+  readonly refused = new Set<string>();
+  /** Names of pods whose eviction was asked for. */
+  readonly asked: string[] = [];
+  /** What the API server answers to each change of a node; undefined: it makes it. */
+  nodesRefuse: Error | undefined;
   /** What else is in the cluster, by the plural of its kind. */
   readonly objects: Record<string, readonly object[]> = {};
   /** What the pods have that are made from now on. */
@@ -159,6 +165,7 @@ export class AutoscaledCluster {
   async step(seconds = 1): Promise<void> {
     this.now += seconds * 1000;
     this.#replicate();
+    this.#nameHeld();
     this.#taintCordoned();
     this.#schedule();
     this.#autoscaler.noteChange(KEY);
@@ -210,7 +217,7 @@ export class AutoscaledCluster {
           client: {
             mergePatch: (_: object, name: string, __: undefined, patch: Patch) => write(() => this.#patch(name, patch)),
             evict: (one: Pod) => write(() => this.#evict(one)),
-            list: async ({ plural }: { plural: string }) => ({ items: this.objects[plural] ?? [] }),
+            list: async ({ plural }: { plural: string }) => ({ items: this.#listed(plural) }),
           },
           nodes: { list: () => [...this.nodes.values()] },
           pods: { list: () => [...this.pods.values()] },
@@ -233,7 +240,22 @@ export class AutoscaledCluster {
     return new Autoscaler(deps, { ...BATCH, patienceMs: 5 * MINUTE });
   }
 
+  #listed(plural: string): readonly object[] {
+    const given = this.objects[plural] ?? [];
+    return plural === 'poddisruptionbudgets' ? [...given, ...[...this.held].map(budgetOf)] : given;
+  }
+
+  /** A budget of one pod selects it by its name. */
+  #nameHeld(): void {
+    for (const [key, one] of this.pods) {
+      const { name, labels } = one.metadata;
+      if (!this.held.has(name) || labels?.[POD_NAME]) continue;
+      this.pods.set(key, { ...one, metadata: { ...one.metadata, labels: { ...labels, [POD_NAME]: name } } });
+    }
+  }
+
   #patch(name: string, patch: Patch): void {
+    if (this.nodesRefuse) throw this.nodesRefuse;
     const known = this.nodes.get(name)!;
     const annotations = { ...known.metadata.annotations, ...patch.metadata.annotations };
     for (const key of Object.keys(annotations)) if (annotations[key] === null) delete annotations[key];
@@ -246,7 +268,9 @@ export class AutoscaledCluster {
   }
 
   #evict(one: Pod) {
+    this.asked.push(one.metadata.name);
     if (this.held.has(one.metadata.name)) return { outcome: 'blocked', message: 'the budget needs 1' };
+    if (this.refused.has(one.metadata.name)) return { outcome: 'refused', message: 'a webhook says no' };
     this.pods.delete(keyOf(one));
     return { outcome: 'evicted' };
   }
@@ -329,6 +353,15 @@ export class AutoscaledCluster {
       }
   }
 }
+
+const POD_NAME = 'statefulset.kubernetes.io/pod-name';
+
+/** A PodDisruptionBudget that lets nobody disrupt the pod of this name. */
+const budgetOf = (name: string) => ({
+  metadata: { name: `of-${name}`, namespace: 'shop' },
+  spec: { selector: { matchLabels: { [POD_NAME]: name } } },
+  status: { disruptionsAllowed: 0 },
+});
 
 class Killed extends Error {}
 

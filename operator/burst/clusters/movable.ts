@@ -1,9 +1,8 @@
-import type { LabelSelector } from '../../api/label-selector.ts';
 import type { KubeObject, Pod } from '../../kube/resources.ts';
 import type { FitPod } from '../fit/model.ts';
 import { NOT_JUDGED } from '../fit/not-judged.ts';
 import { fitPod } from '../fit/pod.ts';
-import { labelSelector } from '../fit/selectors.ts';
+import { blockedBy, type WhyBlocked } from '../nodes/pod-budgets.ts';
 import { whyPodStays } from '../nodes/stays.ts';
 import type { Movable, WaitingWork } from './model.ts';
 
@@ -34,11 +33,11 @@ export interface Inside {
 export function movableWork(placed: readonly Placed[], { pods, budgets, others }: Inside): Movable {
   const [other] = others;
   if (other) return { stays: `${other} would end with the cluster` };
-  const guards = budgets.map(guardOf);
+  const whyBlocked = blockedBy(budgets);
   const found = new Map<Placed, Map<FitPod, number>>();
   for (const pod of [...pods].filter(({ metadata }) => !metadata.deletionTimestamp).sort(byName)) {
     const whose = placed.find(({ workload }) => makes(workload, pod));
-    const why = whose ? whyStays(pod, guards) : 'was not placed there by the hub, which would not move it';
+    const why = whose ? whyStays(pod, whyBlocked) : 'was not placed there by the hub, which would not move it';
     if (why) return { stays: `pod ${nameOf(pod)} ${why}` };
     const fit = fitPod(pod);
     const [reason] = fit.notJudged;
@@ -81,33 +80,11 @@ function makes({ kind, namespace, name }: Placed['workload'], { metadata }: Pod)
   return kind === 'Deployment' && owner.kind === 'ReplicaSet' && owner.name === `${name}-${hash}`;
 }
 
-function whyStays(pod: Pod, guards: readonly Guard[]): string | undefined {
+function whyStays(pod: Pod, whyBlocked: WhyBlocked): string | undefined {
   const why = whyPodStays(pod);
   if (why) return why;
   const volumes = (pod.spec.volumes ?? []) as { persistentVolumeClaim?: object; ephemeral?: object }[];
   if (volumes.some(({ persistentVolumeClaim, ephemeral }) => persistentVolumeClaim ?? ephemeral))
     return 'keeps data on volumes, which cannot follow it to another cluster';
-  const guard = guards.find(({ holds }) => holds(pod));
-  return guard && `must not be disrupted now: PodDisruptionBudget ${guard.name} says so`;
-}
-
-interface Guard {
-  readonly name: string;
-  readonly holds: (pod: Pod) => boolean;
-}
-
-function guardOf(budget: KubeObject): Guard {
-  const { selector } = (budget.spec ?? {}) as { selector?: LabelSelector };
-  const { disruptionsAllowed = 0 } = (budget.status ?? {}) as { disruptionsAllowed?: number };
-  const selects = labelSelector(selector);
-  const { namespace } = budget.metadata;
-  return {
-    name: nameOf(budget),
-    // One without a selector selects nothing.
-    holds: ({ metadata }) =>
-      selector !== undefined &&
-      disruptionsAllowed < 1 &&
-      metadata.namespace === namespace &&
-      selects(metadata.labels ?? {}),
-  };
+  return whyBlocked(pod);
 }

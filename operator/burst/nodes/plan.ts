@@ -4,7 +4,9 @@ import type { NodeView } from './model.ts';
 import { planShrinkage, type Shrinkage, type ShrinkView } from './shrink.ts';
 
 /** All that a decision about the nodes of a cluster rests on. */
-export interface NodesView extends Omit<GrowView, 'emptying'>, Pick<ShrinkView, 'unneededSince' | 'waitMs'> {
+export interface NodesView
+  extends Omit<GrowView, 'emptying'>,
+    Pick<ShrinkView, 'unneededSince' | 'waitMs' | 'whyBlocked'> {
   readonly nodes: readonly NodeView[];
   /** Names of nodes that are there and not Ready: they may count as what is to come, but nobody is moved there. */
   readonly notReady: readonly string[];

@@ -8,6 +8,7 @@ import type { ClusterState } from '../fit/state.ts';
 import { type DisruptionLimit, type DisruptionReason, limitExceeded, limitReached } from './budgets.ts';
 import { countOf } from './grow.ts';
 import type { NodeView, PoolView } from './model.ts';
+import type { WhyBlocked } from './pod-budgets.ts';
 import { whyVolumesStay } from './volumes-follow.ts';
 
 /** What a decision about fewer nodes rests on. */
@@ -29,6 +30,8 @@ export interface ShrinkView {
   readonly reserved: ReadonlySet<string>;
   /** Whether something is coming or waits still: then only nodes go on which nothing runs. */
   readonly isUnsettled: boolean;
+  /** Why a pod cannot be evicted now. Absent: nothing is known of that. `unknown`: it is not known yet, and no node with pods goes. */
+  readonly whyBlocked?: WhyBlocked | 'unknown';
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -51,7 +54,7 @@ export interface Shrinkage {
   readonly keep: readonly { readonly node: string; readonly why: string }[];
   /** Nodes that would be emptied now if more of their pool might be missing. */
   readonly held: readonly HeldNodes[];
-  /** Nodes that stay for no other reason than the volumes of a pod, and why. */
+  /** Nodes that stay for no other reason than a pod's volumes, or that a pod cannot be evicted now; and why. */
   readonly pinned: readonly { readonly node: string; readonly why: string }[];
   /** When it is time for the next, milliseconds since the epoch. */
   readonly next?: number;
@@ -101,6 +104,12 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
     const isEmpty = holders(view, node).length === 0;
     if (!isEmpty && (isDraining || view.isUnsettled || begin.length > 0)) continue;
     if (!allows(view, node.pool, sizes)) continue;
+    const blocked = isEmpty ? undefined : whyHeld(view, node);
+    if (blocked !== undefined) {
+      next = Math.min(next, now + BLOCKED_AGAIN_MS);
+      if (blocked.why) pinned.push({ node: node.name, why: blocked.why });
+      continue;
+    }
     const reason = isEmpty ? 'Empty' : 'Underutilized';
     const limit = limitOf(view, node.pool, reason, going, limitReached);
     if (limit) {
@@ -125,6 +134,27 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
     pinned,
     ...(Number.isFinite(next) && { next }),
   };
+}
+
+/** Nobody follows PodDisruptionBudgets: what they say is asked again after so long. */
+const BLOCKED_AGAIN_MS = 10_000;
+
+/** Why none of the pods of a node is to be evicted now: one of them cannot be. `why` is absent where that is not known yet. */
+function whyHeld(view: ShrinkView, node: NodeView): { why?: string } | undefined {
+  const { whyBlocked } = view;
+  if (whyBlocked === undefined) return undefined;
+  if (whyBlocked === 'unknown') return {};
+  const why = whyNotEvicted(holders(view, node), whyBlocked);
+  return why === undefined ? undefined : { why };
+}
+
+/** The first of these pods that cannot be evicted now, and why; undefined: each can. */
+export function whyNotEvicted(pods: readonly Pod[], whyBlocked: WhyBlocked): string | undefined {
+  for (const pod of pods) {
+    const why = whyBlocked(pod);
+    if (why) return `pod ${pod.metadata.namespace}/${pod.metadata.name} ${why}`;
+  }
+  return undefined;
 }
 
 /**

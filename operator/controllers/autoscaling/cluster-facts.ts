@@ -11,6 +11,7 @@ import {
   type VolumeFacts,
   volumeFacts,
 } from '../../burst/fit/volume-facts.ts';
+import type { WhyBlocked } from '../../burst/nodes/pod-budgets.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isMovable } from '../../kube/pods.ts';
 import {
@@ -35,6 +36,8 @@ export interface KnownFacts {
   readonly facts: ClusterFacts;
   /** When it is worth looking again, milliseconds since the epoch: a pod that runs has a volume that is newer than this. Absent: never. */
   readonly againAt?: number;
+  /** What PodDisruptionBudgets allow, by BudgetsReader. Absent: nobody asked. */
+  readonly whyBlocked?: WhyBlocked | 'unknown';
   /** By the name of the node. */
   readonly csiNodes: ReadonlyMap<string, CSINode>;
 }

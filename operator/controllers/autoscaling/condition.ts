@@ -12,11 +12,16 @@ export const AUTOSCALED = 'Autoscaled';
 const MOST_TOLD = 3;
 const MOST_CHARACTERS = 300;
 
-/** What is said of the nodes of a cluster. Pure. @param emptying names of nodes that are being emptied, and what they wait for */
+/**
+ * What is said of the nodes of a cluster. Pure.
+ * @param emptying names of nodes that are being emptied, and what they wait for
+ * @param problems names of nodes that cannot be changed, and what the API server says
+ */
 export function autoscaledCondition(
   { ignored, noShrinking }: Pick<Seen, 'ignored' | 'noShrinking'>,
   { growth, shrinkage }: NodesPlan,
   emptying: ReadonlyMap<string, string>,
+  problems: ReadonlyMap<string, string> = new Map(),
 ) {
   const waiting = growth.waiting
     .filter(({ reason }) => reason !== 'SystemOnly')
@@ -32,7 +37,9 @@ export function autoscaledCondition(
   const going = [...emptying].map(([node, what]) => `node ${node} is being emptied: ${what}`);
   const held = shrinkage.held.map(heldBack);
   const pinned = shrinkage.pinned.map(({ node, why }) => `node ${node} is kept though there is room elsewhere: ${why}`);
+  const unchanged = [...problems].map(([node, what]) => `node ${node} cannot be changed: ${what}`);
   const rest = [
+    ...(unchanged.length > 0 ? [told(unchanged)] : []),
     ...(notDemand.length > 0 ? [`no node is bought for ${told(notDemand)}`] : []),
     ...(noShrinking ? [noShrinking] : []),
     ...(held.length > 0 ? [told(held)] : []),
@@ -40,6 +47,7 @@ export function autoscaledCondition(
   ];
   if (waiting.length > 0)
     return said(false, 'PodsWait', [`no node is bought for ${told(waiting)}`, ...bought, ...ordered, ...rest]);
+  if (unchanged.length > 0) return said(false, 'NodesNotChanged', [...bought, ...ordered, ...rest]);
   if (bought.length + ordered.length > 0) return said(true, 'NodesOrdered', [...bought, ...ordered, ...rest]);
   if (going.length > 0) return said(true, 'NodesLeave', [told(going), ...rest]);
   if (held.length > 0) return said(true, 'NodesHeldBack', rest);

@@ -6,16 +6,19 @@ import { countOf, PROVISION_MS } from '../../burst/nodes/grow.ts';
 import type { SizeChange } from '../../burst/nodes/model.ts';
 import { noteBoughtFor } from '../../burst/nodes/no-help.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
+import { whyNotEvicted } from '../../burst/nodes/shrink.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import type { PoolMemory } from '../../capacity/pool-memory.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { RecordEvent } from '../../kube/events.ts';
+import { isMovable } from '../../kube/pods.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { Said } from '../conditions.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { noteInterrupted } from '../interrupted-offers.ts';
 import { Batches, type BatchTimes } from './batches.ts';
+import { BudgetsReader, mayEvict } from './budgets-reader.ts';
 import { FactsReader, podsThatMayMove } from './cluster-facts.ts';
 import { autoscaledCondition, heldBack } from './condition.ts';
 import { decisionOf } from './decision.ts';
@@ -41,12 +44,16 @@ export interface AutoscalingTimes extends BatchTimes {
 /** How often an eviction that was refused is asked for again, and a node looked at whose pods end. */
 const EVICTION_RETRY_MS = 5_000;
 
+/** How often a node is tried again that could not be changed. */
+const PROBLEM_RETRY_MS = 30_000;
+
 /** Decides how many nodes the pools have that are Coppice's to size, and empties those that go. */
 export class Autoscaler {
   readonly #deps: AutoscalingDependencies;
   readonly #times: AutoscalingTimes;
   readonly #batches: Batches;
   readonly #facts: FactsReader;
+  readonly #budgets: BudgetsReader;
   readonly #memory = new Map<string, ClusterMemory>();
   readonly #told = new Map<string, Said>();
 
@@ -55,6 +62,7 @@ export class Autoscaler {
     this.#times = times;
     this.#batches = new Batches(times, () => +deps.now());
     this.#facts = new FactsReader(() => +deps.now());
+    this.#budgets = new BudgetsReader(() => +deps.now());
   }
 
   /** Something has changed in a cluster. @returns whether it is the first news of a batch: how long to wait then, milliseconds */
@@ -70,6 +78,7 @@ export class Autoscaler {
   /** Nobody is to decide about the cluster any more, or it is gone. */
   forget(key: string): void {
     this.#facts.forget(key);
+    this.#budgets.forget(key);
     this.#memory.delete(key);
     this.#told.delete(key);
   }
@@ -91,7 +100,7 @@ export class Autoscaler {
     // Nobody else would have nodes take pods again that were being emptied when a pool was taken from us.
     for (const node of open?.nodes.list() ?? [])
       if (!own.has(poolOf(node)) && !Number.isNaN(emptiedSince(node)))
-        await quietly(endEmptying(open!.client, node, signal));
+        await attempted(endEmptying(open!.client, node, signal));
     if (own.size === 0) {
       this.forget(key);
       return undefined;
@@ -101,26 +110,29 @@ export class Autoscaler {
     const pods = open.pods.list();
     const moving = podsThatMayMove(ownPools, open.nodes.list(), pods);
     const facts = await this.#facts.of(key, open.client, { pods, moving }, signal);
+    const isNeeded = mayEvict(open.nodes.list(), pods, memory.unneededSince);
+    const whyBlocked = await this.#budgets.of(key, open.client, isNeeded, signal);
     // What a cloud takes away is bought again where nothing else takes the pods, here and elsewhere.
     const cluster = clusters.get(key);
     if (cluster) noteInterrupted(this.#deps, cluster, open.nodes.list());
-    const seen = observe(this.#deps, key, memory, facts);
+    const seen = observe(this.#deps, key, memory, { ...facts, whyBlocked });
     if (!seen) return undefined;
     const now = +this.#deps.now();
     const plan = planNodes(seen.view);
     memory.unneeded(plan.shrinkage.unneeded, now);
-    await this.#letStay(seen, plan, signal);
+    const problems = new Map<string, string>();
+    await this.#letStay(seen, plan, problems, signal);
     const emptied = await this.#goOnEmptying(seen, plan, memory, signal);
-    await this.#keepEmpty(seen, emptied.waits, signal);
-    await this.#leaveInterrupted(seen, emptied.waits, signal);
-    await this.#decide(key, seen, plan, emptied.empty, signal);
+    await this.#keepEmpty(seen, emptied.waits, problems, signal);
+    await this.#leaveInterrupted(seen, emptied.waits, problems, signal);
+    await this.#decide(key, seen, plan, emptied.empty, problems, signal);
     for (const { node, why } of plan.shrinkage.begin) {
-      await quietly(beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#deps.now(), signal));
-      emptied.waits.set(node, why);
+      const begun = beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#deps.now(), signal);
+      if (await isDone(begun, node, problems)) emptied.waits.set(node, why);
     }
     this.#tellHeld(seen.cluster, plan, memory);
-    this.#tell(key, seen.cluster, autoscaledCondition(seen, plan, emptied.waits));
-    return nextLook(seen, plan, emptied.waits.size > 0, memory, now);
+    this.#tell(key, seen.cluster, autoscaledCondition(seen, plan, emptied.waits, problems));
+    return nextLook(seen, plan, { isEmptying: emptied.waits.size > 0, hasProblems: problems.size > 0 }, memory, now);
   }
 
   #memoryOf(key: string, uid: string): ClusterMemory {
@@ -136,6 +148,7 @@ export class Autoscaler {
   async #letStay(
     { nodes, open, cluster, spared }: Seen,
     { growth, shrinkage }: NodesPlan,
+    problems: Map<string, string>,
     signal: AbortSignal,
   ): Promise<void> {
     const stay = new Map<string, string>([
@@ -144,8 +157,8 @@ export class Autoscaler {
       ...shrinkage.keep.map(({ node, why }): [string, string] => [node, why]),
     ]);
     for (const [name, why] of stay) {
-      await quietly(endEmptying(open.client, nodes.get(name)!, signal));
-      this.#deps.recordEvent(cluster, 'Normal', 'NodeStays', `node ${name} is no longer emptied: ${why}`);
+      if (await isDone(endEmptying(open.client, nodes.get(name)!, signal), name, problems))
+        this.#deps.recordEvent(cluster, 'Normal', 'NodeStays', `node ${name} is no longer emptied: ${why}`);
     }
   }
 
@@ -153,26 +166,36 @@ export class Autoscaler {
    * Nodes that a cloud is asked to end, until they are gone: somebody may let pods go there again, and nobody drains them later. None is ended
    * with pods on it.
    */
-  async #keepEmpty(seen: Seen, waits: Map<string, string>, signal: AbortSignal): Promise<void> {
+  async #keepEmpty(
+    seen: Seen,
+    waits: Map<string, string>,
+    problems: Map<string, string>,
+    signal: AbortSignal,
+  ): Promise<void> {
     if (!seen.isManaged) return;
     for (const name of [...seen.leaving.values()].flat()) {
       const node = seen.nodes.get(name)!;
       const isKept = node.spec.unschedulable === true && !Number.isNaN(emptiedSince(node));
-      if (!isKept) await quietly(beginEmptying(seen.open.client, node, this.#deps.now(), signal));
+      if (!isKept) await isDone(beginEmptying(seen.open.client, node, this.#deps.now(), signal), name, problems);
       const { left, blocked } = await evictAll(seen.open.client, seen.podsOn.get(name) ?? [], signal);
       if (left.length > 0) waits.set(name, blocked ?? `${left.length} pods are still there`);
-      else if (isKept) await quietly(markEmpty(seen.open.client, node, signal));
+      else if (isKept) await isDone(markEmpty(seen.open.client, node, signal), name, problems);
     }
   }
 
   /** The machine ends by itself, and whoever made it makes another: all that can be done is to have pods leave in time. */
-  async #leaveInterrupted(seen: Seen, waits: Map<string, string>, signal: AbortSignal): Promise<void> {
+  async #leaveInterrupted(
+    seen: Seen,
+    waits: Map<string, string>,
+    problems: Map<string, string>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { interrupted, nodes, open, cluster } = seen;
     for (const [name, why] of interrupted) {
       const node = nodes.get(name)!;
       if (Number.isNaN(emptiedSince(node))) {
-        await quietly(beginEmptying(open.client, node, this.#deps.now(), signal));
-        this.#deps.recordEvent(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
+        if (await isDone(beginEmptying(open.client, node, this.#deps.now(), signal), name, problems))
+          this.#deps.recordEvent(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
       }
       const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
       if (left.length > 0)
@@ -188,18 +211,26 @@ export class Autoscaler {
     for (const { name, pool, isEmptying } of view.nodes) {
       if (!isEmptying || kept.has(name) || !view.mayTakeNodes) continue;
       const node = nodes.get(name)!;
-      const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
+      const pods = seen.podsOn.get(name) ?? [];
+      // Others would leave in vain a node that one of them keeps.
+      const held =
+        typeof view.whyBlocked === 'function' ? whyNotEvicted(pods.filter(isMovable), view.whyBlocked) : undefined;
+      const { left, blocked } =
+        held === undefined
+          ? await evictAll(open.client, pods, signal)
+          : { left: pods.filter(isMovable), blocked: held };
       if (left.length === 0) {
         empty.push({ pool, node });
         continue;
       }
-      const isOver = blocked !== undefined && +this.#deps.now() - emptiedSince(node) > this.#times.patienceMs;
+      const since = Math.max(emptiedSince(node), memory.lastLeft(name, left.length, +this.#deps.now()));
+      const isOver = blocked !== undefined && +this.#deps.now() - since > this.#times.patienceMs;
       if (!isOver) {
         waits.set(name, blocked ?? `${left.length} pods are still there`);
         continue;
       }
       memory.giveUp(name, `it could not be emptied: ${blocked}`, +this.#deps.now());
-      await quietly(endEmptying(open.client, node, signal));
+      await attempted(endEmptying(open.client, node, signal));
       this.#deps.recordEvent(
         cluster,
         'Warning',
@@ -216,6 +247,7 @@ export class Autoscaler {
     seen: Seen,
     { growth }: NodesPlan,
     empty: readonly { pool: string; node: Node }[],
+    problems: Map<string, string>,
     signal: AbortSignal,
   ): Promise<void> {
     for (const pool of seen.pools) {
@@ -223,7 +255,11 @@ export class Autoscaler {
       const grown = growth.sizes.find((change) => change.pool === pool.name);
       // What was ordered would be taken instead of what is empty.
       const isWhole = view.present >= view.count;
-      const gone = grown || !isWhole ? [] : empty.filter((one) => one.pool === pool.name).map(({ node }) => node);
+      const gone: Node[] = [];
+      if (!grown && isWhole)
+        // One that is not marked is not the one that would go.
+        for (const one of empty)
+          if (one.pool === pool.name && (await this.#isMarked(seen, one.node, problems, signal))) gone.push(one.node);
       const known = seen.decided.get(pool.name);
       const decision = decisionOf({
         pool,
@@ -236,17 +272,23 @@ export class Autoscaler {
         memory: memoryOf(seen, pool, grown, this.#deps.now()),
       });
       if (!decision) continue;
-      for (const node of gone) await markEmpty(seen.open.client, node, signal);
       const { count, why } = decision.size;
       const at = (known?.count === count ? known.at : undefined) ?? rfc3339(this.#deps.now());
       const size = { ...decision.size, at };
       await this.#deps.sizes.decide({ key, uid: seen.cluster.metadata.uid ?? '', pool, size }, signal);
-      for (const name of decision.revived) await quietly(endEmptying(seen.open.client, seen.nodes.get(name)!, signal));
+      for (const name of decision.revived)
+        await isDone(endEmptying(seen.open.client, seen.nodes.get(name)!, signal), name, problems);
       if (count === pool.count) continue;
       const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
       const message = `pool ${pool.name} is to have ${countOf(count, 'node')}, ${Math.abs(count - pool.count)} ${words}: ${why}`;
       this.#deps.recordEvent(seen.cluster, 'Normal', reason, message);
     }
+  }
+
+  /** Marks a node that goes. @returns false: it is gone already, or it cannot be changed, which `problems` then says */
+  async #isMarked(seen: Seen, node: Node, problems: Map<string, string>, signal: AbortSignal): Promise<boolean> {
+    const { name } = node.metadata;
+    return isDone(markEmpty(seen.open.client, node, signal), name, problems);
   }
 
   /** Of each pool once, when a budget begins to hold nodes back: the condition has how many there are. */
@@ -274,19 +316,32 @@ function memoryOf({ memories }: Seen, pool: DesiredPool, grown: SizeChange | und
   return grown?.pods ? noteBoughtFor(memory, digestOfPool(pool), grown.pods, now) : memory;
 }
 
-/** A node or pod that was changed or is gone meanwhile: the cache brings what became of it. */
-async function quietly(done: Promise<void>): Promise<void> {
+/**
+ * Waits for a change of one node. Whatever the API server answers concerns that node, and the others go on.
+ * @returns undefined: it is changed; else what the API server says, for people; empty where the node is gone or was changed meanwhile: the
+ * cache brings what became of it
+ */
+async function attempted(done: Promise<void>): Promise<string | undefined> {
   try {
     await done;
+    return undefined;
   } catch (error) {
-    if (!(error instanceof KubeApiError && (error.isNotFound || error.isConflict))) throw error;
+    if (!(error instanceof KubeApiError)) throw error;
+    return error.isNotFound || error.isConflict ? '' : error.message;
   }
+}
+
+/** Whether a node was changed; `problems` says why not. */
+async function isDone(done: Promise<void>, node: string, problems: Map<string, string>): Promise<boolean> {
+  const problem = await attempted(done);
+  if (problem) problems.set(node, problem);
+  return problem === undefined;
 }
 
 function nextLook(
   { view, changesAt }: Seen,
   { growth, shrinkage }: NodesPlan,
-  isEmptying: boolean,
+  { isEmptying, hasProblems }: { isEmptying: boolean; hasProblems: boolean },
   memory: ClusterMemory,
   now: number,
 ): { requeueAfterMs: number } | undefined {
@@ -294,6 +349,7 @@ function nextLook(
     ...changesAt,
     ...(shrinkage.next === undefined ? [] : [shrinkage.next]),
     ...(isEmptying ? [now + EVICTION_RETRY_MS] : []),
+    ...(hasProblems ? [now + PROBLEM_RETRY_MS] : []),
     ...view.nodes.flatMap(({ name }) => memory.leftAlone(name, now)?.until ?? []),
     // A purchase that does not come is no supply any more.
     ...view.pools.flatMap(({ name, decidedAt }) =>

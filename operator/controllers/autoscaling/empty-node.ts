@@ -37,7 +37,7 @@ const mark = (
 export interface Emptied {
   /** Pods that are there still. */
   readonly left: readonly Pod[];
-  /** Who keeps pods there by a PodDisruptionBudget, in the API server's words; undefined: nobody. */
+  /** Which pod is not evicted and why, in the API server's words; undefined: all were. */
   readonly blocked: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export async function evictAll(client: Client, pods: readonly Pod[], signal: Abo
   for (const pod of left) {
     if (pod.metadata.deletionTimestamp) continue;
     const eviction = await client.evict(pod, { signal });
-    if (eviction.outcome === 'blocked') blocked ??= `${keyOf(pod)}: ${eviction.message}`;
+    if ('message' in eviction) blocked ??= `${keyOf(pod)}: ${eviction.message}`;
   }
   return { left, blocked };
 }

@@ -1,3 +1,4 @@
+import { ANNOTATIONS } from '../../api/group.ts';
 import type { Node } from '../../kube/resources.ts';
 
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
@@ -20,6 +21,8 @@ export class ClusterMemory {
   /** Pool and machine type → a node as it was last seen there. */
   readonly #seen = new Map<string, Node>();
 
+  /** Name of a node → pods that had to leave it when it was looked at last, and when fewer had left to. */
+  readonly #left = new Map<string, { left: number; at: number }>();
   /** UIDs of nodes that have been seen Ready; undefined: nobody has looked yet. */
   #ready: Set<string> | undefined;
 
@@ -61,6 +64,15 @@ export class ClusterMemory {
     return begun;
   }
 
+  /** When the number of pods that have to leave a node was first seen to be what it is, milliseconds since the epoch. */
+  lastLeft(node: string, left: number, now: number): number {
+    const known = this.#left.get(node);
+    // An operator that has just begun does not know whether some have left.
+    if (!known) this.#left.set(node, { left, at: Number.NEGATIVE_INFINITY });
+    else if (left < known.left) this.#left.set(node, { left, at: now });
+    return this.#left.get(node)!.at;
+  }
+
   /** A node could not be emptied. */
   giveUp(node: string, why: string, now: number): void {
     const times = (this.#givenUp.get(node)?.times ?? 0) + 1;
@@ -85,6 +97,8 @@ export class ClusterMemory {
   /** Forgets nodes and pods that are no more. */
   keepOnly(nodes: ReadonlyMap<string, Node>, pods: ReadonlySet<string>): void {
     for (const node of this.#givenUp.keys()) if (!nodes.has(node)) this.#givenUp.delete(node);
+    for (const node of this.#left.keys())
+      if (!nodes.get(node)?.metadata.annotations?.[ANNOTATIONS.emptiedSince]) this.#left.delete(node);
     const ids = new Set([...nodes.values()].map(idOf));
     for (const id of this.#ready ?? []) if (!ids.has(id)) this.#ready!.delete(id);
     for (const pod of this.#nominated.keys()) if (!pods.has(pod)) this.#nominated.delete(pod);

@@ -109,7 +109,7 @@ export function observe(
   deps: ObserveDependencies,
   key: string,
   memory: ClusterMemory,
-  { facts: clusterFacts, csiNodes, againAt }: KnownFacts = NOTHING_KNOWN,
+  { facts: clusterFacts, csiNodes, againAt, whyBlocked = 'unknown' }: KnownFacts = NOTHING_KNOWN,
 ): Seen | undefined {
   const subject = subjectOf(deps, key);
   if (!subject) return undefined;
@@ -207,6 +207,7 @@ export function observe(
       daemons: daemonsOf(pods),
       mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
       unneededSince: memory.unneededSince,
+      whyBlocked,
       waitMs: (pool) => scaleInAfterMs(written.get(pool)),
       mayTakeNodes: noShrinking === undefined,
       now: +now,

@@ -1,9 +1,13 @@
-import { KubeApiError } from '../errors.ts';
+import { KubeApiError, KubeUnreachableError } from '../errors.ts';
 import type { Pod } from '../resources.ts';
 import type { ApiRequests } from './api-requests.ts';
 import type { DeleteOptions } from './write-options.ts';
 
-export type Eviction = { outcome: 'evicted' | 'gone' } | { outcome: 'blocked'; message: string };
+/**
+ * `gone`: this pod is not there any more. `blocked`: a PodDisruptionBudget says no now. `refused`: it is not evicted for another reason
+ * (several budgets select it, a webhook says no or is dead); `message` is for people.
+ */
+export type Eviction = { outcome: 'evicted' | 'gone' } | { outcome: 'blocked' | 'refused'; message: string };
 
 /** A pod, as far as it must be known to have it evicted; with its UID no other one of its name is. */
 export type Evictable = Pod | { metadata: { name: string; namespace?: string; uid?: string } };
@@ -32,6 +36,8 @@ export async function evict(
     await requests.request('POST', path, { query: dryRun ? { dryRun: 'All' } : {}, body, signal, retries: 0 });
     return { outcome: 'evicted' };
   } catch (error) {
+    if (error instanceof KubeUnreachableError && !signal?.aborted)
+      return { outcome: 'refused', message: error.message.slice(0, LONGEST_MESSAGE) };
     if (!(error instanceof KubeApiError)) throw error;
     // A conflict is the uid precondition: another pod of this name took the place.
     if (error.isNotFound || error.isConflict) return { outcome: 'gone' };
@@ -39,6 +45,7 @@ export async function evict(
       const causes = error.details?.causes?.map((cause) => cause.message).filter(Boolean) ?? [];
       return { outcome: 'blocked', message: causes.join('; ').slice(0, LONGEST_MESSAGE) || error.message };
     }
-    throw error;
+    // It is about this pod: others can be evicted. Kubernetes answers 500 where two budgets select one pod (kubernetes#75957).
+    return { outcome: 'refused', message: error.message.slice(0, LONGEST_MESSAGE) };
   }
 }

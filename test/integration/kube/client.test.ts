@@ -2,6 +2,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { blockedBy } from '../../../operator/burst/nodes/pod-budgets.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { parseOwnKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import {
@@ -9,6 +10,7 @@ import {
   type ConfigMap,
   CRDS,
   NAMESPACES,
+  PDBS,
   PODS,
   type Pod,
   type Resource,
@@ -207,11 +209,22 @@ describe('eviction', () => {
       spec: { minAvailable: 1, selector: { matchLabels: { app: 'p' } } },
     };
     await client.create(budget);
+    const whyBlocked = async () =>
+      blockedBy((await client.list(PDBS, { namespace })).items)(await client.get<Pod>(PODS, 'p', namespace));
+    expect(await whyBlocked()).toContain(`PodDisruptionBudget ${namespace}/b says so`);
     const started = performance.now();
     expect(await client.evict(pod)).toMatchObject({ outcome: 'blocked', message: expect.stringContaining('budget') });
     // The server says "again in ten seconds": a drain does other things meanwhile.
     expect(performance.now() - started).toBeLessThan(8000);
-    await client.request('DELETE', `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/b`);
+    await client.create({ ...budget, metadata: { name: 'another', namespace } });
+    expect(await client.evict(pod)).toMatchObject({
+      outcome: 'refused',
+      message: expect.stringContaining('more than one PodDisruptionBudget'),
+    });
+    expect(await whyBlocked()).toContain('both select it');
+    for (const name of ['b', 'another'])
+      await client.request('DELETE', `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/${name}`);
+    expect(await whyBlocked()).toBeUndefined();
     const other = { metadata: { ...pod.metadata, uid: 'another' } };
     expect(await client.evict(other)).toEqual({ outcome: 'gone' });
     expect(await client.evict(pod, { gracePeriodSeconds: 0 })).toEqual({ outcome: 'evicted' });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { asReady } from '../../../operator/controllers/autoscaling/nodes-seen.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { AutoscaledCluster, nodesQuota, profile } from '../../kit/autoscaled-cluster.ts';
 import { boundClaim, claims, NOW, node } from '../../kit/burst.ts';
 
@@ -369,23 +370,33 @@ it('a node whose cordon has ended takes pods, though Kubernetes has not taken it
 });
 
 describe('a node that cannot be emptied', () => {
-  it('takes pods again after 5 minutes, and is left alone for a while', async () => {
-    const one = new AutoscaledCluster(POOL);
+  /** Two nodes of which a-2 is being emptied. */
+  async function emptying(more: { pools?: object[] } = {}): Promise<AutoscaledCluster> {
+    const one = new AutoscaledCluster(more.pools ?? POOL);
     one.deploy(5, '1');
     await one.pass(2);
-    for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
     one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
     one.deploy(4);
-    await one.pass(13);
+    while (!one.nodes.get('a-2')?.spec.unschedulable) await one.step(30);
+    return one;
+  }
+  const allOf = (one: AutoscaledCluster) => [...one.pods.values()].map(({ metadata }) => metadata.name);
+
+  it('takes pods again after 5 minutes, and is left alone for a while', async () => {
+    const one = await emptying();
+    for (const name of allOf(one)) one.held.add(name);
+    await one.pass(1);
     expect(one.condition()).toMatchObject({
       reason: 'NodesLeave',
-      message: expect.stringContaining('node a-2 is being emptied: shop/web-'),
+      message: expect.stringMatching(
+        /node a-2 is being emptied: pod shop\/web-\d+ must not be disrupted now: PodDisruptionBudget shop\/of-web-\d+/,
+      ),
     });
-    expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(true);
-    await one.pass(3);
+    await one.pass(5);
     expect(one.nodes.get('a-2')).toMatchObject({ spec: { unschedulable: false }, metadata: { annotations: {} } });
+    expect(one.asked).toEqual([]);
     expect(one.events.at(-1)).toMatch(
-      /Warning NodeStays: node a-2 could not be emptied and takes pods again: .*the budget needs 1/,
+      /Warning NodeStays: node a-2 could not be emptied and takes pods again: .* must not be disrupted now/,
     );
     const { length } = one.events;
     await one.pass(3);
@@ -397,14 +408,8 @@ describe('a node that cannot be emptied', () => {
   });
 
   it('stays when its pods are needed there after all', async () => {
-    const one = new AutoscaledCluster(POOL);
-    one.deploy(5, '1');
-    await one.pass(2);
-    for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
-    one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
-    one.deploy(4);
-    await one.pass(13);
-    expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(true);
+    const one = await emptying();
+    for (const name of allOf(one)) one.held.add(name);
     one.deploy(7);
     await one.step();
     await one.step();
@@ -412,17 +417,95 @@ describe('a node that cannot be emptied', () => {
     expect(one.pending).toBe(0);
     expect(one.counts).toEqual({ a: 2 });
   });
+
+  it('has none of its pods evicted where one of them must stay, is not cordoned, and that is said', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(6, '1');
+    await one.pass(2);
+    const on = (node: string) => [...one.pods].filter(([, { spec }]) => spec.nodeName === node);
+    for (const [key] of on('a-1').slice(0, 2)) one.pods.delete(key);
+    one.deploy(4);
+    for (const node of ['a-1', 'a-2']) one.held.add(on(node)[0]![1].metadata.name);
+    await one.pass(30);
+    expect(one.asked).toEqual([]);
+    expect(one.counts).toEqual({ a: 2 });
+    for (const { spec } of one.nodes.values()) expect(spec.unschedulable ?? false).toBe(false);
+    expect(one.condition()?.message).toMatch(
+      /node a-2 is kept though there is room elsewhere: pod shop\/web-\d+ must not/,
+    );
+    one.held.clear();
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 1 });
+  });
+
+  it('has as many pods evicted as a budget allows at a time, however long that takes in all', async () => {
+    const one = await emptying();
+    for (const name of allOf(one)) one.held.add(name);
+    for (let minutes = 0; minutes < 12; minutes += 4) {
+      await one.pass(4);
+      const [next] = [...one.pods.values()].filter(({ spec }) => spec.nodeName === 'a-2');
+      if (next) one.pods.delete(`${next.metadata.namespace}/${next.metadata.name}`);
+    }
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 1 });
+  });
+
+  it('a pod with two budgets keeps its node, which is said, and the rest goes on', async () => {
+    const one = new AutoscaledCluster([...POOL, { name: 'b', minimum: 0, maximum: 2 }]);
+    one.objects.poddisruptionbudgets = ['by-app', 'by-team'].map((name) => ({
+      metadata: { name, namespace: 'shop' },
+      spec: { selector: { matchLabels: { app: 'web' } } },
+      status: { disruptionsAllowed: 1 },
+    }));
+    one.deploy(5, '1');
+    await one.pass(2);
+    one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
+    one.deploy(4);
+    await one.pass(30);
+    expect(one.asked).toEqual([]);
+    expect(one.condition()?.message).toContain('PodDisruptionBudgets shop/by-app and shop/by-team both select it');
+    one.deploy(12);
+    await one.pass(2);
+    expect(one.pending).toBe(0);
+  });
+
+  it('whatever an eviction answers keeps that node alone', async () => {
+    const one = await emptying({ pools: [...POOL, { name: 'b', minimum: 0, maximum: 2 }] });
+    for (const name of allOf(one)) one.refused.add(name);
+    one.podsHave = { spec: { nodeSelector: { 'multi-cluster.demo.io/pool': 'b' } } };
+    one.deploy(6);
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 2, b: 1 });
+    expect(one.condition()?.message).toContain('a webhook says no');
+    await one.pass(5);
+    expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(false);
+  });
+
+  it('whatever the change of a node answers keeps no pool from growing, and is said', async () => {
+    const one = await emptying();
+    one.nodesRefuse = new KubeApiError('PATCH /nodes/a-2', 500, { message: 'failed calling webhook "dead"' });
+    one.deploy(16);
+    await one.pass(1);
+    expect(one.counts).toEqual({ a: 4 });
+    expect(one.condition()).toMatchObject({
+      status: 'False',
+      message: expect.stringMatching(/node a-2 cannot be changed: .*failed calling webhook "dead"/),
+    });
+    one.nodesRefuse = undefined;
+    await one.pass(1);
+    expect(one.pending).toBe(0);
+    expect(one.condition()).toMatchObject({ status: 'True' });
+  });
 });
 
 it('a pool that is taken from Coppice in the middle has no node left cordoned, and nothing stored', async () => {
   const one = new AutoscaledCluster(POOL);
   one.deploy(5, '1');
   await one.pass(2);
-  for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
   one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
   one.deploy(4);
-  await one.pass(13);
-  expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(true);
+  while (!one.nodes.get('a-2')?.spec.unschedulable) await one.step(30);
+  for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
   one.cluster = { ...one.cluster, spec: { ...one.cluster.spec, pools: [{ name: 'a', minimum: 2, maximum: 5 }] } };
   await one.step();
   expect(one.nodes.get('a-2')).toMatchObject({ spec: { unschedulable: false }, metadata: { annotations: {} } });

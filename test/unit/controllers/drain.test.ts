@@ -54,3 +54,19 @@ it('leaves them to the kubelet elsewhere, until the deadline', async () => {
   expect([...pods.keys()]).toEqual(['b']);
   expect(waited()).toBe(600);
 });
+
+it('evicts ordinary pods though another cannot be evicted, and says which and why', async () => {
+  const { pods, deps } = node();
+  const said = new Set<string>();
+  const client = {
+    evict: async ({ metadata: { name } }: Pod) => {
+      if (name === 'a') return { outcome: 'refused', message: 'This pod has more than one PodDisruptionBudget' };
+      pods.delete(name);
+      return { outcome: 'evicted' };
+    },
+  } as unknown as KubeClient;
+  const report = (line: string) => void said.add(line);
+  await drain({ ...deps, client, report }, 'n', MINUTES_10, new AbortController().signal);
+  expect([...pods.keys()]).toEqual(['a']);
+  expect([...said][0]).toContain('shop/a cannot be evicted: This pod has more than one PodDisruptionBudget');
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KubeApiError } from '../../../operator/kube/errors.ts';
+import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
 import { evict } from '../../../operator/kube/requests/evict.ts';
 
 const LONG = 'x'.repeat(1_000_000);
@@ -19,5 +19,14 @@ describe('of what a webhook of a tenant says, no status of an object gets more t
     const request = () => Promise.reject(new KubeApiError('POST /eviction', 429, { details: { causes } }));
     const eviction = await evict({ request }, { metadata: { name: 'a' } }, {});
     expect(eviction).toMatchObject({ outcome: 'blocked', message: expect.stringMatching(/^x{1000}$/) });
+  });
+
+  it.each([
+    new KubeApiError('POST /eviction', 500, { message: 'This pod has more than one PodDisruptionBudget' }),
+    new KubeApiError('POST /eviction', 403, { message: 'admission webhook "w" denied the request' }),
+    new KubeUnreachableError('POST /eviction', new Error('no answer')),
+  ])('of an eviction is about that pod: %s', async (error) => {
+    const eviction = await evict({ request: () => Promise.reject(error) }, { metadata: { name: 'a' } }, {});
+    expect(eviction).toMatchObject({ outcome: 'refused', message: error.message });
   });
 });

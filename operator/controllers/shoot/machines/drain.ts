@@ -61,22 +61,29 @@ export async function drain(deps: DrainDependencies, node: string, deadline: Dat
       );
       return;
     }
-    const refused: Pod[] = [];
+    const blocked: Pod[] = [];
+    const refused: { pod: Pod; message: string }[] = [];
     for (const pod of staying) {
       if (pod.metadata.deletionTimestamp) continue;
       const eviction = await deps.client.evict(pod, { signal });
-      if (eviction.outcome === 'blocked') refused.push(pod);
+      if (eviction.outcome === 'blocked') blocked.push(pod);
+      if (eviction.outcome === 'refused') refused.push({ pod, message: eviction.message });
     }
+    const waits = [
+      ...(blocked.length > 0 ? [`a PodDisruptionBudget blocks the eviction of ${names(blocked)}`] : []),
+      ...refused
+        .slice(0, 1)
+        .map(({ message }) => `${names(refused.map(({ pod }) => pod))} cannot be evicted: ${message}`),
+    ];
+    const isHeld = waits.length > 0;
     deps.report(
-      refused.length > 0
-        ? `Draining node ${node} until ${deadline.toISOString()}: a PodDisruptionBudget blocks the eviction of ${names(refused)}`
-        : `Draining node ${node} until ${deadline.toISOString()}: waiting for ${names(staying)} to end`,
+      `Draining node ${node} until ${deadline.toISOString()}: ${isHeld ? waits.join('; ') : `waiting for ${names(staying)} to end`}`,
     );
     const ending = deps.endPods ? staying.filter(({ metadata }) => metadata.deletionTimestamp) : [];
     const overdue = ending.filter((pod) => overdueAt(pod) <= +deps.now());
     if (overdue.length > 0) await deps.endPods!(overdue);
     const next = Math.min(+deadline, ...ending.filter((pod) => !overdue.includes(pod)).map(overdueAt));
-    await deps.podsChanged(refused.length > 0 ? EVICTION_RETRY_MS : Math.max(100, next - +deps.now()), signal);
+    await deps.podsChanged(isHeld ? EVICTION_RETRY_MS : Math.max(100, next - +deps.now()), signal);
   }
   signal.throwIfAborted();
 }
