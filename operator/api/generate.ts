@@ -18,6 +18,7 @@ import {
   tenantRoles,
   uninstallJobRules,
 } from './roles.ts';
+import { seedServices } from './seed-service-policy.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOTICE = '# Generated from operator/api by `npm run generate`. Do not edit.\n';
@@ -35,6 +36,9 @@ function generatedFiles(): Map<string, string> {
   }
   for (const [name, objects] of admissionPolicies())
     files.set(`charts/coppice/templates/${name}.yaml`, yaml(...objects));
+  const spared = '{{ toJson .Values.seed.externalIPs.allowedNamespaces }}';
+  const services = yaml(...seedServices(spared));
+  files.set('charts/coppice/templates/seed-services.yaml', `{{- if .Values.seed.inGarden }}\n${services}{{- end }}\n`);
   files.set('charts/coppice/templates/tenant-roles.yaml', yaml(...tenantRoles()));
   // Helm fills the namespace in.
   const serviceAccount = { name: 'coppice-operator', namespace: '{{ .Release.Namespace }}' };

@@ -132,7 +132,8 @@ export async function apiserver(directory: StateDirectory, state: GardenState, f
       `--authentication-config=${authentication}`,
       `--encryption-provider-config=${pki(ENCRYPTION_CONFIGURATION)}`,
       '--authorization-mode=Node,RBAC',
-      '--enable-admission-plugins=NodeRestriction',
+      // kube-proxy of the seed obeys a Service's externalIPs, whosever addresses they are: a tenant's would take control planes' traffic.
+      '--enable-admission-plugins=NodeRestriction,DenyServiceExternalIPs',
       '--allow-privileged=true',
       '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
       `--service-account-key-file=${pki('service-account.pub')}`,

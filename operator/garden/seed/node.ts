@@ -19,7 +19,6 @@ export const NODE_TOOLS = [
   'bridge',
   'host-local',
   'loopback',
-  'portmap',
   'iptables',
   'conntrack',
   'mount',
@@ -62,7 +61,10 @@ async function canLowerOomScore(): Promise<boolean> {
   return effective !== undefined && ((BigInt(`0x${effective}`) >> CAP_SYS_RESOURCE) & 1n) === 1n;
 }
 
-/** The seed's pod network: one bridge, so that pods (machines among them) share a layer 2. */
+/**
+ * The seed's pod network: one bridge, so that pods (machines among them) share a layer 2. Without portmap: a tenant's pod with hostPort 5000
+ * or 10250 would take the traffic of the image mirror or of the kubelet.
+ */
 export const cniConfig = (pods: string): object => ({
   cniVersion: '0.4.0',
   name: 'coppice',
@@ -75,7 +77,6 @@ export const cniConfig = (pods: string): object => ({
       ipMasq: false,
       ipam: { type: 'host-local', dataDir: SEED_PATHS.addresses, ranges: [[{ subnet: pods }]] },
     },
-    { type: 'portmap', capabilities: { portMappings: true } },
   ],
 });
 

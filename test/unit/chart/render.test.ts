@@ -189,6 +189,19 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     });
   });
 
+  it('refuses externalIPs of Services where this cluster hosts control planes, but in namespaces that values name', async () => {
+    const policy = async (...sets: string[]) =>
+      (await render(...sets)).filter(({ metadata }) => metadata.name.startsWith('seed-services.'));
+    const [rules, binding] = await policy('seed.externalIPs.allowedNamespaces={metallb-system,edge}');
+    expect(rules!.spec.matchConditions).toMatchObject([
+      { expression: '!(request.namespace in ["metallb-system","edge"])' },
+    ]);
+    expect(binding!.spec).toMatchObject({ policyName: rules!.metadata.name, validationActions: ['Deny'] });
+    const [byDefault] = await policy();
+    expect(byDefault!.spec.matchConditions[0].expression).toBe('!(request.namespace in [])');
+    expect(await policy('seed.inGarden=false')).toEqual([]);
+  });
+
   it('lets nobody but helm test read metrics, unless values name who else may', async () => {
     const test = {
       podSelector: {
