@@ -163,6 +163,47 @@ function burstPolicies(): KubeObject[] {
   });
 }
 
+const CLUSTERS_SHOOTS = `shoots-of-clusters.${GROUP}`;
+
+/** Kubernetes' own deletions: of what belongs to a deleted owner, and of all in a deleted namespace. */
+const CONTROLLERS = [
+  'system:serviceaccount:kube-system:generic-garbage-collector',
+  'system:serviceaccount:kube-system:namespace-controller',
+  // Both, where the controller manager has no credentials for each controller.
+  'system:kube-controller-manager',
+];
+
+/** Refuses to delete the Shoot of a WorkerCluster: the cluster with all its data would be taken apart, and then be made anew. */
+function shootsOfClusters(): KubeObject[] {
+  return refusing(CLUSTERS_SHOOTS, {
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['shoots'] }],
+    },
+    matchConditions: [
+      { name: 'not-by-the-operator', expression: `!(${BY_THE_OPERATOR.expression})` },
+      {
+        name: 'not-by-kubernetes',
+        expression: `!(request.userInfo.username in [${CONTROLLERS.map((name) => `'${name}'`).join(', ')}])`,
+      },
+    ],
+    variables: [
+      {
+        name: 'owners',
+        expression: `has(oldObject.metadata.ownerReferences) ? oldObject.metadata.ownerReferences.filter(r, r.kind == 'WorkerCluster' && r.apiVersion.startsWith('${GROUP}/')) : []`,
+      },
+    ],
+    validations: [
+      {
+        expression: 'size(variables.owners) == 0',
+        messageExpression:
+          "'Shoot ' + oldObject.metadata.name + ' belongs to a cluster, which goes with its WorkerCluster: kubectl delete workercluster ' + variables.owners[0].name + ' --namespace ' + oldObject.metadata.namespace",
+        message: 'the Shoot belongs to a WorkerCluster: delete that one',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}
+
 const IDENTITIES = `identity-tokens.${GROUP}`;
 const TOKEN_SECRETS = `token-secrets.${GROUP}`;
 
@@ -252,5 +293,6 @@ export const admissionPolicies = (): ReadonlyMap<string, readonly KubeObject[]> 
     ['identity-tokens', identityTokens()],
     ['hub-members', hubsWithMembers()],
     ['burst-policies', burstPolicies()],
+    ['shoots-of-clusters', shootsOfClusters()],
     ['certificate-requests', certificateRequests()],
   ]);

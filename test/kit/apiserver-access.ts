@@ -1,3 +1,4 @@
+import { OPERATOR_USER } from '../../operator/api/roles.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import type { KubeClientOptions } from '../../operator/kube/requests/api-requests.ts';
 import { issue, type KeyPair } from '../../operator/pki/certificates.ts';
@@ -24,6 +25,8 @@ export interface ApiserverAccess {
   readerToken: string;
   /** A client with options of its own, closed with the access. */
   connect(more?: Partial<KubeClientOptions>): KubeClient;
+  /** A client with all rights and the operator's name, by which admission policies know it. */
+  asOperator(): Promise<KubeClient>;
   /** A client certificate of this user. */
   certificate(user: string, groups?: string[]): Promise<KeyPair>;
 }
@@ -41,6 +44,7 @@ export function accessTo(
     clients.add(made);
     return made;
   };
+  const certificate = (user: string, groups: string[] = []) => issue(ca, certificateOf(user, groups));
   return {
     url,
     ca: ca.cert,
@@ -48,7 +52,8 @@ export function accessTo(
     client: connect(onRequest ? { onRequest } : {}),
     readerToken,
     connect,
-    certificate: (user, groups = []) => issue(ca, certificateOf(user, groups)),
+    asOperator: async () => connect(await certificate(OPERATOR_USER, ['system:masters'])),
+    certificate,
     async close() {
       await Promise.all([...clients].map((client) => client.close()));
     },

@@ -79,7 +79,7 @@ export async function operate(
   const memory = managedOnly('memory', cloud.managed(name));
   return startOperator(
     {
-      garden: server.connect(),
+      garden: await server.asOperator(),
       log: silent,
       metrics,
       provider: ({ spec }) => (spec.type === 'memory' ? memory : providerNamed('simulated')),

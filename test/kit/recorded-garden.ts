@@ -51,7 +51,7 @@ export class RecordedGarden {
   /** The one before has ended. */
   async startOperator(): Promise<void> {
     const options = {
-      garden: this.server.client,
+      garden: await this.server.asOperator(),
       log: silent,
       metrics: new Registry(),
       provider: () => providerNamed('simulated'),

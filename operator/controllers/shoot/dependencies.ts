@@ -51,6 +51,8 @@ export interface ShootDependencies extends ShootAccounts {
   readonly openClusters: OpenClusters;
   /** What holds a cluster: see judgeDeletion. */
   readonly holds: HoldsOf;
+  /** As isDeletedByHand, of the Shoot's own WorkerCluster. Absent: it never is. */
+  readonly isDeletedByHand?: (shoot: Shoot) => boolean;
   readonly backups: ShootBackups;
   readonly durations: TaskDurations;
   readonly log: Log;

@@ -1,7 +1,7 @@
 import type { ShootStatus } from '../../api/shoot.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { writeStatus } from '../status-writer.ts';
-import { deletionConditions } from './deletion/deletion-path.ts';
+import { deletionConditions, heldCondition } from './deletion/deletion-path.ts';
 import type { Operation } from './operation.ts';
 
 /**
@@ -20,7 +20,9 @@ async function tellNow(op: Operation, signal?: AbortSignal): Promise<ShootStatus
   if (shoot.metadata.uid !== op.shoot.metadata.uid) return undefined;
   const now = deps.now();
   const status = await op.strategy.status(op, shoot, now);
-  if (shoot.metadata.deletionTimestamp) status.conditions = deletionConditions(shoot, state, now);
+  if (shoot.metadata.deletionTimestamp && !(state.held !== undefined && deps.isDeletedByHand?.(shoot)))
+    status.conditions = deletionConditions(shoot, state, now);
+  else status.conditions = [...(status.conditions ?? []), ...heldCondition(shoot, state, now)];
   await writeStatus(deps.garden, deps.shoots, shoot, status, signal);
   return status;
 }

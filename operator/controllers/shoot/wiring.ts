@@ -8,6 +8,7 @@ import { failuresOf } from '../failure.ts';
 import { shootIsShort } from '../shortages.ts';
 import { concernsUsers, onlyFinalizersChanged, onlyStatusChanged } from '../status-writer.ts';
 import { ShootController } from './controller.ts';
+import { isDeletedByHand, shootHolds } from './deletion/deleted-by-hand.ts';
 import type { ShootBackups, ShootDependencies } from './dependencies.ts';
 import { DNS_LOOKS } from './dns/dns-records.ts';
 import { DRIFT_LOOKS } from './drift/drift.ts';
@@ -35,14 +36,15 @@ const CERTIFICATES_AT_ONCE = 8;
 
 /** Makes the controllers of Shoots and of certificates that their kubelets ask for. */
 export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptions): Part {
-  const { kubeconfigs, profiles, registry, seeds, shoots } = core;
+  const { clusters, kubeconfigs, profiles, registry, seeds, shoots } = core;
   const queue = core.queues.shoots;
   const certificates = core.queue('certificates', { perNamespace: workersOfNamespace(CERTIFICATES_AT_ONCE) });
   const repairs = core.queue('repair', { perNamespace: workersOfNamespace(REPAIRS_AT_ONCE) });
   const controller = new ShootController({
     ...core,
     ...accounts,
-    holds,
+    holds: shootHolds(shoots, clusters, holds),
+    isDeletedByHand: (shoot) => isDeletedByHand(shoot, clusters.get(keyOf(shoot))),
     backups,
     workers: OPERATIONS_AT_ONCE,
     durations: new TaskDurations(),
@@ -69,6 +71,11 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
     const key = keyOf(event.object);
     controller.shootChanged(key, event.type === 'deleted' ? undefined : event.object);
     queue.add(key);
+  });
+  clusters.onChange(({ object }) => {
+    // It held its Shoot, which somebody had deleted.
+    const key = keyOf(object);
+    if (shoots.get(key)?.metadata.deletionTimestamp) queue.add(key);
   });
   kubeconfigs.onChange(({ object }) => queue.add(keyOf(object).replace(/-kubeconfig$/, '')));
   profiles.onChange((event) => {

@@ -1,7 +1,7 @@
 import type { ManagedCluster } from '../../../providers/cloud.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { HIBERNATED } from '../../api/conditions.ts';
+import { findCondition, HIBERNATED } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -13,7 +13,7 @@ import {
 } from '../../api/workercluster.ts';
 import { HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
 import type { MeshRequest } from '../../mesh/allocate.ts';
-import { say, withConditions } from '../conditions.ts';
+import { type Said, say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { accountStatus, quotaProblems } from './account.ts';
@@ -95,6 +95,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
       sizeCondition(view, resolved, asked),
       autoscaledCondition(view),
       rangesCondition(view),
+      shootDeletedCondition(view),
     ],
   };
   const defaultedNodes = nodesToTell(view, withCapacity.status.nodes);
@@ -121,6 +122,13 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
       ...(defaultedNodes !== undefined && { defaultedNodes }),
     },
   };
+}
+
+/** Says that somebody deleted the Shoot of a cluster that stays: see isDeletedByHand. */
+function shootDeletedCondition({ cluster: { metadata }, shoot }: SizedView): Said | undefined {
+  if (findCondition(shoot?.status?.conditions, 'Deleting')?.reason !== HELD) return undefined;
+  const message = `Shoot ${metadata.namespace}/${metadata.name} was deleted by hand, and the cluster runs on. Delete WorkerCluster ${metadata.name} to have it taken apart`;
+  return say('ShootDeleted', true, 'ByHand', message);
 }
 
 const earliest = (...times: (Date | undefined)[]): Pick<WorkerClusterPlan, 'next'> => {

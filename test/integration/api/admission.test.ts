@@ -509,6 +509,35 @@ describe('deletion protection', () => {
   });
 });
 
+describe('a Shoot', () => {
+  const owner = (kind: string, apiVersion: string) => ({
+    ownerReferences: [{ apiVersion, kind, name: 'blue', uid: 'blue', controller: true }],
+  });
+  const remove = (name: string, ...more: string[]) =>
+    kubectl('delete', 'shoot', name, '--wait=false', ...more).catch((error) => error.stderr);
+  const account = (name: string) => `system:serviceaccount:kube-system:${name}`;
+
+  test('of a WorkerCluster is deleted by nobody but the operator and the controllers of Kubernetes', async () => {
+    const owned = owner('WorkerCluster', API_VERSION);
+    const instead = 'delete workercluster blue --namespace default';
+    await garden.client.create(object('Shoot', 'blue', shoot(), owned));
+    await eventually(async () => expect(await remove('blue', '--dry-run=server')).toContain(instead));
+    expect(await remove('blue')).toContain(instead);
+    expect(await kubectl('delete', 'shoots', '--all').catch((error) => error.stderr)).toContain(instead);
+    for (const user of [OPERATOR_USER, account('generic-garbage-collector'), account('namespace-controller')]) {
+      await garden.client.apply(object('Shoot', 'blue', shoot(), owned));
+      expect(await remove('blue', '--as', user), user).toContain('deleted');
+    }
+  });
+
+  test('of its own, or of somebody else, is deleted as before', async () => {
+    await garden.client.create(object('Shoot', 'own', shoot()));
+    expect(await remove('own')).toContain('deleted');
+    await garden.client.create(object('Shoot', 'theirs', shoot(), owner('WorkerCluster', 'example.org/v1')));
+    expect(await remove('theirs')).toContain('deleted');
+  });
+});
+
 const shoot = (more: object = {}) => ({
   cloudProfile: { name: 'local' },
   region: 'local',

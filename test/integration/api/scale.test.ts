@@ -41,7 +41,7 @@ let kubectl: (...args: string[]) => Promise<string>;
 const begin = async () => {
   stop = new AbortController();
   const options = {
-    garden: garden.client,
+    garden: await garden.asOperator(),
     log: silent,
     metrics: new Registry(),
     provider: () => providerNamed('simulated'),

@@ -34,8 +34,8 @@ it('a cluster that is a Seed is taken apart only when the Seed has gone, also by
 
   await garden.stopOperator();
   await garden.startOperator();
-  // Somebody who goes around the WorkerCluster meets the same gate.
-  await client.delete(SHOOTS, 'host', 'default');
+  // Whoever goes around the WorkerCluster meets the same gate. By now a policy lets the operator alone do that.
+  await (await garden.server.asOperator()).delete(SHOOTS, 'host', 'default');
   const held = () =>
     findCondition(garden.shoots.get('default/host')?.status?.conditions, 'Deleting')?.reason === 'Held';
   await until('the Shoot to be held', held);
@@ -48,4 +48,38 @@ it('a cluster that is a Seed is taken apart only when the Seed has gone, also by
     () => garden.cluster('host') === undefined && garden.shoots.get('default/host') === undefined,
   );
   expect(await client.getOrUndefined(SECRETS, 'host-kubeconfig', 'default')).toBeUndefined();
+});
+
+it('a Shoot is not deleted by hand, and what to delete instead is said', async () => {
+  const { client } = garden.server;
+  await garden.made('hand');
+  await expect(client.delete(SHOOTS, 'hand', 'default')).rejects.toThrow(
+    /Shoot hand belongs to a cluster, which goes with its WorkerCluster: kubectl delete workercluster hand --namespace default/,
+  );
+  await client.delete(WORKERCLUSTERS, 'hand', 'default');
+  await until(
+    'the cluster to be gone',
+    () => garden.cluster('hand') === undefined && !garden.shoots.get('default/hand'),
+  );
+});
+
+it('a Shoot that was deleted by hand before runs on, is changed as asked, and goes with its WorkerCluster', async () => {
+  const { client } = garden.server;
+  await garden.made('before');
+  await (await garden.server.asOperator()).delete(SHOOTS, 'before', 'default');
+  const told = () => findCondition(garden.cluster('before')?.status?.conditions, 'ShootDeleted')?.message;
+  await until('people to be told', () => told() !== undefined);
+  expect(told()).toBe(
+    'Shoot default/before was deleted by hand, and the cluster runs on. Delete WorkerCluster before to have it taken apart',
+  );
+  const { uid } = garden.shoots.get('default/before')!.metadata;
+  await client.mergePatch(WORKERCLUSTERS, 'before', 'default', { spec: { dataPlaneNodes: 3 } });
+  await until('it to have three nodes', () => garden.cluster('before')?.status?.nodes?.ready === 3);
+  await until('it to be Ready', () => garden.cluster('before')?.status?.phase === 'Ready');
+  expect(garden.shoots.get('default/before')!.metadata.uid).toBe(uid);
+
+  await garden.stopOperator();
+  await garden.startOperator();
+  await client.delete(WORKERCLUSTERS, 'before', 'default');
+  await until('all of it to be gone', () => !garden.cluster('before') && !garden.shoots.get('default/before'));
 });

@@ -33,7 +33,7 @@ beforeAll(async () => {
   await garden.client.apply(simulated(aws));
   await profiles.stop();
   const options = {
-    garden: garden.client,
+    garden: await garden.asOperator(),
     log: silent,
     metrics: new Registry(),
     provider: () => providerNamed('simulated'),

@@ -38,6 +38,10 @@ export async function runDeletion(op: Operation, signal: AbortSignal): Promise<F
   return result;
 }
 
+/** What a shoot says beside all else that was deleted by hand and runs on; none of any other. Pure. */
+export const heldCondition = (shoot: Shoot, { held }: ShootState, now: Date): Condition[] =>
+  withConditions(shoot.status?.conditions, [held === undefined ? undefined : say('Deleting', true, HELD, held)], now);
+
 /** All conditions of a shoot that was deleted: nothing else is of interest any more. Pure. */
 export function deletionConditions(shoot: Shoot, state: ShootState, now: Date): Condition[] {
   const waiting =
