@@ -1,14 +1,14 @@
-/** Something that happens at a moment of the virtual clock. */
-export interface Event {
+/** Something that happens at a moment of the virtual clock. @typeParam Done what it gives: a promise where it is waited for */
+export interface Event<Done = void> {
   /** Milliseconds. */
   readonly at: number;
   /** Whether it has not become pointless meanwhile (its machine is gone, its cluster deleted). */
   isLive(): boolean;
-  run(): void;
+  run(): Done;
 }
 
-interface Entry {
-  readonly event: Event;
+interface Entry<Done> {
+  readonly event: Event<Done>;
   readonly order: number;
 }
 
@@ -16,8 +16,8 @@ interface Entry {
 const SMALLEST_SWEEP = 1024;
 
 /** Events by time; of the same time in the order in which they were added. A binary heap. */
-export class EventQueue {
-  #heap: Entry[] = [];
+export class EventQueue<Done = void> {
+  #heap: Entry<Done>[] = [];
   #order = 0;
   #sweepAt = SMALLEST_SWEEP;
 
@@ -30,13 +30,13 @@ export class EventQueue {
     return this.#heap[0]?.event.at;
   }
 
-  add(event: Event): void {
+  add(event: Event<Done>): void {
     if (this.#heap.length >= this.#sweepAt) this.#sweep();
     this.#heap.push({ event, order: this.#order++ });
     this.#up(this.#heap.length - 1);
   }
 
-  take(): Event | undefined {
+  take(): Event<Done> | undefined {
     const first = this.#heap[0];
     const last = this.#heap.pop();
     if (first && last && this.#heap.length > 0) {
@@ -79,5 +79,5 @@ export class EventQueue {
   }
 }
 
-const before = (a: Entry, b: Entry): boolean =>
+const before = (a: Entry<unknown>, b: Entry<unknown>): boolean =>
   a.event.at < b.event.at || (a.event.at === b.event.at && a.order < b.order);

@@ -1,11 +1,11 @@
-import type { BurstMemory } from '../controllers/burst/memory.ts';
-import type { HubWork } from '../controllers/burst/supply.ts';
+import type { HubWork } from '../controllers/burst/hub-work.ts';
+import type { Heard } from '../controllers/burst/world.ts';
 import { customKinds } from './kinds.ts';
 import type { Simulation } from './state.ts';
 import type { WorkGroup } from './work-model.ts';
 
-/** What the hub has no place for, as the planner takes it: replicas of a workload together, jobs by the moment in which they came. */
-export function workOf(simulation: Simulation, memory: BurstMemory, hub: string, now: number): HubWork[] {
+/** What the hub has no place for: replicas of a workload together, jobs by the moment in which they came. */
+export function hubSays(simulation: Simulation): Heard {
   const { groups } = simulation.work!;
   const kindOf = customKinds(simulation);
   const waits = [...groups.values()].filter(({ cluster, waitingCount }) => cluster === undefined && waitingCount > 0);
@@ -26,18 +26,15 @@ export function workOf(simulation: Simulation, memory: BurstMemory, hub: string,
       priority: group.priority,
     })),
   );
-  const said = parts.map(({ source, namespace, count, asked }) => ({
-    source,
-    namespace,
-    count,
-    each: asked,
-    since: '',
-  }));
-  const waiting = memory.waiting(hub, said, now);
-  return parts.map((part): HubWork => {
-    const { since = now, unchangedSince = now } = waiting.get(part.source) ?? {};
-    return { ...part, since, unchangedSince };
-  });
+  return {
+    demands: parts.map(({ source, count, asked }) => ({ source, count, each: asked })),
+    work: (waits, now) =>
+      parts.map((part): HubWork => {
+        const { since = now, unchangedSince = now } = waits.get(part.source) ?? {};
+        return { ...part, since, unchangedSince };
+      }),
+    unread: [],
+  };
 }
 
 function sourcesOf({ name, size, isJobs, waiting, waitingCount }: WorkGroup): { source: string; count: number }[] {

@@ -18,6 +18,7 @@ export function createCluster(simulation: Simulation, cluster: ClusterState, spe
   cluster.object = { ...rest, metadata, spec };
   if (cluster.place > 0) goTo(simulation, cluster, 0);
   cluster.isMade = false;
+  cluster.hasHadNode = false;
   cluster.specRefusal = undefined;
   cluster.orderedAt = simulation.now;
   rewrite(simulation, cluster, simulation.work ? playedSpec(cluster.object, cluster.profile) : spec);

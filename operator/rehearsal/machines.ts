@@ -270,6 +270,6 @@ function failed(simulation: Simulation, cluster: ClusterState, { code, message }
   simulation.events.add({
     at,
     isLive: () => cluster.retryAt === at && cluster.shoot !== undefined,
-    run: () => simulation.toReconcile.add(cluster),
+    run: () => void simulation.toReconcile.add(cluster),
   });
 }

@@ -1,3 +1,4 @@
+import type { BurstPolicy } from '../api/burstpolicy.ts';
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import { LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
@@ -8,6 +9,7 @@ import { type OfferInputs, offeredBy } from '../burst/clusters/offer.ts';
 import type { FitNode } from '../burst/fit/model.ts';
 import { MANAGED_RESERVES, type Reserve } from '../burst/fit/reserve.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
+import { emptiesUnderused, hasLittleWork } from '../controllers/burst/own-clusters.ts';
 import { labelsOf, zonesOf } from '../controllers/membership/member-labels.ts';
 import type { ClusterState, PoolState, SimulatedMachine, Simulation } from './state.ts';
 
@@ -93,6 +95,7 @@ export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string):
 
 /** A node is Ready, and takes work. */
 export function nodeJoins(simulation: Simulation, cluster: ClusterState, { machine, askedAt }: SimulatedMachine): void {
+  cluster.hasHadNode = true;
   const fit = simulation.work && fitNodeOf(cluster, cluster.pools.get(machine.pool)!, machine.nodeName);
   if (!fit) return;
   // Machines of a new cluster were waited for since that was ordered.
@@ -107,4 +110,10 @@ export function nodeJoins(simulation: Simulation, cluster: ClusterState, { machi
     },
     fit,
   );
+}
+
+/** Whether a cluster has little work; undefined: nobody can tell, or its policy does not ask. */
+export function isUnderused({ work }: Simulation, policy: BurstPolicy, key: string): boolean | undefined {
+  const used = emptiesUnderused(policy) ? work!.utilization(key) : undefined;
+  return used === undefined ? undefined : hasLittleWork(policy, used);
 }

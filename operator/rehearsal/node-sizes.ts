@@ -1,5 +1,4 @@
-import { ANNOTATIONS, LABELS } from '../api/group.ts';
-import type { DesiredPool } from '../api/pools.ts';
+import { ANNOTATIONS } from '../api/group.ts';
 import { MAX_NODES } from '../api/worker-pool.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
@@ -13,12 +12,14 @@ import { disruptionsOf } from '../controllers/autoscaling/disruption.ts';
 import { scaleInAfterMs } from '../controllers/autoscaling/observe.ts';
 import { EMPTY } from '../controllers/empty-mark.ts';
 import type { Node } from '../kube/resources.ts';
-import { isLast } from './growth.ts';
+import { isLast, readyOf } from './growth.ts';
 import { memberOf, offerInputs } from './members.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 import { mayGoTo } from './work-model.ts';
 
 const ANY = 'USD';
+/** Why a pool has a size that nobody has changed. */
+const NOTED = 'within its minimum and maximum';
 
 /** Has the node planner look at all clusters whose work has changed, or whose time has come. @returns whether it decided anything */
 export function sizeClusters(simulation: Simulation): boolean {
@@ -36,7 +37,9 @@ export function sizeClusters(simulation: Simulation): boolean {
 function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
   const { object, profile, decided } = cluster;
   if (!object || !profile) return false;
-  const pools = desiredSizes({ cluster: object, profile, decided }).filter(isCoppices);
+  const sizes = desiredSizes({ cluster: object, profile, decided });
+  const pools = sizes.filter(isCoppices);
+  const others = sizes.filter((pool) => !isCoppices(pool)).reduce((sum, { count }) => sum + count, 0);
   if (pools.length === 0) return false;
   const now = simulation.epoch + simulation.now;
   const offers = offerOf(
@@ -68,7 +71,7 @@ function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
     pools: views,
     nodes,
     notReady: [],
-    most: MAX_NODES,
+    most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
     refused: () => undefined,
     mayShrink: () => true,
     hasWork: nodes.some(({ pods }) => pods.length > 0),
@@ -80,6 +83,9 @@ function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
   });
   noteUnneeded(cluster, shrinkage.unneeded, now);
   const at = dateOf(simulation).toISOString();
+  // As the autoscaler of a garden does, which writes each size down before anything rests on it.
+  for (const { name, count } of pools)
+    if (count !== (decided.get(name)?.count ?? 0)) decided.set(name, { count, by: 'Coppice', why: NOTED, at });
   for (const { pool, count, why } of growth.sizes) decided.set(pool, { count, by: 'Coppice', why, at });
   for (const { node, why } of shrinkage.begin) empty(simulation, cluster, node, why, at);
   const next = Math.min(shrinkage.next ?? Number.POSITIVE_INFINITY, ...budgets.changesAt);
@@ -100,15 +106,6 @@ function budgetsOf({ nodes, machines }: ClusterState, { spec }: WorkerCluster, n
   }
   return disruptionsOf(spec.pools ?? [], ofPool, { leaving, interrupted: new Set(), now });
 }
-
-/** Ready nodes of a pool, whichever machine type it had to take. */
-const readyOf = ({ pools, wanted }: ClusterState, { name }: DesiredPool): number =>
-  [...pools.values()]
-    .filter((pool) => {
-      const its = wanted.find((one) => one.name === pool.name);
-      return (its?.labels[LABELS.alternativeOf] ?? pool.name) === name;
-    })
-    .reduce((sum, { ready }) => sum + ready, 0);
 
 function nodeViews({ work }: Simulation, cluster: ClusterState, pools: readonly PoolView[]): NodeView[] {
   return [...cluster.nodes].map(([name, node]) => {

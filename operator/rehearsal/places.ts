@@ -60,6 +60,7 @@ export function goTo(simulation: Simulation, cluster: ClusterState, place: numbe
   const { manifest, profile, pools, controlPlane } = cluster;
   cluster.left.push({ manifest: atPlace(manifest, cluster.place), profile, pools: [...pools.values()], controlPlane });
   cluster.place = place;
+  cluster.hasHadNode = false;
   cluster.profile = simulation.scenario.profiles.get(profileNameOf(atPlace(writtenOf(cluster), place)));
   // What was asked for goes on waiting.
   cluster.pools = new Map([...pools].map(([name, { line }]) => [name, { ...newPool(name), line }]));

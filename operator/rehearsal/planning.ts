@@ -98,6 +98,12 @@ function projectShare(simulation: Simulation, cluster: ClusterState): ProjectSha
   return { quotas, held, others };
 }
 
+/** Who has a share of the quotas of a namespace. */
+export const claimantsIn = (simulation: Simulation, namespace: string): Claimant[] =>
+  [...simulation.clusters.values()]
+    .filter(({ object, manifest }) => object && manifest.metadata.namespace === namespace)
+    .map((cluster) => claimant(simulation, cluster));
+
 function claimant(simulation: Simulation, cluster: ClusterState): Claimant {
   const { key, object, profile } = cluster;
   const waiting = simulation.toPlan.has(cluster) || waitsForQuota(cluster);

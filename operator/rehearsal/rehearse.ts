@@ -41,24 +41,24 @@ export async function rehearse(
   });
   if (scenario.policy && simulation.work) simulation.rehearsed = newRehearsedPolicy(scenario.policy);
   for (const cluster of simulation.clusters.values()) {
-    if (!survey.created.has(cluster.key)) make(simulation, cluster, cluster.manifest.spec);
+    if (!survey.created.has(cluster.key)) await make(simulation, cluster, cluster.manifest.spec);
   }
   for await (const line of trace) {
     if (line.at > end) break;
     if (line.at > simulation.now) await advance(simulation, line.at, options);
-    apply(simulation, line);
+    await apply(simulation, line);
   }
   await advance(simulation, end, options);
-  settle(simulation);
+  await settle(simulation);
   return reportOf(simulation, survey.start);
 }
 
 /** Plays everything before this moment; what happens in it waits for the lines of the same time. */
 async function advance(simulation: Simulation, to: number, options: RehearsalOptions): Promise<void> {
-  settle(simulation);
+  await settle(simulation);
   for (let at = simulation.events.nextAt; at !== undefined && at < to; at = simulation.events.nextAt) {
     await moveTo(simulation, at, options);
-    settle(simulation);
+    await settle(simulation);
   }
   await moveTo(simulation, to, options);
 }
@@ -70,11 +70,12 @@ async function moveTo(simulation: Simulation, at: number, options: RehearsalOpti
 }
 
 /** Plays the present moment until nothing is left to be done in it. */
-function settle(simulation: Simulation): void {
+async function settle(simulation: Simulation): Promise<void> {
   for (;;) {
     while ((simulation.events.nextAt ?? Number.POSITIVE_INFINITY) <= simulation.now) {
       const event = simulation.events.take()!;
-      if (event.isLive()) event.run();
+      const wait = event.isLive() ? event.run() : undefined;
+      if (wait) await wait;
     }
     const [toPlan] = simulation.toPlan;
     const [toReconcile] = simulation.toReconcile;
@@ -100,13 +101,13 @@ function settleWork(simulation: Simulation): boolean {
   return hasPlaced || hasSized;
 }
 
-function make(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): void {
+async function make(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): Promise<void> {
   // A cluster that is being deleted in this very moment goes before the new one comes.
-  if (cluster.object) settle(simulation);
+  if (cluster.object) await settle(simulation);
   createCluster(simulation, cluster, spec);
 }
 
-function apply(simulation: Simulation, line: TraceLine): void {
+async function apply(simulation: Simulation, line: TraceLine): Promise<void> {
   if (line.event === 'work') {
     const problem = simulation.work!.ask(
       line.work!,
@@ -129,9 +130,9 @@ function apply(simulation: Simulation, line: TraceLine): void {
     noteRefusal(simulation, cluster, 'ERR_CONFIGURATION_PROBLEM', message);
     tell(simulation, cluster, 'refused', message);
     // It was to exist, and later lines rely on that.
-    if (line.event === 'create') make(simulation, cluster, before);
+    if (line.event === 'create') await make(simulation, cluster, before);
   } else if (line.event === 'create') {
-    make(simulation, cluster, spec);
+    await make(simulation, cluster, spec);
   } else {
     const { metadata } = cluster.object!;
     const generation = (metadata.generation ?? 1) + 1;

@@ -1,12 +1,15 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
 import type { BurstReceipt } from '../burst/clusters/kept.ts';
 import type { BurstMemory } from '../controllers/burst/memory.ts';
+import type { Outcome } from '../controllers/burst/seen.ts';
 
 /** What the operator knows of a policy that is rehearsed. */
 export interface RehearsedPolicy {
   readonly policy: BurstPolicy;
   readonly memory: BurstMemory;
   receipt: BurstReceipt;
+  /** What its last look has come to. */
+  told?: Outcome | undefined;
   /** The version of the work that was seen last. */
   seen: number;
   lookedAt: number;

@@ -135,8 +135,10 @@ export interface ClusterState {
   /** Whether its control plane serves, and since when. */
   serves: boolean;
   servesSince: number;
-  /** The policy has it sleep. */
+  /** What a policy has it do, whatever its spec says. */
   sleepOrder?: SleepOrder | undefined;
+  /** Whether it has had a Ready node since it was made here, or woken. */
+  hasHadNode: boolean;
   /** Its control plane is stopped, as it sleeps and no cloud runs it. */
   isStopped: boolean;
   /** What the node planner has decided for its pools, and since when nobody needs which node. */
@@ -176,7 +178,7 @@ export interface Simulation {
   now: number;
   /** What is added to the virtual clock to make a date of it. */
   readonly epoch: number;
-  readonly events: EventQueue;
+  readonly events: EventQueue<void | Promise<void>>;
   readonly clusters: Map<string, ClusterState>;
   /** By profile; usage by region. */
   readonly clouds: Map<string, { bucket?: Bucket; usage: Map<string, Usage> }>;
@@ -204,7 +206,7 @@ export interface SimulationOptions {
 }
 
 export function newSimulation(scenario: Scenario, { start, epoch, hasWork, tell }: SimulationOptions): Simulation {
-  const events = new EventQueue();
+  const events = new EventQueue<void | Promise<void>>();
   const clusters = new Map(
     [...scenario.clusters].map(
       ([key, manifest]) =>
@@ -248,6 +250,7 @@ export const newCluster = (
   orderedAt: 0,
   serves: false,
   servesSince: 0,
+  hasHadNode: false,
   isStopped: false,
   decided: new Map(),
   unneededSince: new Map(),

@@ -27,7 +27,7 @@ export class WorkState {
   cancelled = 0;
   /** Another one whenever anything has changed. */
   version = 0;
-  readonly #events: EventQueue;
+  readonly #events: Pick<EventQueue<void>, 'add'>;
   readonly #sizes = new Map<string, WorkSize>();
   /** Places of clusters in the order in which they are filled. */
   readonly #ranks = new Map<string, string>();
@@ -35,7 +35,7 @@ export class WorkState {
   /** Clusters on which nothing is placed, as they wait or their work is moved away. */
   readonly #closed = new Set<string>();
 
-  constructor(events: EventQueue) {
+  constructor(events: Pick<EventQueue<void>, 'add'>) {
     this.#events = events;
   }
 

@@ -6,16 +6,16 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
 import { decided, gone, rested } from '../../burst/clusters/receipt.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
-import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
-import type { BurstDependencies } from './dependencies.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { isOf, keptClusters, manifestOf } from './own-clusters.ts';
+import type { BurstWorld, ClusterPatch } from './world.ts';
 
 /**
  * Makes what is stored and was not made yet. Somebody else's cluster of the same name is never touched: it is made, and not applied.
  * @returns the receipt without what cannot be made
  */
 export async function makeClusters(
-  deps: BurstDependencies,
+  world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   now: number,
@@ -26,7 +26,7 @@ export async function makeClusters(
     if (purchase.uid !== undefined || purchase.leaving) continue;
     const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate);
     const problem = candidate
-      ? await make(deps, policy, manifestOf(policy, candidate, purchase), purchase, signal)
+      ? await make(world, policy, manifestOf(policy, candidate, purchase), purchase, signal)
       : 'the policy no longer has this candidate';
     if (problem === undefined) continue;
     const { name, at, revision } = purchase;
@@ -43,23 +43,23 @@ export async function makeClusters(
 
 /** @returns why it can never be made under this name; undefined: it is there. Throws where it may be made later. */
 async function make(
-  deps: BurstDependencies,
+  world: BurstWorld,
   policy: BurstPolicy,
   cluster: WorkerCluster,
   purchase: KeptPurchase,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   // Made by a look before this one, of which the cache has heard.
-  const known = deps.clusters.get(keyOf(cluster));
+  const known = world.clusters.get(keyOf(cluster));
   if (known && isOf(known, policy, purchase)) return undefined;
   try {
-    deps.clusters.absorb(await deps.garden.create(cluster, { signal }));
+    await world.create(cluster, signal);
     return undefined;
   } catch (error) {
     if (!(error instanceof KubeApiError)) throw error;
     if (error.isAlreadyExists) {
-      const { name, namespace } = cluster.metadata;
-      const live = await deps.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal });
+      const { name, namespace = '' } = cluster.metadata;
+      const live = await world.live(name, namespace, signal);
       if (live && isOf(live, policy, purchase)) return undefined;
       return `there is a WorkerCluster ${name} that was not made for this policy`;
     }
@@ -74,17 +74,17 @@ async function make(
  * @returns why one of them cannot be opened, a sentence; undefined: each can be
  */
 export async function openClusters(
-  deps: BurstDependencies,
+  world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   let problem: string | undefined;
-  for (const { purchase, cluster } of keptClusters(deps.clusters, policy, receipt)) {
+  for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
     if (purchase.warm || !cluster.metadata.labels?.[LABELS.burstWarm]) continue;
     const { name, uid } = cluster.metadata;
     const metadata = { labels: { [LABELS.burstWarm]: null }, ...(uid && { uid }) };
-    const refusal = await patchCluster(deps, cluster, { metadata }, signal);
+    const refusal = await patchCluster(world, cluster, { metadata }, signal);
     if (refusal !== undefined) problem ??= `WorkerCluster ${name} cannot be opened for work: ${refusal}`;
   }
   return problem;
@@ -92,13 +92,13 @@ export async function openClusters(
 
 /** Changes a cluster. Throws what the next look tries again. @returns why it is refused; undefined: it is done, or the cluster is gone */
 export async function patchCluster(
-  deps: Pick<BurstDependencies, 'clusters' | 'garden'>,
-  { metadata: { name, namespace } }: WorkerCluster,
-  patch: object,
+  world: Pick<BurstWorld, 'patch'>,
+  cluster: WorkerCluster,
+  patch: ClusterPatch,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   try {
-    deps.clusters.absorb(await deps.garden.mergePatch(WORKERCLUSTERS, name, namespace, patch, { signal }));
+    await world.patch(cluster, patch, signal);
     return undefined;
   } catch (error) {
     return refusalIn(error, signal);
@@ -124,7 +124,7 @@ export interface Ended {
 
 /** Deletes what is given back; hubs let go of it first, as of every cluster that is deleted. */
 export async function endClusters(
-  deps: BurstDependencies,
+  world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   signal: AbortSignal,
@@ -134,26 +134,22 @@ export async function endClusters(
   let problem: string | undefined;
   for (const purchase of receipt.purchases) {
     if (!purchase.leaving) continue;
-    const { namespace } = policy.metadata;
+    const { namespace = '' } = policy.metadata;
     const { name } = purchase;
-    const known = deps.clusters.get(`${namespace}/${name}`);
+    const known = world.clusters.get(`${namespace}/${name}`);
     // One of which the cache has not heard may be there all the same.
-    const cluster =
-      known ?? (await deps.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal }));
+    const cluster = known ?? (await world.live(name, namespace, signal));
     if (!cluster || !isOf(cluster, policy, purchase)) {
       if (purchase.uid === undefined) unmade.push(name);
       continue;
     }
     left.push(name);
-    const { uid, deletionTimestamp } = cluster.metadata;
-    if (deletionTimestamp) continue;
-    await deps.garden
-      .delete(WORKERCLUSTERS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
-      .catch((error: unknown) => {
-        const refusal = refusalIn(error, signal);
-        // One that somebody protects keeps no other from being given back.
-        if (refusal !== undefined) problem ??= `WorkerCluster ${name} cannot be given back: ${refusal}`;
-      });
+    if (cluster.metadata.deletionTimestamp) continue;
+    await world.delete(cluster, signal).catch((error: unknown) => {
+      const refusal = refusalIn(error, signal);
+      // One that somebody protects keeps no other from being given back.
+      if (refusal !== undefined) problem ??= `WorkerCluster ${name} cannot be given back: ${refusal}`;
+    });
   }
   return { left, unmade, problem };
 }

@@ -5,7 +5,7 @@ import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
-import type { BurstDependencies } from './dependencies.ts';
+import type { BurstSightDependencies } from './dependencies.ts';
 
 /** What a new cluster brings is there within this time, and its hub has seen it, or it is not counted on any more. */
 export const SETTLE_MS = 5 * 60_000;
@@ -16,7 +16,7 @@ export const SETTLE_MS = 5 * 60_000;
  * @returns undefined: the hub has known the cluster itself for that long
  */
 export function alikeTo(
-  deps: Pick<BurstDependencies, 'memberships' | 'clusters' | 'now'>,
+  deps: Pick<BurstSightDependencies, 'memberships' | 'clusters' | 'now'>,
   hub: Hub,
   cluster: WorkerCluster,
   membership: Membership | undefined,

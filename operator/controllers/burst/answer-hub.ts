@@ -4,10 +4,11 @@ import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
 import type { Asking } from '../../hubs/contract.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
-import type { BurstDependencies } from './dependencies.ts';
+import { type HubWork, workOf } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
-import { type HubWork, supplyOf, workOf } from './supply.ts';
+import { supplyOf } from './supply.ts';
 import { boughtBy, growthsOf, type Turn } from './turn.ts';
+import type { BurstWorld } from './world.ts';
 
 /** So many are written in one look; the next one comes soon. */
 const MOST_WRITES = 200;
@@ -28,7 +29,7 @@ export interface Decided {
  * @param decided undefined: no policy names this hub
  */
 export async function answerHub(
-  deps: BurstDependencies,
+  world: BurstWorld,
   memory: BurstMemory,
   hub: Hub,
   asking: Asking | undefined,
@@ -36,12 +37,12 @@ export async function answerHub(
   signal: AbortSignal,
 ): Promise<void> {
   if (!asking) return;
-  const taking = workOf(asking.taking(deps.now()), new Map(), Number.NEGATIVE_INFINITY);
-  const answers = decided && asking.sources.length > 0 ? toldOf(deps, memory, hub, decided, taking) : undefined;
-  const parts = asking.answers(decided && ((source) => answers?.get(source)), deps.now());
+  const taking = workOf(asking.taking(world.now()), new Map(), Number.NEGATIVE_INFINITY);
+  const answers = decided && asking.sources.length > 0 ? toldOf(world, memory, hub, decided, taking) : undefined;
+  const parts = asking.answers(decided && ((source) => answers?.get(source)), world.now());
   for (const part of parts.slice(0, MOST_WRITES)) {
     try {
-      await deps.writeStatus?.(hub, part, signal);
+      await world.answer(hub, part, signal);
     } catch (error) {
       if (!isNotFound(error) && !(error instanceof KubeApiError && error.isConflict)) throw error;
     }
@@ -49,14 +50,14 @@ export async function answerHub(
 }
 
 function toldOf(
-  deps: BurstDependencies,
+  world: BurstWorld,
   memory: BurstMemory,
   hub: Hub,
   { work, turns, isPartial }: Decided,
   taking: readonly HubWork[],
 ): ReturnType<typeof answersTo> {
-  const now = deps.now().getTime();
-  const supply = supplyOf(deps, hub, boughtBy(deps, memory, turns, now), growthsOf(turns), now);
+  const now = world.now().getTime();
+  const supply = supplyOf(world, hub, boughtBy(world, memory, turns, now), growthsOf(turns), now);
   const hasAllSaid = !isPartial && turns.every(({ verdicts }) => verdicts !== undefined);
   return answersTo([...taking, ...work], supply, hasAllSaid ? turns.map(saidBy) : undefined, now);
 }

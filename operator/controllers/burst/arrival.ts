@@ -30,9 +30,10 @@ export function failureOf({ metadata, status }: WorkerCluster): string | undefin
 /**
  * Until when nodes are waited for that a cluster lacks when it joins, milliseconds since the epoch: clouds make one pool after the other.
  * Where it has none, or where no more are to be had, something else is tried sooner. Pure.
+ * @param failure why no more are to be had; undefined: nothing says so
  */
-export const nodesUntil = (cluster: WorkerCluster, joinedAt: string, hasNodes: boolean): number =>
-  Date.parse(joinedAt) + (hasNodes && failureOf(cluster) === undefined ? PROVISION_MS : SETTLE_MS);
+export const nodesUntil = (joinedAt: string, hasNodes: boolean, failure: string | undefined): number =>
+  Date.parse(joinedAt) + (hasNodes && failure === undefined ? PROVISION_MS : SETTLE_MS);
 
 /**
  * When its hub has placed work on a cluster that was bought or woken for it, or never will: some time after all its nodes are there, or
@@ -40,18 +41,19 @@ export const nodesUntil = (cluster: WorkerCluster, joinedAt: string, hasNodes: b
  * @param joinedAt absent: it has not joined
  * @param wanted how many nodes it is to have
  * @param nodes those that are Ready
+ * @param failure why no more of them come; undefined: nothing says so
  */
 export function placedBy(
   joinedAt: string | undefined,
   wanted: number,
-  cluster: WorkerCluster,
   nodes: readonly Pick<Node, 'status'>[],
+  failure: string | undefined,
 ): number | undefined {
   if (joinedAt === undefined) return undefined;
-  if (nodes.length < wanted) return nodesUntil(cluster, joinedAt, nodes.length > 0);
+  if (nodes.length < wanted) return nodesUntil(joinedAt, nodes.length > 0, failure);
   const last = Math.max(Date.parse(joinedAt), ...nodes.flatMap(readySince));
   // Its owner may write any time into its nodes.
-  return Math.min(last, nodesUntil(cluster, joinedAt, true)) + PLACED_MS;
+  return Math.min(last, nodesUntil(joinedAt, true, failure)) + PLACED_MS;
 }
 
 function readySince({ status }: Pick<Node, 'status'>): number[] {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { BurstCandidate, BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
-import { errorText } from '../../api/errors.ts';
 import type { Hub } from '../../api/hub.ts';
 import { burstClusterName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
@@ -12,18 +11,13 @@ import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
 import { offeredNow } from '../../burst/clusters/sold-out.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
 import { admit, type Claimant, type Refusal } from '../../cost/admission.ts';
-import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf, splitKey } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { resolveVersion } from '../kubernetes-version.ts';
-import { claimantsIn } from '../quota/claimants.ts';
-import { countsOf } from './counted.ts';
-import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
-import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
-import { memberOf, reserveOf } from './supply.ts';
 import { whereItComes } from './where-it-comes.ts';
+import type { BurstSight } from './world.ts';
 
 /** No purchase has this number: what is only tried. */
 const TRIAL = 0;
@@ -33,7 +27,7 @@ export type Considered = CandidateView & { readonly candidate: BurstCandidate };
 
 /** What the candidates of a policy offer now. Templates are tried by the API server, each once. */
 export async function candidatesOf(
-  deps: BurstDependencies,
+  world: BurstSight,
   memory: BurstMemory,
   hub: Hub,
   policy: BurstPolicy,
@@ -42,18 +36,17 @@ export async function candidatesOf(
   signal: AbortSignal,
 ): Promise<Considered[]> {
   const found: Considered[] = [];
-  const daemons = siblingDaemons(deps, hub);
-  const depleted = deps.capacity.known(policy.metadata);
+  const depleted = world.capacity.known(policy.metadata);
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
     const trial = trialOf(policy, candidate, {});
-    const offer = offerFor(deps, hub, policy, candidate, trial, daemons);
+    const offer = offerFor(world, hub, policy, candidate, trial);
     const sold =
       typeof offer === 'string'
         ? undefined
-        : offeredNow(offer, trial, (profile) => deps.profiles.get(profile), depleted, new Date(now));
-    const revision = revisionOf(deps, candidate, new Date(now));
+        : offeredNow(offer, trial, (profile) => world.profiles.get(profile), depleted, new Date(now));
+    const revision = revisionOf(world, candidate, new Date(now));
     const rest = receipt.rests[name];
     const rests =
       rest && isRestOf(rest, revision) && Date.parse(rest.until) > now
@@ -63,7 +56,7 @@ export async function candidatesOf(
       typeof offer === 'string'
         ? offer
         : await memory.tried(trialKey(policy, name), JSON.stringify(candidate.template), now, () =>
-            refusalOf(deps, policy, candidate, {}, signal),
+            refusalOf(world, policy, candidate, {}, signal),
           );
     found.push({
       candidate,
@@ -75,9 +68,9 @@ export async function candidatesOf(
       problem: refusal ?? rests ?? sold?.problem,
       ...(candidate.warmClusters && { warm: candidate.warmClusters }),
       ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
-      cannotSleep: whyAwake(deps, candidate),
+      cannotSleep: whyAwake(world, candidate),
       revision,
-      startupMs: measuredStartupMs(receipt, name) ?? statedStartupMs(deps, candidate),
+      startupMs: measuredStartupMs(receipt, name) ?? statedStartupMs(world, candidate),
     });
   }
   return found;
@@ -87,7 +80,7 @@ export async function candidatesOf(
  * Of the template, and of the version of Kubernetes that a cluster of it would get now: what waits is made anew when either is another.
  * @returns undefined while it would get none: nothing is made anew because a profile is away
  */
-function revisionOf({ profiles }: BurstDependencies, { template }: BurstCandidate, now: Date): string | undefined {
+function revisionOf({ profiles }: BurstSight, { template }: BurstCandidate, now: Date): string | undefined {
   const profile = profiles.get(profileNameOf(template));
   const version = profile && resolveVersion(template.spec.kubernetes?.version, profile, now);
   if (!version) return undefined;
@@ -97,42 +90,39 @@ function revisionOf({ profiles }: BurstDependencies, { template }: BurstCandidat
     .slice(0, 12);
 }
 
-function statedStartupMs({ profiles }: BurstDependencies, { template: { spec } }: BurstCandidate): number | undefined {
+function statedStartupMs({ profiles }: BurstSight, { template: { spec } }: BurstCandidate): number | undefined {
   const profile = profiles.get(profileNameOf({ spec }));
   return profile && startupMs(profile, spec.mode, 'cluster');
 }
 
 /** Why clusters of this template cannot sleep; undefined: they can. */
-function whyAwake({ profiles }: BurstDependencies, { template: { spec } }: BurstCandidate): string | undefined {
+function whyAwake({ profiles }: BurstSight, { template: { spec } }: BurstCandidate): string | undefined {
   return whyNotSleeping(spec.mode ?? profiles.get(profileNameOf({ spec }))?.spec.defaults?.mode ?? 'Hosted');
 }
 
 /** Why clusters of a mode cannot sleep, a sentence; undefined: they can. */
-export const whyNotSleeping = (mode: string): string | undefined =>
+const whyNotSleeping = (mode: string): string | undefined =>
   mode === 'Hosted' || mode === 'Managed' ? undefined : `clusters of mode ${mode} cannot sleep`;
 
 export const trialKey = (policy: BurstPolicy, candidate: string): string => `${policy.metadata.uid}/${candidate}`;
 
 function offerFor(
-  deps: BurstDependencies,
+  world: BurstSight,
   hub: Hub,
   policy: BurstPolicy,
   candidate: BurstCandidate,
   written: WorkerCluster,
-  daemons: SiblingDaemons,
 ): ClusterOffer | string {
   if (isAttached(written)) return 'its template is of mode Attached: such a cluster is not made';
   if (written.spec.adopt) return 'its template takes over a cluster: such a one is not made';
-  const there = whereItComes(deps, written);
+  const there = whereItComes(world, written);
   if (!there) return `there is no CloudProfile ${profileNameOf(written)}`;
   const { cluster, profile } = there;
   const offer = offerOf({
     cluster,
     profile,
-    member: memberOf(deps, hub, cluster),
-    reserve: reserveOf(deps, cluster, profile),
-    daemons: daemons(),
-    counts: countsOf(hub),
+    member: world.member(hub, cluster),
+    ...world.keeps(hub, cluster, profile),
     currency: policy.spec.budget.currency,
     assumedHourly: candidate.assumedHourly,
   });
@@ -156,7 +146,7 @@ export const trialOf = (
  * @param beside what has a share of the quotas though no cache shows it yet
  */
 export async function refusalOf(
-  deps: BurstDependencies,
+  world: BurstSight,
   policy: BurstPolicy,
   candidate: BurstCandidate,
   nodes: Readonly<Record<string, number>>,
@@ -164,36 +154,31 @@ export async function refusalOf(
   beside: readonly Claimant[] = [],
 ): Promise<string | undefined> {
   const cluster = trialOf(policy, candidate, nodes);
-  try {
-    await deps.garden.create(cluster, { dryRun: true, signal });
-  } catch (error) {
-    if (signal.aborted) throw error;
-    if (!(error instanceof KubeApiError && error.isAlreadyExists))
-      return `the API server refuses its template: ${errorText(error)}`.slice(0, 1000);
-  }
-  return overQuota(deps, cluster, beside);
+  const refusal = await world.whyRefused(cluster, signal);
+  if (refusal !== undefined) return `the API server refuses its template: ${refusal}`.slice(0, 1000);
+  return overQuota(world, cluster, beside);
 }
 
 /** The share of quotas that a cluster will have that is only written down. */
-export function shareOf(deps: BurstDependencies, cluster: WorkerCluster): Claimant {
-  const there = whereItComes(deps, cluster);
+export function shareOf(world: BurstSight, cluster: WorkerCluster): Claimant {
+  const there = whereItComes(world, cluster);
   const held = there && sizeWith(there, {}).asked;
   return { key: keyOf(cluster), createdAt: '', profile: there?.profile, held, asked: undefined };
 }
 
-function overQuota(deps: BurstDependencies, cluster: WorkerCluster, beside: readonly Claimant[]): string | undefined {
-  const { held: asked, ...share } = shareOf(deps, cluster);
+function overQuota(world: BurstSight, cluster: WorkerCluster, beside: readonly Claimant[]): string | undefined {
+  const { held: asked, ...share } = shareOf(world, cluster);
   if (!asked) return undefined;
-  const refusals = refusalsOf(deps, { ...share, createdAt: rfc3339(deps.now()), held: undefined, asked }, beside);
+  const refusals = refusalsOf(world, { ...share, createdAt: rfc3339(world.now()), held: undefined, asked }, beside);
   return refusals.length > 0 ? refusals.map(({ message }) => message).join('; ') : undefined;
 }
 
 /** Why quotas of its namespace would refuse what a cluster asks for. @param beside see refusalOf: instead of what a cache shows of them */
-export function refusalsOf(deps: BurstDependencies, claimant: Claimant, beside: readonly Claimant[]): Refusal[] {
+export function refusalsOf(world: BurstSight, claimant: Claimant, beside: readonly Claimant[]): Refusal[] {
   const { namespace } = splitKey(claimant.key);
-  const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
+  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
   if (quotas.length === 0) return [];
   const known = new Set([claimant, ...beside].map(({ key }) => key));
-  const others = claimantsIn(deps, namespace).filter(({ key }) => !known.has(key));
+  const others = world.claimants(namespace).filter(({ key }) => !known.has(key));
   return admit(claimant, [...others, ...beside], quotas);
 }

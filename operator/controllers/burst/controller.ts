@@ -2,101 +2,93 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { isTrue } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
 import type { Hub } from '../../api/hub.ts';
-import type { Membership } from '../../api/membership.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type BurstReceipt, emptyReceipt } from '../../burst/clusters/kept.ts';
 import type { PlacedSource } from '../../hubs/contract.ts';
 import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { tellFailure } from '../failure.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
-import { clusterOf } from '../membership/holds.ts';
 import { answerHub } from './answer-hub.ts';
-import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
 import { isOf, type Look, PolicyLook } from './policy-look.ts';
-import { workOf } from './supply.ts';
 import type { Turn } from './turn.ts';
+import type { BurstSight, BurstWorld } from './world.ts';
 
 /** As often a hub is asked what it has no place for, while a policy names it. */
 const LOOK_MS = 10_000;
 const SOONEST_MS = 100;
-/** A hub that has not answered by then is taken for one that does not. */
-const ANSWER_MS = 30_000;
 
 /**
  * Decides for all policies of a hub, the older first, so that two of them never buy for the same work: what one buys is room for the next, and
  * what it leaves the next may serve.
+ * @returns when to look again; and when something changes by the clock alone, milliseconds since the epoch. Absent: nothing does
  */
 export async function reconcileBurst(
-  deps: BurstDependencies,
+  world: BurstWorld,
   memory: BurstMemory,
   hubName: string,
   signal: AbortSignal,
-): Promise<{ requeueAfterMs?: number }> {
-  const policies = [...deps.policies.byIndex(BY_HUB, hubName)].sort(byAge);
+): Promise<{ requeueAfterMs?: number; next?: number }> {
+  const policies = [...world.policies.byIndex(BY_HUB, hubName)].sort(byAge);
   if (policies.length === 0) {
     memory.forgetHub(hubName);
-    const hub = deps.hubs.get(hubName);
+    const hub = world.hubs.get(hubName);
     if (!hub || !isTrue(hub.status?.conditions, 'Ready')) return {};
-    await answerHub(deps, memory, hub, await deps.asksOf?.(hub, inTime(signal)), undefined, signal);
+    await answerHub(world, memory, hub, await world.asksOf(hub, signal), undefined, signal);
     return {};
   }
-  const look = await lookAt(deps, memory, hubName, signal);
+  const look = await lookAt(world, memory, hubName, signal);
   const turns: Turn[] = [];
   let left = 'work' in look ? look.work : [];
   for (const policy of policies) {
     try {
-      turns.push({ policy, receipt: await receiptOf(deps, policy, signal) });
+      turns.push({ policy, receipt: await receiptOf(world, policy, signal) });
     } catch (error) {
       if (signal.aborted || isTransient(error)) throw error;
-      await tellFailure(deps, deps.policies, policy, error);
+      await world.fail(policy, error);
       // It may have bought for it: another one would buy for the same work.
       left = left.filter((one) => !isOf(policy, one));
     }
   }
-  if ('work' in look) notePlacements(deps, memory, look.hub, look.placed ?? [], turns);
+  if ('work' in look) notePlacements(world, memory, look.hub, look.placed ?? [], turns);
   for (const turn of turns) {
     try {
-      left = await new PolicyLook(deps, memory, turn, turns, signal).run(look, left);
+      left = await new PolicyLook(world, memory, turn, turns, signal).run(look, left);
     } catch (error) {
       if (signal.aborted) throw error;
       // What it has bought is in its receipt, and room for the others. What it would have bought for is left to its next look, and no more than that.
       const isConflict = error instanceof KubeApiError && error.isConflict;
-      if (!isConflict && !isTransient(error)) await tellFailure(deps, deps.policies, turn.policy, error);
+      if (!isConflict && !isTransient(error)) await world.fail(turn.policy, error);
       left = left.filter((one) => !isOf(turn.policy, one));
     }
   }
   if ('hub' in look) {
     const isPartial = turns.length < policies.length;
-    await answerHub(deps, memory, look.hub, look.asking, { work: look.work, turns, isPartial }, signal);
+    await answerHub(world, memory, look.hub, look.asking, { work: look.work, turns, isPartial }, signal);
   }
-  const next = Math.min(...turns.map((turn) => turn.next ?? Number.POSITIVE_INFINITY)) - deps.now().getTime();
-  return { requeueAfterMs: Math.max(SOONEST_MS, Math.min(LOOK_MS, next)) };
+  const next = Math.min(...turns.map((turn) => turn.next ?? Number.POSITIVE_INFINITY));
+  const requeueAfterMs = Math.max(SOONEST_MS, Math.min(LOOK_MS, next - world.now().getTime()));
+  return { requeueAfterMs, ...(Number.isFinite(next) && { next }) };
 }
-
-const inTime = (signal: AbortSignal): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
 
 const byAge = (a: BurstPolicy, b: BurstPolicy): number => {
   const [x, y] = [a, b].map(({ metadata }) => `${metadata.creationTimestamp} ${metadata.uid}`);
   return x! < y! ? -1 : 1;
 };
 
-async function lookAt(deps: BurstDependencies, memory: BurstMemory, name: string, signal: AbortSignal): Promise<Look> {
-  const hub = deps.hubs.get(name);
+async function lookAt(world: BurstWorld, memory: BurstMemory, name: string, signal: AbortSignal): Promise<Look> {
+  const hub = world.hubs.get(name);
   if (!hub) return { reason: 'HubNotFound', problem: `there is no Hub ${name}` };
   if (!isTrue(hub.status?.conditions, 'Ready'))
     return { reason: 'HubNotReady', problem: `Hub ${name} is not ready: nothing is bought or given back` };
   try {
-    const { demands, placed, asking } = await deps.hear(hub, inTime(signal));
+    const { demands, work, unread, placed, asking } = await world.hear(hub, signal);
     if (!demands) {
       const problem = `hubs of type ${hub.spec.type} do not tell which work has no place`;
       return { hub, work: [], silent: { reason: 'NoDemand', problem } };
     }
-    const now = deps.now().getTime();
-    const unread = demands.flatMap(({ source, namespace, problem }) =>
-      problem === undefined ? [] : [{ source, namespace, problem }],
-    );
-    return { hub, work: workOf(demands, memory.waiting(name, demands, now), now), unread, placed, asking };
+    const now = world.now().getTime();
+    return { hub, work: work(memory.waiting(name, demands, now), now), unread, placed, asking };
   } catch (error) {
     if (signal.aborted) throw error;
     const problem = `Hub ${name} does not answer: nothing is bought or given back (${errorText(error)})`;
@@ -106,17 +98,17 @@ async function lookAt(deps: BurstDependencies, memory: BurstMemory, name: string
 
 /** Has it remembered what a hub has placed on clusters that its policies may give back. */
 function notePlacements(
-  deps: BurstDependencies,
+  world: BurstSight,
   memory: BurstMemory,
-  { metadata: { name: hub } }: Hub,
+  hub: Hub,
   placed: readonly PlacedSource[],
   turns: readonly Turn[],
 ): void {
-  const members = deps.memberships.byIndex(BY_HUB, hub);
-  const takeWork = members.filter(({ status }) => status?.state === 'Joined');
-  const kept = new Set(turns.flatMap(({ receipt, policy }) => keysKept(policy, receipt)));
-  const watched = members.filter((one) => kept.has(clusterOf(one)));
-  memory.placements.note(hub, placed, takeWork.map(nameInHub), watched.map(nameInHub), deps.now().getTime());
+  const { name } = hub.metadata;
+  const named = (clusters: readonly WorkerCluster[]) => clusters.map((cluster) => world.nameIn(name, cluster));
+  const kept = turns.flatMap(({ receipt, policy }) => keysKept(policy, receipt));
+  const watched = named(kept.flatMap((key) => world.clusters.get(key) ?? []));
+  memory.placements.note(name, placed, named(world.members(hub)), watched, world.now().getTime());
 }
 
 /** `namespace/name` of clusters that a policy has bought or woken. */
@@ -125,13 +117,7 @@ const keysKept = ({ metadata: { namespace } }: BurstPolicy, { purchases, wakes =
   ...wakes.map(({ cluster }) => cluster),
 ];
 
-const nameInHub = ({ spec, status }: Membership): string => status?.memberName ?? spec.cluster;
-
-async function receiptOf(
-  { receipts }: BurstDependencies,
-  policy: BurstPolicy,
-  signal: AbortSignal,
-): Promise<BurstReceipt> {
+async function receiptOf({ receipts }: BurstWorld, policy: BurstPolicy, signal: AbortSignal): Promise<BurstReceipt> {
   const { name, namespace = '', uid = '' } = policy.metadata;
   const kept = await receipts.read(keyOf(policy), signal);
   // Of a policy of the same name that is gone: its clusters went with it.

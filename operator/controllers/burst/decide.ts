@@ -15,75 +15,77 @@ import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-receipt.
 import { formatMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
-import type { BurstDependencies } from './dependencies.ts';
 import { type EmptyingInputs, emptyingOf } from './emptying.ts';
 import { type GrowthInputs, growthOf, type JudgedGrowth, judgeGrowth } from './growth.ts';
+import type { HubWork } from './hub-work.ts';
 import { limitsOf } from './limits.ts';
 import type { BurstMemory } from './memory.ts';
-import { idleKey, type Seen } from './own-clusters.ts';
+import { idleKey } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
-import { poolsSeen } from './pools.ts';
-import { siblingDaemons } from './sibling-daemons.ts';
-import { awake, type HubWork, supplyIn, supplyOf } from './supply.ts';
+import type { Seen } from './seen.ts';
+import { awake, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn, type Turn } from './turn.ts';
 import { waitingClusters } from './waiting-clusters.ts';
 import { sleepersOf, wakeKey, wokenBy } from './wake-others.ts';
+import type { BurstSight } from './world.ts';
 
 /** What a policy decides with. */
-export interface DecisionInputs extends GrowthInputs, EmptyingInputs {}
+export interface DecisionInputs extends GrowthInputs, EmptyingInputs {
+  readonly memory: BurstMemory;
+}
 
 /** What a policy does now. What is bought was tried as it will be made: what is refused then is passed by. */
 export async function planFor(
-  deps: BurstDependencies,
+  world: BurstSight,
   inputs: DecisionInputs,
   waiting: readonly HubWork[],
   candidates: Considered[],
   signal: AbortSignal,
 ): Promise<ClustersPlan> {
   const { hub, policy, receipt, memory, turn, turns, growths, now } = inputs;
-  const bought = boughtBy(deps, memory, turns, now);
+  const bought = boughtBy(world, memory, turns, now);
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
-  let growth = waiting.length > 0 ? growthOf(deps, inputs) : [];
-  const seen = seenIn(deps, memory, turn, now);
+  let growth = waiting.length > 0 ? growthOf(world, inputs) : [];
+  const seen = seenIn(world, memory, turn, now);
   const own = {
     limits: limitsOf(policy.spec),
     clusters: seen.map((one) => one.own),
     lastOut: time(receipt.lastOut),
     lastIn: time(receipt.lastIn),
   };
-  const emptying = await emptyingOf(deps, inputs, seen, own, signal);
+  const emptying = await emptyingOf(world, inputs, seen, own, signal);
   const view = {
     ...own,
     ...emptying,
     waiting,
-    supply: waiting.length > 0 || emptying.movable ? supplyOf(deps, hub, bought, growths, now) : [],
+    supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
     grownHourly: grownHourly(receipt) + wokenHourly(receipt),
     grownNodes: grownNodes(receipt),
-    warm: [...warmOf(deps, inputs, seen), ...(waiting.length > 0 ? sleepersOf(deps, inputs) : [])],
-    woken: wokenBy(deps, memory, policy, receipt, now),
+    warm: [...warmOf(world, inputs, seen), ...(waiting.length > 0 ? sleepersOf(world, inputs) : [])],
+    woken: wokenBy(world, memory, policy, receipt, now),
     peaks: peaksOf(policy.spec, now),
     spent: spentUntil(receipt, now),
   };
   for (;;) {
     const plan = planClusters({ ...view, candidates, growth }, now);
-    const judged = judgeGrowth(deps, plan.growths);
+    const judged = judgeGrowth(world, plan.growths);
     const narrower = withinQuota(growth, judged);
     if (narrower) {
       growth = narrower;
       continue;
     }
-    const unmade = bought.filter(({ key, cluster }) => isBeside(cluster, policy) && !deps.clusters.get(key));
-    const beside = [...judged.shares, ...unmade.map(({ cluster }) => shareOf(deps, cluster))];
+    const unmade = bought.filter(({ key, cluster }) => isBeside(cluster, policy) && !world.clusters.get(key));
+    const beside = [...judged.shares, ...unmade.map(({ cluster }) => shareOf(world, cluster))];
     const passed: string[] = [];
     let problem: string | undefined;
     let at = -1;
     for (const { candidate, nodes } of plan.purchases) {
       at = candidates.findIndex(({ name }) => name === candidate);
       const tried = candidates[at]!.candidate;
-      problem = await refusalOf(deps, policy, tried, nodes, signal, beside);
+      problem = await refusalOf(world, policy, tried, nodes, signal, beside);
       if (problem) break;
       passed.push(candidate);
-      beside.push(shareOf(deps, trialOf(policy, tried, nodes)));
+      beside.push(shareOf(world, trialOf(policy, tried, nodes)));
     }
     if (!problem) {
       noteNeeded(memory, turns, plan.needed, now);
@@ -111,11 +113,10 @@ const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
 /** Clusters of the policy that wait and are ready, with what they would take. */
-function warmOf(deps: BurstDependencies, { hub, turn, now }: DecisionInputs, seen: readonly Seen[]): WarmCluster[] {
-  const daemons = siblingDaemons(deps, hub);
+function warmOf(world: BurstSight, { hub, turn, now }: DecisionInputs, seen: readonly Seen[]): WarmCluster[] {
   const room = {
-    open: (cluster: WorkerCluster) => supplyIn(deps, hub, cluster),
-    woken: (cluster: WorkerCluster) => awake(deps, hub, cluster, daemons, now),
+    open: (cluster: WorkerCluster) => supplyIn(world, hub, cluster),
+    woken: (cluster: WorkerCluster) => awake(world, hub, cluster, now),
   };
   return waitingClusters(turn.receipt, seen, room, now);
 }
@@ -136,8 +137,8 @@ function withinQuota(growth: readonly GrowthView[], judged: JudgedGrowth): Growt
 }
 
 /** The receipt with what the plan decides, before anything of it is done. */
-export function withPlan(deps: BurstDependencies, inputs: DecisionInputs, plan: ClustersPlan): BurstReceipt {
-  const { policy, growths, now } = inputs;
+export function withPlan(world: BurstSight, inputs: DecisionInputs, plan: ClustersPlan): BurstReceipt {
+  const { hub, policy, growths, now } = inputs;
   const { dryRun } = policy.spec;
   const at = rfc3339(new Date(now));
   const only = (receipt: BurstReceipt, decision: Omit<BurstDecision, 'at'>) =>
@@ -145,8 +146,8 @@ export function withPlan(deps: BurstDependencies, inputs: DecisionInputs, plan: 
   let { receipt } = inputs;
   for (const growth of plan.growths) {
     const { cluster: key, pool, entry, why, each, nodes } = growth;
-    const cluster = deps.clusters.get(key);
-    const seen = cluster && poolsSeen(deps, cluster, growths, now)?.find((one) => one.pool.name === pool);
+    const cluster = world.clusters.get(key);
+    const seen = cluster && world.pools(hub, cluster, growths)?.find((one) => one.pool.name === pool);
     if (!cluster || !seen) continue;
     const hourly = formatMoney(each * BigInt(nodes));
     receipt = dryRun
@@ -164,7 +165,7 @@ export function withPlan(deps: BurstDependencies, inputs: DecisionInputs, plan: 
     const { name: cluster, candidate, why, waking, alternatives = [] } = opening;
     const wake = { hourly: formatMoney(waking?.hourly ?? 0n), alternatives: told(alternatives) };
     const others =
-      opening.entry === undefined ? undefined : deps.clusters.get(`${policy.metadata.namespace}/${cluster}`);
+      opening.entry === undefined ? undefined : world.clusters.get(`${policy.metadata.namespace}/${cluster}`);
     if (dryRun)
       receipt = only(receipt, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) });
     else if (others && waking)
@@ -197,39 +198,3 @@ export function withPlan(deps: BurstDependencies, inputs: DecisionInputs, plan: 
       });
   return receipt;
 }
-
-/** Has Events and metrics tell of decisions. */
-export function tellDecisions(deps: BurstDependencies, policy: BurstPolicy, fresh: readonly BurstDecision[]): void {
-  for (const { action, source, cluster, why, dryRun } of fresh) {
-    const text = [dryRun && 'dry run', cluster && `WorkerCluster ${cluster}`, source, why].filter(Boolean).join(': ');
-    deps.recordEvent(policy, TYPES[action], REASONS[action], text);
-    deps.metrics
-      .counter('coppice_burst_decisions_total', 'Decisions of BurstPolicies by action.', ['action'])
-      .inc({ action });
-  }
-}
-
-const REASONS = {
-  Buy: 'ClusterBought',
-  Open: 'ClusterOpened',
-  Wake: 'ClusterWoken',
-  Grow: 'NodesAdded',
-  Refuse: 'NothingBought',
-  Empty: 'ClusterEmptied',
-  Keep: 'ClusterKept',
-  Sleep: 'ClusterPutToSleep',
-  Remove: 'ClusterGivenBack',
-  Fail: 'ClusterFailed',
-} as const;
-const TYPES = {
-  Buy: 'Normal',
-  Open: 'Normal',
-  Wake: 'Normal',
-  Grow: 'Normal',
-  Refuse: 'Warning',
-  Empty: 'Normal',
-  Keep: 'Normal',
-  Sleep: 'Normal',
-  Remove: 'Normal',
-  Fail: 'Warning',
-} as const;

@@ -18,11 +18,11 @@ import type { DecidedSizes } from '../decided-sizes.ts';
 import type { ClaimantDependencies } from '../quota/claimants.ts';
 import type { HubSays } from './hear-hub.ts';
 
-/** What decides about clusters works with. */
-export interface BurstDependencies extends ClaimantDependencies {
-  readonly garden: KubeClient;
+/** What a garden is seen with. */
+export interface BurstSightDependencies extends ClaimantDependencies {
+  readonly garden: Pick<KubeClient, 'create' | 'getOrUndefined'>;
   /** With index BY_HUB. */
-  readonly policies: Informer<BurstPolicy>;
+  readonly policies: Pick<Informer<BurstPolicy>, 'byIndex'>;
   readonly hubs: Pick<Informer<Hub>, 'get'>;
   /** With index BY_HUB. */
   readonly memberships: Pick<Informer<Membership>, 'get' | 'byIndex'>;
@@ -30,11 +30,9 @@ export interface BurstDependencies extends ClaimantDependencies {
   readonly quotas: Pick<Informer<Quota>, 'byIndex'>;
   readonly provider: Core['provider'];
   readonly openClusters: Pick<OpenClusters, 'get'>;
-  readonly capacity: Pick<DepletedOffers, 'known' | 'interrupted'>;
+  readonly capacity: Pick<DepletedOffers, 'known'>;
   readonly decided: NonNullable<ClaimantDependencies['decided']>;
-  readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
-  readonly receipts: Receipts<BurstReceipt>;
-  readonly metrics: Registry;
+  readonly sizes: Pick<DecidedSizes, 'sleepOrder'>;
   /** What a hub says now. Throws where it does not answer. */
   hear(hub: Hub, signal: AbortSignal): Promise<HubSays>;
   /**
@@ -52,9 +50,20 @@ export interface BurstDependencies extends ClaimantDependencies {
    * looks what would be decided. Throws where it does not answer.
    */
   asksOf?(hub: Hub, signal: AbortSignal): Promise<Asking | undefined>;
+  now(): Date;
+}
+
+/** What decides about clusters works with. */
+export interface BurstDependencies extends BurstSightDependencies {
+  readonly garden: KubeClient;
+  /** With index BY_HUB. */
+  readonly policies: Informer<BurstPolicy>;
+  readonly capacity: Pick<DepletedOffers, 'known' | 'interrupted'>;
+  readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
+  readonly receipts: Receipts<BurstReceipt>;
+  readonly metrics: Registry;
   /** Writes an answer into a hub. Throws as KubeClient does; error 409: somebody has changed the object since. */
   writeStatus?(hub: Hub, part: StatusPart, signal: AbortSignal): Promise<void>;
-  now(): Date;
   recordEvent: Core['recordEvent'];
 }
 

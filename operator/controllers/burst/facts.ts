@@ -3,8 +3,8 @@ import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
 import { changed, costs, gone, rested, startedUp, useful } from '../../burst/clusters/receipt.ts';
 import { isWaking, wokeUp } from '../../burst/clusters/sleep-receipt.ts';
 import { PLACED_MS } from './arrival.ts';
-import type { Seen } from './own-clusters.ts';
-import type { HubWork } from './supply.ts';
+import type { HubWork } from './hub-work.ts';
+import type { Seen } from './seen.ts';
 
 /** The receipt with what is seen of its clusters: that they are there, have joined, cost something else by now, or are gone. Pure. */
 export function withFacts(

@@ -10,23 +10,18 @@ import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clust
 import type { GrowingPool, GrowthView, HubMember } from '../../burst/clusters/model.ts';
 import { regionOf } from '../../burst/clusters/offer.ts';
 import type { Growth } from '../../burst/clusters/plan-model.ts';
-import { type DecidedSize, desiredSizes } from '../../capacity/desired-sizes.ts';
+import { type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import { billingOf } from '../../cost/billing.ts';
 import { parseMoney } from '../../cost/money.ts';
 import { machinePrice } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { BY_HUB } from '../membership/dependencies.ts';
-import { clusterOf } from '../membership/holds.ts';
-import { nodeSizesOf } from '../membership/member.ts';
-import { heldBy } from '../quota/claimants.ts';
 import { whereItIs } from '../where-it-is.ts';
 import { refusalsOf } from './candidates.ts';
-import { countedTemplate } from './counted.ts';
-import type { BurstDependencies } from './dependencies.ts';
-import { isManaged, type PoolSeen, poolsSeen } from './pools.ts';
-import { memberOf } from './supply.ts';
+import { isManaged } from './managed-mode.ts';
+import type { PoolSeen } from './seen.ts';
+import type { BurstSight } from './world.ts';
 
 /** What pools that may grow are looked at with. */
 export interface GrowthInputs {
@@ -41,7 +36,7 @@ export interface GrowthInputs {
 type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
 
 /** Pools that a policy may have grow: of its own clusters, and of those in its namespace that it names. */
-export function growthOf(deps: BurstDependencies, inputs: GrowthInputs): GrowthView[] {
+export function growthOf(world: BurstSight, inputs: GrowthInputs): GrowthView[] {
   const { hub, policy, receipt } = inputs;
   const { namespace = '' } = policy.metadata;
   const own = new Set(
@@ -49,16 +44,14 @@ export function growthOf(deps: BurstDependencies, inputs: GrowthInputs): GrowthV
       one.uid === undefined || one.leaving || one.emptyingSince || isOfNoUse(one) ? [] : [one.uid],
     ),
   );
-  const members = deps.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
-    const cluster = deps.clusters.get(clusterOf(membership));
-    const isIn = membership.status?.state === 'Joined' && !membership.metadata.deletionTimestamp;
-    if (!isIn || !cluster || cluster.metadata.deletionTimestamp || cluster.metadata.namespace !== namespace) return [];
-    return [{ cluster, member: memberOf(deps, hub, cluster) }];
-  });
+  const members = world
+    .members(hub)
+    .filter(({ metadata }) => metadata.namespace === namespace)
+    .map((cluster) => ({ cluster, member: world.member(hub, cluster) }));
   const pools = (which: (cluster: WorkerCluster) => boolean, entry?: Entry): GrowingPool[] =>
     members
       .filter(({ cluster }) => which(cluster))
-      .flatMap(({ cluster, member }) => poolsOf(deps, inputs, cluster, member, entry));
+      .flatMap(({ cluster, member }) => poolsOf(world, inputs, cluster, member, entry));
   const mine = pools(({ metadata }) => own.has(metadata.uid ?? ''));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
     const added = (receipt.growths ?? []).filter((one) => one.entry === entry.name);
@@ -77,18 +70,18 @@ export function growthOf(deps: BurstDependencies, inputs: GrowthInputs): GrowthV
 }
 
 function poolsOf(
-  deps: BurstDependencies,
+  world: BurstSight,
   { hub, receipt, growths, policy, now }: GrowthInputs,
   written: WorkerCluster,
   member: HubMember,
   entry: Entry | undefined,
 ): GrowingPool[] {
-  const there = whereItIs(written, deps.profiles);
-  const seen = poolsSeen(deps, written, growths, now);
+  const there = whereItIs(written, world.profiles);
+  const seen = world.pools(hub, written, growths);
   if (!there || !seen) return [];
   const { cluster, profile } = there;
-  const sizes = nodeSizesOf(cluster, deps.openClusters.get(keyOf(cluster)), profile);
-  const total = seen.reduce((sum, { count }) => sum + count, 0);
+  const others = desiredSizes({ cluster, profile }).filter((pool) => !isCoppices(pool));
+  const total = [...seen, ...others].reduce((sum, { count }) => sum + count, 0);
   const room = Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - total;
   return seen.flatMap((one): GrowingPool[] => {
     const { name, maximum } = one.pool;
@@ -101,7 +94,7 @@ function poolsOf(
         cluster: key,
         member,
         pool: name,
-        template: { ...countedTemplate(hub, one.template, sizes), id: `${key}/${name}` },
+        template: { ...one.template, id: `${key}/${name}` },
         more: Math.max(0, Math.min(maximum - one.count, room)),
         hourly: entry && typeof price !== 'string' ? price : 0n,
         ...(typeof price !== 'string' && { price }),
@@ -112,7 +105,7 @@ function poolsOf(
         problem:
           restsUntil(receipt, restOf({ cluster: key, pool: name }), now) ??
           (one.isLate ? 'nodes that its pool was to have did not come' : undefined) ??
-          (entry && isManaged(deps, cluster) && !one.removesNodes
+          (entry && isManaged(world, cluster) && !one.removesNodes
             ? 'the cloud chooses itself which of its nodes go, so what is added would stay'
             : undefined) ??
           unpriced,
@@ -155,14 +148,14 @@ export interface JudgedGrowth {
 }
 
 /** Judges growth by quotas, each cluster after those before it: what these will have nobody else gets. */
-export function judgeGrowth(deps: BurstDependencies, growths: readonly Growth[]): JudgedGrowth {
+export function judgeGrowth(world: BurstSight, growths: readonly Growth[]): JudgedGrowth {
   const refused = new Map<Growth, string>();
   const shares: Claimant[] = [];
   for (const [key, its] of Map.groupBy(growths, ({ cluster }) => cluster)) {
-    const cluster = deps.clusters.get(key);
-    const claimant = cluster && claimantWith(deps, cluster, its);
+    const cluster = world.clusters.get(key);
+    const claimant = cluster && claimantWith(world, cluster, its);
     if (!claimant) continue;
-    const [refusal] = refusalsOf(deps, claimant, shares);
+    const [refusal] = refusalsOf(world, claimant, shares);
     for (const one of its) if (refusal) refused.set(one, refusal.message);
     if (!refusal) shares.push({ ...claimant, held: claimant.asked, asked: undefined });
   }
@@ -170,13 +163,9 @@ export function judgeGrowth(deps: BurstDependencies, growths: readonly Growth[])
 }
 
 /** A cluster that asks for these nodes more; undefined: nobody can tell what it has. */
-function claimantWith(
-  deps: BurstDependencies,
-  written: WorkerCluster,
-  growths: readonly Growth[],
-): Claimant | undefined {
-  const there = whereItIs(written, deps.profiles);
-  const decided = deps.decided(written);
+function claimantWith(world: BurstSight, written: WorkerCluster, growths: readonly Growth[]): Claimant | undefined {
+  const there = whereItIs(written, world.profiles);
+  const decided = world.decided(written);
   if (!there || decided === 'unknown') return undefined;
   const { cluster, profile } = there;
   const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);
@@ -188,7 +177,7 @@ function claimantWith(
     key: keyOf(cluster),
     createdAt: written.metadata.creationTimestamp ?? '',
     profile,
-    held: heldBy(deps, cluster),
+    held: world.heldBy(cluster),
     asked: askedSize(cluster, profile, desiredSizes({ cluster, profile, decided: sizes })),
   };
 }

@@ -1,16 +1,17 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { keyOf, type Pod } from '../../kube/resources.ts';
 import { isWork, type SystemNamespaces } from '../membership/members-work.ts';
-import type { BurstDependencies } from './dependencies.ts';
+import type { BurstSightDependencies } from './dependencies.ts';
 import { limitsOf } from './limits.ts';
-import { emptiesUnderused, type Seen, thresholdOf } from './own-clusters.ts';
+import { emptiesUnderused, thresholdOf } from './own-clusters.ts';
+import type { Seen } from './seen.ts';
 
 /**
  * Which work keeps clusters from being given back that are old enough to go: sentences, by name. They name a pod that is there for longer than a
  * cluster is left idle, and the same one until it goes, so that the status says nothing new while pods come and go.
  */
 export function keptByWork(
-  deps: Pick<BurstDependencies, 'openClusters'>,
+  deps: Pick<BurstSightDependencies, 'openClusters'>,
   hub: SystemNamespaces,
   policy: BurstPolicy,
   seen: readonly Seen[],

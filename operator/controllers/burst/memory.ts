@@ -35,7 +35,11 @@ export class BurstMemory {
    * then on.
    * @returns by source
    */
-  waiting(hub: string, demands: readonly Demand[], now: number): ReadonlyMap<string, Waits> {
+  waiting(
+    hub: string,
+    demands: readonly Pick<Demand, 'source' | 'count' | 'each' | 'others'>[],
+    now: number,
+  ): ReadonlyMap<string, Waits> {
     const known = this.#waiting.get(hub);
     // What was in a long silence nobody knows.
     const before = known && now - known.seen <= LONGEST_SILENCE_MS ? known.sources : undefined;

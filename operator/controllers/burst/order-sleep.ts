@@ -3,8 +3,8 @@ import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import type { SleepOrder } from '../../capacity/sleep-order.ts';
 import { keyOf } from '../../kube/resources.ts';
-import type { BurstDependencies } from './dependencies.ts';
 import { keptClusters } from './own-clusters.ts';
+import type { BurstWorld } from './world.ts';
 
 /** Whose order it is, as it stands in the order itself. */
 export const orderedBy = ({ metadata: { name, namespace } }: BurstPolicy): string => `BurstPolicy ${namespace}/${name}`;
@@ -14,23 +14,23 @@ export const orderedBy = ({ metadata: { name, namespace } }: BurstPolicy): strin
  * cluster is told lies where only the operator writes: its spec stays as it was made.
  */
 export async function orderSleep(
-  deps: BurstDependencies,
+  world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   signal: AbortSignal,
 ): Promise<void> {
   const by = orderedBy(policy);
-  for (const { purchase, cluster } of keptClusters(deps.clusters, policy, receipt)) {
+  for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
     const { uid = '' } = cluster.metadata;
-    const known = deps.sizes.sleepOrder(keyOf(cluster), uid);
+    const known = world.sleepOrder(keyOf(cluster), uid);
     const isOurs = typeof known !== 'string' && known.by === by;
     if (known === 'unknown' || isToSleep(purchase) === (isOurs && known.asleep)) continue;
     const why = 'it waits until work needs it';
     const order: SleepOrder | undefined = isToSleep(purchase)
       ? { asleep: true, by, why, at: purchase.warmAt! }
       : undefined;
-    await deps.sizes.orderSleep(keyOf(cluster), uid, order, signal);
+    await world.orderSleep(keyOf(cluster), uid, order, signal);
     const text = order ? `${by} puts it to sleep: ${why}` : `${by} wakes it for ${purchase.sources[0] ?? 'work'}`;
-    deps.recordEvent(cluster, 'Normal', order ? 'PutToSleep' : 'Woken', text);
+    world.recordEvent(cluster, 'Normal', order ? 'PutToSleep' : 'Woken', text);
   }
 }

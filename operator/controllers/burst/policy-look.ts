@@ -7,28 +7,22 @@ import { givenBack, gone } from '../../burst/clusters/receipt.ts';
 import { monthOf } from '../../burst/clusters/spend.ts';
 import { waitingAnew } from '../../burst/clusters/waiting-anew.ts';
 import type { Asking, PlacedSource } from '../../hubs/contract.ts';
-import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
-import { hold } from '../finalizer.ts';
-import { writeStatus } from '../status-writer.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { endClusters, makeClusters, openClusters } from './act.ts';
 import { candidatesOf } from './candidates.ts';
-import { planFor, tellDecisions, withPlan } from './decide.ts';
-import type { BurstDependencies } from './dependencies.ts';
+import { planFor, withPlan } from './decide.ts';
 import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
-import { grownNow, growPools } from './grow-pools.ts';
-import { noteInterruptions } from './interruptions.ts';
-import { keptByWork } from './kept-by-work.ts';
+import { growPools } from './grow-pools.ts';
+import type { HubWork } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderSleep } from './order-sleep.ts';
-import type { Seen } from './own-clusters.ts';
 import { releaseMinimums } from './release-minimums.ts';
-import { soldOutFor } from './sold-out-told.ts';
-import { type Outcome, statusOf } from './status.ts';
-import type { HubWork } from './supply.ts';
-import { asleepSince, endedIn, freshIn, tellOutcomes } from './tell-outcomes.ts';
+import type { Outcome, Seen } from './seen.ts';
+import { asleepSince, endedIn, freshIn } from './tell-outcomes.ts';
 import { growthsOf, seenIn, type Turn } from './turn.ts';
 import { letAllSleep, orderAwake, withWoken, wokenBy } from './wake-others.ts';
+import type { BurstWorld, Unread } from './world.ts';
 
 /** So many are told about. */
 const MOST_UNREAD = 10;
@@ -36,13 +30,6 @@ const MOST_UNREAD = 10;
 interface Problem {
   readonly problem: string;
   readonly reason: string;
-}
-
-/** Something that says that work has no place, and not how much. */
-export interface Unread {
-  readonly source: string;
-  readonly namespace: string | undefined;
-  readonly problem: string;
 }
 
 /** What a hub says. */
@@ -64,7 +51,7 @@ export type Look = Answer | Problem;
 
 /** One look at one policy. */
 export class PolicyLook {
-  readonly #deps: BurstDependencies;
+  readonly #world: BurstWorld;
   readonly #memory: BurstMemory;
   readonly #turn: Turn;
   readonly #turns: readonly Turn[];
@@ -73,15 +60,15 @@ export class PolicyLook {
   readonly #before: BurstReceipt;
   readonly #now: number;
 
-  constructor(deps: BurstDependencies, memory: BurstMemory, turn: Turn, turns: readonly Turn[], signal: AbortSignal) {
-    this.#deps = deps;
+  constructor(world: BurstWorld, memory: BurstMemory, turn: Turn, turns: readonly Turn[], signal: AbortSignal) {
+    this.#world = world;
     this.#memory = memory;
     this.#turn = turn;
     this.#turns = turns;
     this.#signal = signal;
     this.#policy = turn.policy;
     this.#before = turn.receipt;
-    this.#now = deps.now().getTime();
+    this.#now = world.now().getTime();
   }
 
   /** @returns the work that is left to the policies after it */
@@ -91,11 +78,12 @@ export class PolicyLook {
       await this.#end();
       return work;
     }
-    await hold(this.#deps, BURSTPOLICIES, this.#deps.policies, this.#policy, true, { signal: this.#signal });
+    await this.#world.hold(this.#policy, true, this.#signal);
     const waiting = 'work' in look ? look.work : [];
-    const seen = withFacts(this.#turn.receipt, this.#seen(), waiting, this.#now);
-    const known = withWoken(this.#deps, this.#memory, this.#policy, seen, waiting, this.#now);
-    this.#turn.receipt = withGrowthFacts(known, (growth) => grownNow(this.#deps, growth, this.#now), this.#now);
+    const seen = this.#seen();
+    const facts = withFacts(this.#turn.receipt, seen, waiting, this.#now);
+    const known = withWoken(this.#world, this.#memory, this.#policy, facts, waiting, this.#now);
+    this.#turn.receipt = withGrowthFacts(known, (growth) => this.#world.poolNow(growth), this.#now);
     const refused = 'problem' in look ? look : (this.#notAllowed(look.hub) ?? this.#hasNothingToDo(look));
     if (refused || 'problem' in look) {
       this.#turn.verdicts = [];
@@ -105,11 +93,12 @@ export class PolicyLook {
       return work;
     }
     const receipts = this.#turns.map(({ receipt }) => receipt);
+    this.#world.noteInterruptions(seen.flatMap(({ cluster }) => cluster ?? []));
     return this.#decide({ ...look, work: waitingAnew(work, receipts) }, look.work);
   }
 
   #seen(): Seen[] {
-    return seenIn(this.#deps, this.#memory, this.#turn, this.#now);
+    return seenIn(this.#world, this.#memory, this.#turn, this.#now);
   }
 
   #hasNothingToDo({ silent }: Answer): typeof silent {
@@ -133,9 +122,8 @@ export class PolicyLook {
     const isMine = (one: Pick<Unread, 'namespace'>) => isOf(this.#policy, one);
     const mine = work.filter(isMine);
     const others = work.filter((one) => !mine.includes(one));
-    noteInterruptions(this.#deps, this.#seen());
     const candidates = await candidatesOf(
-      this.#deps,
+      this.#world,
       this.#memory,
       hub,
       this.#policy,
@@ -154,7 +142,7 @@ export class PolicyLook {
       turns: this.#turns,
       hubWaiting,
     };
-    const planned = await planFor(this.#deps, inputs, mine, candidates, this.#signal);
+    const planned = await planFor(this.#world, inputs, mine, candidates, this.#signal);
     const refused = unread
       .filter(isMine)
       .slice(0, MOST_UNREAD)
@@ -164,22 +152,22 @@ export class PolicyLook {
         message: `nothing is bought for it: ${problem}`,
       }));
     const plan = { ...planned, verdicts: [...planned.verdicts, ...refused] };
-    this.#turn.receipt = withPlan(this.#deps, inputs, plan);
+    this.#turn.receipt = withPlan(this.#world, inputs, plan);
     this.#turn.next = plan.next;
     this.#turn.verdicts = plan.verdicts;
     await this.#save();
-    const notMarked = await markEmptying(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+    const notMarked = await markEmptying(this.#world, this.#policy, this.#turn.receipt, this.#signal);
     let notOpened: string | undefined;
     let notReleased: string | undefined;
     if (!dryRun) {
-      await growPools(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
-      notOpened = await openClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+      await growPools(this.#world, hub, this.#policy, this.#turn.receipt, this.#now, this.#signal);
+      notOpened = await openClusters(this.#world, this.#policy, this.#turn.receipt, this.#signal);
       if (!suspend)
-        notReleased = await releaseMinimums(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
-      await orderSleep(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+        notReleased = await releaseMinimums(this.#world, this.#policy, this.#turn.receipt, this.#now, this.#signal);
+      await orderSleep(this.#world, this.#policy, this.#turn.receipt, this.#signal);
       const { receipt } = this.#turn;
-      this.#turn.receipt = await orderAwake(this.#deps, this.#policy, receipt, this.#now, this.#signal);
-      this.#turn.receipt = await makeClusters(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
+      this.#turn.receipt = await orderAwake(this.#world, this.#policy, receipt, this.#now, this.#signal);
+      this.#turn.receipt = await makeClusters(this.#world, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await this.#save();
     }
     const notGivenBack = (await this.#giveBack()) ?? notMarked ?? notReleased;
@@ -188,20 +176,19 @@ export class PolicyLook {
       : notOpened
         ? { status: false, reason: 'CannotOpen', message: notOpened }
         : watching(this.#policy, silent);
-    const stays = new Map([...keptByWork(this.#deps, hub.spec, this.#policy, this.#seen(), this.#now), ...plan.stays]);
-    await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts, stays });
+    await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts, stays: plan.stays, plan });
     const isLeft = new Set<unknown>(plan.left);
-    if (dryRun && !this.#deps.claims?.(this.#policy)) return work;
+    if (dryRun && !this.#world.claims(this.#policy)) return work;
     if (dryRun) {
       const policy = { ...this.#policy, spec: { ...this.#policy.spec, dryRun: false } };
-      this.#turn.receipt = withPlan(this.#deps, { ...inputs, policy }, plan);
+      this.#turn.receipt = withPlan(this.#world, { ...inputs, policy }, plan);
     }
     return [...others, ...mine.filter((one) => isLeft.has(one))];
   }
 
   /** Deletes what is given back, and forgets what was never made. @returns why one of them cannot be deleted */
   async #giveBack(): Promise<string | undefined> {
-    const { unmade, problem } = await endClusters(this.#deps, this.#policy, this.#turn.receipt, this.#signal);
+    const { unmade, problem } = await endClusters(this.#world, this.#policy, this.#turn.receipt, this.#signal);
     const { receipt } = this.#turn;
     this.#turn.receipt = receipt.purchases
       .filter((one) => unmade.includes(one.name) && wasNeverMade(one, this.#now))
@@ -215,15 +202,14 @@ export class PolicyLook {
     const receipt = withOutcomes(this.#saved, this.#turn.receipt, {
       now: this.#now,
       currency: this.#policy.spec.budget.currency,
-      asleepSince: asleepSince(this.#deps, this.#policy),
+      asleepSince: asleepSince(this.#world, this.#policy),
     });
     this.#turn.receipt = receipt;
     if (receipt === this.#saved) return;
-    await this.#deps.receipts.save(keyOf(this.#policy), receipt, this.#signal);
+    await this.#world.receipts.save(keyOf(this.#policy), receipt, this.#signal);
     const { decisions: before } = this.#saved;
     this.#savedReceipt = receipt;
-    tellDecisions(this.#deps, this.#policy, freshIn(before, receipt.decisions));
-    tellOutcomes(this.#deps, this.#policy, endedIn(before, receipt.decisions));
+    this.#world.told(this.#policy, freshIn(before, receipt.decisions), endedIn(before, receipt.decisions));
   }
 
   #savedReceipt: BurstReceipt | undefined;
@@ -238,17 +224,13 @@ export class PolicyLook {
       candidates: [],
       waiting: [],
       verdicts: [],
-      stays: new Map(),
       ...outcome,
       receipt,
       isNews,
       seen: this.#seen(),
-      woken: wokenBy(this.#deps, this.#memory, this.#policy, receipt, this.#now),
-      soldOut: soldOutFor(this.#deps, this.#policy, this.#now),
+      woken: wokenBy(this.#world, this.#memory, this.#policy, receipt, this.#now),
     };
-    const status = statusOf(this.#policy, whole, this.#deps.now());
-    const { policies, garden } = this.#deps;
-    await writeStatus(garden, policies, this.#policy, status, this.#signal);
+    await this.#world.tell(this.#policy, whole, this.#signal);
   }
 
   /** Gives all clusters back; the policy is let go of when they are gone. Those that somebody took from it stay. */
@@ -262,15 +244,15 @@ export class PolicyLook {
       if (!leaving) receipt = givenBack(receipt, { name, why: 'the policy is deleted', isFailure: false }, this.#now);
     this.#turn.receipt = letAllSleep(receipt, this.#now);
     await this.#save();
-    receipt = await orderAwake(this.#deps, this.#policy, this.#turn.receipt, this.#now, this.#signal);
-    const { left, problem } = await endClusters(this.#deps, this.#policy, receipt, this.#signal);
+    receipt = await orderAwake(this.#world, this.#policy, this.#turn.receipt, this.#now, this.#signal);
+    const { left, problem } = await endClusters(this.#world, this.#policy, receipt, this.#signal);
     if (left.length > 0) {
       const message = problem ?? `its clusters leave first: ${left.slice(0, 5).join(', ')}`;
       await this.#tell({ ready: { status: false, reason: 'Deleting', message }, deleting: message });
       return;
     }
-    await this.#deps.receipts.remove(keyOf(this.#policy), this.#signal);
-    await hold(this.#deps, BURSTPOLICIES, this.#deps.policies, this.#policy, false, { signal: this.#signal });
+    await this.#world.receipts.remove(keyOf(this.#policy), this.#signal);
+    await this.#world.hold(this.#policy, false, this.#signal);
   }
 }
 

@@ -1,11 +1,8 @@
 import { hasAccount } from '../../accounts/has-account.ts';
-import type { DesiredPool } from '../../api/pools.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { isComing } from '../../burst/clusters/growth-receipt.ts';
 import type { KeptGrowth } from '../../burst/clusters/kept.ts';
-import type { PlannedNodes } from '../../burst/clusters/model.ts';
 import { withoutDaemons } from '../../burst/fit/daemons.ts';
-import type { NodeTemplate } from '../../burst/fit/model.ts';
 import { isLate } from '../../burst/nodes/grow.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { type Decided, type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
@@ -14,30 +11,13 @@ import { byPool, daemonsOf, isThere } from '../autoscaling/nodes-seen.ts';
 import { isOpenToDecisions } from '../autoscaling/observe.ts';
 import { offerOf } from '../autoscaling/offers.ts';
 import { whereItIs } from '../where-it-is.ts';
-import type { BurstDependencies } from './dependencies.ts';
-
-/** A pool that is Coppice's to size, as it is now. */
-export interface PoolSeen {
-  readonly pool: DesiredPool;
-  /** Nodes that take pods. */
-  readonly ready: number;
-  /** Nodes that it should have by what is stored, also by what policies have written down and not ordered yet. */
-  readonly count: number;
-  readonly decidedAt: number | undefined;
-  /** What a new node has for work; undefined: none is to be had, see `soldOut`. */
-  readonly template: NodeTemplate | undefined;
-  readonly soldOut: string | undefined;
-  /** See PoolView.offer. */
-  readonly isLast: boolean;
-  /** Whether a cloud's own service ends nodes by name there. */
-  readonly removesNodes: boolean;
-  /** What it lacks did not come, and is not counted on any more. */
-  readonly isLate: boolean;
-}
+import type { BurstSightDependencies } from './dependencies.ts';
+import { isManaged } from './managed-mode.ts';
+import type { PoolSeen } from './seen.ts';
 
 /** The pools of a cluster that are Coppice's to size; undefined: nobody can tell now, or nothing may be decided about it. */
 export function poolsSeen(
-  deps: BurstDependencies,
+  deps: BurstSightDependencies,
   written: WorkerCluster,
   growths: readonly KeptGrowth[],
   now: number,
@@ -97,19 +77,6 @@ export function poolsSeen(
       };
     });
 }
-
-export const isManaged = (
-  { profiles }: Pick<BurstDependencies, 'profiles'>,
-  { spec, ...cluster }: WorkerCluster,
-): boolean =>
-  (cluster.status?.mode ?? spec.mode ?? profiles.get(profileNameOf({ spec, ...cluster }))?.spec.defaults?.mode) ===
-  'Managed';
-
-/** Nodes that were ordered for these pools, and are still to come. */
-export const ordered = (pools: readonly PoolSeen[]): PlannedNodes[] =>
-  pools.flatMap(({ count, ready, template, isLate: late }) =>
-    template && !late && count > ready ? [{ template, count: count - ready }] : [],
-  );
 
 /** What is stored, with what was written down to be added and is not stored yet. */
 function withGrowths(decided: Exclude<Decided, 'unknown'>, growths: readonly KeptGrowth[]): Decided {

@@ -12,7 +12,6 @@ import { hubType } from '../../hubs/index.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import { silent } from '../../kube/log.ts';
-import { Registry } from '../../kube/metrics.ts';
 import {
   BURSTPOLICIES,
   CLOUDPROFILES,
@@ -37,12 +36,15 @@ import { clusterOf } from '../membership/holds.ts';
 import { HubConnections } from '../membership/hub-connections.ts';
 import { readerOf } from '../membership/two-sides.ts';
 import { reconcileBurst } from './controller.ts';
-import { type BurstDependencies, burstReceipts } from './dependencies.ts';
+import { type BurstDependencies, type BurstSightDependencies, burstReceipts } from './dependencies.ts';
+import { dryRunWorld } from './dry-run-world.ts';
+import { gardenSight } from './garden-world.ts';
 import { hearHub } from './hear-hub.ts';
 import { BurstMemory } from './memory.ts';
 import { idleKey, underusedKey } from './own-clusters.ts';
 import { toldBy } from './sold-out-told.ts';
 import { ToldByHubs } from './told.ts';
+import { toldStatus } from './told-status.ts';
 
 const ANSWER_MS = 15_000;
 
@@ -86,9 +88,21 @@ export async function previewBurst(
     const connections = new HubConnections(garden, namespace, silent, () => {});
     ends.push(() => connections.closeAll());
     const told = new Map<string, BurstPolicy>();
-    const deps = dependenciesOf(garden, namespace, provider, informers, beside, opened, connections, told);
-    const memory = await memoryOf(beside, deps.receipts, signal);
-    for (const hub of hubs) await reconcileBurst(deps, memory, hub, signal);
+    const byUid = new Map(beside.map((policy) => [policy.metadata.uid, policy]));
+    const deps = dependenciesOf(garden, namespace, provider, informers, beside, opened, connections);
+    const receipts = burstReceipts(garden, namespace);
+    const world = dryRunWorld(
+      gardenSight(deps),
+      beside.map(previewed),
+      receipts,
+      (policy, outcome) => {
+        const { uid = '' } = policy.metadata;
+        told.set(uid, { ...byUid.get(uid)!, status: toldStatus(deps, policy, outcome) });
+      },
+      (policy, error) => gaps.push(`BurstPolicy ${keyOf(policy)}: ${errorText(error)}`),
+    );
+    const memory = await memoryOf(beside, receipts, signal);
+    for (const hub of hubs) await reconcileBurst(world, memory, hub, signal);
     return { policies: asked.map((policy) => told.get(policy.metadata.uid ?? '') ?? policy), gaps };
   } finally {
     for (const end of ends.toReversed()) await end();
@@ -109,12 +123,13 @@ type Caches = ReturnType<typeof cachesOf>;
 /** Since when clusters are without work the operator knows, and tells in the status. */
 async function memoryOf(
   policies: readonly BurstPolicy[],
-  receipts: BurstDependencies['receipts'],
+  receipts: Pick<BurstDependencies['receipts'], 'read'>,
   signal: AbortSignal,
 ): Promise<BurstMemory> {
   const memory = new BurstMemory();
   for (const policy of policies) {
-    const { purchases = [] } = (await receipts.read(keyOf(policy), signal)) ?? {};
+    // One that is not understood is told of where its policy decides.
+    const { purchases = [] } = (await receipts.read(keyOf(policy), signal).catch(() => undefined)) ?? {};
     for (const { name, number } of purchases) {
       const { idleSince } = policy.status?.clusters?.find((one) => one.name === name) ?? {};
       // Since when they have little work nobody tells: long enough, as what waits has waited long enough.
@@ -125,6 +140,16 @@ async function memoryOf(
   return memory;
 }
 
+/** Each as it is to decide: of what waits, as if it had waited long enough. */
+const previewed = (policy: BurstPolicy): BurstPolicy => ({
+  ...policy,
+  // Nothing is told where a status says it already.
+  status: undefined,
+  // A duration of nothing is refused in a policy that is kept.
+  spec: { ...policy.spec, dryRun: true, trigger: { ...policy.spec.trigger, pendingFor: '0s' } },
+});
+
+/** What the operator's own controller sees a garden with. */
 function dependenciesOf(
   garden: KubeClient,
   namespace: string,
@@ -133,50 +158,22 @@ function dependenciesOf(
   beside: readonly BurstPolicy[],
   opened: ReadonlyMap<string, OpenCluster>,
   connections: HubConnections,
-  told: Map<string, BurstPolicy>,
-): BurstDependencies {
-  const policies = beside.map(
-    (policy): BurstPolicy => ({
-      ...policy,
-      // Nothing is told where a status says it already.
-      status: undefined,
-      // A duration of nothing is refused in a policy that is kept.
-      spec: { ...policy.spec, dryRun: true, trigger: { ...policy.spec.trigger, pendingFor: '0s' } },
-    }),
-  );
+): BurstSightDependencies {
   const byUid = new Map(beside.map((policy) => [policy.metadata.uid ?? '', policy]));
-  const readOnly = unwritten(garden, (object) => {
-    const policy = byUid.get(object.metadata.uid ?? '');
-    if (policy) told.set(object.metadata.uid ?? '', { ...policy, status: object.status as BurstPolicy['status'] });
-  });
-  const receipts = burstReceipts(readOnly, namespace);
-  const sizes = new DecidedSizes(readOnly, namespace, caches.decidedSecrets);
-  const read = receipts.read.bind(receipts);
-  // What was decided before is not told again: all decisions are those of this look.
-  receipts.read = async (key, stop) => {
-    const kept = await read(key, stop);
-    return kept && { ...kept, decisions: [] };
-  };
+  const sizes = new DecidedSizes(garden, namespace, caches.decidedSecrets);
   const first = new ToldByHubs();
   return {
     ...caches,
-    garden: readOnly,
-    policies: {
-      get: (key: string) => policies.find((one) => keyOf(one) === key),
-      byIndex: (_: string, hub: string) => policies.filter(({ spec }) => spec.hub === hub),
-      absorb: () => {},
-    } as unknown as BurstDependencies['policies'],
+    garden,
+    policies: { byIndex: () => [] },
     openClusters: { get: (key) => opened.get(key) },
     provider,
     granted: new Map(),
-    capacity: { ...toldBy(beside), interrupted: () => {} },
+    capacity: toldBy(beside),
     sizes,
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
-    receipts,
-    metrics: new Registry(),
     claims: ({ metadata }) => !byUid.get(metadata.uid ?? '')?.spec.dryRun,
     now: () => new Date(),
-    recordEvent: () => {},
     async hear({ metadata: { name }, spec, status }, stop) {
       const type = hubType(spec.type);
       if (!type?.demand) return { demands: undefined };
@@ -194,29 +191,6 @@ function dependenciesOf(
     },
   };
 }
-
-/** The same garden, on which whatever is written comes to nothing: what is made is only tried. */
-function unwritten(garden: KubeClient, applied: (object: BurstPolicy) => void): KubeClient {
-  const writes: Partial<Record<keyof KubeClient, unknown>> = {
-    create: (object: never, options: object) => garden.create(object, { ...options, dryRun: true }),
-    apply: async (object: BurstPolicy) => {
-      applied(object);
-      return object;
-    },
-    delete: async () => true,
-    ...Object.fromEntries(
-      ['mergePatch', 'jsonPatch', 'update', 'deleteCollection', 'evict'].map((one) => [one, nothing]),
-    ),
-  };
-  return new Proxy(garden, {
-    get: (target, key: keyof KubeClient) => {
-      const value = writes[key] ?? target[key];
-      return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
-    },
-  });
-}
-
-const nothing = async () => undefined;
 
 async function openMembers(
   garden: KubeClient,

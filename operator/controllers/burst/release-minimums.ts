@@ -7,12 +7,18 @@ import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { whereItIs } from '../where-it-is.ts';
 import { patchCluster } from './act.ts';
 import { SETTLE_MS } from './alike.ts';
-import type { BurstDependencies } from './dependencies.ts';
 import { keptClusters } from './own-clusters.ts';
+import type { BurstWorld } from './world.ts';
 
 /** Whether what a cluster was bought for has come to it, or does not come any more. Pure. */
-export const isSettled = ({ worked, joinedAt, leaving }: KeptPurchase, now: number): boolean =>
-  !leaving && (worked === true || (joinedAt !== undefined && Date.parse(joinedAt) + SETTLE_MS <= now));
+const isSettled = (purchase: KeptPurchase, now: number): boolean => {
+  const at = settlesAt(purchase);
+  return !purchase.leaving && (purchase.worked === true || (at !== undefined && at <= now));
+};
+
+/** When a cluster that has had no work is settled all the same, milliseconds since the epoch; undefined: it has not joined. */
+export const settlesAt = ({ joinedAt }: Pick<KeptPurchase, 'joinedAt'>): number | undefined =>
+  joinedAt === undefined ? undefined : Date.parse(joinedAt) + SETTLE_MS;
 
 /**
  * Has pools of clusters that are settled be as small as their template lets them be, so that nodes go that nobody needs any more. Does
@@ -20,23 +26,23 @@ export const isSettled = ({ worked, joinedAt, leaving }: KeptPurchase, now: numb
  * @returns why one of them cannot be made smaller, a sentence; undefined: each can be
  */
 export async function releaseMinimums(
-  deps: BurstDependencies,
+  world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   now: number,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   let problem: string | undefined;
-  for (const { purchase, cluster } of keptClusters(deps.clusters, policy, receipt)) {
+  for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
     const template = policy.spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
     if (!template || !isSettled(purchase, now)) continue;
     // What is still to come would not come.
-    if ((cluster.status?.nodes?.ready ?? 0) < boughtNodes(purchase)) continue;
-    const spec = releasedSpec(deps, cluster, template, purchase);
+    if (world.readyNodes(cluster).length < boughtNodes(purchase)) continue;
+    const spec = releasedSpec(world, cluster, template, purchase);
     if (!spec) continue;
     const { name, uid, resourceVersion } = cluster.metadata;
     const metadata = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-    const refusal = await patchCluster(deps, cluster, { metadata, spec: { pools: spec.pools } }, signal);
+    const refusal = await patchCluster(world, cluster, { metadata, spec: { pools: spec.pools } }, signal);
     if (refusal !== undefined) problem ??= `nodes of WorkerCluster ${name} cannot be given back: ${refusal}`;
   }
   return problem;
@@ -47,7 +53,7 @@ export async function releaseMinimums(
  * needed or not.
  */
 function releasedSpec(
-  { decided, profiles }: Pick<BurstDependencies, 'decided' | 'profiles'>,
+  { decided, profiles }: Pick<BurstWorld, 'decided' | 'profiles'>,
   cluster: WorkerCluster,
   template: WorkerClusterSpec,
   { nodes }: KeptPurchase,

@@ -4,7 +4,7 @@ import type { FitPod } from '../../burst/fit/model.ts';
 import { daemonsOf } from '../autoscaling/nodes-seen.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
-import type { BurstDependencies } from './dependencies.ts';
+import type { BurstSightDependencies } from './dependencies.ts';
 
 /**
  * DaemonSets that a new cluster will have, by its siblings: of the members of the hub that policies have bought, or else of all, the one whose
@@ -13,7 +13,7 @@ import type { BurstDependencies } from './dependencies.ts';
 export type SiblingDaemons = () => readonly FitPod[];
 
 /** Found when they are first asked for, and kept: all pods of all members are gone through. For one look. */
-export function siblingDaemons(deps: BurstDependencies, hub: Hub): SiblingDaemons {
+export function siblingDaemons(deps: BurstSightDependencies, hub: Hub): SiblingDaemons {
   let found: readonly FitPod[] | undefined;
   return () => {
     found ??= daemonsOfSiblings(deps, hub);
@@ -21,7 +21,7 @@ export function siblingDaemons(deps: BurstDependencies, hub: Hub): SiblingDaemon
   };
 }
 
-function daemonsOfSiblings(deps: BurstDependencies, hub: Hub): FitPod[] {
+function daemonsOfSiblings(deps: BurstSightDependencies, hub: Hub): FitPod[] {
   const members = deps.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
     const cluster = deps.clusters.get(clusterOf(membership));
     const open = deps.openClusters.get(clusterOf(membership));

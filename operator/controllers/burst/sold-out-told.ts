@@ -5,14 +5,14 @@ import { countingIn, type DepletedOffer } from '../../capacity/offers.ts';
 import { profileNamesOf } from '../../capacity/places.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { trialOf } from './candidates.ts';
-import type { BurstDependencies } from './dependencies.ts';
+import type { BurstSightDependencies } from './dependencies.ts';
 
 /**
  * What is known to be sold out or taken away now, of CloudProfiles that candidates of the policy or clusters of its namespace name. Its
  * status tells it: who only looks what would be decided has no other way to know.
  */
 export function soldOutFor(
-  { capacity, clusters }: Pick<BurstDependencies, 'capacity' | 'clusters'>,
+  { capacity, clusters }: Pick<BurstSightDependencies, 'capacity' | 'clusters'>,
   policy: BurstPolicy,
   now: number,
 ): NonNullable<BurstPolicyStatus['soldOut']> {
@@ -37,7 +37,7 @@ export function soldOutFor(
 }
 
 /** What is known to be sold out, as the statuses of policies tell it. */
-export function toldBy(policies: readonly BurstPolicy[]): Pick<BurstDependencies['capacity'], 'known'> {
+export function toldBy(policies: readonly BurstPolicy[]): Pick<BurstSightDependencies['capacity'], 'known'> {
   const depleted = policies.flatMap(({ metadata: { namespace }, status }) =>
     (status?.soldOut ?? []).map(
       ({ until, zone = '', spot = false, interrupted, ...offer }): DepletedOffer => ({

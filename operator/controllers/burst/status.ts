@@ -9,7 +9,7 @@ import {
 import { rfc3339 } from '../../api/conditions.ts';
 import { grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
-import type { CandidateView, OwnCluster, WokenCluster } from '../../burst/clusters/model.ts';
+import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
 import type { WorkState, WorkVerdict } from '../../burst/clusters/plan-model.ts';
 import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
@@ -17,29 +17,8 @@ import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import { hourlyOf, monthOf, spentByMonth } from '../../burst/clusters/spend.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
-import type { Seen } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
-import type { HubWork } from './supply.ts';
-
-/** What one look at a policy has come to. */
-export interface Outcome {
-  readonly ready: { readonly status: boolean; readonly reason: string; readonly message: string };
-  readonly receipt: BurstReceipt;
-  /** The receipt has changed in this look: sums are told anew. */
-  readonly isNews: boolean;
-  readonly seen: readonly Seen[];
-  /** Clusters of others that it has woken. Absent: none. */
-  readonly woken?: readonly WokenCluster[];
-  readonly candidates: readonly CandidateView[];
-  readonly waiting: readonly HubWork[];
-  readonly verdicts: readonly WorkVerdict[];
-  /** What keeps clusters that might go, by name: work, or why little of it is not moved away. */
-  readonly stays: ReadonlyMap<string, string>;
-  /** What is known to be sold out of what it may need. Absent: nothing. */
-  readonly soldOut?: BurstPolicyStatus['soldOut'];
-  /** The policy is on its way out: what it waits for. */
-  readonly deleting?: string;
-}
+import type { Outcome } from './seen.ts';
 
 /** So many are shown. */
 const MOST_GROWTHS = 100;
@@ -73,7 +52,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       since: purchase.at,
       hourly: purchase.rate,
       ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
-      ...(stays.has(purchase.name) && { stays: stays.get(purchase.name)!.slice(0, 1000) }),
+      ...(stays?.has(purchase.name) && { stays: stays.get(purchase.name)!.slice(0, 1000) }),
     };
   });
   const peaks = peaksOf(policy.spec, now.getTime())

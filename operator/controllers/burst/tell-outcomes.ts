@@ -2,6 +2,7 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { BurstDecision, BurstOutcome } from '../../api/burstpolicy-status.ts';
 import { findCondition, HIBERNATED } from '../../api/conditions.ts';
 import type { BurstDependencies } from './dependencies.ts';
+import type { BurstSight } from './world.ts';
 
 /** From a node that comes within seconds to a cluster that runs for a night. */
 const BUCKETS = [5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 14_400, 43_200];
@@ -11,7 +12,7 @@ const BAD: ReadonlySet<BurstOutcome['result']> = new Set(['Unused', 'Failed', 'L
 
 /** Since when a cluster of a policy sleeps, as its condition Hibernated says; milliseconds since the epoch. */
 export const asleepSince =
-  ({ clusters }: Pick<BurstDependencies, 'clusters'>, { metadata: { namespace } }: BurstPolicy) =>
+  ({ clusters }: Pick<BurstSight, 'clusters'>, { metadata: { namespace } }: BurstPolicy) =>
   (name: string): number | undefined => {
     const said = findCondition(clusters.get(`${namespace}/${name}`)?.status?.conditions, HIBERNATED);
     return said?.status === 'True' ? Date.parse(said.lastTransitionTime) : undefined;
@@ -55,3 +56,43 @@ export function tellOutcomes(
       .observe({ action, result }, Math.max(0, Date.parse(endedAt) - Date.parse(at)) / 1000);
   }
 }
+
+/** Has Events and metrics tell of decisions. */
+export function tellDecisions(
+  { recordEvent, metrics }: Pick<BurstDependencies, 'recordEvent' | 'metrics'>,
+  policy: BurstPolicy,
+  fresh: readonly BurstDecision[],
+): void {
+  for (const { action, source, cluster, why, dryRun } of fresh) {
+    const text = [dryRun && 'dry run', cluster && `WorkerCluster ${cluster}`, source, why].filter(Boolean).join(': ');
+    recordEvent(policy, TYPES[action], REASONS[action], text);
+    metrics
+      .counter('coppice_burst_decisions_total', 'Decisions of BurstPolicies by action.', ['action'])
+      .inc({ action });
+  }
+}
+
+const REASONS = {
+  Buy: 'ClusterBought',
+  Open: 'ClusterOpened',
+  Wake: 'ClusterWoken',
+  Grow: 'NodesAdded',
+  Refuse: 'NothingBought',
+  Empty: 'ClusterEmptied',
+  Keep: 'ClusterKept',
+  Sleep: 'ClusterPutToSleep',
+  Remove: 'ClusterGivenBack',
+  Fail: 'ClusterFailed',
+} as const;
+const TYPES = {
+  Buy: 'Normal',
+  Open: 'Normal',
+  Wake: 'Normal',
+  Grow: 'Normal',
+  Refuse: 'Warning',
+  Empty: 'Normal',
+  Keep: 'Normal',
+  Sleep: 'Normal',
+  Remove: 'Normal',
+  Fail: 'Warning',
+} as const;

@@ -1,11 +1,12 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { WorkVerdict } from '../../burst/clusters/plan-model.ts';
-import type { BurstDependencies } from './dependencies.ts';
 import type { BurstMemory } from './memory.ts';
-import { manifestOf, type Seen, seenOf } from './own-clusters.ts';
+import { manifestOf, seenOf } from './own-clusters.ts';
+import type { Seen } from './seen.ts';
 import type { Bought } from './supply.ts';
 import { clusterOf } from './wake-others.ts';
+import type { BurstSight } from './world.ts';
 
 /** A policy in a look at its hub. */
 export interface Turn {
@@ -19,25 +20,20 @@ export interface Turn {
 }
 
 /** What there is now of what a policy has bought. */
-export const seenIn = (deps: BurstDependencies, memory: BurstMemory, { policy, receipt }: Turn, now: number): Seen[] =>
-  receipt.purchases.map((purchase) => seenOf(deps, memory, policy, purchase, now));
+export const seenIn = (world: BurstSight, memory: BurstMemory, { policy, receipt }: Turn, now: number): Seen[] =>
+  receipt.purchases.map((purchase) => seenOf(world, memory, policy, purchase, now));
 
 /** What these policies have bought, or woken, and not given back. */
-export const boughtBy = (
-  deps: BurstDependencies,
-  memory: BurstMemory,
-  turns: readonly Turn[],
-  now: number,
-): Bought[] => [
+export const boughtBy = (world: BurstSight, memory: BurstMemory, turns: readonly Turn[], now: number): Bought[] => [
   ...turns.flatMap(({ receipt }) =>
     (receipt.wakes ?? []).flatMap((wake): Bought[] => {
       const { cluster: key, joinedAt, ended } = wake;
-      const cluster = clusterOf(deps, wake);
+      const cluster = clusterOf(world, wake);
       return cluster && !ended ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }] : [];
     }),
   ),
   ...turns.flatMap((turn) =>
-    seenIn(deps, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
+    seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
       const { candidate, joinedAt } = purchase;
       const isUseless = isOfNoUse(purchase);
       const isEmptying = purchase.emptyingSince !== undefined;

@@ -4,7 +4,7 @@ import type { Supply, WarmCluster } from '../../burst/clusters/model.ts';
 import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
 import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
-import type { Seen } from './own-clusters.ts';
+import type { Seen } from './seen.ts';
 
 /** What clusters that wait would take. */
 export interface WaitingRoom {

@@ -1,10 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import { matchesLabels } from '../../api/label-selector.ts';
-import type { Membership } from '../../api/membership.ts';
-import { membershipName } from '../../api/names.ts';
-import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
@@ -22,15 +19,14 @@ import { priceOf } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
-import { isAsleep } from '../membership/member.ts';
 import { whereItIs } from '../where-it-is.ts';
-import { failureOf, placedBy } from './arrival.ts';
-import type { BurstDependencies } from './dependencies.ts';
+import { placedBy } from './arrival.ts';
+import type { HubWork } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
-import { areAwaited, isWithoutWork, readyNodes } from './own-clusters.ts';
-import { siblingDaemons } from './sibling-daemons.ts';
-import { awake, type HubWork, memberOf, reserveOf } from './supply.ts';
+import { areAwaited } from './own-clusters.ts';
+import { awake } from './supply.ts';
+import type { BurstSight, BurstWorld } from './world.ts';
 
 type Entry = NonNullable<BurstPolicy['spec']['wake']>[number];
 
@@ -39,63 +35,41 @@ const MOST_WOKEN = 100;
 
 /** Clusters of others that sleep, by their own spec, and that the policy may wake. */
 export function sleepersOf(
-  deps: BurstDependencies,
+  world: BurstSight,
   { hub, policy, receipt, now }: { hub: Hub; policy: BurstPolicy; receipt: BurstReceipt; now: number },
 ): WarmCluster[] {
   const { wake = [] } = policy.spec;
   const { namespace = '' } = policy.metadata;
   if (wake.length === 0 || (receipt.wakes ?? []).length >= MOST_WOKEN) return [];
   const known = new Set((receipt.wakes ?? []).map(({ cluster }) => cluster));
-  const daemons = siblingDaemons(deps, hub);
-  return deps.clusters.byIndex(BY_NAMESPACE, namespace).flatMap((cluster): WarmCluster[] => {
+  return world.clusters.byIndex(BY_NAMESPACE, namespace).flatMap((cluster): WarmCluster[] => {
     const key = keyOf(cluster);
     const entry = wake.find(({ clusterSelector }) => matchesLabels(cluster.metadata.labels ?? {}, clusterSelector));
     const rest = receipt.rests[key];
-    if (!entry || known.has(key) || !sleepsBySpec(deps, hub, cluster)) return [];
+    if (!entry || known.has(key) || !world.sleepsBySpec(hub, cluster)) return [];
     if (rest && Date.parse(rest.until) > now) return [];
-    const waking = wakingOf(deps, hub, policy, entry, cluster);
+    const waking = wakingOf(world, hub, policy, entry, cluster);
     if (!waking) return [];
     const startupMs = measuredWakeMs(receipt, entry.name);
     const { name } = cluster.metadata;
-    const its = awake(deps, hub, cluster, daemons, now);
+    const its = awake(world, hub, cluster, now);
     return [{ name, candidate: entry.name, entry: entry.name, ...its, waking: { ...waking, startupMs } }];
   });
 }
 
-/** Whether it sleeps because its own spec says so, and is in the hub. */
-function sleepsBySpec(deps: BurstDependencies, hub: Hub, cluster: WorkerCluster): boolean {
-  const { metadata, status } = cluster;
-  const state = membershipIn(deps, hub.metadata.name, cluster)?.status?.state;
-  return (
-    !metadata.deletionTimestamp &&
-    !isAttached(cluster) &&
-    metadata.labels?.[LABELS.burstPolicy] === undefined &&
-    isAsleep(cluster) &&
-    status?.hibernation?.order === undefined &&
-    deps.sizes.sleepOrder(keyOf(cluster), metadata.uid ?? '') === 'none' &&
-    (state === 'Joined' || state === 'Asleep')
-  );
-}
-
-const membershipIn = (
-  { memberships }: BurstDependencies,
-  hub: string,
-  { metadata }: WorkerCluster,
-): Membership | undefined => memberships.get(`${metadata.namespace}/${membershipName(metadata.name, hub)}`);
-
 /** What it costs more awake than asleep; undefined: nobody knows. */
-function wakingOf(deps: BurstDependencies, hub: Hub, policy: BurstPolicy, entry: Entry, written: WorkerCluster) {
-  const there = whereItIs(written, deps.profiles);
+function wakingOf(world: BurstSight, hub: Hub, policy: BurstPolicy, entry: Entry, written: WorkerCluster) {
+  const there = whereItIs(written, world.profiles);
   if (!there) return undefined;
   const { cluster, profile } = there;
   const { currency } = policy.spec.budget;
-  const member = memberOf(deps, hub, cluster);
-  const reserve = reserveOf(deps, cluster, profile);
+  const member = world.member(hub, cluster);
+  const { reserve } = world.keeps(hub, cluster, profile);
   return wakingAs({ cluster, profile, member, reserve, currency, assumedHourly: entry.assumedHourly });
 }
 
 /** What a cluster of somebody costs more awake than asleep, and how that is billed; undefined: nobody knows. Pure. */
-export function wakingAs(inputs: OfferInputs): Omit<Waking, 'startupMs'> | undefined {
+function wakingAs(inputs: OfferInputs): Omit<Waking, 'startupMs'> | undefined {
   const { cluster, profile, currency } = inputs;
   const price = offerOf(inputs).price(new Map());
   if (typeof price === 'string') return undefined;
@@ -113,33 +87,32 @@ export function wakingAs(inputs: OfferInputs): Omit<Waking, 'startupMs'> | undef
 
 /** The receipt with what is seen of clusters of others that the policy has woken. */
 export function withWoken(
-  deps: BurstDependencies,
+  world: BurstSight,
   memory: BurstMemory,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   work: readonly HubWork[],
   now: number,
 ): BurstReceipt {
-  return withWakeFacts(receipt, (wake) => wakeNow(deps, memory, policy, wake, work, now), now);
+  return withWakeFacts(receipt, (wake) => wakeNow(world, memory, policy, wake, work, now), now);
 }
 
 function wakeNow(
-  deps: BurstDependencies,
+  world: BurstSight,
   memory: BurstMemory,
   policy: BurstPolicy,
   wake: KeptWake,
   work: readonly HubWork[],
   now: number,
 ): WakeNow | 'gone' {
-  const cluster = clusterOf(deps, wake);
+  const cluster = clusterOf(world, wake);
   if (!cluster) return 'gone';
-  const hasJoined = !isAsleep(cluster) && membershipIn(deps, policy.spec.hub, cluster)?.status?.state === 'Joined';
-  const isIdle = hasJoined ? isWithoutWork(deps, policy, wake.cluster) : undefined;
-  idleSinceOf(deps, memory, policy, wake, cluster, now);
+  const { isJoined: hasJoined, isWorkless, wanted = 0 } = world.sight(policy, cluster);
+  const isIdle = hasJoined ? isWorkless : undefined;
+  idleSinceOf(world, memory, policy, wake, cluster, now);
   const joined = Date.parse(wake.joinedAt ?? '');
   const waits = work.find(({ source, since }) => wake.sources.includes(source) && since < joined)?.source;
-  const wanted = cluster.status?.nodes?.desired ?? 0;
-  const placed = placedBy(wake.joinedAt, wanted, cluster, readyNodes(deps, wake.cluster));
+  const placed = placedBy(wake.joinedAt, wanted, world.readyNodes(cluster), world.failure(cluster));
   return { hasJoined, isIdle, waits, placedBy: placed, ownerSays: ownerSays(policy, cluster, wake) };
 }
 
@@ -155,35 +128,33 @@ function ownerSays({ spec }: BurstPolicy, { status }: WorkerCluster, { at, entry
 
 /** Clusters of others that a policy has woken and has not let go of. */
 export function wokenBy(
-  deps: BurstDependencies,
+  world: BurstSight,
   memory: BurstMemory,
   policy: BurstPolicy,
   { wakes = [] }: BurstReceipt,
   now: number,
 ): WokenCluster[] {
   return wakes.flatMap((wake): WokenCluster[] => {
-    const cluster = clusterOf(deps, wake);
+    const cluster = clusterOf(world, wake);
     if (!cluster || wake.ended) return [];
-    const isWorkless = isWithoutWork(deps, policy, wake.cluster);
-    const idleSince = wake.joinedAt ? idleSinceOf(deps, memory, policy, wake, cluster, now) : undefined;
-    const failure = wake.joinedAt ? undefined : failureOf(cluster);
+    const { isWorkless } = world.sight(policy, cluster);
+    const idleSince = wake.joinedAt ? idleSinceOf(world, memory, policy, wake, cluster, now) : undefined;
+    const failure = wake.joinedAt ? undefined : world.failure(cluster);
     return [wokenCluster(wake, idleSince, isWorkless === false, failure)];
   });
 }
 
 /** Since when nothing runs on a cluster that was woken, and nothing is about to; undefined: it is not in its hub, or nobody can tell. */
 function idleSinceOf(
-  deps: BurstDependencies,
+  world: BurstSight,
   memory: BurstMemory,
   policy: BurstPolicy,
   wake: KeptWake,
   cluster: WorkerCluster,
   now: number,
 ): number | undefined {
-  const membership = membershipIn(deps, policy.spec.hub, cluster);
-  const isIn = !isAsleep(cluster) && membership?.status?.state === 'Joined';
-  const isIdle =
-    isIn && isWithoutWork(deps, policy, wake.cluster) && !areAwaited(deps, memory, policy, membership, now);
+  const { isJoined, isWorkless } = world.sight(policy, cluster);
+  const isIdle = isJoined && isWorkless && !areAwaited(world, memory, policy, cluster, now);
   return memory.idle(wakeKey(policy, wake), isIdle, now);
 }
 
@@ -191,8 +162,8 @@ function idleSinceOf(
 export const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: KeptWake): string => `${metadata.uid}/${uid}/${at}`;
 
 /** undefined: it is gone, or another one has its name. */
-export function clusterOf(deps: BurstDependencies, { cluster: key, uid }: KeptWake): WorkerCluster | undefined {
-  const cluster = deps.clusters.get(key);
+export function clusterOf(world: BurstSight, { cluster: key, uid }: KeptWake): WorkerCluster | undefined {
+  const cluster = world.clusters.get(key);
   return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;
 }
 
@@ -201,7 +172,7 @@ export function clusterOf(deps: BurstDependencies, { cluster: key, uid }: KeptWa
  * done. @returns the receipt without those that were let go of
  */
 export async function orderAwake(
-  deps: BurstDependencies,
+  world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   now: number,
@@ -210,19 +181,19 @@ export async function orderAwake(
   const by = orderedBy(policy);
   let next = receipt;
   for (const wake of receipt.wakes ?? []) {
-    const cluster = clusterOf(deps, wake);
-    const known = cluster ? deps.sizes.sleepOrder(wake.cluster, wake.uid) : 'none';
+    const cluster = clusterOf(world, wake);
+    const known = cluster ? world.sleepOrder(wake.cluster, wake.uid) : 'none';
     if (known === 'unknown') continue;
     const isOurs = known !== 'none' && known.by === by;
     if (cluster && !wake.ended && known === 'none') {
       const why = `work of ${wake.sources[0] ?? 'its hub'} has no place`;
-      await deps.sizes.orderSleep(wake.cluster, wake.uid, { asleep: false, by, why, at: wake.at }, signal);
-      deps.recordEvent(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
+      await world.orderSleep(wake.cluster, wake.uid, { asleep: false, by, why, at: wake.at }, signal);
+      world.recordEvent(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
     }
     if (!wake.ended) continue;
     if (cluster && isOurs) {
-      await deps.sizes.orderSleep(wake.cluster, wake.uid, undefined, signal);
-      deps.recordEvent(
+      await world.orderSleep(wake.cluster, wake.uid, undefined, signal);
+      world.recordEvent(
         cluster,
         'Normal',
         'LetSleep',

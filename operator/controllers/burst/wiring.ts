@@ -15,6 +15,7 @@ import { onlyStatusChanged } from '../status-writer.ts';
 import { reconcileBurst } from './controller.ts';
 import { DemandWatches } from './demand-watches.ts';
 import { type BurstDependencies, burstReceipts } from './dependencies.ts';
+import { gardenWorld } from './garden-world.ts';
 import { hearHub } from './hear-hub.ts';
 import { BurstMemory } from './memory.ts';
 import { policyMetrics } from './policy-metrics.ts';
@@ -135,10 +136,10 @@ export function wireBurst(
         queue,
         concurrency: HUBS_AT_ONCE,
         reconcile: async (hub, stop) => {
-          const next = await reconcileBurst(deps, memory, hub, stop);
+          const { requeueAfterMs } = await reconcileBurst(gardenWorld(deps), memory, hub, stop);
           if (policies.byIndex(BY_HUB, hub).length === 0 || !deps.hubs.get(hub)) await watches.forget(hub);
           if (!deps.hubs.get(hub)) await asked.forget(hub);
-          return next;
+          return requeueAfterMs === undefined ? {} : { requeueAfterMs };
         },
       },
     ],

@@ -9,6 +9,7 @@ import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { refusalOf } from '../../../operator/controllers/burst/candidates.ts';
 import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
+import { gardenWorld } from '../../../operator/controllers/burst/garden-world.ts';
 import { manifestOf } from '../../../operator/controllers/burst/own-clusters.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
@@ -194,7 +195,7 @@ describe('the operator', () => {
   const tried = async (spec: object) => {
     const [candidate] = policy('trial', { candidates: [{ name: 'a', template: template(spec) }] }).spec.candidates;
     const owner = { ...policy('trial'), metadata: { ...policy('trial').metadata, uid: 'uid' } };
-    return refusalOf(deps(), owner, candidate!, { a: 3 }, new AbortController().signal);
+    return refusalOf(gardenWorld(deps()), owner, candidate!, { a: 3 }, new AbortController().signal);
   };
 
   test('has templates tried by the API server, which makes nothing of them', async () => {

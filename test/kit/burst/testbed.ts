@@ -8,6 +8,7 @@ import { type DepletedOffer, type Offer, sameOffer } from '../../../operator/cap
 import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import { type BurstDependencies, burstReceipts } from '../../../operator/controllers/burst/dependencies.ts';
+import { gardenWorld } from '../../../operator/controllers/burst/garden-world.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { Asking, Demand, PlacedSource, PlacedWork, StatusPart } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
@@ -240,7 +241,7 @@ export class BurstTestbed {
 
   async look(after = 0): Promise<void> {
     this.now += after;
-    await reconcileBurst(this.deps, this.memory, 'production', NEVER);
+    await reconcileBurst(gardenWorld(this.deps), this.memory, 'production', NEVER);
   }
 
   /** Looks as often as the operator would. */

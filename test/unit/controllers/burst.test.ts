@@ -6,6 +6,7 @@ import { burstClusterName } from '../../../operator/api/names.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
+import { gardenWorld } from '../../../operator/controllers/burst/garden-world.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { toldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
@@ -987,7 +988,7 @@ describe('policies', () => {
     const deps = () => ({ ...testbed.deps, capacity: { ...capacity, known } }) as BurstDependencies;
     for (let looks = 0; looks < 12; looks++) {
       testbed.now += 10 * SECOND;
-      await reconcileBurst(deps(), testbed.memory, 'production', AbortSignal.timeout(1000));
+      await reconcileBurst(gardenWorld(deps()), testbed.memory, 'production', AbortSignal.timeout(1000));
     }
     expect(testbed.says('Reconciled')).toMatch(/^False/);
     expect(testbed.policy('younger')!.status!.decisions).toMatchObject([
@@ -1022,7 +1023,7 @@ describe('policies', () => {
     ];
     const decided = async (claims?: BurstDependencies['claims']) => {
       await reconcileBurst(
-        { ...testbed.deps, ...(claims && { claims }) },
+        gardenWorld({ ...testbed.deps, ...(claims && { claims }) }),
         testbed.memory,
         'production',
         AbortSignal.timeout(1000),

@@ -1,0 +1,301 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { findCondition, isTrue } from '../../api/conditions.ts';
+import { errorText } from '../../api/errors.ts';
+import { LABELS } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import { membershipName } from '../../api/names.ts';
+import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { PoolNow } from '../../burst/clusters/growth-receipt.ts';
+import type { KeptGrowth } from '../../burst/clusters/kept.ts';
+import type { HubMember, Movable, Supply } from '../../burst/clusters/model.ts';
+import { movableWork } from '../../burst/clusters/movable.ts';
+import type { FitPod } from '../../burst/fit/model.ts';
+import { fitNode } from '../../burst/fit/node.ts';
+import { fitPod } from '../../burst/fit/pod.ts';
+import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
+import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
+import {
+  conditionIsTrue,
+  type KubeObject,
+  keyOf,
+  type Node,
+  PDBS,
+  type Pod,
+  PVCS,
+  SERVICES,
+} from '../../kube/resources.ts';
+import { byNode, byPool, isThere } from '../autoscaling/nodes-seen.ts';
+import { BY_HUB } from '../membership/dependencies.ts';
+import { clusterOf } from '../membership/holds.ts';
+import { isAsleep, nodeSizesOf } from '../membership/member.ts';
+import { labelsOf, zonesOf } from '../membership/member-labels.ts';
+import { isWork, type SystemNamespaces } from '../membership/members-work.ts';
+import { ownWork } from '../membership/own-work.ts';
+import { readerOf } from '../membership/two-sides.ts';
+import { alikeTo } from './alike.ts';
+import { countedTemplate, uncountedBy } from './counted.ts';
+import type { BurstSightDependencies } from './dependencies.ts';
+import { clusterOf as clusterOfGrowth } from './grow-pools.ts';
+import { wordsOf } from './hub-work.ts';
+import { emptiesUnderused, hasLittleWork } from './own-clusters.ts';
+import { poolsSeen } from './pools.ts';
+import type { EmptyingSight, PoolSeen, Sight } from './seen.ts';
+import { utilization } from './utilization.ts';
+import { whereItComes } from './where-it-comes.ts';
+
+/** Of one cluster so many pods that wait are looked at. */
+const MOST_PENDING = 500;
+
+/** The membership of a cluster in a hub. */
+const membershipOf = (
+  { memberships }: Pick<BurstSightDependencies, 'memberships'>,
+  hub: Hub | string,
+  { metadata: { namespace, name } }: WorkerCluster,
+): Membership | undefined =>
+  memberships.get(`${namespace}/${membershipName(name, typeof hub === 'string' ? hub : hub.metadata.name)}`);
+
+/** Clusters in which a hub may have placed work: members that do not leave. */
+export const membersOf = (deps: BurstSightDependencies, hub: Hub): WorkerCluster[] =>
+  deps.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
+    const { metadata, status } = membership;
+    const cluster = deps.clusters.get(clusterOf(membership));
+    const isIn = status?.state === 'Joined' && !metadata.deletionTimestamp;
+    return isIn && cluster && !cluster.metadata.deletionTimestamp ? [cluster] : [];
+  });
+
+/** By what name a hub has a cluster. */
+export const nameIn = (
+  deps: Pick<BurstSightDependencies, 'memberships'>,
+  hub: string,
+  cluster: WorkerCluster,
+): string => membershipOf(deps, hub, cluster)?.status?.memberName ?? cluster.metadata.name;
+
+/** Pods of work on a cluster of this hub; undefined: it does not answer. */
+export function workOn(
+  deps: Pick<BurstSightDependencies, 'hubs' | 'openClusters'>,
+  hub: string,
+  cluster: WorkerCluster,
+): Pod[] | undefined {
+  const its: SystemNamespaces = deps.hubs.get(hub)?.spec ?? {};
+  const open = deps.openClusters.get(keyOf(cluster));
+  return open?.pods.list().filter((pod) => isWork(its, pod));
+}
+
+/** How a cluster stands in the hub of a policy, and how much runs there. */
+export function sightOf(
+  deps: BurstSightDependencies,
+  policy: BurstPolicy,
+  cluster: WorkerCluster,
+): Omit<Sight, 'cluster' | 'failure' | 'isAwaited'> {
+  const membership = membershipOf(deps, policy.spec.hub, cluster);
+  const isJoined = !isAsleep(cluster) && membership?.status?.state === 'Joined';
+  const hub: SystemNamespaces = deps.hubs.get(policy.spec.hub)?.spec ?? {};
+  const open = deps.openClusters.get(keyOf(cluster));
+  return {
+    isJoined,
+    // All is done that a join does before it opens a cluster.
+    isReady: membership?.status?.state === 'Joining' && isTrue(membership.status.conditions, 'Warm'),
+    isWorkless: open && !open.pods.list().some((pod) => isWork(hub, pod)),
+    isUnderused: isJoined ? isUnderused(deps, hub, policy, keyOf(cluster)) : undefined,
+    wanted: cluster.status?.nodes?.desired,
+  };
+}
+
+/** @returns undefined where nobody can tell, or the policy does not ask */
+function isUnderused(
+  deps: BurstSightDependencies,
+  hub: SystemNamespaces,
+  policy: BurstPolicy,
+  key: string,
+): boolean | undefined {
+  const open = emptiesUnderused(policy) ? deps.openClusters.get(key) : undefined;
+  if (!open) return undefined;
+  const work = open.pods.list().filter((pod) => isWork(hub, pod));
+  const used = utilization(open.nodes.list(), work);
+  return used === undefined ? undefined : hasLittleWork(policy, used);
+}
+
+/** Nodes of a cluster that are Ready; none where it does not answer. */
+export const readyNodes = (
+  { openClusters }: Pick<BurstSightDependencies, 'openClusters'>,
+  cluster: WorkerCluster,
+): Node[] => (openClusters.get(keyOf(cluster))?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
+
+/** Ready nodes with what runs there, as the hub counts it. */
+export function roomIn(deps: BurstSightDependencies, hub: Hub, cluster: WorkerCluster): Supply['nodes'] {
+  const open = deps.openClusters.get(keyOf(cluster));
+  const sizes = nodeSizesOf(cluster, open, whereItComes(deps, cluster)?.profile);
+  return withPods(readyNodes(deps, cluster), open?.pods.list() ?? [], uncountedBy(hub, sizes));
+}
+
+function withPods(
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+  uncounted: ReturnType<typeof uncountedBy>,
+): Supply['nodes'] {
+  const podsOn = byNode(pods);
+  return nodes.map((node) => {
+    const on = podsOn.get(node.metadata.name) ?? [];
+    return { node: fitNode(node), pods: [...on.map(fitPod), ...uncounted(node, on)] };
+  });
+}
+
+/** Pods of a cluster that wait for a node of it. */
+export const waitingPods = (
+  { openClusters }: Pick<BurstSightDependencies, 'openClusters'>,
+  cluster: WorkerCluster,
+): FitPod[] =>
+  (openClusters.get(keyOf(cluster))?.pods.list() ?? [])
+    .filter(
+      ({ metadata, spec, status }) => !spec.nodeName && !metadata.deletionTimestamp && status?.phase === 'Pending',
+    )
+    .slice(0, MOST_PENDING)
+    .map(fitPod);
+
+/** Pools of a cluster that are Coppice's to size, with what new nodes have as the hub counts it; undefined: nobody can tell. */
+export function countedPools(
+  deps: BurstSightDependencies,
+  hub: Hub,
+  written: WorkerCluster,
+  growths: readonly KeptGrowth[],
+): PoolSeen[] | undefined {
+  const pools = poolsSeen(deps, written, growths, deps.now().getTime());
+  if (!pools || pools.length === 0) return pools;
+  const sizes = nodeSizesOf(written, deps.openClusters.get(keyOf(written)), whereItComes(deps, written)?.profile);
+  return pools.map(({ template, ...pool }) => ({
+    ...pool,
+    template: template && countedTemplate(hub, template, sizes),
+  }));
+}
+
+/** What is seen now of a pool that was made larger. */
+export function grownNow(deps: BurstSightDependencies, growth: KeptGrowth, now: number): PoolNow | 'gone' | 'unknown' {
+  const cluster = clusterOfGrowth(deps, growth);
+  if (!cluster) return 'gone';
+  const open = deps.openClusters.get(keyOf(cluster));
+  const decided = deps.decided(cluster);
+  const profile = deps.profiles.get(profileNameOf(cluster));
+  if (!open || !profile || decided === 'unknown') return 'unknown';
+  const pool = desiredSizes({ cluster, profile, decided }).find(({ name }) => name === growth.pool);
+  if (!pool || !isCoppices(pool)) return 'gone';
+  const there = (byPool(open.nodes.list()).get(pool.name) ?? []).filter(isThere);
+  // Of one that has come or failed nobody asks, and looking costs a walk over all pods of the cluster.
+  const isOver = growth.came || growth.failed;
+  const seen = isOver ? undefined : poolsSeen(deps, cluster, [], now)?.find((one) => one.pool.name === pool.name);
+  return { count: pool.count, present: there.length, isSoldOut: seen?.soldOut !== undefined };
+}
+
+/** How the hub knows a cluster, or would know one that is not made yet. */
+export function memberOf(
+  deps: Pick<BurstSightDependencies, 'profiles' | 'openClusters' | 'memberships' | 'clusters' | 'capacity' | 'now'>,
+  hub: Hub,
+  written: WorkerCluster,
+): HubMember {
+  const { namespace, name } = written.metadata;
+  const { cluster, profile } = whereItComes(deps, written) ?? { cluster: written, profile: undefined };
+  const open = deps.openClusters.get(`${namespace}/${name}`);
+  const membership = deps.memberships.get(`${namespace}/${membershipName(name, hub.metadata.name)}`);
+  const made = asMade(cluster, profile);
+  const surroundings = { open, profile };
+  return {
+    name: membership?.status?.memberName ?? name,
+    labels: labelsOf(made, hub.spec, surroundings),
+    zones: zonesOf(made, surroundings),
+    alike: alikeTo(deps, hub, cluster, membership),
+  };
+}
+
+/** With what its status will say, as far as its labels rest on it. */
+function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): WorkerCluster {
+  const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name;
+  const mode = cluster.spec.mode ?? profile?.spec.defaults?.mode;
+  const status = { ...(region && { region }), ...(mode && { mode }), ...cluster.status };
+  return { ...cluster, status };
+}
+
+/** Who decides what kubelets of such a cluster keep; where that is not known, whoever is known to keep most. */
+export function reserveOf(
+  { provider }: Pick<BurstSightDependencies, 'provider'>,
+  { spec }: WorkerCluster,
+  profile: CloudProfile,
+): Reserve {
+  if (!provider(profile)?.inCloud) return 'none';
+  const isManaged = (spec.mode ?? profile.spec.defaults?.mode) === 'Managed';
+  return isManaged ? (MANAGED_RESERVES[profile.spec.type] ?? 'gke') : 'machines';
+}
+
+/** Whether somebody's cluster sleeps because its own spec says so, and is in the hub. */
+export function sleepsBySpec(deps: BurstSightDependencies, hub: Hub, cluster: WorkerCluster): boolean {
+  const { metadata, status } = cluster;
+  const state = membershipOf(deps, hub, cluster)?.status?.state;
+  return (
+    !metadata.deletionTimestamp &&
+    !isAttached(cluster) &&
+    metadata.labels?.[LABELS.burstPolicy] === undefined &&
+    isAsleep(cluster) &&
+    status?.hibernation?.order === undefined &&
+    deps.sizes.sleepOrder(keyOf(cluster), metadata.uid ?? '') === 'none' &&
+    (state === 'Joined' || state === 'Asleep')
+  );
+}
+
+/** How far the work of a cluster is moved away, as its membership tells of it. */
+export function emptyingIn(deps: BurstSightDependencies, hub: Hub, cluster: WorkerCluster): EmptyingSight {
+  const conditions = membershipOf(deps, hub, cluster)?.status?.conditions;
+  const drained = findCondition(conditions, 'Drained');
+  const noRoom = findCondition(conditions, 'RoomElsewhere');
+  const pods = deps.openClusters.get(keyOf(cluster))?.pods.list();
+  const left = pods?.find((pod) => isWork(hub.spec, pod));
+  return {
+    hasBegun: drained?.reason === 'Draining' || drained?.status === 'True',
+    isDone: drained?.status === 'True',
+    refused: drained?.reason === 'DrainNotPossible' ? drained.message : undefined,
+    // Whether there is room the plan says at each look, by nodes. Its membership goes by sums that its members wrote down a moment ago, and
+    // asks again.
+    because: noRoom?.message ?? (left && `pod ${keyOf(left)} is there`),
+  };
+}
+
+/** Whether work of some cluster of the hub is being moved, as it leaves. */
+export const isMoving = ({ memberships }: Pick<BurstSightDependencies, 'memberships'>, hub: Hub): boolean =>
+  memberships
+    .byIndex(BY_HUB, hub.metadata.name)
+    .some(
+      ({ metadata, status }) =>
+        metadata.deletionTimestamp !== undefined || findCondition(status?.conditions, 'Drained') !== undefined,
+    );
+
+/** What runs there, as it would wait for room elsewhere. Asks the hub and the cluster. */
+export async function movableIn(
+  deps: BurstSightDependencies,
+  hub: Hub,
+  cluster: WorkerCluster,
+  signal: AbortSignal,
+): Promise<Movable> {
+  const open = deps.openClusters.get(keyOf(cluster));
+  const member = membershipOf(deps, hub, cluster)?.status?.memberName;
+  if (!open || !member) return { stays: 'it does not answer' };
+  try {
+    const placed = await deps.placedWork(hub, member, signal);
+    if (typeof placed === 'string') return { stays: placed };
+    if (!placed) return { stays: `hubs of type ${hub.spec.type} do not tell which work they would move` };
+    const inside = readerOf(open.client, signal);
+    const holdsOthers = hub.spec.drain?.otherWork === 'Hold' && !hub.spec.drain.allowDelete;
+    const [budgets, claims, services] = await Promise.all([
+      inside.list(PDBS),
+      inside.list(PVCS),
+      holdsOthers ? inside.list(SERVICES) : ([] as KubeObject[]),
+    ]);
+    const pods = open.pods.list().filter((pod) => isWork(hub.spec, pod));
+    const others = ownWork(hub.spec, { pods: [], claims, services });
+    return movableWork(
+      placed.map((one) => ({ ...one, each: wordsOf(one.each) })),
+      { pods, budgets, others },
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    return { stays: `the operator cannot find out what runs there: ${errorText(error)}` };
+  }
+}

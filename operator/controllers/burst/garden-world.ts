@@ -1,0 +1,144 @@
+import { errorText } from '../../api/errors.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { KubeApiError } from '../../kube/errors.ts';
+import { BURSTPOLICIES, keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { tellFailure } from '../failure.ts';
+import { hold } from '../finalizer.ts';
+import { noteInterrupted } from '../interrupted-offers.ts';
+import { claimantsIn, heldBy } from '../quota/claimants.ts';
+import { writeStatus } from '../status-writer.ts';
+import { failureOf } from './arrival.ts';
+import { countsOf } from './counted.ts';
+import type { BurstDependencies, BurstSightDependencies } from './dependencies.ts';
+import {
+  countedPools,
+  emptyingIn,
+  grownNow,
+  isMoving,
+  memberOf,
+  membersOf,
+  movableIn,
+  nameIn,
+  readyNodes,
+  reserveOf,
+  roomIn,
+  sightOf,
+  sleepsBySpec,
+  waitingPods,
+  workOn,
+} from './garden-sight.ts';
+import { workOf } from './hub-work.ts';
+import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
+import { tellDecisions, tellOutcomes } from './tell-outcomes.ts';
+import { toldStatus } from './told-status.ts';
+import type { BurstActs, BurstSight, BurstWorld } from './world.ts';
+
+/** A garden, for one look: its caches, its hubs and its API server. */
+export const gardenWorld = (deps: BurstDependencies): BurstWorld => ({ ...gardenSight(deps), ...gardenActs(deps) });
+
+/** A hub that has not answered by then is taken for one that does not. */
+const ANSWER_MS = 30_000;
+
+const inTime = (signal: AbortSignal): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+
+/** What is seen in a garden, for one look. */
+export function gardenSight(deps: BurstSightDependencies): BurstSight {
+  const daemons = new Map<string, SiblingDaemons>();
+  const daemonsIn = (hub: Hub): SiblingDaemons => {
+    const known = daemons.get(hub.metadata.name) ?? siblingDaemons(deps, hub);
+    daemons.set(hub.metadata.name, known);
+    return known;
+  };
+  return {
+    now: () => deps.now(),
+    policies: deps.policies,
+    hubs: deps.hubs,
+    clusters: deps.clusters,
+    profiles: deps.profiles,
+    quotas: deps.quotas,
+    capacity: deps.capacity,
+    claimants: (namespace) => claimantsIn(deps, namespace),
+    heldBy: (cluster) => heldBy(deps, cluster),
+    decided: (cluster) => deps.decided(cluster),
+    sleepOrder: (key, uid) => deps.sizes.sleepOrder(key, uid),
+    async hear(hub, signal) {
+      const { demands, placed, asking } = await deps.hear(hub, inTime(signal));
+      const unread = (demands ?? []).flatMap(({ source, namespace, problem }) =>
+        problem === undefined ? [] : [{ source, namespace, problem }],
+      );
+      return { demands, work: (waits, now) => workOf(demands ?? [], waits, now), unread, placed, asking };
+    },
+    asksOf: async (hub, signal) => deps.asksOf?.(hub, inTime(signal)),
+    members: (hub) => membersOf(deps, hub),
+    member: (hub, cluster) => memberOf(deps, hub, cluster),
+    nameIn: (hub, cluster) => nameIn(deps, hub, cluster),
+    workOn: (hub, cluster) => workOn(deps, hub, cluster),
+    keeps: (hub, cluster, profile) => ({
+      reserve: reserveOf(deps, cluster, profile),
+      daemons: daemonsIn(hub)(),
+      counts: countsOf(hub),
+    }),
+    room: (hub, cluster) => roomIn(deps, hub, cluster),
+    pending: (cluster) => waitingPods(deps, cluster),
+    pools: (hub, cluster, growths) => countedPools(deps, hub, cluster, growths),
+    poolNow: (growth) => grownNow(deps, growth, deps.now().getTime()),
+    sight: (policy, cluster) => sightOf(deps, policy, cluster),
+    failure: failureOf,
+    readyNodes: (cluster) => readyNodes(deps, cluster),
+    sleepsBySpec: (hub, cluster) => sleepsBySpec(deps, hub, cluster),
+    movable: (hub, cluster, signal) => movableIn(deps, hub, cluster, signal),
+    emptying: (hub, cluster) => emptyingIn(deps, hub, cluster),
+    isMoving: (hub) => isMoving(deps, hub),
+    async whyRefused(cluster, signal) {
+      try {
+        await deps.garden.create(cluster, { dryRun: true, signal });
+        return undefined;
+      } catch (error) {
+        if (signal.aborted) throw error;
+        return error instanceof KubeApiError && error.isAlreadyExists ? undefined : errorText(error);
+      }
+    },
+    live: (name, namespace, signal) =>
+      deps.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal }),
+    claims: (policy) => deps.claims?.(policy) ?? false,
+  };
+}
+
+function gardenActs(deps: BurstDependencies): BurstActs {
+  const { garden, clusters } = deps;
+  return {
+    receipts: deps.receipts,
+    hold: (policy, isHeld, signal) => hold(deps, BURSTPOLICIES, deps.policies, policy, isHeld, { signal }),
+    async create(cluster, signal) {
+      clusters.absorb(await garden.create(cluster, { signal }));
+    },
+    async patch({ metadata: { name, namespace } }, patch, signal) {
+      clusters.absorb(await garden.mergePatch(WORKERCLUSTERS, name, namespace, patch, { signal }));
+    },
+    async delete({ metadata: { name, namespace, uid } }, signal) {
+      await garden.delete(WORKERCLUSTERS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
+    },
+    async decide(decision, signal) {
+      await deps.sizes.decide(decision, signal);
+    },
+    orderSleep: (key, uid, order, signal) => deps.sizes.orderSleep(key, uid, order, signal),
+    // Of pools that Coppice sizes the autoscaler does; of others nobody else.
+    noteInterruptions(bought) {
+      for (const cluster of bought) {
+        const nodes = deps.openClusters.get(keyOf(cluster))?.nodes.list();
+        if (nodes) noteInterrupted(deps, cluster, nodes);
+      }
+    },
+    told(policy, fresh, ended) {
+      tellDecisions(deps, policy, fresh);
+      tellOutcomes(deps, policy, ended);
+    },
+    async tell(policy, outcome, signal) {
+      await writeStatus(garden, deps.policies, policy, toldStatus(deps, policy, outcome), signal);
+    },
+    fail: (policy, error) => tellFailure(deps, deps.policies, policy, error),
+    answer: async (hub, part, signal) => deps.writeStatus?.(hub, part, signal),
+    recordEvent: deps.recordEvent,
+  };
+}

@@ -1,0 +1,82 @@
+import type { WaitingWork } from '../../burst/clusters/model.ts';
+import { inTurn } from '../../burst/clusters/sources.ts';
+import { fitPod } from '../../burst/fit/pod.ts';
+import { quantitiesOf } from '../../hubs/amounts.ts';
+import type { Amounts, Demand } from '../../hubs/contract.ts';
+import type { Pod } from '../../kube/resources.ts';
+import type { Waits } from './memory.ts';
+
+/** So many of a hub's demands are looked at. */
+const MOST_DEMANDS = 5_000;
+
+/** Work of a hub with what it is chosen by. */
+export type HubWork = WaitingWork & {
+  readonly namespace: string | undefined;
+  readonly asked: Amounts;
+  /** Since when the hub says the same of it without a break, milliseconds since the epoch. */
+  readonly unchangedSince: number;
+};
+
+/** What a hub has no place for, as the planner takes it. */
+export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>, now: number): HubWork[] {
+  const known = demands.filter(({ problem }) => problem === undefined);
+  return lookedAt(known, waits).flatMap((demand) => {
+    const { source, namespace, count, each, others, accepts, customKind, inOneCluster, isHeld, priority } = demand;
+    if (!Number.isSafeInteger(count) || count <= 0) return [];
+    const { since = now, unchangedSince = now } = waits.get(source) ?? {};
+    return [
+      {
+        source: source.slice(0, 512),
+        namespace,
+        asked: each,
+        count,
+        pod: fitPod(podOf(demand)),
+        each: wordsOf(each, others),
+        since,
+        unchangedSince,
+        ...(priority !== undefined && { priority }),
+        ...(inOneCluster && { inOneCluster }),
+        ...(isHeld && { isHeld }),
+        ...(accepts && { accepts }),
+        ...(customKind && { customKind }),
+      },
+    ];
+  });
+}
+
+/** Whole sources: of each namespace in turn those that have waited longest. */
+function lookedAt(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>): readonly Demand[] {
+  if (demands.length <= MOST_DEMANDS) return demands;
+  const since = ([first]: readonly Demand[]) => waits.get(first!.source)?.since ?? Number.MAX_SAFE_INTEGER;
+  const sources = [...Map.groupBy(demands, ({ source }) => source).values()].sort((a, b) => since(a) - since(b));
+  const found: Demand[] = [];
+  for (const parts of inTurn(sources)) if (found.length + parts.length <= MOST_DEMANDS) found.push(...parts);
+  return found;
+}
+
+const podOf = ({ namespace = 'default', template, ...demand }: Demand): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: template
+    ? { name: 'replica', namespace, labels: template.labels }
+    : { name: 'replica', namespace: 'default' },
+  spec: template?.spec ?? barePod(demand),
+});
+
+/** Of a hub that tells no more than what a replica asks for and on which nodes. */
+const barePod = ({ each, others, nodes }: Pick<Demand, 'each' | 'others' | 'nodes'>): Pod['spec'] => ({
+  ...nodes,
+  containers: [{ name: 'work', resources: { requests: { ...others, ...quantitiesOf(each) } } }],
+});
+
+/** What a replica asks for, in words. */
+export const wordsOf = ({ cpu, memory, gpu }: Amounts, others: Demand['others'] = {}): string =>
+  [
+    cpu && `${cpu} CPU`,
+    memory && `${memory} memory`,
+    gpu && gpu !== '0' && `${gpu} GPU`,
+    ...Object.entries(others).flatMap(([name, amount]) => (amount === '0' ? [] : [`${amount} ${name}`])),
+  ]
+    .filter(Boolean)
+    .join(', ')
+    .slice(0, 256) || 'nothing asked for';

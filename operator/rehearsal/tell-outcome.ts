@@ -1,0 +1,49 @@
+import type { ClustersPlan } from '../burst/clusters/plan-model.ts';
+import type { Outcome } from '../controllers/burst/seen.ts';
+import type { RehearsedPolicy } from './rehearsed-policy.ts';
+import { type EntryKind, type Simulation, tell } from './state.ts';
+
+/** More reasons than this nobody reads; amounts of money make many of one. */
+const MOST_REASONS = 20;
+
+/** Has the timeline tell what a look at the policy has done, and notes why nothing was bought for what. */
+export function tellOutcome(simulation: Simulation, rehearsed: RehearsedPolicy, outcome: Outcome): void {
+  rehearsed.told = outcome;
+  const { plan } = outcome;
+  if (!plan) return;
+  const { namespace } = rehearsed.policy.metadata;
+  for (const [name, kind, message] of linesOf(plan, outcome)) {
+    const cluster = simulation.clusters.get(`${namespace}/${name}`);
+    if (cluster) tell(simulation, cluster, kind, message);
+  }
+  noteRefusals(simulation, rehearsed, plan);
+}
+
+type Line = readonly [name: string, kind: EntryKind, message: string];
+
+function linesOf(plan: ClustersPlan, { receipt }: Outcome): Line[] {
+  const bought = receipt.purchases.slice(receipt.purchases.length - plan.purchases.length);
+  return [
+    ...plan.purchases.map(({ why }, index): Line => [bought[index]!.name, 'bought', why]),
+    ...plan.openings.map(({ name, waking, why }): Line => [name, waking ? 'woken' : 'opened', why]),
+    ...plan.kept.map(({ name, why }): Line => [name, 'kept', why]),
+    ...plan.emptyings.map(({ name, why }): Line => [name, 'emptied', why]),
+    ...plan.removals.map(({ name, why, isFailure, toSleep, isOthers }): Line => {
+      if (toSleep || isOthers) return [name, 'put-to-sleep', why];
+      return [name, 'given-back', isFailure ? why : 'it has no work any more'];
+    }),
+  ];
+}
+
+function noteRefusals({ now }: Simulation, { refusals }: RehearsedPolicy, { verdicts }: ClustersPlan): void {
+  const reasons = new Map<string, string>();
+  for (const { state, source, alternatives = [] } of verdicts) {
+    const why = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
+    if (state === 'Refused' && !reasons.has(why)) reasons.set(why, source);
+  }
+  for (const [why, source] of reasons) {
+    const known = refusals.get(why);
+    if (known) Object.assign(known, { looks: known.looks + 1, last: now });
+    else if (refusals.size < MOST_REASONS) refusals.set(why, { why, source, looks: 1, first: now, last: now });
+  }
+}

@@ -1,0 +1,209 @@
+import { ALPHA_API_VERSION, LABELS } from '../api/group.ts';
+import { EVERY_NAMESPACE, type Hub } from '../api/hub.ts';
+import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
+import type { Movable, Supply } from '../burst/clusters/model.ts';
+import { within } from '../capacity/desired-sizes.ts';
+import type { BurstActs, BurstSight, BurstWorld, ClusterPatch } from '../controllers/burst/world.ts';
+import { isAsleep } from '../controllers/membership/member.ts';
+import { keyOf } from '../kube/resources.ts';
+import { demandProblem } from './admission.ts';
+import { poolNow, poolsSeen } from './growth.ts';
+import { hubSays } from './hub-work.ts';
+import { alikeTo, customKinds } from './kinds.ts';
+import { createCluster, deleteCluster } from './lifecycle.ts';
+import { isUnderused, memberOf, reserveOf } from './members.ts';
+import { rewrite } from './places.ts';
+import { claimantsIn } from './planning.ts';
+import type { RehearsedPolicy } from './rehearsed-policy.ts';
+import { type ClusterState, dateOf, newCluster, type Simulation } from './state.ts';
+import { tellOutcome } from './tell-outcome.ts';
+
+/** So many pods of a cluster that wait are looked at, as in a garden. */
+const MOST_PENDING = 500;
+
+/** The world of a policy that is rehearsed: clusters of the simulated cloud, and a hub that places work at once. */
+export const simulatedWorld = (simulation: Simulation, rehearsed: RehearsedPolicy): BurstWorld => ({
+  ...simulatedSight(simulation, rehearsed),
+  ...simulatedActs(simulation, rehearsed),
+});
+
+const hubNamed = (name: string): Hub =>
+  ({
+    apiVersion: ALPHA_API_VERSION,
+    kind: 'Hub',
+    metadata: { name },
+    spec: { type: 'Karmada', allowedNamespaces: [EVERY_NAMESPACE] },
+    status: { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '' }] },
+  }) as unknown as Hub;
+
+/** As an API server has it: with its spec as it was written for its own place. */
+const objectOf = (state: ClusterState | undefined): WorkerCluster | undefined =>
+  state?.object && state.place > 0 ? { ...state.object, spec: state.spec } : state?.object;
+
+const wantedBy = ({ pools }: ClusterState): number => [...pools.values()].reduce((sum, pool) => sum + pool.wanted, 0);
+
+/** Whether a hub could place work there if it were open: as in a garden, a cluster that is to have nodes has to have one first. */
+const isUsable = (state: ClusterState): boolean => state.serves && (state.hasHadNode || wantedBy(state) === 0);
+
+/** Whether the hub may place work there, or has. */
+const isJoined = (state: ClusterState): boolean =>
+  state.object !== undefined &&
+  isUsable(state) &&
+  !isAsleep(state.object) &&
+  !state.object.metadata.labels?.[LABELS.burstWarm];
+
+function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): BurstSight {
+  const { clusters, scenario, capacity } = simulation;
+  const work = simulation.work!;
+  const hub = hubNamed(policy.spec.hub);
+  const stateOf = (cluster: WorkerCluster) => clusters.get(keyOf(cluster));
+  const objects = () => [...clusters.values()].flatMap((state) => objectOf(state) ?? []);
+  return {
+    now: () => dateOf(simulation),
+    policies: { byIndex: () => [policy] },
+    hubs: { get: () => hub },
+    clusters: {
+      get: (key) => objectOf(clusters.get(key)),
+      byIndex: (_, namespace) => objects().filter(({ metadata }) => metadata.namespace === namespace),
+    },
+    profiles: scenario.profiles,
+    quotas: { byIndex: (_, namespace) => scenario.quotas.filter(({ metadata }) => metadata.namespace === namespace) },
+    capacity,
+    claimants: (namespace) => claimantsIn(simulation, namespace),
+    heldBy: ({ status }) => status?.admitted,
+    decided: (cluster) => stateOf(cluster)?.decided ?? 'none',
+    sleepOrder: (key) => clusters.get(key)?.sleepOrder ?? 'none',
+    hear: async () => hubSays(simulation),
+    asksOf: async () => undefined,
+    members: () =>
+      [...clusters.values()].flatMap((state) =>
+        isJoined(state) && !state.object?.metadata.deletionTimestamp ? (objectOf(state) ?? []) : [],
+      ),
+    member(_, cluster) {
+      const state = stateOf(cluster);
+      const candidate = state ? state.candidate : cluster.metadata.labels?.[LABELS.burstCandidate];
+      const profile = scenario.profiles.get(profileNameOf(cluster));
+      // What the hub will see of one that is to come.
+      return { ...memberOf(cluster, profile), ...(!state?.serves && { alike: alikeTo(simulation, candidate) }) };
+    },
+    nameIn: (_, { metadata }) => metadata.name,
+    // The hub tells no placements: work runs as soon as it is placed.
+    workOn: () => [],
+    keeps: (_, cluster, profile) => ({ reserve: reserveOf(cluster, profile) }),
+    room: (_, cluster) => roomIn(simulation, stateOf(cluster)),
+    pending: (cluster) =>
+      [...work.groups.values()]
+        .filter((group) => group.cluster === keyOf(cluster))
+        .flatMap(({ pod, waitingCount }) => Array.from({ length: Math.min(MOST_PENDING, waitingCount) }, () => pod))
+        .slice(0, MOST_PENDING),
+    pools(_, cluster) {
+      const state = stateOf(cluster);
+      return state && poolsSeen(simulation, state);
+    },
+    poolNow: (growth) => poolNow(simulation, growth),
+    sight(its, cluster) {
+      const key = keyOf(cluster);
+      const state = clusters.get(key)!;
+      const joined = isJoined(state);
+      return {
+        isJoined: joined,
+        isReady: isUsable(state),
+        isWorkless: !work.isBusy(key),
+        isUnderused: joined ? isUnderused(simulation, its, key) : undefined,
+        wanted: wantedBy(state),
+      };
+    },
+    failure(cluster) {
+      const state = stateOf(cluster);
+      return state?.specRefusal ?? state?.machineRefusal;
+    },
+    readyNodes: (cluster) => [...(stateOf(cluster)?.nodes.values() ?? [])],
+    sleepsBySpec: (_, { metadata, ...cluster }) =>
+      !metadata.deletionTimestamp &&
+      metadata.labels?.[LABELS.burstPolicy] === undefined &&
+      isAsleep({ metadata, ...cluster }) &&
+      !clusters.get(keyOf({ metadata, ...cluster }))?.sleepOrder,
+    movable: async (_, cluster): Promise<Movable> => work.movable(keyOf(cluster), customKinds(simulation)),
+    // The hub moves work at once.
+    emptying: (_, cluster) => ({ hasBegun: true, isDone: !work.isBusy(keyOf(cluster)) }),
+    isMoving: () => false,
+    whyRefused: async ({ spec }) => demandProblem(spec),
+    live: async (name, namespace) => objectOf(clusters.get(`${namespace}/${name}`)),
+    claims: () => false,
+  };
+}
+
+function roomIn({ work }: Simulation, state: ClusterState | undefined): Supply['nodes'] {
+  return [...(state?.nodes.keys() ?? [])].flatMap((name) => {
+    const there = work!.room.node(work!.nameOf(state!.key, name));
+    if (!there) return [];
+    const pods = [...there.pods].flatMap(([pod, count]) => Array.from({ length: count }, () => pod));
+    return [{ node: { ...there.node, name }, pods }];
+  });
+}
+
+function simulatedActs(simulation: Simulation, rehearsed: RehearsedPolicy): BurstActs {
+  const { clusters } = simulation;
+  const work = simulation.work!;
+  return {
+    receipts: {
+      read: async () => rehearsed.receipt,
+      async save(_, receipt) {
+        rehearsed.receipt = receipt;
+      },
+      async remove() {},
+    },
+    async hold() {},
+    async create(cluster) {
+      const { labels } = cluster.metadata;
+      const key = keyOf(cluster);
+      const state = newCluster(key, cluster, simulation.scenario, labels?.[LABELS.burstCandidate]);
+      clusters.set(key, state);
+      if (labels?.[LABELS.burstWarm]) work.close(key);
+      createCluster(simulation, state, cluster.spec);
+    },
+    async patch(cluster, patch) {
+      change(simulation, clusters.get(keyOf(cluster))!, patch);
+    },
+    async delete(cluster) {
+      deleteCluster(simulation, clusters.get(keyOf(cluster))!);
+    },
+    async decide({ key, pool, size }) {
+      const state = clusters.get(key)!;
+      state.decided.set(pool.name, { ...size, count: within(pool, size.count) });
+      simulation.toPlan.add(state);
+    },
+    async orderSleep(key, _, order) {
+      const state = clusters.get(key)!;
+      // Who takes back that it is to sleep, or says that it is to be awake, wakes it.
+      if (order ? !order.asleep : state.sleepOrder?.asleep === true) state.hasHadNode = false;
+      if (order?.asleep) work.close(key);
+      else if (state.sleepOrder?.asleep) work.reopen(key);
+      state.sleepOrder = order;
+      simulation.toPlan.add(state);
+    },
+    // Machines that a cloud takes away are noted where it takes them.
+    noteInterruptions() {},
+    told() {},
+    tell: async (_, outcome) => tellOutcome(simulation, rehearsed, outcome),
+    async fail(_, error) {
+      throw error;
+    },
+    async answer() {},
+    recordEvent() {},
+  };
+}
+
+/** Somebody changes the labels of a cluster, by which the hub places work there or moves it away, or its spec. */
+function change(simulation: Simulation, state: ClusterState, { metadata: { labels = {} }, spec }: ClusterPatch): void {
+  const work = simulation.work!;
+  const { key } = state;
+  const { metadata } = state.object!;
+  const next = Object.entries({ ...metadata.labels, ...labels }).filter(
+    (one): one is [string, string] => one[1] !== null,
+  );
+  state.object = { ...state.object!, metadata: { ...metadata, labels: Object.fromEntries(next) } };
+  if (labels[LABELS.burstEmptying]) work.moveAway(key, simulation.now);
+  else if (labels[LABELS.burstEmptying] === null || labels[LABELS.burstWarm] === null) work.reopen(key);
+  if (spec) rewrite(simulation, state, { ...state.spec, ...spec });
+}
