@@ -1,4 +1,5 @@
 import type { KubeClient } from '../kube/client.ts';
+import { loopTimeout } from '../kube/clock.ts';
 import { KubeApiError } from '../kube/errors.ts';
 import { tenantBudget } from '../kube/http/byte-budget.ts';
 import { Informer } from '../kube/informer.ts';
@@ -109,8 +110,9 @@ export class AttachedConnection implements OpenCluster {
     this.#version = seen.version;
     this.#isShared = shared;
     const ask = async (): Promise<boolean> => {
+      const late = loopTimeout(ASK_MS);
       try {
-        const now = await whoIs(client, AbortSignal.timeout(ASK_MS));
+        const now = await whoIs(client, late.signal);
         if (now.identity === identity) {
           this.#version = now.version;
           return true;
@@ -122,6 +124,8 @@ export class AttachedConnection implements OpenCluster {
       } catch (error) {
         this.#failure = failureText(error);
         return false;
+      } finally {
+        late.done();
       }
     };
     this.#health = new ConnectionHealth({ ask, told: (answers) => news.answers(answers) });

@@ -1,7 +1,7 @@
 import { dependencyNotReady } from '../api/errors.ts';
-import { type Clock, sleep, systemClock } from '../kube/clock.ts';
+import { afterLoopTime, type Clock, sleep, systemClock } from '../kube/clock.ts';
 
-/** A server that is only restarted answers again within this time, and nobody need hear of it. */
+/** A server that is only restarted answers again within this loop time, and nobody need hear of it. */
 const DOUBT_MS = 5_000;
 /** Time between two questions while it is not sure yet. */
 const SOON_MS = 1_000;
@@ -57,12 +57,25 @@ export class ConnectionHealth {
   }
 
   async #ask(): Promise<void> {
+    const { told } = this.#options;
+    let isRestart = true;
+    const forget = afterLoopTime(DOUBT_MS, () => (isRestart = false), this.#clock);
+    try {
+      await this.#untilAnswered(() => isRestart);
+    } finally {
+      forget();
+    }
+    if (this.answers || this.#stop.signal.aborted) return;
+    this.#outage = new AbortController();
+    told(true);
+  }
+
+  async #untilAnswered(mayBeRestart: () => boolean): Promise<void> {
     const { ask, told, random = Math.random } = this.#options;
-    const since = this.#clock.now();
     let wait = SOON_MS;
     while (!(await ask())) {
       if (this.#stop.signal.aborted) return;
-      if (this.answers && this.#clock.now() - since >= DOUBT_MS) {
+      if (this.answers && !mayBeRestart()) {
         this.#outage.abort(dependencyNotReady('the API server of the cluster does not answer'));
         told(false);
       }
@@ -70,8 +83,5 @@ export class ConnectionHealth {
       await sleep(wait * (0.75 + random() / 2), this.#stop.signal, this.#clock);
       if (this.#stop.signal.aborted) return;
     }
-    if (this.answers || this.#stop.signal.aborted) return;
-    this.#outage = new AbortController();
-    told(true);
   }
 }

@@ -279,14 +279,18 @@ export class KubeClient {
     return this.request('GET', '/version');
   }
 
-  /** Whether the API server reports that it is ready, ignoring the checks in `apartFrom`. Never throws. */
+  /** Whether the API server reports that it is ready, ignoring the checks in `apartFrom`. `timeoutMs` in loop time; see afterLoopTime. Never throws. */
   async ready(
     options: { timeoutMs?: number; signal?: AbortSignal | undefined; apartFrom?: readonly string[] } = {},
   ): Promise<boolean> {
     const { timeoutMs = 2000, signal, apartFrom = [] } = options;
     const excluded = apartFrom.map((check) => `exclude=${check}`).join('&');
     try {
-      await this.request('GET', excluded ? `/readyz?${excluded}` : '/readyz', { timeoutMs, signal, retries: 0 });
+      await this.request('GET', excluded ? `/readyz?${excluded}` : '/readyz', {
+        ...{ timeoutMs, signal, retries: 0 },
+        // A server that is not ready lists its checks.
+        ...{ first: true, maxBytes: 64 * 1024 },
+      });
       return true;
     } catch {
       return false;

@@ -19,6 +19,33 @@ export const systemClock: Clock = {
   },
 };
 
+/** Longest part of a time that the event loop may be busy in one go and all of it counts, in ms. */
+const LOOP_PART_MS = 250;
+const LEAST_PARTS = 4;
+
+/**
+ * Calls `run` once after `ms` in which the event loop went on. A process that was busy, or stopped, has read no answers meanwhile: that time
+ * counts as one part of `ms` at most. For every decision that somebody is silent. The returned function cancels it.
+ */
+export function afterLoopTime(ms: number, run: () => void, clock: Pick<Clock, 'after'> = systemClock): () => void {
+  const parts = Math.max(LEAST_PARTS, Math.ceil(ms / LOOP_PART_MS));
+  let left = parts;
+  let cancel = () => {};
+  const next = () => {
+    if (left-- > 0) cancel = clock.after(ms / parts, next);
+    else run();
+  };
+  next();
+  return () => cancel();
+}
+
+/** A signal that aborts after `ms` of loop time, with a TimeoutError; see afterLoopTime. `done` forgets it. */
+export function loopTimeout(ms: number): { signal: AbortSignal; done: () => void } {
+  const over = new AbortController();
+  const reason = () => new DOMException(`no answer within ${ms / 1000} s`, 'TimeoutError');
+  return { signal: over.signal, done: afterLoopTime(ms, () => over.abort(reason())) };
+}
+
 /** The work's result, or the reason of the abort where that comes first: the work goes on then, for whoever else waits for it. */
 export function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {

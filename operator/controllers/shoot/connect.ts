@@ -3,7 +3,7 @@ import { hasServed } from '../../api/shoot.ts';
 import { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { runWithin } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
-import { systemClock } from '../../kube/clock.ts';
+import { afterLoopTime } from '../../kube/clock.ts';
 import { WaitTimeoutError, waitFor } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
@@ -21,7 +21,10 @@ export const USABLE = { ok: true, message: "the API server answers, and the admi
 /** What is said from when an API server that served stops answering. */
 const SILENT = { ok: false, message: 'the API server does not answer' };
 
-/** By then an API server that served has answered the first question of an operator that starts anew, or is said to be silent. */
+/**
+ * Loop time by which an API server that served has answered an operator that starts anew, from the first question on, or from when its pod
+ * was found not to run; else it is said to be silent.
+ */
 const FIRST_ANSWER_MS = 10 * SECOND;
 
 /** How an API server is waited for that may have yet to start. */
@@ -106,9 +109,16 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
     if (isExpected && !isRenewal) state.awayAt = deps.now();
   };
   noteAway();
-  const cancel = isExpected && systemClock.after(FIRST_ANSWER_MS, () => saySilent(state));
+  let cancel = () => {};
+  /** What was counted before counts no more: an operator that is busy asks late. */
+  const countSilence = () => {
+    cancel();
+    if (isExpected) cancel = afterLoopTime(FIRST_ANSWER_MS, () => saySilent(state));
+  };
+  countSilence();
   try {
     await wait.started(op, signal);
+    countSilence();
     const serving = (bounded: AbortSignal) =>
       untilServes(
         {
@@ -119,6 +129,8 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
         bounded,
       );
     await runWithin({ title: 'Waiting for the API server', timeoutMs: wait.servesWithinMs, run: serving }, signal);
+    // It answers. What is read from now on may take long where many clusters are.
+    cancel();
     const renewAt = new Date(+deps.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
       client,
@@ -143,11 +155,11 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
     await (connection ? connection.stop() : client.close());
     throw error;
   } finally {
-    if (cancel) cancel();
+    cancel();
   }
 }
 
-/** Of an API server that was asked, and has not answered. */
+/** Of an API server that was asked, and has not answered; or that nobody can ask, since it does not run. */
 function saySilent(state: Operation['state']): void {
   state.usable ??= SILENT;
   state.changed?.();

@@ -6,6 +6,7 @@ import {
   connect as overSocket,
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
+import { afterLoopTime } from '../clock.ts';
 import type { Answer, Exchange } from './exchange.ts';
 
 export interface Http2PoolOptions {
@@ -118,6 +119,7 @@ export class Http2Pool {
 class UnseenError extends Error {}
 
 const closedError = () => Object.assign(new Error('the client was closed'), { code: 'ECLOSED' });
+const silentFor = (ms: number) => Object.assign(new Error(`no answer within ${ms / 1000} s`), { code: 'ETIMEDOUT' });
 const cutOff = () => Object.assign(new Error('the connection ended before the answer did'), { code: 'ECONNRESET' });
 
 class Http2Connection {
@@ -256,17 +258,14 @@ function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<Answer
       drop(stream);
     };
     const onAbort = () => cancel(signal!.reason as Error);
-    let silenceMs = headersTimeoutMs;
+    const forget = afterLoopTime(headersTimeoutMs, () => cancel(silentFor(headersTimeoutMs)));
     signal?.addEventListener('abort', onAbort);
-    stream.setTimeout(silenceMs);
-    stream.on('timeout', () =>
-      cancel(Object.assign(new Error(`no answer within ${silenceMs / 1000} s`), { code: 'ETIMEDOUT' })),
-    );
     // Reported where the body is read; without a listener it would end the process.
     stream.on('error', (error) => {
       failure ??= error;
     });
     stream.once('close', () => {
+      forget();
       signal?.removeEventListener('abort', onAbort);
       // An error that nobody hears costs more than all else of a small request: its stack.
       if (answered) return;
@@ -275,10 +274,9 @@ function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<Answer
       else reject(failure ?? cutOff());
     });
     stream.once('response', (headers) => {
-      silenceMs = bodyTimeoutMs;
-      stream.setTimeout(silenceMs);
+      forget();
       answered = true;
-      resolve(new Http2Answer(stream, headers, () => failure));
+      resolve(new Http2Answer(stream, headers, bodyTimeoutMs, () => failure));
     });
     if (body) stream.end(body);
   });
@@ -297,9 +295,16 @@ class Http2Answer implements Answer {
   readonly statusCode: number;
   readonly headers: IncomingHttpHeaders;
   readonly #stream: ClientHttp2Stream;
+  readonly #silenceMs: number;
   readonly #failure: () => Error | undefined;
 
-  constructor(stream: ClientHttp2Stream, headers: IncomingHttpHeaders, failure: () => Error | undefined) {
+  constructor(
+    stream: ClientHttp2Stream,
+    headers: IncomingHttpHeaders,
+    silenceMs: number,
+    failure: () => Error | undefined,
+  ) {
+    this.#silenceMs = silenceMs;
     this.statusCode = Number(headers[':status']);
     this.headers = headers;
     this.#stream = stream;
@@ -308,6 +313,7 @@ class Http2Answer implements Answer {
 
   read(onData: (chunk: Buffer) => void | Promise<void>): Promise<void> {
     const stream = this.#stream;
+    const silenceMs = this.#silenceMs;
     return new Promise((resolve, reject) => {
       let whole = false;
       let handled: void | Promise<void>;
@@ -316,15 +322,28 @@ class Http2Answer implements Answer {
         reject(error);
         drop(stream);
       };
+      let forget = () => {};
+      const listen = () => {
+        forget();
+        if (silenceMs > 0 && !stream.destroyed) forget = afterLoopTime(silenceMs, () => fail(silentFor(silenceMs)));
+      };
+      listen();
       stream.on('data', (chunk: Buffer) => {
+        listen();
         try {
           handled = onData(chunk);
         } catch (error) {
           return fail(error as Error);
         }
         if (!handled) return;
+        // What waits here for its turn is no silence of the server.
+        forget();
         stream.pause();
-        handled.then(() => stream.resume(), fail);
+        const goOn = () => {
+          listen();
+          stream.resume();
+        };
+        handled.then(goOn, fail);
       });
       stream.once('end', () => {
         // Node ends the body of a stream that was cut off as if it were whole.
@@ -334,6 +353,7 @@ class Http2Answer implements Answer {
         void Promise.resolve(handled).then(resolve, reject);
       });
       stream.once('close', () => {
+        forget();
         if (!whole) cut();
       });
       if (stream.destroyed) cut();

@@ -1,6 +1,7 @@
 import { isIP, type Socket } from 'node:net';
 import { createSecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
+import { afterLoopTime } from '../clock.ts';
 import { type Admit, admittedAddress, guardedLookup } from './address-guard.ts';
 import type { Answer, Exchange } from './exchange.ts';
 import { connectThrough, type HttpProxy } from './http-proxy.ts';
@@ -149,17 +150,12 @@ function connected(socket: TLSSocket, reachMs?: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const giveUp = (ms: number) =>
       socket.destroy(Object.assign(new Error(`no connection within ${ms / 1000} s`), { code: 'ETIMEDOUT' }));
-    const late = setTimeout(giveUp, CONNECT_MS, CONNECT_MS);
+    const late = afterLoopTime(CONNECT_MS, () => giveUp(CONNECT_MS));
     const unreached =
-      reachMs === undefined
-        ? undefined
-        : setTimeout(() => {
-            // What came in while this process was busy is read first.
-            setImmediate(() => socket.connecting && giveUp(reachMs));
-          }, reachMs);
+      reachMs === undefined ? undefined : afterLoopTime(reachMs, () => socket.connecting && giveUp(reachMs));
     const settled = () => {
-      clearTimeout(late);
-      clearTimeout(unreached);
+      late();
+      unreached?.();
     };
     let failure: Error | undefined;
     socket.once('secureConnect', () => {
@@ -207,39 +203,40 @@ async function overHttp1(agent: Agent, origin: string, exchange: Exchange): Prom
  * silently shows an old world. HTTP/2 pings make bytes come in on every live connection: no bytes, no life.
  */
 function watchSilence({ pingMs, silenceMs }: Liveness) {
-  const watched = new Map<Socket, { bytes: number; since: number }>();
+  const watched = new Map<Socket, { bytes: number; silentMs: number }>();
   let timer: NodeJS.Timeout | undefined;
   const stop = () => {
     clearInterval(timer);
     timer = undefined;
   };
-  let looked = Date.now();
+  let looked = performance.now();
   const reap = () => {
     const now = performance.now();
-    // Who was stopped itself has heard nobody: what came in meanwhile is read only after this.
-    const wasStopped = now - looked > 2 * pingMs;
+    // Who was busy or stopped itself has heard nobody: what came in meanwhile is read only after this.
+    const passed = Math.min(now - looked, pingMs);
     looked = now;
     for (const [socket, seen] of watched) {
-      if (wasStopped || socket.bytesRead !== seen.bytes) {
+      if (socket.bytesRead !== seen.bytes) {
         seen.bytes = socket.bytesRead;
-        seen.since = now;
+        seen.silentMs = 0;
         continue;
       }
+      seen.silentMs += passed;
       const h2 = (socket as { alpnProtocol?: string }).alpnProtocol === 'h2';
-      if (now - seen.since > (h2 ? silenceMs : SILENCE_WITHOUT_PINGS_MS)) {
+      if (seen.silentMs > (h2 ? silenceMs : SILENCE_WITHOUT_PINGS_MS)) {
         socket.destroy(Object.assign(new Error('connection is silent: pings are not answered'), { code: 'ESILENT' }));
       }
     }
   };
   return {
     add(socket: Socket) {
-      watched.set(socket, { bytes: socket.bytesRead, since: performance.now() });
+      watched.set(socket, { bytes: socket.bytesRead, silentMs: 0 });
       socket.once('close', () => {
         watched.delete(socket);
         if (watched.size === 0) stop();
       });
       if (timer) return;
-      looked = Date.now();
+      looked = performance.now();
       timer = setInterval(reap, pingMs).unref();
     },
     size: () => watched.size,

@@ -1,3 +1,4 @@
+import { afterLoopTime } from '../clock.ts';
 import { type Answer, type Bound, textOf } from './exchange.ts';
 
 /** How long a write that is to be given up may still take. */
@@ -26,16 +27,16 @@ export function lingering(signal: AbortSignal | undefined): { signal: AbortSigna
 /** The body of an answer that may be slow, but not for ever. */
 export async function inTime(response: Answer, ms: number, bound: Bound): Promise<string> {
   let late: Error | undefined;
-  const timer = setTimeout(() => {
+  const forget = afterLoopTime(ms, () => {
     late = Object.assign(new Error(`no whole answer within ${ms / 1000} s`), { code: 'ETIMEDOUT' });
     response.drop();
-  }, ms);
+  });
   try {
     return await textOf(response, bound);
   } catch (error) {
     throw late ?? error;
   } finally {
-    clearTimeout(timer);
+    forget();
   }
 }
 

@@ -50,6 +50,8 @@ export interface RequestOptions {
   retries?: number;
   /** Of a write that was sent: given up the moment the signal says so, whatever may come of it. Default false. */
   abandon?: boolean;
+  /** Its answer is small and handled as soon as it comes, before what waits for its turn: it says whether the server is silent. Default false. */
+  first?: boolean;
 }
 
 /** How a request that lasts is sent. */
@@ -120,6 +122,7 @@ export class ApiRequests {
       timeoutMs = 30_000,
       retries = 3,
       abandon = false,
+      first = false,
       maxBytes = this.limits.objectBytes,
     } = options;
     const what = `${method} ${path}`;
@@ -140,7 +143,7 @@ export class ApiRequests {
       try {
         const limits = { signal, headersTimeoutMs: timeoutMs, bodyTimeoutMs: timeoutMs };
         const exchange = { method, path: target, headers, body: payload, ...limits };
-        ({ response, text } = await this.#ask(exchange, abandon, this.#bound(what, maxBytes)));
+        ({ response, text } = await this.#ask(exchange, abandon, this.#bound(what, maxBytes, first)));
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         this.#report(method, path, 0, started, query);
@@ -237,11 +240,11 @@ export class ApiRequests {
     }
   }
 
-  #bound(what: string, most: number): Bound {
+  #bound(what: string, most: number, first = false): Bound {
     return {
       most,
       tooLarge: (limit) => this.tooLarge(what, limit),
-      ...(this.limits.inTurns && { turns: tenantTurns }),
+      ...(this.limits.inTurns && !first && { turns: tenantTurns }),
     };
   }
 

@@ -2,12 +2,14 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { findCondition, isTrue } from '../../../operator/api/conditions.ts';
 import { ANNOTATIONS } from '../../../operator/api/group.ts';
 import type { Shoot, ShootStatus } from '../../../operator/api/shoot.ts';
+import { ClusterConnection } from '../../../operator/clusters/cluster-connection.ts';
 import { say } from '../../../operator/controllers/conditions.ts';
 import { connect, inPodOfSeed } from '../../../operator/controllers/shoot/connect.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import type { RunningFacts } from '../../../operator/controllers/shoot/status/facts.ts';
 import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
+import { KubeClient } from '../../../operator/kube/client.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane, pkiOf } from '../shoot/values.ts';
 
@@ -96,6 +98,65 @@ it.each([
   await expect(opened).rejects.toThrow();
   // No machine is repaired soon after: nobody knows for how long it was away.
   expect(state.awayAt).toEqual(served ? NOW : undefined);
+});
+
+describe('an API server that has served', () => {
+  /** An operator that starts anew connects to it; by fake timers. @param pod resolves when its pod runs */
+  async function connecting(ready: () => Promise<boolean>, pod: Promise<void> = Promise.resolve()) {
+    const values = controlPlane();
+    const state = newShootState();
+    const around = { seed: { isElsewhere: false }, provider: {}, deps: { now: () => NOW } };
+    const op = { values, state, pki: await pkiOf(values), shoot: shootThat(true), ...around };
+    const asked = vi.spyOn(KubeClient.prototype, 'ready').mockImplementation(ready);
+    const begun = Promise.withResolvers<void>();
+    const started = () => {
+      begun.resolve();
+      return pod;
+    };
+    const over = new AbortController();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const wait = { started, patience: { waits: { first: 1000, longest: 1000 }, usualMs: 1000 } };
+    const opened = connect(op as unknown as Operation, over.signal, wait);
+    opened.catch(() => {});
+    await begun.promise;
+    const isSilent = () => state.usable?.ok === false;
+    const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000);
+    const end = async () => {
+      over.abort(new Error('enough'));
+      await pass(1);
+      await opened.catch(() => {});
+      asked.mockRestore();
+    };
+    return { asked, isSilent, pass, end };
+  }
+
+  it('is said to be silent ten seconds after it was truly asked, however long that took to come about', async () => {
+    const pod = Promise.withResolvers<void>();
+    const { asked, isSilent, pass, end } = await connecting(async () => false, pod.promise);
+    await pass(9);
+    expect(asked).not.toHaveBeenCalled();
+    pod.resolve();
+    await pass(9);
+    expect(asked).toHaveBeenCalled();
+    expect(isSilent()).toBe(false);
+    await pass(2);
+    expect(isSilent()).toBe(true);
+    await end();
+  });
+
+  it('is not said to be silent once it has answered, though reading what is in it takes long', async () => {
+    const start = vi
+      .spyOn(ClusterConnection.prototype, 'start')
+      .mockImplementation(
+        (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      );
+    const { isSilent, pass, end } = await connecting(async () => true);
+    await pass(60);
+    expect(start).toHaveBeenCalled();
+    expect(isSilent()).toBe(false);
+    await end();
+    start.mockRestore();
+  });
 });
 
 describe('an API server whose pod does not run', () => {

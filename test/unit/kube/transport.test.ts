@@ -170,6 +170,40 @@ describe('HTTP/2', () => {
     await expect(textOf(half)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
   });
 
+  it('a process that was busy takes no server for silent that has answered meanwhile', async () => {
+    const { origin } = await serve((stream, path) => {
+      stream.respond({ ':status': 200 });
+      if (path === '/half') stream.write('half');
+      else stream.end('whole');
+    });
+    const transport = transportTo(origin);
+    const short = { headersTimeoutMs: 200, bodyTimeoutMs: 200 };
+    const beBusy = () => {
+      for (const until = performance.now() + 600; performance.now() < until; );
+    };
+    // The connection is there: the answer to what follows comes in one turn.
+    await textOf(await transport.request(ask('/first'), 'request'));
+    const asked = transport.request(ask('/whole', short), 'request');
+    await new Promise((resolve) => setImmediate(resolve));
+    beBusy();
+    const answer = await asked;
+    expect(await textOf(answer)).toBe('whole');
+  });
+
+  it('what waits for its turn here is no silence of the server', async () => {
+    const { origin } = await serve((stream) => {
+      stream.respond({ ':status': 200 });
+      stream.end('whole');
+    });
+    const answer = await transportTo(origin).request(ask('/', { bodyTimeoutMs: 200 }), 'request');
+    let text = '';
+    await answer.read(async (piece) => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      text += piece.toString();
+    });
+    expect(text).toBe('whole');
+  });
+
   it('a signal ends a request and a body, with its reason', async () => {
     const { origin } = await serve((stream, path) => {
       if (path === '/silent') return;
