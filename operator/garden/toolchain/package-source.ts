@@ -28,11 +28,10 @@ const exists = (file: string) =>
   );
 
 interface Run {
-  onLine?: (line: string) => void;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
-function run(command: string, args: string[], { onLine, signal }: Run): Promise<void> {
+function run(command: string, args: string[], { signal }: Run): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       env: {
@@ -41,11 +40,10 @@ function run(command: string, args: string[], { onLine, signal }: Run): Promise<
         NEEDRESTART_SUSPEND: '1',
         LC_ALL: 'C.UTF-8',
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'ignore', 'pipe'],
       signal,
     });
     const errors: string[] = [];
-    createInterface({ input: child.stdout }).on('line', (line) => onLine?.(line));
     createInterface({ input: child.stderr }).on('line', (line) => {
       if (line.startsWith('E:')) errors.push(line.slice(2).trim());
     });

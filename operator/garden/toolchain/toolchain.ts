@@ -201,7 +201,6 @@ export class Toolchain {
           if (why) throw new SourceFailed(why);
           const submitted = this.#packages.submit(pkg);
           isPackageExpected = false;
-          this.#emit({ tool: name, phase: 'working', source: 'package', detail: pkg });
           await submitted;
           return this.#fromPath(name);
         });
@@ -342,21 +341,17 @@ export class Toolchain {
   }
 
   async #installPackages(packages: string[]): Promise<void> {
-    const tools = TOOL_NAMES.filter((name) => packages.includes(TOOLS[name].package ?? ''));
+    // All of them come together: told of each, what apt-get says would fill two thirds of a first start's log.
+    const tool = TOOL_NAMES.find((name) => packages.includes(TOOLS[name].package ?? '') && this.#underWay.has(name));
     const tell = (phase: 'working' | 'waiting', detail: string) => {
-      for (const tool of tools) if (this.#underWay.has(tool)) this.#emit({ tool, phase, source: 'package', detail });
+      if (tool) this.#emit({ tool, phase, source: 'package', detail });
     };
     await withLock(
       this.#cache.lockFile('packages'),
       () => {
         this.#log.info({ packages }, 'installing distribution packages');
-        return this.#sources.installPackages(packages, {
-          onLine: (line) => {
-            const step = /^(?:Get:\d+ \S+ \S+ \S+|Unpacking|Setting up) (\S+)/.exec(line);
-            if (step) tell('working', line);
-          },
-          signal: this.#signal,
-        });
+        tell('working', `installing ${packages.join(', ')} with apt-get`);
+        return this.#sources.installPackages(packages, { signal: this.#signal });
       },
       { onWait: () => tell('waiting', 'another process installs packages'), signal: this.#signal },
     );

@@ -83,6 +83,13 @@ describe('Toolchain', () => {
     await built;
   });
 
+  test('tells once of packages that are installed together', async () => {
+    const { toolchain, events } = bareMachine();
+    await toolchain.ensure(['iptables', 'conntrack', 'runc']);
+    const told = events.filter(({ source, phase }) => source === 'package' && phase === 'working');
+    expect(told.map(({ detail }) => detail)).toEqual(['installing iptables, conntrack, runc with apt-get']);
+  });
+
   test('a tool asked for twice at once is made once, and an urgent one goes before those that wait', async () => {
     const { toolchain, done } = bareMachine();
     await Promise.all([
