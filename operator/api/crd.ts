@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { GROUP, VERSION } from './group.ts';
 import { KINDS } from './kinds.ts';
 import type { KubeObject } from './meta.ts';
-import { type KindDefinition, PATTERNS, WITHOUT_RULES } from './schema.ts';
+import { FORM_IN_WORDS, type KindDefinition, PATTERNS, WITHOUT_RULES } from './schema.ts';
 
 /** A JSON schema node as the API server takes it. */
 export interface Schema {
@@ -56,6 +56,9 @@ function structure(from: Schema, path: string, outerRules = true): Schema {
   const to: Schema = { ...from };
   const rules = outerRules && !to[WITHOUT_RULES];
   delete to[WITHOUT_RULES];
+  // Where rules are left out, the pattern is all that there is.
+  if (to[FORM_IN_WORDS] && rules) delete to.pattern;
+  delete to[FORM_IN_WORDS];
   if (!rules) delete to['x-kubernetes-validations'];
   for (const keyword of UNKNOWN_KEYWORDS) delete to[keyword];
   if (!to.description) throw new SchemaError(`${path}: has no description, so kubectl explain would say nothing`);
@@ -137,7 +140,8 @@ export function crd(kind: KindDefinition): KubeObject {
       kind: { type: 'string', description: kind.kind },
       metadata: metadata(kind),
       ...properties,
-      status: structural(kind.status, 'status'),
+      // Else tools that wait for an object (kstatus, Flux, Argo CD) take one without status for done.
+      status: { ...structural(kind.status, 'status'), default: { observedGeneration: -1 } },
     },
     ...(rules ? { 'x-kubernetes-validations': rules } : {}),
   };

@@ -19,8 +19,8 @@ export const KUBECONFIG_SUBRESOURCES: Readonly<Record<KubeconfigRole, string>> =
   viewer: 'viewerkubeconfig',
 };
 
-/** For how long a certificate is asked for, in seconds. Kubernetes takes no request for less than ten minutes. */
-export const KUBECONFIG_SECONDS = { least: 600, usual: 600, most: 24 * 3600 } as const;
+/** For how long a certificate is asked for, in seconds. Kubernetes takes no request for less than ten minutes; usual is what Gardener gives. */
+export const KUBECONFIG_SECONDS = { least: 600, usual: 3600, most: 24 * 3600 } as const;
 
 /** Most characters of `spec.request` (base64) in a request for a kubeconfig. A request with an EC key has a fiftieth of that. */
 export const MAX_KUBECONFIG_REQUEST = 16 * 1024;

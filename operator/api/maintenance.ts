@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cronExpression, free, LIMITS, list, name, PATTERNS, rules, timeZone } from './schema.ts';
+import { cronExpression, free, kubernetesVersion, list, name, PATTERNS, timeZone } from './schema.ts';
 
 const versionRule = {
   rule: [
@@ -13,8 +13,7 @@ const versionRule = {
 };
 
 /** Kubernetes version of a cluster: no downgrade, one minor at a time. */
-export const versionSchema = (description: string) =>
-  rules(name(LIMITS.version, description, PATTERNS.version), versionRule);
+export const versionSchema = (description: string) => kubernetesVersion(description, versionRule);
 
 /** What is done about changes that others make in an account of a cloud. */
 export const driftSchema = z

@@ -95,7 +95,11 @@ export const commonStatus = {
     .optional(),
   lastOperation: lastOperationSchema.optional(),
   lastErrors: list(lastErrorSchema, 64, 'Errors of the last operation that are not yet overcome.').optional(),
-  observedGeneration: count(0, undefined, 'The generation of the spec that the operator last acted on.').optional(),
+  observedGeneration: count(
+    -1,
+    undefined,
+    'The generation of the spec that the operator last acted on; -1: none yet.',
+  ).optional(),
 };
 
 const amount = (description: string) => text(64, description).optional();

@@ -6,6 +6,9 @@ import { count, intOrString, type KindDefinition, LIMITS, name, rules, text } fr
 export const METRICS = ['clusters', 'nodes', 'cpu', 'memory', 'gpu', 'cost.hourly', 'cost.monthly'] as const;
 export type Metric = (typeof METRICS)[number];
 
+/** Metrics of Gardener's Quota that are kept, and limit nothing here. */
+const GARDENERS_METRICS = ['storage.standard', 'storage.premium', 'loadbalancer'] as const;
+
 /** Hours of the month that `cost.monthly` is projected over: a year's 8760 by twelve. */
 export const HOURS_PER_MONTH = 730;
 
@@ -23,6 +26,10 @@ const metrics = rules(
   {
     rule: 'self.all(m, type(self[m]) == int ? self[m] >= 0 : (isQuantity(self[m]) && quantity(self[m]).compareTo(quantity("0")) >= 0))',
     message: 'a metric is a Kubernetes quantity that is not negative, for example 20, 500m or 64Gi',
+  },
+  {
+    rule: `self.all(m, m in ${JSON.stringify([...METRICS, ...GARDENERS_METRICS]).replaceAll('"', "'")})`,
+    message: `a quota limits ${METRICS.join(', ')}; Gardener's ${GARDENERS_METRICS.join(', ')} are kept without effect`,
   },
 );
 

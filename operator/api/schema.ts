@@ -112,12 +112,40 @@ export const cidrV4 = (description: string) =>
     message: 'must be a range of IPv4 addresses, for example 10.0.0.0/8',
   });
 
+/** CEL: whether a value has the form of a pattern. */
+export const matches = (value: string, pattern: RegExp): string =>
+  `${value}.matches('${pattern.source.replaceAll('\\', '\\\\')}')`;
+
+/** Marks text whose form a rule tells people in words: an API server would answer with the pattern itself. */
+export const FORM_IN_WORDS = 'x-coppice-form-in-words';
+
+/** Text of a form that an API server names in words. Further rules are asked where the form is right. */
+const worded = (max: number, pattern: RegExp, description: string, message: string, ...further: Rule[]) =>
+  rules(
+    name(max, description, pattern).meta({ description, [FORM_IN_WORDS]: true }),
+    { rule: matches('self', pattern), message },
+    ...further.map((one) => ({ ...one, rule: `!${matches('self', pattern)} || (${one.rule})` })),
+  );
+
+const DURATION_FORM =
+  'must be a duration longer than 0 and shorter than 292 years: hours, minutes and seconds, for example 48h or 1h30m';
+
 /** A Go duration that is longer than nothing, and short enough to be reckoned with (292 years). */
 export const duration = (description: string) =>
-  rules(name(LIMITS.duration, description, PATTERNS.duration), {
+  worded(LIMITS.duration, PATTERNS.duration, description, DURATION_FORM, {
     rule: "duration(self) > duration('0s')",
-    message: 'must be a duration longer than 0 and shorter than 292 years, for example 1h30m',
+    message: DURATION_FORM,
   });
+
+/** A version of Kubernetes, whole or as a minor. */
+export const kubernetesVersion = (description: string, ...further: Rule[]) =>
+  worded(
+    LIMITS.version,
+    PATTERNS.version,
+    description,
+    'must be a version without v, for example 1.36.3, or 1.36 for its newest patch',
+    ...further,
+  );
 
 /** A time zone, as Kubernetes' API server has them within itself for CronJobs. */
 export const timeZone = (description: string) =>

@@ -4,7 +4,7 @@ import {
   countOrPercent,
   describe,
   free,
-  LIMITS,
+  kubernetesVersion,
   labels,
   list,
   machineTypeName,
@@ -49,11 +49,7 @@ export const shootWorkerSchema = rules(
     cri: free('Container runtime.').optional(),
     kubernetes: z
       .object({
-        version: name(
-          LIMITS.version,
-          'Version of the kubelet, when it differs from the control plane.',
-          PATTERNS.version,
-        ).optional(),
+        version: kubernetesVersion('Version of the kubelet, when it differs from the control plane.').optional(),
         kubelet: free('Configuration of the kubelet.').optional(),
       })
       .describe('Kubernetes of this pool, where it differs.')

@@ -1,4 +1,4 @@
-import { type KindDefinition, LIMITS, type Rule } from './schema.ts';
+import { type KindDefinition, LIMITS, matches, PATTERNS, type Rule } from './schema.ts';
 import { FIXED_ONCE_MADE, workerClusterSpec, workerClusterStatus } from './workercluster.ts';
 
 const oldVersion = 'oldSelf.status.kubernetesVersion';
@@ -131,6 +131,7 @@ export const workerClusterDefinition: KindDefinition = {
         'has(self.spec.kubernetes) && has(self.spec.kubernetes.version)',
         '(!has(oldSelf.spec.kubernetes) || !has(oldSelf.spec.kubernetes.version))',
         'has(oldSelf.status) && has(oldSelf.status.kubernetesVersion)',
+        matches(newVersion, PATTERNS.version),
       ]
         .join(' && ')
         .concat(

@@ -354,7 +354,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'kubeconfig',
     summary: 'print a short-lived kubeconfig of a cluster, or that of the garden, or merge it into your own',
     description:
-      'Prints a kubeconfig that expires after ten minutes, or after --expires-in. Its private key is generated here and never sent. ' +
+      'Prints a kubeconfig that expires after an hour, or after --expires-in. Its private key is generated here and never sent. ' +
       'With --exec, kubectl renews the certificate by calling coppice. --merge adds such a context to the first file of $KUBECONFIG ' +
       '(else ~/.kube/config) and changes nothing else in it. --remove removes that context, even when the cluster no longer exists. ' +
       'With --secret, and for clusters of mode Managed or Attached, it prints the kubeconfig in the Secret that programs read. See ' +

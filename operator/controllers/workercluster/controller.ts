@@ -112,7 +112,8 @@ export async function reconcileWorkerCluster(
   deps.capacity.settle(uid, ({ part }) => plan.filled?.includes(part) ?? false);
   const isRefused = tellOfRefusal(deps, cluster, status);
   const made = deps.shoots.get(key);
-  if (!isRefused && !cluster.status && made && isUntouched(made, deps.now())) return { requeueAfterMs: FIRST_WORD_MS };
+  if (!isRefused && !hasBeenTold(cluster) && made && isUntouched(made, deps.now()))
+    return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(deps.garden, deps.clusters, cluster, status, signal);
   if (cluster.spec.dataPlaneNodes === undefined) await fillIn(deps.garden, deps.clusters, cluster, signal);
   deps.granted.delete(uid);
@@ -234,8 +235,12 @@ function grant(
 /** Its Shoot says more in a moment: told before that, every new cluster would cost a write that nobody has time to read. */
 const FIRST_WORD_MS = 500;
 
+/** An API server gives each new object a status that says nothing yet. */
+const hasBeenTold = ({ status }: WorkerCluster | Shoot): boolean => status?.conditions !== undefined;
+
 const isUntouched = (shoot: Shoot, now: Date): boolean =>
-  !shoot.status && +now - Date.parse(shoot.metadata.creationTimestamp ?? '') < 2 * FIRST_WORD_MS + WHOLE_SECOND_MS;
+  !hasBeenTold(shoot) &&
+  +now - Date.parse(shoot.metadata.creationTimestamp ?? '') < 2 * FIRST_WORD_MS + WHOLE_SECOND_MS;
 /** Kubernetes' timestamps are cut to whole seconds. */
 const WHOLE_SECOND_MS = 1000;
 

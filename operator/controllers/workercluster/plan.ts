@@ -192,7 +192,7 @@ function statusOf(
   const { exists } = observed;
   // The finalizer comes before anything is made, and travels with backups, as status does not.
   const nothingMade = refusal !== undefined && !exists && !isHeld(cluster) && !before?.admitted;
-  const ready = observed.ready.status === 'True' && (!refusal || before?.observedGeneration !== undefined);
+  const ready = observed.ready.status === 'True' && (!refusal || (before?.observedGeneration ?? -1) >= 0);
 
   const conditions = withConditions(
     before?.conditions,

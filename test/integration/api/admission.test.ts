@@ -411,6 +411,29 @@ describe('WorkerCluster', () => {
     else expect(answer).toMatch(message);
   });
 
+  test.each<[string, object, RegExp]>([
+    [
+      'a version as kubectl prints it',
+      { kubernetes: { version: 'v1.36.3' } },
+      /must be a version without v, for example/,
+    ],
+    ['a duration in days', { ttl: '2days' }, /must be a duration .* for example 48h or 1h30m/],
+    ['no duration at all', { ttl: '0s' }, /must be a duration longer than 0/],
+  ])('%s is answered in words', async (what, spec, message) => {
+    const answer = await refusal(() => garden.client.create(cluster({ ...minimal, ...spec }, 'worded')));
+    expect(answer, what).toMatch(message);
+    expect(answer).not.toMatch(/should match|type conversion|protobuf|no such overload|evaluating rule/);
+  });
+
+  test('a version that is changed to one of another form is answered in words', async () => {
+    await garden.client.create(cluster({ ...minimal, kubernetes: { version: '1.36.3' } }, 'reworded'));
+    const answer = await refusal(() =>
+      garden.client.mergePatch(WORKERCLUSTERS, 'reworded', 'default', { spec: { kubernetes: { version: 'v1.36.4' } } }),
+    );
+    expect(answer).toMatch(/must be a version without v/);
+    expect(answer).not.toMatch(/should match|type conversion|evaluating rule/);
+  });
+
   test('what was never made can be changed, until the operator no longer says so', async () => {
     await garden.client.create(cluster(before, 'nothing-made'));
     const tell = (status: object) =>
@@ -471,7 +494,7 @@ describe('WorkerCluster', () => {
   test('status is written through its own door only', async () => {
     await garden.client.create(cluster(minimal, 'doors'));
     await garden.client.mergePatch(WORKERCLUSTERS, 'doors', 'default', { status: { phase: 'Ready' } });
-    expect((await garden.client.get(WORKERCLUSTERS, 'doors', 'default')).status).toBeUndefined();
+    expect((await garden.client.get(WORKERCLUSTERS, 'doors', 'default')).status).toEqual({ observedGeneration: -1 });
     await garden.client.mergePatch(
       WORKERCLUSTERS,
       'doors',

@@ -65,6 +65,7 @@ describe('Quota', () => {
   test.each<[string, object, RegExp]>([
     ['no metrics', {}, /metrics: Required/],
     ['what is no quantity', { metrics: { nodes: 'ten' } }, /a metric is a Kubernetes quantity/],
+    ['a metric that nobody knows', { metrics: { node: 30 } }, /a quota limits clusters, nodes, cpu/],
     ['a negative number', { metrics: { nodes: -1 } }, /a metric is a Kubernetes quantity/],
     ['a negative quantity', { metrics: { cpu: '-500m' } }, /a metric is a Kubernetes quantity/],
     ['a currency that is none', { metrics: { nodes: 1 }, currency: 'dollars' }, /spec\.currency/],

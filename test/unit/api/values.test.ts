@@ -71,7 +71,8 @@ describe('quantities', () => {
     const started = performance.now();
     for (const read of [readBytes, readCpu, parseBytes, parseCpu])
       expect(() => read(written)).toThrow(/4000000 characters/);
-    expect(performance.now() - started).toBeLessThan(50);
+    // Parsed, each takes 600 ms or more; a busy machine takes 200 for all of them.
+    expect(performance.now() - started).toBeLessThan(1000);
     let message = '';
     try {
       readBytes(`${written}x`);

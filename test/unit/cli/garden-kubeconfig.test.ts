@@ -52,30 +52,30 @@ function minutesOf(cert: string): number {
   return Math.round((+validToDate - +now) / 60_000);
 }
 
-it('is of an administrator by RBAC, for ten minutes, or as long as somebody says', async () => {
+it('is of an administrator by RBAC, for an hour, or as long as somebody says', async () => {
   const { out, err, code } = await coppice();
   expect([code, err]).toEqual([0, '']);
   const { server, cert = '', key = '', ca: trusted } = parseUntrustedKubeconfig(out);
   expect([server, trusted, isPair({ cert, key })]).toEqual(['https://127.0.0.1:21000', ca, true]);
-  expect(minutesOf(cert)).toBe(10);
+  expect(minutesOf(cert)).toBe(60);
   const longer = parseUntrustedKubeconfig((await coppice('--expires-in', '2h')).out);
   expect(minutesOf(longer.cert!)).toBe(120);
   expect(await coppice('--expires-in', '25h')).toMatchObject({ code: 2, out: '' });
 });
 
 it('has kubectl ask for certificates of this very garden, with --exec and in the own file', async () => {
-  const said = await coppice('--exec', '--expires-in', '1h');
-  expect(await coppice('--merge', '--expires-in', '1h')).toMatchObject({ code: 0, err: '' });
+  const said = await coppice('--exec', '--expires-in', '2h');
+  expect(await coppice('--merge', '--expires-in', '2h')).toMatchObject({ code: 0, err: '' });
   for (const text of [said.out, await readFile(env.KUBECONFIG!, 'utf8')]) {
     expect(text).not.toContain('client-key-data');
     const { users } = load(text) as { users: { user: { exec: object } }[] };
     expect(users[0]!.user.exec).toMatchObject({
-      args: ['kubeconfig', '--garden', '--credential', '--expires-in=3600s'],
+      args: ['kubeconfig', '--garden', '--credential', '--expires-in=7200s'],
       env: [{ name: 'COPPICE_HOME', value: env.COPPICE_HOME }],
     });
   }
-  const { status } = JSON.parse((await coppice('--credential', '--expires-in=3600s')).out);
-  expect(minutesOf(status.clientCertificateData)).toBe(60);
+  const { status } = JSON.parse((await coppice('--credential', '--expires-in=7200s')).out);
+  expect(minutesOf(status.clientCertificateData)).toBe(120);
   expect(Date.parse(status.expirationTimestamp)).toBe(+new X509Certificate(status.clientCertificateData).validToDate);
   expect(isPair({ cert: status.clientCertificateData, key: status.clientKeyData })).toBe(true);
 });

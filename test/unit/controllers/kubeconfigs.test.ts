@@ -68,14 +68,15 @@ const shoot = (of = 'c-1'): Shoot =>
   }) as unknown as Shoot;
 
 describe('what is asked for', () => {
-  it('lasts ten minutes unless somebody asks for more, up to a day', () => {
+  it('lasts an hour unless somebody asks for more or less, ten minutes to a day', () => {
     expect(readRequest(request(), 'admin', 1)).toEqual({
       user: 'ada',
       role: 'admin',
       namespace: 'shop',
       name: 'blue',
-      seconds: 600,
+      seconds: 3600,
     });
+    expect(readRequest(request({ expirationSeconds: 600 }), 'viewer', 1)).toMatchObject({ seconds: 600 });
     expect(readRequest(request({ expirationSeconds: 86_400 }), 'viewer', 1)).toMatchObject({ seconds: 86_400 });
   });
 
