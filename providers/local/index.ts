@@ -151,11 +151,12 @@ export const local: Provider = {
   repair: {
     async restart(ctx, machine) {
       const pod = await podOf(ctx, machine);
-      if (!pod) return;
+      const set = await ctx.seed.getOrUndefined<ReplicaSet>(REPLICASETS, machineSetName(machine.pool), ctx.namespace);
+      if (!pod || !set) return;
       await ignoreGone(
         ctx.seed.jsonPatch(PODS, pod.metadata.name, ctx.namespace, [
           { op: 'test', path: '/metadata/uid', value: pod.metadata.uid },
-          { op: 'replace', path: '/spec/containers/0/image', value: restartedImage(pod) },
+          { op: 'replace', path: '/spec/containers/0/image', value: restartedImage(pod, set) },
         ]),
       );
     },

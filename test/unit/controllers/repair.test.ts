@@ -130,3 +130,12 @@ it('tells whose machines a provider does not repair', async () => {
   expect(steps()).toEqual([]);
   expect(told.at(-1)).toEqual([expect.stringContaining('machines of provider aws are not repaired')]);
 });
+
+it('a machine that cannot be restarted is never replaced for that, and people are told why', async () => {
+  const { op, clock, steps, told } = testbed();
+  op.provider.repair.restart = () => Promise.reject(new Error('the seed refuses'));
+  for (; clock.now < 30 * MINUTE; clock.now += MINUTE)
+    await repairMachines(op as unknown as Operation, never).catch(() => undefined);
+  expect(steps()).toEqual([]);
+  expect(told.at(-1)).toEqual([expect.stringContaining('cannot be repaired now: the seed refuses')]);
+});

@@ -137,28 +137,31 @@ describe('local provider', () => {
     expect(shoot.writes).toEqual([]);
   });
 
-  it('restarts a machine over its volumes by another name of its image, as often as asked, and replaces it by another pod', async () => {
-    await local.reconcilePool(ctx(), pool());
-    const image = 'coppice/machine:v1';
-    const running = machinePod('a');
-    const digest = `sha256:${'0'.repeat(64)}`;
-    const statuses = [{ name: 'machine', ready: true, restartCount: 0, imageID: `coppice/machine@${digest}` }];
-    seed.put({
-      ...running,
-      spec: { containers: [{ name: 'machine', image }] },
-      status: { ...running.status, containerStatuses: statuses },
-    } as Pod);
-    const images: string[] = [];
-    for (let again = 0; again < 3; again++) {
-      await local.repair!.restart(ctx(), machineOf(seed.get<Pod>('Pod/shoot--team--one/a')));
-      images.push(seed.get<Pod>('Pod/shoot--team--one/a').spec.containers[0]!.image!);
-    }
-    expect(images).toEqual([`${image}@${digest}`, image, `${image}@${digest}`]);
-    await local.repair!.replace(ctx(), machineOf(seed.get<Pod>('Pod/shoot--team--one/a')));
-    expect(seed.names('Pod')).toEqual([]);
-    await local.repair!.restart(ctx(), machineOf(running));
-    await local.repair!.replace(ctx(), machineOf(running));
-  });
+  it.each([
+    ['loaded', `sha256:${'0'.repeat(64)}`],
+    ['pulled', `registry.example/machine@sha256:${'0'.repeat(64)}`],
+  ])(
+    'restarts a machine whose image was %s by another name of that image, and replaces it by another pod',
+    async (_, id) => {
+      await local.reconcilePool(ctx(), pool());
+      const image = replicaSet().spec.template.spec.containers[0].image;
+      const running = machinePod('a');
+      const containerStatuses = [{ name: 'machine', ready: true, restartCount: 0, imageID: id }];
+      const spec = { containers: [{ name: 'machine', image }] };
+      seed.put({ ...running, spec, status: { ...running.status, containerStatuses } } as Pod);
+      const pod = () => seed.get<Pod>('Pod/shoot--team--one/a');
+      const images: string[] = [];
+      for (let again = 0; again < 3; again++) {
+        await local.repair!.restart(ctx(), machineOf(pod()));
+        images.push(pod().spec.containers[0]!.image!);
+      }
+      expect(images).toEqual([id, image, id]);
+      await local.repair!.replace(ctx(), machineOf(pod()));
+      expect(seed.names('Pod')).toEqual([]);
+      await local.repair!.restart(ctx(), machineOf(running));
+      await local.repair!.replace(ctx(), machineOf(running));
+    },
+  );
 
   it('grows, and leaves shrinking to removeMachines', async () => {
     await local.reconcilePool(ctx(), pool({ count: 3 }));

@@ -1,3 +1,4 @@
+import { errorText } from '../../../api/errors.ts';
 import { LABELS } from '../../../api/group.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import type { ClusterConnection } from '../../../clusters/cluster-connection.ts';
@@ -53,7 +54,14 @@ export async function repairMachines(
     plan = planRepair({ ...view, volumes: await claimsByNode(connection, signal) }, state.repairs, now);
   state.repairs = plan.memory;
   tell(op, plan.lines);
-  if (plan.step) await take(op, plan.step);
+  if (plan.step)
+    await take(op, plan.step).catch((error: unknown) => {
+      tell(op, [
+        `${plan.step!.because}: its machine cannot be repaired now: ${errorText(error)}`,
+        ...plan.lines.slice(1),
+      ]);
+      throw error;
+    });
   const next = [...(plan.step ? [AFTER_STEP_MS] : []), ...(plan.lookAt ? [+plan.lookAt - +now] : [])];
   return next.length > 0 ? { requeueAfterMs: Math.max(1000, Math.min(...next)) } : undefined;
 }
@@ -61,9 +69,9 @@ export async function repairMachines(
 async function take(op: Operation, step: NonNullable<RepairPlan['step']>): Promise<void> {
   const { deps, provider, shoot, state } = op;
   const { action, machine, because } = step;
-  // First: a step that fails half way must not be taken at each try.
-  state.repairs = noteStep(state.repairs, step, deps.now());
   await provider.repair![action](op.context(), machine);
+  // Only what was done: a machine that could not be restarted must not be replaced for that.
+  state.repairs = noteStep(state.repairs, step, deps.now());
   const [reason, done] = action === 'restart' ? ['MachineRestarted', 'restarted'] : ['MachineReplaced', 'replaced'];
   deps.log.warn({ shoot: keyOf(shoot), machine: machine.name, because }, `a machine is ${done}`);
   deps.recordEvent(shoot, 'Warning', reason!, `pool ${machine.pool}: ${done} machine ${machine.name}: ${because}`);
