@@ -38,7 +38,8 @@ const expression = (
   ...(values.length > 0 && { values }),
 });
 
-const READY = '.status.conditions.[] | select( .type == "Ready" ) | .status';
+const statusOfCondition = (type: string): string => `.status.conditions.[] | select( .type == "${type}" ) | .status`;
+const READY = statusOfCondition('Ready');
 const ALIVE = expression('.metadata.deletionTimestamp', 'DoesNotExist');
 const DELETED = expression('.metadata.deletionTimestamp', 'Exists');
 
@@ -172,6 +173,21 @@ export function kwokConfiguration(podCIDR: string): string {
       },
       delay: { durationMilliseconds: 1000 },
       next: { statusTemplate: JOB_DONE },
+    }),
+    // The controller manager takes Ready, and that alone, from pods of a node that was silent for long, as after an outage of the API server. A
+    // kubelet sets it again once it is back.
+    stage('pod-ready-again', 'Pod', {
+      selector: {
+        matchExpressions: [
+          ALIVE,
+          expression('.status.phase', 'In', 'Running'),
+          expression(statusOfCondition('ContainersReady'), 'In', 'True'),
+          expression(READY, 'In', 'False'),
+        ],
+      },
+      next: {
+        statusTemplate: 'conditions:\n- {type: Ready, status: "True", lastTransitionTime: {{ Now | Quote }}}\n',
+      },
     }),
     stage('pod-gone', 'Pod', { selector: { matchExpressions: [DELETED] }, next: { delete: true } }),
   ];

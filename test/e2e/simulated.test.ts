@@ -124,6 +124,22 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect(new Set(running.map((pod) => pod.spec.nodeName)).size).toBeGreaterThan(10);
   });
 
+  it('has pods Ready again from which the controller manager took that, as after an outage of the API server', async () => {
+    const pods = await follow<Pod>(client, PODS, { namespace: 'kube-system', labelSelector: 'k8s-app=kube-dns' });
+    const { name } = pods.list()[0]!.metadata;
+    const readyOf = (pod: Pod | undefined) => pod?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    let wasTaken = false;
+    pods.onChange(({ object }) => {
+      wasTaken ||= object.metadata.name === name && readyOf(object) === 'False';
+    });
+    const taken = { status: { conditions: [{ type: 'Ready', status: 'False' }] } };
+    const path = `/api/v1/namespaces/kube-system/pods/${name}/status`;
+    const contentType = 'application/strategic-merge-patch+json';
+    await client.request('PATCH', path, { body: taken, contentType });
+    const isAgain = () => wasTaken && readyOf(pods.get(`kube-system/${name}`)) === 'True';
+    await pods.waitFor(isAgain, { timeoutMs: 60_000, what: 'the pod to be Ready again' });
+  });
+
   it('says that nothing runs which its API server could reach, and reaches no pod of the seed either', async () => {
     const got = (path: string) =>
       client.request<string>('GET', path, { retries: 0 }).catch(({ message }: Error) => message);

@@ -29,7 +29,7 @@ describe('simulated provider', () => {
 
   it('configures kwok as recorded', async () => {
     const text = kwokConfiguration('10.96.0.0/16');
-    expect(loadAll(text)).toHaveLength(6);
+    expect(loadAll(text)).toHaveLength(7);
     await expect(text).toMatchFileSnapshot('golden/simulated/kwok.yaml');
     const [, deployment] = kwokObjects(context(), 'KUBECONFIG');
     await expect(dump(deployment, { lineWidth: -1, noRefs: true })).toMatchFileSnapshot(
