@@ -108,6 +108,11 @@ export const ROLES = {
 export const ANNOTATIONS = {
   /** `"true"`: the object cannot be deleted, whatever its kind. */
   deletionProtection: `${GROUP}/deletion-protection`,
+  /**
+   * On a WorkerCluster: the number that the operator filled into spec.dataPlaneNodes, as long as it is the same. It travels with exports and
+   * backups, which have no status.
+   */
+  filledInNodes: `${GROUP}/filled-in-nodes`,
   /** `"true"` on a node or machine: goes first when its pool is scaled in. */
   scaleInFirst: `${GROUP}/scale-in-first`,
   /** On a node that the autoscaler empties, RFC 3339: since when; with ` empty` once nothing is left there and its machine goes. */

@@ -384,7 +384,15 @@ export interface WorkerCluster extends KubeObject {
   spec: WorkerClusterSpec;
   status?: WorkerClusterStatus;
   /** In the operator's cache only: the number in its spec that nobody wished for, and that `spec` is without here. */
-  defaulted?: { readonly nodes: number /** Whether our field manager owns it still. */; readonly owned: boolean };
+  defaulted?: {
+    readonly nodes: number;
+    /** Whether our field manager owns it still. */
+    readonly owned: boolean;
+    /** Whether the annotation says that it is ours. */
+    readonly marked: boolean;
+  };
+  /** In the operator's cache only: the annotation of a number of ours is left beside a number of somebody's. Absent: it is not. */
+  hasOldMark?: true;
   /** In the operator's cache only: who wrote spec.dataPlaneNodes, by the names of field managers. Absent: that cannot be told. */
   statedBy?: string;
 }

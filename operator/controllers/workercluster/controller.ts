@@ -115,7 +115,8 @@ export async function reconcileWorkerCluster(
   if (!isRefused && !hasBeenTold(cluster) && made && isUntouched(made, deps.now()))
     return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(deps.garden, deps.clusters, cluster, status, signal);
-  if (cluster.spec.dataPlaneNodes === undefined) await fillIn(deps.garden, deps.clusters, cluster, signal);
+  if (cluster.spec.dataPlaneNodes === undefined || cluster.hasOldMark)
+    await fillIn(deps.garden, deps.clusters, cluster, signal);
   deps.granted.delete(uid);
   tellOfEnd(deps, cluster, status);
   if (plan.expire) {

@@ -1,3 +1,4 @@
+import { ANNOTATIONS } from '../../api/group.ts';
 import { isSizedByCloud } from '../../api/pools.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
@@ -27,8 +28,9 @@ export function nodesToTell(
 }
 
 /**
- * Fills in what status.defaultedNodes says, and lets go of the field: with an owner, a manifest that is applied on the server's side and
- * says a number would conflict. Writes only what differs, and nothing over what somebody else has written meanwhile.
+ * Fills in what status.defaultedNodes says, with an annotation that says so wherever the object goes; takes the annotation away once
+ * somebody has written another number. Lets go of the field: with an owner, a manifest that is applied on the server's side and says a
+ * number would conflict. Writes only what differs, and nothing over what somebody else has written meanwhile.
  */
 export async function fillIn(
   garden: Pick<KubeClient, 'mergePatch'>,
@@ -37,9 +39,9 @@ export async function fillIn(
   signal: AbortSignal,
 ): Promise<void> {
   const newest = cache.get(keyOf(cluster));
-  const nodes = newest?.status?.defaultedNodes?.at(-1);
-  if (!newest || nodes === undefined || newest.metadata.uid !== cluster.metadata.uid) return;
-  if (newest.spec.dataPlaneNodes !== undefined || newest.metadata.deletionTimestamp) return;
+  if (!newest || newest.metadata.uid !== cluster.metadata.uid || newest.metadata.deletionTimestamp) return;
+  const nodes = newest.spec.dataPlaneNodes === undefined ? newest.status?.defaultedNodes?.at(-1) : undefined;
+  if (nodes === undefined && !newest.hasOldMark) return;
   const { name, namespace, resourceVersion } = newest.metadata;
   const write = (resourceVersion: string | undefined, patch: { metadata?: object; spec?: object }) =>
     garden.mergePatch<WorkerCluster>(
@@ -50,9 +52,14 @@ export async function fillIn(
       { fieldManager: DEFAULTER, signal },
     );
   try {
-    if (newest.defaulted?.nodes === nodes && !newest.defaulted.owned) return;
+    const { defaulted } = newest;
+    if (nodes !== undefined && defaulted?.nodes === nodes && !defaulted.owned && defaulted.marked) return;
+    const annotations = { [ANNOTATIONS.filledInNodes]: nodes === undefined ? null : String(nodes) };
     // An answer says who owns what; the cache does not.
-    let live = await write(resourceVersion, { spec: { dataPlaneNodes: nodes } });
+    let live = await write(resourceVersion, {
+      metadata: { annotations },
+      ...(nodes !== undefined && { spec: { dataPlaneNodes: nodes } }),
+    });
     const owners = ownersOf(live)?.filter((entry) => entry.manager !== DEFAULTER);
     if (owners?.length !== ownersOf(live)?.length)
       live = await write(live.metadata.resourceVersion, { metadata: { managedFields: owners } });

@@ -146,6 +146,39 @@ describe('the scale subresource', () => {
     expect(JSON.stringify(metadata)).not.toContain('f:dataPlaneNodes');
   });
 
+  it('has its own number come back with an export and a backup, and takes it for nobody’s wish', async () => {
+    await make('exported');
+    await filled('exported', 2);
+    const file = join(garden.directory, 'exported.json');
+    const exportOf = async () => {
+      const { metadata, spec, ...rest } = await garden.client.get<WorkerCluster>(WORKERCLUSTERS, 'exported', 'default');
+      const { name, namespace, annotations = {} } = metadata;
+      const { status: _, ...kind } = rest;
+      return { ...kind, metadata: { name, namespace, annotations }, spec };
+    };
+    const exported = await exportOf();
+    expect(exported.spec.dataPlaneNodes).toBe(2);
+    // An edit of something else, applied as people do.
+    await writeFile(
+      file,
+      JSON.stringify({ ...exported, spec: { ...exported.spec, pools: [{ ...RANGE[0]!, maximum: 8 }] } }),
+    );
+    await kubectl('apply', '-n', 'default', '-f', file);
+    await seen('exported');
+    await filled('exported', 2);
+    // A backup that is restored has no status.
+    await garden.client.delete(WORKERCLUSTERS, 'exported', 'default');
+    await until('it to be gone', () => of('exported') === undefined);
+    await garden.client.create(exported as KubeObject, { fieldManager: 'velero' });
+    await until('it to be told as 2', () => `${of('exported')?.status?.defaultedNodes}` === '2');
+    // What people and autoscalers write is theirs.
+    await scale('exported', 4);
+    await fixed('exported', 4);
+    await expect.poll(async () => (await exportOf()).metadata.annotations).toEqual({});
+    await kubectl('scale', 'workercluster/exported', '-n', 'default', '--replicas=2');
+    await fixed('exported', 2);
+  });
+
   it('takes a number of kubectl, of an autoscaler, and keeps it', async () => {
     await make('scaled');
     await filled('scaled', 2);

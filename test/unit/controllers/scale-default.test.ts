@@ -1,4 +1,4 @@
-import { expect, it, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { asStated, DEFAULTER } from '../../../operator/controllers/stated-size.ts';
 
@@ -54,6 +54,48 @@ test.each<[string, WorkerCluster]>([
 ])('a number that %s is a person’s', (_what, given) => {
   expect(asStated(given).spec.dataPlaneNodes).toBe(2);
   expect(asStated(given).defaulted).toBeUndefined();
+});
+
+describe('a number with the annotation that it is the operator’s', () => {
+  const MARK = 'multi-cluster.demo.io/filled-in-nodes';
+  const marked = (mark: string, owners: object[], manifest?: object): WorkerCluster => {
+    const made = cluster(owners, undefined, manifest && JSON.stringify(manifest));
+    return { ...made, metadata: { ...made.metadata, annotations: { ...made.metadata.annotations, [MARK]: mark } } };
+  };
+  const both = (manager: string) => ({
+    ...entry(manager, 'dataPlaneNodes'),
+    fieldsV1: { 'f:spec': { 'f:dataPlaneNodes': {} }, 'f:metadata': { 'f:annotations': { [`f:${MARK}`]: {} } } },
+  });
+  const manifestOf = (nodes: number, mark: string) => ({
+    metadata: { annotations: { [MARK]: mark } },
+    spec: { dataPlaneNodes: nodes },
+  });
+
+  test.each<[string, WorkerCluster]>([
+    ['nobody owns', marked('2', others)],
+    ['came back with a backup, which has no status', marked('2', [both('velero')])],
+    ['an edited export says again', marked('2', others, manifestOf(2, '2'))],
+    ['an older export says, and the operator has filled in another since', marked('2', others, manifestOf(7, '7'))],
+  ])('is nobody’s wish where it %s', (_what, given) => {
+    expect(asStated(given).spec.dataPlaneNodes).toBeUndefined();
+    expect(asStated(given).defaulted).toMatchObject({ nodes: 2, marked: true });
+  });
+
+  test.each<[string, WorkerCluster]>([
+    ['is another than the annotation says', marked('5', others)],
+    ['an autoscaler has written to be the same', marked('2', [entry('horizontal-pod-autoscaler', 'dataPlaneNodes')])],
+    ['an export was edited to say', marked('5', [both('me')], manifestOf(2, '5'))],
+    ['is of a cluster without pools', { ...marked('2', [both('me')]), spec: { dataPlaneNodes: 2 } } as WorkerCluster],
+  ])('is a person’s where it %s', (_what, given) => {
+    expect(asStated(given).spec.dataPlaneNodes).toBe(2);
+  });
+
+  it('is left without the annotation once a person has written another, unless somebody applies it again and again', () => {
+    expect(asStated(marked('5', others)).hasOldMark).toBe(true);
+    expect(asStated(marked('5', [both('velero')])).hasOldMark).toBe(true);
+    expect(asStated(marked('5', [{ ...both('gitops'), operation: 'Apply' }])).hasOldMark).toBeUndefined();
+    expect(asStated(marked('5', others, manifestOf(2, '5'))).hasOldMark).toBeUndefined();
+  });
 });
 
 it('of a person’s number it is known who wrote it, where the API server says so', () => {
