@@ -1,5 +1,6 @@
 import type { KubeObject, Pod } from '../../kube/resources.ts';
 import { nodeMisfit } from './filters/node.ts';
+import { resourceMisfits, roomFor } from './filters/resources.ts';
 import type { FitNode, FitPod, NodeTemplate } from './model.ts';
 import { nodeOf } from './node.ts';
 import { fitPod } from './pod.ts';
@@ -46,9 +47,26 @@ export function daemonPod({ metadata, spec: { template } }: DaemonSet, live?: Po
   return live ? { ...made, requests: requestsOf(live) } : made;
 }
 
-/** Those that would run on a node: what it is decides, not whether there is room. */
+/** Those that would run on a node: what it is decides, not whether there is room. One that is larger than the node never runs there. */
 export const daemonsOn = (node: FitNode, daemons: readonly FitPod[]): FitPod[] =>
-  daemons.filter((daemon) => nodeMisfit(daemon, node) === undefined);
+  daemons.filter((daemon) => nodeMisfit(daemon, node) === undefined && roomFor(daemon, node, []) > 0);
+
+/** Why a DaemonSet never runs on nodes of a template that it is meant for: it is larger than they are. undefined: it runs, or is not meant for them. */
+export function whyTooLarge(daemon: FitPod, template: NodeTemplate): string | undefined {
+  const node = nodeOf(template, template.id);
+  if (nodeMisfit(daemon, node) !== undefined || roomFor(daemon, node, []) > 0) return undefined;
+  const empty = { node, pods: new Map(), podCount: 0, used: { cpu: 0, memory: 0, storage: 0, others: new Map() } };
+  return resourceMisfits(daemon, empty)
+    .map(({ message }) => message)
+    .join(', ');
+}
+
+/** A live pod of a DaemonSet as it would be on another node: its controller has pinned it to its own. */
+export function unpinned(live: Pod): FitPod {
+  const { affinity, ...spec } = live.spec;
+  const { nodeAffinity: _, ...others } = (affinity ?? {}) as { nodeAffinity?: object };
+  return fitPod({ ...live, spec: { ...spec, affinity: others } });
+}
 
 /** What a new node has left for work when its DaemonSets have their share. */
 export function withoutDaemons(

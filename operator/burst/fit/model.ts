@@ -124,7 +124,13 @@ export interface Offer {
   /** Whose limits its nodes count against, such as pool and zone: keys of `limits` of `pack()`. */
   countsAgainst: readonly string[];
   /** Pods that it is not bought for, and why. Absent: none. */
-  closedTo?: ReadonlyMap<FitPod, string>;
+  closedTo?: ReadonlyMap<FitPod, Closed>;
+}
+
+/** Why an offer is not for a pod: in a word of the caller's, and for people. */
+export interface Closed {
+  reason: string;
+  why: string;
 }
 
 /** The scheduler's plugin that says no. */
@@ -159,6 +165,8 @@ export type Verdict =
 export interface PendingPod {
   key: string;
   pod: FitPod;
+  /** It gets room that is there before all others, and a new node only after them: it serves them. */
+  isLast?: boolean;
 }
 
 /** A node to buy, and who goes there. */
@@ -179,7 +187,7 @@ export interface Unplaced {
   /** Limits that are reached, of offers that would do. */
   atLimit: readonly string[];
   /** Why offers that would do are closed to it. Absent: none is. */
-  closed?: readonly string[];
+  closed?: readonly Closed[];
 }
 
 export interface Packed {

@@ -3,6 +3,7 @@ import { nodeMisfit } from './filters/node.ts';
 import { hasRoom, roomFor } from './filters/resources.ts';
 import { Judged } from './judge.ts';
 import type {
+  Closed,
   FitNode,
   FitPod,
   Misfit,
@@ -38,6 +39,7 @@ const ASKED_OFTEN = 50;
 interface Group {
   pod: FitPod;
   keys: string[];
+  isLast: boolean;
 }
 
 /**
@@ -48,18 +50,23 @@ interface Group {
 export function pack(pending: readonly PendingPod[], state: ClusterState, options: PackOptions = {}): Packed {
   const groups = inOrder(pending);
   const packing = new Packing(groups, state, options);
-  for (const group of groups) packing.add(group);
+  const later = groups.flatMap((group): Group[] => {
+    if (group.isLast) return [{ ...group, keys: packing.fill(group) }];
+    packing.add(group);
+    return [];
+  });
+  for (const group of later) if (group.keys.length > 0) packing.add(group);
   return packing.packed;
 }
 
 function inOrder(pending: readonly PendingPod[]): Group[] {
-  const byPod = new Map<FitPod, string[]>();
-  for (const { key, pod } of pending) {
-    const keys = byPod.get(pod);
-    if (keys) keys.push(key);
-    else byPod.set(pod, [key]);
+  const byPod = new Map<FitPod, { keys: string[]; isLast: boolean }>();
+  for (const { key, pod, isLast = false } of pending) {
+    const known = byPod.get(pod);
+    if (known) known.keys.push(key);
+    else byPod.set(pod, { keys: [key], isLast });
   }
-  const groups = [...byPod].map(([pod, keys]) => ({ pod, keys: keys.sort() }));
+  const groups = [...byPod].map(([pod, { keys, isLast }]) => ({ pod, keys: keys.sort(), isLast }));
   const most = (field: 'cpu' | 'memory') => Math.max(1, ...groups.map(({ pod }) => pod.requests[field]));
   const [cpu, memory] = [most('cpu'), most('memory')];
   const sizeOf = ({ requests }: FitPod) => Math.max(requests.cpu / cpu, requests.memory / memory);
@@ -110,7 +117,17 @@ class Packing {
     return this.#withRoom;
   }
 
-  add({ pod, keys }: Group): void {
+  /** Puts pods on nodes that are there. @returns keys of those that find no room there, and of those that cannot be judged */
+  fill({ pod, keys }: Pick<Group, 'pod' | 'keys'>): string[] {
+    const judged = new Judged(pod, this.#state);
+    if (judged.notJudged.length > 0 || judged.everywhere.length > 0) return [...keys];
+    const left = keys.toReversed();
+    this.#most.clear();
+    this.#fillNodes(judged, left);
+    return left.reverse();
+  }
+
+  add({ pod, keys }: Pick<Group, 'pod' | 'keys'>): void {
     const judged = new Judged(pod, this.#state);
     if (judged.notJudged.length > 0) {
       for (const key of keys) this.packed.notJudged.set(key, judged.notJudged);
@@ -284,7 +301,7 @@ class Packing {
   #whyNot(judged: Judged): Unplaced {
     const misfits = new Map<string, Misfit>();
     const atLimit = new Set<string>();
-    const closed = new Set<string>();
+    const closed = new Set<Closed>();
     for (const offer of this.#offers) {
       const found = this.#isPlain(judged)
         ? judged.misfits(this.#emptyNode(offer))

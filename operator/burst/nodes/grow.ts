@@ -1,7 +1,9 @@
 import type { Demand } from '../demand.ts';
-import { addNewNode } from '../fit/daemons.ts';
-import { UNSCHEDULABLE } from '../fit/filters/node.ts';
-import type { FitPod, Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
+import { addNewNode, daemonsOn } from '../fit/daemons.ts';
+import { nodeMisfit, UNSCHEDULABLE } from '../fit/filters/node.ts';
+import { roomFor } from '../fit/filters/resources.ts';
+import type { Closed, FitPod, Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
+import { nodeOf } from '../fit/node.ts';
 import type { NotJudgedReason } from '../fit/not-judged.ts';
 import { type PackOptions, pack } from '../fit/pack.ts';
 import type { ClusterState } from '../fit/state.ts';
@@ -39,6 +41,7 @@ export const WAITS = {
   NoOffer: 'all machine types of the pools that would take them are sold out, or were tried a moment ago',
   AtMaximum: 'the pools that would take them are at their maximum',
   NoHelp: 'a node was bought for them, came, and did not take them; none is bought until the pods or the pool change',
+  ForGPUs: 'the pools with room for them have GPUs, and are for pods that ask for these',
   OverQuota: 'a quota forbids it',
   SystemOnly: 'they are system pods, and the cluster runs no other pods',
 } as const;
@@ -132,10 +135,12 @@ interface Attempt {
 
 function attempt(view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): Attempt {
   const { state, emptying, daemons = [] } = view;
-  const pending = demands.flatMap(({ keys, replica }) => keys.map((key): PendingPod => ({ key, pod: replica })));
+  const pending = demands.flatMap(({ keys, replica, isSystem }) =>
+    keys.map((key): PendingPod => ({ key, pod: replica, isLast: isSystem })),
+  );
   const revived = emptying.length > 0 && !fitsAll(state, pending);
   if (revived) for (const name of emptying) revive(state, name);
-  const offers = offersOf(view, late);
+  const offers = offersOf(view, demands, late);
   const limits = new Map<string, number>([
     [CLUSTER, view.most - view.pools.reduce((sum, { count }) => sum + count, 0)],
     ...view.pools.map(({ name, maximum, count }): [string, number] => [ofPool(name), maximum - count]),
@@ -176,22 +181,49 @@ function revive(state: ClusterState, name: string): void {
   for (const [pod, count] of pods) state.place(pod, name, count);
 }
 
-const offersOf = ({ pools, demands }: GrowView, late: readonly PoolView[]): Offer[] =>
-  pools.flatMap((pool): Offer[] => {
+const offersOf = (view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): Offer[] =>
+  view.pools.flatMap((pool): Offer[] => {
     const { offer, name } = pool;
     if (!offer || late.includes(pool)) return [];
-    const closedTo = closedPods(pool, demands);
+    const closedTo = closedPods(view, pool, demands);
     const sold = { template: offer.template, price: rankOf(offer), countsAgainst: [ofPool(name), CLUSTER] };
     return [{ ...sold, ...(closedTo.size > 0 && { closedTo }) }];
   });
 
-const closedPods = ({ name, noHelp }: PoolView, demands: readonly Demand[]): ReadonlyMap<FitPod, string> =>
+const closedPods = (view: GrowView, pool: PoolView, demands: readonly Demand[]): ReadonlyMap<FitPod, Closed> =>
   new Map(
-    demands.flatMap(({ replica, likeness = '' }): [FitPod, string][] => {
-      const why = noHelp?.get(likeness);
-      return why === undefined ? [] : [[replica, `${ofPool(name)}: ${why}`]];
+    demands.flatMap(({ replica, likeness = '' }): [FitPod, Closed][] => {
+      const noHelp = pool.noHelp?.get(likeness);
+      if (noHelp !== undefined) return [[replica, closed('NoHelp', `${ofPool(pool.name)}: ${noHelp}`)]];
+      const other = poolWithoutGPUs(view, pool, replica);
+      return other ? [[replica, closed('ForGPUs', `${ofPool(pool.name)}, not ${ofPool(other.name)}`)]] : [];
     }),
   );
+
+const closed = (reason: WaitReason, why: string): Closed => ({ reason, why });
+
+/**
+ * Where a pod that asks for no GPU belongs, if this is a pool of nodes with GPUs: another pool, full or not, whose nodes would take it.
+ * undefined: it may have a node of this pool.
+ */
+function poolWithoutGPUs({ pools, daemons }: GrowView, { offer }: PoolView, pod: FitPod): PoolView | undefined {
+  if (!hasGPUs(offer) || asksForGPUs(pod)) return undefined;
+  return pools.find((other) => {
+    // What a pool is that is sold out is not known: it is waited for.
+    if (!other.offer) return !other.hasGPUs;
+    const node = nodeOf(other.offer.template, other.name);
+    return (
+      !hasGPUs(other.offer) &&
+      nodeMisfit(pod, node) === undefined &&
+      roomFor(pod, node, daemonsOn(node, daemons ?? [])) > 0
+    );
+  });
+}
+
+const isGPU = (resource: string): boolean => resource.startsWith('nvidia.com/') || resource.endsWith('/gpu');
+const hasGPUs = (offer: PoolView['offer']): boolean =>
+  offer !== undefined && [...offer.template.allocatable.others].some(([name, count]) => isGPU(name) && count > 0);
+const asksForGPUs = ({ requests }: FitPod): boolean => [...requests.others.keys()].some(isGPU);
 
 /** What is bought last counts as so much dearer: more than any price for each pod, while among its like the cheapest comes first. */
 const LAST = 1e15;
@@ -235,7 +267,12 @@ function bought({ pools, demands }: GrowView, { opened }: Packed): SizeChange[] 
     if (nodes.length === 0) return [];
     const pods = nodes.flatMap((node) => node.pods);
     const oldest = pods.map((key) => whose.get(key)!).sort((a, b) => (a.since < b.since ? -1 : 1))[0]!;
-    const why = `${countOf(pods.length, 'pod')} waited for ${countOf(nodes.length, 'node')}, first of ${oldest.who} since ${oldest.since}`;
+    const asks = pods.some((key) => asksForGPUs(whose.get(key)!.replica));
+    const dear =
+      hasGPUs(nodes[0]!.offer) && !asks
+        ? ', which have GPUs that nobody asks for, as no other pool takes the pods'
+        : '';
+    const why = `${countOf(pods.length, 'pod')} waited for ${countOf(nodes.length, 'node')}${dear}, first of ${oldest.who} since ${oldest.since}`;
     const likes = pods.flatMap((key) => whose.get(key)!.likeness ?? []);
     return [{ pool: name, count: count + nodes.length, why, ...(likes.length > 0 && { pods: [...new Set(likes)] }) }];
   });
@@ -280,17 +317,24 @@ function waitingOf(
 }
 
 function whyUnplaced(
-  { misfits, atLimit, closed: noHelp = [] }: Unplaced,
+  { misfits, atLimit, closed: shut = [] }: Unplaced,
   closed: readonly PoolView[],
   cut: ReadonlySet<string>,
   refusal: string | undefined,
 ): Pick<Waiting, 'reason' | 'detail'> {
   if (atLimit.some((key) => [...cut].some((pool) => ofPool(pool) === key)))
     return { reason: 'OverQuota', detail: refusal ?? '' };
+  const whys = (of: WaitReason) => shut.filter(({ reason }) => reason === of).map(({ why }) => why);
+  const [noHelp, forGPUs] = [whys('NoHelp'), whys('ForGPUs')];
+  const gpus = forGPUs.length > 0 ? [`${WAITS.ForGPUs}: ${forGPUs.join('; ')}`] : [];
   if (noHelp.length > 0) return { reason: 'NoHelp', detail: noHelp.join('; ') };
-  if (atLimit.length > 0) return { reason: 'AtMaximum', detail: atLimit.filter((key) => key !== CLUSTER).join(', ') };
-  if (closed.length > 0 && !misfits.some(({ everywhere }: Misfit) => everywhere))
-    return { reason: 'NoOffer', detail: closed.map((pool) => `${ofPool(pool.name)}: ${whyClosed(pool)}`).join('; ') };
+  const full = atLimit.filter((key) => key !== CLUSTER);
+  if (atLimit.length > 0) return { reason: 'AtMaximum', detail: [...full, ...gpus].join('; ') };
+  if (closed.length > 0 && !misfits.some(({ everywhere }: Misfit) => everywhere)) {
+    const pools = closed.map((pool) => `${ofPool(pool.name)}: ${whyClosed(pool)}`);
+    return { reason: 'NoOffer', detail: [...pools, ...gpus].join('; ') };
+  }
+  if (gpus.length > 0) return { reason: 'ForGPUs', detail: forGPUs.join('; ') };
   return { reason: 'Incurable', detail: misfits.map(({ message }: Misfit) => message).join('; ') };
 }
 

@@ -17,9 +17,14 @@ export interface PoolView {
   readonly offer?: {
     readonly template: NodeTemplate;
     readonly price: number;
-    /** A cloud took such machines away a moment ago: it is bought where nothing else takes the pods. Absent: it did not. */
+    /**
+     * It is bought where nothing else takes the pods: a cloud took such machines away a moment ago, or a DaemonSet is larger than they are.
+     * Absent: none of these.
+     */
     readonly isLast?: true;
   };
+  /** Whether its nodes have GPUs, for a pool without an offer. Absent: they have none. */
+  readonly hasGPUs?: true;
   /** Why nothing is to be bought now: for people. */
   readonly soldOut?: string;
   /** Pods, by their likeness, for which none is bought, since one that came did not take them; and why. Absent: none. */

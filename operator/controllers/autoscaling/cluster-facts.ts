@@ -1,4 +1,5 @@
 import type { WorkerPool } from '../../api/worker-pool.ts';
+import type { DaemonSet } from '../../burst/fit/daemons.ts';
 import { isBound } from '../../burst/fit/filters/volumes.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import type { CSINode } from '../../burst/fit/node.ts';
@@ -38,6 +39,8 @@ export interface KnownFacts {
   readonly againAt?: number;
   /** What PodDisruptionBudgets allow, by BudgetsReader. Absent: nobody asked. */
   readonly whyBlocked?: WhyBlocked | 'unknown';
+  /** Absent: they are not known. */
+  readonly daemonSets?: readonly DaemonSet[];
   /** By the name of the node. */
   readonly csiNodes: ReadonlyMap<string, CSINode>;
 }

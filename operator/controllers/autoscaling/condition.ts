@@ -18,7 +18,7 @@ const MOST_CHARACTERS = 300;
  * @param problems names of nodes that cannot be changed, and what the API server says
  */
 export function autoscaledCondition(
-  { ignored, noShrinking }: Pick<Seen, 'ignored' | 'noShrinking'>,
+  { ignored, noShrinking, tooLarge }: Pick<Seen, 'ignored' | 'noShrinking' | 'tooLarge'>,
   { growth, shrinkage }: NodesPlan,
   emptying: ReadonlyMap<string, string>,
   problems: ReadonlyMap<string, string> = new Map(),
@@ -41,12 +41,14 @@ export function autoscaledCondition(
   const rest = [
     ...(unchanged.length > 0 ? [told(unchanged)] : []),
     ...(notDemand.length > 0 ? [`no node is bought for ${told(notDemand)}`] : []),
+    ...(tooLarge.length > 0 ? [told(tooLarge)] : []),
     ...(noShrinking ? [noShrinking] : []),
     ...(held.length > 0 ? [told(held)] : []),
     ...(pinned.length > 0 ? [told(pinned)] : []),
   ];
   if (waiting.length > 0)
     return said(false, 'PodsWait', [`no node is bought for ${told(waiting)}`, ...bought, ...ordered, ...rest]);
+  if (tooLarge.length > 0) return said(false, 'DaemonSetsTooLarge', [...bought, ...ordered, ...rest]);
   if (unchanged.length > 0) return said(false, 'NodesNotChanged', [...bought, ...ordered, ...rest]);
   if (bought.length + ordered.length > 0) return said(true, 'NodesOrdered', [...bought, ...ordered, ...rest]);
   if (going.length > 0) return said(true, 'NodesLeave', [told(going), ...rest]);

@@ -2,23 +2,26 @@ import { isDeepStrictEqual } from 'node:util';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { DaemonSet } from '../../burst/fit/daemons.ts';
 import { countOf, PROVISION_MS } from '../../burst/nodes/grow.ts';
 import type { SizeChange } from '../../burst/nodes/model.ts';
 import { noteBoughtFor } from '../../burst/nodes/no-help.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
+import { blockedBy, type WhyBlocked } from '../../burst/nodes/pod-budgets.ts';
 import { whyNotEvicted } from '../../burst/nodes/shrink.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import type { PoolMemory } from '../../capacity/pool-memory.ts';
+import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { RecordEvent } from '../../kube/events.ts';
 import { isMovable } from '../../kube/pods.ts';
-import type { Node } from '../../kube/resources.ts';
+import { DAEMONSETS, type Node, PDBS } from '../../kube/resources.ts';
 import type { Said } from '../conditions.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { noteInterrupted } from '../interrupted-offers.ts';
+import { AskedFor, BUDGETS_FRESH_MS, DAEMONSETS_FRESH_AT_REST_MS, DAEMONSETS_FRESH_MS, mayEvict } from './asked-for.ts';
 import { Batches, type BatchTimes } from './batches.ts';
-import { BudgetsReader, mayEvict } from './budgets-reader.ts';
 import { FactsReader, podsThatMayMove } from './cluster-facts.ts';
 import { autoscaledCondition, heldBack } from './condition.ts';
 import { decisionOf } from './decision.ts';
@@ -53,7 +56,8 @@ export class Autoscaler {
   readonly #times: AutoscalingTimes;
   readonly #batches: Batches;
   readonly #facts: FactsReader;
-  readonly #budgets: BudgetsReader;
+  readonly #budgets: AskedFor<WhyBlocked>;
+  readonly #daemonSets: AskedFor<readonly DaemonSet[]>;
   readonly #memory = new Map<string, ClusterMemory>();
   readonly #told = new Map<string, Said>();
 
@@ -62,7 +66,12 @@ export class Autoscaler {
     this.#times = times;
     this.#batches = new Batches(times, () => +deps.now());
     this.#facts = new FactsReader(() => +deps.now());
-    this.#budgets = new BudgetsReader(() => +deps.now());
+    this.#budgets = new AskedFor(() => +deps.now(), PDBS, blockedBy);
+    this.#daemonSets = new AskedFor(
+      () => +deps.now(),
+      DAEMONSETS,
+      (sets) => sets as readonly DaemonSet[],
+    );
   }
 
   /** Something has changed in a cluster. @returns whether it is the first news of a batch: how long to wait then, milliseconds */
@@ -79,6 +88,7 @@ export class Autoscaler {
   forget(key: string): void {
     this.#facts.forget(key);
     this.#budgets.forget(key);
+    this.#daemonSets.forget(key);
     this.#memory.delete(key);
     this.#told.delete(key);
   }
@@ -110,12 +120,11 @@ export class Autoscaler {
     const pods = open.pods.list();
     const moving = podsThatMayMove(ownPools, open.nodes.list(), pods);
     const facts = await this.#facts.of(key, open.client, { pods, moving }, signal);
-    const isNeeded = mayEvict(open.nodes.list(), pods, memory.unneededSince);
-    const whyBlocked = await this.#budgets.of(key, open.client, isNeeded, signal);
+    const asked = await this.#ask(key, open, memory, signal);
     // What a cloud takes away is bought again where nothing else takes the pods, here and elsewhere.
     const cluster = clusters.get(key);
     if (cluster) noteInterrupted(this.#deps, cluster, open.nodes.list());
-    const seen = observe(this.#deps, key, memory, { ...facts, whyBlocked });
+    const seen = observe(this.#deps, key, memory, { ...facts, ...asked });
     if (!seen) return undefined;
     const now = +this.#deps.now();
     const plan = planNodes(seen.view);
@@ -133,6 +142,17 @@ export class Autoscaler {
     this.#tellHeld(seen.cluster, plan, memory);
     this.#tell(key, seen.cluster, autoscaledCondition(seen, plan, emptied.waits, problems));
     return nextLook(seen, plan, { isEmptying: emptied.waits.size > 0, hasProblems: problems.size > 0 }, memory, now);
+  }
+
+  /** What matters of a cluster beside what its caches have. */
+  async #ask(key: string, { client, nodes, pods }: OpenCluster, memory: ClusterMemory, signal: AbortSignal) {
+    const waits = pods.list().some(({ spec, metadata }) => !spec.nodeName && !metadata.deletionTimestamp);
+    const freshMs = waits ? DAEMONSETS_FRESH_MS : DAEMONSETS_FRESH_AT_REST_MS;
+    const daemonSets = await this.#daemonSets.in(key, client, freshMs, signal);
+    const whyBlocked = mayEvict(nodes.list(), pods.list(), memory.unneededSince)
+      ? await this.#budgets.in(key, client, BUDGETS_FRESH_MS, signal)
+      : undefined;
+    return { ...(daemonSets && { daemonSets }), ...(whyBlocked && { whyBlocked }) };
   }
 
   #memoryOf(key: string, uid: string): ClusterMemory {

@@ -2,8 +2,9 @@ import type { CloudPool } from '../../../providers/cloud.ts';
 import { ANNOTATIONS, LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Shoot } from '../../api/shoot.ts';
+import { type DaemonSet, daemonPod, unpinned } from '../../burst/fit/daemons.ts';
 import { UNSCHEDULABLE } from '../../burst/fit/filters/node.ts';
-import { fitPod } from '../../burst/fit/pod.ts';
+import type { FitPod } from '../../burst/fit/model.ts';
 import { STARTUP_PREFIXES } from '../../burst/nodes/expected.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { whyInterrupted } from '../../burst/nodes/interruption.ts';
@@ -11,7 +12,7 @@ import type { NodeView, PoolView } from '../../burst/nodes/model.ts';
 import { whyNodeStays } from '../../burst/nodes/stays.ts';
 import type { DecidedSize } from '../../capacity/desired-sizes.ts';
 import { hasEnded } from '../../kube/pods.ts';
-import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
+import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import type { ClusterMemory } from './memory.ts';
 
 /** Which nodes of pools are on their way out by what is stored. */
@@ -147,15 +148,31 @@ function completed(node: Node, labels: Readonly<Record<string, string>>, devices
   };
 }
 
-/** One pod of each DaemonSet. */
-export function daemonsOf(pods: readonly Pod[]) {
-  const found = new Map<string, Pod>();
+/** A DaemonSet as its pod would be on a node to come. */
+export interface Daemon {
+  /** `namespace/name` */
+  readonly name: string;
+  readonly pod: FitPod;
+}
+
+/**
+ * The DaemonSets of a cluster, by one of their pods each, and by the objects, of which one that is new has no pod yet.
+ * @param sets absent: they are not known
+ */
+export function daemonSetsOf(pods: readonly Pod[], sets: readonly DaemonSet[] = []): Daemon[] {
+  const live = new Map<string, { name: string; pod: Pod }>();
   for (const pod of pods) {
     const owner = pod.metadata.ownerReferences?.find(({ kind, controller }) => kind === 'DaemonSet' && controller);
-    if (owner) found.set(owner.uid, pod);
+    if (owner) live.set(owner.uid, { name: `${pod.metadata.namespace}/${owner.name}`, pod });
   }
-  return [...found.values()].map(fitPod);
+  const known = sets.map((set) => ({ name: keyOf(set), pod: daemonPod(set, live.get(set.metadata.uid ?? '')?.pod) }));
+  const listed = new Set(sets.map(({ metadata }) => metadata.uid));
+  const others = [...live].flatMap(([uid, { name, pod }]) => (listed.has(uid) ? [] : [{ name, pod: unpinned(pod) }]));
+  return [...known, ...others];
 }
+
+/** The same, where the objects are not known. */
+export const daemonsOf = (pods: readonly Pod[]): FitPod[] => daemonSetsOf(pods).map(({ pod }) => pod);
 
 /** A part of a pool as it was asked for last. */
 export interface PoolAsked {

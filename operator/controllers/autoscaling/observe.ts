@@ -12,6 +12,7 @@ import { MAX_NODES } from '../../api/worker-pool.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import { type Ignored, interruptedDemand, isSystem, pendingDemand } from '../../burst/demand.ts';
 import { clusterState } from '../../burst/fit/cluster.ts';
+import { whyTooLarge } from '../../burst/fit/daemons.ts';
 import { digestOf } from '../../burst/likeness.ts';
 import { INSTANCE_TYPE, learnNodes } from '../../burst/nodes/expected.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
@@ -40,7 +41,8 @@ import {
   byNode,
   byPool,
   type ComingNode,
-  daemonsOf,
+  type Daemon,
+  daemonSetsOf,
   interruptedOf,
   isThere,
   type Leaving,
@@ -77,6 +79,8 @@ export interface Seen extends Leaving {
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
   /** Nodes that a cloud takes away within minutes, and by what it says so. */
   readonly interrupted: ReadonlyMap<string, string>;
+  /** DaemonSets that are larger than the nodes of pools that they are meant for: in words. */
+  readonly tooLarge: readonly string[];
   /** What is known of the nodes of each pool after this look. */
   readonly memories: ReadonlyMap<string, PoolMemory>;
   /** When something of this is seen otherwise though nothing happens, milliseconds since the epoch. */
@@ -109,7 +113,7 @@ export function observe(
   deps: ObserveDependencies,
   key: string,
   memory: ClusterMemory,
-  { facts: clusterFacts, csiNodes, againAt, whyBlocked = 'unknown' }: KnownFacts = NOTHING_KNOWN,
+  { facts: clusterFacts, csiNodes, againAt, whyBlocked = 'unknown', daemonSets }: KnownFacts = NOTHING_KNOWN,
 ): Seen | undefined {
   const subject = subjectOf(deps, key);
   if (!subject) return undefined;
@@ -139,6 +143,7 @@ export function observe(
   const budgets = disruptionsOf(cluster.spec.pools ?? [], ofPool, { leaving, interrupted, now: +now });
   const { demands, ignored } = pendingDemand(pods, { isNominationLive: nominationsOn(nodes, memory, now) });
   const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
+  const daemons = daemonSetsOf(pods, daemonSets);
   const isNew = memory.readyNow(lasting.filter(isReady));
   const learned = own.map((pool) => learnedOf(pool, stored.get(pool.name)?.memory, ofPool.get(pool.name) ?? [], isNew));
   const poolViews = own.map((pool, index): PoolView => {
@@ -153,7 +158,11 @@ export function observe(
       present: there.length - (leaving.get(pool.name)?.length ?? 0),
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
       ...(disruption && { disruption }),
-      ...offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes, learned[index]!.types),
+      ...(pool.gpu > 0 && { hasGPUs: true as const }),
+      ...lastIfTooSmall(
+        offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes, learned[index]!.types),
+        daemons,
+      ),
     };
   });
   const state = clusterState({
@@ -186,6 +195,7 @@ export function observe(
     spared,
     interrupted,
     memories,
+    tooLarge: tooLargeFor(poolViews, daemons),
     changesAt: [
       ...(ignored.some(({ reason }) => reason === 'Nominated') ? [+now + NOMINATION_MS] : []),
       ...budgets.changesAt,
@@ -204,7 +214,7 @@ export function observe(
       refused: refusedBy(deps, cluster, profile, sizedAs),
       notReady: lasting.filter((node) => !isReady(node)).map(({ metadata }) => metadata.name),
       hasWork: pods.some((pod) => pod.spec.nodeName && isMovable(pod) && !isSystem(pod)),
-      daemons: daemonsOf(pods),
+      daemons: daemons.map(({ pod }) => pod),
       mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
       unneededSince: memory.unneededSince,
       whyBlocked,
@@ -214,6 +224,20 @@ export function observe(
     },
   };
 }
+
+/** A node on which a DaemonSet has no room is bought where nothing else takes the pods. */
+const lastIfTooSmall = <T extends Pick<PoolView, 'offer'>>(sold: T, daemons: readonly Daemon[]): T =>
+  sold.offer && daemons.some(({ pod }) => whyTooLarge(pod, sold.offer!.template) !== undefined)
+    ? { ...sold, offer: { ...sold.offer, isLast: true } }
+    : sold;
+
+const tooLargeFor = (pools: readonly PoolView[], daemons: readonly Daemon[]): string[] =>
+  daemons.flatMap(({ name, pod }) =>
+    pools.flatMap((pool) => {
+      const why = pool.offer && whyTooLarge(pod, pool.offer.template);
+      return why === undefined ? [] : [`DaemonSet ${name} fits on no node of pool ${pool.name} (${why})`];
+    }),
+  );
 
 /** What identifies a pool for purchases: not how many nodes it may have. */
 export const digestOfPool = ({ machineType, alternatives, labels, taints, zones, spot, gpu }: DesiredPool): string =>

@@ -7,6 +7,7 @@ import { PROVISION_MS, planGrowth, WAITS } from '../../../operator/burst/nodes/g
 import type { NodeView, PoolView } from '../../../operator/burst/nodes/model.ts';
 import { type NodesView, planNodes } from '../../../operator/burst/nodes/plan.ts';
 import { whyNodeStays } from '../../../operator/burst/nodes/stays.ts';
+import { daemonSetsOf, daemonsOf } from '../../../operator/controllers/autoscaling/nodes-seen.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import { demand, MINUTE, NOW, node, nodesView, pod, poolView, stateOf } from '../../kit/burst.ts';
 
@@ -111,6 +112,52 @@ describe('more nodes for pods that wait', () => {
     expect(sizes({ demands: [dns, demand(1, '64')], pools: [poolView('a')], hasWork: false })).toEqual([]);
   });
 
+  it('none for system pods where a node for the work has room for them, whatever is cheapest', () => {
+    const dns = demand(2, '100m', { isSystem: true });
+    const system = { ...dns, replica: { ...dns.replica, priority: 2_000_000_000 } };
+    const pools = [poolView('small', { cpu: '2', price: 1 }), poolView('big', { cpu: '16', price: 6 })];
+    expect(sizes({ demands: [system, demand(1, '6')], pools, hasWork: false })).toEqual(['big 1']);
+    // Room that is there they get before the work, as the scheduler has it.
+    const there = {
+      state: stateOf([node('n1')], [pod('3900m', 'n1')]),
+      pools: [poolView('a', { count: 1, present: 1 })],
+    };
+    const growth = grow({ ...there, demands: [{ ...system, keys: ['dns'] }, demand(1, '100m', { keys: ['web'] })] });
+    expect(growth.placed.get('dns')).toBe('n1');
+  });
+
+  it('of the pool in which DaemonSets leave room, before a pod of theirs exists; one that is too large takes none', () => {
+    const daemons = (cpu: string) => daemonSetsOf([], [daemonSet(cpu)]).map(({ pod: one }) => one);
+    const pools = [poolView('small', { cpu: '2', price: 1 }), poolView('big', { cpu: '8', price: 4 })];
+    expect(sizes({ demands: [demand(1, '1')], pools, daemons: daemons('1500m') })).toEqual(['big 1']);
+    expect(sizes({ demands: [demand(1, '1')], pools: [pools[0]!], daemons: daemons('3') })).toEqual(['small 1']);
+  });
+
+  it('of nodes with GPUs only for pods that ask for GPUs, or that no other pool would take; and that is said', () => {
+    const gpu = poolView('gpu', { cpu: '16', price: 10 });
+    const allocatable = { ...gpu.offer!.template.allocatable, others: new Map([['nvidia.com/gpu', 1]]) };
+    const dear = { ...gpu, offer: { ...gpu.offer!, template: { ...gpu.offer!.template, allocatable } } };
+    const own = poolView('own', { cpu: '16', maximum: 1 });
+    const growth = grow({ demands: [demand(2, '15')], pools: [own, dear] });
+    expect(growth.sizes).toMatchObject([{ pool: 'own', count: 1 }]);
+    expect(growth.waiting).toMatchObject([
+      {
+        pods: 1,
+        reason: 'AtMaximum',
+        detail: expect.stringMatching(/^pool own; .*have GPUs.*: pool gpu, not pool own$/),
+      },
+    ]);
+    const asks = demand(1, '15');
+    const requests = { ...asks.replica.requests, others: new Map([['nvidia.com/gpu', 1]]) };
+    const asking = { ...asks, replica: { ...asks.replica, requests } };
+    expect(sizes({ demands: [asking], pools: [own, dear] })).toEqual(['gpu 1']);
+    expect(grow({ demands: [demand(1, '15')], pools: [poolView('small'), dear] }).sizes).toMatchObject([
+      { pool: 'gpu', count: 1, why: expect.stringContaining('which have GPUs that nobody asks for') },
+    ]);
+    const { offer: _, ...none } = poolView('own', { soldOut: 'sold out' });
+    expect(grow({ demands: [demand(1, '15')], pools: [none, dear] }).waiting).toMatchObject([{ reason: 'NoOffer' }]);
+  });
+
   it('says for whom, since when, and how many', () => {
     expect(grow({ demands: [demand(5, '2')], pools: [poolView('a')] }).sizes[0]!.why).toBe(
       '5 pods waited for 3 nodes, first of ReplicaSet shop/web since 2026-11-22T23:59:50Z',
@@ -129,6 +176,32 @@ describe('more nodes for pods that wait', () => {
     });
     expect(growth).toMatchObject({ sizes: [], keep: ['n1'] });
   });
+});
+
+const daemonSet = (cpu: string) => ({
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: 'agent', namespace: 'kube-system', uid: 'ds' },
+  spec: {
+    template: {
+      spec: {
+        containers: [{ name: 'c', resources: { requests: { cpu } } }],
+      },
+    },
+  },
+});
+
+it('a DaemonSet takes its share of a new node by its pods, too, which its controller has pinned to others', () => {
+  const terms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }];
+  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } };
+  const live = pod('3', 'n1', {
+    metadata: {
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'ds', controller: true }],
+    },
+    spec: { affinity: { nodeAffinity } },
+  });
+  const daemons = daemonsOf([live]);
+  expect(sizes({ demands: [demand(2, '1')], pools: [poolView('a')], daemons })).toEqual(['a 2']);
 });
 
 /** A cluster of nodes of one pool, with what runs there. */

@@ -102,6 +102,20 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
   });
 });
 
+it('a DaemonSet that is larger than the nodes of a pool keeps no node from coming, and is told', async () => {
+  const one = new AutoscaledCluster(POOL);
+  const spec = { template: { spec: { containers: [{ name: 'c', resources: { requests: { cpu: '5' } } }] } } };
+  one.objects.daemonsets = [{ metadata: { name: 'agent', namespace: 'kube-system', uid: 'ds' }, spec }];
+  one.deploy(1);
+  await one.pass(2);
+  expect(one.pending).toBe(0);
+  expect(one.condition()).toMatchObject({
+    status: 'False',
+    reason: 'DaemonSetsTooLarge',
+    message: expect.stringContaining('DaemonSet kube-system/agent fits on no node of pool a (Insufficient cpu)'),
+  });
+});
+
 it('of a managed cluster pools grow and do not shrink, and that is said', async () => {
   const one = new AutoscaledCluster(POOL);
   one.isManaged = true;
