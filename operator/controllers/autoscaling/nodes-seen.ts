@@ -111,6 +111,8 @@ export const isYoung = ({ metadata }: Node, now: number): boolean =>
 export interface ComingNode {
   /** Labels that it will have once it is Ready. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Keys of taints that an agent takes away once it is ready there. */
+  readonly startupTaints?: readonly string[] | undefined;
   /** Devices of its machine type: their plugin starts after the node is Ready. */
   readonly devices?: ReadonlyMap<string, number> | undefined;
 }
@@ -123,6 +125,7 @@ export function asReady(node: Node, now: number, coming: ComingNode = {}): Node 
   const lasting = taints?.filter(({ key }) => {
     // The cordon is gone: the node controller takes this taint away a moment later.
     if (key === UNSCHEDULABLE.key) return unschedulable;
+    if (coming.startupTaints?.includes(key)) return !isNew;
     const isOfStart = STARTUP.includes(key) || STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix));
     return !isOfStart || (!isNew && !isReady);
   });

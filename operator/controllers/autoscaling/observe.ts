@@ -167,7 +167,7 @@ export function observe(
   });
   const state = clusterState({
     ...clusterFacts,
-    nodes: lasting.map((node) => asReady(node, +now, comingNode(node, poolViews, profile))),
+    nodes: lasting.map((node) => asReady(node, +now, comingNode(node, own, poolViews, profile))),
     pods,
     csiNodes: [...csiNodes.values()],
   });
@@ -252,7 +252,7 @@ const learnedOf = (
   const gives = {
     machineTypes: machineTypesOf(pool),
     labels: pool.labels,
-    taintKeys: pool.taints.map(({ key }) => key),
+    taintKeys: [...pool.taints, ...(pool.startupTaints ?? [])].map(({ key }) => key),
   };
   const ready = nodes.filter((node) => isThere(node) && isReady(node));
   // Nodes of another pool may be others.
@@ -262,11 +262,17 @@ const learnedOf = (
 };
 
 /** What a node of a pool that is on its way up will have. */
-function comingNode(node: Node, pools: readonly PoolView[], { spec }: CloudProfile): ComingNode {
+function comingNode(
+  node: Node,
+  own: readonly DesiredPool[],
+  pools: readonly PoolView[],
+  { spec }: CloudProfile,
+): ComingNode {
   const template = pools.find(({ name }) => name === poolOf(node))?.offer?.template;
   const type = node.metadata.labels?.[INSTANCE_TYPE];
   return {
     labels: type !== undefined && template?.labels[INSTANCE_TYPE] === type ? template.labels : undefined,
+    startupTaints: own.find(({ name }) => name === poolOf(node))?.startupTaints?.map(({ key }) => key),
     devices: devicesOf(spec.machineTypes.find(({ name }) => name === type)),
   };
 }

@@ -216,6 +216,19 @@ describe('what is expected of a new node', () => {
   });
 });
 
+it('a taint of the start keeps no pod from a new node, and is not expected of the next one', async () => {
+  const startupTaints = [{ key: 'agent-not-ready', effect: 'NoSchedule' }];
+  const one = new AutoscaledCluster([{ ...POOL[0]!, startupTaints }]);
+  one.taint = 'agent-not-ready';
+  one.deploy(1, '3');
+  await one.pass(2);
+  expect(one.counts).toEqual({ a: 1 });
+  expect(one.condition()).toMatchObject({ status: 'True' });
+  one.deploy(2);
+  await one.pass(1);
+  expect(one.counts).toEqual({ a: 2 });
+});
+
 describe('a node that came and did not help', () => {
   /** Somebody taints each node but the first: one is bought in vain. */
   async function inVain(): Promise<AutoscaledCluster> {
