@@ -1,8 +1,7 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, open, readFile, rm, stat } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
@@ -77,22 +76,26 @@ const isFileHere = async (path: string): Promise<boolean> => {
 
 /** The archive as a plain tar: itself, or a copy. */
 async function unpacked(path: string, folder: string): Promise<string> {
-  const { compressionOf } = await import('../../garden/images/load/archive.ts');
-  const copy = join(folder, 'archive.tar');
-  if (path === '-') {
-    await pipeline(process.stdin, createWriteStream(join(folder, 'stdin')));
-    return unpacked(join(folder, 'stdin'), folder);
+  const [{ unpackArchive }, { NoRoomError, whileRoom }] = await Promise.all([
+    import('../../garden/images/load/unpack.ts'),
+    import('../../garden/host/disk-room.ts'),
+  ]);
+  const file = path === '-' ? join(folder, 'stdin') : path;
+  try {
+    if (path === '-')
+      await pipeline(
+        process.stdin,
+        (content: AsyncIterable<Buffer>) => whileRoom(content, folder, 'the archive of standard input'),
+        createWriteStream(file, { mode: 0o600 }),
+      );
+    return await unpackArchive(file, folder);
+  } catch (error) {
+    if (error instanceof NoRoomError)
+      throw new CliError(error.message, { advice: 'free some space on that disk', cause: error });
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new CliError(`there is no file ${path}`, { exitCode: EXIT.notFound });
+    throw error;
   }
-  const handle = await open(path).catch(() => {
-    throw new CliError(`there is no file ${path}`, { exitCode: EXIT.notFound });
-  });
-  const { size } = await handle.stat();
-  const packed = await compressionOf(handle, { offset: 0, size });
-  await handle.close();
-  if (!packed) return path;
-  const unpack = packed === 'gzip' ? createGunzip() : createZstdDecompress();
-  await pipeline(createReadStream(path), unpack, createWriteStream(copy));
-  return copy;
 }
 
 async function saved(image: string, ref: string, folder: string, { terminal, env }: Context): Promise<string> {

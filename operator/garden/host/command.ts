@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 
 /** A command that ended badly. */
 export class CommandError extends Error {
@@ -36,8 +37,17 @@ export async function endCommands(): Promise<void> {
   await Promise.allSettled(ended);
 }
 
+/** How a command is run. */
+export interface RunOptions {
+  input?: string;
+  /** Default: 60 s. */
+  timeoutMs?: number;
+  /** Takes standard output in place of the caller. The command is ended when that rejects. */
+  output?: (stdout: Readable) => Promise<void>;
+}
+
 /** Runs a command to its end and resolves to its standard output. Throws CommandError when it fails or is not there. */
-export function run(command: readonly string[], options: { input?: string; timeoutMs?: number } = {}): Promise<string> {
+export function run(command: readonly string[], options: RunOptions = {}): Promise<string> {
   const [file = '', ...args] = command;
   if (isOver) return Promise.reject(new CommandError(command, '', 'the process that runs it ends'));
   return new Promise((resolve, reject) => {
@@ -51,9 +61,14 @@ export function run(command: readonly string[], options: { input?: string; timeo
     child.once('exit', () => running.delete(child));
     let stdout = '';
     let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
+    const output = options.output?.(child.stdout).catch((error: Error) => {
+      child.kill('SIGKILL');
+      reject(error);
     });
+    if (!output)
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        stdout += text;
+      });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       stderr += text;
     });
@@ -64,7 +79,7 @@ export function run(command: readonly string[], options: { input?: string; timeo
       reject(failure);
     });
     child.on('close', (code, signal) => {
-      if (code === 0) resolve(stdout);
+      if (code === 0) void Promise.resolve(output).then(() => resolve(stdout));
       else reject(new CommandError(command, stderr, signal ? `ended by ${signal}` : `exit code ${code}`));
     });
     // A command that does not read its input may be gone before it is written.

@@ -1,14 +1,17 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
-import { CommandError } from '../../../operator/garden/host/command.ts';
+import { CommandError, run } from '../../../operator/garden/host/command.ts';
+import { KEPT_FREE_BYTES, NoRoomError } from '../../../operator/garden/host/disk-room.ts';
 import { saveFromEngine } from '../../../operator/garden/images/load/engines.ts';
 import { keepImages } from '../../../operator/garden/images/load/keep.ts';
+import { unpackArchive } from '../../../operator/garden/images/load/unpack.ts';
 import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';
 import { fullReference } from '../../../operator/garden/images/reference.ts';
 
@@ -312,6 +315,38 @@ test.each(['', 'App', 'a b', 'ghcr.io/', 'app:', `app@sha256:${'0'.repeat(64)}`]
   expect(() => fullReference(name)).toThrow(),
 );
 
+describe('what is larger than it says', () => {
+  const MIB = 1024 ** 2;
+  /** A disk of this much beside what etcd keeps, on which the folder alone lies. */
+  const disk = (bytes: number) => async (folder: string) => {
+    const sizes = await Promise.all((await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size));
+    return KEPT_FREE_BYTES + bytes - sizes.reduce((sum, size) => sum + size, 0);
+  };
+
+  it.each([
+    ['gzip', gzipSync],
+    ['zstd', zstdCompressSync],
+  ])('is unpacked of %s as far as the disk has room', async (_, pack) => {
+    const packed = join(home, 'app.tar.packed');
+    await writeFile(packed, pack(Buffer.alloc(200 * MIB)));
+    expect((await stat(packed)).size).toBeLessThan(MIB);
+    const folder = await mkdtemp(join(home, 'unpacked-'));
+    await expect(unpackArchive(packed, folder, disk(130 * MIB))).rejects.toThrow(`no room for the unpacked ${packed}`);
+    expect((await stat(join(folder, 'archive.tar'))).size).toBeLessThanOrEqual(130 * MIB);
+    await rm(join(folder, 'archive.tar'));
+    const whole = await unpackArchive(packed, folder, disk(1000 * MIB));
+    expect((await stat(whole)).size).toBe(200 * MIB);
+  });
+
+  it('is taken from a program as far as the one who reads takes it, which ends the program', async () => {
+    const output = async (stdout: Readable) => {
+      for await (const _ of stdout) throw new NoRoomError('no room');
+    };
+    const endless = ['sh', '-c', 'while :; do echo layer; done'];
+    await expect(run(endless, { output, timeoutMs: 60_000 })).rejects.toThrow('no room');
+  });
+});
+
 describe('an image of this machine', () => {
   const NOT_INSTALLED = Symbol('not installed');
   /** Who answers what to commands that begin with these words. */
@@ -331,25 +366,38 @@ describe('an image of this machine', () => {
   };
 
   it('comes from Docker where that has it', async () => {
-    const { asked, run } = machine({ 'docker image': 'ok' });
-    expect(await saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', run)).toBe('docker');
-    expect(asked).toContain('docker image save --output /tmp/a.tar app:dev');
+    const { asked, run: runs } = machine({ 'docker image': 'ok' });
+    expect(await saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', runs)).toBe('docker');
+    expect(asked).toContain('docker image save app:dev');
   });
 
   it('comes from containerd, by its full name, where the others have it not', async () => {
-    const { asked, run } = machine({
+    const { asked, run: runs } = machine({
       'docker image': new Error('Cannot connect to the Docker daemon'),
       'ctr --connect-timeout 2s namespaces': 'default\nk8s.io\n',
       'ctr --namespace default images list': '',
       'ctr --namespace k8s.io images': 'docker.io/library/app:dev',
     });
-    expect(await saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', run)).toBe('containerd');
-    expect(asked.at(-1)).toBe('ctr --namespace k8s.io images export /tmp/a.tar docker.io/library/app:dev');
+    expect(await saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', runs)).toBe('containerd');
+    expect(asked.at(-1)).toBe('ctr --namespace k8s.io images export - docker.io/library/app:dev');
+  });
+
+  it('for which the disk has no room is asked of nobody else', async () => {
+    const asked: string[] = [];
+    const full = async (command: string[], _: number, file?: string) => {
+      asked.push(command[0]!);
+      if (file !== undefined) throw new NoRoomError('the disk of here has no room for app:dev');
+      return 'ok';
+    };
+    await expect(saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', full)).rejects.toThrow(
+      'the disk of here has no room for app:dev',
+    );
+    expect(new Set(asked)).toEqual(new Set(['docker']));
   });
 
   it('that nobody has is said to be with none of them, and why', async () => {
-    const { run } = machine({ 'docker image': new Error('No such image: app:dev') });
-    await expect(saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', run)).rejects.toThrow(
+    const { run: runs } = machine({ 'docker image': new Error('No such image: app:dev') });
+    await expect(saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', runs)).rejects.toThrow(
       'no container engine on this machine has app:dev (docker: No such image: app:dev; podman: is not installed; containerd: is not installed)',
     );
     expect(await readFile('/tmp/a.tar').catch(() => undefined)).toBeUndefined();

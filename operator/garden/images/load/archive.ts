@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { imageArchitecture } from '../../host/architecture.ts';
+import { manifestType } from '../manifest-type.ts';
 import { fullReference } from '../reference.ts';
 import { type ArchiveEntry, archiveEntries, readAt } from './archive-entries.ts';
 
@@ -104,12 +105,14 @@ async function ofLayout(archive: Archive, top: Descriptor): Promise<ArchivedImag
   const entry = archive.entries.get(blobName(digest))!;
   const data = await readAt(archive.handle, entry.offset, entry.size);
   const manifest = JSON.parse(String(data)) as Manifest;
+  const mediaType = manifestType(data);
+  if (mediaType === undefined) throw new Error(`its manifest of ${what} has an unknown type`);
   const blobs = [manifest.config, ...manifest.layers].map((blob): Piece => {
     const found = archive.entries.get(blobName(blob.digest));
     if (!found) throw new Error(`it lacks ${blob.digest} of ${what}: save the image again, for this platform alone`);
     return { digest: blob.digest, size: found.size, entry: found };
   });
-  return { ref, manifest: { digest, size: data.length, data }, mediaType: manifest.mediaType ?? MANIFEST, blobs };
+  return { ref, manifest: { digest, size: data.length, data }, mediaType, blobs };
 }
 
 /** The manifest for this platform that is in the archive, from an index down. */

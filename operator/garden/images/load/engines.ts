@@ -1,12 +1,30 @@
+import { createWriteStream } from 'node:fs';
+import { dirname } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { CommandError, run } from '../../host/command.ts';
+import { NoRoomError, whileRoom } from '../../host/disk-room.ts';
 
 const LOOK_MS = 20_000;
 const SAVE_MS = 30 * 60_000;
 
-/** Runs a program of this machine; rejects with what it says. */
-export type Run = (command: string[], timeoutMs: number) => Promise<string>;
+/**
+ * Runs a program of this machine; rejects with what it says.
+ * @param file that takes its standard output, as long as the disk has room
+ */
+export type Run = (command: string[], timeoutMs: number, file?: string) => Promise<string>;
 
-const runHere: Run = (command, timeoutMs) => run(command, { timeoutMs });
+const runHere: Run = (command, timeoutMs, file) =>
+  run(command, {
+    timeoutMs,
+    ...(file !== undefined && {
+      output: (stdout) =>
+        pipeline(
+          stdout,
+          (content: AsyncIterable<Buffer>) => whileRoom(content, dirname(file), command.at(-1)!),
+          createWriteStream(file, { mode: 0o600 }),
+        ),
+    }),
+  });
 
 /** Someone on this machine who may have an image. */
 interface Engine {
@@ -20,14 +38,14 @@ const ENGINES: readonly Engine[] = [
     name: 'docker',
     save: async (run, image, _, file) => {
       await run(['docker', 'image', 'inspect', '--format', '{{.Id}}', image], LOOK_MS);
-      await run(['docker', 'image', 'save', '--output', file, image], SAVE_MS);
+      await run(['docker', 'image', 'save', image], SAVE_MS, file);
     },
   },
   {
     name: 'podman',
     save: async (run, image, _, file) => {
       await run(['podman', 'image', 'inspect', '--format', '{{.Id}}', image], LOOK_MS);
-      await run(['podman', 'image', 'save', '--format', 'docker-archive', '--output', file, image], SAVE_MS);
+      await run(['podman', 'image', 'save', '--format', 'docker-archive', image], SAVE_MS, file);
     },
   },
   {
@@ -39,7 +57,7 @@ const ENGINES: readonly Engine[] = [
       for (const namespace of namespaces) {
         const ctr = ['ctr', '--namespace', namespace, 'images'];
         const found = await run([...ctr, 'list', '--quiet', `name==${ref}`], LOOK_MS);
-        if (found.trim() !== '') return run([...ctr, 'export', file, ref], SAVE_MS);
+        if (found.trim() !== '') return run([...ctr, 'export', '-', ref], SAVE_MS, file);
       }
       throw new Error(`no namespace of ${namespaces.length} has it`);
     },
@@ -58,6 +76,7 @@ export async function saveFromEngine(image: string, ref: string, file: string, r
       await save(run, image, ref, file);
       return name;
     } catch (error) {
+      if (error instanceof NoRoomError) throw error;
       const absent = error instanceof CommandError && error.isNotInstalled;
       said.push(`${name}: ${absent ? 'is not installed' : reason(error as Error)}`);
     }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type Log, silent } from '../../../kube/log.ts';
 import type { Content, Upstream, UpstreamRequest } from '../content.ts';
+import { MANIFEST_TYPES, manifestType } from '../manifest-type.ts';
 import { PullCache } from './cache.ts';
 import { machineLogin } from './credentials.ts';
 import { Download, type DownloadOptions, type Source } from './download.ts';
@@ -28,6 +29,7 @@ export interface PullThroughOptions {
 }
 
 interface StoredManifest {
+  /** For people who look. */
   mediaType: string;
   /** Base64. */
   body: string;
@@ -59,12 +61,7 @@ interface Terms {
 const PUBLIC = 'public';
 const ANSWER_MS = 10_000;
 const MANIFEST_BYTES = 4 * 1024 ** 2;
-const ACCEPT = [
-  'application/vnd.oci.image.index.v1+json',
-  'application/vnd.docker.distribution.manifest.list.v2+json',
-  'application/vnd.oci.image.manifest.v1+json',
-  'application/vnd.docker.distribution.manifest.v2+json',
-].join(', ');
+const ACCEPT = MANIFEST_TYPES.join(', ');
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
 const sha256 = (data: Buffer | string) => createHash('sha256').update(data).digest('hex');
@@ -237,7 +234,10 @@ export class PullThrough implements Upstream {
     const actual = `sha256:${sha256(body)}`;
     if (digest !== undefined && actual !== digest)
       throw new PullError(502, `${registry} sent other content than ${digest} for ${repository}, which was refused`);
-    const mediaType = /^[\w.+/-]+/.exec(String(answer.headers['content-type'] ?? ''))?.[0] ?? 'application/json';
+    // Not by the header: the content is kept by its digest alone, and another registry's image may have the same.
+    const mediaType = manifestType(body);
+    if (mediaType === undefined)
+      throw new PullError(502, `${registry} sent no manifest of an image for ${repository}, which was refused`);
     if (terms.keepIn !== undefined) {
       const stored: StoredManifest = { mediaType, body: body.toString('base64') };
       await this.#cache.writeJson(terms.keepIn, `${hexOf(actual)}.json`, stored);
@@ -249,7 +249,9 @@ export class PullThrough implements Upstream {
     const stored = await this.#cache.readJson<StoredManifest>(scopes, `${hexOf(digest)}.json`);
     if (!stored) return undefined;
     const body = Buffer.from(stored.body, 'base64');
-    return sha256(body) === hexOf(digest) ? { digest, mediaType: stored.mediaType, body } : undefined;
+    // Of an earlier version the type that is kept is the one that a registry chose.
+    const mediaType = manifestType(body);
+    return sha256(body) === hexOf(digest) && mediaType ? { digest, mediaType, body } : undefined;
   }
 
   async #terms({ registry, authorization }: UpstreamRequest): Promise<Terms> {
