@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { openProviders, providerFor } from '../providers/index.ts';
 import { addressList } from './api/address-range.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
 import { ANNOTATIONS } from './api/group.ts';
 import { OPERATOR_LEASE } from './api/names.ts';
-import { dataDirectory, pulumiEngine } from './garden/toolchain/pulumi-engine.ts';
+import { dataDirectory, pulumiEngine, pulumiHome } from './garden/toolchain/pulumi-engine.ts';
 import { KubeClient } from './kube/client.ts';
 import { gonePods } from './kube/gone-pods.ts';
 import { serveHealth } from './kube/health.ts';
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
   const localMachines = env.COPPICE_LOCAL_MACHINES === 'allowed';
   const providers = openProviders({
     engine: pulumiEngine(env, log),
-    home: join(data ?? tmpdir(), 'pulumi-home'),
+    home: pulumiHome(env),
     log,
     localMachines,
     // Where the identity is the host's name we are a pod. Anywhere else every engine of ours ran on this very machine.

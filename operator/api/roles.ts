@@ -172,9 +172,9 @@ export const clusterRole = (name: string, rules: PolicyRule[], labels?: Record<s
 });
 
 /** The ClusterRole of those who may ask for kubeconfigs at all. */
-const KUBECONFIG_REQUESTERS = 'coppice:kubeconfig-requesters';
+export const KUBECONFIG_REQUESTERS = 'coppice:kubeconfig-requesters';
 /** The ClusterRole of those who may see what clusters can be made of: profiles are in no namespace, so no role in one gives that. */
-const PROFILE_READERS = 'coppice:profile-readers';
+export const PROFILE_READERS = 'coppice:profile-readers';
 
 /** Has Kubernetes add the rules to roles of its own. */
 const aggregatedTo = (...roles: ('view' | 'edit' | 'admin')[]): Record<string, string> =>

@@ -1,9 +1,7 @@
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openProviders, providerFor } from '../../../providers/index.ts';
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { previewBurst } from '../../controllers/burst/preview.ts';
-import { pulumiEngine } from '../../garden/toolchain/pulumi-engine.ts';
+import { pulumiEngine, pulumiHome } from '../../garden/toolchain/pulumi-engine.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { silent } from '../../kube/log.ts';
 import type { Context } from '../context.ts';
@@ -41,7 +39,7 @@ async function looked({ env, signal }: Context, garden: KubeClient, policies: re
   const uids = new Set(policies.map(({ metadata }) => metadata.uid));
   const providers = openProviders({
     engine: pulumiEngine(env, silent),
-    home: join(tmpdir(), 'pulumi-home'),
+    home: pulumiHome(env),
     log: silent,
   });
   try {

@@ -1,5 +1,3 @@
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openProviders, type Providers } from '../../../providers/index.ts';
 import {
   accountKeyOf,
@@ -34,7 +32,7 @@ import {
   type SweepDependencies,
   stillThere,
 } from '../../controllers/managed/sweep.ts';
-import { dataDirectory, pulumiEngine } from '../../garden/toolchain/pulumi-engine.ts';
+import { dataDirectory, pulumiEngine, pulumiHome } from '../../garden/toolchain/pulumi-engine.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { silent } from '../../kube/log.ts';
 import {
@@ -71,8 +69,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
   const picture = await look(client, namespace, signal);
   const data = dataDirectory(env);
-  const home = join(data ?? tmpdir(), 'pulumi-home');
-  const providers = openProviders({ engine: pulumiEngine(env, silent), home, log: silent });
+  const providers = openProviders({ engine: pulumiEngine(env, silent), home: pulumiHome(env), log: silent });
   try {
     const deps: SweepDependencies = {
       client,

@@ -3,7 +3,7 @@ import { KUBECONFIG_KEY } from '../../api/names.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import { AttachedConnection, whoIs } from '../../clusters/attached-connection.ts';
 import { KubeClient } from '../../kube/client.ts';
-import { addressesOf, outsideOnly } from '../../kube/http/address-guard.ts';
+import { outsideOnly, platformAddresses } from '../../kube/http/address-guard.ts';
 import { TENANT_LIMITS } from '../../kube/http/answer-limits.ts';
 import { Informer } from '../../kube/informer.ts';
 import { decoded, keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
@@ -220,7 +220,7 @@ export class AttachedController {
     const connection = connectionIn(text);
     const { namespace, allowed } = this.#deps;
     if (metadata.namespace === namespace) return new KubeClient({ ...connection, limits: TENANT_LIMITS });
-    const own = await addressesOf(this.#deps.platform().servers);
+    const own = await platformAddresses(this.#deps.platform().servers, connection.server);
     return new KubeClient({ ...connection, limits: TENANT_LIMITS, admit: outsideOnly(allowed, own) });
   }
 

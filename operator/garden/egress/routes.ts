@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { addressList } from '../../api/address-range.ts';
 import { SEED_LINK } from '../host/network.ts';
+import { parseLocalAddresses } from '../host/own-addresses.ts';
 import { ALL_GARDENS, egressRange, type Ranges } from '../host/ranges.ts';
 import type { EgressPolicy } from './policy.ts';
 
@@ -14,32 +15,18 @@ const notThisMachine = addressList([
   '127.0.0.0/8',
   ...NEVER.map((range) => (range.includes('/') ? range : `${range}/32`)),
 ]);
+const addressOf = (range: string): string => range.split('/')[0]!;
 
 /** `link`: to this machine itself, through its firewall. */
 export type Way = 'link' | 'unreachable';
 
-/**
- * IPv4 addresses and ranges that the kernel takes for this machine's own, of the text of /proc/net/fib_trie: no loopback, none of a garden.
- * A list of interfaces lacks those whose link is down, Docker's bridge without containers for example, and their addresses answer all the
- * same. Pure.
- */
-export function parseHostAddresses(trie: string): string[] {
-  const found = new Set<string>();
-  let isOurTable = false;
-  let address = '';
-  for (const line of trie.split('\n')) {
-    // In tables of their own, transparent proxies have routes that take all the world for this machine.
-    if (/^\S/.test(line)) isOurTable = /^(Main|Local):/.test(line);
-    address = /\|-- (\S+)$/.exec(line)?.[1] ?? address;
-    const bits = /^\s+\/(\d+) \S+ LOCAL$/.exec(line)?.[1];
-    if (isOurTable && bits && !notThisMachine.has(address)) found.add(bits === '32' ? address : `${address}/${bits}`);
-  }
-  return [...found].sort();
-}
-
-/** The same of this machine as it is now. Rejects where nobody can tell. */
+/** IPv4 addresses and ranges of this machine that pods may ask for: no loopback, none of a garden. Rejects where nobody can tell. */
 export const hostAddresses = async (): Promise<string[]> =>
-  parseHostAddresses(await readFile('/proc/net/fib_trie', 'utf8'));
+  reachableAddresses(parseLocalAddresses(await readFile('/proc/net/fib_trie', 'utf8')));
+
+/** Of a machine's own addresses and ranges those that pods may ask for. Pure. */
+export const reachableAddresses = (local: readonly string[]): string[] =>
+  local.filter((range) => !notThisMachine.has(addressOf(range))).sort();
 
 /** What is excepted from the way out, by destination. The kernel takes the longest that fits, so pods and nodes have theirs. Pure. */
 export function exceptions(policy: EgressPolicy, ranges: Ranges, hosts: readonly string[]): Map<string, Way> {

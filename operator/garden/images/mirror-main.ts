@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
+import { addressList } from '../../api/address-range.ts';
 import { listenInNamespace } from '../host/listeners.ts';
 import { askFor } from './asked.ts';
 import type { Upstream } from './content.ts';
@@ -8,7 +9,7 @@ import { startMirror } from './mirror.ts';
 
 const USAGE =
   'usage: node mirror-main.ts --listen ADDRESS:PORT --dir FOLDER... [--enter WORDS] [--expect NAME:TAG,...] ' +
-  '[--on-demand REGISTRY/NAME:TAG,... --asked FOLDER] ' +
+  '[--peers RANGE,...] [--on-demand REGISTRY/NAME:TAG,... --asked FOLDER] ' +
   '[--cache FOLDER --settings FILE --seed FOLDER --kubeconfig FILE --own RANGE,...]';
 
 const { values } = parseArgs({
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     dir: { type: 'string', multiple: true },
     enter: { type: 'string' },
     expect: { type: 'string' },
+    peers: { type: 'string' },
     'on-demand': { type: 'string' },
     asked: { type: 'string' },
     cache: { type: 'string' },
@@ -63,6 +65,7 @@ const mirror = await startMirror({
   port: Number(address[2]),
   ...(enter && { listen: async (host, port) => (await listenInNamespace(JSON.parse(enter), [host], port))[0]! }),
   expected: words(values.expect),
+  ...(values.peers && { peers: addressList(words(values.peers)) }),
   ...(asked && {
     onDemand: {
       names: words(values['on-demand']),

@@ -4,6 +4,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AddressList } from '../../api/address-range.ts';
 import { type Log, silent } from '../../kube/log.ts';
 import type { Content, Upstream, UpstreamRequest } from './content.ts';
 import { type Blob, ImageStore, type Manifest } from './store.ts';
@@ -28,6 +29,8 @@ export interface MirrorOptions {
   onDemand?: { readonly names: readonly string[]; ask(name: string): Promise<void> };
   /** Where images come from that are not here. Asked for when the first such image is wanted. */
   upstream?: () => Promise<Upstream>;
+  /** Whose addresses may connect; absent: everybody's. */
+  peers?: AddressList;
   log?: Log;
 }
 
@@ -67,6 +70,12 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
       refuse(response, 500, 'UNKNOWN', 'the image cannot be read');
     });
   });
+  const { peers } = options;
+  if (peers)
+    server.on('connection', (connection) => {
+      // By IPv6 a socket may show addresses of IPv4 as ::ffff:10.0.0.1, which the list knows.
+      if (!peers.has(connection.remoteAddress ?? '')) connection.destroy();
+    });
   const socket = await options.listen?.(options.host, options.port);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

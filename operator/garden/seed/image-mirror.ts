@@ -26,6 +26,8 @@ export function imageMirror(
   const values = {
     listen: `${nodeAddress}:${MIRROR_PORT}`,
     enter: JSON.stringify(enter),
+    // The host's end of the link is in neither: programs of its users come from there, and images may be for root alone.
+    peers: [pods, `${nodeAddress}/32`].join(','),
     'on-demand': [...IMAGES_ON_DEMAND.keys()].join(','),
     asked: directory.path('seed', 'asked'),
     expect: EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),

@@ -1,4 +1,4 @@
-import { homedir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorText, notYetConfigured } from '../../api/errors.ts';
 import type { Log } from '../../kube/log.ts';
@@ -79,3 +79,9 @@ export function dataDirectory(env: Environment): string | undefined {
   if (env.KUBERNETES_SERVICE_HOST) return undefined;
   return join(env.COPPICE_HOME || join(homedir(), '.coppice'), 'clouds');
 }
+
+/**
+ * Folder of Pulumi's engines and workers, with plugins that run: in the data directory. Elsewhere than in a pod, whose temporary folder is its
+ * own, never below the temporary folder: other users of the machine could have made it before.
+ */
+export const pulumiHome = (env: Environment): string => join(dataDirectory(env) ?? tmpdir(), 'pulumi-home');

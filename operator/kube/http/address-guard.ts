@@ -41,14 +41,19 @@ const internal = addressList(INTERNAL);
  * Whom an operator may be sent to by somebody who is no administrator: by an address of the platform it would be made a proxy into the
  * platform's network.
  * @param allowed ranges that administrators allow all the same
- * @param own addresses of the platform that are not internal by their range
+ * @param own addresses and ranges of the platform itself, which are refused in every range
  */
 export function outsideOnly(allowed: AddressList, own: readonly string[] = []): Admit {
   const platform = addressList(own.flatMap((address) => rangeOrAddress(address) ?? []).map(rangeText));
   return (address) => {
     const plain = address.replace(/%.*$/, '');
+    if (platform.has(plain))
+      throw configurationProblem(
+        `address ${address} is that of the garden's or a seed's API server, and refused`,
+        'Give the address of another cluster; administrators attach the garden and seeds from the namespace of the operator.',
+      );
     if (allowed.has(plain)) return;
-    if (isIP(plain) !== 0 && !internal.has(plain) && !platform.has(plain)) return;
+    if (isIP(plain) !== 0 && !internal.has(plain)) return;
     throw configurationProblem(
       `address ${address} is internal to the platform, and refused`,
       'Give an address on the internet; or ask an administrator to allow the network (attached.allowedNetworks of the chart).',
@@ -73,9 +78,30 @@ export async function addressesOf(urls: readonly string[]): Promise<string[]> {
   return found.flat().map(({ address }) => address);
 }
 
+/**
+ * What outsideOnly takes as the platform's own when somebody wants a connection to `server`: addresses of the platform's API servers. One on
+ * loopback counts at its own port alone, where it has all of loopback: other clusters of this machine are there, too.
+ */
+export async function platformAddresses(platform: readonly string[], server: string): Promise<string[]> {
+  const found = await Promise.all(
+    platform.map(async (url) => {
+      const addresses = await addressesOf([url]);
+      const near = addresses.some(isLoopback) ? LOOPBACK.filter(() => portOf(url) === portOf(server)) : [];
+      return [...addresses.filter((address) => !isLoopback(address)), ...near];
+    }),
+  );
+  return [...new Set(found.flat())];
+}
+
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return Number(port || (protocol === 'http:' ? 80 : 443));
+}
+
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 
-const loopback = addressList(['127.0.0.0/8', '::1/128']);
+const LOOPBACK = ['127.0.0.0/8', '::1/128'];
+const loopback = addressList(LOOPBACK);
 
 /** Whether a host, a name or an address, is whatever machine asks for it. */
 export const isLoopback = (host: string): boolean =>

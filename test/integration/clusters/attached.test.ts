@@ -28,6 +28,7 @@ import {
 import { type Operator, startOperator } from '../../../operator/operator.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { type FlakyProxy, startFlakyProxy } from '../../kit/flaky-proxy.ts';
 import { addNode } from '../../kit/hubs/hub-testbed.ts';
 import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
 
@@ -41,6 +42,8 @@ let others: TestApiserver;
 let clusters: Informer<WorkerCluster>;
 let memberships: Informer<Membership>;
 let operator: Operator | undefined;
+/** Another way to the garden. */
+let relay: FlakyProxy;
 const stop = new AbortController();
 
 const operate = async (allowed: string[] = [], clusterAPI = '') => {
@@ -61,6 +64,7 @@ const operate = async (allowed: string[] = [], clusterAPI = '') => {
 
 beforeAll(async () => {
   [garden, theirs, others] = await Promise.all([startApiserver(), startApiserver(), startApiserver()]);
+  relay = await startFlakyProxy(garden.url);
   for (const manifest of installManifests()) await garden.client.apply(manifest);
   await serveKinds(garden.client, [CLUSTER_INVENTORY]);
   for (const name of ['shop', 'rival'])
@@ -77,6 +81,7 @@ afterAll(async () => {
   stop.abort();
   await operator?.stop();
   await Promise.all([clusters?.stop(), memberships?.stop()]);
+  await relay?.close();
   await Promise.all([garden?.stop(), theirs?.stop(), others?.stop()]);
 });
 
@@ -211,8 +216,14 @@ describe('a kubeconfig that a tenant wrote', () => {
       /^address ::1 is internal/,
     ],
     [
-      'does not reach the garden',
+      'does not reach the garden, though its network is allowed',
       () => garden.kubeconfig,
+      'KubeconfigRefused',
+      /^address 127.0.0.1 is that of the garden's or a seed's API server, and refused\./,
+    ],
+    [
+      'does not reach the garden by another way',
+      () => garden.kubeconfig.replaceAll(garden.url, relay.url),
       'PlatformCluster',
       /points to the garden, which only administrators attach$/,
     ],

@@ -16,6 +16,7 @@ import {
   setUpNetwork,
   tearDownNetwork,
 } from '../../../operator/garden/host/network.ts';
+import { isOwnAddress } from '../../../operator/garden/host/own-addresses.ts';
 import { chooseRanges, egressRange, type Ranges } from '../../../operator/garden/host/ranges.ts';
 import { Supervisor } from '../../../operator/garden/processes/supervisor.ts';
 import { StateDirectory } from '../../../operator/garden/state/state.ts';
@@ -213,6 +214,7 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
     expect(await run(['ip', '-n', names.namespace, 'route', 'show', 'default'])).toMatch(/^default via \S+ dev egress/);
     const addresses = await hostAddresses();
     expect(addresses).toContain(withoutLink);
+    expect(isOwnAddress(withoutLink)).toBe(true);
     for (const address of addresses) {
       const route = await run(['ip', '-n', names.namespace, 'route', 'get', address]);
       expect(route).toContain(`via ${ranges.hostAddress} dev ${SEED_LINK}`);

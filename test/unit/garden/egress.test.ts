@@ -5,7 +5,8 @@ import { afterEach, expect, it } from 'vitest';
 import { DNSRelay } from '../../../operator/garden/egress/dns-relay.ts';
 import { type EgressPolicy, egressLine, parsePolicy } from '../../../operator/garden/egress/policy.ts';
 import { parseResolvers, type Resolver } from '../../../operator/garden/egress/resolvers.ts';
-import { exceptions, parseHostAddresses, routeCommands } from '../../../operator/garden/egress/routes.ts';
+import { exceptions, reachableAddresses, routeCommands } from '../../../operator/garden/egress/routes.ts';
+import { parseLocalAddresses } from '../../../operator/garden/host/own-addresses.ts';
 import { chooseRanges, egressRange } from '../../../operator/garden/host/ranges.ts';
 
 const RANGES = chooseRanges('000000', [])!;
@@ -54,7 +55,7 @@ it('knows all addresses of the machine, also of an interface whose link is down,
     ...['Local:', leaf('172.17.0.1', '32 host LOCAL'), leaf('10.162.128.1', '32 host LOCAL')],
     ...['Id 100:', leaf('0.0.0.0', '0 host LOCAL')],
   ];
-  expect(parseHostAddresses(`${trie.join('\n')}\n`)).toEqual(['172.17.0.1', '192.168.7.0/25']);
+  expect(reachableAddresses(parseLocalAddresses(`${trie.join('\n')}\n`))).toEqual(['172.17.0.1', '192.168.7.0/25']);
 });
 
 it('writes no route that is there, and takes away those that a policy or an address of the machine has left', () => {

@@ -1,8 +1,17 @@
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
-import { doingText, pulumiEngine } from '../../../operator/garden/toolchain/pulumi-engine.ts';
+import { doingText, pulumiEngine, pulumiHome } from '../../../operator/garden/toolchain/pulumi-engine.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { engineUnless } from '../../../providers/pulumi/engine.ts';
+
+it("Pulumi's plugins are in a folder of the person, and in the temporary one of a pod alone", () => {
+  expect(pulumiHome({ COPPICE_HOME: '/home/jane/.coppice' })).toBe('/home/jane/.coppice/clouds/pulumi-home');
+  expect(pulumiHome({})).toBe(join(homedir(), '.coppice', 'clouds', 'pulumi-home'));
+  expect(pulumiHome({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })).toBe(join(tmpdir(), 'pulumi-home'));
+  expect(pulumiHome({ KUBERNETES_SERVICE_HOST: '10.0.0.1', COPPICE_DATA: '/data' })).toBe('/data/pulumi-home');
+});
 
 /** A toolchain whose events and outcome are given from outside. */
 function toolchain() {

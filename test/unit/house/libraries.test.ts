@@ -32,3 +32,11 @@ it('YAML that somebody else may have written is read by operator/kube/yaml.ts; o
     'profiles/renew/rewrite.ts',
   ]);
 });
+
+it('the temporary folder, which others write too, is used for new folders alone, or in a pod', () => {
+  const used = /\btmpdir\(\)/;
+  expect(filesWith(used)).toEqual([
+    'operator/controllers/backup/take-snapshot.ts',
+    'operator/garden/toolchain/pulumi-engine.ts',
+  ]);
+});

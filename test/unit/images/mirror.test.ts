@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addressList, nthAddress } from '../../../operator/api/address-range.ts';
+import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import { buildImage, imagesDirectory } from '../../../operator/garden/images/build.ts';
 import { type Mirror, mirrorHosts, startMirror } from '../../../operator/garden/images/mirror.ts';
+import { imageMirror } from '../../../operator/garden/seed/image-mirror.ts';
+import { StateDirectory } from '../../../operator/garden/state/state.ts';
 
 let dir: string;
 let mirror: Mirror;
@@ -53,6 +58,49 @@ test.each([
   const response = await ask(path);
   expect(response.status).toBe(status);
   expect(await response.json()).toMatchObject({ errors: [{ code }] });
+});
+
+test('gives nothing to other addresses than those of the garden', async () => {
+  const near = await startMirror({
+    dirs: [imagesDirectory(dir)],
+    host: '0.0.0.0',
+    port: 0,
+    peers: addressList(['127.0.0.2/32', '10.1.0.0/17']),
+  });
+  const { port } = new URL(near.url);
+  const statusFor = (localAddress: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const path = '/v2/coredns/coredns/manifests/v1?ns=registry.k8s.io';
+      const asked = request({ host: '127.0.0.1', port, path, localAddress, agent: false });
+      asked.on('response', (response) => resolve(response.resume().statusCode));
+      asked.on('error', reject);
+      asked.end();
+    });
+  try {
+    expect(await statusFor('127.0.0.2')).toBe(200);
+    await expect(statusFor('127.0.0.1')).rejects.toThrow(/ECONNRESET|socket hang up/);
+  } finally {
+    await near.close();
+  }
+});
+
+test("lets in pods and the node, and not the host's end of the link", () => {
+  const ranges = chooseRanges('abc', [])!;
+  const state = {
+    id: 'abc',
+    createdAt: '',
+    ports: { apiserver: 1, etcd: 2, etcdPeer: 3 },
+    ranges,
+    seed: 'local' as const,
+  };
+  const directory = new StateDirectory(dir);
+  const { command } = imageMirror({ directory, state, toolchain: { dir } as never }, []);
+  const peers = addressList(command[command.indexOf('--peers') + 1]!.split(','));
+  expect([nthAddress(ranges.pods, 9), ranges.nodeAddress, ranges.hostAddress].map((one) => peers.has(one))).toEqual([
+    true,
+    true,
+    false,
+  ]);
 });
 
 test('takes no writes', async () => {

@@ -6,6 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
+import { installManifests } from '../../../operator/api/install.ts';
+import { gardenBindings } from '../../../operator/garden/control-plane/administrators.ts';
+import { parseLocalAddresses, parseLocalAddresses6 } from '../../../operator/garden/host/own-addresses.ts';
+import { admission } from '../../../operator/garden/images/upstream/admission.ts';
 import { machineLogin } from '../../../operator/garden/images/upstream/credentials.ts';
 import { otherUser } from '../../../operator/garden/images/upstream/others.ts';
 import { Registries } from '../../../operator/garden/images/upstream/registry.ts';
@@ -124,6 +128,16 @@ describe('who else is in a garden', () => {
     ['everybody', group('system:authenticated'), 'RoleBinding shop/dev gives system:authenticated access'],
   ])('is %s', (_, subjects, expected) => expect(otherUser([binding(subjects)])).toBe(expected));
 
+  it('is nobody in a new garden, whatever bindings Coppice makes there', () => {
+    const made = [...installManifests(), ...gardenBindings()].filter(({ kind }) =>
+      /^(Cluster)?RoleBinding$/.test(kind),
+    );
+    expect(made.length).toBeGreaterThan(3);
+    expect(otherUser(made)).toBeUndefined();
+    const given = { ...binding(group('system:authenticated')), roleRef: { kind: 'ClusterRole', name: 'edit' } };
+    expect(otherUser([...made, given])).toBe('RoleBinding shop/dev gives system:authenticated access');
+  });
+
   it('is not whom Kubernetes itself lets look around', () => {
     const labels = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
     expect(otherUser([binding(group('system:authenticated'), labels)])).toBeUndefined();
@@ -132,6 +146,41 @@ describe('who else is in a garden', () => {
   it('is not the account that a membership has in a garden that is its hub', () => {
     const labels = { [LABELS.membership]: 'uid' };
     expect(otherUser([binding([{ kind: 'ServiceAccount', name: 'member' }], labels)])).toBeUndefined();
+  });
+});
+
+describe('an address that the mirror connects to', () => {
+  const refused = (address: string) => {
+    try {
+      admission(['10.160.0.0/16'])(address);
+      return false;
+    } catch {
+      return true;
+    }
+  };
+
+  it("is none of this machine's, also where its link has no carrier", async () => {
+    const trie = await readFile('/proc/net/fib_trie', 'utf8');
+    const all = new Set([...trie.matchAll(/\|-- (\S+)\n\s+\/32 host LOCAL/g)].map(([, address]) => address!));
+    for (const address of all) expect([address, refused(address)]).toEqual([address, true]);
+    expect(refused('8.8.8.8')).toBe(false);
+    // Docker's bridge without containers: no list of interfaces that run has it.
+    const text = [
+      'Main:',
+      '  +-- 0.0.0.0/0 3 0 5',
+      'Local:',
+      '     |-- 172.17.0.0',
+      '        /16 link UNICAST',
+      '     |-- 172.17.0.1',
+      '        /32 host LOCAL',
+    ];
+    expect(parseLocalAddresses(text.join('\n'))).toEqual(['172.17.0.1']);
+    const six =
+      'fe80000000000000021122fffe334455 02 40 20 80     eth0\n00000000000000000000000000000001 01 80 10 80 lo\n';
+    expect(parseLocalAddresses6(six)).toEqual([
+      'fe80:0000:0000:0000:0211:22ff:fe33:4455',
+      '0000:0000:0000:0000:0000:0000:0000:0001',
+    ]);
   });
 });
 

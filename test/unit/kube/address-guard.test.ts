@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { addressList } from '../../../operator/api/address-range.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
-import { addressesOf, outsideOnly } from '../../../operator/kube/http/address-guard.ts';
+import { addressesOf, outsideOnly, platformAddresses } from '../../../operator/kube/http/address-guard.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
 
 const admits = (address: string, allowed: string[] = [], own: string[] = []): boolean => {
@@ -68,6 +68,23 @@ describe('who is no administrator', () => {
     expect(admits('8.8.8.8', [], ['8.8.8.8'])).toBe(false);
     expect(admits('::ffff:8.8.8.8', [], ['8.8.8.8'])).toBe(false);
     expect(admits('8.8.8.8', [], ['::ffff:8.8.8.8'])).toBe(false);
+    for (const own of ['10.1.2.3', '::ffff:10.1.2.3', '10.1.2.0/24'])
+      expect(admits('10.1.2.3', ['10.0.0.0/8'], [own])).toBe(false);
+    expect(admits('10.1.3.3', ['10.0.0.0/8'], ['10.1.2.0/24'])).toBe(true);
+  });
+
+  it('sends it to other clusters of this machine, where loopback is allowed, but not to the garden there', async () => {
+    const platform = ['https://127.0.0.1:6443', 'https://10.1.2.3:6443', 'https://[::1]/'];
+    const to = async (server: string) => {
+      const own = await platformAddresses(platform, server);
+      return admits(new URL(server).hostname.replace(/[[\]]/g, ''), ['127.0.0.0/8', '::1/128', '10.0.0.0/8'], own);
+    };
+    expect(await to('https://127.0.0.1:40001')).toBe(true);
+    expect(await to('https://127.0.0.1:6443')).toBe(false);
+    expect(await to('https://127.0.0.9:6443')).toBe(false);
+    expect(await to('https://[::1]')).toBe(false);
+    expect(await to('https://10.1.2.3:40001')).toBe(false);
+    expect(await to('https://10.1.2.4:6443')).toBe(true);
   });
 });
 

@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressList } from '../../../api/address-range.ts';
 import { hostOf } from '../../../kube/http/address-guard.ts';
+import { isOwnAddress } from '../../host/own-addresses.ts';
 import { PullError } from './errors.ts';
 
 /** Never a registry: this host by itself, multicast, and where clouds tell secrets to who asks. */
@@ -25,12 +25,11 @@ const NEVER = addressList([
  * host's network: without this a pod could ask what listens on the host's loopback, and the garden's own ports.
  * @param own ranges of the garden. Throws PullError.
  */
-export function admission(own: readonly string[]): (address: string) => void {
+export function admission(own: readonly string[], isOwn = isOwnAddress): (address: string) => void {
   const garden = addressList(own);
   return (address) => {
     const plain = address.replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '');
-    const isOwn = () => Object.values(networkInterfaces()).some((list) => list?.some((one) => one.address === plain));
-    if (isIP(plain) !== 0 && !NEVER.has(plain) && !garden.has(plain) && !isOwn()) return;
+    if (isIP(plain) !== 0 && !NEVER.has(plain) && !garden.has(plain) && !isOwn(plain)) return;
     const what = `address ${plain} belongs to this machine, and pods may not reach it`;
     throw new PullError(403, `${what}; if it is a registry, allow it with "coppice up --registry HOST:PORT"`);
   };

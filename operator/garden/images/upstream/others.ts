@@ -1,14 +1,18 @@
 import { LABELS } from '../../../api/group.ts';
+import { KUBECONFIG_REQUESTERS, PROFILE_READERS } from '../../../api/roles.ts';
 import { KubeClient } from '../../../kube/client.ts';
 import { CLUSTERROLEBINDINGS, type KubeObject, keyOf, ROLEBINDINGS } from '../../../kube/resources.ts';
 
 interface Binding extends KubeObject {
+  roleRef?: { kind: string; name: string };
   subjects?: { kind: string; name: string; namespace?: string }[];
 }
 
 /** Made by Kubernetes itself, for everybody. */
 const DEFAULTS = 'kubernetes.io/bootstrapping';
 const EVERYBODY = /^system:(?:authenticated|unauthenticated|serviceaccounts(?::.*)?)$/;
+/** Of ours, in every garden: nobody gets a pod, or a way to one, by these alone. */
+const FOR_EVERYBODY: ReadonlySet<string> = new Set([KUBECONFIG_REQUESTERS, PROFILE_READERS]);
 const PLATFORM = /^(?:system|coppice):/;
 
 /**
@@ -16,9 +20,10 @@ const PLATFORM = /^(?:system|coppice):/;
  * count: many a person is given the token of one. Pure.
  */
 export function otherUser(bindings: readonly Binding[]): string | undefined {
-  for (const { kind, metadata, subjects = [] } of bindings) {
+  for (const { kind, metadata, roleRef, subjects = [] } of bindings) {
     // Of a membership: the operator keeps the token, and whoever could write that label has a role by another binding.
     if (metadata.labels?.[DEFAULTS] || metadata.labels?.[LABELS.membership]) continue;
+    if (roleRef?.kind === 'ClusterRole' && FOR_EVERYBODY.has(roleRef.name)) continue;
     const other = subjects.find(
       (one) => one.kind === 'ServiceAccount' || EVERYBODY.test(one.name) || !PLATFORM.test(one.name),
     );
