@@ -107,7 +107,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'down',
-    summary: 'delete the garden, with all its clusters and its state',
+    summary: 'delete the garden, with all its clusters, its state, and their contexts in your kubeconfig',
     positionals: [],
     options: [
       {

@@ -2,10 +2,10 @@ import { dirname } from 'node:path';
 import { directToGardens } from '../garden/processes/child-environment.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { hostOf, isLoopback } from '../kube/http/address-guard.ts';
-import { combineKubeconfigs, personalKubeconfigs } from '../kube/kubeconfig-files.ts';
+import { combineKubeconfigs, type KubeconfigDocument, personalKubeconfigs } from '../kube/kubeconfig-files.ts';
 import type { Context } from './context.ts';
 import { CliError, EXIT } from './errors.ts';
-import { gardenKubeconfigFile } from './garden.ts';
+import { gardenKubeconfigFile, wasDeleted } from './garden.ts';
 import { readOptional } from './kubeconfig/file.ts';
 
 export interface Connection {
@@ -18,6 +18,8 @@ export interface Connection {
   files: readonly string[];
   /** Name of the context that was taken, named by the person or not. */
   context: string | undefined;
+  /** Who vouches for the API server, as the kubeconfig says: another garden at the same address is another one. */
+  authority: string;
 }
 
 /** Source of a connection to the garden of this machine. */
@@ -45,6 +47,11 @@ export function kubeconfigSources(flag: string | undefined, env: Record<string, 
 /** A client for the API server that the options and the environment mean. Connects to nothing yet. */
 export async function connect({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
   for (const source of kubeconfigSources(options.text('kubeconfig'), env)) {
+    if (source.what !== EMBEDDED_GARDEN && !source.named && options.text('context') === undefined && wasDeleted(env))
+      throw new CliError('the garden of this machine was deleted ("coppice down")', {
+        exitCode: EXIT.notFound,
+        advice: 'run "coppice up", or choose another API server with --kubeconfig or --context',
+      });
     const found: { file: string; text: string }[] = [];
     for (const file of source.files) {
       const text = await readOptional(file);
@@ -92,9 +99,17 @@ async function open(
       source,
       files: found.map(({ file }) => file),
       context: context ?? document['current-context'],
+      authority: authorityOf(document, context),
     };
   } catch (error) {
     const where = found.length === 1 ? found[0]!.file : `${source} (${dirname(found[0]!.file)}, ...)`;
     throw new CliError(`${where}: ${(error as Error).message}`, { cause: error });
   }
+}
+
+function authorityOf({ clusters, contexts, ...document }: KubeconfigDocument, context?: string): string {
+  const named = contexts?.find(({ name }) => name === (context ?? document['current-context']));
+  const { cluster } = (named?.context ?? {}) as { cluster?: string };
+  const said = clusters?.find(({ name }) => name === cluster)?.cluster as Record<string, unknown> | undefined;
+  return String(said?.['certificate-authority-data'] ?? said?.['certificate-authority'] ?? '');
 }

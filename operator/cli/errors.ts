@@ -41,7 +41,7 @@ export class InterruptedError extends CliError {
   }
 }
 
-interface Explained {
+export interface Explained {
   message: string;
   exitCode: ExitCode;
 }
@@ -90,8 +90,9 @@ function causes(error: ForeignError): ForeignError[] {
 /**
  * The one line and the exit code for any thrown value. Never a stack trace.
  * @param isChosen whether it came of the API server that the person chose: another one is not theirs to start or to choose
+ * @param kubectl words that lead kubectl to that API server
  */
-export function explain(thrown: unknown, isChosen = true): Explained {
+export function explain(thrown: unknown, isChosen = true, kubectl = 'kubectl'): Explained {
   if (thrown === null || typeof thrown !== 'object') return { message: oneLine(String(thrown)), exitCode: EXIT.failed };
   const error = thrown as ForeignError;
   const said = oneLine(error.message ?? error.name ?? 'unknown error');
@@ -105,13 +106,14 @@ export function explain(thrown: unknown, isChosen = true): Explained {
     const status = Number(error.status ?? error.statusCode);
     const full = serverText(error);
     const text = WRAPPING.reduce((shorter, words) => shorter.replace(words, ''), full);
-    if (status === 404) return { message: withAdvice(text, isChosen && adviceFor(full)), exitCode: EXIT.notFound };
+    if (status === 404)
+      return { message: withAdvice(text, isChosen && adviceFor(full, kubectl)), exitCode: EXIT.notFound };
     if (status === 401 && isChosen) {
       const advice =
         'the API server does not accept the credentials of this kubeconfig; choose another with --kubeconfig';
       return { message: withAdvice(text, advice), exitCode: EXIT.failed };
     }
-    return { message: withAdvice(text, error.advice ?? (isChosen && adviceFor(full))), exitCode: EXIT.failed };
+    return { message: withAdvice(text, error.advice ?? (isChosen && adviceFor(full, kubectl))), exitCode: EXIT.failed };
   }
 
   const unreachable =
@@ -133,17 +135,17 @@ function serverText(error: ForeignError): string {
   return /^\d+/.test(rest) ? `the API server refuses ${error.request} (${rest.trim()})` : rest;
 }
 
-function adviceFor(text: string): string | undefined {
+function adviceFor(text: string, kubectl: string): string | undefined {
   if (/field not declared in schema|unknown field/.test(text)) {
     const [, kind = 'KIND', parent = 'spec'] = /Kind=(\w+)\): (?:errors: )?\.(.*?)\.\w+: field not/.exec(text) ?? [];
     const path = [kind.toLowerCase(), parent.replace(/\[.*?\]/g, '')].join('.');
-    return `find the right name with "kubectl explain ${path}"`;
+    return `find the right name with "${kubectl} explain ${path}"`;
   }
   // Nobody else has this name, and only a binding that was deleted takes its rights (operator/garden/control-plane/administrators.ts).
   if (text.includes('User "coppice:admin" cannot'))
     return 'if nobody took these rights away on purpose, "coppice up" gives them to the administrators of this garden again';
   const [, namespace] = /^namespaces "([^"]+)" not found$/.exec(text) ?? [];
-  if (namespace !== undefined) return `make it with "kubectl create namespace ${namespace}"`;
+  if (namespace !== undefined) return `make it with "${kubectl} create namespace ${namespace}"`;
   if (!/could not find the requested resource|page not found/i.test(text)) return undefined;
   return 'this API server does not have that kind; check that the CRDs of Coppice are installed ("coppice up" installs them)';
 }

@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { EGRESS_POLICIES, type EgressPolicy } from '../garden/egress/policy.ts';
 import type { Garden } from '../garden/garden.ts';
 import { StateDirectory } from '../garden/state/state.ts';
@@ -12,6 +14,20 @@ type Env = Record<string, string | undefined>;
 export function gardenKubeconfigFile(env: Env): string {
   return gardenDirectory(env).kubeconfigFile('admin');
 }
+
+const deletedMark = (env: Env): string => join(coppiceHome(env), 'garden-deleted');
+
+/** Remembers that a person had a garden here and deleted it: commands without a word of where then mean no other cluster. */
+export async function markDeleted(env: Env): Promise<void> {
+  const file = deletedMark(env);
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const text =
+    '"coppice down" deleted the garden of this machine. Without this file, commands use $KUBECONFIG when there is none.\n';
+  await writeFile(file, text, { mode: 0o600 });
+}
+
+/** Whether there is none where there has been one. */
+export const wasDeleted = (env: Env): boolean => existsSync(deletedMark(env)) && !existsSync(gardenKubeconfigFile(env));
 
 /** Where the embedded garden of this machine lies, or would lie. */
 export const gardenDirectory = (env: Env): StateDirectory => new StateDirectory(coppiceHome(env));

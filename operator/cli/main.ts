@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { COMMAND_TABLE } from './commands.ts';
 import { type Context, Options } from './context.ts';
-import { CliError, EXIT, explain, InterruptedError } from './errors.ts';
+import { CliError, EXIT, type Explained, explain, InterruptedError } from './errors.ts';
 import { Interruptions } from './interruptions.ts';
 import { type ParsedCommand, parse } from './parse.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -20,18 +20,28 @@ export async function main(
   signal: AbortSignal,
   onEndsItself: () => void = () => {},
 ): Promise<number> {
+  let asked: Options | undefined;
   try {
     if (env.npm_lifecycle_event === 'start') (await import('./invocation.ts')).enterPersonsFolder(env);
     const parsed = parse(argv, COMMAND_TABLE.commands, COMMAND_TABLE.globals);
     if (parsed.command?.endsItself) onEndsItself();
+    asked = new Options(parsed.options);
     return await dispatch(parsed, terminal, env, signal);
   } catch (error) {
     const reason = signal.aborted && !(error instanceof CliError) ? signal.reason : error;
-    const { message, exitCode } = explain(reason);
+    const { message, exitCode } = asked ? await explained(reason, asked, env) : explain(reason);
     terminal.note(`${terminal.notePaint('bad', 'error:')} ${message}`);
     if (env.COPPICE_DEBUG === '1' && error instanceof Error) terminal.note(error.stack ?? '');
     return exitCode;
   }
+}
+
+/** Only an API server's answer is worth the time to see which one was asked. */
+async function explained(error: unknown, options: Options, env: Context['env']): Promise<Explained> {
+  const plain = explain(error);
+  if (!plain.message.includes('"kubectl ')) return plain;
+  const { explainFor } = await import('./kubectl-words.ts');
+  return explainFor({ options, env }, error);
 }
 
 async function dispatch(

@@ -22,7 +22,7 @@ import type { ProcessState } from './processes/supervisor.ts';
 import { removeEverything, takeDownSeed } from './seed/cleanup.ts';
 import { type GardenProgress, toolProgress } from './state/garden-progress.ts';
 import { StateDirectory } from './state/state.ts';
-import { withLock } from './toolchain/lock.ts';
+import { isLocked, withLock } from './toolchain/lock.ts';
 
 export type { GardenProgress } from './state/garden-progress.ts';
 
@@ -326,12 +326,18 @@ export class Garden {
    */
   async whenEnded(signal: AbortSignal): Promise<'stopped' | 'gone' | 'dead' | undefined> {
     let silentSince: number | undefined;
+    // Seen twice: the lock may be gone a moment before the status is.
+    let wasStopped = false;
     while (!signal.aborted) {
       const status = await readStatus(this.directory.statusFile);
       if (!status) return 'gone';
       if (status.isAlive) silentSince = undefined;
-      else if (status.phase === 'stopped') return 'stopped';
-      else {
+      else if (status.phase === 'stopped') {
+        // Whoever deletes the garden stops it first, and holds the lock until its state is gone.
+        const isChanging = await isLocked(this.directory.changeLock);
+        if (!isChanging && wasStopped) return 'stopped';
+        wasStopped = !isChanging;
+      } else {
         // One of another version may be about to take its place.
         silentSince ??= performance.now();
         if (status.phase === 'failed' || performance.now() - silentSince > REPLACED_PATIENCE_MS) return 'dead';

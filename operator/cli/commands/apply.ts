@@ -8,7 +8,8 @@ import { yamlDocuments } from '../../kube/yaml.ts';
 import { refusalOf } from '../acceptance.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { CliError, EXIT, explain, UsageError } from '../errors.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { explainFor } from '../kubectl-words.ts';
 
 /** The field manager of what people change through the CLI; not the operator's, so that the two can be told apart. */
 export const CLI_FIELD_MANAGER = 'coppice-cli';
@@ -38,7 +39,7 @@ export async function run(context: Context): Promise<number | undefined> {
       stored.push({ manifest, name: metadata.name, namespace: metadata.namespace ?? namespace });
     } catch (error) {
       signal.throwIfAborted();
-      const { message, exitCode } = explain(error);
+      const { message, exitCode } = await explainFor(context, error);
       tell(manifest, message);
       worst = exitCode;
     }

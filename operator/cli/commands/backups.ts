@@ -13,6 +13,7 @@ import { prefixOf, type Snapshot, snapshotsIn } from '../../controllers/backup/p
 import type { KubeClient } from '../../kube/client.ts';
 import { SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { bucketSource } from '../bucket-source.ts';
+import { inNamespace } from '../clusterview.ts';
 import { type Connection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
@@ -48,7 +49,7 @@ export async function run(context: Context): Promise<undefined> {
   if (!chosen) {
     throw new CliError(`there is no snapshot ${wanted ?? ''} of ${name}`.replace('  ', ' '), {
       exitCode: EXIT.notFound,
-      advice: `"coppice backups ${name}" lists all snapshots; --now takes one`,
+      advice: `"coppice backups ${name}${inNamespace(namespace)}" lists all snapshots; --now takes one`,
     });
   }
   await download(context, chosen, file, technicalID(namespace, name));

@@ -1,26 +1,31 @@
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { inNamespace } from '../clusterview.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { CliError, EXIT, explain, UsageError } from '../errors.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
 import { kindOf, WORKER_CLUSTER } from '../kinds.ts';
+import { explainFor, kubectlWords } from '../kubectl-words.ts';
 import { waitForCluster } from '../waiting.ts';
 import { notFound } from './get.ts';
 
 /** As kubectl takes it, the kind stands first: `delete seed local` must not delete a cluster that is called local. */
-function refuseKind([word = '', ...names]: readonly string[]): void {
+async function refuseKind(context: Context): Promise<void> {
+  const { options, program } = context;
+  const [word = '', ...names] = context.positionals;
   const kind = names.length > 0 ? kindOf(word) : undefined;
   if (!kind) return;
-  const meant = kind === WORKER_CLUSTER ? 'coppice delete' : `kubectl delete ${word}`;
+  const meant = kind === WORKER_CLUSTER ? `${program} delete` : `${await kubectlWords(context)} delete ${word}`;
+  const where = kind.resource.namespaced ? inNamespace(options.text('namespace')) : '';
   throw new UsageError(
     `delete takes names of clusters only, and "${word}" is a kind`,
-    `run "${meant} ${names.join(' ')}"`,
+    `run "${meant} ${names.join(' ')}${where}"`,
   );
 }
 
 /** `coppice delete NAME... [--wait]`. */
 export async function run(context: Context): Promise<number | undefined> {
   const { options, positionals, terminal, signal } = context;
-  refuseKind(positionals);
+  await refuseKind(context);
   const deadline = options.number('timeout');
   const started = performance.now();
   const connection = await connect(context);
@@ -44,7 +49,7 @@ export async function run(context: Context): Promise<number | undefined> {
     } catch (error) {
       signal.throwIfAborted();
       // The other names still get their turn.
-      const { message, exitCode } = explain(error);
+      const { message, exitCode } = await explainFor(context, error);
       if (positionals.length === 1) throw error;
       terminal.note(`${terminal.notePaint('bad', 'error:')} ${message}`);
       worst = exitCode;

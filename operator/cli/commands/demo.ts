@@ -13,6 +13,7 @@ import { KARMADA_SECRET } from '../demo/karmada-fleet.ts';
 import { NeutralFleet } from '../demo/neutral-fleet.ts';
 import { CliError, EXIT, InterruptedError, UsageError } from '../errors.ts';
 import { gardenKubeconfigFile } from '../garden.ts';
+import { kubectlWords } from '../kubectl-words.ts';
 import { formatAge } from '../render/age.ts';
 import { cell } from '../render/text.ts';
 
@@ -40,10 +41,11 @@ export async function run(context: Context): Promise<undefined> {
       tell('an earlier demo was interrupted: removing what it left behind');
       const before = await karmadaLeft(client, namespace, over);
       if (before) opened.push(before);
-      await cleanUp(client, namespace, before?.fleet, over).catch((error: Error) => {
+      await cleanUp(client, namespace, before?.fleet, over).catch(async (error: Error) => {
         over.throwIfAborted();
+        const kubectl = await kubectlWords(context);
         const advice =
-          before && `if that Karmada is gone for good: kubectl delete secret -n ${namespace} ${KARMADA_SECRET}`;
+          before && `if that Karmada is gone for good: ${kubectl} delete secret -n ${namespace} ${KARMADA_SECRET}`;
         throw new CliError(`could not remove what an earlier demo left behind: ${error.message}`, {
           ...(advice && { advice }),
         });

@@ -4,8 +4,9 @@ import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
-import { openGarden } from '../garden.ts';
+import { markDeleted, openGarden } from '../garden.ts';
 import { showProgress } from '../gardenview.ts';
+import { gardenHere, removeContextsOf } from '../kubeconfig/garden-contexts.ts';
 
 /** A garden that has not answered by then is taken for one that does not run. */
 const PATIENCE_MS = 3_000;
@@ -16,12 +17,15 @@ export async function run(context: Context): Promise<undefined> {
   const left = options.flag('leave-clouds') ? [] : await clustersInClouds(context);
   if (left.length > 0) {
     throw new CliError(`${left.join(', ')} would remain in the cloud and cost money`, {
-      advice: `delete them first ("${program} delete NAME --wait"), or use --leave-clouds`,
+      advice: `delete them first ("${program} delete NAME -n NAMESPACE --wait"), or use --leave-clouds`,
     });
   }
   const garden = await openGarden(env);
+  const here = await gardenHere(env);
   await showProgress(terminal, (onProgress) => garden.down({ onProgress }));
+  await markDeleted(env);
   terminal.print('The garden is deleted: its processes, clusters, networks and state.');
+  for (const line of await removeContextsOf(here, env, context.signal)) terminal.note(line);
 }
 
 /** What only this garden knows of, and nobody would take away after it. */

@@ -52,7 +52,7 @@ function overview(table: CommandTable, program: string, width: number): string[]
     '',
     ...wrap(
       'Without --kubeconfig it uses the API server of $COPPICE_KUBECONFIG, else of the embedded garden, else of ' +
-        '$KUBECONFIG or ~/.kube/config.',
+        '$KUBECONFIG or ~/.kube/config. Once "coppice down" has deleted a garden here, the last two need --context.',
       width,
     ),
     '',

@@ -3,18 +3,17 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { rewriteUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
 import { SECRETS } from '../../kube/resources.ts';
+import { inNamespace } from '../clusterview.ts';
 import { type Connection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { gardenKubeconfigFile } from '../garden.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { addContext, bundleOf, namespaceOf, parseKubeconfig, removeContext } from '../kubeconfig/config.ts';
+import { contextName, GARDEN_CONTEXT } from '../kubeconfig/context-names.ts';
 import { changeKubeconfig, fileToChange, readOptional } from '../kubeconfig/file.ts';
 import { notFound } from './get.ts';
 
-/** Name of our context in the person's kubeconfig. */
-export const contextName = (namespace: string, name: string): string => `coppice/${namespace}/${name}`;
-const GARDEN_CONTEXT = 'coppice/garden';
 /** Options of certificates that are asked for. */
 const ON_REQUEST = ['viewer', 'expires-in', 'exec'];
 const OF_CLUSTERS = ['viewer', 'secret'];
@@ -102,7 +101,7 @@ async function clusterKubeconfig(context: Context, name: string): Promise<{ text
   if (none !== undefined || options.flag('secret'))
     return { text: await storedKubeconfig(connection, cluster, signal), ours };
   const server = cluster.status?.endpoint;
-  if (server === undefined) throw notYet(name);
+  if (server === undefined) throw notYet(cluster);
   const { endingKubeconfig, renewingKubeconfig, wantedBy } = await import('../kubeconfig/personal.ts');
   const wanted = wantedBy(options, namespace, name);
   const renews = options.flag('exec') || options.flag('merge');
@@ -122,23 +121,24 @@ function whyOnlySecret({ spec, status }: WorkerCluster): string | undefined {
 
 async function storedKubeconfig(
   { client, namespace }: Connection,
-  { metadata: { name }, spec }: WorkerCluster,
+  cluster: WorkerCluster,
   signal: AbortSignal,
 ): Promise<string> {
+  const { metadata, spec } = cluster;
   const ref = spec.attached?.kubeconfigSecretRef;
-  const secretName = ref?.name ?? kubeconfigSecretName(name);
+  const secretName = ref?.name ?? kubeconfigSecretName(metadata.name);
   const secret = await client.getOrUndefined(SECRETS, secretName, namespace, { signal });
   const value = (secret?.data as Record<string, string> | undefined)?.[ref?.key ?? KUBECONFIG_KEY];
-  if (value === undefined) throw notYet(name);
+  if (value === undefined) throw notYet(cluster);
   const text = Buffer.from(value, 'base64').toString('utf8');
   // Whoever writes Secrets of that namespace could otherwise have a person's kubectl run a program.
   return rewriteUntrustedKubeconfig(text, `the kubeconfig in Secret ${namespace}/${secretName}`);
 }
 
-const notYet = (name: string): CliError =>
+const notYet = ({ metadata: { name, namespace } }: WorkerCluster): CliError =>
   new CliError(`WorkerCluster "${name}" has no kubeconfig yet`, {
     exitCode: EXIT.notFound,
-    advice: `wait for it: "coppice wait ${name}"`,
+    advice: `wait for it: "coppice wait ${name}${inNamespace(namespace)}"`,
   });
 
 async function namespaceHere({ options, env }: Context): Promise<string> {

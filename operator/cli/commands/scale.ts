@@ -18,7 +18,10 @@ export async function run(context: Context): Promise<undefined> {
   const name = positionals[0]!;
   const nodes = options.number('nodes');
   if (nodes === undefined)
-    throw new UsageError('scale needs --nodes N', `for example: coppice scale ${name} --nodes 3`);
+    throw new UsageError(
+      'scale needs --nodes N',
+      `for example: coppice scale ${name}${inNamespace(options.text('namespace'))} --nodes 3`,
+    );
   if (nodes < 0) throw new UsageError(`a cluster cannot have ${nodes} nodes`, 'give a number from 0 up');
 
   const { client, namespace } = await connect(context);

@@ -18,12 +18,12 @@ import {
   shownPath,
 } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
+import { contextName } from '../kubeconfig/context-names.ts';
 import { comesWithoutSeed, hostingHere, refuseImpossible } from '../seedless.ts';
 import { askWhetherServes } from '../serving.ts';
 import { waitForCluster } from '../waiting.ts';
 import { type Applied, applyObject, readManifests } from './apply.ts';
 import { tableOf } from './get.ts';
-import { contextName } from './kubeconfig.ts';
 
 const KINDS_PATIENCE_MS = 60_000;
 const KINDS_RETRY_MS = 250;

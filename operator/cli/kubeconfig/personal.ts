@@ -137,11 +137,11 @@ export const credentialText = ({ cert, key, endsAt }: Granted): string =>
 
 async function credentialFor(
   { env, signal }: Pick<Context, 'env' | 'signal'>,
-  { client, files, context }: Connection,
+  { client, files, context, authority }: Connection,
   wanted: Wanted,
 ): Promise<Granted> {
   // Who asks is part of it: two contexts of one API server may be two people.
-  const file = keptFile(JSON.stringify([client.server, files, context]), wanted, env);
+  const file = keptFile(JSON.stringify([client.server, files, context, authority]), wanted, env);
   const kept = await keptCredential(file, new Date());
   if (kept) return kept;
   const granted = await askForCertificate(client, wanted, signal);

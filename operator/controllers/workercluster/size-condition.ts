@@ -77,5 +77,5 @@ function sizeOf(pool: DesiredPool, decided: ReadonlyMap<string, DecidedSize> | '
 
 const floorOf = ({ spec, statedBy, metadata }: WorkerCluster): string[] => [
   `spec.dataPlaneNodes: ${spec.dataPlaneNodes} is the floor of all pools together, written by ${statedBy ?? 'somebody'}`,
-  `To remove that floor: kubectl patch wc ${metadata.name} --type=merge -p '{"spec":{"dataPlaneNodes":null}}'`,
+  `To remove that floor: kubectl patch wc ${metadata.name} -n ${metadata.namespace} --type=merge -p '{"spec":{"dataPlaneNodes":null}}'`,
 ];

@@ -72,3 +72,9 @@ export async function withLock<T>(
     if ((await readOrUndefined(file)) === mine) await rm(file, { force: true });
   }
 }
+
+/** Whether a process that lives has the lock. */
+export async function isLocked(file: string): Promise<boolean> {
+  const holder = holderOf((await readOrUndefined(file)) ?? '');
+  return holder !== undefined && isAlive(holder);
+}

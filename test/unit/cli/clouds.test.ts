@@ -79,7 +79,7 @@ describe('coppice down', () => {
     const { err, code } = await cli('down');
     expect(code).toBe(1);
     expect(err).toBe(
-      'error: shop/made, shop/half-made would remain in the cloud and cost money; delete them first ("coppice delete NAME --wait"), or use --leave-clouds\n',
+      'error: shop/made, shop/half-made would remain in the cloud and cost money; delete them first ("coppice delete NAME -n NAMESPACE --wait"), or use --leave-clouds\n',
     );
   });
 });

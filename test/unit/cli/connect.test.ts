@@ -42,6 +42,17 @@ it.each(['https://127.0.0.1:6443', 'https://localhost:6443'])(
   },
 );
 
+it('a garden at the address of an earlier one is another one', async () => {
+  const authority = async (ca: string) => {
+    const file = join(home, `${ca}.yaml`);
+    await writeFile(file, kubeconfig({ server: 'https://garden.example.com', ca, token: 't', name: 'g', user: 'u' }));
+    const { client, authority } = await connect({ options: new Options({ kubeconfig: file }), env: {} });
+    await client.close();
+    return authority;
+  };
+  expect(await authority('ONE')).not.toBe(await authority('TWO'));
+});
+
 it('a garden elsewhere has no clusters on this machine', async () => {
   const server = 'https://garden.example.com';
   expect(await proxyAfter(server, file, { kubeconfig: file }, {})).toBe('http://proxy.example:3128');

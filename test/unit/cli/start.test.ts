@@ -197,7 +197,8 @@ describe('coppice start', () => {
     await writeFile(file, JSON.stringify(object));
     const { code, said } = await tryStart('-f', file);
     expect([code, writes.length]).toEqual([3, 1]);
-    expect(said).toContain('namespaces "nowhere" not found; make it with "kubectl create namespace nowhere"');
+    const kubectl = `kubectl --kubeconfig ${new StateDirectory(home).kubeconfigFile('admin')}`;
+    expect(said).toContain(`namespaces "nowhere" not found; make it with "${kubectl} create namespace nowhere"`);
   });
 });
 

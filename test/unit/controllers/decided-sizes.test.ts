@@ -214,7 +214,9 @@ describe('a number of nodes where Coppice decides', () => {
     expect(seen).toMatchObject({ nodes: 'a 3, b 1', granted: 'a 3, b 1', said: { status: 'True', reason: 'Floor' } });
     expect(seen.said?.message).toContain('pool a: 3 nodes, raised to the floor');
     expect(seen.said?.message).toContain('written by horizontal-pod-autoscaler');
-    expect(seen.said?.message).toContain(`kubectl patch wc one --type=merge -p '{"spec":{"dataPlaneNodes":null}}'`);
+    expect(seen.said?.message).toContain(
+      `kubectl patch wc one -n shop --type=merge -p '{"spec":{"dataPlaneNodes":null}}'`,
+    );
   });
 
   it('fixes nothing above it, and ends when it is given back', async () => {

@@ -121,6 +121,26 @@ describe.runIf(process.platform === 'linux')('a daemon of another version of Cop
   });
 });
 
+it('is told to whoever stands in the foreground as deleted where it is, and as stopped only where its state stays', async () => {
+  const look = () => Garden.open({ home }).whenEnded(new AbortController().signal);
+  await lastWords(undefined, 'stopped');
+  expect(await look()).toBe('stopped');
+  const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  const deleting = withLock(directory.changeLock, async () => {
+    hold();
+    await over;
+    await rm(directory.root, { recursive: true });
+  });
+  await held;
+  const ended = look();
+  // As long as it takes to look more than twice: processes and networks are taken down meanwhile.
+  expect(await Promise.race([ended, delay(1_700, 'not yet')])).toBe('not yet');
+  end();
+  await deleting;
+  expect(await ended).toBe('gone');
+});
+
 describe.runIf(process.platform === 'linux')('a garden after a reboot', () => {
   it('ends nobody who has the number of one of its processes now', async () => {
     const stranger = spawn('/bin/sleep', ['600'], { detached: true, stdio: 'ignore' });
