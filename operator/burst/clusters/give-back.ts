@@ -10,6 +10,8 @@ import { text } from './words.ts';
 export const JOIN_LIMIT_MS = 30 * 60_000;
 /** One that is woken needs machines and no control plane of a cloud. */
 const WAKE_LIMIT_MS = 15 * 60_000;
+/** A hub that takes work back and says it again has it wait on: for less than this no order is cancelled. */
+const SOONEST_CANCEL_MS = 15_000;
 /** A cluster needs so long to leave its hubs and to be destroyed: it begins before more of its time has to be paid for. */
 export const LEAVE_MS = 5 * 60_000;
 
@@ -17,6 +19,8 @@ export const LEAVE_MS = 5 * 60_000;
 export interface Circumstances {
   /** Clusters that waiting work would go to, as `namespace/name`. */
   readonly needed: ReadonlySet<string>;
+  /** Whether some work may be waiting for an order though nothing shows it. */
+  readonly mayBeNeeded: (cluster: string) => boolean;
   /** Something is bought in this look. */
   readonly hasBought: boolean;
   /** Names of clusters whose work was moved away: they need not be idle for long. Absent: none. */
@@ -30,8 +34,11 @@ export interface GivenBack {
   readonly times: readonly number[];
 }
 
-/** Clusters that go: those that did not come, and those that have been without work for long enough. */
-export function giveBack(view: ClustersView, { needed, hasBought, moved = new Set(), now }: Circumstances): GivenBack {
+/** Clusters that go: those that did not come, those that no work waits for any more, and those that have been without work for long enough. */
+export function giveBack(
+  view: ClustersView,
+  { needed, mayBeNeeded, hasBought, moved = new Set(), now }: Circumstances,
+): GivenBack {
   const { clusters, limits } = view;
   const times: number[] = [];
   /** Whether its time has come; if not, it is looked at again then. */
@@ -55,9 +62,21 @@ export function giveBack(view: ClustersView, { needed, hasBought, moved = new Se
   const going = new Set([...moved, ...failed.map(({ name }) => name)]);
   const stays = keptForPeaks(view, going, now);
   const mayFall = mayFallAsleep(view);
+  /** Why an order is cancelled: less of it is paid for, and nothing of it has been of use yet. So no minimum life keeps it. */
+  const whyCancelled = (one: OwnCluster): string | undefined => {
+    const { phase, unneededSince: since, key, warm } = one;
+    const isComing = phase === 'Ordered' || phase === 'Making' || phase === 'Waking';
+    if (!isComing || warm || one.hasWork || since === undefined || mayBeNeeded(key) || going.has(one.name))
+      return undefined;
+    const due = since + Math.max(limits.pendingForMs, SOONEST_CANCEL_MS);
+    return isDue(paidUntil(one, due, now, 0)) ? `no work has waited for it since ${text(since)}` : undefined;
+  };
   const idle = clusters.flatMap((one): Removal[] => {
     const { phase, idleSince, at, name, key, warm } = one;
     const toSleep = () => mayFall(one) && { toSleep: true as const };
+    const cancelled = whyCancelled(one);
+    if (cancelled !== undefined && !stays(one))
+      return [{ name, why: cancelled, isFailure: false, ...(phase === 'Waking' && toSleep()) }];
     if (moved.has(name)) return [{ name, why: 'its work was moved to other clusters', isFailure: false, ...toSleep() }];
     if (phase !== 'Joined' || warm || idleSince === undefined || needed.has(key)) return [];
     if (one.emptyingSince !== undefined) return [];
@@ -67,6 +86,8 @@ export function giveBack(view: ClustersView, { needed, hasBought, moved = new Se
   });
   const sleepAgain = (view.woken ?? []).flatMap((one): Removal[] => {
     const { phase, idleSince, at, name, key } = one;
+    const cancelled = whyCancelled(one);
+    if (cancelled !== undefined) return [{ name, why: cancelled, isFailure: false, toSleep: true, isOthers: true }];
     if (phase !== 'Joined' || idleSince === undefined || needed.has(key)) return [];
     const earliest = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
     if (!isDue(paidUntil(one, earliest, now))) return [];

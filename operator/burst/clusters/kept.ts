@@ -97,13 +97,17 @@ export interface Rest {
   readonly why: string;
   /** Of the template of what failed: another one is tried at once. Absent: it has none, or is of before this was kept. */
   readonly revision?: string | undefined;
+  /** What came was of no use, and takes so many seconds to come at least. Absent: it did not come. */
+  readonly unusedSeconds?: number;
   /** When what failed was ordered, RFC 3339. Absent: it is of before this was kept. */
   readonly orderedAt?: string;
 }
 
-/** Whether it is what has this revision that rests. Where either has none, it is. */
-export const isRestOf = ({ revision: its }: Rest, revision: string | undefined): boolean =>
-  its === undefined || revision === undefined || its === revision;
+/**
+ * Whether it is what has this revision that rests. A rest without one is of a template that could not be resolved, or of before this was kept: a
+ * template that can be is tried at once.
+ */
+export const isRestOf = ({ revision: its }: Rest, revision: string | undefined): boolean => its === revision;
 
 /** By candidate, seconds, the newest first. */
 export type Times = Readonly<Record<string, readonly number[]>>;

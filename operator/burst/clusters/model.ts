@@ -119,8 +119,18 @@ export interface ClusterPrice {
   readonly billing?: ClusterBilling | undefined;
 }
 
+/** Something that was of no use when it was bought, or woken, last. */
+export interface UnusedRest {
+  /** Until when and why it is left alone, a sentence. */
+  readonly why: string;
+  /** Work that has waited for so long has it all the same, milliseconds. */
+  readonly startsInMs: number;
+}
+
 /** A cluster that could be made from a candidate. */
 export interface ClusterOffer {
+  /** Why it is not bought for this work now, a sentence. Absent: nothing keeps it from any. */
+  readonly keepsFrom?: (work: WaitingWork) => string | undefined;
   readonly member: HubMember;
   readonly pools: readonly OfferedPool[];
   /** With so many nodes in each pool; a sentence: why its price is not known. */
@@ -139,6 +149,10 @@ export interface WarmCluster {
   readonly waking?: Waking | undefined;
   /** Why it would not come if it were woken now, a sentence. Absent: nothing that is known speaks against it. */
   readonly problem?: string | undefined;
+  /** The last time it was woken in vain. Absent: it was of use, or that is long ago. */
+  readonly unused?: UnusedRest | undefined;
+  /** See ClusterOffer. */
+  readonly keepsFrom?: ClusterOffer['keepsFrom'];
 }
 
 /** What it means to wake a cluster. Money is in millionths of the currency of the policy. */
@@ -177,6 +191,8 @@ export interface CandidateView {
   readonly revision?: string;
   /** Why none is made now, a sentence; undefined: it can be. */
   readonly problem: string | undefined;
+  /** The last one was bought in vain. Absent: it was of use, or that is long ago. */
+  readonly unused?: UnusedRest | undefined;
   /** How long one takes to come, milliseconds; undefined: not known. */
   readonly startupMs?: number | undefined;
 }
@@ -192,6 +208,8 @@ export interface OwnCluster {
   readonly phase: 'Ordered' | 'Making' | 'Waking' | 'Joined' | 'Leaving';
   /** Since when it has no work; undefined: it has some, or nobody can tell. */
   readonly idleSince: number | undefined;
+  /** Of one that is to come: since when no work waits for it. Absent: it has come, or some may. */
+  readonly unneededSince?: number | undefined;
   /** What budgets count it with. */
   readonly hourly: Micros;
   /** How many nodes count of it. Absent: none. */
@@ -258,6 +276,8 @@ export interface ClustersView {
   readonly waiting: readonly WaitingWork[];
   /** All work of the hub, whoever may serve it: no cluster is emptied while some of it may need the room. Absent: that is all. */
   readonly hubWaiting?: readonly WaitingWork[] | undefined;
+  /** More waits than is told here: what none of it needs may be needed all the same. Absent: this is all. */
+  readonly isPartial?: boolean;
   /** Clusters of the hub, whoever made them. */
   readonly supply: readonly Supply[];
   readonly candidates: readonly CandidateView[];

@@ -7,6 +7,7 @@ import type { ClustersView, WaitingWork } from './model.ts';
 import { type Served, serveMost } from './most.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
 import type { ClustersPlan, Kept, Purchase, WorkState, WorkVerdict } from './plan-model.ts';
+import { restsEnd, withRests } from './rests.ts';
 import { likenessOf, Room, totalOf } from './room.ts';
 import { byPriority, byService, lookedAt, MOST_REPLICAS, takenByOffers, tooLow } from './sources.ts';
 import { whyNotWoken } from './wake.ts';
@@ -37,8 +38,14 @@ class Planning {
 
   readonly #kept: readonly Kept[];
 
+  /** Clusters to which more work would go, for which nothing is bought now. */
+  readonly #mayBeNeeded = new Set<string>();
+  /** Not all work that waits was looked at. */
+  #isPartial = false;
+
   constructor(before: ClustersView, now: number) {
-    const { view, kept } = keepNeeded(before, now);
+    const { view, kept } = keepNeeded(withRests(before, now), now);
+    this.#times.push(...restsEnd(view, now));
     this.#view = view;
     this.#kept = kept;
     this.#now = now;
@@ -70,7 +77,7 @@ class Planning {
     const bought = this.#buy(waits, forPeaks.purchases.length + forPeaks.openings.length > 0);
     const openings = [...forPeaks.openings, ...bought.openings];
     const { growths } = bought;
-    this.#tellLast(served, (work) => this.#tellServed(work));
+    this.#tellLast(served, (work) => this.#tellServed(work), this.#mayBeNeeded);
     this.#tellLast(low, (work) => this.#say(work, 'LowPriority', tooLow(work, limits)));
     // What grows is to have work.
     for (const { cluster } of growths) this.#needed.add(cluster);
@@ -81,7 +88,8 @@ class Planning {
     const purchases = hasActed || mayNeedMoney ? forWork : this.#buyWarm();
     const hasBought = hasActed || purchases.length > 0;
     const decided = { needed: this.#needed, hasBought, now: this.#now };
-    const { removals, times } = giveBack(this.#view, { ...decided, moved: emptied(this.#view) });
+    const mayBeNeeded = (cluster: string) => this.#mayNeed(cluster);
+    const { removals, times } = giveBack(this.#view, { ...decided, mayBeNeeded, moved: emptied(this.#view) });
     const less = chooseEmptying(this.#view, { ...decided, hasRemoved: removals.length > 0 });
     this.#times.push(...times, ...less.times);
     const coming = this.#times.filter((time) => time > this.#now);
@@ -100,6 +108,15 @@ class Planning {
     };
   }
 
+  /** Whether work may be waiting for a cluster that is to come. What that will have nobody knows while its profile is away. */
+  #mayNeed(cluster: string): boolean {
+    const { waiting, supply } = this.#view;
+    if (waiting.length === 0) return false;
+    if (this.#isPartial || this.#view.isPartial || this.#needed.has(cluster) || this.#mayBeNeeded.has(cluster)) return true;
+    const its = supply.find((one) => one.cluster === cluster);
+    return !its || its.planned.length + its.nodes.length === 0;
+  }
+
   #say(work: readonly WaitingWork[], state: WorkState, message: string, more: Partial<WorkVerdict> = {}): void {
     this.#verdicts.push({ source: work[0]!.source, state, message, ...more });
     if (state === 'Suspended' || state === 'Refused' || state === 'LowPriority') this.#left.push(...work);
@@ -113,9 +130,13 @@ class Planning {
    * What becomes of work for which nothing is bought. It comes after all other work, and makes no cluster needed: what was bought for others would
    * else seem taken by it, and be bought twice; and an empty cluster would stay for it.
    */
-  #tellLast(waiting: readonly WaitingWork[], say: (work: readonly WaitingWork[]) => void): void {
+  #tellLast(
+    waiting: readonly WaitingWork[],
+    say: (work: readonly WaitingWork[]) => void,
+    needed: Set<string> = new Set(),
+  ): void {
     const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken, this.#now);
-    const fitting = this.#fitting(sources, new Set());
+    const fitting = this.#fitting(sources, needed);
     for (const work of [...sources, ...tooLarge, ...later]) {
       const on = fitting.get(work);
       if (on) this.#sayWhere(work, on);
@@ -133,6 +154,7 @@ class Planning {
   /** The sources that are looked at now, the oldest first. */
   #bounded(waiting: readonly WaitingWork[]): readonly WaitingWork[][] {
     const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken, this.#now);
+    this.#isPartial = tooLarge.length + later.length > 0;
     for (const work of tooLarge) {
       const advice = `it has ${totalOf(work)} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
       this.#say(work, 'Refused', advice);

@@ -5,6 +5,7 @@ import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { type BurstReceipt, isRestOf, type KeptPurchase, type Times } from './kept.ts';
 import { keptBilling } from './kept-wake.ts';
 import type { Alternative, Opening, Purchase } from './plan-model.ts';
+import { unusedMs } from './rests.ts';
 import { lifeCost, spentWith, withBegunOf } from './spend.ts';
 
 const KEPT_STARTUPS = 9;
@@ -78,7 +79,7 @@ export function opened(receipt: BurstReceipt, { name, candidate, sources, why }:
   return decided({ ...receipt, purchases }, { at, action: 'Open', cluster: name, candidate, why });
 }
 
-/** A cluster is given back; of one that did not come, its candidate rests. */
+/** A cluster is given back; of one that did not come, or was of no use, its candidate rests. */
 export function givenBack(
   receipt: BurstReceipt,
   { name, why, isFailure }: { name: string; why: string; isFailure: boolean },
@@ -99,7 +100,18 @@ export function givenBack(
   });
   const { candidate, wokenAt = purchase.at } = purchase;
   const { revision } = purchase;
-  return isFailure ? rested(said, candidate, { why: `${name}: ${why}`, at: wokenAt, revision }, now) : said;
+  return isFailure
+    ? rested(said, candidate, { why: `${name}: ${why}`, at: wokenAt, revision }, now)
+    : unusedRested(said, purchase, why, now);
+}
+
+/** The candidate of a purchase rests if that was of no use, however it ends. @param why it ends */
+export function unusedRested(receipt: BurstReceipt, purchase: KeptPurchase, why: string, now: number): BurstReceipt {
+  const unused = unusedMs(purchase, now);
+  if (unused === undefined) return receipt;
+  const { name, candidate, at, wokenAt = at, revision } = purchase;
+  const said = `${name}, which had no work: ${why}`;
+  return rested(receipt, candidate, { why: said, at: wokenAt, revision, unusedMs: unused }, now);
 }
 
 /** Milliseconds that something is left alone after so many failures in a row: each time twice as long, a day at most. @param first after the first failure */
@@ -109,23 +121,40 @@ export const restMs = (failures: number, first = FIRST_REST_MS): number =>
 /**
  * Has a candidate, or a pool, rest: each time twice as long. What was ordered before it began to rest fails by the same cause, and is no other time. An
  * earlier template that fails late leaves the rest of a later one as it is.
- * @param failed why, and when what failed was ordered (RFC 3339), and of which template
+ * @param failed why, and when what failed was ordered (RFC 3339), and of which template; if it was of no use, how long it takes at least
  */
 export function rested(
   receipt: BurstReceipt,
   candidate: string,
-  failed: { readonly why: string; readonly at: string; readonly revision?: string | undefined },
+  failed: {
+    readonly why: string;
+    readonly at: string;
+    readonly revision?: string | undefined;
+    readonly unusedMs?: number | undefined;
+  },
   now: number,
 ): BurstReceipt {
-  const { why, at: orderedAt, revision } = failed;
+  const { why, at: orderedAt, revision, unusedMs: tookMs } = failed;
   const known = receipt.rests[candidate];
   const before = known && isRestOf(known, revision) ? known : undefined;
   const isOfEarlier = known?.orderedAt !== undefined && Date.parse(orderedAt) < Date.parse(known.orderedAt);
   if (!before && isOfEarlier) return receipt;
+  // What does not come at all rests as that.
+  if (tookMs !== undefined && before && before.unusedSeconds === undefined && Date.parse(before.until) > now)
+    return receipt;
   const isKnown = before && Date.parse(orderedAt) <= Date.parse(before.until) - restMs(before.failures);
   const failures = (before?.failures ?? 0) + (isKnown ? 0 : 1);
   const until = rfc3339(new Date(now + restMs(failures)));
-  const rest = { failures, until, why: why.slice(0, MOST_WORDS), ...(revision && { revision }), orderedAt };
+  const unusedSeconds =
+    tookMs === undefined ? undefined : Math.max(Math.ceil(tookMs / 1000), before?.unusedSeconds ?? 0);
+  const rest = {
+    failures,
+    until,
+    why: why.slice(0, MOST_WORDS),
+    ...(revision && { revision }),
+    orderedAt,
+    ...(unusedSeconds !== undefined && { unusedSeconds }),
+  };
   // Pools of clusters that are gone are asked for no more, and there is always another one.
   const { [candidate]: _, ...others } = receipt.rests;
   const last = Object.entries(others).sort(([, a], [, b]) => Date.parse(b.until) - Date.parse(a.until));

@@ -262,7 +262,10 @@ function packedFor(
   mostNodes: number,
   priceOf: (pool: OfferedPool) => Micros | undefined,
 ): Taken {
-  const { accepted, refused } = byAcceptance(wanted, ({ work }) => isPlaceable(work, offer.member));
+  const { accepted, refused } = byAcceptance(
+    wanted,
+    ({ work }) => isPlaceable(work, offer.member) && offer.keepsFrom?.(work) === undefined,
+  );
   const state = new ClusterState();
   for (const { template, minimum } of offer.pools) addNodes(state, 'planned:', template, minimum);
   const packed = pack(podsOf(accepted), state, {
@@ -284,7 +287,7 @@ function packedFor(
     for (const pool of opened.countsAgainst) if (pool !== ALL_POOLS) nodes.set(pool, (nodes.get(pool) ?? 0) + 1);
   const placed = [...packed.placed.keys(), ...packed.opened.flatMap(({ pods }) => pods)];
   const misfits = new Set<string>();
-  for (const { work } of refused) misfits.add(whyRefused(work, offer.member));
+  for (const { work } of refused) misfits.add(offer.keepsFrom?.(work) ?? whyRefused(work, offer.member));
   for (const { misfits: why, atLimit } of packed.unplaced.values()) {
     for (const { message } of why) misfits.add(message);
     for (const pool of atLimit) if (pool !== ALL_POOLS) misfits.add(`pool ${pool} is at its maximum`);

@@ -1,7 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import type { BurstReceipt, KeptPurchase } from './kept.ts';
 import type { Opening, Removal } from './plan-model.ts';
-import { changed, costs, decided, keptSources, told, withTime } from './receipt.ts';
+import { changed, costs, decided, keptSources, told, unusedRested, withTime } from './receipt.ts';
 
 /** Whether it is told to sleep: it was ready to take work once, and waits. */
 export const isToSleep = ({ sleeps, warmAt, leaving }: KeptPurchase): boolean =>
@@ -55,7 +55,8 @@ export function putToSleep(receipt: BurstReceipt, { name, why }: Removal, now: n
     return { ...rest, sources: [], warm: true, sleeps: true, warmAt: at, awake: one.rate };
   });
   const { candidate } = purchase;
-  return decided({ ...receipt, purchases, lastIn: at }, { at, action: 'Sleep', cluster: name, candidate, why });
+  const said = decided({ ...receipt, purchases, lastIn: at }, { at, action: 'Sleep', cluster: name, candidate, why });
+  return unusedRested(said, purchase, why, now);
 }
 
 /** A cluster of a candidate is back in its hub, so long after it was woken. */

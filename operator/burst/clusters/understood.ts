@@ -84,6 +84,7 @@ const rest = z.looseObject({
   why: z.string(),
   revision: z.string().optional(),
   orderedAt: time.optional(),
+  unusedSeconds: z.number().nonnegative().optional(),
 });
 
 /** The form of a receipt of a BurstPolicy. A later Coppice may add fields: they are kept as they are. */

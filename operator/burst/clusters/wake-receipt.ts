@@ -67,14 +67,18 @@ export function wakes(
 }
 
 /** A cluster that was woken may sleep again, as its spec says. One that did not wake, or got no work, rests. */
-export function letSleep(receipt: BurstReceipt, { name, why, isFailure }: Removal, now: number): BurstReceipt {
+export function letSleep(receipt: BurstReceipt, { name, why, isFailure, toSleep }: Removal, now: number): BurstReceipt {
   const wake = receipt.wakes?.find((one) => nameOf(one.cluster) === name && !one.ended);
   if (!wake) return receipt;
   const at = rfc3339(new Date(now));
   const ended = { ...replaced(receipt, wake, { ended: true }), lastIn: at };
   const action = isFailure ? 'Fail' : 'Sleep';
   const said = decided(ended, { at, action, cluster: name, candidate: wake.entry, why, hourly: wake.rate });
-  return isFailure ? rested(said, wake.cluster, { why: `${name}: ${why}`, at: wake.at }, now) : said;
+  if (isFailure) return rested(said, wake.cluster, { why: `${name}: ${why}`, at: wake.at }, now);
+  // One that its owner takes back says nothing of its use.
+  if (wake.worked || !toSleep) return said;
+  const tookMs = Math.max(0, Date.parse(wake.joinedAt ?? at) - Date.parse(wake.at));
+  return rested(said, wake.cluster, { why: `${name}, which had no work: ${why}`, at: wake.at, unusedMs: tookMs }, now);
 }
 
 /** The order was taken back: what it has cost until now is spent. */

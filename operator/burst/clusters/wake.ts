@@ -62,8 +62,9 @@ export function whyNotWoken(view: ClustersView, wanted: readonly Replicas[], now
   return inOrder(view).flatMap((one): Alternative[] => {
     if (!isSleeping(one)) return [];
     const { candidate, name, waking } = one;
+    const kept = wanted.map(({ work }) => one.keepsFrom?.(work)).find((why) => why !== undefined);
     const whyNot =
-      whyNotNow(one, view.limits, left) ?? `it takes ${takenByWarm(one, wanted).count} of ${total} replicas`;
+      whyNotNow(one, view.limits, left) ?? kept ?? `it takes ${takenByWarm(one, wanted).count} of ${total} replicas`;
     return [{ candidate, hourly: waking.hourly, whyNot: `${name} sleeps: ${whyNot}` }];
   });
 }

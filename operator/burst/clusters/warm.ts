@@ -18,13 +18,18 @@ export function inOrder({ warm = [], candidates }: ClustersView): WarmCluster[] 
 }
 
 /** How much of it a cluster that waits would take. */
-export function takenByWarm({ supply }: WarmCluster, wanted: readonly Replicas[]): { count: number; left: Replicas[] } {
+export function takenByWarm(
+  { supply, keepsFrom }: WarmCluster,
+  wanted: readonly Replicas[],
+): { count: number; left: Replicas[] } {
+  const isKept = ({ work }: Replicas) => keepsFrom?.(work) !== undefined;
+  const tried = wanted.filter((one) => !isKept(one));
   const room = new Room(
     [supply],
-    wanted.map(({ work }) => work),
+    tried.map(({ work }) => work),
   );
-  const { left } = room.fillWhole(wanted);
-  return { count: totalOf(wanted) - totalOf(left), left };
+  const { left } = room.fillWhole(tried);
+  return { count: totalOf(tried) - totalOf(left), left: [...left, ...wanted.filter(isKept)] };
 }
 
 /** Clusters that wait warm and take it, and what they leave. They are paid for already. */
@@ -79,10 +84,11 @@ export function chooseWarm(
       const returns = wait === 'asleep' ? view.clusters.filter(inUseOf(candidate)).length : 0;
       const there = view.clusters.filter(waitsOf(candidate, wait)).length;
       if (there + returns >= wantedOf(candidate, wait)) continue;
-      const { name, cannotSleep } = candidate;
+      const { name, cannotSleep, unused } = candidate;
+      const whyNot = wait === 'asleep' && cannotSleep !== undefined ? cannotSleep : unused?.why;
       const cluster =
-        wait === 'asleep' && cannotSleep !== undefined
-          ? { alternatives: [{ candidate: name, whyNot: cannotSleep }] }
+        whyNot !== undefined
+          ? { alternatives: [{ candidate: name, whyNot }] }
           : chooseLeast(view, now, [withANode(candidate)]);
       // One in each look: what it leaves of budgets is known in the next.
       if ('candidate' in cluster) return { chosen: [{ candidate, wait, cluster }], refused };

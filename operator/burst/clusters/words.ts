@@ -6,6 +6,9 @@ const NAMED = 3;
 
 export const sourceOf = ({ name, isMinimum }: Peak): string => (isMinimum ? 'minimumClusters' : `peak ${name}`);
 
+/** Whether something was bought for a peak, or for the least number of clusters, by its source. */
+export const isForPeak = (source: string): boolean => source === 'minimumClusters' || source.startsWith('peak ');
+
 /** How many clusters a peak asks for, a sentence without its end. */
 export const askedBy = (peak: Peak): string => {
   const clusters = `${peak.clusters} ${peak.clusters === 1 ? 'cluster' : 'clusters'}`;

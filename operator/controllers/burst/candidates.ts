@@ -4,16 +4,18 @@ import { rfc3339 } from '../../api/conditions.ts';
 import type { Hub } from '../../api/hub.ts';
 import { burstClusterName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import { type BurstReceipt, isRestOf } from '../../burst/clusters/kept.ts';
+import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
 import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
+import { restingOf } from '../../burst/clusters/rests.ts';
 import { offeredNow } from '../../burst/clusters/sold-out.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
 import { admit, type Claimant, type Refusal } from '../../cost/admission.ts';
 import { keyOf, splitKey } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { resolveVersion } from '../kubernetes-version.ts';
+import { specProblems } from '../spec-problems.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
 import { whereItComes } from './where-it-comes.ts';
@@ -47,11 +49,8 @@ export async function candidatesOf(
         ? undefined
         : offeredNow(offer, trial, (profile) => world.profiles.get(profile), depleted, new Date(now));
     const revision = revisionOf(world, candidate, new Date(now));
-    const rest = receipt.rests[name];
-    const rests =
-      rest && isRestOf(rest, revision) && Date.parse(rest.until) > now
-        ? `it is in back-off until ${rest.until}, because of ${rest.why}`
-        : undefined;
+    const startsIn = measuredStartupMs(receipt, name) ?? statedStartupMs(world, candidate);
+    const rests = restingOf(receipt, name, revision, startsIn, now);
     const refusal =
       typeof offer === 'string'
         ? offer
@@ -65,12 +64,13 @@ export async function candidatesOf(
       left: maximumClusters - has,
       offer: sold?.offer,
       ...(sold?.steady && { steady: sold.steady }),
-      problem: refusal ?? rests ?? sold?.problem,
+      problem: refusal ?? rests.problem ?? sold?.problem,
+      unused: rests.unused,
       ...(candidate.warmClusters && { warm: candidate.warmClusters }),
       ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
       cannotSleep: whyAwake(world, candidate),
       revision,
-      startupMs: measuredStartupMs(receipt, name) ?? statedStartupMs(world, candidate),
+      startupMs: startsIn,
     });
   }
   return found;
@@ -118,6 +118,8 @@ function offerFor(
   const there = whereItComes(world, written);
   if (!there) return `there is no CloudProfile ${profileNameOf(written)}`;
   const { cluster, profile } = there;
+  const [problem] = specProblems(cluster, profile, world.now());
+  if (problem) return `its template would be refused: spec.${problem.field}: ${problem.message}`.slice(0, 1000);
   const offer = offerOf({
     cluster,
     profile,

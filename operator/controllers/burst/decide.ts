@@ -17,16 +17,16 @@ import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import { type EmptyingInputs, emptyingOf } from './emptying.ts';
 import { type GrowthInputs, growthOf, type JudgedGrowth, judgeGrowth } from './growth.ts';
-import type { HubWork } from './hub-work.ts';
+import { type HubWork, MOST_DEMANDS } from './hub-work.ts';
 import { limitsOf } from './limits.ts';
 import type { BurstMemory } from './memory.ts';
-import { idleKey } from './own-clusters.ts';
+import { comingKey, idleKey } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
 import type { Seen } from './seen.ts';
 import { awake, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn, type Turn } from './turn.ts';
 import { waitingClusters } from './waiting-clusters.ts';
-import { sleepersOf, wakeKey, wokenBy } from './wake-others.ts';
+import { sleepersOf, wakeKey, wakingKey, wokenBy } from './wake-others.ts';
 import type { BurstSight } from './world.ts';
 
 /** What a policy decides with. */
@@ -58,6 +58,7 @@ export async function planFor(
     ...own,
     ...emptying,
     waiting,
+    isPartial: inputs.hubWaiting.length >= MOST_DEMANDS,
     supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
     grownHourly: grownHourly(receipt) + wokenHourly(receipt),
     grownNodes: grownNodes(receipt),
@@ -104,8 +105,11 @@ export async function planFor(
 function noteNeeded(memory: BurstMemory, turns: readonly Turn[], needed: ReadonlySet<string>, now: number): void {
   for (const { policy, receipt } of turns) {
     for (const { name, number } of receipt.purchases)
-      if (needed.has(`${policy.metadata.namespace}/${name}`)) memory.needed(idleKey(policy, number), now);
-    for (const wake of receipt.wakes ?? []) if (needed.has(wake.cluster)) memory.needed(wakeKey(policy, wake), now);
+      if (needed.has(`${policy.metadata.namespace}/${name}`))
+        for (const key of [idleKey(policy, number), comingKey(policy, number)]) memory.needed(key, now);
+    for (const wake of receipt.wakes ?? [])
+      if (needed.has(wake.cluster))
+        for (const key of [wakeKey(policy, wake), wakingKey(policy, wake)]) memory.needed(key, now);
   }
 }
 

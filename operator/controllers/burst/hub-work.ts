@@ -7,7 +7,7 @@ import type { Pod } from '../../kube/resources.ts';
 import type { Waits } from './memory.ts';
 
 /** So many of a hub's demands are looked at. */
-const MOST_DEMANDS = 5_000;
+export const MOST_DEMANDS = 5_000;
 
 /** Work of a hub with what it is chosen by. */
 export type HubWork = WaitingWork & {

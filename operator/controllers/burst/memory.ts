@@ -25,6 +25,8 @@ export class BurstMemory {
     { readonly sources: ReadonlyMap<string, Waits & { readonly says: string }>; readonly seen: number }
   >();
   readonly #idle = new Map<string, number>();
+  /** When work last needed what is idle. */
+  readonly #needed = new Map<string, number>();
   readonly #tried = new Map<
     string,
     { readonly template: string; readonly at: number; readonly problem: string | undefined }
@@ -65,16 +67,20 @@ export class BurstMemory {
   idle(cluster: string, isIdle: boolean | undefined, now: number): number | undefined {
     if (!isIdle) {
       this.#idle.delete(cluster);
+      this.#needed.delete(cluster);
       return undefined;
     }
-    const since = this.#idle.get(cluster) ?? now;
+    const needed = this.#needed.get(cluster);
+    const since = needed === undefined ? (this.#idle.get(cluster) ?? now) : now;
+    // The first look after it is the first in which nothing needs it.
+    if (needed !== undefined && needed < now) this.#needed.delete(cluster);
     this.#idle.set(cluster, since);
     return since;
   }
 
-  /** Work waits that would go to this cluster: if it is idle, it is so from now on. */
+  /** In this look work waits that would go to this cluster: it is idle from the next look on at the earliest. */
   needed(cluster: string, now: number): void {
-    if (this.#idle.has(cluster)) this.#idle.set(cluster, now);
+    if (this.#idle.has(cluster)) this.#needed.set(cluster, now);
   }
 
   /**

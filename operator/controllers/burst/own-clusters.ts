@@ -74,6 +74,9 @@ export const keptClusters = (
 /** By what it is remembered since when a cluster has no work. */
 export const idleKey = ({ metadata }: BurstPolicy, number: number): string => `${metadata.uid}/${number}`;
 
+/** By what it is remembered since when no work waits for it while it comes. */
+export const comingKey = (policy: BurstPolicy, number: number): string => `${idleKey(policy, number)}/coming`;
+
 /** By what it is remembered since when it has little work. */
 export const underusedKey = (policy: BurstPolicy, number: number): string => `${idleKey(policy, number)}/underused`;
 
@@ -125,6 +128,8 @@ function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: KeptPurchase
   const { cluster, isJoined, isWorkless, isAwaited = false } = sight;
   const isIdle = isJoined ? isWorkless : undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle && !isAwaited, now);
+  const isComing = !isJoined && cluster?.metadata.deletionTimestamp === undefined && isWorkless !== false;
+  const unneededSince = memory.idle(comingKey(policy, purchase.number), isComing, now);
   const isUnder = isJoined && !isAwaited ? sight.isUnderused : undefined;
   const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
@@ -143,6 +148,7 @@ function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: KeptPurchase
     at: Date.parse(wokenAt ?? at),
     phase,
     idleSince,
+    unneededSince,
     underusedSince,
     emptyingSince: purchase.emptyingSince === undefined ? undefined : Date.parse(purchase.emptyingSince),
     leftAloneUntil: purchase.leftAlone && Date.parse(purchase.leftAlone.until),

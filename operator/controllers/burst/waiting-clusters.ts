@@ -1,7 +1,8 @@
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { type BurstReceipt, isRestOf } from '../../burst/clusters/kept.ts';
+import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { Supply, WarmCluster } from '../../burst/clusters/model.ts';
 import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
+import { restingOf } from '../../burst/clusters/rests.ts';
 import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Seen } from './seen.ts';
@@ -25,16 +26,16 @@ export function waitingClusters(
     if (!cluster || !isWarm || own.phase === 'Leaving') return [];
     const { name, candidate, sleeps } = purchase;
     if (!sleeps) return [{ name, candidate, supply: room.open(cluster) }];
-    const rest = receipt.rests[candidate];
-    const isResting = rest && isRestOf(rest, purchase.revision) && Date.parse(rest.until) > now;
-    if (!isToSleep(purchase) || isResting) return [];
+    const startupMs = measuredWakingMs(receipt, candidate);
+    const { problem, unused } = restingOf(receipt, candidate, purchase.revision, startupMs, now);
+    if (!isToSleep(purchase) || problem !== undefined) return [];
     const waking = {
       hourly: parseMoney(purchase.awake ?? purchase.most),
       most: parseMoney(purchase.most),
       counted: own.hourly,
       billing: own.billing,
-      startupMs: measuredWakingMs(receipt, candidate),
+      startupMs,
     };
-    return [{ name, candidate, ...room.woken(cluster), waking }];
+    return [{ name, candidate, ...room.woken(cluster), unused, waking }];
   });
 }

@@ -7,6 +7,7 @@ import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
 import type { Waking, WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
 import { type OfferInputs, offerOf } from '../../burst/clusters/offer.ts';
+import { restingOf } from '../../burst/clusters/rests.ts';
 import {
   letSleep,
   measuredWakeMs,
@@ -45,15 +46,15 @@ export function sleepersOf(
   return world.clusters.byIndex(BY_NAMESPACE, namespace).flatMap((cluster): WarmCluster[] => {
     const key = keyOf(cluster);
     const entry = wake.find(({ clusterSelector }) => matchesLabels(cluster.metadata.labels ?? {}, clusterSelector));
-    const rest = receipt.rests[key];
     if (!entry || known.has(key) || !world.sleepsBySpec(hub, cluster)) return [];
-    if (rest && Date.parse(rest.until) > now) return [];
+    const startupMs = measuredWakeMs(receipt, entry.name);
+    const { problem: rests, unused } = restingOf(receipt, key, undefined, startupMs, now);
+    if (rests !== undefined) return [];
     const waking = wakingOf(world, hub, policy, entry, cluster);
     if (!waking) return [];
-    const startupMs = measuredWakeMs(receipt, entry.name);
     const { name } = cluster.metadata;
     const its = awake(world, hub, cluster, now);
-    return [{ name, candidate: entry.name, entry: entry.name, ...its, waking: { ...waking, startupMs } }];
+    return [{ name, candidate: entry.name, entry: entry.name, ...its, unused, waking: { ...waking, startupMs } }];
   });
 }
 
@@ -140,7 +141,9 @@ export function wokenBy(
     const { isWorkless } = world.sight(policy, cluster);
     const idleSince = wake.joinedAt ? idleSinceOf(world, memory, policy, wake, cluster, now) : undefined;
     const failure = wake.joinedAt ? undefined : world.failure(cluster);
-    return [wokenCluster(wake, idleSince, isWorkless === false, failure)];
+    const isComing = !wake.joinedAt && isWorkless !== false;
+    const unneededSince = memory.idle(wakingKey(policy, wake), isComing, now);
+    return [{ ...wokenCluster(wake, idleSince, isWorkless === false, failure), unneededSince }];
   });
 }
 
@@ -159,7 +162,12 @@ function idleSinceOf(
 }
 
 /** By what it is remembered since when a cluster has no work that was woken. */
-export const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: KeptWake): string => `${metadata.uid}/${uid}/${at}`;
+export const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: Pick<KeptWake, 'uid' | 'at'>): string =>
+  `${metadata.uid}/${uid}/${at}`;
+
+/** By what it is remembered since when no work waits for it while it wakes. */
+export const wakingKey = (policy: BurstPolicy, wake: Pick<KeptWake, 'uid' | 'at'>): string =>
+  `${wakeKey(policy, wake)}/coming`;
 
 /** undefined: it is gone, or another one has its name. */
 export function clusterOf(world: BurstSight, { cluster: key, uid }: KeptWake): WorkerCluster | undefined {

@@ -2,7 +2,7 @@ import type { Problem } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { parseCron } from '../../api/cron.ts';
 import { madeModeOf, type WorkerCluster } from '../../api/workercluster.ts';
-import { problem } from './view.ts';
+import { problem } from '../spec-problems.ts';
 
 /** What pools say of their autoscaling that nobody can do, or understand. */
 export const autoscaleProblems = ({ spec }: WorkerCluster, profile: CloudProfile): Problem[] => [

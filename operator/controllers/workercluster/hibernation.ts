@@ -4,7 +4,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { type Cron, isTimeZone, lastTime, nextTime, parseCron } from '../../api/cron.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { KnownSleepOrder, SleepOrder } from '../../capacity/sleep-order.ts';
-import { problem } from './view.ts';
+import { problem } from '../spec-problems.ts';
 
 /** Whether a cluster is to sleep, and when that may change by itself. */
 export interface Sleep {

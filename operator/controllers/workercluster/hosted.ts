@@ -18,12 +18,12 @@ import { BACKUP_READY } from '../backup/conditions.ts';
 import { type Said, say } from '../conditions.ts';
 import { DRIFTED } from '../drifted.ts';
 import { RESOURCES_COUNTED } from '../resources-condition.ts';
+import { problem } from '../spec-problems.ts';
 import { keepsEnabled, toldBy } from './hibernation.ts';
 import { meshLabels } from './networking.ts';
 import {
   type Asked,
   type ModeStrategy,
-  problem,
   type Settled,
   type SizedView,
   type WorkerClusterView,

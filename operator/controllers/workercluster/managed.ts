@@ -11,9 +11,10 @@ import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
 import { resourcesCondition } from '../resources-condition.ts';
+import { problem } from '../spec-problems.ts';
 import { toldBy } from './hibernation.ts';
 import { managedCluster } from './managed-cluster.ts';
-import { type ModeStrategy, type Observed, problem, type SizedView, withoutTime } from './view.ts';
+import { type ModeStrategy, type Observed, type SizedView, withoutTime } from './view.ts';
 
 /** Names of node groups are made of it, and clouds have short ones. */
 const LONGEST_POOL_NAME = 12;

@@ -7,8 +7,9 @@ import { KINDS, type MeshRequest } from '../../mesh/allocate.ts';
 import type { KnownEntry } from '../../mesh/meshes.ts';
 import { meshRequest } from '../../mesh/request.ts';
 import { type Said, say } from '../conditions.ts';
+import { problem } from '../spec-problems.ts';
 import { runningMode } from './resolve.ts';
-import { type Mode, problem, type Resolved, type WorkerClusterView } from './view.ts';
+import type { Mode, Resolved, WorkerClusterView } from './view.ts';
 
 /** More names help nobody. */
 const MOST_NAMED = 3;

@@ -1,7 +1,5 @@
 import type { Problem } from '../../../providers/contract.ts';
 import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
-import { gpusOf } from '../../api/gpu.ts';
-import type { DesiredPool, NormalPool } from '../../api/pools.ts';
 import { controlPlaneWorker, hasServed, type Shoot } from '../../api/shoot.ts';
 import { madeModeOf, profileNameOf } from '../../api/workercluster.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
@@ -9,13 +7,11 @@ import { judgeHolds } from '../../clusters/deletion-gate.ts';
 import { resolveVersion, upgradeProblem } from '../kubernetes-version.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { wasBegun } from '../managed/wish.ts';
+import { among, kubernetesProblems, limitProblems, poolProblems, problem, resolvePlace } from '../spec-problems.ts';
 import { autoscaleProblems } from './autoscale-problems.ts';
 import { divided, lastAsked } from './capacity.ts';
 import { sleepOf } from './hibernation.ts';
-import { type Mode, problem, type Resolved, type SizedView, type WorkerClusterView } from './view.ts';
-
-const among = (names: readonly string[]): string =>
-  names.length > 12 ? `${names.slice(0, 12).join(', ')}, ...` : names.join(', ');
+import type { Mode, Resolved, SizedView, WorkerClusterView } from './view.ts';
 
 /** Resolves what each pool should have, and whether the cluster is to sleep now. Pure. */
 export function sized(view: WorkerClusterView, now: Date): SizedView {
@@ -166,59 +162,15 @@ function identityProblems(view: WorkerClusterView, profile: CloudProfile): Probl
   return problems;
 }
 
-function resolvePlace({ cluster: { spec } }: Pick<WorkerClusterView, 'cluster'>, profile: CloudProfile) {
-  const name = profile.metadata.name;
-  const problems: Problem[] = [];
-  const region = spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name;
-  const known = profile.spec.regions.find((candidate) => candidate.name === region);
-  if (!known) {
-    problems.push(
-      problem(
-        'region',
-        `CloudProfile "${name}" has no region "${region}" (it has: ${among(profile.spec.regions.map((r) => r.name))})`,
-      ),
-    );
-  }
-  const zones = (known?.zones ?? []).map((zone) => zone.name);
-  for (const zone of spec.zones ?? []) {
-    if (known && !zones.includes(zone))
-      problems.push(problem('zones', `region ${region} has no zone "${zone}" (it has: ${among(zones)})`));
-  }
-  return { region, zones, problems };
-}
-
 function resolveKubernetes(view: WorkerClusterView, profile: CloudProfile, now: Date) {
   const wanted = view.cluster.spec.kubernetes?.version;
   const known = view.managed?.version ?? (runningMode(view) && view.cluster.status?.kubernetesVersion);
   const running = view.shoot?.status?.kubernetesVersion ?? known;
   // Without a wish the cluster stays at what it runs: a new entry in a profile must not upgrade everybody.
   const version = wanted === undefined && running ? running : resolveVersion(wanted, profile, now);
-  if (!version) {
-    const offered = (profile.spec.kubernetes.versions ?? []).map((offer) => offer.version);
-    const message = `CloudProfile "${profile.metadata.name}" offers no Kubernetes ${wanted ?? ''} (it offers: ${among(offered)})`;
-    return { version, problems: [problem('kubernetes.version', message)] };
-  }
+  if (!version) return { version, problems: kubernetesProblems(wanted, profile, now) };
   const why = running ? upgradeProblem(running, version) : undefined;
   return { version, problems: why ? [problem('kubernetes.version', why)] : [] };
-}
-
-function gpuProblems(
-  { gpu, machineType, zones }: NormalPool,
-  index: number,
-  { spec }: WorkerClusterView['cluster'],
-  profile: CloudProfile,
-): Problem[] {
-  const has = gpusOf(profile.spec.machineTypes.find((type) => type.name === machineType));
-  if (has >= gpu) return [];
-  const field = `pools[${index}].gpu`;
-  const own = spec.pools?.[index];
-  if (own?.machineType !== undefined || own?.machineTypes !== undefined)
-    return [problem(field, `machine type ${machineType} has ${has} GPUs, not ${gpu}: name another, or none`)];
-  const offered = profile.spec.machineTypes.filter((type) => gpusOf(type) > 0);
-  const known = offered.map((type) => `${type.name} with ${gpusOf(type)}`);
-  const where = zones.length > 0 ? ` in ${zones.join(', ')}` : '';
-  const message = `CloudProfile "${profile.metadata.name}" has no machine type with ${gpu} GPUs${where}`;
-  return [problem(field, `${message} (with GPUs it has: ${known.length > 0 ? among(known) : 'none'})`)];
 }
 
 /** Found at once, not when the first place is sold out and people are asleep. */
@@ -238,55 +190,6 @@ function fallbackProblems({ cluster, fallbacks = [], profileNames, decided }: Wo
     ];
     return problems.map((found) => ({ ...found, field: `${at}.${found.field}` }));
   });
-}
-
-function poolProblems(
-  { cluster }: Pick<WorkerClusterView, 'cluster'>,
-  profile: CloudProfile,
-  pools: readonly DesiredPool[],
-): Problem[] {
-  const name = profile.metadata.name;
-  const problems: Problem[] = [];
-  const types = profile.spec.machineTypes.map((type) => type.name);
-  pools.forEach((pool, index) => {
-    const own = cluster.spec.pools?.[index];
-    const field = own?.machineType ? `pools[${index}].machineType` : 'machineType';
-    const list = own?.machineTypes ? `pools[${index}].machineTypes` : 'machineTypes';
-    for (const other of pool.alternatives) {
-      if (types.includes(other)) continue;
-      const message = `CloudProfile "${name}" has no machine type "${other}" (it has: ${among(types)})`;
-      if (!problems.some((known) => known.field === list && known.message === message))
-        problems.push(problem(list, message));
-    }
-    if (!pool.machineType)
-      problems.push(
-        problem(field, `name a machine type: CloudProfile "${name}" has no default (it has: ${among(types)})`),
-      );
-    else if (!types.includes(pool.machineType)) {
-      problems.push(
-        problem(field, `CloudProfile "${name}" has no machine type "${pool.machineType}" (it has: ${among(types)})`),
-      );
-    } else problems.push(...gpuProblems(pool, index, cluster, profile));
-  });
-  // The API server sees the number that we filled in: without it, taking the pools away would take all nodes.
-  const { pools: listed, dataPlaneNodes, adopt } = cluster.spec;
-  if (!listed && dataPlaneNodes === undefined && !adopt)
-    problems.push(problem('dataPlaneNodes', 'say how many nodes: dataPlaneNodes, or pools with a minimum each'));
-  return problems;
-}
-
-/** Only growth is judged: a cluster above a lowered limit stays as it is, and may shrink. */
-function limitProblems(
-  { spec }: WorkerClusterView['cluster'],
-  profile: CloudProfile,
-  pools: readonly DesiredPool[],
-  before = 0,
-): Problem[] {
-  const most = profile.spec.limits?.maxNodesTotal;
-  const nodes = sum(pools.map(({ count }) => count));
-  if (most === undefined || nodes <= most || nodes <= before) return [];
-  const message = `CloudProfile "${profile.metadata.name}" allows at most ${most} nodes in a cluster, not ${nodes}; ask for ${most} or fewer`;
-  return [problem(spec.dataPlaneNodes === undefined ? 'pools' : 'dataPlaneNodes', message, 'ERR_INFRA_QUOTA_EXCEEDED')];
 }
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

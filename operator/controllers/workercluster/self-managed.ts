@@ -1,8 +1,9 @@
 import { CONTROL_PLANE_WORKER } from '../../api/names.ts';
 import type { NormalPool } from '../../api/pools.ts';
 import { makesControlPlanes, NO_NAMES } from '../shoot/self-hosted/self-hosted.ts';
+import { problem } from '../spec-problems.ts';
 import { askForShoot, credentialsProblems, hosted } from './hosted.ts';
-import { type ModeStrategy, problem } from './view.ts';
+import type { ModeStrategy } from './view.ts';
 
 /** Machines of the cluster itself run its control plane, by kubeadm: an owned Shoot that is self-hosted. */
 export const selfManaged: ModeStrategy = {

@@ -2,7 +2,6 @@ import type { ManagedCluster } from '../../../providers/cloud.ts';
 import type { Problem, Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { ClusterSize } from '../../api/cost.ts';
-import type { ErrorCode } from '../../api/errors.ts';
 import type { Condition, LastError } from '../../api/meta.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
@@ -169,12 +168,6 @@ export interface ModeStrategy {
   observe(view: SizedView): Observed;
   deletion(view: SizedView): Deletion;
 }
-
-export const problem = (field: string, message: string, code: ErrorCode = 'ERR_CONFIGURATION_PROBLEM'): Problem => ({
-  field,
-  message,
-  code,
-});
 
 /** A condition as it is said again, without when it was said first. */
 export const withoutTime = (condition: Condition | undefined): Said | undefined => {

@@ -260,7 +260,7 @@ describe('a peak', () => {
     expect(testbed.receipt()!.purchases).toMatchObject([{ number: 1 }]);
     testbed.demands = [];
     // What was asked for last may come a moment later: it is not forgotten before.
-    await testbed.looks(13 * MINUTE);
+    await testbed.looks(MINUTE);
     expect(testbed.receipt()!.purchases).toMatchObject([{ number: 1, leaving: true }]);
     await testbed.looks(3 * MINUTE);
     expect(testbed.receipt()!.purchases).toEqual([]);

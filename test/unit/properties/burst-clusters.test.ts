@@ -156,16 +156,30 @@ class Watched {
     expect(slots, 'needless nodes').toBeLessThan(fleet.waitingAbove);
   }
 
-  /** One that is given back though it has come: it is old enough, and nothing was bought a moment ago. */
+  /** One that is given back though it has come: it is old enough, and nothing was bought a moment ago. An order: its work is gone, or has room. */
   #checkRemoval(purchase: KeptPurchase | undefined): void {
     if (!purchase?.leaving) return;
     const { receipt, now } = { receipt: this.fleet.receipt()!, now: this.fleet.now };
     const decision = receipt.decisions.find(({ cluster, action }) => cluster === purchase.name && action !== 'Buy');
     if (decision?.action !== 'Remove') return;
     const age = this.#age(purchase);
+    if (purchase.joinedAt === undefined) {
+      const { wanted, placed } = this.fleet;
+      const waits = purchase.sources.filter((name) => wanted.has(name) && !placed.has(name));
+      const needed = waits.reduce((sum, name) => sum + (wanted.get(name) ?? 0), 0);
+      expect(needed, 'cancelled under its work').toBeLessThanOrEqual(this.#roomWithout(purchase));
+      return;
+    }
     expect(age, 'minimum life').toBeGreaterThanOrEqual(MINIMUM_LIFE);
     expect(this.#bill.billed(age) - age, 'paid for and thrown away').toBeLessThanOrEqual(5 * MINUTE);
     expect(now - this.#lastOut, 'cool-down').toBeGreaterThanOrEqual(COOLDOWN.in);
+  }
+
+  /** Replicas that clusters take which are there, and those that are on their way, but for this one. */
+  #roomWithout({ number }: KeptPurchase): number {
+    const { fleet } = this;
+    const coming = fleet.receipt()!.purchases.filter((one) => !one.leaving && one.number !== number && !one.worked);
+    return Math.max(fleet.free, fleet.before.room) + coming.reduce((sum, { nodes }) => sum + nodes.a! * fleet.slots, 0);
   }
 
   /** Work that one more cluster would serve, and nothing forbids that. */

@@ -72,8 +72,38 @@ describe('work of a rehearsal', () => {
     const short = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h20s,web,2,,,,,\n3h,web,2,,,,,');
     expect(short.told('bought')).toEqual([]);
     expect(short.report.work).toMatchObject({ cancelled: 1, waiting: 0 });
-    const brief = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h5m,web,2,,,,,\n3h,web,2,,,,,');
+    const brief = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h10m,web,2,,,,,\n3h,web,2,,,,,');
     expect(brief.told('given-back')).toEqual(['01:30:30 given-back: it has no work any more']);
+  });
+
+  it('that goes before its cluster has come has that cancelled, as soon as it has been gone for as long as it had to wait', async () => {
+    const brief = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h4m,web,2,,,,,\n3h,web,2,,,,,');
+    expect(brief.told('given-back')).toEqual(['01:04:30 given-back: it has no work any more']);
+  });
+
+  describe('that comes for four minutes of each hour, where a cluster takes twelve', () => {
+    const NEVER_IN_TIME = { controlPlane: { creation: { p50: '10m' } }, machines: { creation: { p50: '2m' } } };
+    const stays = policy({ scaleIn: { idleFor: '10m', minimumLife: '30m' } });
+    const hours = Array.from({ length: 24 }, (_, hour) => [
+      `${hour * 60 + 10}m,web,3,,1500m,1Gi,,`,
+      `${hour * 60 + 14}m,web,2,,1500m,1Gi,,`,
+    ]);
+
+    it('has eight clusters ordered in a day instead of 24, each cancelled before it is there', async () => {
+      const { report, told } = await play(hours.flat().join('\n'), [STANDING, stays], NEVER_IN_TIME);
+      expect(report.work!.bought.clusters).toBe(8);
+      // Before: 24 clusters of 45 minutes each.
+      expect(told('given-back')).toHaveLength(8);
+      expect(report.work!.bought.costs[0]!.amount).toBeLessThan(500_000n);
+    });
+
+    it('is served all the same once it stays for as long as a cluster takes', async () => {
+      const day = [...hours.slice(0, 5).flat(), '5h10m,web,3,,1500m,1Gi,,', '9h,web,2,,,,,'];
+      const { report, told } = await play(day.join('\n'), [STANDING, stays], NEVER_IN_TIME);
+      // The rest, until 05:34, ends when this work has waited as long as an order did in vain: nothing more is known of its start.
+      expect(told('bought').at(-1)).toMatch(/^05:14:/);
+      expect(report.work!.waiting).toBe(0);
+    });
   });
 
   describe('of which little is left on a bought cluster', () => {
