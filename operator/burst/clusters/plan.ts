@@ -112,7 +112,8 @@ class Planning {
   #mayNeed(cluster: string): boolean {
     const { waiting, supply } = this.#view;
     if (waiting.length === 0) return false;
-    if (this.#isPartial || this.#view.isPartial || this.#needed.has(cluster) || this.#mayBeNeeded.has(cluster)) return true;
+    if (this.#isPartial || this.#view.isPartial || this.#needed.has(cluster) || this.#mayBeNeeded.has(cluster))
+      return true;
     const its = supply.find((one) => one.cluster === cluster);
     return !its || its.planned.length + its.nodes.length === 0;
   }

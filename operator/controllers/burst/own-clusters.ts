@@ -127,7 +127,9 @@ function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: KeptPurchase
   const { name, candidate, at, most, uid, wokenAt } = purchase;
   const { cluster, isJoined, isWorkless, isAwaited = false } = sight;
   const isIdle = isJoined ? isWorkless : undefined;
-  const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle && !isAwaited, now);
+  // One that was in its hub and is not now costs as much, and gets no work there.
+  const hasBeenIn = isJoined || (purchase.joinedAt !== undefined && !purchase.warm);
+  const idleSince = memory.idle(idleKey(policy, purchase.number), hasBeenIn && isWorkless && !isAwaited, now);
   const isComing = !isJoined && cluster?.metadata.deletionTimestamp === undefined && isWorkless !== false;
   const unneededSince = memory.idle(comingKey(policy, purchase.number), isComing, now);
   const isUnder = isJoined && !isAwaited ? sight.isUnderused : undefined;

@@ -9,7 +9,6 @@ import {
 import { rfc3339 } from '../../api/conditions.ts';
 import { grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
-import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
 import type { WorkState, WorkVerdict } from '../../burst/clusters/plan-model.ts';
 import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
@@ -18,7 +17,7 @@ import { hourlyOf, monthOf, spentByMonth } from '../../burst/clusters/spend.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import { peaksOf } from './peaks.ts';
-import type { Outcome } from './seen.ts';
+import type { Outcome, Seen } from './seen.ts';
 
 /** So many are shown. */
 const MOST_GROWTHS = 100;
@@ -44,11 +43,12 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   const { receipt, seen, candidates, waiting, verdicts, stays, ready, deleting } = outcome;
   const { budget } = policy.spec;
   const clusters = receipt.purchases.map((purchase) => {
-    const own = seen.find((one) => one.purchase.name === purchase.name)?.own;
+    const its = seen.find((one) => one.purchase.name === purchase.name);
+    const own = its?.own;
     return {
       name: purchase.name,
       candidate: purchase.candidate,
-      phase: phaseOf(purchase, own),
+      phase: phaseOf(purchase, its),
       since: purchase.at,
       hourly: purchase.rate,
       ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
@@ -101,7 +101,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       }),
     candidates: candidates.map((one) => {
       const price = one.offer?.price(new Map());
-      const problem = one.problem ?? (typeof price === 'string' ? price : one.steady?.problem);
+      const problem = one.problem ?? one.unused?.why ?? (typeof price === 'string' ? price : one.steady?.problem);
       return {
         name: one.name,
         ...(price !== undefined && typeof price !== 'string' && { hourly: formatMoney(price.hourly) }),
@@ -125,12 +125,15 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   return { ...next, spend: { ...spend, ...(previous.length > 0 && { previous }) } };
 }
 
-function phaseOf(purchase: KeptPurchase, own: OwnCluster | undefined): BurstPhase {
+function phaseOf(purchase: KeptPurchase, seen: Seen | undefined): BurstPhase {
   const { leaving, warm, emptyingSince } = purchase;
+  const own = seen?.own;
   if (leaving) return 'Leaving';
   if (own && isToSleep(purchase)) return 'Asleep';
   if (emptyingSince) return 'Emptying';
-  return own?.phase === 'Joined' && warm ? 'Warm' : (own?.phase ?? 'Ordered');
+  if (own?.phase !== 'Joined') return own?.phase ?? 'Ordered';
+  // One that was in the hub once, and is not now, is on its way again.
+  return warm ? 'Warm' : seen?.hasJoined ? 'Joined' : 'Making';
 }
 
 const wokenOf = ({ receipt: { wakes = [] }, woken = [] }: Outcome): BurstPolicyStatus['woken'] =>

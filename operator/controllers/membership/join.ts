@@ -90,6 +90,7 @@ export async function join(
     { hub: connection.client, member: inside },
     madeFor(deps.gardenID, membership, receipt),
     () => deps.now(),
+    true,
   );
   const [hub, reader] = [readerOf(connection.client, signal), inside && readerOf(inside, signal)];
   const save = async () => {

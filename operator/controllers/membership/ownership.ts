@@ -49,6 +49,23 @@ export const ownerLabels = ({ garden, membership, hub, cluster, identity }: Made
 export const isMadeFor = ({ metadata }: KubeObject, membershipUID: string): boolean =>
   metadata.labels?.[LABELS.membership] === membershipUID;
 
+/**
+ * Whether an object was made for a membership before this one: of the same cluster, by UID and by kube-system, in the Hub of the same name, by the
+ * same garden. There is one Membership of a cluster in a Hub, so that one is no more; its Hub was deleted with `orphan`. Pure.
+ */
+export function isMadeForEarlier(object: KubeObject, owner: MadeFor): boolean {
+  const its = labelledOwnerOf(object);
+  if (!its || its.membership === owner.membership || !its.cluster.uid || !its.identity) return false;
+  return (
+    its.garden === owner.garden &&
+    its.hub === owner.hub &&
+    its.cluster.namespace === owner.cluster.namespace &&
+    its.cluster.name === owner.cluster.name &&
+    its.cluster.uid === owner.cluster.uid &&
+    its.identity === owner.identity
+  );
+}
+
 /** What an object says of whose it is: '' and no garden where an older operator wrote it. */
 export type LabelledOwner = Omit<MadeFor, 'garden'> & { readonly garden?: string };
 

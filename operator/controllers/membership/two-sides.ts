@@ -8,7 +8,7 @@ import { Applier, includes } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
-import { isMadeFor, labelledOwnerOf, type MadeFor, ownerLabels } from './ownership.ts';
+import { isMadeFor, isMadeForEarlier, labelledOwnerOf, type MadeFor, ownerLabels } from './ownership.ts';
 
 /** What may be asked of a cluster by a hub's code: reading. */
 export function readerOf(client: KubeClient, signal: AbortSignal): Reader {
@@ -45,10 +45,13 @@ export class TwoSides {
   readonly #clients: Clients;
   readonly #owner: MadeFor;
   readonly #now: () => Date;
+  readonly #takesBack: boolean;
   readonly #uids = new Map<string, string>();
 
-  constructor(clients: Clients, owner: MadeFor, now: () => Date) {
+  /** @param takesBack whether `apply` makes its own what was made for a membership before this one. Absent: it does not */
+  constructor(clients: Clients, owner: MadeFor, now: () => Date, takesBack = false) {
     this.#clients = clients;
+    this.#takesBack = takesBack;
     this.#owner = owner;
     this.#now = now;
   }
@@ -91,7 +94,8 @@ export class TwoSides {
       return true;
     }
     if (shared) return this.#applyShared(client, wanted, live, signal);
-    if (live && !this.isOurs(live)) {
+    const isTakenBack = live !== undefined && this.#takesBack && isMadeForEarlier(live, this.#owner);
+    if (live && !isTakenBack && !this.isOurs(live)) {
       throw notYetConfigured(
         `${object.kind} ${keyOf(object)} ${on === 'hub' ? 'of the hub' : 'of the cluster'} was not made for this membership`,
         'Find out whose it is. Delete it or rename it, and the cluster joins.',

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { PlacedSource } from '../../../operator/hubs/contract.ts';
-import type { Pod } from '../../../operator/kube/resources.ts';
+import { MEMBERSHIPS, type Pod } from '../../../operator/kube/resources.ts';
 import { BurstTestbed, demand, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 
 const WEB = 'ResourceBinding shop/web';
@@ -112,5 +113,18 @@ describe('a bought cluster that its hub fills again', () => {
     await seconds(3);
     expect(testbed.clusters()).toEqual([]);
     expect(testbed.receipt()!.decisions[0]).toMatchObject({ action: 'Remove', cluster: cluster.metadata.name });
+  });
+});
+
+describe('a bought cluster that its hub has lost', () => {
+  it('is not called Joined, and is given back when it has no work', async () => {
+    const cluster = await idleCluster();
+    testbed.demands = [demand(WEB, 1, { accepts: () => false })];
+    const membership = testbed.objects.find<Membership>(MEMBERSHIPS, `${cluster.metadata.name}.production`, 'shop')!;
+    testbed.objects.put({ ...membership, status: { ...membership.status, state: 'Joining' } } as Membership);
+    await testbed.look(SECOND);
+    expect(testbed.policy()!.status!.clusters).toMatchObject([{ phase: 'Making' }]);
+    await seconds(10);
+    expect(testbed.clusters()).toEqual([]);
   });
 });
