@@ -20,6 +20,8 @@ const WAITS: Partial<Record<ErrorCode, Waits>> = {
   ERR_INFRA_QUOTA_EXCEEDED: { first: 5 * MINUTE, longest: 30 * MINUTE },
   // What stands in the way is often on its way out itself: an address, a network interface, a load balancer.
   ERR_INFRA_DEPENDENCIES: { first: MINUTE, longest: 30 * MINUTE },
+  // Its server may come back at any time, and nobody tells us when somebody repaired or removed a webhook.
+  ERR_PROBLEMATIC_WEBHOOK: { first: 10 * SECOND, longest: 2 * MINUTE },
 };
 const USUAL: Waits = { first: 10 * SECOND, longest: 10 * MINUTE };
 /** Where only a person can help: a deletion is tried again all the same, since nobody may look at it any more. */

@@ -6,6 +6,7 @@ import { isTransient } from '../kube/errors.ts';
 import type { Informer } from '../kube/informer.ts';
 import { keyOf } from '../kube/resources.ts';
 import { say, withConditions } from './conditions.ts';
+import { explained } from './problematic-webhook.ts';
 import { writeStatus } from './status-writer.ts';
 
 /** Condition of an object that the operator could not work on. The next run that succeeds leaves it out. */
@@ -41,10 +42,11 @@ export async function tellFailure<T extends KubeObject>(
   const newest = cache.get(keyOf(object));
   if (newest?.metadata.uid !== object.metadata.uid) return;
   const before: readonly Condition[] = newest?.status?.conditions ?? [];
-  const text = errorText(error);
+  const known = explained(error);
+  const text = errorText(known);
   if (before.some(({ message }) => withoutNumbers(message ?? '').includes(withoutNumbers(text)))) return;
   const message = `the operator failed to reconcile this ${object.kind}: ${text}. It tries again by itself`;
-  const codes = [codeOf(error)];
+  const codes = [codeOf(known)];
   const failed = say(RECONCILED, false, 'ReconcileFailed', message, codes);
   // What an earlier run saw stays said; where none ever came so far, nobody else says that it is not Ready.
   const ready = findCondition(before, 'Ready') ? undefined : say('Ready', false, 'ReconcileFailed', message, codes);

@@ -7,7 +7,8 @@ import { apart, checksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from './values.ts';
 import { COREDNS_IMAGE } from './versions.ts';
 
-const DNS = 'coredns';
+/** Name of cluster DNS' Deployment in kube-system. */
+export const CLUSTER_DNS = 'coredns';
 const DNS_PORT = 1053;
 const ADMIN_ROLE = 'cluster-admin';
 
@@ -97,10 +98,10 @@ export function kubernetesEndpoints(
 
 /** The cluster's DNS server. `replicas` 1 for clusters of one node, otherwise 2. */
 export function coreDNS(values: Pick<ControlPlane, 'networks'>, replicas: number): KubeObject[] {
-  const metadata = { name: DNS, namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } };
+  const metadata = { name: CLUSTER_DNS, namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } };
   const selector = { 'k8s-app': 'kube-dns' };
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: DNS, namespace: 'kube-system' } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: CLUSTER_DNS, namespace: 'kube-system' } },
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRole',
@@ -115,7 +116,7 @@ export function coreDNS(values: Pick<ControlPlane, 'networks'>, replicas: number
       kind: 'ClusterRoleBinding',
       metadata: { name: 'system:coredns' },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:coredns' },
-      subjects: [{ kind: 'ServiceAccount', name: DNS, namespace: 'kube-system' }],
+      subjects: [{ kind: 'ServiceAccount', name: CLUSTER_DNS, namespace: 'kube-system' }],
     },
     { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { Corefile: COREFILE } },
     {
@@ -174,13 +175,13 @@ function coreDNSDeployment(
           annotations: { [ANNOTATIONS.checksum]: checksum({ Corefile: COREFILE }) },
         },
         spec: {
-          serviceAccountName: DNS,
+          serviceAccountName: CLUSTER_DNS,
           ...SYSTEM_POD,
           securityContext: asNobody(),
           ...(replicas > 1 && { affinity: apart(selector) }),
           containers: [
             {
-              name: DNS,
+              name: CLUSTER_DNS,
               image: COREDNS_IMAGE,
               imagePullPolicy: 'IfNotPresent',
               args: ['-conf', '/etc/coredns/Corefile'],
@@ -199,7 +200,7 @@ function coreDNSDeployment(
               volumeMounts: [{ name: 'config', mountPath: '/etc/coredns', readOnly: true }],
             },
           ],
-          volumes: [{ name: 'config', configMap: { name: DNS } }],
+          volumes: [{ name: 'config', configMap: { name: CLUSTER_DNS } }],
         },
       },
     },

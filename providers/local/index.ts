@@ -4,6 +4,7 @@ import { hasEnded } from '../../operator/kube/pods.ts';
 import {
   conditionIsTrue,
   NODES,
+  type Node,
   PODS,
   type Pod,
   REPLICASETS,
@@ -63,25 +64,18 @@ export const local: Provider = {
     await applyIfChanged(ctx.seed, poolSecret(ctx, pool, files, { bootstrap, kubeProxy }));
 
     const marks: Marks = { labels: nodeLabels(ctx, pool), taints: pool.taints };
-    if (ctx.shoot) {
-      const names = new Set(pods.map((pod) => pod.metadata.name));
-      for (const node of nodes.filter((left) => !names.has(left.metadata.name))) {
-        ctx.log.info({ node: node.metadata.name, pool: pool.name }, 'node of a machine that is gone is removed');
-        await ctx.shoot.delete(NODES, node.metadata.name, undefined, { preconditions: { uid: node.metadata.uid } });
-      }
-      await followPool(
-        ctx.shoot,
-        nodes.filter((node) => names.has(node.metadata.name)),
-        marks,
-        marksOf(live) ?? marks,
-      );
-    }
-    const told = ctx.shoot || !live ? marks : (marksOf(live) ?? marks);
+    // What a webhook of the cluster refuses about its nodes keeps no machine from being made.
+    const refusal = await tellNodes(ctx, pool.name, { nodes, pods }, marks, marksOf(live) ?? marks).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    const told = (ctx.shoot && !refusal) || !live ? marks : (marksOf(live) ?? marks);
     const set = poolReplicaSet(ctx, pool, files, told);
     const alive = pods.filter(isAlive);
     const wanted = sizeWhileRolling(pool, alive.filter((pod) => isOutdated(pod, set)).length);
     set.spec.replicas = Math.max(wanted, Math.min(live?.spec.replicas ?? 0, alive.filter(hasStarted).length));
     await applyIfChanged(ctx.seed, set);
+    if (refusal) throw refusal.error;
   },
 
   async withdrawMachines(ctx, pools) {
@@ -182,6 +176,28 @@ export const local: Provider = {
     await ctx.seed.deleteCollection(SECRETS, selection);
   },
 };
+
+/** Has nodes follow their pool, and takes those away whose machine is gone. */
+async function tellNodes(
+  ctx: ProviderContext,
+  pool: string,
+  { nodes, pods }: { nodes: readonly Node[]; pods: readonly Pod[] },
+  wanted: Marks,
+  before: Marks,
+): Promise<void> {
+  if (!ctx.shoot) return;
+  const names = new Set(pods.map((pod) => pod.metadata.name));
+  for (const node of nodes.filter((left) => !names.has(left.metadata.name))) {
+    ctx.log.info({ node: node.metadata.name, pool }, 'node of a machine that is gone is removed');
+    await ctx.shoot.delete(NODES, node.metadata.name, undefined, { preconditions: { uid: node.metadata.uid! } });
+  }
+  await followPool(
+    ctx.shoot,
+    nodes.filter((node) => names.has(node.metadata.name)),
+    wanted,
+    before,
+  );
+}
 
 /** The ReplicaSet controller takes pods with the lowest cost first. */
 const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';

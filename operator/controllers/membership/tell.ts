@@ -3,6 +3,7 @@ import type { Membership } from '../../api/membership.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { Said } from '../conditions.ts';
+import { explained } from '../problematic-webhook.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import type { MembershipReceipt } from './receipt.ts';
@@ -31,8 +32,9 @@ export async function tellFailure(
 ): Promise<void> {
   // A newer object is on its way to the cache: nothing to tell anybody.
   if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) return;
-  const codes = error instanceof CoppiceError ? [error.code] : ['ERR_RETRYABLE_INFRA_DEPENDENCIES'];
-  const waiting = errorText(error);
+  const known = explained(error);
+  const codes = known instanceof CoppiceError ? [known.code] : ['ERR_RETRYABLE_INFRA_DEPENDENCIES'];
+  const waiting = errorText(known);
   await tell(deps, membership, { state, waiting, conditions: carried(membership), codes }, signal);
 }
 /** Conditions of steps as they were said before. */

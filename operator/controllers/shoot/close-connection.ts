@@ -19,5 +19,6 @@ export async function closeConnection(state: ShootState, usable?: ShootState['us
   state.volumesRefused = undefined;
   state.metricsServer = {};
   state.draining.clear();
+  state.blocked.clear();
   await connection?.stop();
 }

@@ -31,6 +31,9 @@ export interface KnownKeys {
   readonly version: string | undefined;
 }
 
+/** Of the control plane controllers that cannot lead, nodes that cannot register, system components that can have no pods. */
+export type BlockedPart = 'control-plane' | 'nodes' | 'system';
+
 /** What the operator remembers of one shoot between reconciles. All of it can be lost: it is only ever a shortcut. */
 export interface ShootState {
   /** As it was last worked on. */
@@ -69,6 +72,8 @@ export interface ShootState {
   awayAt: Date | undefined;
   /** Takes the next step of that; undefined: no operation has begun yet. */
   repair: ((signal: AbortSignal) => Promise<{ requeueAfterMs: number } | undefined>) | undefined;
+  /** What the API server says of webhooks that are in the way of a part. */
+  readonly blocked: Map<BlockedPart, string>;
   /** How far it is with machines of the control plane that are made anew, one after the other. */
   replacing: string | undefined;
   /** Fingerprint of what was last applied inside of the shoot. */
@@ -132,6 +137,7 @@ export const newShootState = (): ShootState => ({
   repairing: [],
   awayAt: undefined,
   repair: undefined,
+  blocked: new Map(),
   replacing: undefined,
   systemApplied: undefined,
   systemRefused: undefined,

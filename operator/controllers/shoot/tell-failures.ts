@@ -2,6 +2,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import { isToSleep, type Shoot } from '../../api/shoot.ts';
 import { keyOf } from '../../kube/resources.ts';
+import { explained } from '../problematic-webhook.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { bareStatus } from './bare-status.ts';
 import { isBeingDeleted } from './deletion/deletion-path.ts';
@@ -29,7 +30,8 @@ export async function tellFailures(
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const now = deps.now();
   const deleting = isBeingDeleted(shoot, state);
-  for (const { taskID, error } of failures) {
+  const known = failures.map(({ taskID, error }) => ({ taskID, error: explained(error) }));
+  for (const { taskID, error } of known) {
     state.failures.set(taskID, (state.failures.get(taskID) ?? 0) + 1);
     if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') deps.depleted(shoot, error);
     const before = state.errors.get(taskID);
@@ -41,7 +43,7 @@ export async function tellFailures(
     deps.log.warn({ shoot: keyOf(shoot), task: taskID, err: error }, 'task failed');
   }
   const errors = [...state.errors.values()];
-  const failed = failures.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));
+  const failed = known.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));
   const retry = retryOf(failed, deleting, Math.random());
   // A look at a cluster that was made has the name of its last operation: it would be said to be made once more.
   const type = deleting ? 'Delete' : typeOf({ shoot, sleeps: op?.sleeps ?? isToSleep(shoot) });

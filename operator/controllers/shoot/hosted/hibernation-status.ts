@@ -4,6 +4,7 @@ import { type Said, say } from '../../conditions.ts';
 import { recordsCondition } from '../dns/dns-outcome.ts';
 import type { Operation } from '../operation.ts';
 import { type RunningFacts, runningFacts } from '../status/facts.ts';
+import { drainingCondition } from '../status/node-conditions.ts';
 import { statusOf } from '../status/status-of.ts';
 import { isAnythingUp, isServing, podsLeft } from './hibernation-tasks.ts';
 
@@ -41,7 +42,7 @@ export function sleepingStatus(facts: HibernationFacts, now: Date): ShootStatus 
     failed === '' ? say('Ready', false, reason, what) : say('Ready', false, 'OperationFailed', failed, codes),
     serving(facts),
     say(HIBERNATED, sleeps, sleeps ? 'NoControlPlane' : 'FallingAsleep', what),
-    facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
+    drainingCondition(facts.draining),
     recordsCondition(facts.records ?? [], shoot),
     facts.drift,
     facts.backup,

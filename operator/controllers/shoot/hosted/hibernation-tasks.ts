@@ -1,3 +1,4 @@
+import { errorText } from '../../../api/errors.ts';
 import { ANNOTATIONS, FIELD_MANAGER } from '../../../api/group.ts';
 import { matchesLabels } from '../../../api/label-selector.ts';
 import { COMPONENTS } from '../../../api/names.ts';
@@ -12,6 +13,7 @@ import {
   STATEFULSETS,
   type StatefulSet,
 } from '../../../kube/resources.ts';
+import { webhookIn } from '../../problematic-webhook.ts';
 import { closeConnection } from '../close-connection.ts';
 import { connect } from '../connect.ts';
 import type { Operation } from '../operation.ts';
@@ -52,7 +54,7 @@ export function hibernationTasks(op: Operation): Task[] {
       run: (signal) => connect(op, signal),
     },
     ...machineTasks(op, [], ['api-server-serves']).map((task) => ({
-      ...givenUpInSilence(op, task),
+      ...notHeldByWebhooks(op, givenUpInSilence(op, task)),
       title: 'Taking machines away',
       skip: !isUp || task.skip === true,
     })),
@@ -120,6 +122,29 @@ export function hibernationTasks(op: Operation): Task[] {
     },
   ];
 }
+
+/** The longest that machines of a cluster are taken away for which webhooks of the cluster answer late, or never. */
+const MACHINES_GO_MS = 20 * MINUTE;
+
+/**
+ * The task, which ends well where all that failed is what a webhook of the cluster refused, and has a deadline of its own. What it leaves is removed
+ * by machines-left, in the seed or in the cloud, and Nodes without a machine when the cluster wakes.
+ */
+const notHeldByWebhooks = (op: Operation, task: Task): Task => ({
+  ...task,
+  timeoutMs: Math.min(task.timeoutMs ?? MACHINES_GO_MS, MACHINES_GO_MS),
+  run: async (signal, acts) => {
+    try {
+      await task.run(signal, acts);
+    } catch (error) {
+      if (webhookIn(errorText(error)) === undefined) throw error;
+      op.deps.log.warn(
+        { shoot: keyOf(op.shoot), task: task.id, err: error },
+        'a webhook does not keep the cluster awake',
+      );
+    }
+  },
+});
 
 /** How many members etcd has when it is awake; undefined: it was never made. */
 export function etcdSizeAwake(live: StatefulSet | undefined): number | undefined {

@@ -3,9 +3,11 @@ import { controlPlaneMembers, type Shoot, type ShootStatus } from '../../../api/
 import { countResources } from '../../../clusters/capacity.ts';
 import type { Deployment, StatefulSet } from '../../../kube/resources.ts';
 import { say } from '../../conditions.ts';
+import { codesOfRefusal } from '../../problematic-webhook.ts';
 import type { Operation } from '../operation.ts';
 import { type RunningFacts, runningFacts } from '../status/facts.ts';
 import { runningStatus } from '../status/running-status.ts';
+import { because } from '../tasks/blocked-inside.ts';
 
 /** What is seen of a shoot with a hosted control plane, for its status. */
 export interface ShootFacts extends RunningFacts {
@@ -43,6 +45,7 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     ] as const,
     [COMPONENTS.scheduler, facts.scheduler?.spec.replicas || 1, facts.scheduler?.status?.readyReplicas] as const,
   ].filter(([, wanted, have]) => (have ?? 0) < wanted);
+  const blocked = facts.blocked?.get('control-plane');
   const healthy =
     unavailable.length === 0
       ? say('ControlPlaneHealthy', true, 'AllReady', 'etcd, API server, controller manager and scheduler are ready')
@@ -50,7 +53,8 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
           'ControlPlaneHealthy',
           false,
           'NotReady',
-          `not ready: ${unavailable.map(([name, wanted, have]) => `${name} (${have ?? 0} of ${wanted})`).join(', ')}`,
+          `not ready: ${unavailable.map(([name, wanted, have]) => `${name} (${have ?? 0} of ${wanted})`).join(', ')}${because(blocked)}`,
+          codesOfRefusal(blocked ?? ''),
         );
   const counted = facts.inside && countResources(facts.inside.nodes, facts.inside.pods);
   return runningStatus(facts, { healthy, desired: members, ready, ...counted }, now);

@@ -18,6 +18,7 @@ import type { Operation } from '../operation.ts';
 import { asksFor, ROTATE, takeRequest } from '../operation-request.ts';
 import { accessTasks } from '../tasks/access-tasks.ts';
 import { inside } from '../tasks/apply-inside.ts';
+import { because, leasesBlocked, whileLooking } from '../tasks/blocked-inside.ts';
 import { encryptionTask } from '../tasks/encryption-task.ts';
 import { issueCertificates } from '../tasks/issue-certificates.ts';
 import { kubeconfigTask } from '../tasks/kubeconfig-task.ts';
@@ -168,15 +169,19 @@ export function reconcileTasks(op: Operation): Task[] {
             : []),
         ];
         const isReady = () => wanting().length === 0;
-        do {
-          // A member that is replaced while this waits may have come to another volume, and does not start before it joins anew.
-          await reconcileEtcdMembers(op, signal);
-          await waitFor([seed.deployments, seed.statefulSets, seed.pods], () => isReady() || !etcdPodsAreKnown(op), {
-            timeoutMs: 5 * MINUTE,
-            signal,
-            what: () => `${wanting().join(', ')} to be ready`,
-          });
-        } while (!isReady());
+        const what = () => `${wanting().join(', ')} to be ready${because(op.state.blocked.get('control-plane'))}`;
+        const wait = async () => {
+          do {
+            // A member that is replaced while this waits may have come to another volume, and does not start before it joins anew.
+            await reconcileEtcdMembers(op, signal);
+            await waitFor([seed.deployments, seed.statefulSets, seed.pods], () => isReady() || !etcdPodsAreKnown(op), {
+              timeoutMs: 5 * MINUTE,
+              signal,
+              what,
+            });
+          } while (!isReady());
+        };
+        await whileLooking(op, 'control-plane', (until) => leasesBlocked(inside(op).client, until), wait, signal);
       },
     },
     tunnelTask(op),

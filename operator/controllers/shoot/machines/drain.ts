@@ -12,6 +12,8 @@ export interface DrainDependencies {
   readonly podsChanged: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
   /** Ends pods that their node should have ended by now. Absent: nobody but the node's kubelet may say that a pod has ended. */
   readonly endPods?: (pods: readonly Pod[]) => Promise<void>;
+  /** When pods are given up that are refused for another reason than a PodDisruptionBudget, if that is all that is left. Absent: never. */
+  readonly refusedUntil?: Date;
   /** Told each time that what is waited for changes, for the condition. */
   readonly report: (line: string) => void;
 }
@@ -76,6 +78,10 @@ export async function drain(deps: DrainDependencies, node: string, deadline: Dat
         .map(({ message }) => `${names(refused.map(({ pod }) => pod))} cannot be evicted: ${message}`),
     ];
     const isHeld = waits.length > 0;
+    if (deps.refusedUntil && deps.now() >= deps.refusedUntil && refused.length === staying.length) {
+      deps.report(`Node ${node} goes undrained: ${waits.join('; ')}`);
+      return;
+    }
     deps.report(
       `Draining node ${node} until ${deadline.toISOString()}: ${isHeld ? waits.join('; ') : `waiting for ${names(staying)} to end`}`,
     );

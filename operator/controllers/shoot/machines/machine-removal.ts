@@ -1,10 +1,12 @@
 import { type Machine, sizeWhileRolling } from '../../../../providers/contract.ts';
+import { errorText } from '../../../api/errors.ts';
 import { LABELS } from '../../../api/group.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import type { ClusterConnection } from '../../../clusters/cluster-connection.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
+import { refusedByAdmission } from '../../../shoot/readiness.ts';
 import type { Operation } from '../operation.ts';
 import { cordon, drain, uncordon } from './drain.ts';
 import { eachPool } from './each-pool.ts';
@@ -12,6 +14,9 @@ import { drainTimeoutOf } from './machine-timeouts.ts';
 import { nodesToUncordon, type PoolScaleIn, planScaleIn } from './scale-in.ts';
 
 const MINUTE = 60_000;
+
+/** How long a cluster on its way to sleep tries to have pods evicted that its webhooks refuse to let go. */
+const REFUSED_MS = MINUTE;
 
 /** Drains and removes what is too much, and lets go of nodes that may stay after all. @param acts is called when something is too much */
 export async function scaleIn(op: Operation, signal: AbortSignal, acts?: () => void): Promise<void> {
@@ -106,7 +111,20 @@ export async function drainMachine(
   const { provider, state, deps } = op;
   const node = connection.nodes.get(machine.nodeName);
   if (!node) return;
-  const started = await cordon(connection.client, node, deps.now());
+  const report = (line: string) => {
+    if (state.draining.get(machine.nodeName) === line) return;
+    state.draining.set(machine.nodeName, line);
+    op.notice();
+  };
+  let started: Date;
+  try {
+    started = await cordon(connection.client, node, deps.now());
+  } catch (error) {
+    // All nodes go: a webhook whose server runs on them, or nowhere, must not keep a cluster awake for good.
+    if (!op.sleeps || !refusedByAdmission(error)) throw error;
+    report(`Node ${machine.nodeName} goes undrained: ${errorText(error)}`);
+    return;
+  }
   // Where the kubelet is gone nobody confirms that a pod ended: waiting would only ever end at the deadline.
   if (!conditionIsTrue(node, 'Ready')) return;
   // From before the first look on: a pod that ends while its eviction is still being answered would be waited for until the deadline.
@@ -122,11 +140,8 @@ export async function drainMachine(
         changed = new AbortController();
       },
       ...(provider.endPods && { endPods: (pods) => provider.endPods!(op.context(), pods) }),
-      report: (line) => {
-        if (state.draining.get(machine.nodeName) === line) return;
-        state.draining.set(machine.nodeName, line);
-        op.notice();
-      },
+      report,
+      ...(op.sleeps && { refusedUntil: new Date(+started + REFUSED_MS) }),
     },
     machine.nodeName,
     new Date(+started + drainTimeout(op.shoot, machine.pool)),
@@ -154,6 +169,9 @@ export async function machinesGone(op: Operation, plans: readonly PoolScaleIn[],
   });
   // Removing a Node deletes its pods from the API at once, where the node controller would wait minutes.
   for (const machine of victims) {
-    await state.connection?.deleteNode(machine.nodeName);
+    await state.connection?.deleteNode(machine.nodeName).catch((error: unknown) => {
+      // Who wakes the cluster takes it away.
+      if (!op.sleeps || !refusedByAdmission(error)) throw error;
+    });
   }
 }

@@ -4,6 +4,7 @@ import type { Shoot } from '../../../api/shoot.ts';
 import type { ClusterConnection } from '../../../clusters/cluster-connection.ts';
 import { conditionIsTrue, keyOf, type Node, type PersistentVolume, PVS } from '../../../kube/resources.ts';
 import type { Operation } from '../operation.ts';
+import { nodesBlocked } from '../tasks/blocked-inside.ts';
 import { healthTimeoutOf } from './machine-timeouts.ts';
 import {
   NO_REPAIRS,
@@ -52,6 +53,11 @@ export async function repairMachines(
   let plan = planRepair(view, state.repairs, now);
   if (plan.needsVolumes)
     plan = planRepair({ ...view, volumes: await claimsByNode(connection, signal) }, state.repairs, now);
+  if (plan.step) {
+    // Neither a restart nor another machine helps a node that the cluster itself refuses.
+    const lacks = await nodesBlocked(connection.client, signal);
+    if (lacks !== undefined) plan = planRepair({ ...view, lacks }, state.repairs, now);
+  }
   state.repairs = plan.memory;
   tell(op, plan.lines);
   if (plan.step)

@@ -3,6 +3,7 @@ import { ADDONS_READY } from '../../../api/conditions.ts';
 import { conditionIsTrue, type Pod } from '../../../kube/resources.ts';
 import { METRICS_API, METRICS_SERVER_APP } from '../../../shoot/metrics-server.ts';
 import { type Said, say } from '../../conditions.ts';
+import { codesOfRefusal } from '../../problematic-webhook.ts';
 import type { RunningFacts } from './facts.ts';
 
 /** How many pods of the cluster with that label `k8s-app` are Ready, and stay. */
@@ -21,7 +22,7 @@ export function addonsCondition(
   desired: number,
 ): Said | undefined {
   if (!wantsMetricsServer(facts.shoot.spec)) return undefined;
-  const not = (reason: string, message: string) => say(ADDONS_READY, false, reason, message);
+  const not = (reason: string, message: string) => say(ADDONS_READY, false, reason, message, codesOfRefusal(message));
   if (facts.nothingRuns) return not('Simulated', 'metrics-server is not run: nodes are simulated and run no pods');
   if (desired === 0) return not('NoNodes', 'metrics-server is run once there are nodes');
   if (!facts.inside) return say(ADDONS_READY, 'Unknown', 'NotObserved', 'unknown until the API server answers');

@@ -11,7 +11,7 @@ import { outcomesOf } from '../dns/dns-records.ts';
 import { driftCondition } from '../drift/drift.ts';
 import type { Operation } from '../operation.ts';
 import { type PodProblem, podProblems } from '../pod-problems.ts';
-import { type MetricsServerState, refusedOf } from '../state.ts';
+import { type BlockedPart, type MetricsServerState, refusedOf } from '../state.ts';
 import { encryptionCondition } from './encryption-condition.ts';
 import { toldOperation } from './told-operation.ts';
 
@@ -47,6 +47,8 @@ export interface RunningFacts extends CommonFacts {
   readonly nothingRuns?: boolean | undefined;
   /** What of the system components an admission policy of the cluster refused; absent: nothing. */
   readonly systemRefused?: string | undefined;
+  /** What the API server says of webhooks that are in the way of a part; absent: nothing. */
+  readonly blocked?: ReadonlyMap<BlockedPart, string>;
   /** What was done and seen of metrics-server; absent: nothing. */
   readonly metricsServer?: MetricsServerState;
   /** Pods in the seed that cannot start. */
@@ -115,6 +117,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
     ...(values.machinesOutside && { tunnel: true }),
     ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
     systemRefused: refusedOf(state),
+    blocked: state.blocked,
     metricsServer: state.metricsServer,
     draining: [...state.draining.values()],
     repairing: state.repairing,

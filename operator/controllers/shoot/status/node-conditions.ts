@@ -1,7 +1,9 @@
 import { conditionIsTrue, type Pod } from '../../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP } from '../../../shoot/konnectivity-agent.ts';
 import { allNodesReady, say } from '../../conditions.ts';
+import { codesOfRefusal } from '../../problematic-webhook.ts';
 import { startupTaintsLine } from '../../startup-taints.ts';
+import { because } from '../tasks/blocked-inside.ts';
 import type { RunningFacts } from './facts.ts';
 
 /** Reason of condition EveryNodeReady while there are Nodes whose machines have gone: the next reconcile takes them away. */
@@ -9,7 +11,7 @@ export const NODES_LEAVING = 'NodesLeaving';
 
 /** Condition EveryNodeReady. @param rolling whether machines are being replaced, of which some come before others go */
 export function nodesCondition(
-  facts: Pick<RunningFacts, 'usable' | 'pools'> & {
+  facts: Pick<RunningFacts, 'usable' | 'pools' | 'blocked'> & {
     inside: Pick<NonNullable<RunningFacts['inside']>, 'nodes'> | undefined;
   },
   desired: number,
@@ -29,6 +31,7 @@ export function nodesCondition(
         );
   }
   if (desired === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'the spec asks for no nodes');
+  const blocked = facts.blocked?.get('nodes');
   const starting = startupTaintsLine(facts.inside.nodes, facts.pools);
   const meanwhile = starting ? `; ${starting}` : '';
   if (ready === desired && current === desired) return allNodesReady(desired, meanwhile);
@@ -39,8 +42,15 @@ export function nodesCondition(
     'EveryNodeReady',
     false,
     current < desired ? 'ScalingOut' : 'NotReady',
-    `${ready} of ${desired} nodes are Ready`,
+    `${ready} of ${desired} nodes are Ready${because(blocked)}`,
+    codesOfRefusal(blocked ?? ''),
   );
+}
+
+/** Condition Draining; undefined: no node is drained. @param lines one for each node */
+export function drainingCondition(lines: readonly string[]) {
+  const message = lines.join('; ');
+  return lines.length > 0 ? say('Draining', true, 'ScaleIn', message, codesOfRefusal(message)) : undefined;
 }
 
 /** Condition SystemComponentsHealthy. @param desired nodes that are asked for */
@@ -59,17 +69,23 @@ export function systemCondition(facts: RunningFacts, desired: number) {
       false,
       'RefusedByAdmission',
       `an admission policy of the cluster refuses what the operator applies. Exempt namespace kube-system from that policy: ${facts.systemRefused}`,
+      codesOfRefusal(facts.systemRefused),
     );
   const { pods } = facts.inside;
   const podsOf = (app: string) =>
     pods.filter((pod) => pod.metadata.labels?.['k8s-app'] === app && !pod.metadata.deletionTimestamp);
-  const isReady = (pod: Pod) => conditionIsTrue(pod, 'Ready');
+  const there = new Set(facts.inside.nodes.map(({ metadata }) => metadata.name));
+  // Where a webhook keeps pods from being deleted, those of nodes that have gone stay as they were last seen.
+  const isReady = (pod: Pod) =>
+    conditionIsTrue(pod, 'Ready') && (pod.spec?.nodeName === undefined || there.has(pod.spec.nodeName));
   const dns = podsOf('kube-dns');
   const agents = podsOf(KONNECTIVITY_AGENT_APP);
   if (!dns.some(isReady)) {
     const starting = startupTaintsLine(facts.inside.nodes, facts.pools);
-    const why = `cluster DNS is not ready yet (${dns.length} pods)${starting ? `: ${starting}` : ''}`;
-    return say('SystemComponentsHealthy', false, starting ? 'StartupTaints' : 'NotReady', why);
+    const blocked = facts.blocked?.get('system');
+    const why = `cluster DNS is not ready yet (${dns.length} pods)${because(starting ?? blocked)}`;
+    const reason = starting ? 'StartupTaints' : blocked ? 'RefusedByAdmission' : 'NotReady';
+    return say('SystemComponentsHealthy', false, reason, why, codesOfRefusal(why));
   }
   if (facts.tunnel && !agents.some(isReady))
     return say(

@@ -9,7 +9,7 @@ import { strayNodes } from '../machines/stray-nodes.ts';
 import { type PodProblem, problemsText } from '../pod-problems.ts';
 import { addonsCondition } from './addons-condition.ts';
 import type { RunningFacts } from './facts.ts';
-import { NODES_LEAVING, nodesCondition, systemCondition } from './node-conditions.ts';
+import { drainingCondition, NODES_LEAVING, nodesCondition, systemCondition } from './node-conditions.ts';
 import { desiredNodes, statusOf } from './status-of.ts';
 
 /** What is told of a control plane that runs, wherever it does. */
@@ -70,12 +70,18 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
     ? say('Ready', true, 'ClusterReady', 'the control plane serves, all nodes are Ready')
     : errors
       ? say('Ready', false, 'OperationFailed', facts.errors.map((error) => error.description).join('; '), codes)
-      : say('Ready', false, wrong?.reason ?? 'Reconciling', wrong?.message ?? 'the change is being carried out');
+      : say(
+          'Ready',
+          false,
+          wrong?.reason ?? 'Reconciling',
+          wrong?.message ?? 'the change is being carried out',
+          wrong?.codes,
+        );
 
   const conditions = [
     readyCondition,
     ...all,
-    facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
+    drainingCondition(facts.draining),
     rolling.length > 0 ? say('Rolling', true, 'MachinesOutdated', rolling.join('; ')) : undefined,
     addonsCondition(facts, desired),
     recordsCondition(facts.records ?? [], shoot),

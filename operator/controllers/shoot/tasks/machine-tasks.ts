@@ -9,6 +9,7 @@ import { scaleIn } from '../machines/machine-removal.ts';
 import { rollMachines } from '../machines/machine-roll.ts';
 import type { Operation } from '../operation.ts';
 import { inside } from './apply-inside.ts';
+import { because, nodesBlocked, whileLooking } from './blocked-inside.ts';
 
 const MINUTE = 60_000;
 
@@ -100,13 +101,15 @@ export const nodesReadyTask = (op: Operation, after: string[]): Task => ({
           nodes.list().filter((node) => node.metadata.labels?.[LABELS.pool] === pool && conditionIsTrue(node, 'Ready'))
             .length < count,
       );
-    await waitFor([nodes], () => missing().length === 0, {
-      timeoutMs: 10 * MINUTE,
-      signal,
-      what: () =>
-        `the nodes of pool ${missing()
-          .map(([pool]) => pool)
-          .join(', ')} to be Ready`,
-    });
+    const ready = () =>
+      waitFor([nodes], () => missing().length === 0, {
+        timeoutMs: 10 * MINUTE,
+        signal,
+        what: () =>
+          `the nodes of pool ${missing()
+            .map(([pool]) => pool)
+            .join(', ')} to be Ready${because(op.state.blocked.get('nodes'))}`,
+      });
+    await whileLooking(op, 'nodes', (until) => nodesBlocked(inside(op).client, until), ready, signal);
   },
 });

@@ -1,10 +1,11 @@
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
-import { conditionIsTrue, type KubeObject } from '../../../kube/resources.ts';
+import { conditionIsTrue, type KubeObject, type Pod } from '../../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP } from '../../../shoot/konnectivity-agent.ts';
-import { coreDNS, kubeletAccess, machineAccess, viewerAccess } from '../../../shoot/system-components.ts';
+import { CLUSTER_DNS, coreDNS, kubeletAccess, machineAccess, viewerAccess } from '../../../shoot/system-components.ts';
 import type { Operation } from '../operation.ts';
 import { applyAdmitted, firstOf, inside, printOf } from './apply-inside.ts';
+import { because, podsBlocked, whileLooking } from './blocked-inside.ts';
 import { wantsNodes } from './machine-tasks.ts';
 
 const MINUTE = 60_000;
@@ -52,7 +53,8 @@ export const systemReadyTask = (op: Operation, after: string[]): Task => ({
   expectedMs: 2500,
   timeoutMs: 5 * MINUTE,
   run: async (signal) => {
-    const { pods } = inside(op);
+    const { nodes, pods } = inside(op);
+    const isOnNode = ({ spec }: Pod) => spec.nodeName !== undefined && nodes.get(spec.nodeName) !== undefined;
     const parts = [
       { app: 'kube-dns', what: 'cluster DNS to be Ready' },
       ...(op.values.machinesOutside
@@ -62,15 +64,20 @@ export const systemReadyTask = (op: Operation, after: string[]): Task => ({
     const missing = () =>
       parts.filter(
         ({ app }) =>
-          !pods.list().some((pod) => pod.metadata.labels?.['k8s-app'] === app && conditionIsTrue(pod, 'Ready')),
+          !pods
+            .list()
+            .some((pod) => pod.metadata.labels?.['k8s-app'] === app && conditionIsTrue(pod, 'Ready') && isOnNode(pod)),
       );
-    await waitFor([pods], () => missing().length === 0, {
-      timeoutMs: 5 * MINUTE,
-      signal,
-      what: () =>
-        missing()
-          .map(({ what }) => what)
-          .join(', and '),
-    });
+    const ready = () =>
+      waitFor([pods], () => missing().length === 0, {
+        timeoutMs: 5 * MINUTE,
+        signal,
+        what: () =>
+          `${missing()
+            .map(({ what }) => what)
+            .join(', and ')}${because(op.state.blocked.get('system'))}`,
+      });
+    const look = (until: AbortSignal) => podsBlocked(inside(op).client, CLUSTER_DNS, 'kube-system', until);
+    await whileLooking(op, 'system', look, ready, signal);
   },
 });
