@@ -99,10 +99,10 @@ export class AttachedConnection implements OpenCluster {
    * connection ends
    */
   constructor(
-    of: { client: KubeClient; seen: SeenCluster; tenant: string; shared?: boolean; log: Log },
+    of: { client: KubeClient; seen: SeenCluster; tenant: string; name?: string; shared?: boolean; log: Log },
     news: AttachedNews,
   ) {
-    const { client, seen, tenant, shared = false, log } = of;
+    const { client, seen, tenant, name = client.server, shared = false, log } = of;
     this.client = client;
     this.server = client.server;
     const { identity } = seen;
@@ -130,7 +130,7 @@ export class AttachedConnection implements OpenCluster {
     };
     this.#health = new ConnectionHealth({ ask, told: (answers) => news.answers(answers) });
     const budget = tenantBudget(tenant);
-    const options = { budget, log, failed: () => this.#health.doubt() };
+    const options = { budget, owner: { namespace: tenant, cluster: name }, log, failed: () => this.#health.doubt() };
     this.nodes = new Informer<Node>(client, NODES, { ...options, transform: soundNode });
     this.pods = new Informer<Pod>(client, PODS, { ...options, transform: soundPod });
     for (const informer of [this.nodes, this.pods]) informer.onChange(() => news.changed());

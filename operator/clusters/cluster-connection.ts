@@ -55,20 +55,18 @@ export class ClusterConnection implements OpenCluster {
     this.server = server;
     this.owner = { namespace: tenant, cluster: name };
     this.renewAt = renewAt;
-    const budget = tenantBudget(tenant);
+    const shared = { budget: tenantBudget(tenant), owner: this.owner, log };
     this.health = new ConnectionHealth({ ask: () => client.ready({ timeoutMs: ASK_MS }), told: onHealth });
     const failed = () => this.health.doubt();
-    this.nodes = new Informer<Node>(client, NODES, { transform: slimNode, budget, log, failed });
+    this.nodes = new Informer<Node>(client, NODES, { transform: slimNode, ...shared, failed });
     this.pods = new Informer<Pod>(client, PODS, {
       transform: keptPod,
       indexes: { [BY_NODE]: (pod: Pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []) },
-      budget,
-      log,
+      ...shared,
     });
     this.csrs = new Informer<CertificateSigningRequest>(client, CSRS, {
       transform: slimCertificateRequest,
-      budget,
-      log,
+      ...shared,
       failed,
     });
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.onChange((event) => onChange(event.object));

@@ -7,6 +7,7 @@ import type { ListOptions } from './requests/list-pages.ts';
 import { compareResourceVersions, type KubeObject, keyOf, type Resource } from './resources.ts';
 import { matchesSelector } from './selector.ts';
 import { type ChangeEvent, type Indexes, Store } from './store.ts';
+import { type TenantStep, tenantSteps } from './tenant-steps.ts';
 
 export type { ChangeEvent } from './store.ts';
 
@@ -20,6 +21,8 @@ export interface InformerOptions<T extends KubeObject> extends ListOptions {
   log?: Log;
   /** Longest wait between tries to reach the server; default 10 s. */
   maxDelayMs?: number;
+  /** Whose cluster it follows: how long it takes to take in a whole list is measured for them. Absent: our own. */
+  owner?: Pick<TenantStep, 'namespace' | 'cluster'>;
   /** Called each time that the watch has failed, with why, and is about to be tried again. */
   failed?: (error: unknown) => void;
 }
@@ -110,14 +113,10 @@ export class Informer<T extends KubeObject = KubeObject> {
       keep: (object: T) => this.#keep(object),
       replace: (objects: T[], version: string) => {
         this.#heard();
-        const restored = compareResourceVersions(version, this.#resourceVersion) < 0;
-        const before = this.#isCounted ? this.#store.list() : [];
-        this.#isCounted = true;
-        const events = this.#store.replace(objects, version, restored);
-        this.#settle(this.#store.list(), before);
-        this.#resourceVersion = version;
-        for (const event of events) this.#emit(event);
-        this.#wake();
+        const { owner } = this.#options;
+        if (!owner) return this.#replace(objects, version);
+        const step = { ...owner, step: `list ${this.resource.plural}` };
+        return tenantSteps.measure(step, () => this.#replace(objects, version));
       },
       event: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T) => {
         this.#resourceVersion = object.metadata.resourceVersion ?? this.#resourceVersion;
@@ -217,6 +216,17 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   get stopped(): AbortSignal | undefined {
     return this.#stopping?.signal;
+  }
+
+  #replace(objects: T[], version: string): void {
+    const restored = compareResourceVersions(version, this.#resourceVersion) < 0;
+    const before = this.#isCounted ? this.#store.list() : [];
+    this.#isCounted = true;
+    const events = this.#store.replace(objects, version, restored);
+    this.#settle(this.#store.list(), before);
+    this.#resourceVersion = version;
+    for (const event of events) this.#emit(event);
+    this.#wake();
   }
 
   /** What is kept of an object that comes. What is here already is not kept twice while all of it is listed anew. */

@@ -1,3 +1,4 @@
+import type { KubeObject } from '../api/meta.ts';
 import { type Log, silent } from './log.ts';
 import type { Registry } from './metrics.ts';
 
@@ -21,6 +22,13 @@ export interface TenantStep {
   /** One of few words: a label of metrics. */
   readonly step: string;
 }
+
+/** A step over the objects of the cluster that an object of the garden stands for. */
+export const ownerOf = ({ metadata }: Pick<KubeObject, 'metadata'>, step: string): TenantStep => ({
+  namespace: metadata.namespace ?? '',
+  cluster: metadata.name,
+  step,
+});
 
 interface Job {
   /** Goes on until `end` (ms of the clock) or the end of the work. @returns whether the work has ended */

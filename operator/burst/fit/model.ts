@@ -145,7 +145,9 @@ export type Plugin =
   | 'VolumeBinding'
   | 'VolumeZone'
   | 'PodTopologySpread'
-  | 'InterPodAffinity';
+  | 'InterPodAffinity'
+  /** Said by nobody of kube-scheduler's: Coppice has not looked. */
+  | 'Coppice';
 
 export interface Misfit {
   plugin: Plugin;

@@ -35,6 +35,18 @@ export interface PackOptions {
 /** After so many questions nodes that are full now are left out. */
 const ASKED_OFTEN = 50;
 
+/** What is said of pods that nobody has looked at, because others took all the work that one decision may be. */
+const NOT_LOOKED_AT: Unplaced = {
+  misfits: [
+    {
+      plugin: 'Coppice',
+      message: 'not looked at: there are too many different pods to hold each against each node',
+      everywhere: false,
+    },
+  ],
+  atLimit: [],
+};
+
 /** Alike pods. */
 interface Group {
   pod: FitPod;
@@ -127,7 +139,20 @@ class Packing {
     return left.reverse();
   }
 
+  /** Takes so much of the work that a decision may be. @returns whether there is any left */
+  #works(questions: number): boolean {
+    const { work } = this.#state.facts;
+    if (!work) return true;
+    work.left -= questions;
+    return work.left > 0;
+  }
+
   add({ pod, keys }: Pick<Group, 'pod' | 'keys'>): void {
+    // What is counted over all nodes is counted for each group.
+    if (!this.#works(this.#withRoom.length)) {
+      this.#leave(keys, NOT_LOOKED_AT);
+      return;
+    }
     const judged = new Judged(pod, this.#state);
     if (judged.notJudged.length > 0) {
       for (const key of keys) this.packed.notJudged.set(key, judged.notJudged);
@@ -142,8 +167,9 @@ class Packing {
     this.#fillNodes(judged, left);
     while (left.length > 0) {
       const best = this.#cheapest(judged, left.length);
-      if (!best) {
-        this.#leave(left, this.#whyNot(judged));
+      const isLookedAt = this.#works(this.#offers.length);
+      if (!best || !isLookedAt) {
+        this.#leave(left, isLookedAt ? this.#whyNot(judged) : NOT_LOOKED_AT);
         return;
       }
       this.#open(best, judged, left);
@@ -166,7 +192,7 @@ class Packing {
     const fitting = this.#nodesWithRoom().filter((at) => judged.fitsAlone(at));
     let nodes = inTurn(fitting, judged.pod.spread);
     // A node that said no for what is around it may say yes after the next pod: all are asked again until none takes any.
-    for (let before = -1; left.length > 0 && before !== left.length; ) {
+    for (let before = -1; left.length > 0 && before !== left.length && this.#works(nodes.length); ) {
       before = left.length;
       for (const at of nodes) {
         // One at a time, so that pods that are spread come to all of the nodes.
@@ -179,7 +205,7 @@ class Packing {
 
   /** Puts as many on a node as fit, at most so many. */
   #fill(judged: Judged, at: NodeState, left: string[], most: number): void {
-    for (let count = 0; count < most && left.length > 0 && judged.fits(at); count++) {
+    for (let count = 0; count < most && left.length > 0 && this.#works(1) && judged.fits(at); count++) {
       const key = left.pop()!;
       this.#place(judged, at.node);
       this.#onPlaced(key, at.node.name);

@@ -24,6 +24,11 @@ export interface ClusterFacts {
   namespaces?: ReadonlyMap<string, Labels> | undefined;
   /** undefined: they are not watched, and pods with claims are not judged. */
   volumes?: VolumeFacts | undefined;
+  /**
+   * How many times packings may still hold a pod against a node, all those of one decision together; it goes down. undefined: any number. Whoever
+   * makes pods chooses how many differ, and each of them is held against each node.
+   */
+  work?: { left: number } | undefined;
 }
 
 const NOWHERE: ReadonlyMap<NodeState, number> = new Map();

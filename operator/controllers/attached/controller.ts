@@ -191,7 +191,7 @@ export class AttachedController {
       const refusal = await this.#claims.claim(cluster, client, seen, signal);
       if (refusal) return refusal;
       const opened: AttachedConnection = new AttachedConnection(
-        { client, seen, tenant: cluster.metadata.namespace ?? '', shared, log: deps.log },
+        { client, seen, tenant: cluster.metadata.namespace ?? '', name: cluster.metadata.name, shared, log: deps.log },
         {
           changed: () => deps.changed(key, 'inside'),
           answers: () => this.#connectionChanged(key, opened),

@@ -17,6 +17,7 @@ import { KubeApiError } from '../../kube/errors.ts';
 import type { RecordEvent } from '../../kube/events.ts';
 import { isMovable } from '../../kube/pods.ts';
 import { DAEMONSETS, type Node, PDBS } from '../../kube/resources.ts';
+import { ownerOf, tenantSteps } from '../../kube/tenant-steps.ts';
 import type { Said } from '../conditions.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { noteInterrupted } from '../interrupted-offers.ts';
@@ -127,7 +128,7 @@ export class Autoscaler {
     const seen = observe(this.#deps, key, memory, { ...facts, ...asked });
     if (!seen) return undefined;
     const now = +this.#deps.now();
-    const plan = planNodes(seen.view);
+    const plan = tenantSteps.measure(ownerOf(seen.cluster, 'autoscaling'), () => planNodes(seen.view));
     memory.unneeded(plan.shrinkage.unneeded, now);
     const problems = new Map<string, string>();
     await this.#letStay(seen, plan, problems, signal);

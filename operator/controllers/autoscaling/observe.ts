@@ -96,6 +96,9 @@ export interface Seen extends Leaving {
   readonly noShrinking?: string;
 }
 
+/** How many times a decision holds a pod against a node, at most: about two seconds of work. */
+const MOST_QUESTIONS = 5_000_000;
+
 /** A nomination that is older holds up nobody: Kubernetes keeps those to nodes that will never take the pod. */
 const NOMINATION_MS = 2 * 60_000;
 /** How long nobody must have needed a node before it goes, where its pool does not say. */
@@ -167,6 +170,7 @@ export function observe(
   });
   const state = clusterState({
     ...clusterFacts,
+    work: { left: MOST_QUESTIONS },
     nodes: lasting.map((node) => asReady(node, +now, comingNode(node, own, poolViews, profile))),
     pods,
     csiNodes: [...csiNodes.values()],

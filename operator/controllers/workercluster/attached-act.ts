@@ -5,6 +5,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { ownerOf, tenantSteps } from '../../kube/tenant-steps.ts';
 import type { AttachedController } from '../attached/controller.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -31,7 +32,8 @@ export async function reconcileAttached(
   const key = keyOf(cluster);
   const { name, namespace = '', uid = '', deletionTimestamp } = cluster.metadata;
   const holds = deletionTimestamp ? deps.holds(namespace, name) : [];
-  const plan = planAttached({ cluster, facts: deps.attached?.facts(key, uid), holds }, deps.now());
+  const view = { cluster, facts: deps.attached?.facts(key, uid), holds };
+  const plan = tenantSteps.measure(ownerOf(cluster, 'status'), () => planAttached(view, deps.now()));
   if (plan.finalizer === 'add') await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, true, { signal });
   if (plan.release) {
     await deps.attached?.release(key, uid, signal);

@@ -12,6 +12,7 @@ import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { ownerOf, tenantSteps } from '../../kube/tenant-steps.ts';
 import type { Refusal } from '../../mesh/allocate.ts';
 import type { Meshes } from '../../mesh/meshes.ts';
 import type { Autoscaler } from '../autoscaling/controller.ts';
@@ -67,7 +68,8 @@ export async function reconcileWorkerCluster(
   const { place, ...seen } = observe(deps, key, written);
   let { view } = seen;
   const { cluster, profile, provider, shoot } = view;
-  let plan = planWorkerCluster(view, deps.now());
+  const planned = () => planWorkerCluster(view, deps.now());
+  let plan = tenantSteps.measure(ownerOf(view.cluster, 'status'), planned);
   if (plan.allocate) {
     const { refused } = await deps.meshes!.allocate(plan.allocate);
     view = { ...view, ...meshView(deps, cluster, shoot, refused) };

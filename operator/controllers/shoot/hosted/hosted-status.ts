@@ -2,6 +2,7 @@ import { COMPONENTS } from '../../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus } from '../../../api/shoot.ts';
 import { countResources } from '../../../clusters/capacity.ts';
 import type { Deployment, StatefulSet } from '../../../kube/resources.ts';
+import { ownerOf, tenantSteps } from '../../../kube/tenant-steps.ts';
 import { say } from '../../conditions.ts';
 import { codesOfRefusal } from '../../problematic-webhook.ts';
 import type { Operation } from '../operation.ts';
@@ -28,7 +29,7 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
     controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
     scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
   };
-  return shootStatus(facts, now);
+  return tenantSteps.measure(ownerOf(shoot, 'status'), () => shootStatus(facts, now));
 }
 
 /** status of a Shoot with a hosted control plane, pure. */

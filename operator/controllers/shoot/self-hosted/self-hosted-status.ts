@@ -2,6 +2,7 @@ import { LABELS } from '../../../api/group.ts';
 import { controlPlaneMembers, controlPlaneWorker, type Shoot, type ShootStatus } from '../../../api/shoot.ts';
 import { countResources } from '../../../clusters/capacity.ts';
 import type { Node, Pod } from '../../../kube/resources.ts';
+import { ownerOf, tenantSteps } from '../../../kube/tenant-steps.ts';
 import { say } from '../../conditions.ts';
 import type { Operation } from '../operation.ts';
 import { type RunningFacts, runningFacts } from '../status/facts.ts';
@@ -21,7 +22,8 @@ export async function selfHostedStatus(
 ): Promise<ShootStatus> {
   const facts = await runningFacts(op, shoot);
   const names = infrastructure.names(facts.inside?.nodes ?? [], controlPlaneMembers(shoot.spec));
-  return statusOnMachines({ ...facts, isUp: infrastructure.isUp(op), names }, now);
+  const seen = { ...facts, isUp: infrastructure.isUp(op), names };
+  return tenantSteps.measure(ownerOf(shoot, 'status'), () => statusOnMachines(seen, now));
 }
 
 /** What is seen of a shoot whose control plane is on machines of its own, for its status. */

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest';
+import { clusterState } from '../../../../operator/burst/fit/cluster.ts';
+import { pack } from '../../../../operator/burst/fit/pack.ts';
+import { fitPod } from '../../../../operator/burst/fit/pod.ts';
+import type { Node, Pod } from '../../../../operator/kube/resources.ts';
+
+const node = (name: string) =>
+  ({
+    metadata: { name },
+    spec: {},
+    status: { allocatable: { cpu: '4', memory: '16Gi', pods: '110' } },
+  }) as unknown as Node;
+/** Pods that all differ, and that no node takes: each is held against each node. */
+const pending = (count: number) =>
+  Array.from({ length: count }, (_, index) => {
+    const requests = { cpu: '1', memory: `${index + 1}Mi` };
+    const spec = { nodeSelector: { disk: `d${index}` }, containers: [{ name: 'c', resources: { requests } }] };
+    const pod = { metadata: { name: `p${index}`, namespace: 'x', uid: `u${index}` }, spec } as unknown as Pod;
+    return { key: `u${index}`, pod: fitPod(pod) };
+  });
+const nodes = Array.from({ length: 100 }, (_, index) => node(`n${index}`));
+
+it('pack asks no more questions than a decision may, and says so of the pods that are left', () => {
+  const work = { left: 1_000 };
+  const state = clusterState({ nodes, pods: [], work });
+  const { unplaced } = pack(pending(500), state);
+  expect(unplaced.size).toBe(500);
+  const messages = [...unplaced.values()].map(({ misfits }) => misfits[0]?.message ?? '');
+  expect(messages.filter((message) => message.startsWith('not looked at')).length).toBeGreaterThan(480);
+  // One pod may be in the middle of its nodes when the work is used up; what comes after costs a look at each group.
+  expect(work.left).toBeGreaterThan(-500 * 100);
+});
+
+it('packings of one decision share its work', () => {
+  const work = { left: 1_000 };
+  const state = clusterState({ nodes, pods: [], work });
+  state.whatIf(() => pack(pending(500), state));
+  const { unplaced } = pack(pending(1), state);
+  expect([...unplaced.values()][0]?.misfits[0]?.message).toContain('not looked at');
+});
+
+it('pack looks at all pods where nobody bounds its work', () => {
+  const { unplaced } = pack(pending(500), clusterState({ nodes, pods: [] }));
+  const messages = [...unplaced.values()].flatMap(({ misfits }) => misfits.map(({ message }) => message));
+  expect(messages.some((message) => message.startsWith('not looked at'))).toBe(false);
+});
