@@ -137,7 +137,9 @@ function serverText(error: ForeignError): string {
 
 function adviceFor(text: string, kubectl: string): string | undefined {
   if (/field not declared in schema|unknown field/.test(text)) {
-    const [, kind = 'KIND', parent = 'spec'] = /Kind=(\w+)\): (?:errors: )?\.(.*?)\.\w+: field not/.exec(text) ?? [];
+    const [, kind = 'KIND'] = /Kind=(\w+)\)/.exec(text) ?? [];
+    // One of several errors: what stands before it is another's.
+    const [, parent = 'spec'] = /(?:^|[\s,[])\.(\S+)\.\w+: field not/.exec(text) ?? [];
     const path = [kind.toLowerCase(), parent.replace(/\[.*?\]/g, '')].join('.');
     return `find the right name with "${kubectl} explain ${path}"`;
   }

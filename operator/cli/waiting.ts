@@ -12,7 +12,7 @@ import { type Progress, progressLine } from './render/progress.ts';
 import { type Paint, plain, truncate } from './render/text.ts';
 import type { LiveRegion } from './terminal.ts';
 
-export type Goal = 'Ready' | 'Deleted';
+export type Goal = 'Ready' | 'Hibernated' | 'Deleted';
 
 export interface WaitOptions {
   name: string;
@@ -223,7 +223,8 @@ export function judge(
     return new CliError(`WorkerCluster "${name}" failed: ${failure}`, {
       advice: `see "coppice describe ${name}${inNamespace(namespace)}"`,
     });
-  if (maySleep && isAsleep(cluster)) return 'finish';
+  if ((maySleep || goal === 'Hibernated') && isAsleep(cluster)) return 'finish';
+  if (goal === 'Hibernated') return 'wait';
   return isReady(cluster) ? 'serves' : 'wait';
 }
 
@@ -236,14 +237,14 @@ function timedOut(
   const { name, goal } = options;
   const { object, trouble, isSilent } = seen;
   const why = object === undefined ? (trouble ?? 'it does not exist yet') : isSilent ? SILENT : activity(object);
-  const not = goal === 'Ready' ? 'is not Ready' : 'is not gone';
+  const not = { Ready: 'is not Ready', Hibernated: 'does not sleep', Deleted: 'is not gone' }[goal];
   const isSleeping = goal === 'Ready' && object !== undefined && isAsleep(object);
   return new CliError(
     `WorkerCluster "${name}" in namespace ${namespace} ${not} after ${formatAge(timeoutMs)}: ${oneLine(why)}`,
     {
       exitCode: EXIT.timedOut,
       advice: isSleeping
-        ? 'to wake it, set spec.hibernation.enabled to false, or remove it where it is false'
+        ? `to wake it: coppice wake ${name}${inNamespace(namespace)}`
         : `"coppice describe ${name}${inNamespace(namespace)}" shows why`,
     },
   );

@@ -9,7 +9,10 @@ import { refusalOf } from '../acceptance.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
+import { suggestFields } from '../field-suggestion.ts';
+import { CLI_KINDS } from '../kinds.ts';
 import { explainFor } from '../kubectl-words.ts';
+import { didYouMean } from '../suggest.ts';
 
 /** The field manager of what people change through the CLI; not the operator's, so that the two can be told apart. */
 export const CLI_FIELD_MANAGER = 'coppice-cli';
@@ -40,7 +43,10 @@ export async function run(context: Context): Promise<number | undefined> {
     } catch (error) {
       signal.throwIfAborted();
       const { message, exitCode } = await explainFor(context, error);
-      tell(manifest, message);
+      const meant = message.includes('field not declared')
+        ? await suggestFields(object.kind, (error as Error).message)
+        : undefined;
+      tell(manifest, meant === undefined ? message : `${message}; ${meant}`);
       worst = exitCode;
     }
   }
@@ -146,11 +152,24 @@ async function resourceFor(client: KubeClient, object: KubeObject, signal: Abort
   });
   const match = known?.resources?.find(({ kind, name }) => kind === object.kind && !name.includes('/'));
   if (match === undefined) {
+    const advice = kindAdvice(object);
     throw new CliError(`this API server has no kind ${object.kind} in ${object.apiVersion}`, {
       exitCode: EXIT.notFound,
+      ...(advice !== undefined && { advice }),
     });
   }
   return { group: group!, version: version!, plural: match.name, kind: match.kind, namespaced: match.namespaced };
+}
+
+/** Where the kind is, or which one was meant, among ours. */
+function kindAdvice({ kind, apiVersion }: KubeObject): string | undefined {
+  if (!apiVersion.startsWith(`${GROUP}/`)) return undefined;
+  const same = CLI_KINDS.find(({ resource }) => resource.kind === kind)?.resource;
+  if (same) return `it is of apiVersion ${same.group}/${same.version}`;
+  return didYouMean(
+    kind,
+    CLI_KINDS.map(({ resource }) => resource.kind),
+  );
 }
 
 async function readTexts(file: string): Promise<[string, string][]> {

@@ -6,7 +6,7 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { kindOf, WORKER_CLUSTER } from '../kinds.ts';
 import { explainFor, kubectlWords } from '../kubectl-words.ts';
 import { waitForCluster } from '../waiting.ts';
-import { notFound } from './get.ts';
+import { missing } from './get.ts';
 
 /** As kubectl takes it, the kind stands first: `delete seed local` must not delete a cluster that is called local. */
 async function refuseKind(context: Context): Promise<void> {
@@ -39,7 +39,7 @@ export async function run(context: Context): Promise<number | undefined> {
       const cluster = await client.getOrUndefined<WorkerCluster>(resource, name, namespace, { signal });
       if (cluster === undefined) {
         if (options.flag('ignore-not-found')) continue;
-        throw notFound(WORKER_CLUSTER, name, namespace);
+        throw await missing(client, WORKER_CLUSTER, name, namespace, signal);
       }
       // By uid: a cluster made again under this name in the meantime is not the one that was meant.
       const { uid } = cluster.metadata;

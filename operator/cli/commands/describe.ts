@@ -23,7 +23,7 @@ import {
 } from '../render/describe.ts';
 import { renderTree } from '../render/tree.ts';
 import { didYouMean } from '../suggest.ts';
-import { notFound } from './get.ts';
+import { missing } from './get.ts';
 
 const API_SERVER = "the cluster's own API server";
 /** A part that cannot be reached must not hold up what can be seen. */
@@ -36,7 +36,7 @@ export async function run(context: Context): Promise<undefined> {
   const connection = await connect(context);
   const namespace = kind.resource.namespaced ? connection.namespace : undefined;
   const object = await connection.client.getOrUndefined(kind.resource, name, namespace, { signal: context.signal });
-  if (object === undefined) throw notFound(kind, name, namespace);
+  if (object === undefined) throw await missing(connection.client, kind, name, namespace, context.signal);
 
   const view = {
     now: Date.now(),

@@ -1,8 +1,12 @@
 import type { KubeObject } from '../../api/meta.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { silent } from '../../kube/log.ts';
+import { reflect } from '../../kube/reflector.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { columnsOf, isSimulated, lacksControlPlane } from '../clusterview.ts';
-import { connect } from '../connect.ts';
+import { type Connection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { CliError, EXIT, UsageError } from '../errors.ts';
+import { CliError, EXIT, explain, UsageError } from '../errors.ts';
 import { CLI_API_VERSION, CLI_KINDS, type CliKind, kindOf, kindWords, WORKER_CLUSTER } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { renderTable, type TableOptions } from '../render/table.ts';
@@ -19,13 +23,20 @@ export async function run(context: Context): Promise<number | undefined> {
     throw new UsageError('a NAME and --selector cannot be used together');
   }
 
+  if (options.flag('watch') && (kinds.length > 1 || format === 'json' || format === 'yaml'))
+    throw new UsageError('--watch prints a table of one kind', 'for example: coppice get workerclusters --watch');
+
   const connection = await connect(context);
   const { client, namespace } = connection;
+  if (options.flag('watch')) {
+    await watch(context, connection, kinds[0]!, name);
+    return undefined;
+  }
   if (name !== undefined) {
     const kind = kinds[0]!;
     const inNamespace = kind.resource.namespaced ? namespace : undefined;
     const object = await client.getOrUndefined(kind.resource, name, inNamespace, { signal });
-    if (object === undefined) throw notFound(kind, name, inNamespace);
+    if (object === undefined) throw await missing(client, kind, name, inNamespace, signal);
     if (format === 'json' || format === 'yaml') await printObject(terminal, format, object);
     else show([{ kind, objects: [object] }], context, false);
     return undefined;
@@ -55,6 +66,47 @@ export async function run(context: Context): Promise<number | undefined> {
   return undefined;
 }
 
+/** Prints the table, and then a row for each change, until the signal. */
+async function watch(context: Context, { client, namespace }: Connection, kind: CliKind, name?: string): Promise<void> {
+  const { options, terminal, signal } = context;
+  const everywhere = options.flag('all-namespaces');
+  const seen = new Map<string, string | undefined>();
+  const print = (objects: readonly KubeObject[]) => {
+    const news = objects.filter((object) => seen.get(keyOf(object)) !== object.metadata.resourceVersion);
+    if (news.length === 0) return;
+    const header = seen.size === 0 && !options.flag('no-headers');
+    for (const object of news) seen.set(keyOf(object), object.metadata.resourceVersion);
+    const wide = options.text('output') === 'wide';
+    terminal.print(
+      ...tableOf(kind, news, {
+        wide,
+        everywhere,
+        now: Date.now(),
+        header,
+        ...(terminal.width !== undefined && { width: terminal.width }),
+        paint: terminal.paint,
+      }),
+    );
+  };
+  const labelSelector = options.text('selector');
+  await reflect<KubeObject>(
+    client,
+    kind.resource,
+    {
+      ...(kind.resource.namespaced && !everywhere && { namespace }),
+      ...(labelSelector !== undefined && { labelSelector }),
+      ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+      log: silent,
+    },
+    {
+      replace: print,
+      event: (_type, object) => print([object]),
+      failed: (error) => terminal.note(explain(error).message),
+    },
+    signal,
+  );
+}
+
 /** A Kubernetes List. */
 export function listOf(items: KubeObject[]): object {
   return { apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' }, items };
@@ -68,6 +120,31 @@ export function notFound(kind: CliKind, name: string, namespace: string | undefi
     advice: `"coppice get ${kind.resource.plural}${namespace === undefined ? '' : ' -A'}" lists all that exist`,
   });
 }
+
+/** The same for one that was asked of an API server: with the name that was meant, if one is near. */
+export async function missing(
+  client: Pick<KubeClient, 'list'>,
+  kind: CliKind,
+  name: string,
+  namespace: string | undefined,
+  signal: AbortSignal,
+): Promise<CliError> {
+  const error = notFound(kind, name, namespace);
+  const near = await client
+    .list(kind.resource, { namespace, signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
+    .then(({ items }) =>
+      didYouMean(
+        name,
+        items.map(({ metadata }) => metadata.name),
+      ),
+    )
+    // Who may not list is told no more than before.
+    .catch(() => undefined);
+  return near === undefined ? error : new CliError(error.message, { exitCode: EXIT.notFound, advice: near });
+}
+
+/** How long a slip is worth a look at all names. */
+const PATIENCE_MS = 2000;
 
 function target(positionals: readonly string[]): { kinds: readonly CliKind[]; name?: string } {
   let [word, name] = positionals;

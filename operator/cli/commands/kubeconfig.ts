@@ -12,7 +12,7 @@ import { WORKER_CLUSTER } from '../kinds.ts';
 import { addContext, bundleOf, namespaceOf, parseKubeconfig, removeContext } from '../kubeconfig/config.ts';
 import { contextName, GARDEN_CONTEXT } from '../kubeconfig/context-names.ts';
 import { changeKubeconfig, fileToChange, readOptional } from '../kubeconfig/file.ts';
-import { notFound } from './get.ts';
+import { missing } from './get.ts';
 
 /** Options of certificates that are asked for. */
 const ON_REQUEST = ['viewer', 'expires-in', 'exec'];
@@ -83,7 +83,7 @@ async function clusterKubeconfig(context: Context, name: string): Promise<{ text
   const { client, namespace } = connection;
   const { options, signal } = context;
   const cluster = await client.getOrUndefined<WorkerCluster>(WORKER_CLUSTER.resource, name, namespace, { signal });
-  if (cluster === undefined) throw notFound(WORKER_CLUSTER, name, namespace);
+  if (cluster === undefined) throw await missing(client, WORKER_CLUSTER, name, namespace, signal);
   if (cluster.spec.attached?.garden)
     throw new CliError(`WorkerCluster "${name}" is the garden itself`, {
       exitCode: EXIT.notFound,

@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { CLI_FIELD_MANAGER } from './apply.ts';
-import { notFound } from './get.ts';
+import { missing } from './get.ts';
 
 interface Scale {
   spec?: { replicas?: number };
@@ -27,7 +27,7 @@ export async function run(context: Context): Promise<undefined> {
   const { client, namespace } = await connect(context);
   const { resource } = WORKER_CLUSTER;
   const old = await client.getOrUndefined(resource, name, namespace, { signal });
-  if (old === undefined) throw notFound(WORKER_CLUSTER, name, namespace);
+  if (old === undefined) throw await missing(client, WORKER_CLUSTER, name, namespace, signal);
   if (old.spec?.mode === 'Attached')
     throw new CliError(`WorkerCluster "${name}" is attached: Coppice does not manage its nodes`, {
       advice: 'scale it with the tool that manages it',

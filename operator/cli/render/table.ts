@@ -23,7 +23,13 @@ const SMALLEST = 8;
 const SMALLEST_WRAPPED = 24;
 
 /** What people copy, and the word SIMULATED, is never cut. */
-const WHOLE = new Set(['NAME', 'NAMESPACE', 'PROVIDER']);
+const WHOLE = new Set(['NAME', 'NAMESPACE', 'PROVIDER', 'STATUS', 'READY', 'NODES']);
+
+/** What a narrow terminal is spared, in this order: `-o wide`, yaml and describe have it. */
+const SPARED = ['AGE', 'MODE', 'CONTROL-PLANE', 'VERSION'];
+/** A message in fewer columns than this stands below its row. */
+const SMALLEST_MESSAGE = 24;
+const MESSAGE = 'MESSAGE';
 
 /**
  * Rows under a header, in aligned columns. On a terminal too narrow for them the gaps give way first, then the last
@@ -34,12 +40,46 @@ export function renderTable(
   rows: readonly (readonly (Cell | string)[])[],
   options: TableOptions = {},
 ): string[] {
-  return render(
-    header,
-    rows.map((cells) => ({ cells })),
+  const { width } = options;
+  const shown = width === undefined ? header : spared(header, rows, width);
+  const columns = shown.map((title) => header.indexOf(title));
+  const lines = render(
+    shown,
+    rows.map((cells) => ({ cells: columns.map((column) => cells[column] ?? '') })),
     options,
     false,
   );
+  if (width === undefined || header.at(-1) !== MESSAGE || shown.at(-1) === MESSAGE) return lines;
+  const first = options.header === false ? 0 : 1;
+  return lines.flatMap((line, index) => {
+    const message = asCell(rows[index - first]?.[header.length - 1] ?? '').text;
+    const below = index < first || message === '' ? [] : wrap(message, width - 2).map((text) => `  ${text}`);
+    return [line, ...below];
+  });
+}
+
+/** The columns that a terminal of this width has room for. */
+function spared(
+  header: readonly string[],
+  rows: readonly (readonly (Cell | string)[])[],
+  width: number,
+): readonly string[] {
+  const least = GAPS[GAPS.length - 1]!;
+  const widthOf = (title: string): number => {
+    const column = header.indexOf(title);
+    return Math.max(displayWidth(title), ...rows.map((cells) => displayWidth(asCell(cells[column] ?? '').text)));
+  };
+  const taken = (titles: readonly string[]) =>
+    titles.reduce((sum, title) => sum + (title === MESSAGE ? SMALLEST_MESSAGE : widthOf(title)) + least, -least);
+  let shown = [...header];
+  if (taken(shown) <= width) return shown;
+  // Below its row a message has the whole width.
+  shown = shown.filter((title) => title !== MESSAGE);
+  for (const title of SPARED) {
+    if (taken(shown) <= width) break;
+    shown = shown.filter((other) => other !== title);
+  }
+  return shown;
 }
 
 /** The same, with a last column of free text that is wrapped, not cut. */

@@ -194,7 +194,7 @@ describe('completion', () => {
     ['-n ', 'namespaces'],
     ['apply -f ', 'files'],
     ['completion ', ['bash', 'zsh', 'fish']],
-    ['wait demo --for ', ['Ready', 'Deleted']],
+    ['wait demo --for ', ['Ready', 'Hibernated', 'Deleted']],
     ['scale demo ', []],
   ])('after "%s"', (line, expected) => {
     expect(complete(line)).toEqual(expected);

@@ -83,14 +83,48 @@ describe('table', () => {
     ]);
   });
 
-  it('narrows gaps, then the message, and never a name', () => {
+  it('narrows gaps, then puts a message below its row whole, and never cuts a name', () => {
     const lines = renderTable(HEADER, ROWS, { width: 50 });
-    expect(lines).toEqual([
-      'NAME                STATUS        MESSAGE',
-      'demo                Ready',
-      'a-much-longer-name  Creating 62%  waiting for kub…',
+    expect(lines.slice(0, 3).map((line) => line.trimEnd())).toEqual([
+      'NAME                 STATUS',
+      'demo                 Ready',
+      'a-much-longer-name   Creating 62%',
     ]);
+    expect(lines.slice(3).join(' ')).toContain('waiting for kube');
+    expect(lines.join('')).not.toContain('…');
     for (const width of [20, 30, 40]) expect(renderTable(HEADER, ROWS, { width })[2]).toContain('a-much-longer-name');
+  });
+
+  it('spares a narrow terminal columns that describe has, and no state', () => {
+    const header = [
+      'NAME',
+      'PROVIDER',
+      'MODE',
+      'VERSION',
+      'CONTROL-PLANE',
+      'NODES',
+      'READY',
+      'STATUS',
+      'AGE',
+      'MESSAGE',
+    ];
+    const row = [
+      'demo-worker-cluster',
+      'aws (SIMULATED)',
+      'Hosted',
+      '1.36.3',
+      '3/3',
+      '25/400',
+      'True',
+      'Change refused',
+      '12m',
+      '',
+    ];
+    const lines = renderTable(header, [row], { width: 80 });
+    expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(80);
+    expect(lines[1]).toMatch(/demo-worker-cluster.*aws \(SIMULATED\).*25\/400.*True.*Change refused/);
+    expect(lines[0]).not.toContain('AGE');
+    expect(renderTable(header, [row])[0]).toContain('AGE');
   });
 
   it('aligns coloured cells as plain ones', () => {

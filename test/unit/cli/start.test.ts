@@ -221,12 +221,20 @@ describe('after a stop', () => {
     const asleep = { ...ready(2), status: { observedGeneration: 1 } };
     const conditions = [said('Ready', 'False'), said('Hibernated', 'True')];
     cluster = { ...asleep, status: { ...asleep.status, conditions } };
-    expect((await tryRun(['wait', 'demo', '--timeout', '1s'])).said).toContain(
-      'to wake it, set spec.hibernation.enabled to false',
-    );
+    expect((await tryRun(['wait', 'demo', '--timeout', '1s'])).said).toContain('to wake it: coppice wake demo');
     expect((await tryRun(['scale', 'demo', '--nodes', '3'])).said).toBe(
       'WorkerCluster demo: nodes 2 to 3. It sleeps, and has them when it wakes.\n',
     );
+  });
+
+  it.each([
+    ['hibernate demo', { hibernation: { enabled: true } }, 'goes to sleep; "coppice wait demo --for Hibernated"'],
+    ['wake demo', { hibernation: { enabled: false } }, 'wakes; "coppice wait demo --for Ready"'],
+    ['upgrade demo --to v1.37', { kubernetes: { version: '1.37' } }, 'to 1.37; "coppice wait demo" waits'],
+  ])('"%s" changes that alone, and says how to wait for it', async (line, spec, told) => {
+    cluster = ready(2);
+    expect((await tryRun(line.split(' '))).said).toContain(told);
+    expect(JSON.parse(bodies.at(-1)!)).toEqual({ spec });
   });
 
   it('tells how to look at a cluster that failed, in whichever namespace it is', async () => {
