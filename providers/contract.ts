@@ -110,8 +110,10 @@ export interface ProviderContext {
   /** Address of the cluster's DNS Service. */
   dnsIP: string;
   clusterDomain: string;
-  /** `http://host:port` of a registry mirror (OCI distribution API) that machines ask first. */
+  /** `https://host:port` or `http://host:port` of a registry mirror (OCI distribution API) that machines ask first. */
   imageMirror?: string;
+  /** PEM of the authority of that mirror's certificate. Absent: one of the system's, or the mirror has no TLS. */
+  imageMirrorCA?: string;
   /** `name:tag` of the image of machines that are containers, where the seed or the profile names one. */
   machineImage?: string;
   /** How often the keys have changed that API servers on machines encrypt Secrets with. Absent: never. */

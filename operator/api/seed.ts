@@ -213,7 +213,7 @@ export interface Seed extends KubeObject {
 
 /** What the operator acts on in the spec of a Seed. */
 const ACTED: ActedFields = {
-  provider: { type: true, region: true, zones: true, providerConfig: { imageMirror: true } },
+  provider: { type: true, region: true, zones: true, providerConfig: { imageMirror: true, imageMirrorCA: true } },
   networks: { nodes: true, pods: true, services: true, shootDefaults: true, blockCIDRs: true },
   settings: { scheduling: true, auditLog: true },
   taints: true,

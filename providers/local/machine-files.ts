@@ -4,6 +4,7 @@ import { shortHash } from '../../operator/api/names.ts';
 import type { Pool, ProviderContext } from '../contract.ts';
 import { type Capacity, capacityOf } from '../machine-types.ts';
 import { environmentFile, nodeLabels, registeredTaints, selfLabels } from '../nodes.ts';
+import { mirrorHosts } from './mirror-hosts.ts';
 
 /** What the files of a machine are made from. */
 export type MachineContext = Pick<
@@ -13,6 +14,7 @@ export type MachineContext = Pick<
   | 'clusterDomain'
   | 'dnsIP'
   | 'imageMirror'
+  | 'imageMirrorCA'
   | 'kubernetesVersion'
   | 'machineImage'
   | 'podCIDR'
@@ -25,6 +27,9 @@ export type MachineContext = Pick<
 export const CONFIG_FOLDER = '/etc/coppice';
 /** The seed's containerd has it, too: a container of it waits in every pod. */
 export const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';
+
+/** containerd's file for all registries, below CONFIG_FOLDER. */
+const HOSTS = 'certs.d/_default/hosts.toml';
 
 const ENTRY = readFileSync(new URL('./machine.sh', import.meta.url), 'utf8');
 
@@ -48,7 +53,6 @@ export function machineFiles(ctx: MachineContext, pool: Pool, more: object = {})
     'kube-proxy.yaml': yaml(kubeProxyConfiguration(ctx)),
     'containerd.toml': containerdConfiguration(),
     'cni.template': cniTemplate(),
-    ...(ctx.imageMirror && { 'certs.d/_default/hosts.toml': mirrorConfiguration(ctx.imageMirror) }),
     'machine.env': environmentFile({
       CPU_CORES: String(cores(capacity)),
       MEMORY_KIB: String(Math.floor(capacity.bytes / 1024)),
@@ -57,16 +61,19 @@ export function machineFiles(ctx: MachineContext, pool: Pool, more: object = {})
       ZONES: pool.zones.join(' '),
     }),
   };
+  const { imageMirror: url, imageMirrorCA: ca } = ctx;
+  const mirror = url ? { url, ...(ca && { ca }) } : undefined;
   return {
     files: {
       ...lasting,
+      ...(mirror && { [HOSTS]: mirrorHosts(mirror, `${CONFIG_FOLDER}/${HOSTS}`) }),
       'machine.sh': ENTRY,
       'pool.env': environmentFile({ NODE_LABELS: selfLabels(nodeLabels(ctx, pool)) }),
       'kubelet.yaml': yaml({ ...kubelet, ...(taints.length > 0 && { registerWithTaints: taints }) }),
       ...(ctx.machineImage && { 'kube-proxy-pod.yaml': yaml(kubeProxyPod(ctx)) }),
       'kubelet-client-ca.crt': ctx.clusterCA,
     },
-    fingerprint: shortHash(JSON.stringify([ctx.apiserverURL, kubelet, lasting])),
+    fingerprint: shortHash(JSON.stringify([ctx.apiserverURL, kubelet, withEarlierMirror(lasting, mirror?.url)])),
   };
 }
 
@@ -187,9 +194,15 @@ function cniTemplate(): string {
 `;
 }
 
-/** The mirror is asked first; what it lacks comes from the image's own registry. */
-function mirrorConfiguration(mirror: string): string {
-  return `[host.${JSON.stringify(mirror)}]\n  capabilities = ["pull", "resolve"]\n`;
+/**
+ * The files as machines of before had them, whose mirror had no TLS. containerd reads this file with each pull, so that those need not be
+ * replaced for it.
+ */
+function withEarlierMirror(files: Record<string, string>, url: string | undefined): Record<string, string> {
+  if (!url) return files;
+  const { 'machine.env': environment, ...others } = files;
+  const hosts = mirrorHosts({ url: url.replace(/^https:/, 'http:') }, '');
+  return { ...others, [HOSTS]: hosts, ...(environment !== undefined && { 'machine.env': environment }) };
 }
 
 /** For images that bring no kube-proxy of their own (kindest/node): the same process as a static pod. Untested. */

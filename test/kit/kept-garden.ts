@@ -60,7 +60,7 @@ export function storedFor(
 
 /** What `coppice up` applies whenever it brings a garden up. */
 export const install = async ({ client }: TestApiserver): Promise<void> => {
-  const seed = localSeed(chooseRanges('000abc', [])!, 'http://10.0.0.1:5000');
+  const seed = localSeed(chooseRanges('000abc', [])!, { url: 'http://10.0.0.1:5000' });
   const objects = [seed, ...(await inventoryManifests(client, false))];
   await applyKinds(client, objects);
   await applyObjects(client, objects);

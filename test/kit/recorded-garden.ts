@@ -37,7 +37,7 @@ export class RecordedGarden {
     const { client } = garden.server;
     for (const manifest of installManifests()) await client.apply(manifest);
     for (const profile of await profileManifests()) if (profile.metadata.name === PROFILE) await client.apply(profile);
-    await client.apply(localSeed(RANGES as never, 'http://127.0.0.1:1'));
+    await client.apply(localSeed(RANGES as never, { url: 'http://127.0.0.1:1' }));
     for (const cache of garden.#caches) cache.start();
     await Promise.all(garden.#caches.map((cache) => cache.whenSynced(AbortSignal.timeout(60_000))));
     await garden.startOperator();

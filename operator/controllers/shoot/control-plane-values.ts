@@ -67,6 +67,10 @@ export function reaching(
 export const imageMirrorOf = ({ spec }: Seed): string | undefined =>
   (spec.provider.providerConfig as { imageMirror?: string } | undefined)?.imageMirror;
 
+/** PEM of the authority of the mirror's certificate. Absent: one that machines trust already, or the mirror has no TLS. */
+export const imageMirrorCAOf = ({ spec }: Seed): string | undefined =>
+  (spec.provider.providerConfig as { imageMirrorCA?: string } | undefined)?.imageMirrorCA;
+
 /** What is around a control plane in its seed. Pure. */
 export function surroundings(
   seed: Seed,

@@ -10,7 +10,7 @@ import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../.
 import { ADMIN_GROUP, keyPair } from '../../shoot/pki.ts';
 import { encryptionSeen } from '../../shoot/secrets-encryption.ts';
 import { CLUSTER_DOMAIN, dnsServiceAddress, machinesURL } from '../../shoot/values.ts';
-import { imageMirrorOf } from './control-plane-values.ts';
+import { imageMirrorCAOf, imageMirrorOf } from './control-plane-values.ts';
 import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './machines/bootstrap-tokens.ts';
 import type { Operation } from './operation.ts';
 import { storeKeys } from './stored-keys.ts';
@@ -21,6 +21,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
   const { name, namespace = '', uid = '' } = shoot.metadata;
   const encryptionRevision = encryptionSeen(op.pki)?.revision;
   const mirror = imageMirrorOf(seedObject);
+  const mirrorCA = imageMirrorCAOf(seedObject);
   return {
     seed: seed.client,
     ...(state.connection && { shoot: state.connection.client }),
@@ -39,6 +40,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
     dnsIP: dnsServiceAddress(values.networks.services),
     clusterDomain: CLUSTER_DOMAIN,
     ...(mirror && { imageMirror: mirror }),
+    ...(mirror && mirrorCA && { imageMirrorCA: mirrorCA }),
     ...(seedObject.spec.machineImage && { machineImage: seedObject.spec.machineImage }),
     ...(encryptionRevision !== undefined && { encryptionRevision }),
     ...(values.priorityClassName && { controlPlanePriority: values.priorityClassName }),

@@ -30,6 +30,9 @@ export const ADMINISTRATORS = 'coppice:garden-admins';
 /** Who the API server is to the seed's kubelet. */
 export const KUBELET_CLIENT = 'coppice:apiserver-kubelet-client';
 
+/** Name of the files with the certificate and the key of the mirror of images. */
+export const IMAGE_MIRROR_CERTIFICATE = 'image-mirror';
+
 /** Users of the garden that have a kubeconfig. */
 export const USERS = {
   admin: { commonName: 'coppice:admin', organizations: [ADMINISTRATORS] },
@@ -63,6 +66,12 @@ function requests(ranges: Ranges): Record<string, CertificateRequest> {
       commonName: `system:node:${NODE_NAME}`,
       organizations: ['system:nodes'],
       dnsNames: [NODE_NAME],
+      ipAddresses: [ranges.nodeAddress],
+      usages: ['server'],
+    },
+    // containerd of the seed and of machines asks it for images: whoever else answers at its address must not be believed.
+    [IMAGE_MIRROR_CERTIFICATE]: {
+      commonName: 'coppice:image-mirror',
       ipAddresses: [ranges.nodeAddress],
       usages: ['server'],
     },

@@ -17,7 +17,7 @@ import { CODE, childEnvironment } from '../processes/child-environment.ts';
 import { boundLogs } from '../processes/logs.ts';
 import { endLeftOvers, forgetDaemon, runsSomething } from '../processes/pid-files.ts';
 import { Supervisor } from '../processes/supervisor.ts';
-import { mirrorURL } from '../seed/image-mirror.ts';
+import { mirrorOf } from '../seed/image-mirror.ts';
 import { LocalSeed } from '../seed/local-seed.ts';
 import { INSTALLED_TOOLS, NODE_TOOLS } from '../seed/node.ts';
 import { type GardenProgress, toolProgress } from '../state/garden-progress.ts';
@@ -266,7 +266,8 @@ class Daemon {
   async #applyManifests(foreign: string | undefined): Promise<void> {
     this.#say('garden', 'applying CRDs, profiles and the seed');
     const { seed, ranges, rootless, inventory = false } = this.#state;
-    let objects = seed === 'local' ? [localSeed(ranges, mirrorURL(ranges), rootless)] : [];
+    const mirror = await mirrorOf({ directory: this.#directory, state: this.#state });
+    let objects = seed === 'local' ? [localSeed(ranges, mirror, rootless)] : [];
     if (foreign) {
       const client = KubeClient.fromAdministratorsKubeconfig(foreign, 'the kubeconfig of --seed-kubeconfig');
       try {

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
+import type { ImageMirror } from '../../../providers/local/mirror-hosts.ts';
 import { nthAddress } from '../../api/address-range.ts';
 import { API_VERSION } from '../../api/group.ts';
 import { installManifests } from '../../api/install.ts';
@@ -19,12 +20,16 @@ const PROFILES = fileURLToPath(new URL('../../../profiles', import.meta.url));
 const SEED_SECRET = { name: 'seed-local', namespace: 'coppice-system' };
 
 /** The Seed that is this machine: the garden itself is the seed. */
-export const localSeed = (ranges: Ranges, imageMirror: string, rootless = false): KubeObject => ({
+export const localSeed = (ranges: Ranges, mirror: ImageMirror, rootless = false): KubeObject => ({
   apiVersion: API_VERSION,
   kind: 'Seed',
   metadata: { name: EMBEDDED_SEED },
   spec: {
-    provider: { type: 'local', region: 'local', providerConfig: { imageMirror } },
+    provider: {
+      type: 'local',
+      region: 'local',
+      providerConfig: { imageMirror: mirror.url, ...(mirror.ca && { imageMirrorCA: mirror.ca }) },
+    },
     networks: { pods: ranges.pods, nodes: ranges.nodes, services: ranges.services },
     // No route of the host leads to ClusterIPs that were made without root.
     exposure: rootless ? { type: 'NodePort', address: '127.0.0.1' } : { type: 'ClusterIP' },

@@ -10,7 +10,7 @@ import { startMirror } from './mirror.ts';
 const USAGE =
   'usage: node mirror-main.ts --listen ADDRESS:PORT --dir FOLDER... [--enter WORDS] [--expect NAME:TAG,...] ' +
   '[--peers RANGE,...] [--on-demand REGISTRY/NAME:TAG,... --asked FOLDER] ' +
-  '[--cache FOLDER --settings FILE --seed FOLDER --kubeconfig FILE --own RANGE,...]';
+  '[--cert FILE --key FILE] [--cache FOLDER --settings FILE --seed FOLDER --kubeconfig FILE --own RANGE,...]';
 
 const { values } = parseArgs({
   options: {
@@ -26,6 +26,8 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     kubeconfig: { type: 'string' },
     own: { type: 'string' },
+    cert: { type: 'string' },
+    key: { type: 'string' },
   },
 });
 const address = /^\[?([^\]]+)\]?:(\d+)$/.exec(values.listen ?? '');
@@ -64,6 +66,8 @@ const mirror = await startMirror({
   host: address[1]!,
   port: Number(address[2]),
   ...(enter && { listen: async (host, port) => (await listenInNamespace(JSON.parse(enter), [host], port))[0]! }),
+  ...(values.cert &&
+    values.key && { tls: { cert: await readFile(values.cert, 'utf8'), key: await readFile(values.key, 'utf8') } }),
   expected: words(values.expect),
   ...(values.peers && { peers: addressList(words(values.peers)) }),
   ...(asked && {

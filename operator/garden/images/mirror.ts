@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Server } from 'node:net';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +11,7 @@ import type { Content, Upstream, UpstreamRequest } from './content.ts';
 import { type Blob, ImageStore, type Manifest } from './store.ts';
 
 export interface Mirror {
-  /** e.g. `http://10.0.0.1:5000`. */
+  /** e.g. `https://10.0.0.1:5000`. */
   url: string;
   /** Ends the server and every transfer. */
   close(): Promise<void>;
@@ -21,6 +22,8 @@ export interface MirrorOptions {
   dirs: readonly string[];
   host: string;
   port: number;
+  /** PEM. Absent: without TLS. */
+  tls?: { readonly cert: string; readonly key: string };
   /** Makes the listening socket elsewhere, for example in another network namespace. */
   listen?: (host: string, port: number) => Promise<Server>;
   /** `name:tag` of images that are still to be made: who asks for one is kept waiting until it is there. */
@@ -41,7 +44,8 @@ const REGISTRY = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/;
 const OWN_REGISTRIES = ['coppice.local', 'coppice.test'];
 
 /**
- * Serves folders of image layouts, and images of any other registry, by the OCI distribution API, read-only, over plain HTTP.
+ * Serves folders of image layouts, and images of any other registry, by the OCI distribution API, read-only. With `tls` it also answers
+ * clients that speak plain HTTP.
  * containerd asks a mirror with `?ns=<registry>`; then only that registry's images are meant.
  */
 export async function startMirror(options: MirrorOptions): Promise<Mirror> {
@@ -56,7 +60,7 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
     return upstream;
   };
   const room: Room = { stores, expected: options.expected ?? [], onDemand: options.onDemand, upstream: open };
-  const server = createServer((request, response) => {
+  const { server, end } = serverFor((request, response) => {
     answer(room, request, response).catch((error: Error & { status?: number }) => {
       if (response.headersSent) {
         log.warn({ url: request.url, error: error.message }, 'mirror request failed');
@@ -69,7 +73,7 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
       log.warn({ url: request.url, error: error.message }, 'mirror request failed');
       refuse(response, 500, 'UNKNOWN', 'the image cannot be read');
     });
-  });
+  }, options.tls);
   const { peers } = options;
   if (peers)
     server.on('connection', (connection) => {
@@ -84,11 +88,11 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
   });
   const { address, port, family } = (socket ?? server).address() as AddressInfo;
   return {
-    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+    url: `${options.tls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
     close: async () => {
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        end();
       });
       await (await upstream?.catch(() => undefined))?.close();
     },
@@ -257,8 +261,38 @@ function refuseUpstream(request: IncomingMessage, response: ServerResponse, stat
   response.end(request.method === 'HEAD' ? undefined : JSON.stringify({ errors: [{ code: 'DENIED', message: text }] }));
 }
 
+/** The first byte that a client sends which speaks TLS: of a record with a handshake. */
+const TLS_HANDSHAKE = 0x16;
+/** A client sends its first byte at once. */
+const FIRST_BYTE_MS = 30_000;
+
 /**
- * What containerd reads as `hosts.toml`, in the folder `_default` for every registry or in that of one.
- * What the mirror does not have is then asked of the registry itself.
+ * A server on one port for clients with TLS and for those without: machines that an earlier Coppice made ask without, until they are told
+ * otherwise.
  */
-export const mirrorHosts = (url: string): string => `[host."${url}"]\n  capabilities = ["pull", "resolve"]\n`;
+function serverFor(listener: RequestListener, tls: MirrorOptions['tls']): { server: Server; end: () => void } {
+  const plain = createServer(listener);
+  if (!tls) return { server: plain, end: () => plain.closeAllConnections() };
+  const secure = createSecureServer(tls, listener);
+  const open = new Set<Socket>();
+  const server = createNetServer({ pauseOnConnect: false }, (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    socket.on('error', () => socket.destroy());
+    socket.setTimeout(FIRST_BYTE_MS, () => socket.destroy());
+    socket.once('readable', () => {
+      const first = socket.read(1) as Buffer | null;
+      if (!first) return void socket.destroy();
+      socket.setTimeout(0);
+      socket.removeAllListeners('timeout');
+      socket.unshift(first);
+      (first[0] === TLS_HANDSHAKE ? secure : plain).emit('connection', socket);
+    });
+  });
+  return {
+    server,
+    end: () => {
+      for (const socket of open) socket.destroy();
+    },
+  };
+}

@@ -1,4 +1,7 @@
 import { fileURLToPath } from 'node:url';
+import type { ImageMirror } from '../../../providers/local/mirror-hosts.ts';
+import { IMAGE_MIRROR_CERTIFICATE } from '../control-plane/certificates.ts';
+import { readText } from '../host/files.ts';
 import { imagesDirectory } from '../images/build.ts';
 import { IMAGES_ON_DEMAND } from '../images/on-demand-catalog.ts';
 import { EXPECTED_IMAGES } from '../images/seed-images.ts';
@@ -15,7 +18,13 @@ export const IMAGE_MIRROR = 'image-mirror';
 const MIRROR_YOUNG_GENERATION = '--max-semi-space-size=1';
 
 /** Where the seed's containerd asks for images that are not imported yet. */
-export const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `http://${nodeAddress}:${MIRROR_PORT}`;
+const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `https://${nodeAddress}:${MIRROR_PORT}`;
+
+/** The mirror as containerd is told of it, with the garden's authority. */
+export async function mirrorOf({ directory, state }: Pick<GardenOfSeed, 'directory' | 'state'>): Promise<ImageMirror> {
+  const ca = await readText(directory.pki('ca.crt'));
+  return { url: mirrorURL(state.ranges), ...(ca !== undefined && { ca }) };
+}
 
 /** The mirror of images. It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
 export function imageMirror(
@@ -36,6 +45,8 @@ export function imageMirror(
     seed: directory.path('seed'),
     kubeconfig: directory.kubeconfigFile('admin'),
     own: [pods, nodes, services].join(','),
+    cert: directory.pki(`${IMAGE_MIRROR_CERTIFICATE}.crt`),
+    key: directory.pki(`${IMAGE_MIRROR_CERTIFICATE}.key`),
   };
   const dirs = [directory.loadedImages, imagesDirectory(toolchain.dir)];
   return {
@@ -48,5 +59,6 @@ export function imageMirror(
       ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]),
     ],
     env: { ...childEnvironment(), ...registryEnvironment() },
+    inputs: [values.cert],
   };
 }

@@ -12,14 +12,13 @@ import { networkNames } from '../host/network.ts';
 import { IMAGES, toolImage } from '../images/catalog.ts';
 import { ImagesOnDemand } from '../images/images-on-demand.ts';
 import { ImageImporter } from '../images/importer.ts';
-import { mirrorHosts } from '../images/mirror.ts';
 import { fillImages } from '../images/seed-images.ts';
 import { NetworkPolicyEnforcer } from '../network-policies/enforcer.ts';
 import type { GardenState } from '../state/state.ts';
 import { Toolchain } from '../toolchain/toolchain.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import type { GardenOfSeed } from './garden-of-seed.ts';
-import { IMAGE_MIRROR, imageMirror, mirrorURL } from './image-mirror.ts';
+import { IMAGE_MIRROR, imageMirror, mirrorOf } from './image-mirror.ts';
 import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { NodePorts } from './node-ports.ts';
 import { rootlessNamespaces, SEED_PROXY } from './rootless-namespaces.ts';
@@ -93,7 +92,7 @@ export class LocalSeed {
       cgroup,
       files,
       pauseImage: IMAGES.pause.ref,
-      registryHosts: mirrorHosts(mirrorURL(state.ranges)),
+      imageMirror: await mirrorOf(this.#garden),
     };
     await writeNodeConfig(context);
     this.#garden.say('seed', 'starting containerd, kubelet and kube-proxy');

@@ -1,4 +1,5 @@
 import { delimiter, dirname } from 'node:path';
+import { type ImageMirror, mirrorHosts } from '../../../providers/local/mirror-hosts.ts';
 import { NODE_NAME } from '../control-plane/certificates.ts';
 import { run } from '../host/command.ts';
 import { readText, writeIfChanged } from '../host/files.ts';
@@ -36,8 +37,8 @@ export interface NodeContext {
   cgroup: string | undefined;
   files: Record<NodeTool, string>;
   pauseImage: string;
-  /** `hosts.toml` for every registry, if the garden serves images itself. */
-  registryHosts?: string;
+  /** Where images are asked for first, if the garden serves images itself. */
+  imageMirror?: ImageMirror;
 }
 
 /** A configuration file as the host sees it; the seed sees the folder as SEED_PATHS.config. */
@@ -170,7 +171,10 @@ export async function writeNodeConfig(context: NodeContext): Promise<void> {
     }),
   );
   await writeIfChanged(seed('cni', '10-coppice.conflist'), json(cniConfig(state.ranges.pods)));
-  await writeIfChanged(seed('registry', '_default', 'hosts.toml'), context.registryHosts ?? '');
+  const hosts = ['registry', '_default', 'hosts.toml'] as const;
+  const { imageMirror } = context;
+  const hostsFile = [SEED_PATHS.config, ...hosts].join('/');
+  await writeIfChanged(seed(...hosts), imageMirror ? mirrorHosts(imageMirror, hostsFile) : '');
   // The relay of the way out. Where there is none, nobody answers there, and the kernel says so at once: with the host's own, every look-up
   // would wait for seconds.
   const resolver = `nameserver ${state.ranges.nodeAddress}\n`;

@@ -84,7 +84,7 @@ it('makes anew what says something else, and what is damaged', async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   const others = chooseRanges('abc', [ranges.pods])!;
   const moved = await ensureCertificates(directory, { ranges: others, apiserverPort: 21_000, now });
-  expect([...moved].sort()).toEqual(['apiserver', 'kubelet-server']);
+  expect([...moved].sort()).toEqual(['apiserver', 'image-mirror', 'kubelet-server']);
   await writeFile(directory.pki('kubelet.crt'), 'torn');
   expect(await ensureCertificates(directory, { ranges: others, apiserverPort: 21_000, now })).toEqual(
     new Set(['kubelet']),

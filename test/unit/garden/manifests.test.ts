@@ -4,7 +4,7 @@ import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 
-const seed = localSeed(chooseRanges('abc', [])!, 'http://10.0.0.1:5000');
+const seed = localSeed(chooseRanges('abc', [])!, { url: 'http://10.0.0.1:5000' });
 
 /** A server that refuses as often as there are answers, and then takes what it is given. */
 function server(...answers: KubeApiError[]) {

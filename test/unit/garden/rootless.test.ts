@@ -68,7 +68,7 @@ it('runs containers as its one user and without cgroups, which it has none of', 
 });
 
 it('exposes API servers on the loopback', () => {
-  const { spec } = localSeed(ranges, 'http://10.0.0.1:5000', true);
+  const { spec } = localSeed(ranges, { url: 'http://10.0.0.1:5000' }, true);
   expect(seedSpec.safeParse(spec).error).toBeUndefined();
   expect(spec.exposure).toEqual({ type: 'NodePort', address: '127.0.0.1' });
   const service = (name: string, type: string, nodePort?: number): Service => ({

@@ -12,7 +12,7 @@ import type { PersistentVolumeClaim } from '../../../operator/kube/resources.ts'
 const ranges = chooseRanges('abc', [])!;
 
 it('describes seeds that their own schema takes', () => {
-  expect(seedSpec.safeParse(localSeed(ranges, 'http://10.0.0.1:5000').spec).error).toBeUndefined();
+  expect(seedSpec.safeParse(localSeed(ranges, { url: 'http://10.0.0.1:5000' }).spec).error).toBeUndefined();
   const [namespace, secret, seed] = foreignSeed('kind: Config', { pods: '10.244.0.0/16', services: '10.96.0.0/12' });
   expect(seedSpec.safeParse(seed!.spec).error).toBeUndefined();
   expect(seed!.spec.kubeconfigRef).toEqual({ name: secret!.metadata.name, namespace: namespace!.metadata.name });

@@ -1,15 +1,19 @@
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addressList, nthAddress } from '../../../operator/api/address-range.ts';
 import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import { buildImage, imagesDirectory } from '../../../operator/garden/images/build.ts';
-import { type Mirror, mirrorHosts, startMirror } from '../../../operator/garden/images/mirror.ts';
+import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';
 import { imageMirror } from '../../../operator/garden/seed/image-mirror.ts';
 import { StateDirectory } from '../../../operator/garden/state/state.ts';
+import { createCA, issue } from '../../../operator/pki/certificates.ts';
+import { mirrorHosts } from '../../../providers/local/mirror-hosts.ts';
 
 let dir: string;
 let mirror: Mirror;
@@ -121,7 +125,45 @@ test('notices new images, and the newest of a name wins', async () => {
 });
 
 test('hosts.toml names the mirror', () => {
-  expect(mirrorHosts('http://10.0.0.1:5000')).toContain('[host."http://10.0.0.1:5000"]');
+  expect(mirrorHosts({ url: 'http://10.0.0.1:5000' }, '/x')).toContain('[host."http://10.0.0.1:5000"]');
+});
+
+test('hosts.toml names itself as the file with the authority of the mirror', async () => {
+  const { cert } = await createCA({ commonName: 'garden', days: 1 });
+  const text = mirrorHosts({ url: 'https://10.0.0.1:5000', ca: cert }, '/etc/hosts.toml');
+  expect(text).toContain('[host."https://10.0.0.1:5000"]\n');
+  expect(text).toContain('  ca = "/etc/hosts.toml"\n');
+  // As Go reads certificates out of a text, a line begins with the first dashes.
+  expect(text).toContain(`\n${cert.trim()}\n`);
+});
+
+test('the mirror proves to be the garden, and answers machines of before, which ask without TLS', async () => {
+  const [ca, other] = await Promise.all([
+    createCA({ commonName: 'garden', days: 1 }),
+    createCA({ commonName: 'somebody', days: 1 }),
+  ]);
+  const tls = await issue(ca, { commonName: 'mirror', ipAddresses: ['127.0.0.1'], usages: ['server'], days: 1 });
+  const large = 'x'.repeat(3_000_000);
+  await image('registry.k8s.io/large:v1', large);
+  const secure = await startMirror({ dirs: [imagesDirectory(dir)], host: '127.0.0.1', port: 0, tls });
+  try {
+    const { port } = new URL(secure.url);
+    const asked = (authority: string, path: string) =>
+      new Promise<Buffer>((resolve, reject) => {
+        const options = { host: '127.0.0.1', port, path: `/v2/${path}`, ca: authority, agent: false };
+        get(options, (answer) => void buffer(answer).then(resolve, reject)).on('error', reject);
+      });
+    expect(secure.url).toBe(`https://127.0.0.1:${port}`);
+    const manifest = 'large/manifests/v1?ns=registry.k8s.io';
+    const { layers } = JSON.parse((await asked(ca.cert, manifest)).toString());
+    const layer = await asked(ca.cert, `large/blobs/${layers[0].digest}?ns=registry.k8s.io`);
+    expect(createHash('sha256').update(layer).digest('hex')).toBe(layers[0].digest.slice('sha256:'.length));
+    await expect(asked(other.cert, manifest)).rejects.toThrow(/certificate/);
+    const plain = await fetch(`http://127.0.0.1:${port}/v2/large/blobs/${layers[0].digest}?ns=registry.k8s.io`);
+    expect(digestOf(await plain.arrayBuffer())).toBe(layers[0].digest);
+  } finally {
+    await secure.close();
+  }
 });
 
 test('who asks for an image that is still being made waits for it', async () => {

@@ -62,6 +62,14 @@ describe('files of a machine', () => {
 
   it('rolls machines for a change of version, type or network only', () => {
     const print = (ctx = {}, changes = {}) => machineFiles(context(ctx), pool(changes)).fingerprint;
+    // Machines of before are told of the authority, and are not replaced for it.
+    const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+    const secure = { imageMirror: 'https://10.2.0.2:5000', imageMirrorCA: ca };
+    expect(print(secure)).toBe(print());
+    const hosts = machineFiles(context(secure), pool()).files['certs.d/_default/hosts.toml'];
+    expect(hosts).toContain('[host."https://10.2.0.2:5000"]');
+    expect(hosts).toContain('ca = "/etc/coppice/certs.d/_default/hosts.toml"');
+    expect(hosts).toContain(ca.trim());
     const before = print();
     expect(print({}, { labels: { a: 'b' }, taints: [{ key: 'a', effect: 'NoSchedule' }], count: 9 })).toBe(before);
     expect(print({ clusterCA: 'NEW\n' })).toBe(before);
