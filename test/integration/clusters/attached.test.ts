@@ -323,8 +323,9 @@ describe('a cluster that others made', () => {
       resource: { total: { cpu: '4' } },
     });
     expect(status?.admitted).toBeUndefined();
-    const profile = await garden.client.get(CLUSTERPROFILES, 'shop--demo', 'shop');
-    expect(JSON.stringify(profile.status)).toContain('Attached');
+    const told = async () => JSON.stringify((await garden.client.get(CLUSTERPROFILES, 'shop--demo', 'shop')).status);
+    // What the status of the cluster says reaches the hub a moment after the join.
+    await expect.poll(told).toContain('Attached');
     expect(await putInto(theirs)).not.toEqual([]);
   });
 
