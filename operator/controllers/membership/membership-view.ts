@@ -57,7 +57,7 @@ export function observe(deps: MembershipDependencies, membership: Membership, cl
 /** Whether nothing is to be done or said for now. Pure. @param receipt absent: nothing was made for it */
 export function isNothingNew(view: MembershipView, receipt: MembershipReceipt | undefined): boolean {
   // The first word about a cluster that is still being made would be a write for each, and say nothing that it does not say itself.
-  if (view.notUsable && !view.membership.status && !receipt) return true;
+  if (view.notUsable && !view.membership.status?.conditions && !receipt) return true;
   // Its connection is not open yet after a start of the operator: nothing has changed for all that is known.
   if (view.isIn && !view.open && !isSilent(view.cluster)) return true;
   // What others made is theirs to look after while the cluster is silent.

@@ -123,7 +123,7 @@ describe('a managed cluster', () => {
     const operator = start();
     const key = await made(operator, { dataPlaneNodes: undefined, adopt: { id: 'theirs' } });
     // Of nodes that others made, as many as there are is as many as there should be.
-    expect(status(key)?.nodes).toEqual({ desired: 2, current: 2, ready: 2 });
+    expect(status(key)?.nodes).toEqual({ desired: 2, current: 2, ready: 2, asked: 2 });
     expect(cloud.calls.indexOf('preview')).toBeGreaterThan(-1);
     expect(garden.events.findIndex((event) => event.includes('Planned'))).toBeLessThan(
       garden.events.findIndex((event) => event.includes('Created')),
@@ -271,7 +271,7 @@ describe('a changed cluster', () => {
     const key = garden.apply('one', { dataPlaneNodes: 2 });
     operator.look(key);
     await ready(key);
-    expect(status(key)?.nodes).toEqual({ desired: 2, current: 2, ready: 2 });
+    expect(status(key)?.nodes).toEqual({ desired: 2, current: 2, ready: 2, asked: 2 });
   });
 
   it('goes on with what it was in the middle of when what is asked for now cannot be had', async () => {
