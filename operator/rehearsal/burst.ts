@@ -42,7 +42,9 @@ async function look(simulation: Simulation, rehearsed: RehearsedPolicy): Promise
   const { policy, memory } = rehearsed;
   rehearsed.lookAt = undefined;
   rehearsed.lookedAt = simulation.now;
-  const { next } = await reconcileBurst(simulatedWorld(simulation, rehearsed), memory, policy.spec.hub, NEVER);
+  const simulated = simulatedWorld(simulation, rehearsed);
+  const world = simulation.worldOf?.(simulated, simulation) ?? simulated;
+  const { next } = await reconcileBurst(world, memory, policy.spec.hub, NEVER);
   rehearsed.seen = simulation.work!.version;
   if (next !== undefined) lookBy(simulation, rehearsed, next - simulation.epoch);
   const { plan, waiting = [], verdicts = [] } = rehearsed.told ?? {};

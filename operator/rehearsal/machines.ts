@@ -253,6 +253,7 @@ function failed(simulation: Simulation, cluster: ClusterState, { code, message }
   const told = `${message} (${code})`;
   if (told !== cluster.machineRefusal) tell(simulation, cluster, 'refused', `${what}: ${told}`);
   cluster.machineRefusal = told;
+  cluster.machineRefusalCode = code;
   const { seed } = simulationOf(cluster.profile!);
   const jitter = draw(seed, 'back-off', cluster.key, cluster.sequence);
   const retry = retryOf([{ error: new CoppiceError(code, message), count: cluster.failures + 1 }], false, jitter);

@@ -21,6 +21,8 @@ export interface RehearsalOptions {
   epoch: number;
   /** Told the timeline as it comes about. */
   onEntry?(entry: Entry): void;
+  /** What the loop of the policy is to see and to do in a look; absent: the simulation as it is. For who compares it with something else. */
+  worldOf?: Simulation['worldOf'];
   /** Called before each moment of the virtual clock, and awaited where it gives a promise: the place to let time pass, or to throw. */
   pace?(at: number): Promise<void> | undefined;
 }
@@ -38,6 +40,7 @@ export async function rehearse(
     epoch: survey.dated ? 0 : options.epoch,
     hasWork: survey.hasWork,
     tell: (entry) => options.onEntry?.(entry),
+    worldOf: options.worldOf,
   });
   if (scenario.policy && simulation.work) simulation.rehearsed = newRehearsedPolicy(scenario.policy);
   for (const cluster of simulation.clusters.values()) {

@@ -9,6 +9,7 @@ import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../ap
 import { DepletedOffers } from '../capacity/depleted-offers.ts';
 import type { DecidedSize } from '../capacity/desired-sizes.ts';
 import type { SleepOrder } from '../capacity/sleep-order.ts';
+import type { BurstWorld } from '../controllers/burst/world.ts';
 import type { Node } from '../kube/resources.ts';
 import { EventQueue } from './event-queue.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
@@ -165,6 +166,7 @@ export interface ClusterState {
   /** What was refused last and not granted since, so that it is told once. */
   specRefusal?: string | undefined;
   machineRefusal?: string | undefined;
+  machineRefusalCode?: ErrorCode | undefined;
   readonly refused: Map<ErrorCode, Refused>;
   readonly waits: WaitHistogram;
   controlPlane: Meter;
@@ -195,6 +197,8 @@ export interface Simulation {
   rehearsed?: RehearsedPolicy | undefined;
   readonly standings: Standings;
   readonly tell: (entry: Entry) => void;
+  /** See RehearsalOptions. */
+  readonly worldOf?: ((simulated: BurstWorld, simulation: Simulation) => BurstWorld) | undefined;
 }
 
 export interface SimulationOptions {
@@ -203,9 +207,13 @@ export interface SimulationOptions {
   /** Whether the trace has workloads. */
   readonly hasWork: boolean;
   readonly tell: (entry: Entry) => void;
+  readonly worldOf?: Simulation['worldOf'];
 }
 
-export function newSimulation(scenario: Scenario, { start, epoch, hasWork, tell }: SimulationOptions): Simulation {
+export function newSimulation(
+  scenario: Scenario,
+  { start, epoch, hasWork, tell, worldOf }: SimulationOptions,
+): Simulation {
   const events = new EventQueue<void | Promise<void>>();
   const clusters = new Map(
     [...scenario.clusters].map(
@@ -228,6 +236,7 @@ export function newSimulation(scenario: Scenario, { start, epoch, hasWork, tell 
     work: hasWork ? new WorkState(events) : undefined,
     standings: new Standings(),
     tell,
+    worldOf,
   };
   return simulation;
 }

@@ -3,6 +3,7 @@ import { EVERY_NAMESPACE, type Hub } from '../api/hub.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import type { Movable, Supply } from '../burst/clusters/model.ts';
 import { within } from '../capacity/desired-sizes.ts';
+import { failureOf } from '../controllers/burst/arrival.ts';
 import type { BurstActs, BurstSight, BurstWorld, ClusterPatch } from '../controllers/burst/world.ts';
 import { isAsleep } from '../controllers/membership/member.ts';
 import { keyOf } from '../kube/resources.ts';
@@ -57,6 +58,7 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
   const work = simulation.work!;
   const hub = hubNamed(policy.spec.hub);
   const stateOf = (cluster: WorkerCluster) => clusters.get(keyOf(cluster));
+  const ownWork = (key: string) => [...work.groups.values()].filter((group) => group.cluster === key);
   const objects = () => [...clusters.values()].flatMap((state) => objectOf(state) ?? []);
   return {
     now: () => dateOf(simulation),
@@ -92,8 +94,7 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
     keeps: (_, cluster, profile) => ({ reserve: reserveOf(cluster, profile) }),
     room: (_, cluster) => roomIn(simulation, stateOf(cluster)),
     pending: (cluster) =>
-      [...work.groups.values()]
-        .filter((group) => group.cluster === keyOf(cluster))
+      ownWork(keyOf(cluster))
         .flatMap(({ pod, waitingCount }) => Array.from({ length: Math.min(MOST_PENDING, waitingCount) }, () => pod))
         .slice(0, MOST_PENDING),
     pools(_, cluster) {
@@ -108,14 +109,17 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       return {
         isJoined: joined,
         isReady: isUsable(state),
-        isWorkless: !work.isBusy(key),
+        // As in a garden, a pod that waits for a node of the cluster is work, too.
+        isWorkless: !work.isBusy(key) && !ownWork(key).some(({ waitingCount }) => waitingCount > 0),
         isUnderused: joined ? isUnderused(simulation, its, key) : undefined,
         wanted: wantedBy(state),
       };
     },
     failure(cluster) {
-      const state = stateOf(cluster);
-      return state?.specRefusal ?? state?.machineRefusal;
+      const { machineRefusal: description = '', machineRefusalCode: code } = stateOf(cluster) ?? {};
+      const refused = description && code ? [{ description, codes: [code] }] : [];
+      const lastErrors = [...(cluster.status?.lastErrors ?? []), ...refused];
+      return failureOf({ ...cluster, status: { ...cluster.status, lastErrors } });
     },
     readyNodes: (cluster) => [...(stateOf(cluster)?.nodes.values() ?? [])],
     sleepsBySpec: (_, { metadata, ...cluster }) =>
