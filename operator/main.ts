@@ -11,8 +11,9 @@ import { dataDirectory, pulumiEngine, pulumiHome } from './garden/toolchain/pulu
 import { KubeClient } from './kube/client.ts';
 import { gonePods } from './kube/gone-pods.ts';
 import { serveHealth } from './kube/health.ts';
+import { setFence } from './kube/http/fence.ts';
 import { selfContainedKubeconfig } from './kube/kubeconfig.ts';
-import { LeaderElector } from './kube/leader.ts';
+import { LeaderThread } from './kube/leader-thread.ts';
 import { steadyOutput } from './kube/log-output.ts';
 import { processMetrics, Registry } from './kube/metrics.ts';
 import { podDialer } from './kube/pod-tunnel.ts';
@@ -70,10 +71,8 @@ async function main(): Promise<void> {
   const registry = new Registry();
   processMetrics(registry);
   const file = env.COPPICE_GARDEN_KUBECONFIG;
-  const connect = gardenConnections(file, registry);
-  const garden = connect();
-  // Connections of its own: on those of a busy operator a renewal waits behind all that was asked before it, until the lease is lost.
-  const elections = connect();
+  const onRequest = countedRequests(registry);
+  const garden = gardenClient(file, onRequest);
   const simulate = env.COPPICE_SIMULATE_CLOUDS === 'true';
   const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
   const attachable = addressList(env.COPPICE_ATTACHED_NETWORKS?.split(',').filter(Boolean) ?? []);
@@ -108,13 +107,14 @@ async function main(): Promise<void> {
   });
   log.info({ health: health.url }, 'health and metrics are served');
 
-  const elector: LeaderElector = new LeaderElector({
-    client: elections,
+  const elector: LeaderThread = new LeaderThread({
+    kubeconfig: file,
     namespace,
     name: OPERATOR_LEASE,
     rememberIn: ANNOTATIONS.leaders,
     identity: env.COPPICE_IDENTITY ?? `${hostname()}-${process.pid}`,
     log,
+    onRequest,
     onStarted: async (signal) => {
       operator = await startOperator(
         {
@@ -139,8 +139,9 @@ async function main(): Promise<void> {
     // Another replica acts now: the quickest way to stop acting is to end; whoever supervises us starts us anew.
     onLost: () => process.exit(3),
   });
+  setFence(elector.fence);
   await elector.run(stopping.signal);
-  await Promise.all([garden.close(), elections.close()]);
+  await garden.close();
   await health.close();
 }
 
@@ -175,21 +176,21 @@ function endOnFault(log: Logger): void {
   });
 }
 
-/** Makes clients of the garden whose requests are counted. @param file kubeconfig; absent: in-cluster or the person's own */
-function gardenConnections(file: string | undefined, registry: Registry): () => KubeClient {
+type OnRequest = (request: { method: string; status: number }) => void;
+
+function countedRequests(registry: Registry): OnRequest {
   const requests = registry.counter('coppice_api_requests_total', 'Requests to the garden by method and answer.', [
     'method',
     'code',
   ]);
-  const counted = {
-    onRequest: ({ method, status }: { method: string; status: number }) =>
-      requests.inc({ method, code: String(status) }),
-  };
-  return () =>
-    file
-      ? KubeClient.fromOwnKubeconfig(readFileSync(file, 'utf8'), { directory: dirname(file) }, counted)
-      : KubeClient.fromEnvironment(undefined, counted);
+  return ({ method, status }) => requests.inc({ method, code: String(status) });
 }
+
+/** A client of the garden. @param file kubeconfig; absent: in-cluster or the person's own */
+const gardenClient = (file: string | undefined, onRequest: OnRequest): KubeClient =>
+  file
+    ? KubeClient.fromOwnKubeconfig(readFileSync(file, 'utf8'), { directory: dirname(file) }, { onRequest })
+    : KubeClient.fromEnvironment(undefined, { onRequest });
 
 await main().catch((error: unknown) => {
   process.stderr.write(`coppice operator: ${error instanceof Error ? error.message : String(error)}\n`);

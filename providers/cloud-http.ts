@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type Dispatcher } from 'undici';
 import { type Clock, sleep, systemClock } from '../operator/kube/clock.ts';
+import { passFenceToSend } from '../operator/kube/http/fence.ts';
 import { environmentConnector, ProxyError } from '../operator/kube/http/http-proxy.ts';
 
 /**
@@ -65,6 +66,7 @@ export async function patiently<Answer extends Patience>(
   { clock = systemClock, now = Date.now, random = Math.random }: Circumstances = {},
 ): Promise<Answer> {
   for (let sent = 1; ; sent++) {
+    passFenceToSend(method, 'to a cloud');
     const answer = await attempt();
     const { status } = answer;
     const isLater = status === 429 || (status === 503 && method !== 'POST') || (status >= 400 && isThrottled(answer));

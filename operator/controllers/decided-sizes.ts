@@ -5,6 +5,7 @@ import { decidedSizesName } from '../api/names.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import { type Decided, type DecidedSize, within } from '../capacity/desired-sizes.ts';
 import { isSleepOrder, type KnownSleepOrder, type SleepOrder } from '../capacity/sleep-order.ts';
+import { KubeApiError } from '../kube/errors.ts';
 import type { Informer } from '../kube/informer.ts';
 import {
   clusterReceiptPlace,
@@ -31,6 +32,9 @@ const TYPE = receiptType(ROLES.decidedSizes);
 export const DECIDED_SELECTOR = `type=${TYPE}`;
 /** A cache that has not heard of a write by then is broken, and says so itself. */
 const HEARD_MS = 10_000;
+
+/** Another operator that decides as often as this one is one too many. */
+const MOST_TRIES = 10;
 
 type Cache = Pick<Informer<Secret>, 'get' | 'list' | 'absorb' | 'waitFor' | 'synced'>;
 
@@ -90,11 +94,13 @@ export class DecidedSizes {
    */
   async decide({ key, uid, pool, size }: Decision, signal?: AbortSignal): Promise<DecidedSize | undefined> {
     if (pool.sizedBy === 'person') return undefined;
-    const before = await this.#read(key, signal);
-    const { pools, ...others } = before?.uid === uid ? before : { uid, pools: {} };
-    const memory = size.memory ?? pools[pool.name]?.memory;
-    const decided: DecidedSize = { ...size, count: within(pool, size.count), ...(memory && { memory }) };
-    await this.#receipts.save(key, { ...others, pools: { ...pools, [pool.name]: decided } }, signal);
+    let decided: DecidedSize = { ...size, count: within(pool, size.count) };
+    await this.#change(key, signal, (before) => {
+      const { pools, ...others } = before?.uid === uid ? before : { uid, pools: {} };
+      const memory = size.memory ?? pools[pool.name]?.memory;
+      decided = { ...size, count: within(pool, size.count), ...(memory && { memory }) };
+      return { ...others, pools: { ...pools, [pool.name]: decided } };
+    });
     await this.#cache.waitFor(() => isSame(this.get(key, uid), pool.name, decided), {
       timeoutMs: HEARD_MS,
       what: `the size of pool ${pool.name} of ${key} to be stored`,
@@ -107,10 +113,13 @@ export class DecidedSizes {
   async forget(key: string, uid: string, isKeptPool: (pool: string) => boolean, signal?: AbortSignal): Promise<void> {
     const known = this.get(key, uid);
     if (typeof known === 'string' || [...known.keys()].every(isKeptPool)) return;
-    const before = await this.#receipts.read(key, signal);
-    if (!before || !isKept(before) || before.uid !== uid) return;
-    const pools = Object.fromEntries(Object.entries(before.pools).filter(([pool]) => isKeptPool(pool)));
-    await this.#receipts.save(key, { ...before, pools }, signal);
+    await this.#change(key, signal, (before) => {
+      if (before?.uid !== uid) return undefined;
+      return {
+        ...before,
+        pools: Object.fromEntries(Object.entries(before.pools).filter(([pool]) => isKeptPool(pool))),
+      };
+    });
   }
 
   /** Whether the cluster with this UID was told to sleep, or to be awake. */
@@ -128,9 +137,10 @@ export class DecidedSizes {
   async orderSleep(key: string, uid: string, order: SleepOrder | undefined, signal?: AbortSignal): Promise<void> {
     const isDone = () => isDeepStrictEqual(this.sleepOrder(key, uid), order ?? 'none');
     if (isDone()) return;
-    const before = await this.#read(key, signal);
-    const { sleep: _, ...others } = before?.uid === uid ? before : { uid, pools: {} };
-    await this.#receipts.save(key, { ...others, ...(order && { sleep: order }) }, signal);
+    await this.#change(key, signal, (before) => {
+      const { sleep: _, ...others } = before?.uid === uid ? before : { uid, pools: {} };
+      return { ...others, ...(order && { sleep: order }) };
+    });
     await this.#cache.waitFor(isDone, {
       timeoutMs: HEARD_MS,
       what: `the sleep of ${key} to be stored`,
@@ -138,15 +148,32 @@ export class DecidedSizes {
     });
   }
 
-  /** The server is asked: a cache that is behind would lose what else was decided. */
-  async #read(key: string, signal?: AbortSignal): Promise<Kept | undefined> {
-    const before = await this.#receipts.read(key, signal);
-    if (before && !isKept(before))
-      throw configurationProblem(
-        `what was decided for WorkerCluster ${key} cannot be read`,
-        'Delete the Secret with it in the namespace of the operator: pools then return to their minimums.',
-      );
-    return before;
+  /**
+   * The server is asked: a cache that is behind would lose what else was decided. Whoever else decides something about this cluster in the same
+   * moment, of this process or another, loses nothing: the change is made once more from what is there then.
+   * @param change the receipt as it is to be; undefined: as it is
+   */
+  async #change(
+    key: string,
+    signal: AbortSignal | undefined,
+    change: (before: Kept | undefined) => Kept | undefined,
+  ): Promise<void> {
+    for (let tried = 1; ; tried++) {
+      const before = await this.#receipts.read(key, signal);
+      if (before && !isKept(before))
+        throw configurationProblem(
+          `what was decided for WorkerCluster ${key} cannot be read`,
+          'Delete the Secret with it in the namespace of the operator: pools then return to their minimums.',
+        );
+      const after = change(before);
+      if (!after) return;
+      try {
+        return await this.#receipts.save(key, after, before, signal);
+      } catch (error) {
+        const isBehind = error instanceof KubeApiError && error.status === 409;
+        if (!isBehind || tried === MOST_TRIES) throw error;
+      }
+    }
   }
 
   /** To be called when nothing is left of the cluster; does nothing where there is no receipt. */

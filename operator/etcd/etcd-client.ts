@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { connect as connectTLS } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
+import { passFence } from '../kube/http/fence.ts';
 
 /** A member as etcd itself lists it. */
 export interface EtcdMember {
@@ -245,6 +246,7 @@ export class EtcdClient {
   }
 
   async #post<T>(endpoint: string, path: string, body: unknown): Promise<T> {
+    passFence(`POST ${path} to etcd`);
     try {
       const response = await this.#agent.request({
         origin: endpoint,

@@ -120,7 +120,7 @@ function withHash<T extends KubeObject>(desired: T): T {
 }
 
 /** The object as a write that only replaces this resource version. */
-const atVersion = <T extends KubeObject>(object: T, resourceVersion: string): T => ({
+export const atVersion = <T extends KubeObject>(object: T, resourceVersion: string): T => ({
   ...object,
   metadata: { ...object.metadata, resourceVersion },
 });

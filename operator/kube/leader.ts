@@ -27,6 +27,10 @@ export interface LeaderElectorOptions {
    * deadline and the lease's end: then another may lead, and whatever still runs here must be ended by force.
    */
   onLost?(): void;
+  /** The Lease is ours. @param askedAt when its write was sent, by the clock: others count from later */
+  onRenewed?(askedAt: number): void;
+  /** The Lease was looked at, or could not be. */
+  onLooked?(): void;
   /** Another identity leads now. */
   onNewLeader?(identity: string): void;
   log?: Log;
@@ -91,15 +95,17 @@ export class LeaderElector {
    * back, so that a successor need not wait for it to run out). Rejects with what onStarted rejects with.
    */
   async run(signal: AbortSignal): Promise<void> {
-    if (!(await this.#acquire(signal))) return;
+    const acquired = await this.#acquire(signal);
+    if (acquired === undefined) return;
     this.#leading = true;
+    this.#options.onRenewed?.(acquired);
     this.#log.info({ lease: this.#options.name, identity: this.#options.identity }, 'leading');
     const leading = new AbortController();
     const failed = Promise.withResolvers<never>();
     const work = (async () => this.#options.onStarted(leading.signal))();
     work.catch(failed.reject);
     try {
-      await Promise.race([this.#renew(signal), failed.promise]);
+      await Promise.race([this.#renew(signal, acquired), failed.promise]);
     } finally {
       this.#leading = false;
       leading.abort(new Error('no longer leading'));
@@ -117,17 +123,21 @@ export class LeaderElector {
     }
   }
 
-  async #acquire(signal: AbortSignal): Promise<boolean> {
+  /** Resolves to when the write was sent with which the Lease became ours; undefined: the signal aborted. */
+  async #acquire(signal: AbortSignal): Promise<number | undefined> {
     while (!signal.aborted) {
-      if (await this.#attempt(signal)) return true;
+      const asked = this.#clock.now();
+      const isOurs = await this.#attempt(signal);
+      this.#options.onLooked?.();
+      if (isOurs) return asked;
       await sleep(this.#retryMs * (0.8 + Math.random() * 0.4), signal, this.#clock);
     }
-    return false;
+    return undefined;
   }
 
   /** Returns when a renewal has failed for too long or the signal aborts. */
-  async #renew(signal: AbortSignal): Promise<void> {
-    let renewedAt = this.#clock.now();
+  async #renew(signal: AbortSignal, acquired: number): Promise<void> {
+    let renewedAt = acquired;
     while (!signal.aborted) {
       // Not past the deadline: what is left until the lease runs out is for ending the work.
       const untilDeadline = renewedAt + this.#renewMs - this.#clock.now();
@@ -139,8 +149,10 @@ export class LeaderElector {
       const cancel = this.#clock.after(Math.max(1, left), () => limit.abort(new Error('renewal took too long')));
       const renewed = left > 0 && (await this.#attempt(AbortSignal.any([signal, limit.signal])));
       cancel();
+      this.#options.onLooked?.();
       if (renewed) {
         renewedAt = asked;
+        this.#options.onRenewed?.(asked);
         continue;
       }
       const other = this.leader;

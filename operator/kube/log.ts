@@ -6,6 +6,9 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
+/** How much a line matters. */
+export type Level = keyof Log;
+
 const nothing = () => {};
 
 /** Drops every line. */

@@ -1,6 +1,6 @@
 import { configurationProblem } from '../api/errors.ts';
 import { GROUP, LABELS } from '../api/group.ts';
-import { isApplied } from './applier.ts';
+import { atVersion, isApplied } from './applier.ts';
 import type { KubeClient } from './client.ts';
 import { isNotFound } from './errors.ts';
 import type { Informer } from './informer.ts';
@@ -50,7 +50,7 @@ const KEY = 'record';
 /** A cache that has not heard of a deletion by then is broken, and says so itself. */
 const HEARD_MS = 10_000;
 
-export type ReceiptClient = Pick<KubeClient, 'getOrUndefined' | 'apply' | 'delete' | 'mergePatch'>;
+export type ReceiptClient = Pick<KubeClient, 'getOrUndefined' | 'create' | 'apply' | 'delete' | 'mergePatch'>;
 export type ReceiptCache = Pick<Informer<Secret>, 'get' | 'absorb' | 'waitFor'>;
 
 /** The Secret that says this. */
@@ -85,15 +85,25 @@ export const isReceipt = ({ type, metadata }: Secret, place: Pick<ReceiptPlace, 
   type === place.type &&
   Object.entries(place.labels).every(([label, value]) => (metadata.labels?.[label] ?? value) === value);
 
+/** Resource versions of all receipts that were handed out or saved; undefined: there was none. */
+const VERSIONS = new WeakMap<object, string | undefined>();
+
+function versionOf(kept: object | undefined): string | undefined {
+  if (kept && !VERSIONS.has(kept)) throw new Error('a receipt is saved, and nobody knows what it was made from');
+  return kept && VERSIONS.get(kept);
+}
+
 interface ReceiptOptions<Kept> {
   readonly cache?: ReceiptCache;
   readonly marks?: (kept: Kept) => Record<string, string>;
   readonly whyNotUnderstood?: (stored: unknown) => string | undefined;
+  readonly bounded?: (kept: Kept) => Kept;
 }
 
 /**
  * What was made elsewhere (in a cloud, in another cluster), written down before it is made: whoever comes after a crash knows that
- * there may be something to take away. A Secret each.
+ * there may be something to take away. A Secret each. A receipt is written at the version that it was made from: of two operators that act at
+ * once, by mistake, the later one is refused, and looks afresh.
  */
 export class Receipts<Kept extends object> {
   readonly #client: ReceiptClient;
@@ -101,22 +111,30 @@ export class Receipts<Kept extends object> {
   readonly #cache: ReceiptCache | undefined;
   readonly #marks: (kept: Kept) => Record<string, string>;
   readonly #whyNotUnderstood: (stored: unknown) => string | undefined;
+  readonly #bounded: (kept: Kept) => Kept;
 
   /**
    * @param cache of Secrets that has all of them, if there is one; without it the server is asked each time
    * @param marks labels for people, beside those by which a receipt is known
    * @param whyNotUnderstood why what is stored cannot be acted on; undefined: it can. Absent: whatever is JSON can be
+   * @param bounded what of it is stored, where it may be larger than a Secret. Absent: all
    */
   constructor(
     client: ReceiptClient,
     placeOf: (key: string) => ReceiptPlace,
-    { cache, marks = () => ({}), whyNotUnderstood = () => undefined }: ReceiptOptions<Kept> = {},
+    {
+      cache,
+      marks = () => ({}),
+      whyNotUnderstood = () => undefined,
+      bounded = (kept) => kept,
+    }: ReceiptOptions<Kept> = {},
   ) {
     this.#client = client;
     this.#placeOf = placeOf;
     this.#cache = cache;
     this.#marks = marks;
     this.#whyNotUnderstood = whyNotUnderstood;
+    this.#bounded = bounded;
   }
 
   /** As the cache has it; undefined: nothing was ever made, or there is no cache. */
@@ -143,18 +161,36 @@ export class Receipts<Kept extends object> {
     return kept;
   }
 
-  /** To be called before anything is made. Writes only what differs. Throws when something that is no receipt has its name. */
-  async save(key: string, kept: Kept, signal?: AbortSignal): Promise<void> {
+  /** Says that `next` was made from `before`, as `save` wants to know it. @param before undefined: there was none */
+  madeFrom(next: Kept, before: Kept | undefined): Kept {
+    VERSIONS.set(next, versionOf(before));
+    return next;
+  }
+
+  /**
+   * To be called before anything is made. Writes only what differs, and only in place of `before`.
+   * @param before what `kept` was made from: from `get`, `read`, `madeFrom` or an earlier `save`; undefined: there was none
+   * @throws KubeApiError (409) where the receipt has become another one meanwhile. CoppiceError where something that is no receipt has its name.
+   */
+  async save(key: string, kept: Kept, before: Kept | undefined, signal?: AbortSignal): Promise<void> {
     const place = this.#placeOf(key);
+    const version = versionOf(before);
     const known = this.#cache?.get(`${place.namespace}/${place.name}`) ?? (await this.#live(place, signal));
     if (known && !isReceipt(known, place))
       throw configurationProblem(
         `Secret ${place.namespace}/${place.name} has the name of a receipt, but Coppice did not write it`,
         'Find out whose it is, and delete it.',
       );
-    const secret = receiptSecret(place, kept, this.#marks(kept));
-    if (known && isApplied(secret, known)) return;
-    const written = await this.#client.apply(secret, { signal });
+    const secret = receiptSecret(place, this.#bounded(kept), this.#marks(kept));
+    if (known && isApplied(secret, known)) {
+      VERSIONS.set(kept, known.metadata.resourceVersion);
+      return;
+    }
+    const written =
+      version === undefined
+        ? await this.#client.create(secret, { signal })
+        : await this.#client.apply(atVersion(secret, version), { signal });
+    VERSIONS.set(kept, written.metadata.resourceVersion);
     this.#cache?.absorb(written);
   }
 
@@ -187,6 +223,9 @@ export class Receipts<Kept extends object> {
   #of(secret: Secret | undefined, place: ReceiptPlace): Kept | undefined {
     if (!secret || !isReceipt(secret, place)) return undefined;
     const stored = receiptIn<Kept>(secret);
-    return stored && this.#whyNotUnderstood(stored) === undefined ? stored : undefined;
+    if (!stored || this.#whyNotUnderstood(stored) !== undefined) return undefined;
+    // What is no object cannot be saved anew.
+    if (typeof stored === 'object') VERSIONS.set(stored, secret.metadata.resourceVersion);
+    return stored;
   }
 }

@@ -1,6 +1,7 @@
 import { configurationProblem } from '../api/errors.ts';
 import { LABELS, ROLES } from '../api/group.ts';
 import { meshReceiptName } from '../api/names.ts';
+import { atVersion } from '../kube/applier.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { KubeApiError } from '../kube/errors.ts';
 import { InTurn } from '../kube/in-turn.ts';
@@ -172,10 +173,12 @@ export class Meshes {
       const after = change(before);
       if (after === before) return;
       const secret = receiptSecret(place, after);
-      const { resourceVersion } = live?.metadata ?? {};
-      const versioned = { ...secret, metadata: { ...secret.metadata, ...(resourceVersion && { resourceVersion }) } };
+      const version = live?.metadata.resourceVersion;
       try {
-        const written = live ? await this.#client.apply(versioned) : await this.#client.create(secret);
+        const written =
+          version === undefined
+            ? await this.#client.create(secret)
+            : await this.#client.apply(atVersion(secret, version));
         this.#cache.absorb(written);
         return;
       } catch (error) {

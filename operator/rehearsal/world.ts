@@ -152,6 +152,7 @@ function simulatedActs(simulation: Simulation, rehearsed: RehearsedPolicy): Burs
   return {
     receipts: {
       read: async () => rehearsed.receipt,
+      madeFrom: (next) => next,
       async save(_, receipt) {
         rehearsed.receipt = receipt;
       },

@@ -73,9 +73,9 @@ export class OwnControlPlane implements ControlPlaneGroup {
         'ERR_INFRA_UNAUTHORIZED',
         `the credentials (account ${begun.account}) lack ${missing.join(', ')}: give them these, or have the control plane hosted`,
       );
-    await this.#known.save(ctx, begun);
+    await this.#known.save(ctx, begun, receipt);
     const endpoint = await this.#layers.endpoint(account, wanted);
-    await this.#known.save(ctx, { ...begun, endpoint, reached: hash });
+    await this.#known.save(ctx, { ...begun, endpoint, reached: hash }, begun);
     return placeOf(endpoint);
   }
 
@@ -130,10 +130,11 @@ export class OwnControlPlane implements ControlPlaneGroup {
     const { applied: _, isStale: __, ending = [], ...rest } = receipt;
     const isStale = receipt.isStale || isMissing;
     const begun: ControlPlaneReceipt = { ...rest, account: await sameAccount(this.#managed, account, receipt), wanted };
-    await this.#known.save(ctx, { ...begun, isStale, ending });
+    const marked = { ...begun, isStale, ending };
+    await this.#known.save(ctx, marked, receipt);
     if (isStale) await this.#forget(account, pool.name, ending, seen);
     await this.#layers.machines({ ...account, refresh: isStale }, wanted, endpoint);
-    await this.#known.save(ctx, { ...begun, applied: hash, appliedAt: account.now().toISOString() });
+    await this.#known.save(ctx, { ...begun, applied: hash, appliedAt: account.now().toISOString() }, marked);
   }
 
   async mend(ctx: ProviderContext, pool: string, part: ControlPlanePart): Promise<Change[] | undefined> {
@@ -168,7 +169,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     const { applied: _, ...rest } = receipt;
     const ending = [...new Set([...(receipt.ending ?? []), ...names])].sort();
     // Written first: a machine too many is seen and ended again, one too few would be waited for in vain.
-    await this.#known.save(ctx, { ...rest, wanted, isStale: true, ending });
+    await this.#known.save(ctx, { ...rest, wanted, isStale: true, ending }, receipt);
     const account = await accountOf(ctx);
     await this.#known.remove(
       ctx,

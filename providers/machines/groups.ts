@@ -37,11 +37,11 @@ export class MachineGroups {
     const id = await sameAccount(this.#managed, account, receipt);
     const begun: MachinesReceipt = { ...receipt, account: id, wanted };
     delete begun.applied;
-    await this.known.save(ctx, begun);
+    await this.known.save(ctx, begun, receipt);
     const below = refresh === 'all' ? 'mended' : receipt?.network === hashes.network ? 'kept' : 'made';
     await this.#layers.apply({ ...account, refresh: refresh !== 'nothing' }, wanted, below);
     const { shrunk: _, ...made } = begun;
-    await this.known.save(ctx, { ...made, ...hashes });
+    await this.known.save(ctx, { ...made, ...hashes }, begun);
   }
 
   /** Whether all that is wanted was made, by this very version of the programs: what another one declares is nobody's change. */
@@ -66,7 +66,7 @@ export class MachineGroups {
     if (machines.length === 0) return;
     const receipt = await this.known.receipt(ctx);
     if (receipt && !receipt.shrunk?.includes(pool)) {
-      await this.known.save(ctx, { ...receipt, shrunk: [...(receipt.shrunk ?? []), pool] });
+      await this.known.save(ctx, { ...receipt, shrunk: [...(receipt.shrunk ?? []), pool] }, receipt);
     }
     await this.known.remove(ctx, account, pool, machines);
   }
@@ -82,7 +82,7 @@ export class MachineGroups {
       }
     }
     if (Object.keys(unmarked).length === 0) return;
-    await this.known.save(ctx, { ...receipt!, unmarked: { ...receipt!.unmarked, ...unmarked } });
+    await this.known.save(ctx, { ...receipt!, unmarked: { ...receipt!.unmarked, ...unmarked } }, receipt);
   }
 
   /** Says why a cloud does not give as many machines as are wanted; it goes on trying by itself. */

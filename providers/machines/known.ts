@@ -54,13 +54,14 @@ export class KnownMachines<Kept extends object = MachinesReceipt> {
     return known.receipt;
   }
 
-  async save(ctx: ProviderContext, receipt: Kept): Promise<void> {
+  /** @param before what it was made from; see Receipts.save */
+  async save(ctx: ProviderContext, receipt: Kept, before: Kept | undefined): Promise<void> {
     const known = this.#of(ctx);
     // Whatever happens to the write: from here on it is not known what the receipt says.
     const forgetRead = () => Object.assign(known, { isRead: false, writes: known.writes + 1 });
     forgetRead();
     try {
-      await machineReceipts<Kept>(ctx).save(this.#receiptName, receipt);
+      await machineReceipts<Kept>(ctx).save(this.#receiptName, receipt, before);
     } finally {
       forgetRead();
     }

@@ -33,5 +33,5 @@ export async function tellNodes(
       }
     }
   }
-  if (hashOf(marks) !== hashOf(receipt.marks ?? {})) await known.save(ctx, { ...receipt, marks });
+  if (hashOf(marks) !== hashOf(receipt.marks ?? {})) await known.save(ctx, { ...receipt, marks }, receipt);
 }

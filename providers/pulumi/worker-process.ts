@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { passFence } from '../../operator/kube/http/fence.ts';
 import { killSession } from './processes.ts';
 import type { RunEvent } from './run-events.ts';
 import type { Answer, Failed, FromWorker, StackPlace, Task, ToWorker } from './worker-protocol.ts';
@@ -62,6 +63,7 @@ export class WorkerProcess {
 
   /** Starts a worker; resolves when it takes tasks. */
   static async start(environment: Record<string, string>, cwd: string): Promise<WorkerProcess> {
+    passFence('the start of a worker');
     const child = fork(WORKER, [], {
       cwd,
       env: environment,
@@ -106,6 +108,8 @@ export class WorkerProcess {
   /** Resolves to the task's value. Rejects with a TaskFailure, also when the worker dies in the middle. */
   async run(place: StackPlace, task: Task, { onEvent, signal, graceMs }: RunTaskOptions): Promise<unknown> {
     signal?.throwIfAborted();
+    // It may have waited in a queue for hours.
+    passFence('a task of a worker');
     const id = ++this.#tasks;
     this.#hold(true);
     let grace: NodeJS.Timeout | undefined;

@@ -111,7 +111,10 @@ export class SmallApiServer {
     const notFound = { kind: 'Status', code: 404, reason: 'NotFound', message: 'not found' };
     if (method === 'PATCH' || method === 'POST') {
       const body = JSON.parse(await text(stream)) as Stored;
-      return say(200, this.put(pathname, { ...known, ...body, metadata: { ...known?.metadata, ...body.metadata } }));
+      const isCreated = method === 'POST' && pathname.endsWith('/secrets');
+      const path = isCreated ? `${pathname}/${body.metadata.name}` : pathname;
+      if (isCreated && this.objects.has(path)) return say(409, { kind: 'Status', code: 409, reason: 'AlreadyExists' });
+      return say(200, this.put(path, { ...known, ...body, metadata: { ...known?.metadata, ...body.metadata } }));
     }
     if (known && method === 'DELETE') this.remove(pathname);
     if (known) return say(200, known);

@@ -32,7 +32,8 @@ export class Claims {
     const deps = this.#deps;
     const key = keyOf(cluster);
     const { name, namespace = '', uid = '', annotations } = cluster.metadata;
-    const pinned = this.receiptOf(key, uid)?.identity;
+    const before = deps.receipts.get(key);
+    const pinned = before?.cluster.uid === uid ? before.identity : undefined;
     const made = await this.#madeHere(client, identity, key, signal);
     // From here on nothing is waited for before the claim stands: another object may be opened in the same moment.
     const holder = this.#holderOf(identity, key) ?? made;
@@ -47,7 +48,7 @@ export class Claims {
     if (refusal || pinned === identity) return refusal;
     this.#underway.set(identity, key);
     try {
-      await deps.receipts.save(key, { cluster: { namespace, name, uid }, identity }, signal);
+      await deps.receipts.save(key, { cluster: { namespace, name, uid }, identity }, before, signal);
     } finally {
       this.#underway.delete(identity);
     }

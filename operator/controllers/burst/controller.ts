@@ -121,5 +121,5 @@ async function receiptOf({ receipts }: BurstWorld, policy: BurstPolicy, signal: 
   const { name, namespace = '', uid = '' } = policy.metadata;
   const kept = await receipts.read(keyOf(policy), signal);
   // Of a policy of the same name that is gone: its clusters went with it.
-  return kept?.policy.uid === uid ? kept : emptyReceipt({ namespace, name, uid });
+  return kept?.policy.uid === uid ? kept : receipts.madeFrom(emptyReceipt({ namespace, name, uid }), kept);
 }

@@ -29,6 +29,7 @@ export function dryRunWorld(
         const kept = await receipts.read(key, signal);
         return kept && { ...kept, decisions: [] };
       },
+      madeFrom: (next) => next,
       save: nothing,
       remove: nothing,
     },

@@ -206,7 +206,7 @@ export class PolicyLook {
     });
     this.#turn.receipt = receipt;
     if (receipt === this.#saved) return;
-    await this.#world.receipts.save(keyOf(this.#policy), receipt, this.#signal);
+    await this.#world.receipts.save(keyOf(this.#policy), receipt, this.#saved, this.#signal);
     const { decisions: before } = this.#saved;
     this.#savedReceipt = receipt;
     this.#world.told(this.#policy, freshIn(before, receipt.decisions), endedIn(before, receipt.decisions));

@@ -117,7 +117,10 @@ export interface BurstActs {
   /** What policies have written down. `read` throws where it cannot be understood. */
   readonly receipts: {
     read(key: string, signal: AbortSignal): Promise<BurstReceipt | undefined>;
-    save(key: string, receipt: BurstReceipt, signal: AbortSignal): Promise<void>;
+    /** Says that `next` takes the place of `before`, which is of something else, or of nothing. */
+    madeFrom(next: BurstReceipt, before: BurstReceipt | undefined): BurstReceipt;
+    /** @param before what it was made from; see Receipts.save */
+    save(key: string, receipt: BurstReceipt, before: BurstReceipt, signal: AbortSignal): Promise<void>;
     remove(key: string, signal: AbortSignal): Promise<void>;
   };
   /** Keeps a policy from going before its clusters, or lets it go. */

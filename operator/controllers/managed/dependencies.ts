@@ -38,7 +38,8 @@ export interface ManagedDependencies {
 
   readonly receipts: {
     get(key: string): ManagedReceipt | undefined;
-    save(receipt: ManagedReceipt, signal?: AbortSignal): Promise<void>;
+    /** @param before what it was made from; see Receipts.save */
+    save(receipt: ManagedReceipt, before: ManagedReceipt | undefined, signal?: AbortSignal): Promise<void>;
     remove(key: string, signal?: AbortSignal): Promise<void>;
   };
   readonly kubeconfigs: {

@@ -45,7 +45,7 @@ export async function moveEarlierReceipts(deps: EarlierReceiptsDependencies, sig
       continue;
     }
     // A receipt that is in its place already is newer.
-    if (!deps.receipts.get(clusterOfReceipt(found))) await deps.receipts.save(found, signal);
+    if (!deps.receipts.get(clusterOfReceipt(found))) await deps.receipts.save(found, undefined, signal);
     await deps.client.delete(SECRETS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
   }
 }

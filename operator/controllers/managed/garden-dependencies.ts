@@ -20,7 +20,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
 import { keyOf, type Secret, splitKey, WORKERCLUSTERS } from '../../kube/resources.ts';
 import type { ManagedDependencies, StoredKubeconfig } from './dependencies.ts';
-import { assertOwnNames, bounded, clusterOfReceipt, type ManagedReceipt } from './receipt.ts';
+import { assertOwnNames, clusterOfReceipt, type ManagedReceipt } from './receipt.ts';
 import { leavingIn } from './removal.ts';
 
 /** What of the garden the controller of managed clusters sees and writes. */
@@ -67,10 +67,10 @@ export function gardenDependencies(
     leaving: (cluster) => leavingIn(side.decided(cluster)),
     receipts: {
       get: (key) => receipts.get(key),
-      async save(receipt, signal) {
+      async save(receipt, before, signal) {
         const key = clusterOfReceipt(receipt);
         if (!receipts.get(key)) assertOwnNames(receipt, side.receiptSecrets.list());
-        await receipts.save(key, bounded(receipt), signal);
+        await receipts.save(key, receipt, before, signal);
       },
       remove: (key, signal) => receipts.remove(key, signal),
     },

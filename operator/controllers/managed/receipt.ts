@@ -74,6 +74,7 @@ export const managedReceipts = (
 ): Receipts<ManagedReceipt> =>
   new Receipts<ManagedReceipt>(garden, (key) => receiptPlace(operatorNamespace, key), {
     ...(cache && { cache }),
+    bounded,
     marks: ({ owner }) => ({ [LABELS.workerClusterUID]: owner.uid, [LABELS.technicalID]: owner.technicalID }),
   });
 

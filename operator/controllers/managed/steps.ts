@@ -52,11 +52,11 @@ async function remove(op: ManagedOperation): Promise<void> {
   const { pool, nodes } = removal!;
   const receipt: ManagedReceipt = { ...before!, removing: removal! };
   // Whoever comes after a crash must ask for the same nodes, whatever was decided meanwhile.
-  if (!before!.removing) await deps.receipts.save(receipt, op.signal);
+  if (!before!.removing) await deps.receipts.save(receipt, before, op.signal);
   const left = await clouds.removeNodes!(await contextOf(op), receipt.outputs!, pool, nodes);
   const there = new Set(state.connection?.nodes.map(({ metadata }) => metadata.uid ?? ''));
   // Not to be cut short: what has gone must be known.
-  await deps.receipts.save(afterRemoval(receipt, left, there));
+  await deps.receipts.save(afterRemoval(receipt, left, there), before!.removing ? before : receipt);
   if (left.refused) throw left.refused;
   const names = nodes.map(({ name }) => name).join(', ');
   deps.recordEvent(wish.cluster, 'Normal', 'NodesRemoved', `pool ${pool}: removed ${names}; ${left.size} nodes stay`);
@@ -77,7 +77,7 @@ async function apply(op: ManagedOperation): Promise<void> {
     cluster,
   };
   // Whoever comes after a crash must know that there may be something.
-  await deps.receipts.save(receipt, op.signal);
+  await deps.receipts.save(receipt, before, op.signal);
   deps.changed(op.key);
   const mend = state.forced || wish.cluster.spec.drift?.policy === 'Mend';
   const refresh = before?.applied !== undefined && mend;
@@ -86,19 +86,20 @@ async function apply(op: ManagedOperation): Promise<void> {
   if (before?.applied || cluster.adopt) {
     receipt.planned = await clouds.preview(ctx, cluster);
     deps.recordEvent(wish.cluster, 'Normal', 'Planned', changesText(receipt.planned));
-    await deps.receipts.save(receipt, op.signal);
+    await deps.receipts.save(receipt, receipt, op.signal);
   }
   const outputs = await clouds.apply(ctx, cluster);
   state.forced = false;
   // Not to be cut short: what was made must be known.
   const { unconfirmed: _, left: _applied, ...known } = receipt;
-  await deps.receipts.save({
+  const made: ManagedReceipt = {
     ...known,
     applied: wishHash(wish)!,
     outputs,
     // Without a look at the cloud, what others changed there is still as it was.
     ...(refresh || !before?.lookedAt ? { drift: [], lookedAt: rfc3339(deps.now()) } : {}),
-  });
+  };
+  await deps.receipts.save(made, receipt);
 }
 
 /** What was changed by others since. */
@@ -108,7 +109,7 @@ async function look(op: ManagedOperation): Promise<void> {
   const drift = await clouds.drift(await contextOf(op), receipt!.cluster);
   if (drift.length > 0 && JSON.stringify(drift) !== JSON.stringify(receipt!.drift))
     deps.recordEvent(wish.cluster, 'Warning', 'Drifted', `changed by others; to mend it: ${changesText(drift)}`);
-  await deps.receipts.save({ ...receipt!, drift, lookedAt: rfc3339(deps.now()) });
+  await deps.receipts.save({ ...receipt!, drift, lookedAt: rfc3339(deps.now()) }, receipt);
 }
 
 async function destroy(op: ManagedOperation): Promise<void> {

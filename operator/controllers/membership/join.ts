@@ -94,7 +94,7 @@ export async function join(
   );
   const [hub, reader] = [readerOf(connection.client, signal), inside && readerOf(inside, signal)];
   const save = async () => {
-    if (receipt !== saved) await deps.receipts.save(key, receipt, signal);
+    if (receipt !== saved) await deps.receipts.save(key, receipt, saved, signal);
     saved = receipt;
   };
   const memberAs = (closed: Member['closed']) =>
@@ -235,10 +235,10 @@ async function begun(
       );
     const endpoint = endpointOf(hub.spec, where, open);
     // Not written for its own sake: it goes with whatever is noted next.
-    return { ...known, hub: ofHub, member: { ...known.member, endpoint } };
+    return deps.receipts.madeFrom({ ...known, hub: ofHub, member: { ...known.member, endpoint } }, known);
   }
   if (id === undefined) throw new Error('a join begins only when the cluster answers');
-  return {
+  const first: MembershipReceipt = {
     membership: { namespace, name, uid },
     cluster: where.name,
     hub: ofHub,
@@ -250,6 +250,7 @@ async function begun(
     places: [],
     credentials: [],
   };
+  return deps.receipts.madeFrom(first, undefined);
 }
 
 const identities = new WeakMap<OpenCluster, string>();

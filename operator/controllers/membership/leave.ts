@@ -77,7 +77,7 @@ export async function leave(
   let seen = await type.observe(hub, inside, member, spec);
   const write = async (wanted: readonly Wanted[], how: 'apply' | 'change') => {
     const next = noting(receipt, wanted, []);
-    if (next !== receipt) await deps.receipts.save(keyOf(membership), next, signal);
+    if (next !== receipt) await deps.receipts.save(keyOf(membership), next, receipt, signal);
     receipt = next;
     let changed = false;
     for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
@@ -91,8 +91,9 @@ export async function leave(
     const ending = due(known, receipt.credentials, deps.now(), () => undefined);
     if (ending.length === 0) return;
     const credentials = await renewed(sides, ending, receipt.credentials, deps.now(), signal);
-    receipt = { ...receipt, credentials };
-    await deps.receipts.save(keyOf(membership), receipt, signal);
+    const next = { ...receipt, credentials };
+    await deps.receipts.save(keyOf(membership), next, receipt, signal);
+    receipt = next;
     const handing = type.join(leaving(), spec, seen).filter((step) => step.type === 'CredentialsReady');
     await write(
       handing.flatMap(({ apply = [] }) => apply.filter(({ shared }) => !shared)),

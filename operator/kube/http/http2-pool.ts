@@ -8,6 +8,7 @@ import {
 import type { TLSSocket } from 'node:tls';
 import { afterLoopTime } from '../clock.ts';
 import type { Answer, Exchange } from './exchange.ts';
+import { passFenceToSend } from './fence.ts';
 
 export interface Http2PoolOptions {
   /** A TLS connection on which HTTP/2 was agreed. */
@@ -177,6 +178,8 @@ class Http2Connection {
   }
 
   #begin(session: ClientHttp2Session, { method, path, headers, body }: Exchange): ClientHttp2Stream {
+    // It may have waited for a connection, or for room on one.
+    passFenceToSend(method, path);
     try {
       session.ref();
       return session.request({ ...headers, ':method': method, ':path': path }, { endStream: !body });

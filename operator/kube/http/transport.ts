@@ -4,6 +4,7 @@ import { Agent, buildConnector } from 'undici';
 import { afterLoopTime } from '../clock.ts';
 import { type Admit, admittedAddress, guardedLookup } from './address-guard.ts';
 import type { Answer, Exchange } from './exchange.ts';
+import { passFenceToSend } from './fence.ts';
 import { connectThrough, type HttpProxy } from './http-proxy.ts';
 import { Http2Pool } from './http2-pool.ts';
 
@@ -174,6 +175,7 @@ function connected(socket: TLSSocket, reachMs?: number): Promise<void> {
 
 async function overHttp1(agent: Agent, origin: string, exchange: Exchange): Promise<Answer> {
   const { method, path, headers, signal, headersTimeoutMs, bodyTimeoutMs } = exchange;
+  passFenceToSend(method, path);
   const {
     statusCode,
     headers: answered,

@@ -29,7 +29,7 @@ const of = <Receipt>(kind: string) =>
 async function opened(stored: unknown): Promise<BurstTestbed> {
   const bed = new BurstTestbed();
   const policy = bed.objects.put(policyNamed('peak'));
-  await burstReceipts(bed.deps.garden, 'kube-system').save('shop/peak', stored as BurstReceipt);
+  await burstReceipts(bed.deps.garden, 'kube-system').save('shop/peak', stored as BurstReceipt, undefined);
   const { purchases = [] } = stored as Partial<BurstReceipt>;
   if (Array.isArray(purchases))
     for (const purchase of purchases) {
@@ -66,7 +66,7 @@ describe('receipts that earlier commits wrote', () => {
     const garden = new MemoryObjects();
     const cache = { get: () => undefined, absorb: () => {}, waitFor: async () => {} } as never;
     const receipts = membershipReceipts(garden as never, 'kube-system', cache);
-    await receipts.save('shop/demo.production', receipt);
+    await receipts.save('shop/demo.production', receipt, undefined);
     expect(await receipts.read('shop/demo.production')).toEqual(receipt);
   });
 });
@@ -111,7 +111,7 @@ describe('a receipt that is not understood', () => {
     const garden = new MemoryObjects();
     const cache = { get: () => undefined, absorb: () => {}, waitFor: async () => {} } as never;
     const receipts = membershipReceipts(garden as never, 'kube-system', cache);
-    await receipts.save('shop/demo.production', { ...one!.receipt, parked: 'Somehow' } as never);
+    await receipts.save('shop/demo.production', { ...one!.receipt, parked: 'Somehow' } as never, undefined);
     await expect(receipts.read('shop/demo.production')).rejects.toThrow('cannot be read (parked:');
   });
 

@@ -83,7 +83,7 @@ describe('a member that the policy names', () => {
     await testbed.look(10 * SECOND);
     expect(decided()).toBe(3);
     const order = testbed.objects.writes.findIndex((line) => line.startsWith('decide '));
-    expect(testbed.objects.writes[order - 1]).toMatch(/^apply secrets kube-system\/burst-/);
+    expect(testbed.objects.writes[order - 1]).toMatch(/^create secrets kube-system\/burst-/);
     expect(testbed.clusters().map(({ metadata }) => metadata.name)).toEqual(['private']);
     expect(testbed.policy()!.status).toMatchObject({
       hourly: '0.2',

@@ -73,7 +73,7 @@ describe('what became of a purchase', () => {
       const { cost: _, ...older } = one;
       return older;
     });
-    await deps.receipts.save('shop/peak', { ...receipt, purchases }, new AbortController().signal);
+    await deps.receipts.save('shop/peak', { ...receipt, purchases }, await deps.receipts.read('shop/peak'));
     await untilGone();
     expect(testbed.outcomes()[0]).toMatch(/^Remove Succeeded: it was gone \d+ s after the decision$/);
   });

@@ -68,7 +68,7 @@ describe('a policy that may wake clusters of others', () => {
       why: 'work of ResourceBinding shop/web has no place',
       at: '2026-11-23T12:00:30Z',
     });
-    expect(testbed.objects.writes[0]).toMatch(/^apply secrets kube-system\/burst-/);
+    expect(testbed.objects.writes[0]).toMatch(/^create secrets kube-system\/burst-/);
     expect(JSON.stringify(live().spec)).toBe(spec);
     expect(bought()).toEqual([]);
     expect(testbed.events).toContain(

@@ -360,3 +360,15 @@ describe('an order about sleep', () => {
     await expect(start().orderSleep(KEY, 'u1', undefined)).rejects.toThrow('cannot be read');
   });
 });
+
+it('of what two operators decide in the same moment, nothing is lost', async () => {
+  const [one, other] = [start(), start()];
+  await Promise.all([
+    decide(one, 3, 'a'),
+    decide(other, 5, 'b'),
+    one.orderSleep(KEY, 'u1', { asleep: true, by: 'shop/peak', why: 'nothing waits', at: NOW.toISOString() }),
+  ]);
+  const decided = start().get(KEY, 'u1') as ReadonlyMap<string, { count: number }>;
+  expect([...decided].map(([name, { count }]) => `${name} ${count}`).sort()).toEqual(['a 3', 'b 5']);
+  expect(start().sleepOrder(KEY, 'u1')).toMatchObject({ asleep: true });
+});

@@ -11,7 +11,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'operator/flow': [],
   'operator/pki': [],
   'operator/kube': ['operator/api'],
-  'operator/etcd': [],
+  'operator/etcd': ['operator/kube'],
   'operator/shoot': ['operator/api', 'operator/etcd', 'operator/pki', 'operator/kube'],
   'operator/placement': ['operator/api'],
   'operator/cost': ['operator/api'],

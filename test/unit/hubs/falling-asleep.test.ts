@@ -89,6 +89,7 @@ class Testbed {
       profiles: { get: () => undefined },
       receipts: {
         get: () => this.#receipt,
+        madeFrom: (next: MembershipReceipt) => next,
         save: async (_: string, next: MembershipReceipt) => (this.#receipt = next),
       },
     } as unknown as MembershipDependencies;

@@ -22,10 +22,11 @@ it('says what was made until it is removed, and is written only when that change
   const server = new MemoryObjects();
   const receipts = new Receipts<{ id: number }>(server, place);
   expect(await receipts.read('a')).toBeUndefined();
-  await receipts.save('a', { id: 1 });
-  await receipts.save('a', { id: 1 });
-  expect(server.writes).toEqual(['apply secrets seed/made-a']);
-  await receipts.save('a', { id: 2 });
+  const first = { id: 1 };
+  await receipts.save('a', first, undefined);
+  await receipts.save('a', { id: 1 }, first);
+  expect(server.writes).toEqual(['create secrets seed/made-a']);
+  await receipts.save('a', { id: 2 }, first);
   expect([await receipts.read('a'), await receipts.read('b')]).toEqual([{ id: 2 }, undefined]);
   await receipts.remove('a');
   expect(server.objects.size).toBe(0);
@@ -35,7 +36,7 @@ it('a Secret that only has the name is not believed, written over, or deleted', 
   const server = new MemoryObjects(stranger);
   const receipts = new Receipts<{ id: number }>(server, place);
   expect(await receipts.read('a')).toBeUndefined();
-  await expect(receipts.save('a', { id: 1 })).rejects.toThrow(
+  await expect(receipts.save('a', { id: 1 }, undefined)).rejects.toThrow(
     'seed/made-a has the name of a receipt, but Coppice did not write it',
   );
   await receipts.remove('a');
@@ -45,15 +46,31 @@ it('a Secret that only has the name is not believed, written over, or deleted', 
 it('one that lost its labels still says that something was made, and gets them back', async () => {
   const server = new MemoryObjects();
   const receipts = new Receipts<{ id: number }>(server, place);
-  await receipts.save('a', { id: 1 });
+  await receipts.save('a', { id: 1 }, undefined);
   const { labels: _, ...metadata } = server.find<Secret>(SECRETS, 'made-a', 'seed')!.metadata;
   server.put({ ...server.find<Secret>(SECRETS, 'made-a', 'seed')!, metadata });
-  expect(await receipts.read('a')).toEqual({ id: 1 });
-  await receipts.save('a', { id: 1 });
+  const found = await receipts.read('a');
+  expect(found).toEqual({ id: 1 });
+  await receipts.save('a', { id: 1 }, found);
   expect(server.find(SECRETS, 'made-a', 'seed')?.metadata.labels).toEqual({ for: 'a' });
 });
 
 it('one that cannot be read is no word that nothing was made', async () => {
   const broken = { ...stranger, type: 'example.org/made', data: { record: Buffer.from('{').toString('base64') } };
   await expect(new Receipts(new MemoryObjects(broken), place).read('a')).rejects.toThrow('cannot be read');
+});
+
+it('of two that were made from the same one the later is refused, and so is one made from nothing where there is one', async () => {
+  const server = new MemoryObjects();
+  const [one, other] = [new Receipts<{ id: number }>(server, place), new Receipts<{ id: number }>(server, place)];
+  await one.save('a', { id: 1 }, undefined);
+  const [mine, theirs] = [await one.read('a'), await other.read('a')];
+  await one.save('a', { id: 2 }, mine);
+  await expect(other.save('a', { id: 3 }, theirs)).rejects.toMatchObject({ isConflict: true });
+  await expect(other.save('a', { id: 3 }, other.madeFrom({ id: 0 }, undefined))).rejects.toMatchObject({
+    isAlreadyExists: true,
+  });
+  expect(await one.read('a')).toEqual({ id: 2 });
+  await other.save('a', { id: 3 }, await other.read('a'));
+  expect(await one.read('a')).toEqual({ id: 3 });
 });

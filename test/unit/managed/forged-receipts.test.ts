@@ -68,7 +68,7 @@ async function start(): Promise<ManagedReceipt | undefined> {
       log: silent,
       receipts: {
         get: () => undefined,
-        save: (receipt) => receipts.save(clusterOfReceipt(receipt), receipt),
+        save: (receipt, before) => receipts.save(clusterOfReceipt(receipt), receipt, before),
         remove: async () => {},
       },
       recordEvent: (object, _type, reason, message) =>

@@ -22,7 +22,7 @@ const receipt: ManagedReceipt = {
 
 /** The one Secret that there is after the receipt was saved. */
 async function saved(garden = new MemoryObjects()): Promise<Secret> {
-  await managedReceipts(garden, OPERATOR).save('shop/one', receipt);
+  await managedReceipts(garden, OPERATOR).save('shop/one', receipt, undefined);
   return (await garden.list<Secret>(SECRETS)).items[0]!;
 }
 

@@ -44,13 +44,14 @@ function testbed() {
 
 it('never takes what was there before a write for what is there after it', async () => {
   const { known, quick, slow, hold } = testbed();
-  await known().save(quick, { applied: 'first' });
+  const first = { applied: 'first' };
+  await known().save(quick, first, undefined);
   const one = known();
   const { promise, resolve } = Promise.withResolvers<void>();
   hold(promise);
   // Who tells of machines has begun to read when who makes them writes.
   const reading = one.receipt(slow);
-  await one.save(quick, { applied: 'second' });
+  await one.save(quick, { applied: 'second' }, first);
   resolve();
   expect(await reading).toEqual({ applied: 'second' });
   expect(await one.receipt(quick)).toEqual({ applied: 'second' });
@@ -59,9 +60,10 @@ it('never takes what was there before a write for what is there after it', async
 it('reads again when it is not known whether a write has come through', async () => {
   const { known, quick, slow, loseAnswers } = testbed();
   const one = known();
-  await one.save(quick, { applied: 'first' });
+  const first = { applied: 'first' };
+  await one.save(quick, first, undefined);
   loseAnswers(true);
-  const writing = one.save(slow, { applied: 'second' });
+  const writing = one.save(slow, { applied: 'second' }, first);
   await one.receipt(quick);
   await expect(writing).rejects.toThrow();
   expect(await one.receipt(quick)).toEqual({ applied: 'second' });
