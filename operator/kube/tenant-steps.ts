@@ -146,7 +146,7 @@ export class TenantSteps {
 const secondsIn = (metrics: Registry) =>
   metrics.histogram(
     'coppice_tenant_step_seconds',
-    "Length of stretches without a pause in work over objects of tenants' clusters.",
+    'Length of stretches without a pause in work over objects of clusters of tenants.',
     ['step'],
     [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
   );
