@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import { gardenWorld } from '../../../operator/controllers/burst/garden-world.ts';
@@ -13,6 +14,7 @@ it('two operators that are active at once buy no cluster twice, and forget none'
   const memory = new BurstMemory();
   const { signal } = new AbortController();
   const work = (count: number) => Array.from({ length: count }, (_, at) => demand(`ResourceBinding shop/w${at}`, 3));
+  let contested = 0;
   for (let looks = 0; looks < 30; looks++) {
     bed.now += 10 * SECOND;
     bed.demands = work(Math.min(3, looks));
@@ -33,14 +35,19 @@ it('two operators that are active at once buy no cluster twice, and forget none'
         },
       },
     };
+    const before = bed.receipt();
     const other = reconcileBurst(gardenWorld(late as never), memory, 'production', signal);
     await reconcileBurst(gardenWorld(deps), bed.memory, 'production', signal).finally(first.resolve);
-    const decided = bed.receipt()?.purchases ?? [];
+    const decided = bed.receipt();
     await Promise.allSettled([other]);
-    expect(bed.receipt()?.purchases ?? []).toEqual(expect.arrayContaining([...decided]));
+    // Where the first one has written something down, the other one has looked at what is no longer so.
+    if (!isDeepStrictEqual(before, decided)) {
+      contested++;
+      expect(bed.receipt()).toEqual(decided);
+    }
     const known = bed.receipt()?.purchases.map(({ name }) => name) ?? [];
     expect(new Set(known).size).toBe(known.length);
     for (const { metadata } of bed.clusters()) expect(known).toContain(metadata.name);
   }
-  expect(bed.clusters().length).toBeGreaterThan(0);
+  expect([contested, bed.clusters().length]).not.toContain(0);
 });
