@@ -111,6 +111,7 @@ async function make(simulation: Simulation, cluster: ClusterState, spec: WorkerC
 }
 
 async function apply(simulation: Simulation, line: TraceLine): Promise<void> {
+  if (line.event === 'time') return;
   if (line.event === 'work') {
     const problem = simulation.work!.ask(
       line.work!,

@@ -35,7 +35,7 @@ export async function surveyTrace(trace: AsyncIterable<TraceLine>, scenario: Sce
   const created = new Set<string>();
   let survey: Survey | undefined;
   for await (const line of trace) {
-    if (line.event === 'work') {
+    if (line.event === 'work' || line.event === 'time') {
       if (line.cluster !== '') clusterOf(line, scenario);
       survey = noted(survey, line, created);
       continue;

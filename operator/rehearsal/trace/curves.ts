@@ -16,7 +16,8 @@ const CURVE = ['seconds', 'demand'];
 const ARRIVALS = ['arrival_seconds', 'cpu', 'memory_mib', 'duration_seconds', 'count'];
 const NAME = 'demand';
 
-type LineOf = (where: string, row: readonly string[]) => TraceLine | undefined;
+/** A row that asks for nothing new is a line of event `time`. */
+type LineOf = (where: string, row: readonly string[]) => TraceLine;
 
 /**
  * Reads lines of a file with this header, where it is a curve of demand (`seconds,demand`) or arrivals
@@ -41,7 +42,7 @@ function replicasOf(per: number, size: WorkSize): LineOf {
     const [seconds, demand] = numbers(where, row, CURVE);
     // 0.1 + 0.2 is a little more than 0.3, and no reason for another replica.
     const replicas = Math.ceil(demand! / per - 1e-9);
-    if (replicas === before) return undefined;
+    if (replicas === before) return timeOf(where, seconds!);
     before = replicas;
     return lineOf(where, seconds!, { name: NAME, replicas, size });
   };
@@ -55,19 +56,24 @@ function jobsOf(per: number): LineOf {
     left += count!;
     const jobs = Math.floor(left / per);
     left -= jobs * per;
-    if (jobs === 0 || life! <= 0) return undefined;
+    if (jobs === 0 || life! <= 0) return timeOf(where, seconds!);
     const size = { cpu: String(cpu), memory: `${memory}Mi` };
     return lineOf(where, seconds!, { name: NAME, jobs, lifeMs: life! * 1000, size });
   };
 }
 
-const lineOf = (where: string, seconds: number, work: NonNullable<TraceLine['work']>): TraceLine => ({
+const timeOf = (where: string, seconds: number): TraceLine => ({
   where,
   at: Math.round(seconds * 1000),
   dated: false,
   cluster: '',
-  event: 'work',
+  event: 'time',
   pools: [],
+});
+
+const lineOf = (where: string, seconds: number, work: NonNullable<TraceLine['work']>): TraceLine => ({
+  ...timeOf(where, seconds),
+  event: 'work',
   work,
 });
 

@@ -52,7 +52,8 @@ export interface TraceLine {
   dated: boolean;
   /** name, or namespace/name. Of work: the cluster that it belongs to; empty: it is the hub's. */
   cluster: string;
-  event: 'demand' | 'create' | 'delete' | 'work';
+  /** `time`: demand is unchanged at that moment. Only the last line of a curve is one. */
+  event: 'demand' | 'create' | 'delete' | 'work' | 'time';
   dataPlaneNodes?: number | undefined;
   /** Changes of pools that the cluster has. */
   pools: { name: string; minimum?: number | undefined; maximum?: number | undefined }[];

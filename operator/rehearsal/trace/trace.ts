@@ -55,6 +55,7 @@ export async function* readTrace(file: string, curve: CurveOptions = {}): AsyncG
   let ofCurve: ReturnType<typeof curveOf>;
   let json: boolean | undefined;
   let before: TraceLine | undefined;
+  let hasYielded = false;
   for await (const { text, number } of linesOf(file)) {
     const where = `${file}:${number}`;
     json ??= text.startsWith('{');
@@ -67,17 +68,21 @@ export async function* readTrace(file: string, curve: CurveOptions = {}): AsyncG
     const line = ofCurve
       ? ofCurve(where, cells(where, text))
       : parsed(where, json ? jsonObject(where, text) : csvObject(where, columns!, cells(where, text)));
-    if (!line) continue;
     if (before && before.dated !== line.dated) {
       throw traceProblem(where, 'dates and durations in one trace', 'Write all times in the form of the first.');
     }
     if (before && line.at < before.at) {
       throw traceProblem(where, `time goes backwards: it is before that of ${before.where}`, 'Sort the trace by time.');
     }
-    yield line;
     before = line;
+    // A curve has a row every few minutes: an unchanged one is a line only where it ends the trace.
+    if (line.event === 'time') continue;
+    hasYielded = true;
+    yield line;
   }
-  if (!before) throw configurationProblem(`${file}: the trace has no line`, `Its CSV header is ${COLUMNS.join(',')}.`);
+  if (before && hasYielded && before.event === 'time') yield before;
+  if (!hasYielded)
+    throw configurationProblem(`${file}: the trace has no line`, `Its CSV header is ${COLUMNS.join(',')}.`);
 }
 
 function header(where: string, names: readonly string[]): Column[] {

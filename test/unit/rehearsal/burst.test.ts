@@ -4,6 +4,7 @@ import { nodesAlone } from '../../../operator/rehearsal/baselines.ts';
 import { boundOf } from '../../../operator/rehearsal/bound/bound.ts';
 import { highest, lingering, paidFor } from '../../../operator/rehearsal/bound/levels.ts';
 import { rehearse } from '../../../operator/rehearsal/rehearse.ts';
+import { surveyTrace } from '../../../operator/rehearsal/survey.ts';
 import { readTrace } from '../../../operator/rehearsal/trace/trace.ts';
 import { cluster, file, HOUR, profile } from './fixtures.ts';
 import { HEADER, playWork as play, policy, SLOW, STANDING } from './policy-fixtures.ts';
@@ -314,9 +315,9 @@ describe('work of a rehearsal', () => {
   });
 });
 
-describe('beside what a policy does', () => {
-  const PEAK = '20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,';
+const PEAK = '20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,';
 
+describe('beside what a policy does', () => {
   it('stands the least that it could cost, and what minimumLife forces', async () => {
     const { scenario, report, trace } = await play(PEAK);
     const bound = await boundOf(scenario, scenario.policy!, trace(), report);
@@ -445,6 +446,33 @@ describe('demand that was measured elsewhere', () => {
       { at: 120_000, name: 'demand', replicas: 3, size },
     ]);
     await expect(read('seconds,demand\n0,1\n', {})).rejects.toThrow('a curve does not say what a replica asks for');
+  });
+
+  it('keeps the last stretch of a curve, in which demand is unchanged, and drops unchanged rows before', async () => {
+    const curve = 'seconds,demand\n0,2\n3600,5\n5400,5\n7200,5\n14400,5\n';
+    const size = { cpu: '1500m', memory: '1Gi' };
+    const lines = () => readTrace(file('curve.csv', curve), { size });
+    const found = [];
+    for await (const { at, event, work } of lines()) found.push([at, event, work?.replicas]);
+    expect(found).toEqual([
+      [0, 'work', 2],
+      [HOUR, 'work', 5],
+      [4 * HOUR, 'time', undefined],
+    ]);
+    const { scenario } = await play(PEAK);
+    const survey = await surveyTrace(lines(), scenario);
+    const report = await rehearse(scenario, lines(), survey, { epoch: 0 });
+    expect([survey.last, report.end]).toEqual([4 * HOUR, 4 * HOUR]);
+    const bound = await boundOf(scenario, scenario.policy!, lines(), report);
+    // Three replicas of a machine each at 0.1 USD for the three hours of the curve.
+    expect(bound).toMatchObject({ least: 900_000n });
+    await expect(read('seconds,demand\n60,2\n30,2\n', { size })).rejects.toThrow('time goes backwards');
+  });
+
+  it('keeps the last moment of arrivals of which none is played', async () => {
+    const rows = 'arrival_seconds,cpu,memory_mib,duration_seconds,count\n0,1,768,900,2\n600,1,768,900,1\n';
+    expect(await read(rows, { per: 2 })).toMatchObject([{ at: 0, jobs: 1 }, { at: 600_000 }]);
+    await expect(read(rows, { per: 9 })).rejects.toThrow('the trace has no line');
   });
 
   it('becomes jobs, one of so many, and none is lost in between', async () => {
