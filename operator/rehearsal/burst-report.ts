@@ -46,6 +46,8 @@ export interface WorkReport {
   readonly waitedAfterStabilisation: Waits;
   /** The same without the time that the cloud took for the node that they ran on. */
   readonly waitedBeyondStartup: Waits;
+  /** Of those that never ran, until they were given up, or until the end. Its count is the sum of the next two. */
+  readonly neverRan: Waits;
   /** Given up before they ran, and waiting at the end. */
   readonly cancelled: number;
   readonly waiting: number;
@@ -93,7 +95,8 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
     waited: waitsOf(waited),
     waitedAfterStabilisation: without(waitsOf(waited), stabilisation),
     waitedBeyondStartup: waitsOf(beyondStartup),
-    cancelled: work.cancelled,
+    neverRan: waitsOf(work.neverRan(now)),
+    cancelled: work.waits.givenUp.served,
     waiting: [...work.groups.values()].reduce((sum, { waitingCount }) => sum + waitingCount, 0),
     refusals: [...(rehearsed?.refusals.values() ?? [])].sort((a, b) => b.looks - a.looks || a.first - b.first),
     bought: {

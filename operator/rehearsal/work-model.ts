@@ -65,6 +65,8 @@ export interface WorkWaits {
   readonly waited: WaitHistogram;
   /** Of those: what is left when the time is taken off that the cloud took for their node. */
   readonly beyondStartup: WaitHistogram;
+  /** Of those that were given up before they ran: until then. */
+  readonly givenUp: WaitHistogram;
 }
 
 /** Whether clusters have these labels; undefined: no label is asked for. */

@@ -6,7 +6,7 @@ import { ClusterState as FitState, type NodeState } from '../burst/fit/state.ts'
 import type { Pod } from '../kube/resources.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { Work, WorkSize } from './trace/trace-line.ts';
-import { addWait, emptyHistogram } from './waits.ts';
+import { addWait, emptyHistogram, mergeHistograms, type WaitHistogram } from './waits.ts';
 import {
   type JobRun,
   mayGoTo,
@@ -22,9 +22,12 @@ export class WorkState {
   readonly room = new FitState();
   readonly nodes = new Map<string, WorkNode>();
   readonly groups = new Map<string, WorkGroup>();
-  readonly waits: WorkWaits = { all: emptyHistogram(), waited: emptyHistogram(), beyondStartup: emptyHistogram() };
-  /** Given up before it ran. */
-  cancelled = 0;
+  readonly waits: WorkWaits = {
+    all: emptyHistogram(),
+    waited: emptyHistogram(),
+    beyondStartup: emptyHistogram(),
+    givenUp: emptyHistogram(),
+  };
   /** Another one whenever anything has changed. */
   version = 0;
   readonly #events: Pick<EventQueue<void>, 'add'>;
@@ -85,10 +88,10 @@ export class WorkState {
     // Replicas of another size are replaced.
     for (const other of this.groups.values())
       if (other !== group && other.name === name && !other.isJobs && other.cluster === group.cluster)
-        this.#less(other, other.running + other.waitingCount);
+        this.#less(other, other.running + other.waitingCount, now);
     const more = replicas - group.running - group.waitingCount;
     if (more > 0) this.#wait(group, more, now);
-    else this.#less(group, -more);
+    else this.#less(group, -more, now);
   }
 
   #wait(group: WorkGroup, count: number, since: number, lifeMs?: number, isMoved = false): void {
@@ -99,7 +102,7 @@ export class WorkState {
   }
 
   /** Those that wait go first, of these who came last; then those on the clusters that are filled last. */
-  #less(group: WorkGroup, count: number): void {
+  #less(group: WorkGroup, count: number, now: number): void {
     let left = count;
     while (left > 0 && group.waitingCount > 0) {
       const last = group.waiting.at(-1)!;
@@ -107,7 +110,7 @@ export class WorkState {
       last.count -= gone;
       if (last.count === 0) group.waiting.pop();
       group.waitingCount -= gone;
-      this.cancelled += gone;
+      addWait(this.waits.givenUp, now - last.since, gone);
       left -= gone;
     }
     for (const node of [...group.on.keys()].sort().reverse()) {
@@ -127,6 +130,14 @@ export class WorkState {
     this.room.remove(group.pod, node, count);
     this.#hasRoom = true;
     this.version++;
+  }
+
+  /** How long work waited that never ran: until it was given up, or until now. */
+  neverRan(now: number): WaitHistogram {
+    const waiting = emptyHistogram();
+    for (const group of this.groups.values())
+      for (const { since, count } of group.waiting) addWait(waiting, now - since, count);
+    return mergeHistograms([this.waits.givenUp, waiting]);
   }
 
   /** A node is Ready. Clusters are filled in the order in which their first nodes came here. */

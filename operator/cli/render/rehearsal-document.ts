@@ -71,6 +71,7 @@ function workDocument(work: WorkReport) {
     waited: waits(work.waited),
     waitedAfterStabilisation: waits(work.waitedAfterStabilisation),
     waitedBeyondStartup: waits(work.waitedBeyondStartup),
+    neverRan: waits(work.neverRan),
     cancelled: work.cancelled,
     waiting: work.waiting,
     refusals: work.refusals.map(({ first, last, ...rest }) => ({

@@ -36,8 +36,9 @@ export function renderWaits(work: WorkReport, stabilisationMs: number | undefine
       ? []
       : [waitRow(`  less pendingFor (${formatAge(stabilisationMs)})`, work.waitedAfterStabilisation)]),
     waitRow("  less the cloud's start-up time", work.waitedBeyondStartup),
+    waitRow('never ran', work.neverRan),
   ];
-  const unserved = `Cancelled before they ran: ${work.cancelled}; waiting at the end: ${work.waiting}.`;
+  const unserved = `Never ran: ${neverOf(work)}. Cancelled before they ran: ${work.cancelled}; waiting at the end: ${work.waiting}.`;
   const refused = work.refusals
     .slice(0, SHOWN_REFUSALS)
     .map(({ looks, source, why }): Row => ({ cells: [String(looks), source, why] }));
@@ -65,6 +66,7 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
       share(cost - work.bought.fees),
       time(work.waits.p95),
       time(work.waited.p95),
+      neverOf(work),
       String(work.bought.clusters),
       String(work.bought.peakNodes),
       wasteOf(work),
@@ -77,6 +79,7 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     fees === undefined ? '' : money(fees),
     share(amount),
     '',
+    '-',
     '-',
     '-',
     ...rest(undefined),
@@ -94,6 +97,7 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
             '',
             '0s',
             '-',
+            '0',
             ...rest(bound.peakNodes),
           ],
           bounded('the least', bound.least),
@@ -115,6 +119,7 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     'MACHINES',
     'P95',
     'P95 WAITED',
+    'NEVER RAN',
     'CLUSTERS',
     'NODES',
     'WASTE',
@@ -177,6 +182,12 @@ function renderPaidFor({ policy, nodesAlone, currency }: Compared, options: Tabl
   ];
   const head = ['PAID FOR', 'THE POLICY', '', ...(nodesAlone ? ['NODES ALONE', ''] : [])];
   return renderTable(head, rows, options);
+}
+
+/** How many never ran, of all that was asked for: beside how long those waited that ran. */
+function neverOf({ waits, neverRan }: WorkReport): string {
+  const all = waits.count + neverRan.count;
+  return neverRan.count === 0 ? '0' : `${neverRan.count} of ${all} (${Math.round((100 * neverRan.count) / all)} %)`;
 }
 
 function wasteOf({ paidCpu, usedCpu }: WorkReport): string {

@@ -41,8 +41,9 @@ export function renderTable(
   options: TableOptions = {},
 ): string[] {
   const { width } = options;
-  const shown = width === undefined ? header : spared(header, rows, width);
-  const columns = shown.map((title) => header.indexOf(title));
+  // By their places: two columns may have the same title, or none.
+  const columns = width === undefined ? [...header.keys()] : spared(header, rows, width);
+  const shown = columns.map((column) => header[column]!);
   const lines = render(
     shown,
     rows.map((cells) => ({ cells: columns.map((column) => cells[column] ?? '') })),
@@ -63,21 +64,20 @@ function spared(
   header: readonly string[],
   rows: readonly (readonly (Cell | string)[])[],
   width: number,
-): readonly string[] {
+): readonly number[] {
   const least = GAPS[GAPS.length - 1]!;
-  const widthOf = (title: string): number => {
-    const column = header.indexOf(title);
-    return Math.max(displayWidth(title), ...rows.map((cells) => displayWidth(asCell(cells[column] ?? '').text)));
-  };
-  const taken = (titles: readonly string[]) =>
-    titles.reduce((sum, title) => sum + (title === MESSAGE ? SMALLEST_MESSAGE : widthOf(title)) + least, -least);
-  let shown = [...header];
+  const widthOf = (column: number): number =>
+    header[column] === MESSAGE
+      ? SMALLEST_MESSAGE
+      : Math.max(displayWidth(header[column]!), ...rows.map((cells) => displayWidth(asCell(cells[column] ?? '').text)));
+  const taken = (columns: readonly number[]) => columns.reduce((sum, column) => sum + widthOf(column) + least, -least);
+  let shown = [...header.keys()];
   if (taken(shown) <= width) return shown;
   // Below its row a message has the whole width.
-  shown = shown.filter((title) => title !== MESSAGE);
+  shown = shown.filter((column) => header[column] !== MESSAGE);
   for (const title of SPARED) {
     if (taken(shown) <= width) break;
-    shown = shown.filter((other) => other !== title);
+    shown = shown.filter((column) => header[column] !== title);
   }
   return shown;
 }

@@ -49,7 +49,9 @@ describe('coppice rehearse', () => {
     expect({ err, code }).toEqual({ err: 'SIMULATED: nothing was created and nothing is billed.\n', code: 0 });
     expect(out).toMatch(/\ngcp \(\d+ bought\) +\d/);
     expect(out).toMatch(/\nWORK +COUNT +WAIT P50 +P95 +P99 +MAX\nall that ran +\d+/);
-    expect(out).toMatch(/WHAT +COST +CONTROL PLANES +OF LEAST +MACHINES +P95 +P95 WAITED +CLUSTERS +NODES +WASTE\n/);
+    expect(out).toMatch(
+      /WHAT +COST +CONTROL PLANES +OF LEAST +MACHINES +P95 +P95 WAITED +NEVER RAN +CLUSTERS +NODES +WASTE\n/,
+    );
     expect(out).not.toContain('…');
     for (const row of ['the policy', 'nodes alone', 'the peak, standing', 'the least', '  with minimumLife'])
       expect(out).toMatch(new RegExp(`\n${row} +\\d+\\.\\d\\d USD .*\\d+ %`));
