@@ -1,31 +1,30 @@
-import type { HubWork } from '../controllers/burst/hub-work.ts';
+import { type HubWork, MOST_DEMANDS } from '../controllers/burst/hub-work.ts';
 import type { Heard } from '../controllers/burst/world.ts';
 import { customKinds } from './kinds.ts';
 import type { Simulation } from './state.ts';
 import type { WorkGroup } from './work-model.ts';
 
-/** What the hub has no place for: replicas of a workload together, jobs by the moment in which they came. */
+/** What the hub has no place for: replicas of a workload together, each job by itself. */
 export function hubSays(simulation: Simulation): Heard {
   const { groups } = simulation.work!;
   const kindOf = customKinds(simulation);
   const waits = [...groups.values()].filter(({ cluster, waitingCount }) => cluster === undefined && waitingCount > 0);
-  const parts = waits.flatMap((group) =>
-    sourcesOf(group).map(({ source, count }) => ({
-      source,
-      namespace: 'default',
-      count,
-      asked: {
-        cpu: group.size.cpu,
-        memory: group.size.memory,
-        ...(group.size.gpu !== undefined && { gpu: group.size.gpu }),
-      },
-      pod: group.pod,
-      each: `${group.size.cpu} CPU, ${group.size.memory} memory`,
-      accepts: group.accepts,
-      customKind: kindOf(group.kind),
-      priority: group.priority,
-    })),
-  );
+  const sources = waits.flatMap((group) => sourcesOf(group).map((one) => ({ group, ...one })));
+  const parts = lookedAt(sources).map(({ group, source, count }) => ({
+    source,
+    namespace: 'default',
+    count,
+    asked: {
+      cpu: group.size.cpu,
+      memory: group.size.memory,
+      ...(group.size.gpu !== undefined && { gpu: group.size.gpu }),
+    },
+    pod: group.pod,
+    each: `${group.size.cpu} CPU, ${group.size.memory} memory`,
+    accepts: group.accepts,
+    customKind: kindOf(group.kind),
+    priority: group.priority,
+  }));
   return {
     demands: parts.map(({ source, count, asked }) => ({ source, count, each: asked })),
     work: (waits, now) =>
@@ -37,10 +36,30 @@ export function hubSays(simulation: Simulation): Heard {
   };
 }
 
-function sourcesOf({ name, size, isJobs, waiting, waitingCount }: WorkGroup): { source: string; count: number }[] {
+interface Source {
+  readonly source: string;
+  readonly count: number;
+  readonly since: number;
+}
+
+/** As many as the operator looks at: those that have waited longest. */
+const lookedAt = <T extends Source>(sources: readonly T[]): readonly T[] =>
+  sources.length <= MOST_DEMANDS ? sources : sources.toSorted((a, b) => a.since - b.since).slice(0, MOST_DEMANDS);
+
+/**
+ * Each job by itself, as in a hub, where each is an object that is placed alone: of many that come together a part is served by what takes no more.
+ * Those that run first have the highest numbers, so that the others keep theirs.
+ */
+function sourcesOf({ name, size, isJobs, waiting, waitingCount }: WorkGroup): Source[] {
   const whose = `${name} (${size.cpu} CPU, ${size.memory})`;
-  if (!isJobs) return [{ source: whose, count: waitingCount }];
+  if (!isJobs) return [{ source: whose, count: waitingCount, since: waiting[0]!.since }];
   const byMoment = new Map<number, number>();
   for (const { since, count } of waiting) byMoment.set(since, (byMoment.get(since) ?? 0) + count);
-  return [...byMoment].map(([moment, count]) => ({ source: `${whose} of second ${moment / 1000}`, count }));
+  return [...byMoment].flatMap(([moment, count]) =>
+    Array.from({ length: Math.min(count, MOST_DEMANDS) }, (_, index) => ({
+      source: `${whose} of second ${moment / 1000}, job ${count - index}`,
+      count: 1,
+      since: moment,
+    })),
+  );
 }

@@ -228,6 +228,26 @@ describe('work of a rehearsal', () => {
     expect(report.work?.waited).toEqual({ count: 2, p50: HOUR, p95: HOUR, p99: HOUR, max: HOUR });
   });
 
+  it('jobs of one moment are served as the same jobs under names of their own, a part of them where there is no more', async () => {
+    // Three clusters of four machines beside two that stand, for jobs of a machine each.
+    const none = '\n9h,end,,1,100m,1Mi,1m,';
+    const together = `20m,batch,,40,1500m,1Gi,20m,${none}`;
+    const apart = Array.from({ length: 40 }, (_, index) => `20m,batch-${index},,1,1500m,1Gi,20m,`).join('\n') + none;
+    const [one, many] = [await play(together), await play(apart)];
+    expect(one.report.work).toMatchObject({ neverRan: { count: 0 }, bought: { clusters: 3, peakNodes: 12 } });
+    const figures = ({ report: { work } }: typeof one) => ({ ...work, refusals: [] });
+    expect(figures(one)).toEqual(figures(many));
+    // 14 at once are three rounds; the first twelve machines are there after some minutes.
+    expect(one.report.work!.waits.max).toBeLessThan(HOUR);
+  });
+
+  it('of more jobs than the operator looks at has those looked at first that came first', async () => {
+    const rows = '20m,batch,,5000,1500m,1Gi,9h,\n30m,late,,9,1,1Gi,9h,\n40m,end,,1,100m,1Mi,1m,';
+    const { report, told } = await play(rows, [STANDING, policy({ maximumClusters: 1 })]);
+    expect(told('bought')).toEqual([expect.stringContaining('of batch (')]);
+    expect(report.work!.waiting).toBeGreaterThan(5000);
+  });
+
   it('of one cluster has its pools grow, and nothing bought', async () => {
     const growing = cluster('own', {
       mode: 'Hosted',
