@@ -65,7 +65,8 @@ export class SeedAccess {
   /** Another cluster than the garden's: it, and what it exposes, may be reached by a proxy alone. */
   readonly isElsewhere: boolean;
   /** Whether it has the PriorityClass of control planes. */
-  readonly hasControlPlanePriority: boolean;
+  hasControlPlanePriority: boolean;
+  readonly #log: Log;
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
   #awayAt: Date | undefined;
 
@@ -97,6 +98,7 @@ export class SeedAccess {
     this.dialPod = dialPod;
     this.isElsewhere = isElsewhere;
     this.hasControlPlanePriority = hasControlPlanePriority;
+    this.#log = log;
     // Only what belongs to a shoot: a seed may run much else.
     const options = {
       labelSelector: LABELS.shoot,
@@ -150,6 +152,11 @@ export class SeedAccess {
   /** When its API server was last known not to answer. Absent: not since it was opened. */
   get awayAt(): Date | undefined {
     return this.#awayAt;
+  }
+
+  /** Makes the PriorityClass of control planes again where somebody has deleted it: no pod that names it could start. */
+  async keepControlPlanePriority(signal: AbortSignal): Promise<void> {
+    this.hasControlPlanePriority = await ensureControlPlanePriority(this.client, this.#log, signal);
   }
 
   podsOf(shootKey: string): Pod[] {

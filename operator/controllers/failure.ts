@@ -8,6 +8,7 @@ import { keyOf } from '../kube/resources.ts';
 import { say, withConditions } from './conditions.ts';
 import { explained } from './problematic-webhook.ts';
 import { writeStatus } from './status-writer.ts';
+import { withoutNumbers } from './without-numbers.ts';
 
 /** Condition of an object that the operator could not work on. The next run that succeeds leaves it out. */
 const RECONCILED = 'Reconciled';
@@ -57,9 +58,6 @@ export async function tellFailure<T extends KubeObject>(
   };
   await writeStatus(deps.garden, cache, newest!, status);
 }
-
-/** A message with a port or a time in it is new at every try: each would be written, and each write is a reason to try again at once. */
-const withoutNumbers = (text: string): string => text.replace(/[0-9]+/g, '#');
 
 /** The code of an error. One without is taken for a fault of the object, unless it came from the network. */
 function codeOf(error: unknown): ErrorCode {

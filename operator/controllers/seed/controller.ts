@@ -82,6 +82,7 @@ async function look(deps: SeedDependencies, seed: Seed, signal: AbortSignal): Pr
     // Behind the same address there may be another cluster by now.
     if (found.identity !== access.identity) await deps.registry.close(seed.metadata.name);
     refuseOther(seed, found.identity);
+    await access.keepControlPlanePriority(signal);
     found.version = (await access.client.serverVersion()).gitVersion.replace(/^v/, '');
     found.unknownHost = access.addresses.unknownHost;
     if (!seed.metadata.deletionTimestamp) found.network = deps.networkTrials.look(seed, access.client, signal);

@@ -72,9 +72,11 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
     controller.shootChanged(key, event.type === 'deleted' ? undefined : event.object);
     queue.add(key);
   });
-  clusters.onChange(({ object }) => {
+  clusters.onChange((event) => {
+    // Its status mirrors that of its Shoot: taken for news, a deletion that fails would never back off.
+    if (onlyStatusChanged(event)) return;
     // It held its Shoot, which somebody had deleted.
-    const key = keyOf(object);
+    const key = keyOf(event.object);
     if (shoots.get(key)?.metadata.deletionTimestamp) queue.add(key);
   });
   kubeconfigs.onChange(({ object }) => queue.add(keyOf(object).replace(/-kubeconfig$/, '')));

@@ -70,3 +70,33 @@ it('evicts ordinary pods though another cannot be evicted, and says which and wh
   expect([...pods.keys()]).toEqual(['a']);
   expect([...said][0]).toContain('shop/a cannot be evicted: This pod has more than one PodDisruptionBudget');
 });
+
+it('a webhook that answers something else each time is told once a minute, cut to what a condition carries', async () => {
+  const { deps } = node();
+  let asked = 0;
+  const client = { evict: async () => ({ outcome: 'refused', message: `no ${asked++} ${'x'.repeat(1000)}` }) };
+  const said = new Set<string>();
+  const report = (line: string) => void said.add(line);
+  await drain({ ...deps, client: client as never, report }, 'n', MINUTES_10, new AbortController().signal);
+  expect(asked).toBeGreaterThan(100);
+  expect(said.size).toBeLessThanOrEqual(12);
+  for (const line of said) expect(line.length).toBeLessThan(400);
+});
+
+it('a webhook that hangs is asked for no pod after the deadline', async () => {
+  const { deps } = node();
+  let now = START;
+  const client = {
+    evict: async () => {
+      now += 400_000;
+      return { outcome: 'refused', message: 'context deadline exceeded' };
+    },
+  };
+  await drain(
+    { ...deps, now: () => new Date(now), client: client as never },
+    'n',
+    MINUTES_10,
+    new AbortController().signal,
+  );
+  expect((now - START) / 400_000).toBe(2);
+});

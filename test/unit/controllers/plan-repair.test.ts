@@ -20,7 +20,7 @@ const machine = (name: string, change: Partial<Machine> = {}): Machine => ({
   nodeName: name,
   phase: 'Running',
   ready: true,
-  createdAt: '1970-01-01T00:00:00Z',
+  createdAt: '1969-12-31T00:00:00Z',
   ...change,
 });
 
@@ -55,6 +55,13 @@ function play(seen: (minute: number) => RepairView, until: number, memory: Repai
 }
 
 const three = ['a', 'b', 'c'].map((name) => machine(name));
+
+it('a machine that starts is left ten minutes to register, and one that has registered is not', () => {
+  const young = [machine('a', { createdAt: '1970-01-01T00:00:00Z' })];
+  expect(play(() => view(young, []), 11).steps).toEqual(['10: restart a']);
+  const deleted = (minute: number) => view(young, minute < 1 ? [node('a', true)] : []);
+  expect(play(deleted, 4).steps).toEqual(['3: restart a']);
+});
 
 it('a machine whose node was deleted is restarted after two minutes, and one whose node is not Ready after three', () => {
   expect(play(() => view(three, [node('b', true), node('c', true)]), 4).steps).toEqual(['2: restart a']);

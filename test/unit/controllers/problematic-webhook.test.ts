@@ -53,6 +53,9 @@ it('nodesBlocked tells of a webhook that refuses nodes, by a trial that makes no
   });
   expect(await nodesBlocked(answering(dead()) as never, never)).toContain(DEAD);
   expect(await leasesBlocked(answering(dead()) as never, never)).toContain(DEAD);
+  // A policy that wants labels denies the bare trial, and no real node.
+  const denied = 'admission webhook "labels.example.com" denied the request: a Node needs the label team';
+  expect(await nodesBlocked(answering(new Error(denied)) as never, never)).toBeUndefined();
   expect(await nodesBlocked(answering() as never, never)).toBeUndefined();
   expect(await nodesBlocked(answering(new Error('no connection')) as never, never)).toBeUndefined();
   for (const options of asked) expect(options).toMatchObject({ dryRun: true });

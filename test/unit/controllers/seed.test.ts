@@ -41,7 +41,7 @@ function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object, loc
     seeds: { get: () => seed, absorb: () => {} },
     shoots: { list: () => shoots },
     registry: {
-      open: async () => ({ identity: 'one', client, addresses }),
+      open: async () => ({ identity: 'one', client, addresses, keepControlPlanePriority: async () => {} }),
       close: async (name: string) => void closed.push(name),
     },
     seedBuckets: { look: async () => undefined },

@@ -54,9 +54,10 @@ export function hibernationTasks(op: Operation): Task[] {
       run: (signal) => connect(op, signal),
     },
     ...machineTasks(op, [], ['api-server-serves']).map((task) => ({
-      ...notHeldByWebhooks(op, givenUpInSilence(op, task)),
+      ...(task.id === 'withdraw-machines' ? task : notHeldByWebhooks(op, givenUpInSilence(op, task))),
       title: 'Taking machines away',
-      skip: !isUp || task.skip === true,
+      // Machines that have not started are withdrawn without the cluster.
+      skip: task.skip === true || (!isUp && task.id !== 'withdraw-machines'),
     })),
     {
       id: 'machines-left',
@@ -132,7 +133,7 @@ const MACHINES_GO_MS = 20 * MINUTE;
  */
 const notHeldByWebhooks = (op: Operation, task: Task): Task => ({
   ...task,
-  timeoutMs: Math.min(task.timeoutMs ?? MACHINES_GO_MS, MACHINES_GO_MS),
+  timeoutMs: task.timeoutMs ?? MACHINES_GO_MS,
   run: async (signal, acts) => {
     try {
       await task.run(signal, acts);

@@ -24,6 +24,10 @@ const EVICTION_RETRY_MS = 2_000;
 /** How long after the end of its grace period a pod is left to its node. */
 const OVERDUE_MS = 10_000;
 
+/** Characters of a refusal in a condition, and ms between two: a webhook may say something else each time. */
+const LONGEST_REFUSAL = 200;
+const REFUSAL_TOLD_MS = 60_000;
+
 /** After the time in the annotation: a person had cordoned the node before us, so it stays so. */
 const BEFORE_US = ' cordoned-before';
 
@@ -54,6 +58,7 @@ export async function uncordon(client: KubeClient, node: Node): Promise<void> {
  * then the pods that are left go with the machine, and the report says which.
  */
 export async function drain(deps: DrainDependencies, node: string, deadline: Date, signal: AbortSignal): Promise<void> {
+  let told: { message: string; until: number } | undefined;
   while (!signal.aborted) {
     const staying = deps.podsOn(node).filter(isMovable);
     if (staying.length === 0) return;
@@ -67,15 +72,21 @@ export async function drain(deps: DrainDependencies, node: string, deadline: Dat
     const refused: { pod: Pod; message: string }[] = [];
     for (const pod of staying) {
       if (pod.metadata.deletionTimestamp) continue;
+      // Each may be refused only after a webhook's patience, which would make the deadlines mean nothing.
+      if (deps.now() >= deadline) break;
+      if (refused.length > 0 && deps.refusedUntil && deps.now() >= deps.refusedUntil) {
+        refused.push({ pod, message: refused[0]!.message });
+        continue;
+      }
       const eviction = await deps.client.evict(pod, { signal });
       if (eviction.outcome === 'blocked') blocked.push(pod);
       if (eviction.outcome === 'refused') refused.push({ pod, message: eviction.message });
     }
+    if (refused[0] && (!told || +deps.now() >= told.until))
+      told = { message: refused[0].message.slice(0, LONGEST_REFUSAL), until: +deps.now() + REFUSAL_TOLD_MS };
     const waits = [
       ...(blocked.length > 0 ? [`a PodDisruptionBudget blocks the eviction of ${names(blocked)}`] : []),
-      ...refused
-        .slice(0, 1)
-        .map(({ message }) => `${names(refused.map(({ pod }) => pod))} cannot be evicted: ${message}`),
+      ...(refused.length > 0 ? [`${names(refused.map(({ pod }) => pod))} cannot be evicted: ${told!.message}`] : []),
     ];
     const isHeld = waits.length > 0;
     if (deps.refusedUntil && deps.now() >= deps.refusedUntil && refused.length === staying.length) {

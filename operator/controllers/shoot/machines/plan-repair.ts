@@ -25,6 +25,8 @@ const REPAIR_PATIENCE: RepairPatience = { missingMs: 2 * MINUTE, notReadyMs: 3 *
 const HEAL_MS = 4 * MINUTE;
 /** Kubelets report late after an outage of seed or API server (Gardener's dependency watchdog waits likewise). */
 const CALM_MS = 10 * MINUTE;
+/** A machine of which no node was ever seen is left to start for so long. */
+const BOOT_MS = 10 * MINUTE;
 /** One replacement of a machine per cluster in this time: where new machines do not come up either, replacing helps nobody. */
 const REPLACE_EVERY_MS = 30 * MINUTE;
 /** Where more nodes than this are NotReady at once, the way to them has failed, not their machines. */
@@ -36,11 +38,13 @@ export interface RepairMemory {
   readonly unwell: ReadonlyMap<string, { readonly why: Unwell; readonly since: Date }>;
   /** When a machine whose node is still unwell was last restarted, by the machine's name. */
   readonly restarted: ReadonlyMap<string, Date>;
+  /** Names of nodes that were seen: their machines have registered. */
+  readonly registered: ReadonlySet<string>;
   /** When a machine of the cluster was last replaced. */
   readonly replacedAt?: Date;
 }
 
-export const NO_REPAIRS: RepairMemory = { unwell: new Map(), restarted: new Map() };
+export const NO_REPAIRS: RepairMemory = { unwell: new Map(), restarted: new Map(), registered: new Set() };
 
 type Unwell = 'missing' | 'not-ready';
 
@@ -95,6 +99,11 @@ export function planRepair(view: RepairView, before: RepairMemory, now: Date): R
     ...before,
     unwell: new Map(sick.map(({ machine, why, since }) => [machine.name, { why, since }])),
     restarted: new Map([...before.restarted].filter(([name]) => isUnhealed(view, name))),
+    registered: new Set(
+      view.machines.flatMap(({ nodeName }) =>
+        view.nodes.has(nodeName) || before.registered.has(nodeName) ? [nodeName] : [],
+      ),
+    ),
   };
   const notReady = sick.filter(({ why }) => why === 'not-ready').length;
   const tooMany = notReady > Math.max(1, countOf(MOST_NOT_READY, view.machines.length, Math.floor));
@@ -108,7 +117,10 @@ export function planRepair(view: RepairView, before: RepairMemory, now: Date): R
   for (const { machine, why, since } of bySince) {
     const { name, nodeName, pool } = machine;
     const patience = view.patience?.get(pool) ?? REPAIR_PATIENCE;
-    const overdueAt = +since + (why === 'missing' ? patience.missingMs : patience.notReadyMs);
+    // Many machines that start at once on a busy seed take minutes to register for the first time.
+    const bootsUntil = memory.registered.has(nodeName) ? 0 : Date.parse(machine.createdAt) + BOOT_MS || 0;
+    const overdueAt =
+      why === 'missing' ? Math.max(+since + patience.missingMs, bootsUntil) : +since + patience.notReadyMs;
     const what =
       why === 'missing'
         ? `machine ${name} runs without its node since ${text(since)}`
@@ -170,7 +182,7 @@ export function planRepair(view: RepairView, before: RepairMemory, now: Date): R
 export function noteStep(memory: RepairMemory, { action, machine }: RepairStep, now: Date): RepairMemory {
   if (action === 'restart') return { ...memory, restarted: new Map([...memory.restarted, [machine.name, now]]) };
   const without = <T>(map: ReadonlyMap<string, T>) => new Map([...map].filter(([name]) => name !== machine.name));
-  return { unwell: without(memory.unwell), restarted: without(memory.restarted), replacedAt: now };
+  return { ...memory, unwell: without(memory.unwell), restarted: without(memory.restarted), replacedAt: now };
 }
 
 /** Why the node of a machine is unwell; undefined: it is well, or the machine is not for repair. */

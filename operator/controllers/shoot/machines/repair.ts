@@ -3,6 +3,7 @@ import { LABELS } from '../../../api/group.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import type { ClusterConnection } from '../../../clusters/cluster-connection.ts';
 import { conditionIsTrue, keyOf, type Node, type PersistentVolume, PVS } from '../../../kube/resources.ts';
+import { withoutNumbers } from '../../without-numbers.ts';
 import type { Operation } from '../operation.ts';
 import { nodesBlocked } from '../tasks/blocked-inside.ts';
 import { healthTimeoutOf } from './machine-timeouts.ts';
@@ -35,7 +36,7 @@ export async function repairMachines(
   const nodes = connection.nodes.list();
   if (areAllReady(op, nodes)) {
     tell(op, []);
-    state.repairs = NO_REPAIRS;
+    state.repairs = { ...NO_REPAIRS, registered: new Set(nodes.map((node) => node.metadata.name)) };
     return undefined;
   }
   const seen = { pods: op.seed.podsOf(keyOf(op.shoot)), nodes };
@@ -59,15 +60,16 @@ export async function repairMachines(
     if (lacks !== undefined) plan = planRepair({ ...view, lacks }, state.repairs, now);
   }
   state.repairs = plan.memory;
-  tell(op, plan.lines);
+  // Told once it is known what became of the step: two lines in turn would be two writes at each try.
   if (plan.step)
     await take(op, plan.step).catch((error: unknown) => {
       tell(op, [
         `${plan.step!.because}: its machine cannot be repaired now: ${errorText(error)}`,
-        ...plan.lines.slice(1),
+        ...plan.lines.filter((line) => !line.startsWith(plan.step!.because)),
       ]);
       throw error;
     });
+  tell(op, plan.lines);
   const next = [...(plan.step ? [AFTER_STEP_MS] : []), ...(plan.lookAt ? [+plan.lookAt - +now] : [])];
   return next.length > 0 ? { requeueAfterMs: Math.max(1000, Math.min(...next)) } : undefined;
 }
@@ -95,7 +97,11 @@ function areAllReady({ pools }: Operation, nodes: readonly Node[]): boolean {
 
 function tell(op: Operation, lines: readonly string[]): void {
   const { state } = op;
-  if (lines.join() === state.repairing.join()) return;
+  if (
+    withoutNumbers(lines.join()) === withoutNumbers(state.repairing.join()) &&
+    lines.length === state.repairing.length
+  )
+    return;
   state.repairing = lines;
   op.notice();
 }

@@ -3,6 +3,7 @@ import type { KubeClient } from '../../../kube/client.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { DEPLOYMENTS, type Deployment, type KubeObject } from '../../../kube/resources.ts';
 import { webhookIn } from '../../problematic-webhook.ts';
+import { withoutNumbers } from '../../without-numbers.ts';
 import type { Operation } from '../operation.ts';
 import type { BlockedPart } from '../state.ts';
 
@@ -10,6 +11,8 @@ import type { BlockedPart } from '../state.ts';
 const LOOK_MS = 10_000;
 /** A trial waits no longer for a webhook; the API server itself gives one 30 s at most. */
 const TRIAL_MS = 35_000;
+/** What an API server says of a webhook that does not answer. */
+const CANNOT_BE_ASKED = /\bcalling webhook "/;
 /** Never made: the API server is only asked what would become of it. */
 const TRIAL = 'coppice-trial';
 
@@ -36,7 +39,8 @@ async function refusalOfTrial(
     return undefined;
   } catch (error) {
     const text = errorText(error);
-    return webhookIn(text) === undefined ? undefined : text;
+    // A policy that denies the trial says nothing of real objects: only a webhook that cannot be asked keeps them all.
+    return CANNOT_BE_ASKED.test(text) ? text : undefined;
   }
 }
 
@@ -69,7 +73,8 @@ export async function whileLooking(
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const note = (said: string | undefined) => {
-    if (blocked.get(what) === said) return;
+    const before = blocked.get(what);
+    if (before === said || (before && said && withoutNumbers(before) === withoutNumbers(said))) return;
     if (said === undefined) blocked.delete(what);
     else blocked.set(what, said);
     op.notice();
