@@ -1,5 +1,6 @@
 import { limitsOf } from '../controllers/burst/limits.ts';
 import type { Micros } from '../cost/money.ts';
+import type { Asked } from './bound/demand-curve.ts';
 import type { Cost } from './money.ts';
 import type { Refusal } from './rehearsed-policy.ts';
 import type { Simulation } from './state.ts';
@@ -66,6 +67,8 @@ export interface WorkReport {
   /** CPU of bought clusters in millicores times milliseconds: what was paid for, and what ran there. */
   readonly paidCpu: number;
   readonly usedCpu: number;
+  /** What ran of the hub's work, from moment to moment. */
+  readonly ran: readonly Asked[];
 }
 
 /** @param costs of what was bought */
@@ -109,6 +112,7 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
     },
     paidCpu: standings.sum('boughtPaid', now),
     usedCpu: standings.sum('boughtUsed', now),
+    ran: standings.ran,
   };
 }
 

@@ -2,6 +2,7 @@ import { LABELS } from '../api/group.ts';
 import { madeModeOf } from '../api/workercluster.ts';
 import type { NodeState } from '../burst/fit/state.ts';
 import { machinePrice, priceOf } from '../cost/price.ts';
+import { type Amounts, type Asked, amountsOf } from './bound/demand-curve.ts';
 import { fitNodeOf } from './members.ts';
 import type { ClusterState, Meter, PoolState, Simulation } from './state.ts';
 import { waitsOf } from './waiting-clusters.ts';
@@ -12,10 +13,13 @@ export function note(simulation: Simulation): void {
   const { work } = simulation;
   if (!work) return;
   let [demand, running] = [0, 0];
+  const ran = { at: simulation.now, count: 0, cpu: 0, memory: 0, gpu: 0 };
   for (const group of work.groups.values()) {
+    if (group.cluster === undefined) addTimes(ran, amountsOf(group.size), group.running);
     demand += group.millicores * (group.running + group.waitingCount);
     running += group.millicores * group.running;
   }
+  simulation.standings.addRan(ran);
   let capacity = 0;
   const bought = new Set<string>();
   let [boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtNodes] = [0, 0, 0, 0, 0];
@@ -72,6 +76,15 @@ export function note(simulation: Simulation): void {
     ...{ boughtWarm: waiting.warm, boughtAsleep: waiting.asleep, boughtWaitingFees: waiting.fees, boughtWoken },
   });
 }
+
+function addTimes(sum: Mutable<Asked>, { cpu, memory, gpu }: Amounts, count: number): void {
+  sum.count += count;
+  sum.cpu += count * cpu;
+  sum.memory += count * memory;
+  sum.gpu += count * gpu;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Nodes that are Ready, by cluster and pool. */
 function nodesByPool(work: WorkState): ReadonlyMap<string, ReadonlyMap<string, readonly NodeState[]>> {

@@ -1,3 +1,5 @@
+import type { Asked } from './bound/demand-curve.ts';
+
 /** How things stand from a moment on. CPU in millicores, money in millionths an hour. */
 export interface Standing {
   readonly at: number;
@@ -36,6 +38,14 @@ type Amount = Exclude<keyof Standing, 'at'>;
 /** How things stood, from one change to the next. */
 export class Standings {
   readonly all: Standing[] = [];
+  /** What ran of the hub's work. */
+  readonly ran: Asked[] = [];
+
+  addRan(ran: Asked): void {
+    const last = this.ran.at(-1);
+    if (last?.at === ran.at) this.ran.pop();
+    this.ran.push(ran);
+  }
 
   add(standing: Standing): void {
     const last = this.all.at(-1);

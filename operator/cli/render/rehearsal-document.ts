@@ -108,7 +108,7 @@ function comparedDocument({ currency, otherwise, bound, nodesAlone }: Compared) 
     ...(otherwise.length > 0 && { otherwise: otherwise.map(({ what, work }) => ({ what, ...played(work) })) }),
     ...(nodesAlone && { nodesAlone: played(nodesAlone) }),
     ...(bound && {
-      peakStanding: { cost: formatMoney(bound.standing), nodes: bound.peakNodes },
+      peakStanding: { cost: formatMoney(bound.standing), nodes: bound.peakNodes, isPlan: bound.isStandingPlan },
       least: {
         cost: formatMoney(bound.least),
         forcedByMinimumLife: formatMoney(bound.forcedByMinimumLife),

@@ -54,16 +54,18 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
   const { policy, bound, nodesAlone, currency } = compared;
   const least = bound && bound.least + bound.forcedByMinimumLife;
   const money = (amount: Micros | undefined) => (amount === undefined ? '-' : `${roundMoney(amount, 2)} ${currency}`);
-  const share = (amount: Micros | undefined) =>
+  const share = (amount: Micros | undefined, least = bound?.least) =>
     amount === undefined || !least ? '-' : `${Math.round(Number((amount * 1000n) / least) / 10)} %`;
   const did = (what: string, work: WorkReport): string[] => {
     const cost = costOf(work, currency);
+    // Who serves work late, or not at all, may pay less than who serves all of it: it is held against what it ran.
+    const itsLeast = bound?.leastFor(work.ran) ?? 0n;
     return [
       what,
       money(cost),
       money(work.bought.fees),
-      share(cost),
-      share(cost - work.bought.fees),
+      share(cost, itsLeast),
+      share(cost - work.bought.fees, itsLeast),
       time(work.waits.p95),
       time(work.waited.p95),
       neverOf(work),
@@ -90,7 +92,7 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     ...(bound
       ? [
           [
-            'the peak, standing',
+            bound.isStandingPlan ? 'the peak, standing' : 'the peak, at least',
             money(bound.standing),
             '',
             share(bound.standing),
@@ -126,10 +128,36 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
   ];
   return [
     ...renderTable(head, rows, options),
+    ...(bound ? whyDearer(costOf(policy, currency), bound, policy, money) : []),
     '',
     ...renderPaidFor(compared, options),
     ...renderWaiting(compared, options),
   ];
+}
+
+const PARTS: Readonly<Record<Exclude<keyof WorkReport['bought']['paidFor'], 'work'>, string>> = {
+  warm: 'clusters that wait warm',
+  asleep: 'clusters that wait asleep',
+  woken: 'clusters of others, woken',
+  controlPlanes: 'control planes',
+  starting: 'machines that start or stop',
+  idle: 'clusters without work',
+  spare: 'nodes without work, of others',
+  room: 'room on nodes with work',
+};
+
+/** Why buying at need costs more than machines that stand all the time, where it does. */
+function whyDearer(
+  cost: Micros,
+  { standing }: Bound,
+  { bought: { paidFor } }: WorkReport,
+  money: (of: Micros) => string,
+) {
+  if (cost <= standing) return [];
+  const parts = (Object.keys(PARTS) as (keyof typeof PARTS)[]).map((part) => ({ part, amount: paidFor[part] }));
+  const { part, amount } = parts.reduce((most, one) => (one.amount > most.amount ? one : most));
+  const why = amount > 0n ? `, of which ${money(amount)} went to ${PARTS[part]}` : '';
+  return [`The policy costs ${money(cost - standing)} more than the peak standing. It paid ${money(cost)}${why}.`];
 }
 
 /** What clusters that wait cost, and how much less work waits for it: this way, and in others. */
@@ -169,14 +197,14 @@ function renderPaidFor({ policy, nodesAlone, currency }: Compared, options: Tabl
   const waiting = (what: string, wait: 'warm' | 'asleep' | 'woken') =>
     policy.bought.paidFor[wait] > 0n ? [row(what, ({ bought: { paidFor } }) => paidFor[wait])] : [];
   const rows = [
-    ...waiting('clusters that wait warm', 'warm'),
-    ...waiting('clusters that wait asleep', 'asleep'),
-    ...waiting('clusters of others, woken', 'woken'),
-    row('control planes', ({ bought: { paidFor } }) => paidFor.controlPlanes),
-    row('machines that start or stop', ({ bought: { paidFor } }) => paidFor.starting),
-    row('clusters without work', ({ bought: { paidFor } }) => paidFor.idle),
-    row('nodes without work, of others', ({ bought: { paidFor } }) => paidFor.spare),
-    row('room on nodes with work', ({ bought: { paidFor } }) => paidFor.room),
+    ...waiting(PARTS.warm, 'warm'),
+    ...waiting(PARTS.asleep, 'asleep'),
+    ...waiting(PARTS.woken, 'woken'),
+    row(PARTS.controlPlanes, ({ bought: { paidFor } }) => paidFor.controlPlanes),
+    row(PARTS.starting, ({ bought: { paidFor } }) => paidFor.starting),
+    row(PARTS.idle, ({ bought: { paidFor } }) => paidFor.idle),
+    row(PARTS.spare, ({ bought: { paidFor } }) => paidFor.spare),
+    row(PARTS.room, ({ bought: { paidFor } }) => paidFor.room),
     row('work', ({ bought: { paidFor } }) => paidFor.work),
     row('billing steps', (work) => costOf(work, currency) - known(work)),
   ];

@@ -18,9 +18,11 @@ import type { TraceLine, WorkSize } from '../trace/trace-line.ts';
 import { podOf } from '../work-model.ts';
 import { type Amounts, type Asked, DemandCurve } from './demand-curve.ts';
 import { areaOf, beyond, highest, type Level, lingering, scaled, stretched } from './levels.ts';
+import { PeakPacking } from './peak-packing.ts';
 import { StayingWork } from './staying-work.ts';
 
 const HOUR_MS = 3_600_000;
+const GPU = 'nvidia.com/gpu';
 
 /** What no planner can do better than, and what it would cost to have the peak standing. Money of the policy's currency. */
 export interface Bound {
@@ -43,6 +45,10 @@ export interface Bound {
   /** The peak of it as machines that stand all the time: how many, and their cost. */
   readonly peakNodes: number;
   readonly standing: Micros;
+  /** Each pod has its place on these machines, and keeps it. Else they are no fewer than can be had: as if all could be cut to fit. */
+  readonly isStandingPlan: boolean;
+  /** The least for what ran somewhere, at the times at which it ran, without minimums that clouds bill: who ran that has paid no less. */
+  readonly leastFor: (ran: readonly Asked[]) => Micros;
   /** Of what the cheapest unit is. */
   readonly cheapest: { readonly candidate: string; readonly pool: string };
 }
@@ -76,18 +82,22 @@ export async function boundOf(
   { start, end }: { start: number; end: number },
 ): Promise<Bound | undefined> {
   const curve = new DemandCurve();
+  const sold = soldOf(scenario, policy);
   const staying = new StayingWork(standingAmounts(scenario));
+  const packing = new PeakPacking(standingPools(scenario), sold);
   for await (const line of trace) {
     if (line.at > end) continue;
     curve.add(line);
     staying.add(line);
+    packing.add(line);
   }
-  const asked = curve.until(end);
-  const sold = soldOf(scenario, policy);
   const sizes = [...curve.sizes.values()];
-  const units = sizes.length === 1 ? byReplicas(scenario, sizes[0]!, asked, sold) : byAmounts(scenario, asked, sold);
+  const unitsOf = (asked: readonly Asked[]) =>
+    sizes.length === 1 ? byReplicas(scenario, sizes[0]!, asked, sold) : byAmounts(scenario, asked, sold);
+  const units = unitsOf(curve.until(end));
   if (!units) return undefined;
   const { levels, machines, clusters, hourly, cheapest, nodes } = units;
+  const plan = packing.plan();
   const { minimumLifeMs, idleForMs } = limitsOf(policy.spec);
   const cost = (curve: readonly Level[]): Micros => BigInt(Math.round(areaOf(curve, end) / HOUR_MS));
   const single = inWhole(levels, 1);
@@ -102,10 +112,8 @@ export async function boundOf(
   const whole = highest(lived, inMachines, atLeast(living(clusters)));
   const longer = lingering(clusters, idleForMs);
   const lingeringMachines = lingering(inMachines, Math.min(...sold.map(({ lingersMs }) => lingersMs)));
-  const { perMillicore, perByte } = unitPrices(sold);
-  const stays = staying
-    .until(end)
-    ?.map(({ at, cpu, memory }) => ({ at, units: Math.max(cpu * perMillicore, memory * perByte) }));
+  const prices = unitPrices(sold);
+  const stays = staying.until(end)?.map((one) => ({ at: one.at, units: dearest(one, prices) }));
   return {
     least: cost(work) + billed - paid(0),
     forcedByMinimumLife: paid(Math.max(cheapest.leastMs, minimumLifeMs)) - billed,
@@ -117,8 +125,10 @@ export async function boundOf(
     },
     ...(stays && { staying: cost(stays) }),
     controlPlanes: fees(clusters),
-    peakNodes: nodes,
-    standing: standingCost(cheapest, nodes, end - start),
+    peakNodes: plan ? [...plan.values()].reduce((sum, count) => sum + count, 0) : nodes,
+    standing: standingCost(plan ?? new Map([[cheapest, nodes]]), end - start),
+    isStandingPlan: plan !== undefined,
+    leastFor: (ran) => cost(scaled(unitsOf(ran)!.levels, hourly)),
     cheapest: { candidate: cheapest.candidate, pool: cheapest.pool.name },
   };
 }
@@ -181,55 +191,62 @@ function byReplicas(
   return { levels, machines, clusters, hourly: priced.each, cheapest: priced.one, nodes };
 }
 
-/** Sizes are mixed: a unit is a CPU, or as much memory as costs the same; of both the dearer one counts, as if all could be cut to fit. */
+/** Sizes are mixed: a unit is a CPU, or as much memory, or GPUs, as costs the same; the dearest counts, as if all could be cut to fit. */
 function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly Sold[]): Units | undefined {
   const usable = sold.filter(({ pool }) => pool.template.allocatable.cpu > 0 && pool.template.allocatable.memory > 0);
   const cheapest = [...usable].sort((a, b) => priceOf('cpu', a) - priceOf('cpu', b))[0];
   if (!cheapest) return undefined;
-  const { perMillicore, perByte } = unitPrices(sold);
+  const prices = unitPrices(sold);
   const there = standingAmounts(scenario);
-  const over = ({ cpu, memory }: Asked) => ({
-    cpu: Math.max(0, cpu - there.cpu),
-    memory: Math.max(0, memory - there.memory),
-  });
-  const levels = asked.map((one) => {
-    const { cpu, memory } = over(one);
-    return { at: one.at, units: Math.max(cpu * perMillicore, memory * perByte) / (1000 * perMillicore) };
-  });
-  const largest = (of: keyof Amounts) => Math.max(...usable.map(({ pool }) => pool.template.allocatable[of]));
-  const [largestCpu, largestMemory] = [largest('cpu'), largest('memory')];
-  const machines = asked.map((one) => {
-    const { cpu, memory } = over(one);
-    return { at: one.at, units: Math.ceil(Math.max(cpu / largestCpu, memory / largestMemory)) };
-  });
-  const { allocatable } = cheapest.pool.template;
-  const nodes = asked.reduce((most, one) => {
-    const { cpu, memory } = over(one);
-    return Math.max(most, Math.ceil(Math.max(cpu / allocatable.cpu, memory / allocatable.memory)));
-  }, 0);
-  const most = (amount: 'cpu' | 'memory') =>
-    mostOf(sold, ({ most: count, template }) => count * template.allocatable[amount]);
-  const [mostCpu, mostMemory] = [most('cpu'), most('memory')];
-  const clusters = asked.map((one) => {
-    const { cpu, memory } = over(one);
-    return { at: one.at, units: Math.ceil(Math.max(cpu / mostCpu, memory / mostMemory)) };
-  });
-  return { levels, machines, clusters, hourly: 1000 * perMillicore, cheapest, nodes };
+  const beyondThere = asked.map((one) => ({
+    at: one.at,
+    ...amountsBy((of) => Math.max(0, one[of] - there[of])),
+  }));
+  const levels = beyondThere.map((one) => ({ at: one.at, units: dearest(one, prices) / (1000 * prices.cpu) }));
+  /** How many take all of it, of which each takes so much. */
+  const counted = (each: Amounts) =>
+    beyondThere.map((one) => ({
+      at: one.at,
+      units: Math.ceil(Math.max(...RESOURCES.map((of) => (each[of] > 0 ? one[of] / each[of] : 0)))),
+    }));
+  const machines = counted(amountsBy((of) => Math.max(...usable.map(({ pool }) => offered(pool)[of]))));
+  const clusters = counted(amountsBy((of) => mostOf(sold, (pool) => pool.most * offered(pool)[of])));
+  const nodes = peakOf(counted(offered(cheapest.pool)));
+  return { levels, machines, clusters, hourly: 1000 * prices.cpu, cheapest, nodes };
 }
 
-const priceOf = (amount: keyof Amounts, { hourly, pool }: Sold): number => hourly / pool.template.allocatable[amount];
+const RESOURCES = ['cpu', 'memory', 'gpu'] as const;
 
-/** The cheapest, each by itself: millionths an hour. */
-const unitPrices = (sold: readonly Sold[]) => ({
-  perMillicore: Math.min(...sold.map((one) => priceOf('cpu', one))),
-  perByte: Math.min(...sold.map((one) => priceOf('memory', one))),
+const amountsBy = (amount: (of: keyof Amounts) => number): Amounts => ({
+  cpu: amount('cpu'),
+  memory: amount('memory'),
+  gpu: amount('gpu'),
 });
+
+/** What a node of a pool has. */
+const offered = ({ template: { allocatable } }: OfferedPool): Amounts => ({
+  cpu: allocatable.cpu,
+  memory: allocatable.memory,
+  gpu: allocatable.others.get(GPU) ?? 0,
+});
+
+const priceOf = (of: keyof Amounts, { hourly, pool }: Sold): number => hourly / offered(pool)[of];
+
+/** The cheapest of each by itself: millionths an hour of a millicore, a byte, a GPU. Of what nobody sells: nothing. */
+const unitPrices = (sold: readonly Sold[]): Amounts =>
+  amountsBy((of) => {
+    const least = Math.min(...sold.map((one) => priceOf(of, one)));
+    return Number.isFinite(least) ? least : 0;
+  });
+
+/** What that costs at least, as a machine has some of each: millionths an hour. */
+const dearest = (amounts: Amounts, prices: Amounts): number =>
+  Math.max(...RESOURCES.map((of) => amounts[of] * prices[of]));
 
 /** What the standing clusters offer, as if it could be cut to fit. */
 function standingAmounts(scenario: Scenario): Amounts {
-  const sum = (of: keyof Amounts) =>
-    standingPools(scenario).reduce((total, { pool, count }) => total + count * pool.template.allocatable[of], 0);
-  return { cpu: sum('cpu'), memory: sum('memory') };
+  const pools = standingPools(scenario);
+  return amountsBy((of) => pools.reduce((total, { pool, count }) => total + count * offered(pool)[of], 0));
 }
 
 /** Of the cluster that may have most of it, of any candidate. */
@@ -278,11 +295,15 @@ function standingPools({ clusters, profiles }: Scenario): { pool: OfferedPool; c
 }
 
 /** Clusters as large as they may be, and one for the rest, for all the time. */
-function standingCost({ offer, pool }: Sold, nodes: number, ms: number): Micros {
+function standingCost(nodes: ReadonlyMap<Sold, number>, ms: number): Micros {
   let hourly = 0n;
-  for (let left = nodes; left > 0; left -= pool.most) {
-    const price = offer.price(new Map([[pool.name, Math.min(left, pool.most)]]));
-    if (typeof price !== 'string') hourly += price.hourly;
+  for (const [offer, its] of Map.groupBy(nodes, ([{ offer }]) => offer)) {
+    const clusters = Math.max(...its.map(([{ pool }, count]) => Math.ceil(count / pool.most)));
+    for (let index = 0; index < clusters; index++) {
+      const inIt = ({ most }: OfferedPool, count: number) => Math.max(0, Math.min(most, count - index * most));
+      const price = offer.price(new Map(its.map(([{ pool }, count]) => [pool.name, inIt(pool, count)])));
+      if (typeof price !== 'string') hourly += price.hourly;
+    }
   }
   return (hourly * BigInt(Math.round(ms))) / BigInt(HOUR_MS);
 }

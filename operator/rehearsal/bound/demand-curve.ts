@@ -1,13 +1,11 @@
-import { parseBytes, parseCpu } from '../../api/quantity.ts';
+import { parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
 import { EventQueue } from '../event-queue.ts';
 import type { TraceLine, Work, WorkSize } from '../trace/trace-line.ts';
 
-/** What a hub's work asks for from a moment on, if all of it runs at once. Millicores and bytes. */
-export interface Asked {
+/** What a hub's work asks for from a moment on, if all of it runs at once. */
+export interface Asked extends Amounts {
   readonly at: number;
   readonly count: number;
-  readonly cpu: number;
-  readonly memory: number;
 }
 
 /** The demand of a trace, whatever is made for it. */
@@ -17,7 +15,7 @@ export class DemandCurve {
   readonly sizes = new Map<string, WorkSize>();
   readonly #ends = new EventQueue();
   readonly #replicas = new Map<string, { count: number; size: WorkSize }>();
-  #now = { count: 0, cpu: 0, memory: 0 };
+  #now = { count: 0, cpu: 0, memory: 0, gpu: 0 };
 
   add({ at, cluster, work }: TraceLine): void {
     // What belongs to one cluster is no work of the hub's.
@@ -48,11 +46,12 @@ export class DemandCurve {
   }
 
   #more(size: WorkSize, count: number): void {
-    const { cpu, memory } = amountsOf(size);
+    const { cpu, memory, gpu } = amountsOf(size);
     this.#now = {
       count: this.#now.count + count,
       cpu: this.#now.cpu + count * cpu,
       memory: this.#now.memory + count * memory,
+      gpu: this.#now.gpu + count * gpu,
     };
   }
 
@@ -69,17 +68,22 @@ export class DemandCurve {
   }
 }
 
-/** Millicores and bytes. */
+/** Millicores, bytes, and GPUs. */
 export interface Amounts {
   readonly cpu: number;
   readonly memory: number;
+  readonly gpu: number;
 }
 
 const known = new WeakMap<WorkSize, Amounts>();
 
 /** What one of this size asks for. */
 export function amountsOf(size: WorkSize): Amounts {
-  const amounts = known.get(size) ?? { cpu: parseCpu(size.cpu), memory: parseBytes(size.memory) };
+  const amounts = known.get(size) ?? {
+    cpu: parseCpu(size.cpu),
+    memory: parseBytes(size.memory),
+    gpu: size.gpu === undefined ? 0 : parseCount(size.gpu),
+  };
   known.set(size, amounts);
   return amounts;
 }

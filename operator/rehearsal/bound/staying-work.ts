@@ -2,7 +2,7 @@ import { EventQueue } from '../event-queue.ts';
 import type { TraceLine } from '../trace/trace-line.ts';
 import { type Amounts, amountsOf } from './demand-curve.ts';
 
-/** What runs beyond the standing clusters from a moment on. Millicores and bytes. */
+/** What runs beyond the standing clusters from a moment on. */
 export type Beyond = Amounts & { readonly at: number };
 
 /**
@@ -10,10 +10,10 @@ export type Beyond = Amounts & { readonly at: number };
  * room stays there when there is.
  */
 export class StayingWork {
-  readonly #free: { cpu: number; memory: number };
+  readonly #free: { cpu: number; memory: number; gpu: number };
   readonly #ends = new EventQueue();
   readonly #beyond: Beyond[] = [];
-  #now = { cpu: 0, memory: 0 };
+  #now = { cpu: 0, memory: 0, gpu: 0 };
   #isKnown = true;
 
   /** @param standing what the standing clusters offer */
@@ -31,7 +31,7 @@ export class StayingWork {
     }
     const each = amountsOf(work.size);
     const times = (of: keyof Amounts) => (each[of] > 0 ? Math.floor(this.#free[of] / each[of]) : work.jobs!);
-    const here = Math.max(0, Math.min(work.jobs, times('cpu'), times('memory')));
+    const here = Math.max(0, Math.min(work.jobs, times('cpu'), times('memory'), times('gpu')));
     this.#take(each, here, work.jobs - here);
     this.#note(at);
     const { jobs } = work;
@@ -44,10 +44,15 @@ export class StayingWork {
     return this.#isKnown ? this.#beyond : undefined;
   }
 
-  #take({ cpu, memory }: Amounts, here: number, beyond: number): void {
+  #take({ cpu, memory, gpu }: Amounts, here: number, beyond: number): void {
     this.#free.cpu -= here * cpu;
     this.#free.memory -= here * memory;
-    this.#now = { cpu: this.#now.cpu + beyond * cpu, memory: this.#now.memory + beyond * memory };
+    this.#free.gpu -= here * gpu;
+    this.#now = {
+      cpu: this.#now.cpu + beyond * cpu,
+      memory: this.#now.memory + beyond * memory,
+      gpu: this.#now.gpu + beyond * gpu,
+    };
   }
 
   #endUntil(at: number): void {

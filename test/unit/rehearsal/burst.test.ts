@@ -242,7 +242,7 @@ describe('work of a rehearsal', () => {
   });
 
   it('of more jobs than the operator looks at has those looked at first that came first', async () => {
-    const rows = '20m,batch,,5000,1500m,1Gi,9h,\n30m,late,,9,1,1Gi,9h,\n40m,end,,1,100m,1Mi,1m,';
+    const rows = '20m,batch,,5000,1500m,1Gi,9h,\n30m,late,,9,1,1Gi,9h,\n31m,end,,1,100m,1Mi,1m,';
     const { report, told } = await play(rows, [STANDING, policy({ maximumClusters: 1 })]);
     expect(told('bought')).toEqual([expect.stringContaining('of batch (')]);
     expect(report.work!.waiting).toBeGreaterThan(5000);
