@@ -69,7 +69,7 @@ export function giveBack(
     if (!isComing || warm || one.hasWork || since === undefined || mayBeNeeded(key) || going.has(one.name))
       return undefined;
     const due = since + Math.max(limits.pendingForMs, SOONEST_CANCEL_MS);
-    return isDue(paidUntil(one, due, now, 0)) ? `no work has waited for it since ${text(since)}` : undefined;
+    return isDue(paidUntil(one, due, now)) ? `no work has waited for it since ${text(since)}` : undefined;
   };
   const idle = clusters.flatMap((one): Removal[] => {
     const { phase, idleSince, at, name, key, warm } = one;

@@ -634,6 +634,27 @@ describe('a cluster', () => {
     expect(removed({ ...quiet, clusters: [failed] })).toEqual(['a']);
   });
 
+  it.each([1, 60])(
+    'is cancelled as an order whose work has gone, between whole seconds too, by steps of %i s',
+    (step) => {
+      // The time of an order is in whole seconds, that of a look in milliseconds.
+      const since = NOW + 20_037;
+      const billing = { ...PER_SECOND, machines: { stepMs: step * 1000, minimumMs: 0 } };
+      const order = own('a', { phase: 'Ordered', at: NOW, unneededSince: since, billing });
+      const waits = plan({ ...quiet, clusters: [order] }, since);
+      expect(waits).toMatchObject({ removals: [], next: since + 30_000 });
+      expect(removed({ ...quiet, clusters: [order] }, since + 30_000)).toEqual(['a']);
+    },
+  );
+
+  it('is kept as an order whose work has gone until soon before more of its time is paid for', () => {
+    const billing = { ...PER_SECOND, machines: { stepMs: 15 * MINUTE, minimumMs: 0 } };
+    const order = own('a', { phase: 'Making', at: NOW, unneededSince: NOW + 37, billing });
+    const end = NOW + 10 * MINUTE;
+    expect(plan({ ...quiet, clusters: [order] }, NOW + MINUTE + 37)).toMatchObject({ removals: [], next: end });
+    expect(removed({ ...quiet, clusters: [order] }, end + 37)).toEqual(['a']);
+  });
+
   it('stays as long as work waits that would go there', () => {
     expect(removed({ clusters: [idle(60)], supply: [supply('a', 2)] })).toEqual([]);
   });
