@@ -21,6 +21,8 @@ import type { Outcome, Seen } from './seen.ts';
 
 /** So many are shown. */
 const MOST_GROWTHS = 100;
+/** Work that waits for an idle cluster has its idle time begin anew at each look: a time that is younger would be written at each. */
+const SHOWN_IDLE_MS = 10_000;
 
 /** Of several states the one that tells people most. */
 const BY_WEIGHT: readonly WorkState[] = [
@@ -51,7 +53,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       phase: phaseOf(purchase, its),
       since: purchase.at,
       hourly: purchase.rate,
-      ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
+      ...idleTime(own?.idleSince, now),
       ...(stays?.has(purchase.name) && { stays: stays.get(purchase.name)!.slice(0, 1000) }),
     };
   });
@@ -80,7 +82,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     clusterCount: clusters.length,
     ...(peaks.length > 0 && { peaks }),
     ...(receipt.growths?.length && { nodes: nodesOf(receipt) }),
-    ...(receipt.wakes?.length && { woken: wokenOf(outcome) }),
+    ...(receipt.wakes?.length && { woken: wokenOf(outcome, now) }),
     ...(policy.spec.maximumNodes !== undefined && {
       nodeCount: seen.reduce((sum, { own: { nodes = 0 } }) => sum + nodes, grownNodes(receipt)),
     }),
@@ -136,7 +138,7 @@ function phaseOf(purchase: KeptPurchase, seen: Seen | undefined): BurstPhase {
   return warm ? 'Warm' : seen?.hasJoined ? 'Joined' : 'Making';
 }
 
-const wokenOf = ({ receipt: { wakes = [] }, woken = [] }: Outcome): BurstPolicyStatus['woken'] =>
+const wokenOf = ({ receipt: { wakes = [] }, woken = [] }: Outcome, now: Date): BurstPolicyStatus['woken'] =>
   wakes.slice(-MOST_GROWTHS).map(({ cluster, entry, at, rate, joinedAt, ended }) => {
     const { idleSince } = woken.find(({ key }) => key === cluster) ?? {};
     return {
@@ -145,9 +147,14 @@ const wokenOf = ({ receipt: { wakes = [] }, woken = [] }: Outcome): BurstPolicyS
       phase: ended ? 'Leaving' : joinedAt === undefined ? 'Waking' : 'Joined',
       since: at,
       hourly: rate,
-      ...(idleSince !== undefined && { idleSince: rfc3339(new Date(idleSince)) }),
+      ...idleTime(idleSince, now),
     };
   });
+
+const idleTime = (idleSince: number | undefined, now: Date): { idleSince?: string } =>
+  idleSince !== undefined && idleSince + SHOWN_IDLE_MS <= now.getTime()
+    ? { idleSince: rfc3339(new Date(idleSince)) }
+    : {};
 
 function wakingSeconds(receipt: BurstReceipt, candidate: string): { wakingSeconds?: number } {
   const ms = measuredWakingMs(receipt, candidate);

@@ -116,6 +116,38 @@ describe('a bought cluster that its hub fills again', () => {
   });
 });
 
+describe('a bought cluster without work that waiting work would go to', () => {
+  it('has no idle time, and its status is written once while nothing changes', async () => {
+    const cluster = await idleCluster();
+    const idleSince = () => testbed.policy()!.status!.clusters![0]!.idleSince;
+    testbed.demands = [demand(WEB, 1)];
+    await testbed.look(10 * SECOND);
+    testbed.objects.writes.length = 0;
+    await testbed.looks(60 * SECOND);
+    expect(testbed.objects.writes).toEqual([]);
+    expect(idleSince()).toBeUndefined();
+    testbed.objects.put(policyNamed('peak'));
+    testbed.demands = [];
+    await testbed.looks(30 * SECOND);
+    expect(idleSince()).toBe(new Date(testbed.now - 20 * SECOND).toISOString().replace('.000', ''));
+    expect(testbed.clusters()).toEqual([cluster]);
+  });
+
+  it('has no idle time where the work is that of another policy', async () => {
+    const cluster = await idleCluster();
+    testbed.objects.put(policyNamed('younger', {}, testbed.now));
+    // Its work comes to nothing of this policy, which decides before the one that needs the cluster.
+    testbed.objects.put(policyNamed('peak', { namespaces: ['other'], scaleIn: { minimumLife: '1s' } }));
+    testbed.demands = [demand(WEB, 1)];
+    await testbed.looks(40 * SECOND);
+    testbed.objects.writes.length = 0;
+    await testbed.looks(5 * MINUTE);
+    expect(testbed.objects.writes).toEqual([]);
+    expect(testbed.clusters()).toHaveLength(1);
+    expect(testbed.policy()!.status!.clusters).toMatchObject([{ name: cluster.metadata.name }]);
+  });
+});
+
 describe('a bought cluster that its hub has lost', () => {
   it('is not called Joined, and is given back when it has no work', async () => {
     const cluster = await idleCluster();
