@@ -55,13 +55,13 @@ export type DispatchedWorkload = KubeObject & {
  * cluster has them, no other job may be promised their room. One that waits for quota of the hub is not among them: that is a limit that
  * somebody has set, and a cluster more would not change it. Pure.
  * @param check name of the AdmissionCheck by which they are dispatched
- * @param clusters those that Kueue can ask
+ * @param clusters those that Kueue can ask, with when it could first; undefined: nobody knows
  * @param own names of the AdmissionChecks that we answer for
  */
 export function waitingJobs(
   workloads: readonly DispatchedWorkload[],
   check: string,
-  clusters: readonly string[],
+  clusters: ReadonlyMap<string, string | undefined>,
   own: readonly string[] = [],
 ): Demand[] {
   return workloads.flatMap((workload) => {
@@ -73,10 +73,24 @@ export function waitingJobs(
     if (ours.length > 0 && heldBefore(workload, check, own).length > 0) return [];
     if (ours.some(({ state }) => state !== 'Pending' && state !== 'Ready')) return [];
     // Kueue may ask a few at a time, and the next ones after minutes. Of what we hold it asks none.
-    if (ours.length === 0 && !clusters.every((one) => asked.includes(one))) return [];
-    const pods = podsOf(workload, dispatch.lastTransitionTime ?? '') ?? [];
+    const since = dispatch.lastTransitionTime ?? '';
+    if (ours.length === 0 && !isAskedFor(asked, since, clusters)) return [];
+    const pods = podsOf(workload, since) ?? [];
     return ours.length > 0 ? pods.map((one) => ({ ...one, isHeld: true as const })) : pods;
   });
+}
+
+/**
+ * Whether all clusters were asked to take a job that waits since then. One that came later, Kueue may ask after minutes (with the incremental
+ * dispatcher) or never: until then the job waits on, and its room counts as that of any other cluster.
+ */
+function isAskedFor(
+  asked: readonly string[],
+  since: string,
+  clusters: ReadonlyMap<string, string | undefined>,
+): boolean {
+  const isLater = (active: string | undefined) => asked.length > 0 && Date.parse(active ?? '') > Date.parse(since);
+  return [...clusters].every(([name, active]) => asked.includes(name) || isLater(active));
 }
 
 /** AdmissionChecks of others that it has to pass before it is dispatched, and has not. */

@@ -1,3 +1,4 @@
+import { findCondition } from '../api/conditions.ts';
 import { GROUP, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import type { Condition } from '../api/meta.ts';
@@ -186,11 +187,13 @@ export const kueueHub: HubType<Seen> = {
       hub.list(ADMISSIONCHECKS) as Promise<AdmissionCheck[]>,
     ]);
     const listed = listIn(config);
-    const asked = clusters
-      .filter((one) => listed.includes(one.metadata.name) && whyNotActive('', one) === undefined)
-      .map(({ metadata }) => metadata.name);
+    const asked = new Map(
+      clusters
+        .filter((one) => listed.includes(one.metadata.name) && whyNotActive('', one) === undefined)
+        .map((one) => [one.metadata.name, findCondition(one.status?.conditions, 'Active')?.lastTransitionTime]),
+    );
     const waiting = waitingJobs(workloads, name, asked, ownChecks(checks));
-    if (asked.length > 0 || waiting.length > 0) return waiting;
+    if (asked.size > 0 || waiting.length > 0) return waiting;
     const [local, cluster] = await Promise.all([
       hub.list(LOCALQUEUES) as Promise<Queues['local']>,
       hub.list(CLUSTERQUEUES) as Promise<Queues['cluster']>,

@@ -344,6 +344,29 @@ describe('jobs that no cluster takes', () => {
     ],
   ])('do not count where one %s', async (_, one) => expect(await demand(one)).toEqual([]));
 
+  it('wait on when a cluster comes that Kueue has not asked yet, if they waited before; new jobs wait to be asked', async () => {
+    const at = (name: string, minutes: number) => ({
+      ...cluster({ ...active, lastTransitionTime: new Date(Date.parse(SINCE) + minutes * 60_000).toISOString() }),
+      metadata: { name },
+    });
+    const told = async (nominatedClusterNames: string[], ...clusters: KubeObject[]) =>
+      (
+        await kueueHub.demand!(
+          reader({
+            multikueueconfigs: [{ ...config(NAME), spec: { clusters: [NAME, 'second'] } }],
+            multikueueclusters: clusters,
+            workloads: [job({ ...waiting, nominatedClusterNames })],
+          }),
+          SPEC,
+          'fleet',
+        )
+      ).length;
+    expect(await told([NAME], at(NAME, -60), at('second', 5))).toBe(2);
+    expect(await told([NAME], at(NAME, -60), at('second', -5))).toBe(0);
+    // When the first cluster comes, Kueue asks at once.
+    expect(await told([], at(NAME, 5))).toBe(0);
+  });
+
   it('need not wait for a cluster that Kueue does not reach', async () => {
     const lost = cluster({ ...active, status: 'False', reason: 'ClientConnectionFailed', message: 'i/o timeout' });
     expect(await demand(job({ ...waiting, nominatedClusterNames: [] }), [lost])).toHaveLength(2);
