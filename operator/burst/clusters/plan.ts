@@ -111,9 +111,9 @@ class Planning {
   /** Whether work may be waiting for a cluster that is to come. What that will have nobody knows while its profile is away. */
   #mayNeed(cluster: string): boolean {
     const { waiting, supply } = this.#view;
+    if (this.#view.isPartial) return true;
     if (waiting.length === 0) return false;
-    if (this.#isPartial || this.#view.isPartial || this.#needed.has(cluster) || this.#mayBeNeeded.has(cluster))
-      return true;
+    if (this.#isPartial || this.#needed.has(cluster) || this.#mayBeNeeded.has(cluster)) return true;
     const its = supply.find((one) => one.cluster === cluster);
     return !its || its.planned.length + its.nodes.length === 0;
   }

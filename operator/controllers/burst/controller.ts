@@ -9,6 +9,7 @@ import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { BY_HUB } from '../membership/dependencies.ts';
 import { answerHub } from './answer-hub.ts';
+import { MOST_DEMANDS } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
 import { isOf, type Look, PolicyLook } from './policy-look.ts';
 import type { Turn } from './turn.ts';
@@ -40,6 +41,12 @@ export async function reconcileBurst(
   const look = await lookAt(world, memory, hubName, signal);
   const turns: Turn[] = [];
   let left = 'work' in look ? look.work : [];
+  let isPartial = 'isPartial' in look && look.isPartial === true;
+  const withhold = (policy: BurstPolicy) => {
+    const others = left.filter((one) => !isOf(policy, one));
+    isPartial ||= others.length < left.length;
+    left = others;
+  };
   for (const policy of policies) {
     try {
       turns.push({ policy, receipt: await receiptOf(world, policy, signal) });
@@ -47,24 +54,24 @@ export async function reconcileBurst(
       if (signal.aborted || isTransient(error)) throw error;
       await world.fail(policy, error);
       // It may have bought for it: another one would buy for the same work.
-      left = left.filter((one) => !isOf(policy, one));
+      withhold(policy);
     }
   }
   if ('work' in look) notePlacements(world, memory, look.hub, look.placed ?? [], turns);
   for (const turn of turns) {
     try {
-      left = await new PolicyLook(world, memory, turn, turns, signal).run(look, left);
+      left = await new PolicyLook(world, memory, turn, turns, signal).run(look, left, isPartial);
     } catch (error) {
       if (signal.aborted) throw error;
       // What it has bought is in its receipt, and room for the others. What it would have bought for is left to its next look, and no more than that.
       const isConflict = error instanceof KubeApiError && error.isConflict;
       if (!isConflict && !isTransient(error)) await world.fail(turn.policy, error);
-      left = left.filter((one) => !isOf(turn.policy, one));
+      withhold(turn.policy);
     }
   }
   if ('hub' in look) {
-    const isPartial = turns.length < policies.length;
-    await answerHub(world, memory, look.hub, look.asking, { work: look.work, turns, isPartial }, signal);
+    const decided = { work: look.work, turns, isPartial: turns.length < policies.length };
+    await answerHub(world, memory, look.hub, look.asking, decided, signal);
   }
   const next = Math.min(...turns.map((turn) => turn.next ?? Number.POSITIVE_INFINITY));
   const requeueAfterMs = Math.max(SOONEST_MS, Math.min(LOOK_MS, next - world.now().getTime()));
@@ -88,7 +95,8 @@ async function lookAt(world: BurstWorld, memory: BurstMemory, name: string, sign
       return { hub, work: [], silent: { reason: 'NoDemand', problem } };
     }
     const now = world.now().getTime();
-    return { hub, work: work(memory.waiting(name, demands, now), now), unread, placed, asking };
+    const isPartial = demands.length > MOST_DEMANDS;
+    return { hub, work: work(memory.waiting(name, demands, now), now), isPartial, unread, placed, asking };
   } catch (error) {
     if (signal.aborted) throw error;
     const problem = `Hub ${name} does not answer: nothing is bought or given back (${errorText(error)})`;

@@ -17,7 +17,7 @@ import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import { type EmptyingInputs, emptyingOf } from './emptying.ts';
 import { type GrowthInputs, growthOf, type JudgedGrowth, judgeGrowth } from './growth.ts';
-import { type HubWork, MOST_DEMANDS } from './hub-work.ts';
+import type { HubWork } from './hub-work.ts';
 import { limitsOf } from './limits.ts';
 import type { BurstMemory } from './memory.ts';
 import { comingKey, idleKey } from './own-clusters.ts';
@@ -32,6 +32,8 @@ import type { BurstSight } from './world.ts';
 /** What a policy decides with. */
 export interface DecisionInputs extends GrowthInputs, EmptyingInputs {
   readonly memory: BurstMemory;
+  /** More of the hub's work waits than this policy is given to decide about. */
+  readonly isPartial: boolean;
 }
 
 /** What a policy does now. What is bought was tried as it will be made: what is refused then is passed by. */
@@ -58,7 +60,7 @@ export async function planFor(
     ...own,
     ...emptying,
     waiting,
-    isPartial: inputs.hubWaiting.length >= MOST_DEMANDS,
+    isPartial: inputs.isPartial,
     supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
     grownHourly: grownHourly(receipt) + wokenHourly(receipt),
     grownNodes: grownNodes(receipt),

@@ -78,6 +78,12 @@ export class BurstMemory {
     return since;
   }
 
+  /** Forgets what it knows of a policy's clusters that the policy has no more. @param uid of the policy @param keys of those that it has */
+  keepOnly(uid: string, keys: ReadonlySet<string>): void {
+    for (const known of [this.#idle, this.#needed])
+      for (const key of known.keys()) if (key.startsWith(`${uid}/`) && !keys.has(key)) known.delete(key);
+  }
+
   /** In this look work waits that would go to this cluster: it is idle from the next look on at the earliest. */
   needed(cluster: string, now: number): void {
     if (this.#idle.has(cluster)) this.#needed.set(cluster, now);

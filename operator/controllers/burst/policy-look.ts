@@ -20,7 +20,7 @@ import { orderSleep } from './order-sleep.ts';
 import { releaseMinimums } from './release-minimums.ts';
 import type { Outcome, Seen } from './seen.ts';
 import { asleepSince, endedIn, freshIn } from './tell-outcomes.ts';
-import { growthsOf, seenIn, type Turn } from './turn.ts';
+import { growthsOf, idleKeys, seenIn, type Turn } from './turn.ts';
 import { letAllSleep, orderAwake, withWoken, wokenBy } from './wake-others.ts';
 import type { BurstWorld, Unread } from './world.ts';
 
@@ -36,6 +36,8 @@ interface Problem {
 interface Answer {
   readonly hub: Hub;
   readonly work: readonly HubWork[];
+  /** More has no place than `work` has. Absent: that is all. */
+  readonly isPartial?: boolean;
   /** What it has no place for and nobody can read. Absent: nothing. */
   readonly unread?: readonly Unread[];
   /** What it has decided to run where. Absent: it does not tell. */
@@ -71,8 +73,19 @@ export class PolicyLook {
     this.#now = world.now().getTime();
   }
 
-  /** @returns the work that is left to the policies after it */
-  async run(look: Look, work: readonly HubWork[]): Promise<readonly HubWork[]> {
+  /**
+   * @param work what is left to this policy
+   * @param isPartial some of the hub's work is in nobody's hands in this look: too much waits, or an older policy could not decide
+   * @returns the work that is left to the policies after it
+   */
+  async run(look: Look, work: readonly HubWork[], isPartial: boolean): Promise<readonly HubWork[]> {
+    const left = await this.#look(look, work, isPartial);
+    // A cluster that is gone was looked at when its purchase was still kept.
+    this.#memory.keepOnly(this.#policy.metadata.uid ?? '', idleKeys(this.#turn));
+    return left;
+  }
+
+  async #look(look: Look, work: readonly HubWork[], isPartial: boolean): Promise<readonly HubWork[]> {
     if (this.#policy.metadata.deletionTimestamp) {
       this.#turn.verdicts = [];
       await this.#end();
@@ -94,7 +107,7 @@ export class PolicyLook {
     }
     const receipts = this.#turns.map(({ receipt }) => receipt);
     this.#world.noteInterruptions(seen.flatMap(({ cluster }) => cluster ?? []));
-    return this.#decide({ ...look, work: waitingAnew(work, receipts) }, look.work);
+    return this.#decide({ ...look, work: waitingAnew(work, receipts), isPartial }, look.work);
   }
 
   #seen(): Seen[] {
@@ -115,7 +128,7 @@ export class PolicyLook {
   }
 
   async #decide(
-    { hub, work, unread = [], silent }: Answer,
+    { hub, work, isPartial = false, unread = [], silent }: Answer,
     hubWaiting: readonly HubWork[],
   ): Promise<readonly HubWork[]> {
     const { dryRun, suspend } = this.#policy.spec;
@@ -141,6 +154,7 @@ export class PolicyLook {
       turn: this.#turn,
       turns: this.#turns,
       hubWaiting,
+      isPartial,
     };
     const planned = await planFor(this.#world, inputs, mine, candidates, this.#signal);
     const refused = unread
@@ -252,6 +266,7 @@ export class PolicyLook {
       return;
     }
     await this.#world.receipts.remove(keyOf(this.#policy), this.#signal);
+    this.#turn.receipt = { ...receipt, purchases: [], wakes: [] };
     await this.#world.hold(this.#policy, false, this.#signal);
   }
 }

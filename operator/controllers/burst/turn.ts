@@ -2,10 +2,10 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { WorkVerdict } from '../../burst/clusters/plan-model.ts';
 import type { BurstMemory } from './memory.ts';
-import { manifestOf, seenOf } from './own-clusters.ts';
+import { comingKey, idleKey, manifestOf, seenOf, underusedKey } from './own-clusters.ts';
 import type { Seen } from './seen.ts';
 import type { Bought } from './supply.ts';
-import { clusterOf } from './wake-others.ts';
+import { clusterOf, wakeKey, wakingKey } from './wake-others.ts';
 import type { BurstSight } from './world.ts';
 
 /** A policy in a look at its hub. */
@@ -22,6 +22,13 @@ export interface Turn {
 /** What there is now of what a policy has bought. */
 export const seenIn = (world: BurstSight, memory: BurstMemory, { policy, receipt }: Turn, now: number): Seen[] =>
   receipt.purchases.map((purchase) => seenOf(world, memory, policy, purchase, now));
+
+/** By what it is remembered how long clusters of a policy are idle, or not needed. */
+export const idleKeys = ({ policy, receipt: { purchases, wakes = [] } }: Turn): ReadonlySet<string> =>
+  new Set([
+    ...purchases.flatMap(({ number }) => [idleKey, comingKey, underusedKey].map((keyFor) => keyFor(policy, number))),
+    ...wakes.flatMap((wake) => [wakeKey(policy, wake), wakingKey(policy, wake)]),
+  ]);
 
 /** What these policies have bought, or woken, and not given back. */
 export const boughtBy = (world: BurstSight, memory: BurstMemory, turns: readonly Turn[], now: number): Bought[] => [

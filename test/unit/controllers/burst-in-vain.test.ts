@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
-import { BurstTestbed, demand, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
+import { BurstTestbed, demand, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/testbed.ts';
 
 const WEB = 'ResourceBinding shop/web';
 const QUICK: Partial<BurstPolicySpec> = {
@@ -61,6 +61,37 @@ describe('an order whose work has gone', () => {
     testbed.demands = many;
     await seconds(20);
     expect(testbed.clusters()).toHaveLength(1);
+  });
+
+  it('is kept where the work is withheld: an older policy that may serve it cannot decide', async () => {
+    testbed.objects.put(
+      policyNamed('older', { ...QUICK, budget: { hourly: '0.01', currency: 'USD' } }, START - MINUTE),
+    );
+    await wants(1, 10);
+    expect(testbed.clusters()).toHaveLength(1);
+    const { receipts } = testbed.deps;
+    const older = await receipts.read('shop/older');
+    await receipts.save('shop/older', { ...older!, purchases: 'unreadable' } as never, older);
+    await wants(1, 60);
+    expect(testbed.clusters()).toHaveLength(1);
+  });
+
+  it('is kept where its work is not among what is looked at of a hub with too much of it', async () => {
+    testbed.objects.put(policyNamed('peak', { ...QUICK, candidates: [first!], namespaces: ['shop'] }));
+    await wants(1, 10);
+    // Of one source, which is looked at as a whole or not at all.
+    testbed.demands = Array.from({ length: 6_000 }, () => demand('ResourceBinding shop/huge', 1));
+    await seconds(20);
+    expect(testbed.clusters()).toHaveLength(1);
+  });
+
+  it('is forgotten when its cluster is gone', async () => {
+    await wants(1, 10);
+    await wants(0, 20);
+    expect(testbed.receipt()!.purchases).toEqual([]);
+    const later = testbed.now + SECOND;
+    for (const key of ['coming', 'underused'])
+      expect(testbed.memory.idle(`uid-of-peak/1/${key}`, true, later)).toBe(later);
   });
 
   it('is kept for a peak that is known, which no work waits for', async () => {
