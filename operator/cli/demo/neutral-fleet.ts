@@ -74,9 +74,9 @@ export class NeutralFleet implements Fleet {
   refusal(): string | undefined {
     const { annotations } = this.#decisions.get(`${FLEET}/${WORK}`)?.metadata ?? {};
     const waiting = UNPLACED.exec(annotations?.['multi-cluster.demo.io/unplaced'] ?? '')?.[1];
-    return (
-      waiting && `${WORK} needs ${this.#wanted} replicas, and the scheduler finds no cluster for ${waiting} of them`
-    );
+    // The scheduler says so too when all have a place.
+    if (waiting === undefined || Number(waiting) === 0) return undefined;
+    return `${WORK} needs ${this.#wanted} replicas, and the scheduler finds no cluster for ${waiting} of them`;
   }
 
   async ebb(signal: AbortSignal): Promise<string> {
