@@ -47,6 +47,21 @@ const NOT_LOOKED_AT: Unplaced = {
   atLimit: [],
 };
 
+/**
+ * Does something that may take this share of the work that a decision has left: what comes after has the rest, whatever this takes.
+ * @param share 0 to 1
+ */
+export function withShare<T>({ facts: { work } }: ClusterState, share: number, ask: () => T): T {
+  if (!work) return ask();
+  const kept = Math.floor(Math.max(0, work.left) * (1 - share));
+  work.left -= kept;
+  try {
+    return ask();
+  } finally {
+    work.left = Math.max(0, work.left) + kept;
+  }
+}
+
 /** Alike pods. */
 interface Group {
   pod: FitPod;
@@ -203,9 +218,10 @@ class Packing {
     }
   }
 
-  /** Puts as many on a node as fit, at most so many. */
-  #fill(judged: Judged, at: NodeState, left: string[], most: number): void {
-    for (let count = 0; count < most && left.length > 0 && this.#works(1) && judged.fits(at); count++) {
+  /** Puts as many on a node as fit, at most so many. @param isNew of a node that is opened for the first of them: none is opened for nobody */
+  #fill(judged: Judged, at: NodeState, left: string[], most: number, isNew = false): void {
+    const works = (count: number) => this.#works(1) || (isNew && count === 0);
+    for (let count = 0; count < most && left.length > 0 && works(count) && judged.fits(at); count++) {
       const key = left.pop()!;
       this.#place(judged, at.node);
       this.#onPlaced(key, at.node.name);
@@ -319,7 +335,7 @@ class Packing {
       const limit = this.#limits.get(key);
       if (limit !== undefined) this.#limits.set(key, limit - 1);
     }
-    this.#fill(judged, at, left, left.length);
+    this.#fill(judged, at, left, left.length, true);
     // Pods that are spread may fit on older nodes now that there is one more domain.
     if (judged.looksAround) this.#fillNodes(judged, left);
   }

@@ -5,7 +5,7 @@ import { roomFor } from '../fit/filters/resources.ts';
 import type { Closed, FitPod, Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import type { NotJudgedReason } from '../fit/not-judged.ts';
-import { type PackOptions, pack } from '../fit/pack.ts';
+import { type PackOptions, pack, withShare } from '../fit/pack.ts';
 import type { ClusterState } from '../fit/state.ts';
 import type { PoolView, SizeChange } from './model.ts';
 
@@ -14,7 +14,7 @@ export const PROVISION_MS = 15 * 60_000;
 
 /** What a decision about more nodes rests on. */
 export interface GrowView {
-  /** Nodes that are there, as they are once they are ready, and the pods on them. Left with what was packed. */
+  /** Nodes that are there, as they are once they are ready, and the pods on them. Left with what was ordered. */
   readonly state: ClusterState;
   readonly demands: readonly Demand[];
   readonly pools: readonly PoolView[];
@@ -98,8 +98,8 @@ export function planGrowth(view: GrowView): Growth {
       addNewNode(state, pool.offer.template, `ordered:${pool.name}:${index}`, view.daemons);
   }
   const work = view.demands.filter(({ isSystem }) => !isSystem);
-  const first = state.whatIf(() => attempt(view, work, late));
-  const hasWork = view.hasWork || first.packed.placed.size + first.packed.opened.length > 0;
+  const hasWork =
+    view.hasWork || withShare(state, ASKING_SHARE, () => state.whatIf(() => hasRoomFor(view, work, late)));
   const { packed, limits, keep, refusal } = attempt(view, hasWork ? view.demands : work, late);
   const sizes = bought(view, packed);
   const waits = packed.unplaced.size > 0;
@@ -125,6 +125,15 @@ export function planGrowth(view: GrowView): Growth {
   };
 }
 
+/** Shares of the work that is left: what only asks must leave enough to what decides, and so must each packing to the one after it. */
+const ASKING_SHARE = 1 / 4;
+const PACKING_SHARE = 1 / 2;
+
+const hasRoomFor = (view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): boolean => {
+  const { packed } = attempt(view, demands, late);
+  return packed.placed.size + packed.opened.length > 0;
+};
+
 interface Attempt {
   packed: Packed;
   /** Pools that a quota keeps smaller than they were to be. */
@@ -138,7 +147,7 @@ function attempt(view: GrowView, demands: readonly Demand[], late: readonly Pool
   const pending = demands.flatMap(({ keys, replica, isSystem }) =>
     keys.map((key): PendingPod => ({ key, pod: replica, isLast: isSystem })),
   );
-  const revived = emptying.length > 0 && !fitsAll(state, pending);
+  const revived = emptying.length > 0 && !withShare(state, ASKING_SHARE, () => fitsAll(state, pending));
   if (revived) for (const name of emptying) revive(state, name);
   const offers = offersOf(view, demands, late);
   const limits = new Map<string, number>([
@@ -147,11 +156,13 @@ function attempt(view: GrowView, demands: readonly Demand[], late: readonly Pool
   ]);
   const refusedPools = new Set<string>();
   let refusal: string | undefined;
+  let packed: Packed;
   for (;;) {
     // With each round at least one pool has reached its limit.
-    const options = { offers, limits, daemons };
-    const trial = state.whatIf(() => pack(pending, state, options));
-    const cut = cutByQuota(view, trial);
+    packed = withShare(state, PACKING_SHARE, () =>
+      state.whatIf(() => pack(pending, state, { offers, limits, daemons })),
+    );
+    const cut = cutByQuota(view, packed);
     if (cut.limits.size === 0) break;
     refusal = cut.refusal;
     for (const [pool, limit] of cut.limits) {
@@ -159,7 +170,6 @@ function attempt(view: GrowView, demands: readonly Demand[], late: readonly Pool
       refusedPools.add(pool);
     }
   }
-  const packed = pack(pending, state, { offers, limits, daemons });
   const used = new Set(packed.placed.values());
   return { packed, limits: refusedPools, keep: revived ? emptying.filter((name) => used.has(name)) : [], refusal };
 }
@@ -195,7 +205,7 @@ const closedPods = (view: GrowView, pool: PoolView, demands: readonly Demand[]):
     demands.flatMap(({ replica, likeness = '' }): [FitPod, Closed][] => {
       const noHelp = pool.noHelp?.get(likeness);
       if (noHelp !== undefined) return [[replica, closed('NoHelp', `${ofPool(pool.name)}: ${noHelp}`)]];
-      const other = poolWithoutGPUs(view, pool, replica);
+      const other = poolWithoutGPUs(view, pool, replica, likeness);
       return other ? [[replica, closed('ForGPUs', `${ofPool(pool.name)}, not ${ofPool(other.name)}`)]] : [];
     }),
   );
@@ -206,9 +216,15 @@ const closed = (reason: WaitReason, why: string): Closed => ({ reason, why });
  * Where a pod that asks for no GPU belongs, if this is a pool of nodes with GPUs: another pool, full or not, whose nodes would take it.
  * undefined: it may have a node of this pool.
  */
-function poolWithoutGPUs({ pools, daemons }: GrowView, { offer }: PoolView, pod: FitPod): PoolView | undefined {
+function poolWithoutGPUs(
+  { pools, daemons }: GrowView,
+  { offer }: PoolView,
+  pod: FitPod,
+  likeness: string,
+): PoolView | undefined {
   if (!hasGPUs(offer) || asksForGPUs(pod)) return undefined;
   return pools.find((other) => {
+    if (other.noHelp?.has(likeness)) return false;
     // What a pool is that is sold out is not known: it is waited for.
     if (!other.offer) return !other.hasGPUs;
     const node = nodeOf(other.offer.template, other.name);

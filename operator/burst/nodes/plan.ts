@@ -1,4 +1,5 @@
 import type { FitPod } from '../fit/model.ts';
+import { withShare } from '../fit/pack.ts';
 import { type Growth, type GrowView, planGrowth } from './grow.ts';
 import type { NodeView } from './model.ts';
 import { planShrinkage, type Shrinkage, type ShrinkView } from './shrink.ts';
@@ -20,13 +21,16 @@ export interface NodesPlan {
   readonly shrinkage: Shrinkage;
 }
 
+/** Share of the work of a decision that growth may take: pods that nobody can serve must not keep nodes that nobody needs. */
+const GROWTH_SHARE = 3 / 4;
+
 const NOTHING: Shrinkage = { unneeded: [], begin: [], keep: [], held: [], pinned: [] };
 
 /** Decides about the nodes of a cluster: more for pods that wait, fewer where nobody needs them. Pure; `state` is left as it was. */
 export function planNodes(view: NodesView): NodesPlan {
   const { state, nodes, pools, mayTakeNodes } = view;
   const emptying = nodes.filter(({ isEmptying }) => isEmptying).map(({ name }) => name);
-  const growth = state.whatIf(() => planGrowth({ ...view, emptying }));
+  const growth = withShare(state, GROWTH_SHARE, () => state.whatIf(() => planGrowth({ ...view, emptying })));
   if (!mayTakeNodes) return { growth, shrinkage: NOTHING };
   const replicas = new Map(view.demands.flatMap(({ keys, replica }) => keys.map((key) => [key, replica] as const)));
   const kept = new Set(growth.keep);

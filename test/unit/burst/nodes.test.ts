@@ -154,6 +154,8 @@ describe('more nodes for pods that wait', () => {
     expect(grow({ demands: [demand(1, '15')], pools: [poolView('small'), dear] }).sizes).toMatchObject([
       { pool: 'gpu', count: 1, why: expect.stringContaining('which have GPUs that nobody asks for') },
     ]);
+    const proven = { ...own, noHelp: new Map([['web', 'it came and did not take them']]) };
+    expect(sizes({ demands: [demand(1, '15', { likeness: 'web' })], pools: [proven, dear] })).toEqual(['gpu 1']);
     const { offer: _, ...none } = poolView('own', { soldOut: 'sold out' });
     expect(grow({ demands: [demand(1, '15')], pools: [none, dear] }).waiting).toMatchObject([{ reason: 'NoOffer' }]);
   });
@@ -399,6 +401,47 @@ describe('fewer nodes', () => {
     ]);
     if (says === undefined) expect(why).toBeUndefined();
     else expect(why).toContain(says);
+  });
+});
+
+describe('a decision that may ask only so many questions', () => {
+  /** Pods of which each differs from the others, and that only a new node takes. */
+  const different = (count: number) =>
+    Array.from({ length: count }, (_, index) => demand(1, `${3000 - index}m`, { keys: [`u${index}`] }));
+  const full = Array.from({ length: 20 }, (_, index) => `n${String(index).padStart(2, '0')}`);
+  const bounded = (left: number, pods: Pod[]) => {
+    const state = stateOf(
+      full.map((name) => node(name)),
+      pods,
+      { work: { left } },
+    );
+    return { ...cluster(full, pods), state };
+  };
+  const pods = full.map((name) => pod('2', name));
+
+  it.each([400, 1_000, 2_000, 4_000, 8_000])('buys something at each look: of %i', (left) => {
+    const view = bounded(left, pods);
+    const more = { demands: different(300), pools: [poolView('a', { count: 20, present: 20, maximum: 1000 })] };
+    const { sizes: bought } = planNodes({ ...view, ...more }).growth;
+    expect(bought).toHaveLength(1);
+    expect(bought[0]!.count).toBeGreaterThan(20);
+    const isNew = planNodes({ ...bounded(left, pods), ...more, hasWork: false }).growth;
+    expect(isNew.sizes[0]?.count).toBeGreaterThan(20);
+  });
+
+  it('opens no node for nobody, however little is left', () => {
+    for (let left = 1; left < 200; left++) {
+      const state = stateOf([], [], { work: { left } });
+      for (const one of grow({ state, demands: different(50), pools: [poolView('a')] }).sizes)
+        expect(one.count).toBeGreaterThan(0);
+    }
+  });
+
+  it('has nodes go that nobody needs, though pods that no node takes use up what growth may ask', () => {
+    const light = full.map((name) => pod('1', name));
+    const impossible = Array.from({ length: 300 }, (_, index) => demand(1, `${900_000 - index}m`));
+    const view = bounded(8_000, light);
+    expect(begun({ ...view, demands: impossible })).toHaveLength(1);
   });
 });
 
