@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { LABELS } from '../../api/group.ts';
 import type { NodeModel, PoolMemory } from '../../capacity/pool-memory.ts';
 import type { Node } from '../../kube/resources.ts';
 import { HOSTNAME } from '../fit/node.ts';
@@ -78,10 +79,14 @@ function learned(
   return { ...model, taints };
 }
 
+/** Where labels are too many those stay that pods mostly ask for: discovery of node features alone writes more than 64. */
+const rankOf = (key: string): number =>
+  key === LABELS.pool || /^(node\.|topology\.)?kubernetes\.io\//.test(key) ? 0 : 1;
+
 function modelOf({ metadata, spec }: Node, pool: PoolGives): NodeModel {
   const labels = Object.entries(metadata.labels ?? {})
     .filter(([key]) => key !== HOSTNAME && key !== ZONE && pool.labels[key] === undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1))
     .slice(0, MOST_LABELS);
   const taints = (spec.taints ?? [])
     .filter(({ key }) => !pool.taintKeys.includes(key) && !PASSING.some((prefix) => key.startsWith(prefix)))

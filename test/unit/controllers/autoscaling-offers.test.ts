@@ -37,6 +37,22 @@ const view = (more: Partial<OfferView> = {}): OfferView => ({
   ...more,
 });
 
+it('labels that pods ask for most are known also of nodes with more labels than are kept', () => {
+  const found = Object.fromEntries(
+    Array.from({ length: 90 }, (_, index) => [`feature.node.kubernetes.io/cpu-${index}`, 'true']),
+  );
+  const known = {
+    'kubernetes.io/os': 'linux',
+    'multi-cluster.demo.io/pool': 'a',
+    'node.kubernetes.io/instance-type': 'medium',
+    'topology.kubernetes.io/region': 'here',
+  };
+  const there = node('n1', 'a', { metadata: { name: 'n1', labels: { ...found, ...known } } });
+  const gives = { machineTypes: ['medium'], labels: {}, taintKeys: [] };
+  const models = learnNodes(undefined, gives, [there], () => true);
+  expect(offerOf(view(), pool(), [there], new Map(), models).offer?.template.labels).toMatchObject(known);
+});
+
 describe('the next node of a pool', () => {
   it('is what a node of the pool and type is; it has its name and zone to itself', () => {
     const there = node('n1', 'a', {}, '3500m');
