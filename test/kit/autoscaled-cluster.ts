@@ -69,6 +69,8 @@ export class AutoscaledCluster {
   quotas: Quota[] = [];
   /** Names of pods of which the API server refuses an eviction, whatever budgets say. */
   readonly refused = new Set<string>();
+  /** Names of pods whose eviction hangs until the client gives up. */
+  readonly hanging = new Set<string>();
   /** Names of pods whose eviction was asked for. */
   readonly asked: string[] = [];
   /** What the API server answers to each change of a node; undefined: it makes it. */
@@ -271,6 +273,10 @@ export class AutoscaledCluster {
     this.asked.push(one.metadata.name);
     if (this.held.has(one.metadata.name)) return { outcome: 'blocked', message: 'the budget needs 1' };
     if (this.refused.has(one.metadata.name)) return { outcome: 'refused', message: 'a webhook says no' };
+    if (this.hanging.has(one.metadata.name)) {
+      this.now += 30_000;
+      return { outcome: 'refused', message: 'no answer', isUnanswered: true };
+    }
     this.pods.delete(keyOf(one));
     return { outcome: 'evicted' };
   }

@@ -16,6 +16,15 @@ const MOST_KEPT = 64;
 /** What is around a node decides these: they are no fault of the node, and change with every pod. */
 const AROUND: readonly Plugin[] = ['PodTopologySpread', 'InterPodAffinity', 'VolumeRestrictions'];
 
+/** Taints of Kubernetes itself tell of a moment (a full disk): they are no fault of the purchase. */
+const PASSING_TAINT = 'node.kubernetes.io/';
+
+/**
+ * A node of a purchase that came later than this is not judged by it, and none that is older than this: devices of its type are promised for
+ * PROVISION_MS, so what a node lacks for good shows only after that.
+ */
+const JUDGED_MS = 2 * PROVISION_MS;
+
 /** A node of a pool that is Ready. */
 export interface CameNode {
   readonly name: string;
@@ -39,7 +48,8 @@ export interface HelpView {
 
 /**
  * What is known of a pool after a look at the nodes that came: a node that was bought for pods and would not take them even if nothing else
- * ran there ends buying for these pods, whatever the cause. This ends when such a pod runs on a node that came. Pure.
+ * ran there ends buying for these pods, whatever the cause. This ends when such a pod runs on a node that came, or when the newest node would
+ * take one once it counts as it is. Pure.
  * @param digestNow of the pool as it is now
  */
 export function judgePurchases(memory: PoolMemory, name: string, digestNow: string, view: HelpView): PoolMemory {
@@ -48,15 +58,25 @@ export function judgePurchases(memory: PoolMemory, name: string, digestNow: stri
   const stops = new Map(Object.entries((isSame && memory.stops) || {}));
   const boughtFor = (isSame && memory.boughtFor) || {};
   const came = view.nodes.filter(({ pool }) => pool === name);
-  for (const [pods, { cameAt }] of stops)
-    if (came.some((node) => isSince(node, cameAt) && hasPods(node, pods))) stops.delete(pods);
+  const replicas = new Map(view.demands.map(({ likeness = '', replica }) => [likeness, replica]));
+  const judged = (since: string): CameNode[] =>
+    came
+      .filter((node) => isSince(node, since) && !view.state.node(node.name)?.node.unschedulable)
+      .sort((one, other) => other.createdAt - one.createdAt);
+  for (const [pods, { cameAt }] of stops) {
+    const [newest] = judged(cameAt);
+    const replica = replicas.get(pods);
+    // Until then much is promised of it (asReady).
+    const isSettled = newest && view.now - newest.createdAt >= PROVISION_MS;
+    const takesThem = isSettled && replica && misfitIfEmpty(replica, newest, view.state) === undefined;
+    if (takesThem || came.some((node) => isSince(node, cameAt) && hasPods(node, pods))) stops.delete(pods);
+  }
   for (const { likeness, replica } of view.demands) {
     const boughtAt = likeness === undefined ? undefined : boughtFor[likeness];
     if (likeness === undefined || boughtAt === undefined || stops.has(likeness)) continue;
-    const [newest] = came
-      // An older one somebody may have tainted or filled for other reasons.
-      .filter((node) => isSince(node, boughtAt) && view.now - node.createdAt < PROVISION_MS)
-      .sort((one, other) => other.createdAt - one.createdAt);
+    const [newest] = judged(boughtAt)
+      // An older one somebody may have tainted or filled for other reasons, and a later one is of another purchase.
+      .filter(({ createdAt }) => view.now - createdAt < JUDGED_MS && createdAt - Date.parse(boughtAt) < JUDGED_MS);
     if (!newest || hasPods(newest, likeness)) continue;
     const misfit = misfitIfEmpty(replica, newest, view.state);
     if (!misfit) continue;
@@ -96,5 +116,11 @@ const misfitIfEmpty = (pod: FitPod, { name, pods }: CameNode, state: ClusterStat
     const at = state.node(name);
     if (!at) return undefined;
     for (const one of pods) if (isMovable(one) && at.pods.has(fitPod(one))) state.remove(fitPod(one), name);
-    return new Judged(pod, state).misfits(at).find(({ plugin, everywhere }) => !everywhere && !AROUND.includes(plugin));
+    const isFault = ({ plugin, everywhere }: Misfit) => !everywhere && !AROUND.includes(plugin);
+    const lasting = at.node.taints.filter(({ key }) => !key.startsWith(PASSING_TAINT));
+    if (lasting.length === at.node.taints.length) return new Judged(pod, state).misfits(at).find(isFault);
+    const stay = state.removeNode(name);
+    const then = state.addNode({ ...at.node, taints: lasting });
+    for (const [one, count] of stay) state.place(one, name, count);
+    return new Judged(pod, state).misfits(then).find(isFault);
   });

@@ -26,7 +26,15 @@ import { Batches, type BatchTimes } from './batches.ts';
 import { FactsReader, podsThatMayMove } from './cluster-facts.ts';
 import { autoscaledCondition, heldBack } from './condition.ts';
 import { decisionOf } from './decision.ts';
-import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
+import {
+  beginEmptying,
+  type EvictionTurn,
+  emptiedSince,
+  endEmptying,
+  evictAll,
+  evictionTurn,
+  markEmpty,
+} from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
 import { poolOf } from './nodes-seen.ts';
 import { digestOfPool, type ObserveDependencies, observe, type Seen } from './observe.ts';
@@ -132,13 +140,16 @@ export class Autoscaler {
     memory.unneeded(plan.shrinkage.unneeded, now);
     const problems = new Map<string, string>();
     await this.#letStay(seen, plan, problems, signal);
-    const emptied = await this.#goOnEmptying(seen, plan, memory, signal);
-    await this.#keepEmpty(seen, emptied.waits, problems, signal);
-    await this.#leaveInterrupted(seen, emptied.waits, problems, signal);
+    const begun = () => evictionTurn(memory.unanswered, () => +this.#deps.now(), signal);
+    const turn = begun();
+    const emptied = await this.#goOnEmptying(seen, plan, memory, turn);
+    await this.#keepEmpty(seen, emptied.waits, problems, turn);
+    // A turn of their own: these nodes end within minutes, whatever the pods of others do.
+    await this.#leaveInterrupted(seen, emptied.waits, problems, begun());
     await this.#decide(key, seen, plan, emptied.empty, problems, signal);
     for (const { node, why } of plan.shrinkage.begin) {
-      const begun = beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#deps.now(), signal);
-      if (await isDone(begun, node, problems)) emptied.waits.set(node, why);
+      const cordoned = beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#deps.now(), signal);
+      if (await isDone(cordoned, node, problems)) emptied.waits.set(node, why);
     }
     this.#tellHeld(seen.cluster, plan, memory);
     this.#tell(key, seen.cluster, autoscaledCondition(seen, plan, emptied.waits, problems));
@@ -191,14 +202,15 @@ export class Autoscaler {
     seen: Seen,
     waits: Map<string, string>,
     problems: Map<string, string>,
-    signal: AbortSignal,
+    turn: EvictionTurn,
   ): Promise<void> {
     if (!seen.isManaged) return;
+    const { signal } = turn;
     for (const name of [...seen.leaving.values()].flat()) {
       const node = seen.nodes.get(name)!;
       const isKept = node.spec.unschedulable === true && !Number.isNaN(emptiedSince(node));
       if (!isKept) await isDone(beginEmptying(seen.open.client, node, this.#deps.now(), signal), name, problems);
-      const { left, blocked } = await evictAll(seen.open.client, seen.podsOn.get(name) ?? [], signal);
+      const { left, blocked } = await evictAll(seen.open.client, seen.podsOn.get(name) ?? [], turn);
       if (left.length > 0) waits.set(name, blocked ?? `${left.length} pods are still there`);
       else if (isKept) await isDone(markEmpty(seen.open.client, node, signal), name, problems);
     }
@@ -209,22 +221,23 @@ export class Autoscaler {
     seen: Seen,
     waits: Map<string, string>,
     problems: Map<string, string>,
-    signal: AbortSignal,
+    turn: EvictionTurn,
   ): Promise<void> {
     const { interrupted, nodes, open, cluster } = seen;
+    const { signal } = turn;
     for (const [name, why] of interrupted) {
       const node = nodes.get(name)!;
       if (Number.isNaN(emptiedSince(node))) {
         if (await isDone(beginEmptying(open.client, node, this.#deps.now(), signal), name, problems))
           this.#deps.recordEvent(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
       }
-      const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
+      const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], turn);
       if (left.length > 0)
         waits.set(name, `the cloud takes it away (${why}); ${blocked ?? `${left.length} pods are still there`}`);
     }
   }
 
-  async #goOnEmptying(seen: Seen, { growth, shrinkage }: NodesPlan, memory: ClusterMemory, signal: AbortSignal) {
+  async #goOnEmptying(seen: Seen, { growth, shrinkage }: NodesPlan, memory: ClusterMemory, turn: EvictionTurn) {
     const { nodes, open, cluster, view } = seen;
     const kept = new Set([...growth.keep, ...shrinkage.keep.map(({ node }) => node)]);
     const waits = new Map<string, string>();
@@ -237,9 +250,7 @@ export class Autoscaler {
       const held =
         typeof view.whyBlocked === 'function' ? whyNotEvicted(pods.filter(isMovable), view.whyBlocked) : undefined;
       const { left, blocked } =
-        held === undefined
-          ? await evictAll(open.client, pods, signal)
-          : { left: pods.filter(isMovable), blocked: held };
+        held === undefined ? await evictAll(open.client, pods, turn) : { left: pods.filter(isMovable), blocked: held };
       if (left.length === 0) {
         empty.push({ pool, node });
         continue;
@@ -251,7 +262,7 @@ export class Autoscaler {
         continue;
       }
       memory.giveUp(name, `it could not be emptied: ${blocked}`, +this.#deps.now());
-      await attempted(endEmptying(open.client, node, signal));
+      await attempted(endEmptying(open.client, node, turn.signal));
       this.#deps.recordEvent(
         cluster,
         'Warning',

@@ -41,14 +41,46 @@ export interface Emptied {
   readonly blocked: string | undefined;
 }
 
-/** Asks each pod that must leave to do so, once. None is ever deleted: who may not be evicted stays. */
-export async function evictAll(client: Client, pods: readonly Pod[], signal: AbortSignal): Promise<Emptied> {
+/** How long one look asks for evictions, milliseconds: what it decides else must not wait for a webhook that hangs. */
+const EVICTIONS_MS = 10_000;
+
+/** Evictions of one look. */
+export interface EvictionTurn {
+  readonly signal: AbortSignal;
+  /** No eviction is asked for after that, milliseconds since the epoch. */
+  readonly until: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** UIDs of pods of which an eviction was not answered. They are asked last: others must not wait for them at each look. */
+  readonly unanswered: Set<string>;
+}
+
+/** Begins the evictions of a look. @param now milliseconds since the epoch */
+export const evictionTurn = (unanswered: Set<string>, now: () => number, signal: AbortSignal): EvictionTurn => ({
+  signal,
+  until: now() + EVICTIONS_MS,
+  now,
+  unanswered,
+});
+
+/**
+ * Asks pods that must leave to do so, each once, until one is not answered or the turn is over. None is ever deleted: who may not be evicted
+ * stays.
+ */
+export async function evictAll(client: Client, pods: readonly Pod[], turn: EvictionTurn): Promise<Emptied> {
+  const { signal, until, now, unanswered } = turn;
   const left = pods.filter(isMovable);
+  const isUnanswered = ({ metadata: { uid = '' } }: Pod) => (unanswered.has(uid) ? 1 : 0);
   let blocked: string | undefined;
-  for (const pod of left) {
+  for (const pod of left.toSorted((a, b) => isUnanswered(a) - isUnanswered(b))) {
+    if (now() >= until) break;
     if (pod.metadata.deletionTimestamp) continue;
     const eviction = await client.evict(pod, { signal });
     if ('message' in eviction) blocked ??= `${keyOf(pod)}: ${eviction.message}`;
+    unanswered.delete(pod.metadata.uid ?? '');
+    if (!('isUnanswered' in eviction)) continue;
+    unanswered.add(pod.metadata.uid ?? '');
+    break;
   }
   return { left, blocked };
 }

@@ -13,6 +13,8 @@ export class ClusterMemory {
   readonly uid: string;
   /** Since when nobody needs a node, milliseconds since the epoch. */
   readonly unneededSince = new Map<string, number>();
+  /** UIDs of pods of which nobody answered an eviction. */
+  readonly unanswered = new Set<string>();
   readonly #givenUp = new Map<string, { until: number; times: number; why: string }>();
   /** UID of a pod → node that it was first seen to be nominated for, and when. */
   readonly #nominated = new Map<string, { node: string; since: number }>();
@@ -101,6 +103,7 @@ export class ClusterMemory {
       if (!nodes.get(node)?.metadata.annotations?.[ANNOTATIONS.emptiedSince]) this.#left.delete(node);
     const ids = new Set([...nodes.values()].map(idOf));
     for (const id of this.#ready ?? []) if (!ids.has(id)) this.#ready!.delete(id);
+    for (const pod of this.unanswered) if (!pods.has(pod)) this.unanswered.delete(pod);
     for (const pod of this.#nominated.keys()) if (!pods.has(pod)) this.#nominated.delete(pod);
   }
 }

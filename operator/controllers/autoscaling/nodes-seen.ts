@@ -51,12 +51,9 @@ export const interruptedOf = (nodes: Iterable<Node>): Map<string, string> =>
     }),
   );
 
-/** When nodes that are not Ready count as supply no longer: they do not come up. Pure. */
+/** When nodes count as they are: until then they count as they will be (asReady), Ready ones too, which may lack devices. Pure. */
 export const startsEnd = (nodes: readonly Node[], now: Date): number[] =>
-  nodes
-    .filter((node) => !conditionIsTrue(node, 'Ready'))
-    .map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS)
-    .filter((at) => at > +now);
+  nodes.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS).filter((at) => at > +now);
 
 /** Pods that have not ended, by their nodes. */
 export function byNode(pods: readonly Pod[]): Map<string, Pod[]> {

@@ -45,6 +45,7 @@ import {
   daemonSetsOf,
   interruptedOf,
   isThere,
+  isYoung,
   type Leaving,
   nodeViews,
   type PoolAsked,
@@ -127,7 +128,7 @@ export function observe(
   const now = deps.now();
 
   const parts = partsAsked(isManaged ? undefined : shoot, facts?.pools);
-  const nodes = nodesOf(open, facts, pools);
+  const nodes = nodesOf(open, facts, pools, +now);
   const pods = open.pods.list();
   const podsOn = byNode(pods);
   memory.keepOnly(nodes, new Set(pods.map(({ metadata }) => metadata.uid ?? '')));
@@ -325,12 +326,14 @@ const nodesOf = (
   { nodes }: OpenCluster,
   facts: Pick<ManagedFacts, 'doomed'> | undefined,
   pools: readonly DesiredPool[],
+  now: number,
 ): ReadonlyMap<string, Node> =>
   new Map(
     nodes
       .list()
       .filter(({ metadata: { uid } }) => uid === undefined || !facts?.doomed?.includes(uid))
-      .map((node) => [node.metadata.name, withoutStartupTaints(node, pools)]),
+      // An agent that has not taken its taint away by then does not: the node is no room.
+      .map((node) => [node.metadata.name, isYoung(node, now) ? withoutStartupTaints(node, pools) : node]),
   );
 
 const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');

@@ -7,7 +7,14 @@ import type { DeleteOptions } from './write-options.ts';
  * `gone`: this pod is not there any more. `blocked`: a PodDisruptionBudget says no now. `refused`: it is not evicted for another reason
  * (several budgets select it, a webhook says no or is dead); `message` is for people.
  */
-export type Eviction = { outcome: 'evicted' | 'gone' } | { outcome: 'blocked' | 'refused'; message: string };
+export type Eviction =
+  | { outcome: 'evicted' | 'gone' }
+  | {
+      outcome: 'blocked' | 'refused';
+      message: string;
+      /** The API server did not answer: the same may happen to the next request. Absent: it did. */
+      isUnanswered?: true;
+    };
 
 /** A pod, as far as it must be known to have it evicted; with its UID no other one of its name is. */
 export type Evictable = Pod | { metadata: { name: string; namespace?: string; uid?: string } };
@@ -37,7 +44,7 @@ export async function evict(
     return { outcome: 'evicted' };
   } catch (error) {
     if (error instanceof KubeUnreachableError && !signal?.aborted)
-      return { outcome: 'refused', message: error.message.slice(0, LONGEST_MESSAGE) };
+      return { outcome: 'refused', message: error.message.slice(0, LONGEST_MESSAGE), isUnanswered: true };
     if (!(error instanceof KubeApiError)) throw error;
     // A conflict is the uid precondition: another pod of this name took the place.
     if (error.isNotFound || error.isConflict) return { outcome: 'gone' };

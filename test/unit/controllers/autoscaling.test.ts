@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { judgePurchases } from '../../../operator/burst/nodes/no-help.ts';
+import type { PoolMemory } from '../../../operator/capacity/pool-memory.ts';
 import { asReady } from '../../../operator/controllers/autoscaling/nodes-seen.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
+import type { Node } from '../../../operator/kube/resources.ts';
 import { AutoscaledCluster, nodesQuota, profile } from '../../kit/autoscaled-cluster.ts';
-import { boundClaim, claims, NOW, node } from '../../kit/burst.ts';
+import { boundClaim, claims, demand, MINUTE, NOW, node, stateOf } from '../../kit/burst.ts';
 
 const POOL = [{ name: 'a', minimum: 0, maximum: 5 }];
 
@@ -150,6 +153,39 @@ describe('nodes that do not help', () => {
     await one.pass(90);
     expect(one.history).toEqual(['+a-1', '-a-1']);
     expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('taint') });
+  });
+
+  it('a node whose GPUs never appear is not bought again and again', async () => {
+    const one = new AutoscaledCluster(POOL, {}, profile([{ name: 'medium', cpu: 4, gpu: 1, memory: '8Gi' }]));
+    const containers = [{ name: 'c', resources: { requests: { cpu: '1', 'nvidia.com/gpu': '1' } } }];
+    one.podsHave = { spec: { containers } };
+    one.deploy(1);
+    for (let restarts = 0; restarts < 3; restarts++) {
+      await one.pass(40);
+      one.restart();
+    }
+    await one.pass(1);
+    expect(one.history).toEqual(['+a-1', '-a-1']);
+    expect(one.condition()).toMatchObject({
+      reason: 'PodsWait',
+      message: expect.stringContaining('Insufficient nvidia.com/gpu'),
+    });
+  });
+
+  it('a node whose agent never takes its startup taint away is no room for good', async () => {
+    const startupTaints = [{ key: 'agent-not-ready', effect: 'NoSchedule' }];
+    const one = new AutoscaledCluster([{ ...POOL[0]!, startupTaints }]);
+    one.taint = 'agent-not-ready';
+    one.deploy(1, '3');
+    await one.pass(14);
+    expect(one.condition()).toMatchObject({ status: 'True' });
+    await one.pass(6);
+    expect(one.condition()).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('node(s) had untolerated taint(s)'),
+    });
+    await one.pass(60);
+    expect(one.history.filter((line) => line.startsWith('+'))).toEqual(['+a-1']);
   });
 });
 
@@ -305,6 +341,45 @@ describe('a node that came and did not help', () => {
     }
     expect(one.history.filter((line) => line.startsWith('+')).length).toBeLessThanOrEqual(1);
     expect(one.condition()?.message).toContain('node(s) had untolerated taint(s)');
+  });
+});
+
+describe('a purchase is judged', () => {
+  const bought = (minutes: number) => ({
+    pool: 'd',
+    boughtFor: { web: new Date(NOW + minutes * MINUTE).toISOString() },
+  });
+  const judge = (memory: PoolMemory, spec: Node['spec'], createdAt = NOW + MINUTE, now = NOW + 2 * MINUTE) => {
+    const view = {
+      state: stateOf([node('n1', 'a', { spec })]),
+      demands: [demand(1, '1', { likeness: 'web' })],
+      nodes: [{ name: 'n1', pool: 'a', createdAt, pods: [] }],
+      now,
+    };
+    return judgePurchases(memory, 'a', 'd', view).stops;
+  };
+  const repair: Node['spec'] = { taints: [{ key: 'repair', effect: 'NoSchedule' }] };
+
+  it('by a node of it that would not take the pods, and not by a node that came long after', () => {
+    expect(judge(bought(0), repair)?.web?.cameAt).toBe('2026-11-23T00:01:00Z');
+    expect(judge(bought(0), repair, NOW + 60 * MINUTE, NOW + 61 * MINUTE)).toBeUndefined();
+  });
+
+  it.each<[string, Node['spec']]>([
+    ['that somebody has cordoned', { unschedulable: true }],
+    [
+      'whose disk is full for a moment',
+      { taints: [{ key: 'node.kubernetes.io/disk-pressure', effect: 'NoSchedule' }] },
+    ],
+  ])('not by a node %s', (_what, spec) => {
+    expect(judge(bought(0), spec)).toBeUndefined();
+  });
+
+  it('otherwise once the newest node would take the pods', () => {
+    const stopped = { ...bought(0), stops: { web: { why: 'tainted', cameAt: '2026-11-23T00:01:00Z' } } };
+    expect(judge(stopped, {})?.web).toBeDefined();
+    expect(judge(stopped, {}, NOW + MINUTE, NOW + 16 * MINUTE)).toBeUndefined();
+    expect(judge(stopped, repair)?.web).toBeDefined();
   });
 });
 
@@ -506,6 +581,28 @@ describe('a node that cannot be emptied', () => {
     expect(one.condition()?.message).toContain('a webhook says no');
     await one.pass(5);
     expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(false);
+  });
+
+  it('evictions that hang hold up one look once, and the next look asks for other pods first', async () => {
+    const one = new AutoscaledCluster([...POOL, { name: 'b', minimum: 0, maximum: 2 }]);
+    one.deploy(11, '500m');
+    await one.pass(2);
+    const on = (node: string) => [...one.pods.values()].filter(({ spec }) => spec.nodeName === node);
+    for (const { metadata } of on('a-1').slice(0, 4)) one.pods.delete(`shop/${metadata.name}`);
+    one.deploy(7);
+    while (!one.nodes.get('a-2')?.spec.unschedulable) await one.step(30);
+    const [first, second, ...others] = on('a-2');
+    expect(others).toHaveLength(1);
+    for (const { metadata } of [first!, second!]) one.hanging.add(metadata.name);
+    one.podsHave = { spec: { nodeSelector: { 'multi-cluster.demo.io/pool': 'b' } } };
+    one.deploy(8);
+    const before = one.now;
+    await one.step();
+    expect(one.now - before).toBeLessThan(60_000);
+    expect(one.counts).toEqual({ a: 2, b: 1 });
+    await one.step();
+    await one.step();
+    for (const { metadata } of others) expect(one.asked).toContain(metadata.name);
   });
 
   it('whatever the change of a node answers keeps no pool from growing, and is said', async () => {

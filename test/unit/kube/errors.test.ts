@@ -28,5 +28,6 @@ describe('of what a webhook of a tenant says, no status of an object gets more t
   ])('of an eviction is about that pod: %s', async (error) => {
     const eviction = await evict({ request: () => Promise.reject(error) }, { metadata: { name: 'a' } }, {});
     expect(eviction).toMatchObject({ outcome: 'refused', message: error.message });
+    expect('isUnanswered' in eviction).toBe(error instanceof KubeUnreachableError);
   });
 });
