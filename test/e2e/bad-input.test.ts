@@ -241,7 +241,7 @@ e2e('bad input', () => {
         message: expect.stringMatching(message),
         codes: ['ERR_CONFIGURATION_PROBLEM'],
       });
-      expect(refused.status?.nodes).toEqual(before?.nodes);
+      expect(refused.status?.nodes).toEqual({ ...before?.nodes, asked: 3 });
       expect(refused.status?.kubernetesVersion).toBe(before?.kubernetesVersion);
       expect(isTrue(refused.status?.conditions, 'APIServerAvailable')).toBe(true);
       // It stays Ready, but a script that waits for its change must not take that for success.

@@ -154,7 +154,7 @@ users:
 
   it('"scale" changes the number of nodes', async () => {
     ok(await coppice(['scale', cluster.name, '--nodes', '1', '-n', cluster.namespace]));
-    expect((await untilReady(cluster)).status?.nodes).toEqual({ desired: 1, current: 1, ready: 1 });
+    expect((await untilReady(cluster)).status?.nodes).toMatchObject({ desired: 1, current: 1, ready: 1 });
     expectError(await coppice(['scale', cluster.name, '--nodes', '-3', '-n', cluster.namespace]), 2, /nodes/);
     expectError(
       await coppice(['scale', cluster.name, '--nodes', '99999', '-n', cluster.namespace]),
