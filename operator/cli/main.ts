@@ -83,6 +83,9 @@ async function dispatch(
   return (await Promise.race([work, stopped])) ?? EXIT.ok;
 }
 
+/** Any long time: the timer alone keeps the process alive. */
+const ALIVE_MS = 60_000;
+
 async function start(): Promise<void> {
   const interrupt = new AbortController();
   const terminal = createTerminal({ out: process.stdout, err: process.stderr, env: process.env });
@@ -105,6 +108,8 @@ async function start(): Promise<void> {
     });
   }
   process.on('exit', () => terminal.restore());
+  // A command that waits between two tries has neither a socket nor a timer that keeps the process: it ended in silence, as if all were done.
+  setInterval(() => {}, ALIVE_MS);
   process.exitCode = await main(process.argv.slice(2), terminal, process.env, interrupt.signal, () => {
     endsItself = true;
   });
