@@ -10,7 +10,7 @@ import { WORKER_CLUSTER } from './kinds.ts';
 /**
  * Changes fields of a WorkerCluster's spec, and hears whether the operator refuses them.
  * @param change from the cluster as it is, to a JSON merge patch of its spec
- * @returns the cluster as it was before, and as it is now
+ * @returns the cluster as it was before
  * Throws CliError: not found (3), attached or refused (1).
  */
 export async function changeSpec(
@@ -18,7 +18,7 @@ export async function changeSpec(
   name: string,
   change: (before: WorkerCluster) => object,
   signal: AbortSignal,
-): Promise<{ before: WorkerCluster; after: WorkerCluster }> {
+): Promise<WorkerCluster> {
   const { resource } = WORKER_CLUSTER;
   const before = await client.getOrUndefined<WorkerCluster>(resource, name, namespace, { signal });
   if (before === undefined) throw await missing(client, WORKER_CLUSTER, name, namespace, signal);
@@ -27,11 +27,11 @@ export async function changeSpec(
       advice: 'use the tool that manages it',
     });
   const options = { fieldManager: CLI_FIELD_MANAGER, signal };
-  const after = await client.mergePatch<WorkerCluster>(resource, name, namespace, { spec: change(before) }, options);
+  await client.mergePatch<WorkerCluster>(resource, name, namespace, { spec: change(before) }, options);
   const refusal = await refusalOf(client, { name, namespace }, signal);
   if (refusal !== undefined)
     throw new CliError(`the change of WorkerCluster ${name} is refused: ${refusal}`, {
       advice: `"coppice describe ${name}${inNamespace(namespace)}" shows what it has`,
     });
-  return { before, after };
+  return before;
 }

@@ -13,7 +13,7 @@ export async function run(context: Context): Promise<undefined> {
   if (version === undefined)
     throw new UsageError('upgrade needs --to VERSION', `for example: coppice upgrade ${name} --to 1.36`);
   const connection = await connect(context);
-  const { before } = await changeSpec(connection, name, () => ({ kubernetes: { version } }), signal);
+  const before = await changeSpec(connection, name, () => ({ kubernetes: { version } }), signal);
   const running = before.status?.kubernetesVersion;
   const wait = `coppice wait ${name}${inNamespace(connection.namespace)}`;
   const from = running === undefined ? '' : ` from ${running}`;
