@@ -14,10 +14,12 @@ import { serveHealth } from './kube/health.ts';
 import { setFence } from './kube/http/fence.ts';
 import { selfContainedKubeconfig } from './kube/kubeconfig.ts';
 import { LeaderThread } from './kube/leader-thread.ts';
+import type { Log } from './kube/log.ts';
 import { steadyOutput } from './kube/log-output.ts';
 import { processMetrics, Registry } from './kube/metrics.ts';
 import { podDialer } from './kube/pod-tunnel.ts';
 import { replicaCheck } from './kube/replica-check.ts';
+import type { KubeClientOptions } from './kube/requests/api-requests.ts';
 import {
   BURSTPOLICIES,
   CLOUDPROFILES,
@@ -72,7 +74,7 @@ async function main(): Promise<void> {
   processMetrics(registry);
   const file = env.COPPICE_GARDEN_KUBECONFIG;
   const onRequest = countedRequests(registry);
-  const garden = gardenClient(file, onRequest);
+  const garden = gardenClient(file, { onRequest, onUndeclared: toldOnce(log) });
   const simulate = env.COPPICE_SIMULATE_CLOUDS === 'true';
   const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
   const attachable = addressList(env.COPPICE_ATTACHED_NETWORKS?.split(',').filter(Boolean) ?? []);
@@ -186,11 +188,24 @@ function countedRequests(registry: Registry): OnRequest {
   return ({ method, status }) => requests.inc({ method, code: String(status) });
 }
 
+/** Tells of fields that the garden's CRDs lack, once each. */
+function toldOnce(log: Log): NonNullable<KubeClientOptions['onUndeclared']> {
+  const told = new Set<string>();
+  return (kind, fields) => {
+    const fresh = fields.filter((field) => !told.has(`${kind}.${field}`));
+    for (const field of fresh) told.add(`${kind}.${field}`);
+    if (fresh.length > 0) log.warn({ kind, fields: fresh }, 'CRDs are older than the operator: fields are not written');
+  };
+}
+
 /** A client of the garden. @param file kubeconfig; absent: in-cluster or the person's own */
-const gardenClient = (file: string | undefined, onRequest: OnRequest): KubeClient =>
+const gardenClient = (
+  file: string | undefined,
+  options: Pick<KubeClientOptions, 'onRequest' | 'onUndeclared'>,
+): KubeClient =>
   file
-    ? KubeClient.fromOwnKubeconfig(readFileSync(file, 'utf8'), { directory: dirname(file) }, { onRequest })
-    : KubeClient.fromEnvironment(undefined, { onRequest });
+    ? KubeClient.fromOwnKubeconfig(readFileSync(file, 'utf8'), { directory: dirname(file) }, options)
+    : KubeClient.fromEnvironment(undefined, options);
 
 await main().catch((error: unknown) => {
   process.stderr.write(`coppice operator: ${error instanceof Error ? error.message : String(error)}\n`);

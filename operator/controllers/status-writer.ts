@@ -27,7 +27,7 @@ export async function writeStatus<T extends KubeObject>(
   const written = await client.apply<T>(
     // The uid keeps a late write from landing on a new object of the same name.
     { apiVersion, kind, metadata: { name, namespace, uid }, status: wanted } as unknown as T,
-    { subresource: 'status', fieldManager: FIELD_MANAGER, signal },
+    { subresource: 'status', fieldManager: FIELD_MANAGER, leaveOutUndeclared: true, signal },
   );
   cache.absorb(written);
   return true;

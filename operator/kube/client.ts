@@ -19,6 +19,7 @@ import {
   listPages,
   type PagesOptions,
 } from './requests/list-pages.ts';
+import { undeclaredFields, withoutFields } from './requests/undeclared-fields.ts';
 import { type WatchEvent, type WatchOptions, watch } from './requests/watch.ts';
 import {
   type ApplyOptions,
@@ -31,6 +32,8 @@ import { type KubeObject, pathOf, type Resource, resourceOf } from './resources.
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
+/** How often a write is sent again with fewer fields (ApplyOptions.leaveOutUndeclared). */
+const MOST_ROUNDS = 20;
 
 /**
  * A client of one API server. Requests share at most two HTTP/2 connections; watches have their own. Objects are plain JSON, so fields
@@ -45,12 +48,14 @@ export class KubeClient {
   readonly ca: string | undefined;
   /** Counts since the start: requests (with watches), writes (without dry runs), bytes of answers. */
   readonly stats: ApiRequests['stats'];
+  readonly #onUndeclared: KubeClientOptions['onUndeclared'];
   readonly #requests: ApiRequests;
   readonly #lister: Lister;
 
   constructor(options: KubeClientOptions) {
     this.server = options.server;
     this.ca = options.ca;
+    this.#onUndeclared = options.onUndeclared;
     const requests = new ApiRequests(options);
     this.#requests = requests;
     this.stats = requests.stats;
@@ -174,9 +179,28 @@ export class KubeClient {
 
   /**
    * Server-side apply: creates or changes the object so that it has these fields. Removes fields that an earlier apply of this
-   * field manager set and this one lacks. Unknown fields are an error.
+   * field manager set and this one lacks. Unknown fields are an error, except with `leaveOutUndeclared`.
    */
   async apply<T extends KubeObject>(object: T, options: ApplyOptions = {}): Promise<T> {
+    if (!options.leaveOutUndeclared) return this.#apply(object, options);
+    const leftOut: string[] = [];
+    let rest = object;
+    // A server may name one field at a time.
+    for (let round = 0; ; round++) {
+      try {
+        const written = await this.#apply(rest, options);
+        if (leftOut.length > 0) this.#onUndeclared?.(object.kind, leftOut);
+        return written;
+      } catch (error) {
+        const fields = undeclaredFields(error).filter((field) => !leftOut.includes(field));
+        if (fields.length === 0 || round === MOST_ROUNDS) throw error;
+        leftOut.push(...fields);
+        rest = withoutFields(rest, fields);
+      }
+    }
+  }
+
+  async #apply<T extends KubeObject>(object: T, options: ApplyOptions): Promise<T> {
     const resource = options.resource ?? resourceOf(object);
     const { force = true, fieldManager = FIELD_MANAGER, subresource } = options;
     let body: KubeObject = object;

@@ -16,6 +16,8 @@ export interface KubeClientOptions extends Connection {
   userAgent?: string;
   /** Called once for each request that got an answer or failed (status 0); for metrics and for tests that count. */
   onRequest?: (request: RequestSeen) => void;
+  /** Called when fields were left out of a write (ApplyOptions.leaveOutUndeclared), with their paths. */
+  onUndeclared?: (kind: string, fields: readonly string[]) => void;
   liveness?: Liveness;
   /** See TransportOptions. */
   reachMs?: number;

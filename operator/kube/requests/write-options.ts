@@ -18,6 +18,11 @@ export interface WriteOptions {
 export interface ApplyOptions extends WriteOptions {
   /** Take over fields that another manager owns. Default true, as is right for a controller. */
   force?: boolean;
+  /**
+   * Writes again without the fields that the server's schema does not declare, as the server itself prunes an update. For a status, which an
+   * operator may write before the CRDs of its version are there. Default false: such a field is an error.
+   */
+  leaveOutUndeclared?: boolean;
 }
 
 export interface DeleteOptions {

@@ -188,6 +188,25 @@ describe('server-side apply', () => {
     expect(dry.status.phase).toBe('Dry');
     expect((await client.get(WIDGETS, 'w', namespace)).status.phase).toBe('Ready');
   });
+
+  it('leaves out status fields that an older CRD does not declare where it may, and tells which', async () => {
+    await installWidgets();
+    const namespace = await newNamespace();
+    const told: [string, readonly string[]][] = [];
+    const operator = api.connect({ onUndeclared: (kind, fields) => told.push([kind, fields]) });
+    const metadata = { name: 'later', namespace };
+    await client.create(
+      { apiVersion: 'test.example/v1', kind: 'Widget', metadata, spec: { size: 1 } },
+      { resource: WIDGETS },
+    );
+    const status = { phase: 'Ready', laterField: 1, laterObject: { a: 2 } };
+    const widget = { apiVersion: 'test.example/v1', kind: 'Widget', metadata, status };
+    const options = { resource: WIDGETS, subresource: 'status' };
+    await expect(operator.apply(widget, options)).rejects.toThrow('.status.laterField: field not declared in schema');
+    const written = await operator.apply(widget, { ...options, leaveOutUndeclared: true });
+    expect(written.status).toEqual({ phase: 'Ready' });
+    expect(told).toEqual([['Widget', ['status.laterField', 'status.laterObject']]]);
+  });
 });
 
 describe('eviction', () => {
