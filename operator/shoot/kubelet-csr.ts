@@ -27,10 +27,13 @@ const NODES_GROUP = 'system:nodes';
 const REQUIRED_USAGES = ['digital signature', 'server auth'];
 const ALLOWED_USAGES = new Set([...REQUIRED_USAGES, 'key encipherment']);
 
+/** Whether the request is one for a kubelet's serving certificate: all others are `ignore`. */
+export const isServingRequest = ({ spec }: ServingCSR): boolean => spec.signerName === SIGNER;
+
 /** Judges a kubelet's request for a serving certificate: the node itself asks, for the name and addresses of its machine. */
 export function approveServingCSR(csr: ServingCSR, machines: readonly KnownMachine[]): CSRDecision {
-  const { signerName, username = '', groups = [], usages = [], request } = csr.spec;
-  if (signerName !== SIGNER) return { decision: 'ignore' };
+  const { username = '', groups = [], usages = [], request } = csr.spec;
+  if (!isServingRequest(csr)) return { decision: 'ignore' };
   if (!username.startsWith(NODE_PREFIX) || !groups.includes(NODES_GROUP)) return deny(`${cut(username)} is not a node`);
   if (
     !REQUIRED_USAGES.every((usage) => usages.includes(usage)) ||

@@ -7,13 +7,14 @@ import { decideServingCertificates } from '../../../operator/controllers/shoot/m
 import { silent } from '../../../operator/kube/log.ts';
 import { type CertificateSigningRequest, CSRS } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
-import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 
-let api: SharedApiserver;
+// One of its own: it answers all requests that there are, also those of other files.
+let api: TestApiserver;
 beforeAll(async () => {
-  api = await sharedApiserver();
+  api = await startApiserver();
 });
-afterAll(() => api?.leave());
+afterAll(() => api?.stop());
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
@@ -31,7 +32,7 @@ async function requestOf(address: string): Promise<string> {
 it('answers what a kubelet asks for, of which only a part is kept, and leaves the rest of the request as it is', async () => {
   const impersonate = { user: 'system:node:node-1', groups: ['system:nodes', 'system:masters'] };
   const kubelet = api.connect({ impersonate });
-  const [own, foreign] = [`${api.namespace}-own`, `${api.namespace}-foreign`];
+  const [own, foreign] = ['own', 'foreign'];
   for (const [name, address] of [
     [own, '10.0.0.5'],
     [foreign, '10.0.0.6'],

@@ -53,7 +53,8 @@ function cluster(requests: CertificateSigningRequest[], machines: Machine[] = []
     },
   } as unknown as ClusterConnection;
   const deps = { log: silent, now: () => new Date() };
-  const look = () => decideServingCertificates(connection, async () => machines, deps, AbortSignal.timeout(60_000));
+  const look = (listMachines = async () => machines) =>
+    decideServingCertificates(connection, listMachines, deps, AbortSignal.timeout(60_000));
   return { answers, look };
 }
 
@@ -105,5 +106,13 @@ describe('decideServingCertificates', () => {
     machines.push({ nodeName: 'node-1', address: '10.0.0.5' } as Machine);
     expect(await look()).toBe(false);
     expect(answers.get('own')?.type).toBe('Approved');
+  });
+
+  it('lists no machines for an open request of another signer', async () => {
+    const foreign = csr('foreign', 'node-1', await requestOf('node-1', 1));
+    foreign.spec.signerName = 'example.com/own';
+    const machines = vi.fn(async () => []);
+    expect(await cluster([foreign]).look(machines)).toBe(false);
+    expect(machines).not.toHaveBeenCalled();
   });
 });

@@ -3,7 +3,7 @@ import type { ClusterConnection } from '../../../clusters/cluster-connection.ts'
 import type { Log } from '../../../kube/log.ts';
 import { type CertificateSigningRequest, CSRS } from '../../../kube/resources.ts';
 import { tenantSteps } from '../../../kube/tenant-steps.ts';
-import { approveServingCSR, type CSRDecision } from '../../../shoot/kubelet-csr.ts';
+import { approveServingCSR, type CSRDecision, isServingRequest } from '../../../shoot/kubelet-csr.ts';
 
 /** As long as a provider may take to know of a new machine. */
 export const MACHINE_KNOWN_MS = 10_000;
@@ -19,7 +19,9 @@ export async function decideServingCertificates(
   { log, now }: { log: Log; now: () => Date },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const open = connection.csrs.list().filter(({ status }) => !status?.certificate && !status?.conditions?.length);
+  const isOpen = ({ status }: CertificateSigningRequest) => !status?.certificate && !status?.conditions?.length;
+  // A request for another signer may stay open for ever: it must not cause a list of machines at each look.
+  const open = connection.csrs.list().filter((csr) => isServingRequest(csr) && isOpen(csr));
   if (open.length === 0) return false;
   const machines = await listMachines();
   let waiting = false;
