@@ -4,13 +4,13 @@ import type { DesiredPool } from '../api/pools.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import type { PoolNow } from '../burst/clusters/growth-receipt.ts';
 import type { KeptGrowth } from '../burst/clusters/kept.ts';
-import { offerOf, regionOf } from '../burst/clusters/offer.ts';
+import { regionOf } from '../burst/clusters/offer.ts';
 import { isLate } from '../burst/nodes/grow.ts';
 import { bestOffer, isInterrupted } from '../capacity/allocation.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
 import { machineTypesOf, marketFor } from '../capacity/offers.ts';
 import type { PoolSeen } from '../controllers/burst/seen.ts';
-import { offerInputs } from './members.ts';
+import { offeredPools } from './members.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
 /** Pools that are Coppice's to size, and not those for which it stands in for a cloud. */
@@ -40,7 +40,7 @@ function nextOffer(
 export function poolsSeen(simulation: Simulation, state: ClusterState): PoolSeen[] | undefined {
   const { object, profile, serves, decided } = state;
   if (!object || !profile || !serves) return undefined;
-  const offered = offerOf(offerInputs(object, profile, { currency: '' })).pools;
+  const offered = offeredPools(object, profile);
   const now = simulation.epoch + simulation.now;
   return growingPools(state).map((pool): PoolSeen => {
     const { name, count, minimum, maximum } = pool;

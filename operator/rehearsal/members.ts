@@ -5,7 +5,7 @@ import type { HubSpec } from '../api/hub.ts';
 import { isSizedByCloud } from '../api/pools.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
 import type { HubMember } from '../burst/clusters/model.ts';
-import { type OfferInputs, offeredBy } from '../burst/clusters/offer.ts';
+import { type OfferInputs, offeredBy, offerOf } from '../burst/clusters/offer.ts';
 import type { FitNode } from '../burst/fit/model.ts';
 import { MANAGED_RESERVES, type Reserve } from '../burst/fit/reserve.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
@@ -26,14 +26,26 @@ export const reserveOf = (cluster: Pick<WorkerCluster, 'spec'>, profile: CloudPr
   return modeOf(cluster, profile) === 'Managed' ? managed : 'machines';
 };
 
+/** The same for each pair of objects, which nobody changes: each look asks about all clusters. */
+function oncePerCluster<P extends CloudProfile | undefined, T>(make: (cluster: WorkerCluster, profile: P) => T) {
+  const known = new WeakMap<WorkerCluster, { readonly profile: P; readonly made: T }>();
+  return (cluster: WorkerCluster, profile: P): T => {
+    const before = known.get(cluster);
+    if (before && before.profile === profile) return before.made;
+    const made = make(cluster, profile);
+    known.set(cluster, { profile, made });
+    return made;
+  };
+}
+
 /** How the hub knows a cluster, or would know one that is not there yet. */
-export function memberOf(cluster: WorkerCluster, profile: CloudProfile | undefined): HubMember {
+export const memberOf = oncePerCluster((cluster: WorkerCluster, profile: CloudProfile | undefined): HubMember => {
   const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name;
   const mode = modeOf(cluster, profile);
   const made: WorkerCluster = { ...cluster, status: { ...(region && { region }), mode, ...cluster.status } };
   const name = cluster.metadata.name;
   return { name, labels: labelsOf(made, HUB, { profile }), zones: zonesOf(made, { profile }) };
-}
+});
 
 /** What offers of such a cluster rest on. */
 export const offerInputs = (
@@ -47,6 +59,14 @@ export const offerInputs = (
   reserve: reserveOf(cluster, profile),
   currency,
   assumedHourly,
+});
+
+const ANY = 'USD';
+
+/** What the next nodes of the pools of a cluster would be, with their prices in the currency of its profile. */
+export const offeredPools = oncePerCluster((cluster: WorkerCluster, profile: CloudProfile) => {
+  const { currency = ANY } = profile.spec.controlPlaneFee ?? {};
+  return offerOf(offerInputs(cluster, profile, { currency })).pools;
 });
 
 /**

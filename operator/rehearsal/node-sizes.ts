@@ -1,7 +1,6 @@
 import { ANNOTATIONS } from '../api/group.ts';
 import { MAX_NODES } from '../api/worker-pool.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
-import { offerOf } from '../burst/clusters/offer.ts';
 import type { Demand } from '../burst/demand.ts';
 import { ClusterState as FitState } from '../burst/fit/state.ts';
 import type { NodeView, PoolView } from '../burst/nodes/model.ts';
@@ -13,11 +12,10 @@ import { scaleInAfterMs } from '../controllers/autoscaling/observe.ts';
 import { EMPTY } from '../controllers/empty-mark.ts';
 import type { Node } from '../kube/resources.ts';
 import { isLast, readyOf } from './growth.ts';
-import { memberOf, offerInputs } from './members.ts';
+import { memberOf, offeredPools } from './members.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 import { mayGoTo } from './work-model.ts';
 
-const ANY = 'USD';
 /** Why a pool has a size that nobody has changed. */
 const NOTED = 'within its minimum and maximum';
 
@@ -42,9 +40,7 @@ function sizeCluster(simulation: Simulation, cluster: ClusterState): boolean {
   const others = sizes.filter((pool) => !isCoppices(pool)).reduce((sum, { count }) => sum + count, 0);
   if (pools.length === 0) return false;
   const now = simulation.epoch + simulation.now;
-  const offers = offerOf(
-    offerInputs(object, profile, { currency: profile.spec.controlPlaneFee?.currency ?? ANY }),
-  ).pools;
+  const offers = offeredPools(object, profile);
   const budgets = budgetsOf(cluster, object, now);
   const views = pools.map((pool): PoolView => {
     const disruption = budgets.disruptions.get(pool.name);

@@ -35,6 +35,8 @@ export interface WorkGroup {
   running: number;
   /** How many run on which node, by its name in `room`. */
   readonly on: Map<string, number>;
+  /** How many groups came before it. */
+  readonly rank: number;
 }
 
 /** A Ready node that takes work. */

@@ -1,5 +1,6 @@
 import { parseCpu } from '../api/quantity.ts';
 import type { CustomKind, Movable, WaitingWork } from '../burst/clusters/model.ts';
+import type { FitPod } from '../burst/fit/model.ts';
 import { pack } from '../burst/fit/pack.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { ClusterState as FitState, type NodeState } from '../burst/fit/state.ts';
@@ -30,6 +31,10 @@ export class WorkState {
   };
   /** Another one whenever anything has changed. */
   version = 0;
+  /** Names of nodes by cluster, in the order in which they came. */
+  readonly #inCluster = new Map<string, Set<string>>();
+  /** By what its pods are in `room`. */
+  readonly #groupOf = new Map<FitPod, WorkGroup>();
   readonly #events: Pick<EventQueue<void>, 'add'>;
   readonly #sizes = new Map<string, WorkSize>();
   /** Places of clusters in the order in which they are filled. */
@@ -78,8 +83,10 @@ export class WorkState {
         running: 0,
         priority,
         on: new Map(),
+        rank: this.groups.size,
       };
       this.groups.set(key, group);
+      this.#groupOf.set(group.pod, group);
     }
     return group;
   }
@@ -146,6 +153,9 @@ export class WorkState {
     this.#ranks.set(node.cluster, rank);
     const name = `${rank}:${node.cluster}:${node.node}`;
     this.nodes.set(name, { ...node, jobs: new Set() });
+    const beside = this.#inCluster.get(node.cluster);
+    if (beside) beside.add(name);
+    else this.#inCluster.set(node.cluster, new Set([name]));
     this.room.addNode({ ...fit, name });
     this.#hasRoom = true;
     this.version++;
@@ -161,13 +171,9 @@ export class WorkState {
       this.#leave(run.group, name, run.count);
       this.#wait(run.group, run.count, now, run.lifeMs, true);
     }
-    for (const group of this.groups.values()) {
-      const count = group.on.get(name) ?? 0;
-      if (count === 0) continue;
-      this.#leave(group, name, count);
-      this.#wait(group, count, now, undefined, true);
-    }
+    this.#moveFrom(name, now);
     this.nodes.delete(name);
+    this.#inCluster.get(cluster)?.delete(name);
     this.room.removeNode(name);
     this.version++;
   }
@@ -178,17 +184,21 @@ export class WorkState {
 
   /** The pods on a node: one object for all that are alike. */
   podsOn(cluster: string, node: string): Pod[] {
-    const name = this.nameOf(cluster, node);
-    return [...this.groups.values()].flatMap((group) =>
-      Array.from({ length: group.on.get(name) ?? 0 }, () => group.object),
+    return this.#groupsOn(this.nameOf(cluster, node)).flatMap(({ group: { object }, count }) =>
+      Array.from({ length: count }, () => object),
     );
+  }
+
+  /** The groups that run on a node of this name, in the order in which they came. */
+  #groupsOn(name: string): { group: WorkGroup; count: number }[] {
+    return [...(this.room.node(name)?.pods ?? [])]
+      .map(([pod, count]) => ({ group: this.#groupOf.get(pod)!, count }))
+      .sort((one, other) => one.group.rank - other.group.rank);
   }
 
   /** Whether any work runs on the cluster. */
   isBusy(cluster: string): boolean {
-    return [...this.nodes].some(
-      ([name, node]) => node.cluster === cluster && (this.room.node(name)?.podCount ?? 0) > 0,
-    );
+    return this.#nodesOf(cluster).some(({ podCount }) => podCount > 0);
   }
 
   /** How much of what the nodes of a cluster have is in use, in percent, rounded down: of cpu or memory, whichever is more. undefined: it has no nodes. */
@@ -204,10 +214,7 @@ export class WorkState {
   }
 
   #nodesOf(cluster: string): NodeState[] {
-    return [...this.nodes].flatMap(([name, node]) => {
-      const there = node.cluster === cluster ? this.room.node(name) : undefined;
-      return there ? [there] : [];
-    });
+    return [...(this.#inCluster.get(cluster) ?? [])].flatMap((name) => this.room.node(name) ?? []);
   }
 
   /**
@@ -233,14 +240,15 @@ export class WorkState {
   /** Nothing is placed on a cluster from now on, and what runs there is to run elsewhere. */
   moveAway(cluster: string, now: number): void {
     this.#closed.add(cluster);
-    for (const { node } of this.#nodesOf(cluster))
-      for (const group of this.groups.values()) {
-        const count = group.on.get(node.name) ?? 0;
-        if (count === 0) continue;
-        this.#leave(group, node.name, count);
-        this.#wait(group, count, now, undefined, true);
-      }
+    for (const { node } of this.#nodesOf(cluster)) this.#moveFrom(node.name, now);
     this.version++;
+  }
+
+  #moveFrom(node: string, now: number): void {
+    for (const { group, count } of this.#groupsOn(node)) {
+      this.#leave(group, node, count);
+      this.#wait(group, count, now, undefined, true);
+    }
   }
 
   /** Nothing is placed on a cluster, as it waits for work. */

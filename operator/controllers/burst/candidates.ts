@@ -84,11 +84,16 @@ function revisionOf({ profiles }: BurstSight, { template }: BurstCandidate, now:
   const profile = profiles.get(profileNameOf(template));
   const version = profile && resolveVersion(template.spec.kubernetes?.version, profile, now);
   if (!version) return undefined;
-  return createHash('sha256')
-    .update(JSON.stringify([template, version]))
-    .digest('hex')
-    .slice(0, 12);
+  const known = revisions.get(template);
+  if (known?.version === version) return known.revision;
+  const digest = createHash('sha256').update(JSON.stringify([template, version]));
+  const revision = digest.digest('hex').slice(0, 12);
+  revisions.set(template, { version, revision });
+  return revision;
 }
+
+/** Each look asks for all candidates, and a template is never changed. */
+const revisions = new WeakMap<BurstCandidate['template'], { readonly version: string; readonly revision: string }>();
 
 function statedStartupMs({ profiles }: BurstSight, { template: { spec } }: BurstCandidate): number | undefined {
   const profile = profiles.get(profileNameOf({ spec }));
