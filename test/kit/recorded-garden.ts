@@ -33,6 +33,12 @@ export class RecordedGarden {
 
   /** With an operator that runs. */
   static async start(): Promise<RecordedGarden> {
+    const garden = await RecordedGarden.withoutOperator();
+    await garden.startOperator();
+    return garden;
+  }
+
+  static async withoutOperator(): Promise<RecordedGarden> {
     const garden = new RecordedGarden(await startApiserver());
     const { client } = garden.server;
     for (const manifest of installManifests()) await client.apply(manifest);
@@ -40,7 +46,6 @@ export class RecordedGarden {
     await client.apply(localSeed(RANGES as never, { url: 'http://127.0.0.1:1' }));
     for (const cache of garden.#caches) cache.start();
     await Promise.all(garden.#caches.map((cache) => cache.whenSynced(AbortSignal.timeout(60_000))));
-    await garden.startOperator();
     return garden;
   }
 
@@ -71,8 +76,8 @@ export class RecordedGarden {
     await this.server.stop();
   }
 
-  until(what: string, predicate: () => boolean): Promise<unknown> {
-    return waitFor(this.#caches, () => predicate() || undefined, { timeoutMs: 60_000, what });
+  until(what: string | (() => string), predicate: () => boolean, timeoutMs = 60_000): Promise<unknown> {
+    return waitFor(this.#caches, () => predicate() || undefined, { timeoutMs, what });
   }
 
   cluster(name: string): WorkerCluster | undefined {

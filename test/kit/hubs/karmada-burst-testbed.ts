@@ -67,7 +67,8 @@ const DYNAMIC = {
   weightPreference: { dynamicWeight: 'AvailableReplicas' },
 };
 
-async function bind(client: KubeClient, app: string, placed: Readonly<Record<string, number>>): Promise<void> {
+/** See KarmadaBurst.bind. */
+export async function bind(client: KubeClient, app: string, placed: Readonly<Record<string, number>>): Promise<void> {
   const clusters = Object.entries(placed).map(([name, replicas]) => ({ name, replicas }));
   const binding: KubeObject = {
     apiVersion: 'work.karmada.io/v1alpha2',
