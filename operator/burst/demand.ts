@@ -22,7 +22,7 @@ export interface Demand {
   readonly likeness?: string;
 }
 
-/** Why a pod that waits buys nothing. docs/burst.md shows this list. */
+/** Why a pod that waits buys nothing. docs/concepts/sizes.md shows this list. */
 export const NOT_DEMAND = {
   Gated: 'a scheduling gate blocks it',
   SchedulerError: 'its scheduler failed, for which a node is no cure',

@@ -58,7 +58,7 @@ export type Say =
 
 interface Rule {
   readonly who: Say;
-  /** When it speaks, and what the pool then has: for people, and for docs/architecture.md. */
+  /** When it speaks, and what the pool then has: for people, and for docs/concepts/sizes.md. */
   readonly says: string;
   readonly because: string;
 }

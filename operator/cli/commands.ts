@@ -292,7 +292,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Lists the hubs, and the clusters that are in them, join them or leave them, in all namespaces unless you give one. With a NAME ' +
       'it lists only that hub. "coppice hubs audit" searches the garden, all hubs and all clusters for objects that deleted Memberships ' +
       'left behind. Its exit code is 0 when it could check everything and found nothing. It needs permission to read the kubeconfigs of ' +
-      'hubs and clusters. See docs/hubs.md.',
+      'hubs and clusters. See docs/tasks/hub.md.',
     positionals: [{ name: 'NAME|audit', complete: ['audit'] }],
     options: [{ name: 'clean', summary: 'with audit: remove what it finds' }, OUTPUT('json', 'yaml')],
     examples: ['coppice hubs', 'coppice hubs production -n shop', 'coppice hubs audit --clean'],
@@ -305,7 +305,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Lists the BurstPolicies of a namespace, with the cost of their clusters. "coppice burst explain" shows for each policy, or only ' +
       'for NAME, which work waits, what was decided when, and which alternatives were rejected and why. "coppice burst plan" ' +
       'shows what the operator would do now, and its price, if the waiting work had already waited long enough. It changes nothing, and ' +
-      'needs permission to read the kubeconfigs of hubs and clusters. See docs/burst.md.',
+      'needs permission to read the kubeconfigs of hubs and clusters. See docs/tasks/burst.md.',
     positionals: [{ name: 'explain|plan', complete: ['explain', 'plan'] }, { name: 'NAME' }],
     options: [{ name: 'all-namespaces', short: 'A', summary: 'in every namespace' }, OUTPUT('json', 'yaml')],
     examples: ['coppice burst -A', 'coppice burst explain peak -n shop', 'coppice burst plan peak -n shop'],
@@ -319,7 +319,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'fills it. A BurstPolicy then buys a second cluster for the work that does not fit, and deletes it after the peak. All machines ' +
       'are local and nothing is billed; the prices shown are those of clouds. The exit code is 0 when every step succeeded. The demo ' +
       'deletes all that it created, also after Ctrl-C. With --karmada the work is in that Karmada, whose own scheduler places it; that ' +
-      'Karmada must be able to reach this machine. See docs/burst.md.',
+      'Karmada must be able to reach this machine. See docs/seen/burst-demo.md.',
     positionals: [{ name: 'burst', required: true, complete: ['burst'] }],
     options: [
       {

@@ -27,7 +27,7 @@ import { isLocked, withLock } from './toolchain/lock.ts';
 export type { GardenProgress } from './state/garden-progress.ts';
 
 const DAEMON = fileURLToPath(new URL('./daemon/daemon.ts', import.meta.url));
-/** It works while the garden starts, and hardly ever after: what V8 would keep from then is 13 MiB (docs/benchmarks.md). */
+/** It works while the garden starts, and hardly ever after: what V8 would keep from then is 13 MiB (docs/seen/benchmarks.md). */
 const YOUNG_GENERATION = '--max-semi-space-size=1';
 /** Filled by bin/setup. */
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/coppice', import.meta.url));

@@ -12,7 +12,7 @@ export interface ContainerResources {
 }
 
 /**
- * Requests and limits of control planes, one entry a container. Measured (docs/benchmarks.md, "Memory of an idle control plane" and "CPU of an
+ * Requests and limits of control planes, one entry a container. Measured (docs/seen/benchmarks.md, "Memory of an idle control plane" and "CPU of an
  * idle garden"; command `npm run bench`), each idle: cores, MiB resident, MiB anonymous; `peak` is the most that the cgroup of a running one had
  * (memory.max_usage_in_bytes), in MiB.
  *

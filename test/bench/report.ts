@@ -117,7 +117,7 @@ function machineLines({ machine, runs, began, seconds, busyPercent, stolenPercen
 const row = (texts: readonly string[]): string => `| ${texts.join(' | ')} |`;
 const rule = (columns: number, left = 1): string => `|${'---|'.repeat(left)}${'---:|'.repeat(columns - left)}`;
 
-/** The part of docs/benchmarks.md that comes from a run. */
+/** The part of docs/seen/benchmarks.md that comes from a run. */
 export function renderMarkdown(report: Report): string {
   const { figures, parts, timeline, failures } = report;
   const lines = ['### The machine', '', ...machineLines(report).map((line) => `- ${line}`)];

@@ -3,7 +3,7 @@ import type { Pod } from '../../kube/resources.ts';
 
 /**
  * What is not modelled, and what is said of a pod that needs it. Such a pod buys nothing: a node that it then does not get costs money each
- * hour. docs/burst.md shows this list.
+ * hour. docs/concepts/fitting.md shows this list.
  */
 export const NOT_JUDGED = {
   ResourceClaims: 'it asks for devices by ResourceClaims (dynamic resource allocation)',

@@ -34,7 +34,7 @@ export interface GrowView {
   readonly now: number;
 }
 
-/** Why pods wait for which no node is bought. docs/burst.md shows this list. */
+/** Why pods wait for which no node is bought. docs/concepts/sizes.md shows this list. */
 export const WAITS = {
   NotJudged: 'whether they fit is not known',
   Incurable: 'no new node would take them',

@@ -33,7 +33,7 @@ export async function run(context: Context): Promise<number | undefined> {
   }
   if (policies.length === 0) {
     terminal.note(
-      `There are no BurstPolicies${everywhere ? '' : ` in namespace ${namespace}`}. For an example, see examples/burst/policy.yaml and docs/burst.md.`,
+      `There are no BurstPolicies${everywhere ? '' : ` in namespace ${namespace}`}. For an example, see examples/burst/policy.yaml and docs/tasks/burst.md.`,
     );
     return undefined;
   }

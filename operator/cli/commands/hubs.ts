@@ -31,7 +31,7 @@ export async function run(context: Context): Promise<number | undefined> {
   }
   if (hubs.length === 0) {
     terminal.note(
-      'There are no hubs: "coppice apply -f examples/hubs/clusterprofile.yaml" creates one. See docs/hubs.md.',
+      'There are no hubs: "coppice apply -f examples/hubs/clusterprofile.yaml" creates one. See docs/tasks/hub.md.',
     );
     return undefined;
   }

@@ -43,7 +43,7 @@ const IDLE_CONTROLLERS = [
   'endpointslice-mirroring-controller',
 ];
 
-/** Of those that have little to do: less memory for garbage, for a little more CPU. The API server's would cost too much (docs/benchmarks.md). */
+/** Of those that have little to do: less memory for garbage, for a little more CPU. The API server's would cost too much (docs/seen/benchmarks.md). */
 const LITTLE_GARBAGE = { GOGC: '50' };
 
 /** Whether something accepts connections on a port of 127.0.0.1. */

@@ -31,7 +31,7 @@ import { applyKinds, applyObjects, foreignSeed, localSeed, networksOf } from './
 import { prepareState } from './prepare-state.ts';
 import { StatusFile } from './status.ts';
 
-/** Limits V8's young generation: 80 MiB less memory while 1000 clusters are created, for a fifth more CPU (docs/benchmarks/scale.md). */
+/** Limits V8's young generation: 80 MiB less memory while 1000 clusters are created, for a fifth more CPU (docs/seen/benchmarks/scale.md). */
 const YOUNG_GENERATION = '--max-semi-space-size=4';
 const OPERATOR = fileURLToPath(new URL('../../main.ts', import.meta.url));
 const HOUSEKEEPING_MS = 15_000;

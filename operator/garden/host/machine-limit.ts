@@ -2,7 +2,7 @@ import { availableParallelism, totalmem } from 'node:os';
 
 /** A kubelet, containerd and kube-proxy that have nothing to do take a fiftieth of a core. A quarter of each core is left for them. */
 const MACHINES_PER_CORE = 20;
-/** A machine without pods has 125 MB (docs/benchmarks.md); as much again is for what runs on it. */
+/** A machine without pods has 125 MB (docs/seen/benchmarks.md); as much again is for what runs on it. */
 const BYTES_PER_MACHINE = 256 * 2 ** 20;
 /** The rest is for the garden, control planes and whatever else runs on the computer. */
 const SHARE_OF_MEMORY = 0.75;

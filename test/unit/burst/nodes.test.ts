@@ -228,8 +228,8 @@ function cluster(names: string[], pods: Pod[], more: Partial<NodesView> = {}, po
 const shrink = (view: NodesView) => planNodes(view).shrinkage;
 const begun = (view: NodesView) => shrink(view).begin.map((one) => one.node);
 
-it('docs/burst.md shows why pods buy nothing', async () => {
-  const page = await readFile(new URL('../../../docs/burst.md', import.meta.url), 'utf8');
+it('docs/concepts/sizes.md shows why pods buy nothing', async () => {
+  const page = await readFile(new URL('../../../docs/concepts/sizes.md', import.meta.url), 'utf8');
   for (const list of [NOT_DEMAND, WAITS])
     expect(page).toContain(
       Object.entries(list)

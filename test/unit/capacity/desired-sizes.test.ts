@@ -154,8 +154,8 @@ describe('what holds a pool back, all in turn', () => {
     expect(new Set(cases.map(([who]) => who))).toEqual(new Set(HOLDS.map(({ who }) => who))));
 });
 
-it('docs/architecture.md shows the table as it is', async () => {
-  const page = await readFile(new URL('../../../docs/architecture.md', import.meta.url), 'utf8');
+it('docs/concepts/sizes.md shows the table as it is', async () => {
+  const page = await readFile(new URL('../../../docs/concepts/sizes.md', import.meta.url), 'utf8');
   const row = ({ who, says, because }: (typeof DECIDES)[number] | (typeof HOLDS)[number]) =>
     `| ${who} | ${says} | ${because} |`;
   expect(page).toContain(DECIDES.map(row).join('\n'));

@@ -104,6 +104,6 @@ describe('what is not judged', () => {
     const kept = fitPod(keptPod(pod));
     expect(judge(kept, 'a', state)).toEqual({ verdict: 'NotJudged', reasons: [reason] });
     expect(pack([{ key: 'p', pod: kept }], state).notJudged).toEqual(new Map([['p', [reason]]]));
-    expect(readFileSync('docs/burst.md', 'utf8')).toContain(`| \`${reason}\` |`);
+    expect(readFileSync('docs/concepts/fitting.md', 'utf8')).toContain(`| \`${reason}\` |`);
   });
 });
