@@ -9,6 +9,8 @@ export interface OptionSpec {
   choices?: readonly string[];
   repeatable?: boolean;
   hidden?: boolean;
+  /** What a word too many on the command line is taken to be a value of, for the hint. */
+  isForExtraWord?: boolean;
   summary: string;
 }
 

@@ -65,6 +65,7 @@ const FILES: OptionSpec = {
   short: 'f',
   value: 'FILE',
   repeatable: true,
+  isForExtraWord: true,
   summary: 'a file, a folder, or - for standard input; may be given more than once',
 };
 
@@ -193,7 +194,15 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'scale',
     summary: "change the number of a cluster's nodes",
     positionals: [{ name: 'NAME', required: true, complete: 'name' }],
-    options: [{ name: 'nodes', value: 'N', type: 'integer', summary: 'the wanted number of data plane nodes' }],
+    options: [
+      {
+        name: 'nodes',
+        value: 'N',
+        type: 'integer',
+        isForExtraWord: true,
+        summary: 'the wanted number of data plane nodes',
+      },
+    ],
     examples: ['coppice scale demo --nodes 5'],
     load: () => import('./commands/scale.ts'),
   },
@@ -223,7 +232,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'upgrade',
     summary: "change a cluster's version of Kubernetes",
     positionals: [{ name: 'NAME', required: true, complete: 'name' }],
-    options: [{ name: 'to', value: 'VERSION', summary: 'the wanted version, or a minor for its newest patch' }],
+    options: [
+      {
+        name: 'to',
+        value: 'VERSION',
+        isForExtraWord: true,
+        summary: 'the wanted version, or a minor for its newest patch',
+      },
+    ],
     examples: ['coppice upgrade demo --to 1.36'],
     load: () => import('./commands/upgrade.ts'),
   },
@@ -231,7 +247,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'logs',
     summary: "print the end of the operator's log, or of another process of the garden on this machine",
     positionals: [{ name: 'PROCESS' }],
-    options: [{ name: 'lines', value: 'N', type: 'integer', summary: 'how many lines (default: 200)' }],
+    options: [
+      { name: 'lines', value: 'N', type: 'integer', isForExtraWord: true, summary: 'how many lines (default: 200)' },
+    ],
     examples: ['coppice logs', 'coppice logs kube-apiserver --lines 50'],
     load: () => import('./commands/logs.ts'),
   },
@@ -406,7 +424,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'expires-in',
         value: 'DURATION',
         type: 'duration',
-        summary: 'how long the certificate is valid, 10m to 24h (default: 10m)',
+        summary: 'how long the certificate is valid, 10m to 24h (default: 1h)',
       },
       { name: 'exec', summary: 'let kubectl renew the certificate by calling coppice' },
       { name: 'secret', summary: 'print the kubeconfig in Secret NAME-kubeconfig, which is for programs' },
@@ -431,6 +449,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'for',
         value: 'Ready|Hibernated|Deleted',
         choices: ['Ready', 'Hibernated', 'Deleted'],
+        isForExtraWord: true,
         summary: 'what to wait for (default: Ready)',
       },
     ],

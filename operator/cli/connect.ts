@@ -5,7 +5,7 @@ import { hostOf, isLoopback } from '../kube/http/address-guard.ts';
 import { combineKubeconfigs, type KubeconfigDocument, personalKubeconfigs } from '../kube/kubeconfig-files.ts';
 import type { Context } from './context.ts';
 import { CliError, EXIT } from './errors.ts';
-import { gardenKubeconfigFile, wasDeleted } from './garden.ts';
+import { type DeletedGarden, deletedGarden, forgetDeleted, gardenKubeconfigFile } from './garden.ts';
 import { readOptional } from './kubeconfig/file.ts';
 
 export interface Connection {
@@ -24,6 +24,12 @@ export interface Connection {
 
 /** Source of a connection to the garden of this machine. */
 export const EMBEDDED_GARDEN = 'the embedded garden';
+
+/** A kubeconfig that is there. */
+interface FoundFile {
+  readonly file: string;
+  readonly text: string;
+}
 
 interface Source {
   files: string[];
@@ -46,18 +52,21 @@ export function kubeconfigSources(flag: string | undefined, env: Record<string, 
 
 /** A client for the API server that the options and the environment mean. Connects to nothing yet. */
 export async function connect({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
+  const [named, namespace] = [options.text('context'), options.text('namespace')];
   for (const source of kubeconfigSources(options.text('kubeconfig'), env)) {
-    if (source.what !== EMBEDDED_GARDEN && !source.named && options.text('context') === undefined && wasDeleted(env))
-      throw new CliError('the garden of this machine was deleted ("coppice down")', {
-        exitCode: EXIT.notFound,
-        advice: 'run "coppice up", or choose another API server with --kubeconfig or --context',
-      });
-    const found: { file: string; text: string }[] = [];
+    const found: FoundFile[] = [];
     for (const file of source.files) {
       const text = await readOptional(file);
       if (text !== undefined) found.push({ file, text });
     }
-    if (found.length > 0) return open(found, source.what, options.text('context'), options.text('namespace'));
+    const deleted = source.what === EMBEDDED_GARDEN || source.named ? undefined : await deletedGarden(env);
+    const isChosen = deleted && (await isChosenSince(deleted, found, named));
+    if (deleted && named === undefined && !isChosen) throw wasDeleted(deleted);
+    if (found.length > 0) {
+      const connection = await open(found, source.what, named, namespace);
+      if (isChosen) await forgetDeleted(env);
+      return connection;
+    }
     if (source.named) {
       throw new CliError(`kubeconfig ${source.files[0]} does not exist`, {
         exitCode: EXIT.notFound,
@@ -70,6 +79,31 @@ export async function connect({ options, env }: Pick<Context, 'options' | 'env'>
   });
 }
 
+/** Whether the person has chosen the current context since the garden was deleted: by switching to it, or by naming it now. */
+async function isChosenSince(
+  { currentContext }: DeletedGarden,
+  found: FoundFile[],
+  named: string | undefined,
+): Promise<boolean> {
+  const { 'current-context': current } = await combined(found);
+  if (!current) return false;
+  return named === undefined ? currentContext !== undefined && currentContext !== current : named === current;
+}
+
+function wasDeleted({ currentContext }: DeletedGarden): CliError {
+  const ways = 'run "coppice up", or name another API server with --kubeconfig or --context';
+  const again = currentContext ? `; "--context ${currentContext}" once makes it the default again` : '';
+  return new CliError('the garden of this machine was deleted ("coppice down")', {
+    exitCode: EXIT.notFound,
+    advice: ways + again,
+  });
+}
+
+async function combined(found: FoundFile[]): Promise<KubeconfigDocument> {
+  const { parseKubeconfig } = await import('./kubeconfig/config.ts');
+  return combineKubeconfigs(found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) })));
+}
+
 /** A client for the embedded garden itself, whatever kubeconfig other commands would take. */
 export async function connectGarden({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
   const file = gardenKubeconfigFile(env);
@@ -80,14 +114,15 @@ export async function connectGarden({ options, env }: Pick<Context, 'options' | 
 }
 
 async function open(
-  found: { file: string; text: string }[],
+  found: FoundFile[],
   source: string,
   context: string | undefined,
   namespace: string | undefined,
 ): Promise<Connection> {
-  const { namespaceOf, parseKubeconfig, writeKubeconfig } = await import('./kubeconfig/config.ts');
-  const documents = found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) }));
-  const document = combineKubeconfigs(documents);
+  const { namespaceOf, writeKubeconfig } = await import('./kubeconfig/config.ts');
+  const document = await combined(found);
+  const where = found.length === 1 ? found[0]!.file : `${source} (${dirname(found[0]!.file)}, ...)`;
+  if (!context && !document['current-context']) throw await contextMissing(where, document, found);
   const { KubeClient } = await import('../kube/client.ts');
   try {
     const client = KubeClient.fromOwnKubeconfig(writeKubeconfig(document), { context }, { userAgent: 'coppice-cli' });
@@ -102,10 +137,26 @@ async function open(
       authority: authorityOf(document, context),
     };
   } catch (error) {
-    const where = found.length === 1 ? found[0]!.file : `${source} (${dirname(found[0]!.file)}, ...)`;
     throw new CliError(`${where}: ${(error as Error).message}`, { cause: error });
   }
 }
+
+async function contextMissing(where: string, { contexts }: KubeconfigDocument, found: FoundFile[]): Promise<CliError> {
+  const names = (contexts ?? []).map(({ name }) => name);
+  if (names.length === 0) {
+    const { isKubeconfig } = await import('./kubeconfig/config.ts');
+    const isOne = found.every(({ file, text }) => isKubeconfig(text, file));
+    return new CliError(`${where} ${isOne ? 'has no contexts' : 'is not a kubeconfig'}`, {
+      advice: 'run "coppice up", or choose another file with --kubeconfig',
+    });
+  }
+  return new CliError(`${where} has no current context`, {
+    advice: `choose one with --context: ${names.slice(0, MOST_NAMED).join(', ')}`,
+  });
+}
+
+/** How many names a message lists. */
+const MOST_NAMED = 12;
 
 function authorityOf({ clusters, contexts, ...document }: KubeconfigDocument, context?: string): string {
   const named = contexts?.find(({ name }) => name === (context ?? document['current-context']));

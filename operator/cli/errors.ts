@@ -72,10 +72,23 @@ const UNREACHABLE_CODES = new Set([
 ]);
 
 /** What Kubernetes says around a reason, and what says nothing to a person. */
-const WRAPPING = [
-  /failed to create typed patch object \([^)]*\): (errors: )?/,
-  /, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; [^,\]]*/,
+const WRAPPING: readonly (readonly [RegExp, string])[] = [
+  [/failed to create typed patch object \([^)]*\): (errors: )?/, ''],
+  [/, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; [^,\]]*/, ''],
+  // The command line, or the line of a manifest, names the object already.
+  [/^[A-Z]\w+\.[a-z.-]+ "[^"]*" is invalid: /, ''],
+  // How Go prints a value that has another type than the field: the value is what the person wrote.
+  [/&value\.value\w*\{Value:(.*?)\}(?=[ ,\]]|$)/g, '$1'],
 ];
+
+/** Codes of a certificate that the authority in a kubeconfig did not sign. */
+const FOREIGN_CERTIFICATE = new Set([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'CERT_SIGNATURE_FAILURE',
+]);
 
 function causes(error: ForeignError): ForeignError[] {
   const chain: ForeignError[] = [];
@@ -105,7 +118,7 @@ export function explain(thrown: unknown, isChosen = true, kubectl = 'kubectl'): 
   if (error.name === 'KubeApiError' || (typeof error.status === 'number' && typeof error.reason === 'string')) {
     const status = Number(error.status ?? error.statusCode);
     const full = serverText(error);
-    const text = WRAPPING.reduce((shorter, words) => shorter.replace(words, ''), full);
+    const text = WRAPPING.reduce((shorter, [words, instead]) => shorter.replace(words, instead), full);
     if (status === 404)
       return { message: withAdvice(text, isChosen && adviceFor(full, kubectl)), exitCode: EXIT.notFound };
     if (status === 401 && isChosen) {
@@ -119,6 +132,15 @@ export function explain(thrown: unknown, isChosen = true, kubectl = 'kubectl'): 
   const unreachable =
     error.name === 'KubeUnreachableError' ||
     causes(error).some((cause) => typeof cause.code === 'string' && UNREACHABLE_CODES.has(cause.code));
+  const isForeign = causes(error).some((cause) => FOREIGN_CERTIFICATE.has(String(cause.code)));
+  if (isForeign) {
+    const [, server = 'the API server'] = / at (\S+): /.exec(said) ?? [];
+    const advice = isChosen && 'choose the kubeconfig of this API server with --kubeconfig or --context';
+    return {
+      message: withAdvice(`the certificate of ${server} is not signed by the authority in this kubeconfig`, advice),
+      exitCode: EXIT.failed,
+    };
+  }
   if (unreachable && isChosen) {
     const advice = 'start the garden with "coppice up", or choose another API server with --kubeconfig';
     const what = said.replace(/^[A-Z]+ \S+ at (\S+): /, '$1 does not answer: ');

@@ -4,20 +4,27 @@ import { nearest } from './suggest.ts';
 /** A path that an API server found undeclared: the fields down to the parent, and the last. */
 const UNDECLARED = /(?:^|[\s,[])\.(\S+?)\.?(\w+): field not declared in schema/g;
 
+/** So many fields are listed where none is near. */
+const MOST_LISTED = 12;
+
 /**
- * Fields that were meant where an API server says that some are not declared: `did you mean "controlPlaneNodes"?`, or undefined where
- * nothing is near. Loads the schemas of our kinds.
+ * Fields that were meant where an API server says that some are not declared: `did you mean "controlPlaneNodes"?`. Where none is near,
+ * those that there are, if they are few. Undefined where nothing is to be said. Loads the schemas of our kinds.
  */
 export async function suggestFields(kind: string, message: string): Promise<string | undefined> {
   const { crds } = await import('../api/crd.ts');
   const crd = crds().find(({ spec }) => (spec as { names: { kind: string } }).names.kind === kind);
   const schema = (crd?.spec as CrdSpec | undefined)?.versions[0]?.schema.openAPIV3Schema;
   if (!schema) return undefined;
-  const meant = [...message.matchAll(UNDECLARED)].flatMap(([, parents = '', field = '']) => {
+  const undeclared = [...message.matchAll(UNDECLARED)].map(([, parents = '', field = '']) => {
     const known = Object.keys(schemaAt(schema, parents)?.properties ?? {});
-    return nearest(field, known) ?? [];
+    return { parents, known, meant: nearest(field, known) };
   });
-  return meant.length > 0 ? `did you mean ${meant.map((field) => `"${field}"`).join(' and ')}?` : undefined;
+  const meant = undeclared.flatMap((field) => field.meant ?? []);
+  if (meant.length > 0) return `did you mean ${meant.map((field) => `"${field}"`).join(' and ')}?`;
+  const [first] = undeclared;
+  const isFew = first && first.known.length > 0 && first.known.length <= MOST_LISTED;
+  return isFew ? `${first.parents.replace(/\.$/, '')} has: ${first.known.join(', ')}` : undefined;
 }
 
 interface CrdSpec {

@@ -13,8 +13,12 @@ export interface NextCommands {
   coppice: string;
 }
 
-/** Stops the garden's processes, and says last what is kept, and the ways on. */
+/**
+ * Stops the garden's processes, and says last what is kept, and the ways on. A garden that runs in the background, or that ends with
+ * another command, is left running.
+ */
 async function stopGarden(garden: Garden, { terminal }: Context, { again, coppice }: NextCommands): Promise<void> {
+  if (!(await garden.isHeldHere())) return terminal.note(`The garden keeps running; "${coppice} stop" stops it.`);
   terminal.note('Stopping the garden; its state is kept.');
   await showProgress(terminal, (onProgress) => garden.stop({ onProgress }));
   const kept = quote(garden.directory.root);
@@ -23,12 +27,22 @@ async function stopGarden(garden: Garden, { terminal }: Context, { again, coppic
   );
 }
 
+/** Says what Ctrl-C does from now on. */
+async function tellCtrlC(garden: Garden, { terminal }: Context, { coppice }: NextCommands): Promise<void> {
+  if (await garden.isHeldHere()) terminal.note('Press Ctrl-C to stop the garden and keep its state.');
+  else
+    terminal.note(
+      `Another command started this garden. Ctrl-C ends only this one, "${coppice} stop" stops the garden and keeps its state.`,
+    );
+}
+
 /**
  * Stays until the person presses Ctrl-C, which stops the garden, or until somebody else has ended it. Both are a good end.
  * Throws CliError when the garden's daemon was killed or has failed.
  */
 export async function stayWithGarden(garden: Garden, context: Context, next: NextCommands): Promise<void> {
   const { terminal, signal } = context;
+  await tellCtrlC(garden, context, next);
   const end = await garden.whenEnded(signal);
   if (end === undefined) return stopGarden(garden, context, next);
   const { again, coppice } = next;
@@ -58,7 +72,8 @@ export async function withGarden(
   const over = deadline === undefined ? signal : AbortSignal.any([signal, deadline]);
   let isUp = false;
   try {
-    const info = await showProgress(terminal, (onProgress) => garden.up({ onProgress, signal: over }));
+    const isInBackground = options.flag('detach');
+    const info = await showProgress(terminal, (onProgress) => garden.up({ onProgress, signal: over, isInBackground }));
     if (info.notice) terminal.note(terminal.notePaint('loud', info.notice));
     isUp = true;
     await work();

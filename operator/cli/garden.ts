@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { EGRESS_POLICIES, type EgressPolicy } from '../garden/egress/policy.ts';
 import type { Garden } from '../garden/garden.ts';
+import { readJson, writeAtomic } from '../garden/host/files.ts';
 import { StateDirectory } from '../garden/state/state.ts';
 import { coppiceHome } from '../garden/toolchain/cache.ts';
 import type { Options } from './context.ts';
@@ -17,17 +18,29 @@ export function gardenKubeconfigFile(env: Env): string {
 
 const deletedMark = (env: Env): string => join(coppiceHome(env), 'garden-deleted');
 
-/** Remembers that a person had a garden here and deleted it: commands without a word of where then mean no other cluster. */
-export async function markDeleted(env: Env): Promise<void> {
-  const file = deletedMark(env);
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const text =
-    '"coppice down" deleted the garden of this machine. Without this file, commands use $KUBECONFIG when there is none.\n';
-  await writeFile(file, text, { mode: 0o600 });
+/** What is remembered of a garden that a person deleted here. */
+export interface DeletedGarden {
+  /** Current context of the person's kubeconfig at that time, empty where it had none. Absent: not written down. */
+  readonly currentContext?: string;
 }
 
-/** Whether there is none where there has been one. */
-export const wasDeleted = (env: Env): boolean => existsSync(deletedMark(env)) && !existsSync(gardenKubeconfigFile(env));
+/**
+ * Remembers that a person had a garden here and deleted it. Commands that name no API server then mean no other cluster, until the
+ * person has chosen one.
+ */
+export async function markDeleted(env: Env, currentContext: string): Promise<void> {
+  const deleted: DeletedGarden = { currentContext };
+  await writeAtomic(deletedMark(env), JSON.stringify(deleted));
+}
+
+/** The garden that was deleted here and not made again; undefined: there is one, or there was none, or the person has chosen since. */
+export async function deletedGarden(env: Env): Promise<DeletedGarden | undefined> {
+  if (!existsSync(deletedMark(env)) || existsSync(gardenKubeconfigFile(env))) return undefined;
+  return (await readJson<DeletedGarden>(deletedMark(env))) ?? {};
+}
+
+/** The person has chosen a cluster since the garden was deleted. */
+export const forgetDeleted = (env: Env): Promise<void> => rm(deletedMark(env), { force: true });
 
 /** Where the embedded garden of this machine lies, or would lie. */
 export const gardenDirectory = (env: Env): StateDirectory => new StateDirectory(coppiceHome(env));

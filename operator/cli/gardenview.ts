@@ -1,5 +1,5 @@
 import type { GardenProgress } from '../garden/state/garden-progress.ts';
-import { oneLine } from './errors.ts';
+import { InterruptedError, oneLine } from './errors.ts';
 import { type Progress, progressLine } from './render/progress.ts';
 import { type Paint, plain } from './render/text.ts';
 import type { Terminal } from './terminal.ts';
@@ -48,10 +48,15 @@ export class GardenStages {
     for (const stage of this.#stages) stage.endedMs ??= nowMs;
   }
 
-  /** `failed` marks what was still going on. */
-  lines(nowMs: number, width: number, paint: Paint = plain, failed = false): string[] {
+  /** @param unfinished the mark of what was still going on */
+  lines(
+    nowMs: number,
+    width: number,
+    paint: Paint = plain,
+    unfinished: NonNullable<Progress['state']> = 'busy',
+  ): string[] {
     return this.#stages.map(({ event, startedMs, endedMs }) => {
-      const state: Progress['state'] = endedMs !== undefined ? 'done' : failed ? 'failed' : 'busy';
+      const state = endedMs !== undefined ? 'done' : unfinished;
       return progressLine(
         {
           label: event.tool ?? event.stage,
@@ -89,10 +94,10 @@ export async function showProgress<T>(
   const stages = new GardenStages();
   const started = Date.now();
   const elapsed = () => Date.now() - started;
-  const draw = (failed = false) => {
-    if (region.animated) region.update(stages.lines(elapsed(), region.width, terminal.notePaint, failed));
+  const draw = (unfinished?: Progress['state']) => {
+    if (region.animated) region.update(stages.lines(elapsed(), region.width, terminal.notePaint, unfinished));
   };
-  const timer = region.animated ? setInterval(draw, FRAME_MS) : undefined;
+  const timer = region.animated ? setInterval(() => draw(), FRAME_MS) : undefined;
   try {
     const result = await work((event) => {
       const line = stages.record(event, elapsed());
@@ -102,7 +107,7 @@ export async function showProgress<T>(
     draw();
     return result;
   } catch (error) {
-    draw(true);
+    draw(error instanceof InterruptedError ? 'left' : 'failed');
     throw error;
   } finally {
     clearInterval(timer);

@@ -64,12 +64,27 @@ export function parse(
   const positionals = command === undefined ? words : words.slice(1);
   if (command === undefined && words.length > 0) {
     const names = commands.filter((spec) => !spec.hidden).map((spec) => spec.name);
-    const hint = didYouMean(words[0]!, names) ?? 'see "coppice help"';
+    const hint = OTHER_WORDS[words[0]!] ?? didYouMean(words[0]!, names) ?? 'see "coppice help"';
     throw new UsageError(`unknown command "${words[0]}"`, hint);
   }
   if (command !== undefined && !help) checkPositionals(command, positionals);
   return { command, options, positionals, help };
 }
+
+/** What other programs call it. */
+const OTHER_WORDS: Readonly<Record<string, string>> = {
+  create: 'run "coppice apply -f FILE"',
+  edit: 'change the file and run "coppice apply -f FILE", or use "kubectl edit"',
+  explain: 'see docs/reference, or use "kubectl explain"',
+  list: 'run "coppice get"',
+  ls: 'run "coppice get"',
+  rm: 'run "coppice delete NAME"',
+  remove: 'run "coppice delete NAME"',
+  destroy: 'run "coppice delete NAME" for a cluster, "coppice down" for the garden',
+  sleep: 'run "coppice hibernate NAME"',
+  resume: 'run "coppice wake NAME"',
+  login: 'run "coppice kubeconfig NAME --merge"',
+};
 
 /** Milliseconds of `90s`, `5m`, `1h30m`, `500ms` or a bare number of seconds; undefined when it is none of these. */
 export function parseDuration(text: string): number | undefined {
@@ -183,6 +198,22 @@ function checkPositionals(command: CommandSpec, positionals: readonly string[]):
   const unlimited = command.positionals.some((positional) => positional.repeatable);
   if (!unlimited && positionals.length > command.positionals.length) {
     const extra = positionals[command.positionals.length];
-    throw new UsageError(`${command.name} does not take "${extra}"`, `usage: ${usageLine(command)}`);
+    throw new UsageError(`${command.name} does not take "${extra}"`, hintForExtra(command, positionals));
   }
+}
+
+/** The command line that was meant, where an option takes the word that is too many. */
+function hintForExtra(command: CommandSpec, positionals: readonly string[]): string {
+  const usage = `usage: ${usageLine(command)}`;
+  const option = command.options.find(({ isForExtraWord }) => isForExtraWord);
+  const taken = command.positionals.length;
+  if (option === undefined || positionals.length > taken + 1) return usage;
+  const [own, extra] = [positionals.slice(0, taken), positionals[taken]!];
+  try {
+    readValue(option, '', extra);
+  } catch {
+    return usage;
+  }
+  const shown = option.short === undefined ? `--${option.name}` : `-${option.short}`;
+  return `run "${['coppice', command.name, ...own, shown, extra].join(' ')}"`;
 }

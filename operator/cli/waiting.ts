@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { activity, failureOf, inNamespace, isAsleep, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
-import { notFound } from './commands/get.ts';
+import { missing, notFound } from './commands/get.ts';
 import type { Connection } from './connect.ts';
 import type { Context } from './context.ts';
-import { CliError, EXIT, oneLine } from './errors.ts';
+import { CliError, EXIT, InterruptedError, oneLine } from './errors.ts';
 import { follow, type Seen } from './follow.ts';
 import { WORKER_CLUSTER } from './kinds.ts';
 import { formatAge } from './render/age.ts';
@@ -153,7 +153,7 @@ export async function waitForCluster(
       });
     const fail = (error: unknown) =>
       settle(() => {
-        if (seen !== undefined) draw('failed');
+        if (seen !== undefined) draw(error instanceof InterruptedError ? 'left' : 'failed');
         reject(error);
       });
 
@@ -186,7 +186,12 @@ export async function waitForCluster(
       if (sight.trouble !== undefined) return draw('busy');
       const verdict = judge(cluster, existed, namespace, options);
       // Of one that was never there, nothing is drawn.
-      if (verdict instanceof CliError && cluster === undefined && !existed) seen = undefined;
+      const wasNever = verdict instanceof CliError && cluster === undefined && !existed;
+      if (wasNever) {
+        seen = undefined;
+        void missing(client, WORKER_CLUSTER, name, namespace, over).then(fail);
+        return;
+      }
       existed = cluster !== undefined;
       if (verdict instanceof CliError) return fail(verdict);
       if (verdict === 'finish') return finish(cluster);

@@ -21,6 +21,7 @@ import { endGroup, signalGroup, startDetached, whenGone } from './processes/proc
 import type { ProcessState } from './processes/supervisor.ts';
 import { removeEverything, takeDownSeed } from './seed/cleanup.ts';
 import { type GardenProgress, toolProgress } from './state/garden-progress.ts';
+import { isHeldHere, takeHold } from './state/holder.ts';
 import { StateDirectory } from './state/state.ts';
 import { isLocked, withLock } from './toolchain/lock.ts';
 
@@ -99,15 +100,25 @@ interface Options {
   onProgress?: (event: GardenProgress) => void;
 }
 
+interface UpOptions extends Options {
+  signal?: AbortSignal;
+  /** Whether the garden outlives the command that brings it up. */
+  isInBackground?: boolean;
+}
+
 /** A daemon at work. */
 interface EnsuredDaemon {
   /** What the status said when it was looked for. */
-  before: DaemonStatus | undefined;
+  before: Awaited<ReturnType<typeof readStatus>>;
   /** Whether it was at work before. */
   isUp: boolean;
   /** Why one that was started ended before it could say so itself; undefined as long as it has not. Absent: it was at work before. */
   daemonFailure?: () => string | undefined;
 }
+
+/** Whether a garden ran that was not about to end. */
+const wasAtWork = (before: EnsuredDaemon['before']): boolean =>
+  before?.isAlive === true && (before.phase === 'ready' || before.phase === 'starting');
 
 export interface GardenOptions {
   /** Default $COPPICE_HOME or ~/.coppice. */
@@ -142,8 +153,8 @@ export class Garden {
    * Brings the garden up and resolves when all of it serves. Does nothing more when it runs; goes on from its state
    * otherwise, whatever has died. Throws with the reason when it cannot be; an aborted `signal` ends only the waiting.
    */
-  async up(options: Options & { signal?: AbortSignal } = {}): Promise<GardenInfo> {
-    const { onProgress, signal } = options;
+  async up(options: UpOptions = {}): Promise<GardenInfo> {
+    const { onProgress, signal, isInBackground = false } = options;
     const { directory } = this;
     // What a newer Coppice has written stays as it is.
     await directory.read();
@@ -157,7 +168,13 @@ export class Garden {
     }
     const waits = () =>
       onProgress?.({ stage: 'garden', message: 'waiting for another coppice command, which is changing the garden' });
-    const daemon = await withLock(directory.changeLock, () => this.#ensureDaemon(onProgress), {
+    const ensure = async () => {
+      const daemon = await this.#ensureDaemon(onProgress);
+      // A full disk keeps nobody from a garden that runs.
+      await takeHold(directory.holderFile, isInBackground, wasAtWork(daemon.before)).catch(() => {});
+      return daemon;
+    };
+    const daemon = await withLock(directory.changeLock, ensure, {
       onWait: waits,
       ...(signal && { signal }),
     });
@@ -286,6 +303,11 @@ export class Garden {
       ...(readyAfterMs !== undefined && { readyAfterMs }),
       ...(notice && { notice }),
     };
+  }
+
+  /** Whether the garden ends with this command, and not with another one or with none. */
+  isHeldHere(): Promise<boolean> {
+    return isHeldHere(this.directory.holderFile);
   }
 
   /** How it is now. Never throws because something is down. */

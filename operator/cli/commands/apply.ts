@@ -31,12 +31,14 @@ export async function run(context: Context): Promise<number | undefined> {
     terminal.note(
       `${terminal.notePaint('bad', 'error:')} ${source}: ${object.kind} ${object.metadata.name}: ${message}`,
     );
+  const workloads: string[] = [];
   const stored: { manifest: Manifest; name: string; namespace: string }[] = [];
   for (const manifest of objects) {
     const { object } = manifest;
     try {
       const { action, applied } = await applyObject(client, object, namespace, { dryRun, signal });
       terminal.print(`${object.kind} ${object.metadata.name} ${action}${dryRun ? ' (dry run)' : ''}.`);
+      if (isWorkload(applied)) workloads.push(`${object.kind} ${object.metadata.name}`);
       if (dryRun || !isWorkerCluster(applied)) continue;
       const { metadata } = applied;
       stored.push({ manifest, name: metadata.name, namespace: metadata.namespace ?? namespace });
@@ -46,10 +48,11 @@ export async function run(context: Context): Promise<number | undefined> {
       const meant = message.includes('field not declared')
         ? await suggestFields(object.kind, (error as Error).message)
         : undefined;
-      tell(manifest, meant === undefined ? message : `${message}; ${meant}`);
+      tell(manifest, meant === undefined ? message : `${message.replace(LOOK_UP, '')}; ${meant}`);
       worst = exitCode;
     }
   }
+  if (workloads.length > 0 && !isNamed(context)) tellWhere(context, workloads);
   const refusals = await Promise.all(stored.map((key) => refusalOf(client, key, signal)));
   stored.forEach(({ manifest }, index) => {
     if (refusals[index] === undefined) return;
@@ -59,9 +62,34 @@ export async function run(context: Context): Promise<number | undefined> {
   return worst;
 }
 
+/** What a suggestion makes superfluous. */
+const LOOK_UP = /; find the right name with "[^"]*"/;
+
 /** By its group too: others may have a kind of that name. */
 const isWorkerCluster = ({ kind, apiVersion }: KubeObject): boolean =>
   kind === 'WorkerCluster' && apiVersion.startsWith(`${GROUP}/`);
+
+/** What people want to run in a cluster of the garden, and hardly ever in the garden. */
+const isWorkload = ({ kind, apiVersion }: KubeObject): boolean =>
+  WORKLOAD_GROUPS.test(apiVersion) || (apiVersion === 'v1' && WORKLOAD_KINDS.has(kind));
+const WORKLOAD_GROUPS = /^(apps|batch|networking\.k8s\.io)\//;
+const WORKLOAD_KINDS = new Set(['Pod', 'Service', 'ReplicationController', 'PersistentVolumeClaim']);
+
+/** Whether the person has said which API server is meant. */
+const isNamed = ({ options, env }: Context): boolean =>
+  Boolean(options.text('kubeconfig') ?? options.text('context') ?? env.COPPICE_KUBECONFIG);
+
+function tellWhere({ terminal }: Context, workloads: readonly string[]): void {
+  const are = workloads.length === 1 ? 'is' : 'are';
+  const few = workloads.slice(0, MOST_NAMED).join(', ');
+  const more = workloads.length > MOST_NAMED ? ` and ${workloads.length - MOST_NAMED} more` : '';
+  terminal.note(
+    `${few}${more} ${are} in the garden itself, and in none of its clusters. For a cluster, run "coppice kubeconfig NAME --merge" once, then "kubectl --context coppice/NAMESPACE/NAME apply -f FILE".`,
+  );
+}
+
+/** How many objects a note names. */
+const MOST_NAMED = 3;
 
 export interface Manifest {
   object: KubeObject;

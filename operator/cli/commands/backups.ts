@@ -20,7 +20,7 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { SHOOT, WORKER_CLUSTER } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { renderTable } from '../render/table.ts';
-import { notFound } from './get.ts';
+import { missing } from './get.ts';
 
 const POLL_MS = 500;
 /** By then the operator has taken a request up, and what it says is about that. */
@@ -43,7 +43,7 @@ export async function run(context: Context): Promise<undefined> {
   if (options.flag('now')) await takeOne(context, connection, name, shoot, buckets);
 
   const found = await look(buckets, shoot ? prefixOf(shoot) : `${technicalID(namespace, name)}/`);
-  if (!shoot && found.length === 0) throw notFound(SHOOT, name, namespace);
+  if (!shoot && found.length === 0) throw await missing(client, SHOOT, name, namespace, signal);
   if (file === undefined) return show(context, found);
   const chosen = wanted === undefined ? found.at(-1) : found.find(({ snapshot }) => snapshot.name === wanted);
   if (!chosen) {
@@ -77,7 +77,7 @@ async function bucketsOf(
     });
   }
   if (keeping.length === 0) {
-    if (!shoot) throw notFound(SHOOT, name, namespace);
+    if (!shoot) throw await missing(client, SHOOT, name, namespace, signal);
     const seed = shoot.status?.seedName;
     throw new CliError(
       seed ? `seed ${seed}, which hosts ${name}, has no bucket for backups` : `${name} has no seed yet`,
@@ -109,7 +109,7 @@ async function takeOne(
   shoot: Shoot | undefined,
   buckets: readonly OpenBucket[],
 ): Promise<void> {
-  if (!shoot) throw notFound(SHOOT, name, namespace);
+  if (!shoot) throw await missing(client, SHOOT, name, namespace, signal);
   // Whole seconds, as names of snapshots have them; after the last one, also where our clock is behind that of who took it.
   const last = (await look(buckets, prefixOf(shoot))).at(-1)?.snapshot.takenAt;
   const at = new Date(Math.ceil((Math.max(Date.now(), +(last ?? 0)) + 1) / 1000) * 1000);
@@ -128,8 +128,11 @@ async function takeOne(
     const answer = await trouble(client, shoot, signal);
     if (answer && !isRetryable(answer.codes) && Date.now() > +at + TAKEN_UP_MS)
       throw new CliError(`no snapshot of ${name}: ${answer.message}`);
-    if (answer && answer.message !== said) terminal.note(answer.message);
-    said = answer?.message;
+    // Until then it may be about what was so before, as a bucket that is being made.
+    if (answer && answer.message !== said && Date.now() > +at + TAKEN_UP_MS) {
+      terminal.note(answer.message);
+      said = answer.message;
+    }
     // A timer that keeps the process: nothing else may be under way.
     await sleep(POLL_MS, undefined, { signal });
   }

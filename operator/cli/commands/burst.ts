@@ -6,7 +6,7 @@ import { BURST_POLICY } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { explainPolicy, POLICIES_HEADER, policyRows } from '../render/burst.ts';
 import { renderTable } from '../render/table.ts';
-import { listOf, notFound } from './get.ts';
+import { listOf, namesOf, notFound } from './get.ts';
 
 /** `coppice burst [explain|plan [NAME]]`. */
 export async function run(context: Context): Promise<number | undefined> {
@@ -25,7 +25,7 @@ export async function run(context: Context): Promise<number | undefined> {
     signal,
   });
   const policies = items.filter(({ metadata }) => name === undefined || metadata.name === name);
-  if (name !== undefined && policies.length === 0) throw notFound(BURST_POLICY, name, namespace);
+  if (name !== undefined && policies.length === 0) throw notFound(BURST_POLICY, name, namespace, namesOf(items));
   if (what === 'plan' && policies.length > 0) return (await import('./burst-plan.ts')).plan(context, client, policies);
   if (format === 'json' || format === 'yaml') {
     await printObject(terminal, format, name === undefined ? listOf(policies) : policies[0]!);

@@ -7,7 +7,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { DEPLOYMENTS, NODES, PODS, SECRETS, STATEFULSETS } from '../../kube/resources.ts';
-import { lacksControlPlane, simulatedWarning } from '../clusterview.ts';
+import { conditionOf, lacksControlPlane, simulatedWarning } from '../clusterview.ts';
 import { type Connection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { explain, UsageError } from '../errors.ts';
@@ -90,6 +90,8 @@ async function gather(
     const ref = picture.cluster.status?.shootRef;
     if (ref === undefined) {
       const { attached } = picture.cluster.spec;
+      // What the operator refuses to connect to is no part of the picture, and the condition says why.
+      if (attached && conditionOf(object, 'APIServerAvailable')?.status === 'False') return picture;
       const own = attached ? attached.kubeconfigSecretRef : { name: kubeconfigSecretName(name) };
       if (picture.cluster.status?.kubeconfigRef || attached?.garden)
         await gatherNodes(connection, picture, own && { namespace, ...own }, signal);

@@ -1,11 +1,20 @@
+import { existsSync } from 'node:fs';
+import { readdir, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { wasBegun } from '../../controllers/managed/wish.ts';
+import { ToolCache, toolsDirectory } from '../../garden/toolchain/cache.ts';
+import { dataDirectory } from '../../garden/toolchain/pulumi-engine.ts';
+import { combineKubeconfigs, personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
 import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
 import { markDeleted, openGarden } from '../garden.ts';
 import { showProgress } from '../gardenview.ts';
+import { quote } from '../invocation.ts';
+import { parseKubeconfig } from '../kubeconfig/config.ts';
+import { readOptional } from '../kubeconfig/file.ts';
 import { gardenHere, removeContextsOf } from '../kubeconfig/garden-contexts.ts';
 
 /** A garden that has not answered by then is taken for one that does not run. */
@@ -22,10 +31,58 @@ export async function run(context: Context): Promise<undefined> {
   }
   const garden = await openGarden(env);
   const here = await gardenHere(env);
+  const wasHere = existsSync(garden.directory.root);
+  // Also without its folder: processes, mounts and networks may be left.
   await showProgress(terminal, (onProgress) => garden.down({ onProgress }));
-  await markDeleted(env);
-  terminal.print('The garden is deleted: its processes, clusters, networks and state.');
-  for (const line of await removeContextsOf(here, env, context.signal)) terminal.note(line);
+  const contexts = await removeContextsOf(here, env, context.signal);
+  if (wasHere) await markDeleted(env, await currentContext(env));
+  terminal.print(
+    wasHere
+      ? 'The garden is deleted: its processes, clusters, networks and state.'
+      : `There is no garden here; "${program} up" creates one.`,
+  );
+  for (const line of [...contexts, ...(wasHere ? await whatStays(env) : [])]) terminal.note(line);
+}
+
+/** Current context of the person's kubeconfig; empty: none. */
+async function currentContext(env: Context['env']): Promise<string> {
+  const found = await Promise.all(
+    personalKubeconfigs(env).map(async (file) => ({ file, text: (await readOptional(file)) ?? '' })),
+  );
+  try {
+    const documents = found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) }));
+    return combineKubeconfigs(documents)['current-context'] ?? '';
+  } catch {
+    // One that cannot be read leads to no cluster.
+    return '';
+  }
+}
+
+/** What a garden leaves on this machine, a line each. Empty folders of its backups go. */
+async function whatStays(env: Context['env']): Promise<string[]> {
+  const lines: string[] = [];
+  const clouds = dataDirectory(env);
+  if (clouds !== undefined) {
+    const backups = join(clouds, 'backups');
+    await removeEmptyFolders(backups);
+    // A folder that the person named is the person's.
+    if (!env.COPPICE_DATA) await rmdir(clouds).catch(() => {});
+    if (existsSync(backups)) lines.push(`Backups of its clusters stay in ${backups}.`);
+  }
+  const tools = new ToolCache(toolsDirectory(env));
+  if (existsSync(tools.dir))
+    lines.push(`Its tools stay in ${tools.dir} for the next garden; "rm -r ${quote(tools.dir)}" removes them.`);
+  const packages = await tools.installedPackages();
+  if (packages.length > 0) lines.push(`Packages that apt-get installed for it stay, too: ${packages.join(', ')}.`);
+  return lines;
+}
+
+/** Removes a folder if nothing but folders is below it, else the folders below it of which that is true. */
+async function removeEmptyFolders(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) if (entry.isDirectory()) await removeEmptyFolders(join(folder, entry.name));
+  // One that is not empty stays.
+  await rmdir(folder).catch(() => {});
 }
 
 /** What only this garden knows of, and nobody would take away after it. */

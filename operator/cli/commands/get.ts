@@ -112,16 +112,29 @@ export function listOf(items: KubeObject[]): object {
   return { apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' }, items };
 }
 
-/** The error for a name that is not there (exit code 3). */
-export function notFound(kind: CliKind, name: string, namespace: string | undefined): CliError {
+/**
+ * The error for a name that is not there (exit code 3).
+ * @param existing names that are there; absent: unknown
+ */
+export function notFound(
+  kind: CliKind,
+  name: string,
+  namespace: string | undefined,
+  existing: readonly string[] = [],
+): CliError {
   const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  const lists = `"coppice get ${kind.resource.plural}${namespace === undefined ? '' : ' -A'}" lists all that exist`;
+  const isFew = existing.length > 0 && existing.length <= MOST_NAMED;
   return new CliError(`there is no ${kind.resource.kind} "${name}"${where}`, {
     exitCode: EXIT.notFound,
-    advice: `"coppice get ${kind.resource.plural}${namespace === undefined ? '' : ' -A'}" lists all that exist`,
+    advice: didYouMean(name, existing) ?? (isFew ? `there are: ${[...existing].sort().join(', ')}` : lists),
   });
 }
 
-/** The same for one that was asked of an API server: with the name that was meant, if one is near. */
+/** How many names a message lists. */
+const MOST_NAMED = 12;
+
+/** The same for one that was asked of an API server: with the name that was meant, or the names that there are. */
 export async function missing(
   client: Pick<KubeClient, 'list'>,
   kind: CliKind,
@@ -129,19 +142,16 @@ export async function missing(
   namespace: string | undefined,
   signal: AbortSignal,
 ): Promise<CliError> {
-  const error = notFound(kind, name, namespace);
-  const near = await client
+  const existing = await client
     .list(kind.resource, { namespace, signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
-    .then(({ items }) =>
-      didYouMean(
-        name,
-        items.map(({ metadata }) => metadata.name),
-      ),
-    )
+    .then(({ items }) => namesOf(items))
     // Who may not list is told no more than before.
-    .catch(() => undefined);
-  return near === undefined ? error : new CliError(error.message, { exitCode: EXIT.notFound, advice: near });
+    .catch(() => []);
+  return notFound(kind, name, namespace, existing);
 }
+
+/** Names of objects, for `notFound`. */
+export const namesOf = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);
 
 /** How long a slip is worth a look at all names. */
 const PATIENCE_MS = 2000;
@@ -160,12 +170,17 @@ function target(positionals: readonly string[]): { kinds: readonly CliKind[]; na
   }
   const kind = kindOf(word);
   if (kind === undefined) {
-    const hint =
-      didYouMean(word, [...kindWords(), 'all']) ?? `for a cluster of that name: coppice get workerclusters ${word}`;
+    const hint = OF_KUBERNETES.test(word)
+      ? `"coppice get" lists kinds of Coppice; run "kubectl --context coppice/NAMESPACE/NAME get ${word}" for those of a cluster`
+      : (didYouMean(word, [...kindWords(), 'all']) ?? `for a cluster of that name: coppice get workerclusters ${word}`);
     throw new UsageError(`get: unknown kind "${word}"`, hint);
   }
   return name === undefined ? { kinds: [kind] } : { kinds: [kind], name };
 }
+
+/** Kinds that people look for in a cluster. */
+const OF_KUBERNETES =
+  /^(no|nodes?|po|pods?|svc|services?|deploy|deployments?|ds|daemonsets?|sts|statefulsets?|jobs?|cronjobs?|ns|namespaces?|secrets?|cm|configmaps?|events?|pvc?|persistentvolumes?|persistentvolumeclaims?|ing|ingress|ingresses)$/;
 
 interface Group {
   kind: CliKind;

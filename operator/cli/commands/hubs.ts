@@ -7,7 +7,7 @@ import { HUB, MEMBERSHIP } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { HUBS_HEADER, hubRows, MEMBERSHIPS_HEADER, membershipRows } from '../render/hubs.ts';
 import { renderTable } from '../render/table.ts';
-import { listOf, notFound } from './get.ts';
+import { listOf, namesOf, notFound } from './get.ts';
 
 /** `coppice hubs [NAME]`, `coppice hubs audit [--clean]`. */
 export async function run(context: Context): Promise<number | undefined> {
@@ -22,7 +22,7 @@ export async function run(context: Context): Promise<number | undefined> {
     client.list<Membership>(MEMBERSHIP.resource, { namespace, signal }),
   ]);
   const hubs = all.items.filter(({ metadata }) => name === undefined || metadata.name === name);
-  if (name !== undefined && hubs.length === 0) throw notFound(HUB, name, undefined);
+  if (name !== undefined && hubs.length === 0) throw notFound(HUB, name, undefined, namesOf(all.items));
   const memberships = found.items.filter(({ spec }) => name === undefined || spec.hub === name);
   const format = options.text('output');
   if (format === 'json' || format === 'yaml') {

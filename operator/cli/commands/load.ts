@@ -8,7 +8,7 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { gardenDirectory } from '../garden.ts';
 import { howToCallCoppice } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
-import { notFound } from './get.ts';
+import { missing } from './get.ts';
 
 const ARCHIVE = /\.(?:tar|tgz|tar\.gz|tar\.zst)$/;
 
@@ -117,7 +117,7 @@ async function findCluster(context: Context, name: string): Promise<{ name: stri
   const { client, namespace } = await connectGarden(context);
   try {
     const found = await client.getOrUndefined(WORKER_CLUSTER.resource, name, namespace);
-    if (!found) throw notFound(WORKER_CLUSTER, name, namespace);
+    if (!found) throw await missing(client, WORKER_CLUSTER, name, namespace, context.signal);
     return { name, namespace };
   } finally {
     await client.close();

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
@@ -50,13 +51,16 @@ export async function run(context: Context): Promise<number | undefined> {
   const code = await withGarden(garden, context, next, async () => {
     const connection = await connectGarden(context);
     const clusters: WorkerCluster[] = [];
+    // Who has been here before knows the way.
+    let isFirst = false;
     for (const { object } of manifests) {
       const { applied, action } = await applyWhenKnown(connection, object, { keep, signal });
       const what = `${object.kind} ${object.metadata.name}`;
-      if (action === 'kept') {
+      isFirst ||= action === 'created';
+      if (action === 'kept' && !asksFor(applied.spec, object.spec)) {
         const apply = `${coppice} apply -f ${quote(shownPath(example, personsFolder(env)))}`;
         terminal.note(`${what} exists and is not changed; "${apply}" changes it to match the example.`);
-      } else terminal.note(`${what} ${action}.`);
+      } else if (action !== 'kept') terminal.note(`${what} ${action}.`);
       if (applied.kind === WORKER_CLUSTER.resource.kind) clusters.push(applied as WorkerCluster);
     }
     const ready: WorkerCluster[] = [];
@@ -85,17 +89,7 @@ export async function run(context: Context): Promise<number | undefined> {
     if (ready.length > 0) {
       const width = terminal.width === undefined ? {} : { width: terminal.width };
       terminal.print('', ...tableOf(WORKER_CLUSTER, ready, { ...table, ...width }));
-      const { kubectl, isThere } = await howToCallKubectl(env);
-      terminal.print(
-        '',
-        ...nextSteps({
-          cluster: ready[0]!,
-          coppice,
-          kubectl,
-          example: quote(shownPath(projectFile('examples', 'demo-worker-cluster.yaml'), personsFolder(env))),
-        }),
-      );
-      if (!isThere) terminal.note('There is no kubectl on PATH: the garden is getting one now, to the path above.');
+      if (isFirst) await tellNextSteps(context, ready[0]!);
     }
     await connection.client.close();
   });
@@ -108,9 +102,25 @@ export async function run(context: Context): Promise<number | undefined> {
     );
     return;
   }
-  terminal.note('', 'Press Ctrl-C to stop the garden and keep its state.');
+  terminal.note('');
   await stayWithGarden(garden, context, next);
 }
+
+async function tellNextSteps({ terminal, env }: Context, cluster: WorkerCluster): Promise<void> {
+  const { kubectl, isThere } = await howToCallKubectl(env);
+  const example = quote(shownPath(projectFile('examples', 'demo-worker-cluster.yaml'), personsFolder(env)));
+  terminal.print('', ...nextSteps({ cluster, coppice: howToCallCoppice(env), kubectl, example }));
+  if (!isThere) terminal.note('There is no kubectl on PATH: the garden is getting one now, to the path above.');
+}
+
+/** Whether an object has all that a manifest asks for. Lists count as a whole. Pure. */
+function asksFor(has: unknown, wanted: unknown): boolean {
+  if (!isFields(has) || !isFields(wanted)) return isDeepStrictEqual(has, wanted);
+  return Object.entries(wanted).every(([field, value]) => asksFor(has[field], value));
+}
+
+const isFields = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Right after its first start the operator may not have installed the kinds yet. */
 async function applyWhenKnown(

@@ -18,6 +18,5 @@ export async function run(context: Context): Promise<number | undefined> {
     );
     return;
   }
-  terminal.note('Press Ctrl-C to stop it and keep its state.');
   await stayWithGarden(garden, context, next);
 }

@@ -24,6 +24,13 @@ export function parseKubeconfig(text: string, source: string): KubeconfigDocumen
   return document;
 }
 
+/** Whether the text of a file says that it is one, or is empty. Throws CliError where it cannot be one. */
+export function isKubeconfig(text: string, source: string): boolean {
+  const document = parseKubeconfig(text, source);
+  const isEmpty = Object.keys(document).length === 0;
+  return isEmpty || document.kind === 'Config' || KUBECONFIG_LISTS.some((list) => list in document);
+}
+
 export function writeKubeconfig(document: KubeconfigDocument): string {
   return dump(document, { lineWidth: -1 });
 }

@@ -154,6 +154,10 @@ function objectNode(
   options: DescribeOptions,
 ): TreeNode {
   const ready = conditionOf(object, 'Ready');
+  const conditions = conditionNodes(object, options);
+  const doing = isReady(object) ? '' : activity(object);
+  // A condition below says it: its row is where it belongs.
+  const isSaidBelow = conditions.some(({ cells }) => cells.at(-1) === doing);
   const name: Cell = { text: `${object.kind}/${object.metadata.name}${seed ? ` (seed ${seed})` : ''}`, tone: 'strong' };
   return {
     cells: [
@@ -162,9 +166,9 @@ function objectNode(
       readyMark(readiness(object)),
       cell(ready?.reason) || summary(object).text,
       ageOf(ready?.lastTransitionTime ?? object.metadata.creationTimestamp, options.now),
-      isReady(object) ? '' : activity(object),
+      isSaidBelow ? '' : doing,
     ],
-    children: [...conditionNodes(object, options), ...children],
+    children: [...conditions, ...children],
   };
 }
 
@@ -185,7 +189,8 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
       { text: status, tone } as Cell,
       cell(reason),
       ageOf(lastTransitionTime, now),
-      cell(message),
+      // Above the tree stands a warning that has it.
+      type === 'Simulated' && isLoud && object.kind === 'WorkerCluster' ? '' : cell(message),
     ];
     return [{ cells }];
   });

@@ -9,7 +9,8 @@ export interface Progress {
   message: string;
   elapsedMs: number;
   remainingSeconds?: number;
-  state?: 'busy' | 'done' | 'failed';
+  /** `left`: the person ended the command in the middle. */
+  state?: 'busy' | 'done' | 'failed' | 'left';
 }
 
 const BAR = 16;
@@ -44,5 +45,6 @@ function renderBar(fraction: number): string {
 function markOf(progress: Progress): [string, Tone] {
   if (progress.state === 'done') return ['✔', 'good'];
   if (progress.state === 'failed') return ['✘', 'bad'];
+  if (progress.state === 'left') return ['–', 'dim'];
   return [SPINNER[Math.floor(progress.elapsedMs / SPIN_MS) % SPINNER.length]!, 'busy'];
 }

@@ -21,6 +21,9 @@ export interface Row {
 const GAPS = [3, 2];
 const SMALLEST = 8;
 const SMALLEST_WRAPPED = 24;
+/** Free text in fewer columns than this stands below its row. */
+const SMALLEST_BESIDE = 40;
+const INDENT_BELOW = '    ';
 
 /** What people copy, and the word SIMULATED, is never cut. */
 const WHOLE = new Set(['NAME', 'NAMESPACE', 'PROVIDER', 'STATUS', 'READY', 'NODES']);
@@ -82,9 +85,29 @@ function spared(
   return shown;
 }
 
-/** The same, with a last column of free text that is wrapped, not cut. */
+/** The same, with a last column of free text that is wrapped, not cut. On a narrow terminal the text stands below its row. */
 export function renderWrapped(header: readonly string[], rows: readonly Row[], options: TableOptions = {}): string[] {
-  return render(header, rows, options, true);
+  const { width } = options;
+  if (width === undefined || isRoomBeside(header, rows, width)) return render(header, rows, options, true);
+  const others = rows.map(({ cells }) => ({ cells: cells.slice(0, header.length - 1) }));
+  const lines = render(header.slice(0, -1), others, options, false);
+  const first = options.header === false ? 0 : 1;
+  return lines.flatMap((line, index) => {
+    const { cells, below = '' } = rows[index - first] ?? { cells: [] };
+    const { text } = asCell(cells[header.length - 1] ?? '');
+    const before = `${below}${INDENT_BELOW}`;
+    return [line, ...wrap(text, width - displayWidth(before)).map((part) => `${before}${part}`)];
+  });
+}
+
+/** Whether the last column has room beside the others, or fits whole. */
+function isRoomBeside(header: readonly string[], rows: readonly Row[], width: number): boolean {
+  const widthOf = (column: number) =>
+    Math.max(displayWidth(header[column]!), ...rows.map(({ cells }) => displayWidth(asCell(cells[column] ?? '').text)));
+  const columns = [...header.keys()];
+  const last = columns.pop()!;
+  const taken = columns.reduce((sum, column) => sum + widthOf(column) + GAPS[GAPS.length - 1]!, 0);
+  return width - taken >= Math.min(SMALLEST_BESIDE, widthOf(last));
 }
 
 function render(header: readonly string[], rows: readonly Row[], options: TableOptions, wrapLast: boolean): string[] {

@@ -78,6 +78,10 @@ export class StateDirectory {
   get loadedImages(): string {
     return this.path('seed', 'loaded');
   }
+  /** Which command the garden ends with. */
+  get holderFile(): string {
+    return this.path('run', 'holder.json');
+  }
   get daemonLock(): string {
     return this.path('run', 'daemon.lock');
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { access, chmod, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { readText, writeAtomic } from '../host/files.ts';
 import { isAlive, ownIdentity } from '../host/process-identity.ts';
 import { bundleOf, cacheFolder, programOf, type ToolName } from './tools.ts';
 
@@ -46,6 +47,20 @@ export class ToolCache {
   async find(name: ToolName): Promise<string | undefined> {
     const all = await Promise.all(bundleOf(name).map((other) => isExecutable(this.file(other))));
     return all.every(Boolean) ? this.file(name) : undefined;
+  }
+
+  /** Notes packages of the distribution that were installed for tools: who takes a garden away is told of them. */
+  async noteInstalled(packages: readonly string[]): Promise<void> {
+    const all = new Set([...(await this.installedPackages()), ...packages]);
+    await writeAtomic(this.#packagesFile, `${[...all].sort().join('\n')}\n`, 0o644);
+  }
+
+  async installedPackages(): Promise<string[]> {
+    return ((await readText(this.#packagesFile)) ?? '').split('\n').filter(Boolean);
+  }
+
+  get #packagesFile(): string {
+    return join(this.dir, 'installed-packages');
   }
 
   lockFile(name: string): string {

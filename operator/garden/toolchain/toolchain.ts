@@ -348,10 +348,11 @@ export class Toolchain {
     };
     await withLock(
       this.#cache.lockFile('packages'),
-      () => {
+      async () => {
         this.#log.info({ packages }, 'installing distribution packages');
         tell('working', `installing ${packages.join(', ')} with apt-get`);
-        return this.#sources.installPackages(packages, { signal: this.#signal });
+        await this.#sources.installPackages(packages, { signal: this.#signal });
+        await this.#cache.noteInstalled(packages);
       },
       { onWait: () => tell('waiting', 'another process installs packages'), signal: this.#signal },
     );

@@ -173,6 +173,23 @@ describe('coppice backups', () => {
     expect(patches).toHaveLength(1);
   });
 
+  it('says nothing of what was in the way before it asked', async () => {
+    const conditions = [{ type: 'BackupReady', status: 'False', message: 'the seed has no bucket yet' }];
+    let reads = 0;
+    Object.defineProperty(objects, 'shoots/blue', {
+      enumerable: true,
+      get: () => {
+        const at = patches[0]?.metadata.annotations[ANNOTATIONS.backupRequestedAt];
+        // The second look finds what was asked for.
+        if (at !== undefined && reads++ === 1) void stored('u-1', 77, (Date.parse(at) - T0) / 3600_000);
+        return { ...shoot, status: { ...shoot.status, conditions } };
+      },
+    });
+    const { out, err, code } = await cli('blue', '--now');
+    expect([code, err]).toEqual([0, 'Waiting for a snapshot of blue ...\n']);
+    expect(out).toContain('77');
+  });
+
   it('does not wait for snapshots of an etcd on machines of its own', async () => {
     const workers = [{ name: 'control-plane', controlPlane: {} }];
     objects['shoots/blue'] = { ...shoot, spec: { provider: { workers } } };

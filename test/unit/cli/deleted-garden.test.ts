@@ -1,4 +1,5 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,7 @@ import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state/state.ts';
+import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
 import type { KubeconfigDocument } from '../../../operator/kube/kubeconfig-files.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 
@@ -129,12 +131,68 @@ describe('coppice down', () => {
     for (const line of [['get'], ['delete', 'demo'], ['scale', 'demo', '--nodes', '3']])
       expect(await coppice(...line)).toMatchObject({
         code: 3,
-        err: 'error: the garden of this machine was deleted ("coppice down"); run "coppice up", or choose another API server with --kubeconfig or --context\n',
+        err: 'error: the garden of this machine was deleted ("coppice down"); run "coppice up", or name another API server with --kubeconfig or --context; "--context other" once makes it the default again\n',
       });
     expect(asked).toBe(0);
-    expect((await coppice('get', '--context', 'other')).code).toBe(0);
     expect((await coppice('get', '--kubeconfig', personal)).code).toBe(0);
     expect(asked).toBeGreaterThan(0);
+    expect((await coppice('get')).code).toBe(3);
+  });
+
+  it('has later commands act on the current context again once the person has named it', async () => {
+    await writeFile(personal, dump({ ...everything(), 'current-context': 'other' }));
+    await coppice('down', '--leave-clouds');
+    // Another context than the current one says nothing of what commands without a name mean.
+    await coppice('get', '--context', 'coppice/shop/elsewhere', '--timeout', '1s');
+    expect((await coppice('get')).code).toBe(3);
+    expect((await coppice('get', '--context', 'other')).code).toBe(0);
+    expect((await coppice('get')).code).toBe(0);
+  });
+
+  it('has later commands act on a context that the person has switched to since', async () => {
+    await writeFile(personal, dump(everything()));
+    await coppice('down', '--leave-clouds');
+    expect((await coppice('get')).code).toBe(3);
+    await writeFile(personal, dump({ ...everything(), 'current-context': 'other' }));
+    expect((await coppice('get')).code).toBe(0);
+    // It was a choice, and no state of the file that could come back.
+    await writeFile(personal, dump({ ...everything(), 'current-context': '' }));
+    expect((await coppice('get')).err).toContain('has no current context; choose one with --context: other');
+  });
+
+  it('asks for a choice also where an earlier Coppice wrote down no context', async () => {
+    await writeFile(personal, dump({ ...everything(), 'current-context': 'other' }));
+    await rm(directory.root, { recursive: true });
+    await writeFile(join(home, 'garden-deleted'), '"coppice down" deleted the garden of this machine.\n');
+    expect((await coppice('get')).code).toBe(3);
+    expect((await coppice('get', '--context', 'other')).code).toBe(0);
+    expect((await coppice('get')).code).toBe(0);
+  });
+
+  it('says that there was none where there is none, and takes nothing for deleted', async () => {
+    await rm(directory.root, { recursive: true });
+    await writeFile(personal, dump({ ...everything(), 'current-context': 'other' }));
+    expect((await coppice('down')).out).toBe('There is no garden here; "coppice up" creates one.\n');
+    expect((await coppice('get')).code).toBe(0);
+  });
+
+  it('says what stays on the machine, and takes empty folders of backups away', async () => {
+    await mkdir(join(home, 'clouds', 'backups', 'local', 'bucket'), { recursive: true });
+    const tools = join(home, 'tools');
+    await new ToolCache(tools).noteInstalled(['runc', 'iptables']);
+    const first = await coppice('down', '--leave-clouds');
+    expect(first.err).toContain(`Its tools stay in ${tools} for the next garden; "rm -r ${tools}" removes them.\n`);
+    expect(first.err).toContain('Packages that apt-get installed for it stay, too: iptables, runc.\n');
+    expect(first.err).not.toContain('Backups');
+    expect(existsSync(join(home, 'clouds'))).toBe(false);
+
+    await directory.make();
+    await mkdir(join(home, 'clouds', 'backups', 'local', 'empty'), { recursive: true });
+    await writeFile(join(home, 'clouds', 'backups', 'local', 'snapshot'), '');
+    expect((await coppice('down', '--leave-clouds')).err).toContain(
+      `Backups of its clusters stay in ${home}/clouds/backups.`,
+    );
+    expect(await readdir(join(home, 'clouds', 'backups', 'local'))).toEqual(['snapshot']);
   });
 });
 

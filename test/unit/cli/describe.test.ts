@@ -191,7 +191,7 @@ describe('describe', () => {
       [
         "NAME                        REPLICAS   READY     REASON          SINCE   MESSAGE",
         "WorkerCluster/demo                     True      ClusterUsable   2m",
-        "├─SIMULATED                            True      NoCredentials   2m      nothing is real",
+        "├─SIMULATED                            True      NoCredentials   2m",
         "├─NodesReady                           False     Missing         2m      one node is late",
         "└─Shoot/demo (seed local)              True      Created         2m",
         "  ├─Workers                 5/7        False",
@@ -205,6 +205,27 @@ describe('describe', () => {
     expect(all.filter((line) => line.includes('Machine/'))).toHaveLength(6);
     expect(all.some((line) => line.includes('Fine'))).toBe(true);
   });
+});
+
+it('a sentence that a condition says does not stand at its cluster, too', () => {
+  const refused = 'spec.region: there is no region mars-1';
+  const picture: ClusterDescription = {
+    cluster: cluster(
+      'demo',
+      {},
+      {
+        observedGeneration: 1,
+        conditions: [
+          condition('Ready', 'False', 'ConfigurationProblem', refused),
+          condition('SpecAccepted', 'False', 'ConfigurationProblem', refused),
+        ],
+      },
+    ),
+    controlPlane: [],
+    machines: [],
+    gaps: [],
+  };
+  expect(draw(picture).filter((line) => line.includes(refused))).toEqual([expect.stringContaining('SpecAccepted')]);
 });
 
 describe('machines', () => {

@@ -12,9 +12,14 @@ it.each([
     'errors: .spec.trigger.pendingFor: expected string, got &value.valueUnstructured{Value:30} .spec.regoin: field not declared in schema',
     'did you mean "region"?',
   ],
-  ['that is near to none', '.spec.zzzzzzzz: field not declared in schema', undefined],
+  ['that is near to none of many', '.spec.zzzzzzzz: field not declared in schema', undefined],
+  [
+    'that is near to none of few',
+    '.spec.kubernetes.zzzzzzzz: field not declared in schema',
+    expect.stringMatching(/^spec\.kubernetes has: .*\bversion\b/),
+  ],
 ])('suggestFields names the field that was meant, for a slip %s', async (_what, errors, meant) => {
-  expect(await suggestFields('WorkerCluster', failed(errors))).toBe(meant);
+  expect(await suggestFields('WorkerCluster', failed(errors))).toEqual(meant);
 });
 
 it('suggestFields says nothing of a kind of others', async () => {

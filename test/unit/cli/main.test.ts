@@ -51,6 +51,11 @@ describe('coppice', () => {
   it.each([
     ['gte', 2, 'error: unknown command "gte"; did you mean "get"?\n'],
     ['get shots', 2, 'error: get: unknown kind "shots"; did you mean "shoots"?\n'],
+    [
+      'get nodes',
+      2,
+      'error: get: unknown kind "nodes"; "coppice get" lists kinds of Coppice; run "kubectl --context coppice/NAMESPACE/NAME get nodes" for those of a cluster\n',
+    ],
     ['get all demo', 2, 'error: "get all" takes no NAME\n'],
     ['scale demo', 2, 'error: scale needs --nodes N; for example: coppice scale demo --nodes 3\n'],
     ['scale demo --nodes -1', 2, 'error: a cluster cannot have -1 nodes; give a number from 0 up\n'],
@@ -110,6 +115,11 @@ describe('errors', () => {
     [status(404, 'NotFound', 'workerclusters "x" not found'), 'workerclusters "x" not found', EXIT.notFound],
     [status(422, 'Invalid', 'spec.x: wrong'), 'spec.x: wrong', EXIT.failed],
     [
+      status(422, 'Invalid', 'WorkerCluster.multi-cluster.demo.io "two" is invalid: spec.x: wrong'),
+      'spec.x: wrong',
+      EXIT.failed,
+    ],
+    [
       status(422, 'Invalid', `invalid: [spec.x: Unsupported value: 2, <nil>: Invalid value: null: ${UNCHECKED}]`),
       'invalid: [spec.x: Unsupported value: 2]',
       EXIT.failed,
@@ -133,6 +143,20 @@ describe('errors', () => {
       'namespaces "team" not found; make it with "kubectl create namespace team"',
       EXIT.notFound,
     ],
+    [
+      status(500, '', `${TYPED}: .spec.trigger.pendingFor: expected string, got &value.valueUnstructured{Value:30}`),
+      '.spec.trigger.pendingFor: expected string, got 30',
+      EXIT.failed,
+    ],
+    [
+      status(
+        500,
+        '',
+        `${TYPED}: errors:\n  .spec.a: expected string, got &value.valueUnstructured{Value:map[x:1]}\n  .spec.b: expected list, got &value.valueUnstructured{Value:true}`,
+      ),
+      '.spec.a: expected string, got map[x:1] .spec.b: expected list, got true',
+      EXIT.failed,
+    ],
     [status(403, 'Forbidden', 'you may not'), 'you may not', EXIT.failed],
     ['text', 'text', EXIT.failed],
     [undefined, 'undefined', EXIT.failed],
@@ -146,6 +170,12 @@ describe('errors', () => {
       /^https:\/\/127.0.0.1:6443 does not answer: connect ECONNREFUSED; start the garden with "coppice up"/,
     );
     expect(explain(new TypeError('fetch failed', { cause: refused })).message).toContain('coppice up');
+    const foreign = Object.assign(new Error('unable to verify the first certificate; try running Node.js with ...'), {
+      code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    });
+    expect(explain(new KubeUnreachableError('GET /x at https://10.0.0.1:6443', foreign)).message).toBe(
+      'the certificate of https://10.0.0.1:6443 is not signed by the authority in this kubeconfig; choose the kubeconfig of this API server with --kubeconfig or --context',
+    );
     expect(explain(new KubeApiError('GET /x', 404, '404 page not found')).message).toContain('CRDs of Coppice');
     const forbidden = (user: string) =>
       explain(new KubeApiError('GET /x', 403, { message: `x is forbidden: User "${user}" cannot list x` })).message;
@@ -255,6 +285,9 @@ describe('the stages of a garden', () => {
       expect.stringContaining('kubelet ━━━━━━━━━━──────  60 % building'),
       expect.stringContaining('apiserver starting (0:01)'),
     ]);
+    // Who pressed Ctrl-C has seen nothing fail.
+    expect(stages.lines(26_000, 100, undefined, 'left').map((line) => line[0])).toEqual(['✔', '–', '–']);
+    expect(stages.lines(26_000, 100, undefined, 'failed').map((line) => line[0])).toEqual(['✔', '✘', '✘']);
     stages.finish(27_000);
     expect(stages.lines(29_000, 100).every((line) => line.startsWith('✔'))).toBe(true);
   });

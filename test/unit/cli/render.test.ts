@@ -161,13 +161,26 @@ describe('tree', () => {
   });
 
   it('wraps the message beside its branch', () => {
-    expect(renderTree(['NAME', 'READY', 'MESSAGE'], tree, { width: 54 })).toEqual([
+    expect(renderTree(['NAME', 'READY', 'MESSAGE'], tree, { width: 70 })).toEqual([
       'NAME                READY  MESSAGE',
       'WorkerCluster/demo  True',
-      '├─Shoot/demo        False  three members of etcd are',
-      '│ │                        asked for and one has come',
+      '├─Shoot/demo        False  three members of etcd are asked for and one',
+      '│ │                        has come',
       '│ └─ControlPlane',
       '└─Workers           True   fine',
+    ]);
+  });
+
+  it('puts the message below its row where there is no room beside it, and cuts nothing', () => {
+    expect(renderTree(['NAME', 'READY', 'MESSAGE'], tree, { width: 54 })).toEqual([
+      'NAME                 READY',
+      'WorkerCluster/demo   True',
+      '├─Shoot/demo         False',
+      '│ │    three members of etcd are asked for and one has',
+      '│ │    come',
+      '│ └─ControlPlane',
+      '└─Workers            True',
+      '    fine',
     ]);
   });
 });

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { load } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { Interruptions } from '../../../operator/cli/interruptions.ts';
@@ -43,6 +44,8 @@ let seedName: string;
 let refusals: number;
 /** The kubeconfig of the cluster, in base64. */
 let stored: string | undefined;
+
+const EXAMPLE = load(readFileSync(projectFile('examples', 'local.yaml'), 'utf8')) as KubeObject;
 
 const ready = (dataPlaneNodes: number): KubeObject => ({
   apiVersion: 'multi-cluster.demo.io/v1',
@@ -169,17 +172,25 @@ describe('coppice start', () => {
     const said = await start();
     expect(writes).toEqual([]);
     expect(said).toMatch(/WorkerCluster demo exists and is not changed; ".*apply -f .*local\.yaml" changes it/);
-    expect(said).toContain('scale demo --nodes 6');
+  });
+
+  it('tells the first steps once, and says nothing of a cluster that is as the example asks', async () => {
+    expect(await start()).toContain('scale demo --nodes 3');
+    cluster = { ...ready(2), spec: { ...EXAMPLE.spec, hibernation: {} } };
+    const again = await start();
+    expect(again).not.toContain('What to do next');
+    expect(again).not.toContain('exists and is not changed');
+    expect(again).toMatch(/demo +local .*True/);
   });
 
   it('names a kubectl that is there, or says that the garden is getting it', async () => {
-    cluster = ready(2);
     const kubectl = join(home, 'tools', 'kubectl-1.36.3', 'kubectl');
     const said = await start();
     expect(said).toContain(`${kubectl} --context coppice/default/demo get nodes`);
     expect(said).toContain('There is no kubectl on PATH: the garden is getting one now, to the path above.');
     await mkdir(dirname(kubectl), { recursive: true });
     await writeFile(kubectl, 'kubectl', { mode: 0o755 });
+    cluster = undefined;
     const again = await start();
     expect(again).toContain(`${kubectl} --context coppice/default/demo get nodes`);
     expect(again).not.toContain('no kubectl on PATH');
@@ -391,6 +402,43 @@ describe('coppice start in the foreground', () => {
       /^Stopped\. Its clusters are kept in .*\/garden; "npm start" starts them again, .* down" deletes them\.$/,
     );
     expect(existsSync(new StateDirectory(home).stateFile)).toBe(true);
+  });
+
+  it.each([
+    ['in the background', async () => ({})],
+    ['by another command that lives', async () => ({ process: await identityOf(process.ppid) })],
+  ])('leaves a garden running at Ctrl-C that was started %s', async (_by, holder) => {
+    const directory = new StateDirectory(home);
+    await writeFile(directory.holderFile, JSON.stringify(await holder()));
+    cluster = ready(2);
+    const { ctrlC, code } = await begin();
+    await has('Another command started this garden. Ctrl-C ends only this one');
+    ctrlC.abort(new Error('Ctrl-C'));
+    expect(await code).toBe(0);
+    expect(lastLine()).toMatch(/^The garden keeps running; ".*coppice stop" stops it\.$/);
+    expect(daemon.exitCode ?? daemon.signalCode).toBeNull();
+  });
+
+  it('leaves a garden running that another command has put in the background meanwhile', async () => {
+    cluster = ready(2);
+    const { ctrlC, code } = await begin();
+    await has('Ctrl-C to stop the garden');
+    const { said: detached } = await tryStart();
+    expect(detached).toContain('The garden keeps running in the background');
+    ctrlC.abort(new Error('Ctrl-C'));
+    expect(await code).toBe(0);
+    expect(daemon.exitCode ?? daemon.signalCode).toBeNull();
+  });
+
+  it('takes in hand a garden whose command in the foreground was killed', async () => {
+    const gone = { pid: daemon.pid!, started: 'earlier/1' };
+    await writeFile(new StateDirectory(home).holderFile, JSON.stringify({ process: gone }));
+    cluster = ready(2);
+    const { ctrlC, code, ended } = await begin();
+    await has('Press Ctrl-C to stop the garden');
+    ctrlC.abort(new Error('Ctrl-C'));
+    expect(await code).toBe(0);
+    await ended;
   });
 
   it('takes Ctrl-C for a good end when all is up', async () => {
