@@ -2,7 +2,7 @@
  * `npm test`: every tier, the end-to-end tests beside the others. Each waits for processes most of the time, and one after the other
  * they take more than an hour of two cores. The end-to-end tests are the longer half and go first where both want a core. Unit tests run
  * while tools are made.
- * `tools` as first argument: makes only what tests need. `e2e`: only these tests, or those of their files that follow. Anything else is
+ * `tools` as first argument: makes only what tests need. `--list`: prints the tiers. `e2e`: only these tests, or those of their files that follow. Anything else is
  * files or options of vitest, in one run.
  */
 import { readdirSync } from 'node:fs';
@@ -11,6 +11,7 @@ import { bringUpGarden, GARDEN_VARIABLE, isKept } from './kit/garden-setup.ts';
 import { inLanes, LANES, LATE, lateTools, QUIET } from './kit/lanes.ts';
 import { chosenRotation, tellRotation } from './kit/rotation.ts';
 import { TestRuns } from './kit/test-runs.ts';
+import { listTiers } from './kit/tiers.ts';
 import { allTools, testTools } from './kit/tools.ts';
 
 /** Of what is not urgent. */
@@ -58,6 +59,10 @@ const allEndToEnd = () =>
 const tier = (name: 'unit' | 'integration') => runs.run(name, ['--project', name], { nice: NICE });
 
 const [command, ...chosen] = process.argv.slice(2);
+if (command === '--list') {
+  console.log(listTiers());
+  process.exit();
+}
 if (command === 'tools') {
   tellRotation(chosenRotation().rotation);
   await allTools();
