@@ -91,6 +91,12 @@ export const burstPolicyStatus = z
             ),
           since: time('When it was ordered.'),
           hourly: money('What it costs in an hour.'),
+          grantedNodes: count(
+            0,
+            undefined,
+            'Most nodes that its pools with autoscale: Coppice may have. Absent: it has none, or they count with their maximum.',
+          ).optional(),
+          counted: money('What budgets count an hour of it with, where nodes are granted to it.').optional(),
           idleSince: time('Since when it has no work.').optional(),
           stays: text(
             1024,

@@ -170,7 +170,7 @@ export const burstPolicySpec = rules(
     maximumNodes: count(
       1,
       MOST_NODES,
-      'Most nodes at once of all its clusters, and of those that it has added to others by grow, together. A pool that an autoscaler sizes (autoscale: Cloud or Coppice) counts with its maximum, a cluster that sleeps as if it were awake. Clusters of others that were woken do not count. Absent: no limit.',
+      'Most nodes at once of all its clusters, and of those that it has added to others by grow, together. A pool that a cloud sizes (autoscale: Cloud) counts with its maximum, one that Coppice sizes with the nodes that are granted to it. A cluster that sleeps counts as if it were awake. Clusters of others that were woken do not count. Absent: no limit.',
     ).optional(),
     budget: z
       .object({

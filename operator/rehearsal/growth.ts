@@ -3,13 +3,12 @@ import { LABELS } from '../api/group.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import type { PoolNow } from '../burst/clusters/growth-receipt.ts';
-import type { KeptGrowth } from '../burst/clusters/kept.ts';
 import { regionOf } from '../burst/clusters/offer.ts';
 import { isLate } from '../burst/nodes/grow.ts';
 import { bestOffer, isInterrupted } from '../capacity/allocation.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
 import { machineTypesOf, marketFor } from '../capacity/offers.ts';
-import type { PoolSeen } from '../controllers/burst/seen.ts';
+import type { PoolNamed, PoolSeen } from '../controllers/burst/seen.ts';
 import { offeredPools } from './members.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
@@ -53,6 +52,7 @@ export function poolsSeen(simulation: Simulation, state: ClusterState): PoolSeen
     return {
       pool,
       ready,
+      present: ready,
       count,
       decidedAt,
       template,
@@ -75,7 +75,7 @@ export const readyOf = ({ pools, wanted }: ClusterState, { name }: Pick<DesiredP
     .reduce((sum, { ready }) => sum + ready, 0);
 
 /** What is seen of nodes that were added to a pool. */
-export function poolNow(simulation: Simulation, { cluster: key, uid, pool: name }: KeptGrowth): PoolNow | 'gone' {
+export function poolNow(simulation: Simulation, { cluster: key, uid, pool: name }: PoolNamed): PoolNow | 'gone' {
   const cluster = simulation.clusters.get(key);
   const pool = cluster?.object?.metadata.uid === uid && growingPools(cluster).find((one) => one.name === name);
   if (!cluster || !pool) return 'gone';

@@ -59,6 +59,10 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
   const hub = hubNamed(policy.spec.hub);
   const stateOf = (cluster: WorkerCluster) => clusters.get(keyOf(cluster));
   const ownWork = (key: string) => [...work.groups.values()].filter((group) => group.cluster === key);
+  const waitingIn = (cluster: WorkerCluster) =>
+    ownWork(keyOf(cluster))
+      .flatMap(({ pod, waitingCount }) => Array.from({ length: Math.min(MOST_PENDING, waitingCount) }, () => pod))
+      .slice(0, MOST_PENDING);
   const objects = () => [...clusters.values()].flatMap((state) => objectOf(state) ?? []);
   return {
     now: () => dateOf(simulation),
@@ -93,10 +97,8 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
     workOn: () => [],
     keeps: (_, cluster, profile) => ({ reserve: reserveOf(cluster, profile) }),
     room: (_, cluster) => roomIn(simulation, stateOf(cluster)),
-    pending: (cluster) =>
-      ownWork(keyOf(cluster))
-        .flatMap(({ pod, waitingCount }) => Array.from({ length: Math.min(MOST_PENDING, waitingCount) }, () => pod))
-        .slice(0, MOST_PENDING),
+    pending: waitingIn,
+    lacking: waitingIn,
     pools(_, cluster) {
       const state = stateOf(cluster);
       return state && poolsSeen(simulation, state);
@@ -210,5 +212,8 @@ function change(simulation: Simulation, state: ClusterState, { metadata: { label
   state.object = { ...state.object!, metadata: { ...metadata, labels: Object.fromEntries(next) } };
   if (labels[LABELS.burstEmptying]) work.moveAway(key, simulation.now);
   else if (labels[LABELS.burstEmptying] === null || labels[LABELS.burstWarm] === null) work.reopen(key);
-  if (spec) rewrite(simulation, state, { ...state.spec, ...spec });
+  if (!spec) return;
+  rewrite(simulation, state, { ...state.spec, ...spec });
+  // Its autoscaler looks again: pools may have more nodes, or fewer.
+  state.sizedFor = -1;
 }

@@ -3,7 +3,7 @@ import { formatMoney, type Micros } from '../../cost/money.ts';
 import type { CandidateView, ClusterOffer, ClusterPrice, ClustersView, Limits } from './model.ts';
 import { nodesLeft, shortOfNodes } from './node-limit.ts';
 import { countedNodes } from './offer.ts';
-import type { Alternative } from './plan-model.ts';
+import type { Alternative, Grant, Purchase } from './plan-model.ts';
 import { type Replicas, type Taken, takenBy, totalOf } from './room.ts';
 import { nodesOf } from './words.ts';
 
@@ -16,6 +16,8 @@ export interface Chosen {
   readonly nodes: ReadonlyMap<string, number>;
   /** How many nodes count of it. */
   readonly mostNodes: number;
+  /** See Purchase. */
+  readonly granted?: NonNullable<Purchase['granted']>;
   readonly price: ClusterPrice;
   readonly count: number;
   /** It takes longer to come than it may, and so do all others. */
@@ -172,11 +174,21 @@ const asChosen = (best: Possible, offers: readonly Judged[], limits: Limits): Ch
   candidate: best.candidate.name,
   nodes: best.taken.nodes,
   mostNodes: countedNodes(best.candidate.offer!, best.taken.nodes),
+  ...grantedIn(best.candidate.offer!, best.taken.nodes),
   price: best.price,
   count: best.taken.count,
   isLate: isLate(best.candidate, limits),
   alternatives: offers.filter((one) => one !== best).map((one) => alternative(one, best, limits)),
 });
+
+/** What pools that Coppice sizes may have of a cluster that is bought with so many nodes. */
+function grantedIn({ pools }: ClusterOffer, nodes: ReadonlyMap<string, number>): Pick<Chosen, 'granted'> {
+  const granted = pools.flatMap(({ name, minimum, price, isGranted }): [string, Grant][] =>
+    // What has no price of its own is counted with its cluster.
+    isGranted ? [[name, { nodes: nodes.get(name) ?? minimum, each: price ?? 0n }]] : [],
+  );
+  return granted.length > 0 ? { granted: Object.fromEntries(granted) } : {};
+}
 
 /** What each candidate has to say to work that nothing is bought for. */
 export function whyNone(view: ClustersView, replicas: readonly Replicas[], now: number): Alternative[] {

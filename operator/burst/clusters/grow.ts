@@ -2,7 +2,7 @@ import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import { type Chosen, costOf, moneyLeft } from './choose.ts';
 import type { ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
-import { nodesLeft, nodesOfOthers, shortOfNodes } from './node-limit.ts';
+import { nodesLeft, shortOfNodes } from './node-limit.ts';
 import type { Alternative } from './plan-model.ts';
 import { type Replicas, takenByPool, totalOf } from './room.ts';
 import { costToWake, wakeOrChoose } from './wake.ts';
@@ -13,6 +13,8 @@ export interface ChosenGrowth {
   readonly entry: string | undefined;
   readonly pool: GrowingPool;
   readonly nodes: number;
+  /** So many of them were not counted before. */
+  readonly more: number;
   /** Replicas that they take. */
   readonly count: number;
 }
@@ -37,7 +39,7 @@ export function serve(view: ClustersView, replicas: readonly Replicas[], now: nu
   const alone = byClusters(view, replicas, now);
   if (growths.length === 0) return alone && { growths, ...alone };
   const rest = byClusters(withGrown(view, growths), left, now);
-  const cost = growths.reduce((sum, { pool, nodes }) => sum + forMinimumLife(pool, limits) * BigInt(nodes), 0n);
+  const cost = growths.reduce((sum, { pool, more }) => sum + forMinimumLife(pool, limits) * BigInt(more), 0n);
   const costs = ({ clusters, openings }: Omit<Serving, 'growths'>) =>
     costOf(clusters, limits) + costToWake(openings, limits);
   if (rest && (!alone || cost + costs(rest) <= costs(alone))) return { growths, ...rest };
@@ -55,15 +57,21 @@ function byClusters(view: ClustersView, replicas: readonly Replicas[], now: numb
 const forMinimumLife = ({ hourly, billing }: GrowingPool, { minimumLifeMs }: Limits): Micros =>
   costOver(hourly, minimumLifeMs, billing);
 
-const hourlyOf = (growths: readonly ChosenGrowth[]): Micros =>
-  growths.reduce((sum, { pool, nodes }) => sum + pool.hourly * BigInt(nodes), 0n);
+/** Nodes of a pool that budgets and maximums have not counted before. */
+type Counting = Pick<ChosenGrowth, 'pool' | 'more'>;
+
+const hourlyOf = (growths: readonly Counting[]): Micros =>
+  growths.reduce((sum, { pool, more }) => sum + pool.hourly * BigInt(more), 0n);
 
 /** As if these nodes had been added. */
-const withGrown = (view: ClustersView, growths: readonly ChosenGrowth[]): ClustersView => ({
+export const withGrown = (view: ClustersView, growths: readonly Counting[]): ClustersView => ({
   ...view,
   grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths),
-  grownNodes: (view.grownNodes ?? 0) + nodesOfOthers(growths),
+  grownNodes: (view.grownNodes ?? 0) + growths.reduce((sum, { more }) => sum + more, 0),
 });
+
+/** Of so many nodes of a pool those that are not counted already. */
+export const moreThanCounted = ({ counted = 0 }: GrowingPool, nodes: number): number => Math.max(0, nodes - counted);
 
 /** Nodes of pools that may grow, those first that cost least for each replica; last of those of which a cloud took machines away. */
 function growFor(
@@ -82,18 +90,19 @@ function growFor(
     // Two entries may name a pool: its nodes are promised once.
     const key = `${pool.cluster}/${pool.pool}`;
     if (promised.has(key)) continue;
-    const allowed = entry.name === undefined ? pool.more : nodesOfPolicy;
-    const most = Math.min(pool.more, allowed, byEntry.get(entry) ?? 0, affordable(pool, money, view));
+    const allowed = (pool.counted ?? 0) + nodesOfPolicy;
+    const most = Math.min(pool.more, allowed, byEntry.get(entry) ?? 0, affordable(pool, money, view.limits));
     if (most <= 0) continue;
     const taken = takenByPool(pool, left, most);
     if (taken.count === 0) continue;
     const { nodes, count } = taken;
-    chosen.push({ entry: entry.name, pool, nodes, count });
+    const more = moreThanCounted(pool, nodes);
+    chosen.push({ entry: entry.name, pool, nodes, more, count });
     promised.add(key);
-    nodesOfPolicy -= nodesOfOthers([{ entry: entry.name, nodes }]);
+    nodesOfPolicy -= more;
     byEntry.set(entry, (byEntry.get(entry) ?? 0) - nodes);
-    money.hourly -= pool.hourly * BigInt(nodes);
-    if (money.monthly !== undefined) money.monthly -= forMinimumLife(pool, view.limits) * BigInt(nodes);
+    money.hourly -= pool.hourly * BigInt(more);
+    if (money.monthly !== undefined) money.monthly -= forMinimumLife(pool, view.limits) * BigInt(more);
     left = taken.left;
   }
   return { chosen, left };
@@ -114,7 +123,7 @@ function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: Grow
     .filter(({ count }) => count > 0)
     .sort((a, b) => {
       if (a.pool.isLast !== b.pool.isLast) return a.pool.isLast ? 1 : -1;
-      const [eachA, eachB] = forEach(a, b, ({ hourly }) => hourly);
+      const [eachA, eachB] = forEach(a, b, ({ pool, nodes }) => pool.hourly * BigInt(moreThanCounted(pool, nodes)));
       if (eachA !== eachB) return eachA < eachB ? -1 : 1;
       const byPrice = cheaperFirst(a, b);
       return byPrice || b.count * a.nodes - a.count * b.nodes || (a.pool.template.id < b.pool.template.id ? -1 : 1);
@@ -128,31 +137,32 @@ function takenByFew(pool: GrowingPool, wanted: readonly Replicas[]): ReturnType<
 }
 
 /** What either costs for each replica, without a fraction. */
-const forEach = (a: Counted, b: Counted, price: (pool: GrowingPool) => Micros): [Micros, Micros] => [
-  price(a.pool) * BigInt(a.nodes * b.count),
-  price(b.pool) * BigInt(b.nodes * a.count),
+const forEach = (a: Counted, b: Counted, cost: (of: Counted) => Micros): [Micros, Micros] => [
+  cost(a) * BigInt(b.count),
+  cost(b) * BigInt(a.count),
 ];
 
-/** Of clusters that budgets count at their largest already one may be in a dearer place than the other. What has no price comes last. */
+/** Of nodes that budgets count already one may be in a dearer place than the other. What has no price comes last. */
 function cheaperFirst(a: Counted, b: Counted): number {
   if (a.pool.price === undefined || b.pool.price === undefined)
     return Number(a.pool.price === undefined) - Number(b.pool.price === undefined);
-  const [eachA, eachB] = forEach(a, b, ({ price = 0n }) => price);
+  const [eachA, eachB] = forEach(a, b, ({ pool: { price = 0n }, nodes }) => price * BigInt(nodes));
   return eachA === eachB ? 0 : eachA < eachB ? -1 : 1;
 }
 
 /** How many nodes more of it budgets allow. */
-function affordable(
+export function affordable(
   pool: GrowingPool,
-  money: { hourly: Micros; monthly: Micros | undefined },
-  { limits }: ClustersView,
+  money: { readonly hourly: Micros; readonly monthly: Micros | undefined },
+  limits: Limits,
 ): number {
-  const { hourly, more } = pool;
+  const { hourly, more, counted = 0 } = pool;
   if (hourly === 0n) return more;
   let most = money.hourly / hourly;
   const life = forMinimumLife(pool, limits);
   if (money.monthly !== undefined && life > 0n && money.monthly / life < most) most = money.monthly / life;
-  return most <= 0n ? 0 : Number(most < BigInt(more) ? most : BigInt(more));
+  const affords = most <= 0n ? 0 : Number(most < BigInt(more) ? most : BigInt(more));
+  return Math.min(more, counted + affords);
 }
 
 /** What each entry that may grow has to say to work for which nothing is done. */

@@ -29,9 +29,11 @@ export const restOf = ({ cluster, pool }: Pick<KeptGrowth, 'cluster' | 'pool'>):
 
 /** Nodes that are added are written down. @param from what the pool was to have before */
 export function grew(receipt: BurstReceipt, growth: Growth, uid: string, from: number, now: number): BurstReceipt {
-  const { cluster, pool, nodes, entry, sources, why } = growth;
+  const { cluster, pool, nodes, entry, sources, why, granted = 0 } = growth;
   const at = rfc3339(new Date(now));
-  const rate = formatMoney(growth.each * BigInt(nodes));
+  // Those of a cluster of the policy count with it.
+  const each = entry === undefined ? 0n : growth.each;
+  const rate = formatMoney(each * BigInt(nodes));
   const kept: KeptGrowth = {
     cluster,
     uid,
@@ -42,7 +44,7 @@ export function grew(receipt: BurstReceipt, growth: Growth, uid: string, from: n
     from,
     to: from + nodes,
     nodes,
-    each: formatMoney(growth.each),
+    each: formatMoney(each),
     rate,
     rateSince: at,
   };
@@ -57,7 +59,7 @@ export function grew(receipt: BurstReceipt, growth: Growth, uid: string, from: n
     ...(entry !== undefined && { candidate: entry }),
     pool,
     why,
-    hourly: rate,
+    hourly: entry === undefined ? formatMoney(growth.each * BigInt(granted)) : rate,
   });
 }
 

@@ -2,6 +2,14 @@ import type { BurstDecision } from '../../api/burstpolicy-status.ts';
 import type { ClusterBilling } from '../../cost/billing.ts';
 import { billingFrom, type KeptBilling, type KeptWake } from './kept-wake.ts';
 
+/** How many nodes a pool may have, and what budgets count an hour of each with, a decimal. */
+export interface KeptGrant {
+  readonly nodes: number;
+  readonly each: string;
+  /** When nodes were granted that nobody has asked for yet, RFC 3339. Absent: all were asked for. */
+  readonly raisedAt?: string;
+}
+
 /** A cluster that was bought, as it is written down before it is made. Money as decimals, times as RFC 3339. */
 export interface KeptPurchase {
   readonly number: number;
@@ -13,6 +21,11 @@ export interface KeptPurchase {
   readonly nodes: Readonly<Record<string, number>>;
   /** How many autoscalers may make of them. Absent: no more, or it is of before this was written down. */
   readonly mostNodes?: number;
+  /**
+   * By pool that Coppice sizes: how many nodes it may have at most. Absent: such pools count with their maximum, as in receipts from before this
+   * was kept.
+   */
+  readonly granted?: Readonly<Record<string, KeptGrant>>;
   /** What budgets count an hour of it with. */
   readonly most: string;
   /** What it costs in an hour since `rateSince`; what it cost before is in `spent` already. */
@@ -148,9 +161,16 @@ export const emptyReceipt = (policy: BurstReceipt['policy']): BurstReceipt => ({
 export const boughtNodes = ({ nodes }: KeptPurchase): number =>
   Object.values(nodes).reduce((sum, count) => sum + count, 0);
 
+/** How many nodes pools may have together that they were granted. */
+export const grantedNodes = (granted: NonNullable<KeptPurchase['granted']>): number =>
+  Object.values(granted).reduce((sum, { nodes }) => sum + nodes, 0);
+
 /** How many nodes count of what was bought. @param seen nodes that the cluster is known to be asked for: somebody may have made it larger */
 export const nodesOfPurchase = (purchase: KeptPurchase, seen = 0): number =>
-  Math.max(boughtNodes(purchase), purchase.mostNodes ?? 0, seen);
+  Math.max(purchase.granted ? mostNodesOf(purchase) : boughtNodes(purchase), purchase.mostNodes ?? 0, seen);
+
+/** How many nodes autoscalers may make of what was bought. */
+export const mostNodesOf = (purchase: KeptPurchase): number => purchase.mostNodes ?? boughtNodes(purchase);
 
 /** How the time of what was bought is billed; undefined: every moment counts. */
 export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | undefined =>

@@ -75,8 +75,12 @@ export interface GrowingPool {
   readonly template: NodeTemplate;
   /** How many more nodes it may have. */
   readonly more: number;
-  /** What budgets count an hour of one more node with, in millionths: 0 where its cluster is counted at its largest already. */
+  /** What budgets count an hour of one more node with, in millionths. */
   readonly hourly: Micros;
+  /** So many more nodes than it has now are counted already: they cost nothing more. Absent: none. */
+  readonly counted?: number;
+  /** Why pods that wait in its cluster are granted no more of it now, a sentence. Absent: they may be. */
+  readonly unasked?: string | undefined;
   /** What an hour of one more node costs, whatever budgets count; absent: nobody knows. */
   readonly price?: Micros | undefined;
   /** How its time is billed; absent: every moment counts. */
@@ -106,6 +110,8 @@ export interface OfferedPool {
   readonly most: number;
   /** So many an autoscaler may make of it without asking anybody here. Absent: it has as many as are asked for. */
   readonly autoscaledTo?: number;
+  /** Coppice sizes it, within what is granted to it: so many nodes count, and more cost more. Absent: it does not. */
+  readonly isGranted?: true;
   /** One more node in an hour, in millionths; undefined: not known. */
   readonly price: Micros | undefined;
 }
@@ -283,6 +289,8 @@ export interface ClustersView {
   readonly candidates: readonly CandidateView[];
   /** Pools that may grow before a cluster is bought. Absent: none. */
   readonly growth?: readonly GrowthView[];
+  /** Pods that wait in clusters of the policy for a node, by `namespace/name` of the cluster. Absent: none. */
+  readonly lacking?: ReadonlyMap<string, readonly FitPod[]>;
   /** What nodes that were added to pools, and clusters of others that were woken, cost in an hour, as budgets count it. Absent: nothing. */
   readonly grownHourly?: Micros;
   /** How many nodes were added to pools of others. Absent: none. */

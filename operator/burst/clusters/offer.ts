@@ -38,6 +38,8 @@ export interface OfferInputs {
   readonly currency: string;
   /** What it counts for in an hour where not all of it has a price; undefined: then it has none. */
   readonly assumedHourly?: string | undefined;
+  /** A policy grants nodes to pools that Coppice sizes: they count with these. Absent: they count with their maximum, as nobody asks. */
+  readonly grantsNodes?: true | undefined;
 }
 
 /** What a cluster of this spec could take, and what it would cost. Pure. */
@@ -58,14 +60,37 @@ export const nodesOf = (inputs: Omit<OfferInputs, 'currency'> & Pick<SizeInputs,
     return offered ? [{ template: offered.template, count: pool.count }] : [];
   });
 
-/** The spec with at least so many nodes in each pool. Pure. */
-export function withNodes(spec: WorkerClusterSpec, nodes: Readonly<Record<string, number>>): WorkerClusterSpec {
+/**
+ * The spec with at least so many nodes in each pool, and at most those that are granted to it. Pure.
+ * @param granted by pool. Absent: each keeps its maximum
+ */
+export function withNodes(
+  spec: WorkerClusterSpec,
+  nodes: Readonly<Record<string, number>>,
+  granted: Readonly<Record<string, { readonly nodes: number }>> = {},
+): WorkerClusterSpec {
   if (!spec.pools) return spec;
   const pools = spec.pools.map((pool) => {
     const wanted = nodes[pool.name] ?? 0;
-    return wanted > (pool.minimum ?? 0) && spec.dataPlaneNodes === undefined ? { ...pool, minimum: wanted } : pool;
+    const raised =
+      wanted > (pool.minimum ?? 0) && spec.dataPlaneNodes === undefined ? { ...pool, minimum: wanted } : pool;
+    const most = granted[pool.name]?.nodes;
+    return most === undefined ? raised : { ...raised, maximum: Math.max(most, raised.minimum ?? 0) };
   });
   return { ...spec, pools };
+}
+
+/** The cluster as it is once its pools may have as many nodes as these were made larger to. Pure. */
+export function withRoomFor(
+  cluster: WorkerCluster,
+  growths: readonly { readonly pool: string; readonly to: number }[],
+): WorkerCluster {
+  const larger = (pool: WorkerPool) =>
+    Math.max(0, ...growths.flatMap((one) => (one.pool === pool.name ? [one.to] : [])));
+  const pools = cluster.spec.pools?.map((pool) =>
+    pool.maximum !== undefined && pool.maximum < larger(pool) ? { ...pool, maximum: larger(pool) } : pool,
+  );
+  return pools && growths.length > 0 ? { ...cluster, spec: { ...cluster.spec, pools } } : cluster;
 }
 
 /**
@@ -146,7 +171,8 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
   const price = type.price?.currency === currency ? machinePrice(type, region, pool.spot) : undefined;
   const most = cluster.spec.dataPlaneNodes === undefined ? Math.min(MAX_NODES, pool.maximum) : pool.count;
   const mode = cluster.spec.mode ?? profile.spec.defaults?.mode;
-  const autoscales = isCoppices(pool) || (mode === 'Managed' && isSizedByCloud(pool));
+  const isGranted = isCoppices(pool) && inputs.grantsNodes === true;
+  const autoscales = (isCoppices(pool) && !isGranted) || (mode === 'Managed' && isSizedByCloud(pool));
   return [
     {
       name: pool.name,
@@ -154,6 +180,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
       minimum: pool.count,
       most: Math.max(pool.count, most),
       ...(autoscales && Number.isFinite(pool.maximum) && { autoscaledTo: pool.maximum }),
+      ...(isGranted && { isGranted }),
       price,
     },
   ];
@@ -187,7 +214,7 @@ export function offeredBy(
  * it without asking anybody here. Pure.
  */
 export function sizeWith(
-  { cluster, profile }: Pick<OfferInputs, 'cluster' | 'profile'>,
+  { cluster, profile, grantsNodes }: Pick<OfferInputs, 'cluster' | 'profile' | 'grantsNodes'>,
   nodes: Readonly<Record<string, number>>,
 ) {
   const made = { ...cluster, spec: withNodes(cluster.spec, nodes) };
@@ -203,7 +230,7 @@ export function sizeWith(
   const counted = new Map(asked.pools.map(({ name, count }) => [name, count]));
   const now = withCounts(({ count }) => count);
   const most = withCounts((pool) =>
-    Math.max(counted.get(pool.name) ?? 0, isCoppices(pool) ? pool.maximum : pool.count),
+    Math.max(counted.get(pool.name) ?? 0, isCoppices(pool) && !grantsNodes ? pool.maximum : pool.count),
   );
   return { now, asked, most };
 }

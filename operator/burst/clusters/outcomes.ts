@@ -203,7 +203,8 @@ function ofGrowth(
   const its = ({ growths = [] }: BurstReceipt) =>
     growths.find((one) => nameOf(one.cluster) === cluster && one.pool === pool && one.at === at);
   const [was, is] = [its(before), its(after)];
-  if (!was || was.came || was.failed) return undefined;
+  if (!was) return ofGrant({ cluster, pool, at }, before, after, took, inputs);
+  if (was.came || was.failed) return undefined;
   const wanted = was.to - was.from;
   if (is?.came) return ended('Succeeded', `its ${nodesOf(wanted)} came within ${took()} of the decision`, inputs);
   const hasFailed = after.decisions.some(
@@ -214,6 +215,24 @@ function ofGrowth(
   if (is) return undefined;
   const why = 'its cluster or its pool is gone, or Coppice does not size that pool any more';
   return ended('Lost', `${took()} after the decision ${why}`, inputs);
+}
+
+/** Of nodes that were granted to a pool, for which its autoscaler was to ask. */
+function ofGrant(
+  { cluster, pool = '', at }: Pick<BurstDecision, 'cluster' | 'pool' | 'at'>,
+  before: BurstReceipt,
+  after: BurstReceipt,
+  took: Change['took'],
+  inputs: OutcomeInputs,
+): BurstOutcome | undefined {
+  const its = ({ purchases }: BurstReceipt) => purchases.find(({ name }) => name === cluster)?.granted?.[pool];
+  const [was, is] = [its(before), its(after)];
+  if (was?.raisedAt !== at || is?.raisedAt === at) return undefined;
+  if (!is) return lost(took, inputs);
+  if (is.raisedAt !== undefined) return ended('Succeeded', `more of its pool was granted ${took()} later`, inputs);
+  if (is.nodes >= was.nodes)
+    return ended('Succeeded', `its autoscaler asked for them within ${took()} of the decision`, inputs);
+  return ended('Unused', `its autoscaler did not ask for them within ${took()}, and they are free again`, inputs);
 }
 
 const ended = (result: Result, message: string, { now }: OutcomeInputs): BurstOutcome => ({

@@ -8,6 +8,13 @@ export interface Alternative {
   readonly whyNot?: string;
 }
 
+/** How many nodes a pool may have at most. */
+export interface Grant {
+  readonly nodes: number;
+  /** What budgets count an hour of one node with. */
+  readonly each: Micros;
+}
+
 /** A cluster to buy. */
 export interface Purchase {
   readonly candidate: string;
@@ -15,6 +22,8 @@ export interface Purchase {
   readonly nodes: Readonly<Record<string, number>>;
   /** How many autoscalers may make of them. Absent: no more. */
   readonly mostNodes?: number;
+  /** Nodes that are granted to pools that Coppice sizes, and what one of them counts for in an hour. Absent: it has no such pools. */
+  readonly granted?: Readonly<Record<string, Grant>>;
   readonly price: ClusterPrice;
   readonly sources: readonly string[];
   readonly why: string;
@@ -50,7 +59,21 @@ export interface Growth {
   readonly nodes: number;
   /** What one of them costs in an hour, as budgets count it. */
   readonly each: Micros;
+  /** So many of them are granted to a pool of the policy's own cluster. Absent: all of them were granted before, or the cluster is somebody's. */
+  readonly granted?: number;
   readonly sources: readonly string[];
+  readonly why: string;
+}
+
+/** Nodes that a pool of a cluster of the policy may have more: for pods that wait in that cluster, for which its autoscaler asks. */
+export interface GrantRaise {
+  /** `namespace/name` of the WorkerCluster. */
+  readonly cluster: string;
+  readonly pool: string;
+  /** How many more. */
+  readonly nodes: number;
+  /** What budgets count an hour of one of them with. */
+  readonly each: Micros;
   readonly why: string;
 }
 
@@ -117,6 +140,7 @@ export interface WorkVerdict {
 export interface ClustersPlan {
   readonly purchases: readonly Purchase[];
   readonly growths: readonly Growth[];
+  readonly raises: readonly GrantRaise[];
   readonly openings: readonly Opening[];
   readonly removals: readonly Removal[];
   /** At most one. */

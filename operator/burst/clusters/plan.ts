@@ -1,5 +1,5 @@
 import { formatMoney } from '../../cost/money.ts';
-import { whyNone } from './choose.ts';
+import { type Chosen, whyNone } from './choose.ts';
 import { chooseEmptying, emptied, keepNeeded } from './consolidate.ts';
 import { giveBack } from './give-back.ts';
 import { whyNotGrown } from './grow.ts';
@@ -7,6 +7,7 @@ import type { ClustersView, WaitingWork } from './model.ts';
 import { type Served, serveMost } from './most.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
 import type { ClustersPlan, Kept, Purchase, WorkState, WorkVerdict } from './plan-model.ts';
+import { type Raised, raiseGrants } from './raise-grants.ts';
 import { restsEnd, withRests } from './rests.ts';
 import { likenessOf, Room, totalOf } from './room.ts';
 import { byPriority, byService, lookedAt, MOST_REPLICAS, takenByOffers, tooLow } from './sources.ts';
@@ -38,6 +39,8 @@ class Planning {
 
   readonly #kept: readonly Kept[];
 
+  readonly #lacking: Raised;
+
   /** Clusters to which more work would go, for which nothing is bought now. */
   readonly #mayBeNeeded = new Set<string>();
   /** Not all work that waits was looked at. */
@@ -46,7 +49,10 @@ class Planning {
   constructor(before: ClustersView, now: number) {
     const { view, kept } = keepNeeded(withRests(before, now), now);
     this.#times.push(...restsEnd(view, now));
-    this.#view = view;
+    // Pods that run for a hub already come before what it has no place for.
+    this.#lacking = raiseGrants(view, now);
+    this.#view = this.#lacking.view;
+    this.#verdicts.push(...this.#lacking.verdicts);
     this.#kept = kept;
     this.#now = now;
     this.#room = new Room(view.supply, view.waiting);
@@ -80,7 +86,7 @@ class Planning {
     this.#tellLast(served, (work) => this.#tellServed(work), this.#mayBeNeeded);
     this.#tellLast(low, (work) => this.#say(work, 'LowPriority', tooLow(work, limits)));
     // What grows is to have work.
-    for (const { cluster } of growths) this.#needed.add(cluster);
+    for (const { cluster } of [...growths, ...this.#lacking.raises]) this.#needed.add(cluster);
     const forWork = [...forPeaks.purchases, ...bought.purchases];
     const hasActed = forWork.length + growths.length + openings.length > 0;
     // Work that waits comes first: it may need the money. What nothing on offer takes does not.
@@ -96,6 +102,7 @@ class Planning {
     return {
       purchases,
       growths,
+      raises: this.#lacking.raises,
       openings,
       removals,
       emptyings: less.emptyings,
@@ -227,11 +234,12 @@ class Planning {
       const message = `${askedBy(peak)}, and has fewer: ${reasons}`;
       this.#verdicts.push({ source: sourceOf(peak), state: 'Refused', message, alternatives });
     }
-    const purchases = chosen.map(({ peak, cluster: { candidate, nodes, mostNodes, price, alternatives } }) => {
+    const purchases = chosen.map(({ peak, cluster }) => {
+      const { candidate, price, alternatives } = cluster;
       const there = clusters.filter((one) => countsFor(peak, one)).length;
       return {
         candidate,
-        ...sizeOf(nodes, mostNodes),
+        ...sizeOf(cluster),
         price,
         sources: [sourceOf(peak)],
         why: `${askedBy(peak)}, and ${there} ${there === 1 ? 'is' : 'are'} there`,
@@ -258,10 +266,10 @@ class Planning {
       );
       this.#verdicts.push({ source: `candidate ${candidate}`, state: 'Refused', message: messages.join('; ') });
     }
-    return chosen.map(({ candidate, wait, cluster: { nodes, mostNodes, price } }) => ({
+    return chosen.map(({ candidate, wait, cluster }) => ({
       candidate: candidate.name,
-      ...sizeOf(nodes, mostNodes),
-      price,
+      ...sizeOf(cluster),
+      price: cluster.price,
       sources: [],
       why: `it ${WORDS[wait].one}, as candidate ${candidate.name} asks for ${candidate[wait]} of`,
       alternatives: [],
@@ -324,14 +332,14 @@ class Planning {
       else this.#say(one, 'Growing', `added for it: ${names}`);
     }
     return {
-      purchases: clusters.map(({ candidate, nodes, mostNodes, price, count, alternatives }) => ({
-        candidate,
-        ...sizeOf(nodes, mostNodes),
-        price,
+      purchases: clusters.map((cluster) => ({
+        candidate: cluster.candidate,
+        ...sizeOf(cluster),
+        price: cluster.price,
         sources,
-        why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
-        alternatives,
-        ...this.#revisionOf(candidate),
+        why: `${why}; ${cluster.candidate} takes ${cluster.count} of them for ${formatMoney(cluster.price.hourly)} ${limits.currency} an hour${grantedText(cluster)}`,
+        alternatives: cluster.alternatives,
+        ...this.#revisionOf(cluster.candidate),
       })),
       openings: openings.map(({ warm: { name, candidate, waking, entry }, count }) => ({
         name,
@@ -340,14 +348,15 @@ class Planning {
         why: `${why}; ${name}, which ${waking ? 'sleeps' : 'waited warm'}, takes ${count} of them`,
         ...(waking && { waking, alternatives: instead, ...(entry !== undefined && { entry }) }),
       })),
-      growths: growths.map(({ entry, pool, nodes, count }) => ({
+      growths: growths.map(({ entry, pool, nodes, more, count }) => ({
         entry,
         cluster: pool.cluster,
         pool: pool.pool,
         nodes,
         each: pool.hourly,
+        ...(entry === undefined && more > 0 && { granted: more }),
         sources,
-        why: `${why}; ${nodesOf(nodes)} more of pool ${pool.pool} ${nodes === 1 ? 'takes' : 'take'} ${count} of them`,
+        why: `${why}; ${nodesOf(nodes)} more of pool ${pool.pool} ${nodes === 1 ? 'takes' : 'take'} ${count} of them${entry === undefined && more > 0 ? `; granted for it: ${nodesOf(more)} more` : ''}`,
       })),
     };
   }
@@ -367,7 +376,11 @@ class Planning {
   }
 }
 
-function sizeOf(nodes: ReadonlyMap<string, number>, mostNodes: number): Pick<Purchase, 'nodes' | 'mostNodes'> {
+/** What is granted to a cluster that is bought, the end of a sentence; empty: nothing. */
+const grantedText = ({ granted }: Chosen): string =>
+  granted ? `; granted to it: ${nodesOf(Object.values(granted).reduce((sum, { nodes }) => sum + nodes, 0))}` : '';
+
+function sizeOf({ nodes, mostNodes, granted }: Chosen): Pick<Purchase, 'nodes' | 'mostNodes' | 'granted'> {
   const asked = [...nodes.values()].reduce((sum, count) => sum + count, 0);
-  return { nodes: Object.fromEntries(nodes), ...(mostNodes > asked && { mostNodes }) };
+  return { nodes: Object.fromEntries(nodes), ...(mostNodes > asked && { mostNodes }), ...(granted && { granted }) };
 }

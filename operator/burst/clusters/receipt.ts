@@ -31,7 +31,7 @@ export function keptSources(sources: readonly string[]): string[] {
 
 /** A purchase is written down. */
 export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number): BurstReceipt {
-  const { candidate, nodes, mostNodes, price, sources, why, alternatives, warm, sleeps, revision } = purchase;
+  const { candidate, nodes, mostNodes, granted, price, sources, why, alternatives, warm, sleeps, revision } = purchase;
   const at = rfc3339(new Date(now));
   const { name, uid } = receipt.policy;
   const kept: KeptPurchase = {
@@ -42,6 +42,7 @@ export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number):
     sources: keptSources(sources),
     nodes,
     ...(mostNodes !== undefined && { mostNodes }),
+    ...(granted && { granted: keptGrants(granted) }),
     most: formatMoney(price.most),
     rate: formatMoney(price.hourly),
     rateSince: at,
@@ -67,6 +68,11 @@ export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number):
     alternatives: told(alternatives),
   });
 }
+
+const keptGrants = (granted: NonNullable<Purchase['granted']>): NonNullable<KeptPurchase['granted']> =>
+  Object.fromEntries(
+    Object.entries(granted).map(([pool, { nodes, each }]) => [pool, { nodes, each: formatMoney(each) }]),
+  );
 
 /** A cluster that waited warm takes work from now on. It was bought before: the next purchase need not wait for this. */
 export function opened(receipt: BurstReceipt, { name, candidate, sources, why }: Opening, now: number): BurstReceipt {

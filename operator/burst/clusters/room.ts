@@ -143,7 +143,7 @@ export class Room {
 }
 
 /** Nodes of a cluster that are there and those that are on their way, with their pods and those that wait for them. */
-function stateOf({ nodes, planned, pending }: Supply): ClusterState {
+export function stateOf({ nodes, planned, pending }: Supply): ClusterState {
   const state = new ClusterState();
   for (const { node, pods } of nodes) {
     state.addNode(node);

@@ -23,6 +23,7 @@ const purchase = z.looseObject({
   sources: texts,
   nodes: z.record(z.string(), count),
   mostNodes: count.optional(),
+  granted: z.record(z.string(), z.looseObject({ nodes: count, each: money, raisedAt: time.optional() })).optional(),
   most: money,
   rate: money,
   rateSince: time,

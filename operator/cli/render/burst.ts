@@ -48,6 +48,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
         status.clusters.map((one) => standing(one.name, one.candidate, one)),
         table,
       ),
+      ...grantLines(status.clusters, currency),
       ...staysLines(status.clusters),
     );
   if (status?.woken?.length)
@@ -127,6 +128,16 @@ const outcomeLines = ({ outcome }: BurstDecision): string[] =>
 /** What a decision costs in an hour, or saves: as it ends the name of what it is about. */
 export const priceText = (action: BurstDecision['action'], hourly: string | undefined, currency: string): string =>
   hourly === undefined ? '' : ` ${action === 'Empty' ? 'to save' : 'for'} ${hourly} ${currency} an hour`;
+
+/** How many nodes clusters may have that Coppice sizes, and what budgets count them with. */
+const grantLines = (clusters: NonNullable<BurstPolicyStatus['clusters']>, currency: string): string[] =>
+  clusters.flatMap(({ name, grantedNodes, counted }) =>
+    grantedNodes === undefined
+      ? []
+      : [
+          `  ${name} may have ${grantedNodes} ${grantedNodes === 1 ? 'node' : 'nodes'} (granted); the budget counts ${counted ?? '?'} ${currency} an hour`,
+        ],
+  );
 
 /** What keeps clusters that are old enough to go. */
 export const staysLines = (clusters: NonNullable<BurstPolicy['status']>['clusters'] = []): string[] =>

@@ -17,7 +17,7 @@ import { BY_NAMESPACE } from '../by-namespace.ts';
 import { resolveVersion } from '../kubernetes-version.ts';
 import { specProblems } from '../spec-problems.ts';
 import type { BurstMemory } from './memory.ts';
-import { manifestOf } from './own-clusters.ts';
+import { manifestOf, type Sized } from './own-clusters.ts';
 import { whereItComes } from './where-it-comes.ts';
 import type { BurstSight } from './world.ts';
 
@@ -42,7 +42,7 @@ export async function candidatesOf(
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
-    const trial = trialOf(policy, candidate, {});
+    const trial = trialOf(policy, candidate, UNSIZED);
     const offer = offerFor(world, hub, policy, candidate, trial);
     const sold =
       typeof offer === 'string'
@@ -55,7 +55,7 @@ export async function candidatesOf(
       typeof offer === 'string'
         ? offer
         : await memory.tried(trialKey(policy, name), JSON.stringify(candidate.template), now, () =>
-            refusalOf(world, policy, candidate, {}, signal),
+            refusalOf(world, policy, candidate, UNSIZED, signal),
           );
     found.push({
       candidate,
@@ -132,35 +132,40 @@ function offerFor(
     ...world.keeps(hub, cluster, profile),
     currency: policy.spec.budget.currency,
     assumedHourly: candidate.assumedHourly,
+    grantsNodes: true,
   });
   const sold = offer.pools.some(({ most }) => most > 0);
   return sold ? offer : 'its pools have no nodes, or no machine type that the CloudProfile has';
 }
 
+/** As its template says. */
+export const UNSIZED: Sized = { nodes: {} };
+
 /** A cluster of this candidate that nobody makes. */
-export const trialOf = (
-  policy: BurstPolicy,
-  candidate: BurstCandidate,
-  nodes: Readonly<Record<string, number>>,
-): WorkerCluster => {
+export const trialOf = (policy: BurstPolicy, candidate: BurstCandidate, { nodes, granted }: Sized): WorkerCluster => {
   const { name, uid = '' } = policy.metadata;
-  const named = { number: TRIAL, name: burstClusterName(name, candidate.name, uid, TRIAL), nodes };
+  const named = {
+    number: TRIAL,
+    name: burstClusterName(name, candidate.name, uid, TRIAL),
+    nodes,
+    ...(granted && { granted }),
+  };
   return manifestOf(policy, candidate, named);
 };
 
 /**
- * Why a cluster of this candidate with so many nodes would be refused, by the API server or by quotas; undefined: it would not.
+ * Why a cluster of this candidate and this size would be refused, by the API server or by quotas; undefined: it would not.
  * @param beside what has a share of the quotas though no cache shows it yet
  */
 export async function refusalOf(
   world: BurstSight,
   policy: BurstPolicy,
   candidate: BurstCandidate,
-  nodes: Readonly<Record<string, number>>,
+  size: Sized,
   signal: AbortSignal,
   beside: readonly Claimant[] = [],
 ): Promise<string | undefined> {
-  const cluster = trialOf(policy, candidate, nodes);
+  const cluster = trialOf(policy, candidate, size);
   const refusal = await world.whyRefused(cluster, signal);
   if (refusal !== undefined) return `the API server refuses its template: ${refusal}`.slice(0, 1000);
   return overQuota(world, cluster, beside);

@@ -3,6 +3,7 @@ import type { BurstDecision } from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { emptying, kept } from '../../burst/clusters/emptying-receipt.ts';
+import { grantedMore, raised } from '../../burst/clusters/grant-receipt.ts';
 import { grew, grownHourly, grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
 import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
@@ -12,6 +13,7 @@ import { decided, givenBack, opened, ordered, told } from '../../burst/clusters/
 import { putToSleep, woken } from '../../burst/clusters/sleep-receipt.ts';
 import { spentUntil } from '../../burst/clusters/spend.ts';
 import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-receipt.ts';
+import type { FitPod } from '../../burst/fit/model.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
@@ -47,8 +49,9 @@ export async function planFor(
   const { hub, policy, receipt, memory, turn, turns, growths, now } = inputs;
   const bought = boughtBy(world, memory, turns, now);
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
-  let growth = waiting.length > 0 ? growthOf(world, inputs) : [];
   const seen = seenIn(world, memory, turn, now);
+  const lacking = lackingIn(world, inputs, seen);
+  let growth = waiting.length > 0 || lacking.size > 0 ? growthOf(world, inputs) : [];
   const own = {
     limits: limitsOf(policy.spec),
     clusters: seen.map((one) => one.own),
@@ -61,7 +64,9 @@ export async function planFor(
     ...emptying,
     waiting,
     isPartial: inputs.isPartial,
-    supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
+    supply:
+      waiting.length > 0 || lacking.size > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
+    lacking,
     grownHourly: grownHourly(receipt) + wokenHourly(receipt),
     grownNodes: grownNodes(receipt),
     warm: [...warmOf(world, inputs, seen), ...(waiting.length > 0 ? sleepersOf(world, inputs) : [])],
@@ -82,13 +87,14 @@ export async function planFor(
     const passed: string[] = [];
     let problem: string | undefined;
     let at = -1;
-    for (const { candidate, nodes } of plan.purchases) {
+    for (const purchase of plan.purchases) {
+      const { candidate } = purchase;
       at = candidates.findIndex(({ name }) => name === candidate);
       const tried = candidates[at]!.candidate;
-      problem = await refusalOf(world, policy, tried, nodes, signal, beside);
+      problem = await refusalOf(world, policy, tried, purchase, signal, beside);
       if (problem) break;
       passed.push(candidate);
-      beside.push(shareOf(world, trialOf(policy, tried, nodes)));
+      beside.push(shareOf(world, trialOf(policy, tried, purchase)));
     }
     if (!problem) {
       noteNeeded(memory, turns, plan.needed, now);
@@ -117,6 +123,22 @@ function noteNeeded(memory: BurstMemory, turns: readonly Turn[], needed: Readonl
 
 const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
+
+/** Pods that wait for nodes in clusters of the policy to which it grants these, by the key of the cluster. */
+function lackingIn(
+  world: BurstSight,
+  { receipt }: DecisionInputs,
+  seen: readonly Seen[],
+): Map<string, readonly FitPod[]> {
+  const found = new Map<string, readonly FitPod[]>();
+  for (const { cluster, own, hasJoined } of seen) {
+    const isGranted = receipt.purchases.find(({ name }) => name === own.name)?.granted !== undefined;
+    if (!cluster || !hasJoined || !isGranted) continue;
+    const pods = world.lacking(cluster);
+    if (pods.length > 0) found.set(own.key, pods);
+  }
+  return found;
+}
 
 /** Clusters of the policy that wait and are ready, with what they would take. */
 function warmOf(world: BurstSight, { hub, turn, now }: DecisionInputs, seen: readonly Seen[]): WarmCluster[] {
@@ -151,14 +173,28 @@ export function withPlan(world: BurstSight, inputs: DecisionInputs, plan: Cluste
     decided(receipt, { at, ...decision, dryRun: true });
   let { receipt } = inputs;
   for (const growth of plan.growths) {
-    const { cluster: key, pool, entry, why, each, nodes } = growth;
+    const { cluster: key, pool, entry, why, each, nodes, granted = 0 } = growth;
     const cluster = world.clusters.get(key);
     const seen = cluster && world.pools(hub, cluster, growths)?.find((one) => one.pool.name === pool);
     if (!cluster || !seen) continue;
-    const hourly = formatMoney(each * BigInt(nodes));
+    const hourly = formatMoney(each * BigInt(entry === undefined ? granted : nodes));
     receipt = dryRun
       ? only(receipt, { action: 'Grow', cluster: nameOf(key), ...(entry && { candidate: entry }), why, hourly })
-      : grew(receipt, growth, cluster.metadata.uid ?? '', seen.count, now);
+      : grantedMore(
+          grew(receipt, growth, cluster.metadata.uid ?? '', seen.count, now),
+          cluster.metadata.uid ?? '',
+          pool,
+          granted,
+          each,
+          now,
+        );
+  }
+  for (const raise of plan.raises) {
+    const { cluster: key, pool, why, each, nodes } = raise;
+    const uid = world.clusters.get(key)?.metadata.uid;
+    const hourly = formatMoney(each * BigInt(nodes));
+    if (dryRun) receipt = only(receipt, { action: 'Grow', cluster: nameOf(key), pool, why, hourly });
+    else if (uid !== undefined) receipt = raised(receipt, raise, uid, now);
   }
   for (const purchase of plan.purchases) {
     const { candidate, why, alternatives, price } = purchase;

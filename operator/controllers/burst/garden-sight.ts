@@ -11,6 +11,7 @@ import type { PoolNow } from '../../burst/clusters/growth-receipt.ts';
 import type { KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { HubMember, Movable, Supply } from '../../burst/clusters/model.ts';
 import { movableWork } from '../../burst/clusters/movable.ts';
+import { pendingDemand } from '../../burst/demand.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
@@ -41,7 +42,7 @@ import { clusterOf as clusterOfGrowth } from './grow-pools.ts';
 import { wordsOf } from './hub-work.ts';
 import { emptiesUnderused, hasLittleWork } from './own-clusters.ts';
 import { poolsSeen } from './pools.ts';
-import type { EmptyingSight, PoolSeen, Sight } from './seen.ts';
+import type { EmptyingSight, PoolNamed, PoolSeen, Sight } from './seen.ts';
 import { utilization } from './utilization.ts';
 import { whereItComes } from './where-it-comes.ts';
 
@@ -154,6 +155,18 @@ export const waitingPods = (
     .slice(0, MOST_PENDING)
     .map(fitPod);
 
+/** Pods of a cluster for which its autoscaler would ask for nodes, without those that a node was bought for in vain. */
+export function lackingPods(deps: BurstSightDependencies, cluster: WorkerCluster): FitPod[] {
+  const pods = deps.openClusters.get(keyOf(cluster))?.pods.list() ?? [];
+  const { demands } = pendingDemand(pods, { isNominationLive: () => false });
+  const decided = deps.decided(cluster);
+  const stopped = typeof decided === 'string' ? [] : [...decided.values()].map(({ memory }) => memory?.stops ?? {});
+  const asked = demands.filter(({ likeness = '' }) => !stopped.some((stops) => likeness in stops));
+  // Pods of the system alone buy nothing.
+  if (asked.every((one) => one.isSystem)) return [];
+  return asked.flatMap(({ keys, replica }) => keys.map(() => replica)).slice(0, MOST_PENDING);
+}
+
 /** Pools of a cluster that are Coppice's to size, with what new nodes have as the hub counts it; undefined: nobody can tell. */
 export function countedPools(
   deps: BurstSightDependencies,
@@ -171,7 +184,7 @@ export function countedPools(
 }
 
 /** What is seen now of a pool that was made larger. */
-export function grownNow(deps: BurstSightDependencies, growth: KeptGrowth, now: number): PoolNow | 'gone' | 'unknown' {
+export function grownNow(deps: BurstSightDependencies, growth: PoolNamed, now: number): PoolNow | 'gone' | 'unknown' {
   const cluster = clusterOfGrowth(deps, growth);
   if (!cluster) return 'gone';
   const open = deps.openClusters.get(keyOf(cluster));
@@ -181,9 +194,10 @@ export function grownNow(deps: BurstSightDependencies, growth: KeptGrowth, now: 
   const pool = desiredSizes({ cluster, profile, decided }).find(({ name }) => name === growth.pool);
   if (!pool || !isCoppices(pool)) return 'gone';
   const there = (byPool(open.nodes.list()).get(pool.name) ?? []).filter(isThere);
-  // Of one that has come or failed nobody asks, and looking costs a walk over all pods of the cluster.
-  const isOver = growth.came || growth.failed;
-  const seen = isOver ? undefined : poolsSeen(deps, cluster, [], now)?.find((one) => one.pool.name === pool.name);
+  // Looking whether it is sold out costs a walk over all pods of the cluster.
+  const seen = growth.isSettled
+    ? undefined
+    : poolsSeen(deps, cluster, [], now)?.find((one) => one.pool.name === pool.name);
   return { count: pool.count, present: there.length, isSoldOut: seen?.soldOut !== undefined };
 }
 

@@ -45,7 +45,7 @@ export async function growPools(
 /** undefined: it is gone, or another one has its name. */
 export function clusterOf(
   world: Pick<BurstSight, 'clusters'>,
-  { cluster: key, uid }: KeptGrowth,
+  { cluster: key, uid }: Pick<KeptGrowth, 'cluster' | 'uid'>,
 ): WorkerCluster | undefined {
   const cluster = world.clusters.get(key);
   return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;

@@ -5,10 +5,11 @@ import type { Hub } from '../../api/hub.ts';
 import { matchesLabels } from '../../api/label-selector.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { grantRestOf } from '../../burst/clusters/grant-receipt.ts';
 import { restOf } from '../../burst/clusters/growth-receipt.ts';
-import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/kept.ts';
+import { type BurstReceipt, isOfNoUse, type KeptGrowth, type KeptPurchase } from '../../burst/clusters/kept.ts';
 import type { GrowingPool, GrowthView, HubMember } from '../../burst/clusters/model.ts';
-import { regionOf } from '../../burst/clusters/offer.ts';
+import { regionOf, withRoomFor } from '../../burst/clusters/offer.ts';
 import type { Growth } from '../../burst/clusters/plan-model.ts';
 import { type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
 import type { Claimant } from '../../cost/admission.ts';
@@ -39,9 +40,9 @@ type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
 export function growthOf(world: BurstSight, inputs: GrowthInputs): GrowthView[] {
   const { hub, policy, receipt } = inputs;
   const { namespace = '' } = policy.metadata;
-  const own = new Set(
+  const own = new Map(
     receipt.purchases.flatMap((one) =>
-      one.uid === undefined || one.leaving || one.emptyingSince || isOfNoUse(one) ? [] : [one.uid],
+      one.uid === undefined || one.leaving || one.emptyingSince || isOfNoUse(one) ? [] : [[one.uid, one]],
     ),
   );
   const members = world
@@ -51,7 +52,9 @@ export function growthOf(world: BurstSight, inputs: GrowthInputs): GrowthView[] 
   const pools = (which: (cluster: WorkerCluster) => boolean, entry?: Entry): GrowingPool[] =>
     members
       .filter(({ cluster }) => which(cluster))
-      .flatMap(({ cluster, member }) => poolsOf(world, inputs, cluster, member, entry));
+      .flatMap(({ cluster, member }) =>
+        poolsOf(world, inputs, cluster, member, entry ?? own.get(cluster.metadata.uid ?? '')!),
+      );
   const mine = pools(({ metadata }) => own.has(metadata.uid ?? ''));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
     const added = (receipt.growths ?? []).filter((one) => one.entry === entry.name);
@@ -74,8 +77,9 @@ function poolsOf(
   { hub, receipt, growths, policy, now }: GrowthInputs,
   written: WorkerCluster,
   member: HubMember,
-  entry: Entry | undefined,
+  by: Entry | KeptPurchase,
 ): GrowingPool[] {
+  const [entry, purchase] = 'clusterSelector' in by ? [by, undefined] : [undefined, by];
   const there = whereItIs(written, world.profiles);
   const seen = world.pools(hub, written, growths);
   if (!there || !seen) return [];
@@ -84,7 +88,11 @@ function poolsOf(
   const total = [...seen, ...others].reduce((sum, { count }) => sum + count, 0);
   const room = Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - total;
   return seen.flatMap((one): GrowingPool[] => {
-    const { name, maximum } = one.pool;
+    const { name } = one.pool;
+    const maximum = mostOf(policy, purchase, one);
+    const granted = purchase?.granted?.[name];
+    const held = Math.max(one.count, one.present);
+    const more = Math.max(0, Math.min(maximum - held, room));
     if (!one.template || (entry?.pools && !entry.pools.includes(name))) return [];
     const key = keyOf(cluster);
     const price = priceOf(profile, policy, entry, cluster, one);
@@ -95,8 +103,11 @@ function poolsOf(
         member,
         pool: name,
         template: { ...one.template, id: `${key}/${name}` },
-        more: Math.max(0, Math.min(maximum - one.count, room)),
-        hourly: entry && typeof price !== 'string' ? price : 0n,
+        more,
+        hourly: typeof price !== 'string' ? price : 0n,
+        // What was bought before grants were kept is counted at its largest.
+        ...(purchase && { counted: granted ? Math.max(0, granted.nodes - held) : more }),
+        ...(purchase && { unasked: restsUntil(receipt, grantRestOf(key, name), now) }),
         ...(typeof price !== 'string' && { price }),
         // No node has a control plane of its own.
         ...(profile.spec.billing && {
@@ -113,6 +124,13 @@ function poolsOf(
       },
     ];
   });
+}
+
+/** Most nodes of a pool: of what a policy has bought, those that its candidate says, where it grants them. */
+function mostOf({ spec }: BurstPolicy, purchase: KeptPurchase | undefined, { pool }: PoolSeen): number {
+  if (!purchase?.granted?.[pool.name]) return pool.maximum;
+  const template = spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
+  return template?.pools?.find(({ name }) => name === pool.name)?.maximum ?? pool.maximum;
 }
 
 function restsUntil({ rests }: BurstReceipt, name: string, now: number): string | undefined {
@@ -167,7 +185,12 @@ function claimantWith(world: BurstSight, written: WorkerCluster, growths: readon
   const there = whereItIs(written, world.profiles);
   const decided = world.decided(written);
   if (!there || decided === 'unknown') return undefined;
-  const { cluster, profile } = there;
+  const { profile } = there;
+  const known = new Map(desiredSizes({ ...there, decided }).map(({ name, count }) => [name, count]));
+  const cluster = withRoomFor(
+    there.cluster,
+    growths.map(({ pool, nodes }) => ({ pool, to: (known.get(pool) ?? 0) + nodes })),
+  );
   const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);
   for (const { name, count } of desiredSizes({ cluster, profile, decided })) {
     const more = growths.filter((one) => one.pool === name).reduce((sum, { nodes }) => sum + nodes, 0);

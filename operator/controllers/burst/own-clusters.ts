@@ -20,7 +20,7 @@ import type { BurstSight } from './world.ts';
 export const manifestOf = (
   { metadata }: BurstPolicy,
   { name: candidate, template }: Pick<BurstCandidate, 'name' | 'template'>,
-  { name, number, nodes, warm }: Pick<KeptPurchase, 'name' | 'number' | 'nodes' | 'warm'>,
+  { name, number, nodes, granted, warm }: Pick<KeptPurchase, 'name' | 'number' | 'nodes' | 'warm'> & Sized,
 ): WorkerCluster => ({
   apiVersion: API_VERSION,
   kind: 'WorkerCluster',
@@ -46,8 +46,15 @@ export const manifestOf = (
       },
     ],
   },
-  spec: withNodes(template.spec, nodes),
+  spec: withNodes(template.spec, nodes, granted),
 });
+
+/** How many nodes a cluster is made with, by pool; and how many it may have. */
+export interface Sized {
+  readonly nodes: Readonly<Record<string, number>>;
+  /** Absent: as many as its template says. */
+  readonly granted?: Readonly<Record<string, { readonly nodes: number }>>;
+}
 
 /**
  * Whether a cluster was made for this purchase and still belongs to the policy: by its name alone none does. One from which somebody took the

@@ -1,5 +1,6 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
+import { grantsEnd, withGrantFacts } from '../../burst/clusters/grant-receipt.ts';
 import { withGrowthFacts } from '../../burst/clusters/growth-receipt.ts';
 import { type BurstReceipt, wasNeverMade } from '../../burst/clusters/kept.ts';
 import { withOutcomes } from '../../burst/clusters/outcomes.ts';
@@ -13,6 +14,7 @@ import { candidatesOf } from './candidates.ts';
 import { planFor, withPlan } from './decide.ts';
 import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
+import { applyGrants, grantedPool } from './grants.ts';
 import { growPools } from './grow-pools.ts';
 import type { HubWork } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
@@ -96,7 +98,15 @@ export class PolicyLook {
     const seen = this.#seen();
     const facts = withFacts(this.#turn.receipt, seen, waiting, this.#now);
     const known = withWoken(this.#world, this.#memory, this.#policy, facts, waiting, this.#now);
-    this.#turn.receipt = withGrowthFacts(known, (growth) => this.#world.poolNow(growth), this.#now);
+    this.#turn.receipt = withGrantFacts(
+      withGrowthFacts(
+        known,
+        (growth) => this.#world.poolNow({ ...growth, isSettled: growth.came ?? growth.failed ?? false }),
+        this.#now,
+      ),
+      (purchase, pool) => grantedPool(this.#world, this.#policy, purchase, pool),
+      this.#now,
+    );
     const refused = 'problem' in look ? look : (this.#notAllowed(look.hub) ?? this.#hasNothingToDo(look));
     if (refused || 'problem' in look) {
       this.#turn.verdicts = [];
@@ -167,13 +177,17 @@ export class PolicyLook {
       }));
     const plan = { ...planned, verdicts: [...planned.verdicts, ...refused] };
     this.#turn.receipt = withPlan(this.#world, inputs, plan);
-    this.#turn.next = plan.next;
+    const times = [plan.next ?? Number.POSITIVE_INFINITY, ...grantsEnd(this.#turn.receipt)];
+    const next = Math.min(...times.filter((time) => time > this.#now));
+    this.#turn.next = Number.isFinite(next) ? next : undefined;
     this.#turn.verdicts = plan.verdicts;
     await this.#save();
     const notMarked = await markEmptying(this.#world, this.#policy, this.#turn.receipt, this.#signal);
     let notOpened: string | undefined;
     let notReleased: string | undefined;
+    let notGranted: string | undefined;
     if (!dryRun) {
+      notGranted = await applyGrants(this.#world, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await growPools(this.#world, hub, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       notOpened = await openClusters(this.#world, this.#policy, this.#turn.receipt, this.#signal);
       if (!suspend)
@@ -184,7 +198,7 @@ export class PolicyLook {
       this.#turn.receipt = await makeClusters(this.#world, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await this.#save();
     }
-    const notGivenBack = (await this.#giveBack()) ?? notMarked ?? notReleased;
+    const notGivenBack = (await this.#giveBack()) ?? notMarked ?? notReleased ?? notGranted;
     const ready = notGivenBack
       ? { status: false, reason: 'CannotGiveBack', message: notGivenBack }
       : notOpened

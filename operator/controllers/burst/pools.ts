@@ -2,6 +2,7 @@ import { hasAccount } from '../../accounts/has-account.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { isComing } from '../../burst/clusters/growth-receipt.ts';
 import type { KeptGrowth } from '../../burst/clusters/kept.ts';
+import { withRoomFor } from '../../burst/clusters/offer.ts';
 import { withoutDaemons } from '../../burst/fit/daemons.ts';
 import { isLate } from '../../burst/nodes/grow.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
@@ -25,7 +26,9 @@ export function poolsSeen(
   const there = whereItIs(written, deps.profiles);
   const open = deps.openClusters.get(keyOf(written));
   if (!there || !open || !isOpenToDecisions(written)) return undefined;
-  const { cluster, profile } = there;
+  const { profile } = there;
+  const coming = growths.filter((one) => one.uid === written.metadata.uid && isComing(one, now));
+  const cluster = withRoomFor(there.cluster, coming);
   const decided = deps.decided(cluster);
   if (decided === 'unknown') return undefined;
   const nodes = byPool(open.nodes.list());
@@ -39,7 +42,6 @@ export function poolsSeen(
     capacity: deps.capacity.known(cluster.metadata),
     now: new Date(now),
   };
-  const coming = growths.filter((one) => one.uid === cluster.metadata.uid && isComing(one, now));
   return desiredSizes({ cluster, profile, decided: withGrowths(decided, coming) })
     .filter(isCoppices)
     .map((pool): PoolSeen => {
@@ -64,6 +66,7 @@ export function poolsSeen(
       return {
         pool,
         ready: ready.length,
+        present: there.length,
         count,
         decidedAt: at,
         template: offer && {

@@ -1,7 +1,7 @@
 import type { BurstPolicyStatus } from '../../api/burstpolicy-status.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
+import type { BurstReceipt, KeptGrowth, KeptPurchase } from '../../burst/clusters/kept.ts';
 import type { CandidateView, OwnCluster, WokenCluster } from '../../burst/clusters/model.ts';
 import type { ClustersPlan, WorkVerdict } from '../../burst/clusters/plan-model.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
@@ -42,11 +42,19 @@ export interface Seen {
   readonly placedBy?: number | undefined;
 }
 
+/** A pool that is asked about: of a cluster, `namespace/name`, by its UID. */
+export interface PoolNamed extends Pick<KeptGrowth, 'cluster' | 'uid' | 'pool'> {
+  /** Nobody needs to know whether it is sold out. Absent: somebody does. */
+  readonly isSettled?: boolean;
+}
+
 /** A pool that is Coppice's to size, as it is now. */
 export interface PoolSeen {
   readonly pool: DesiredPool;
   /** Nodes that take pods. */
   readonly ready: number;
+  /** Nodes that there are. */
+  readonly present: number;
   /** Nodes that it should have by what is stored, also by what policies have written down and not ordered yet. */
   readonly count: number;
   readonly decidedAt: number | undefined;

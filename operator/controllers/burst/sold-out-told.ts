@@ -4,7 +4,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { countingIn, type DepletedOffer } from '../../capacity/offers.ts';
 import { profileNamesOf } from '../../capacity/places.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
-import { trialOf } from './candidates.ts';
+import { trialOf, UNSIZED } from './candidates.ts';
 import type { BurstSightDependencies } from './dependencies.ts';
 
 /**
@@ -18,7 +18,7 @@ export function soldOutFor(
 ): NonNullable<BurstPolicyStatus['soldOut']> {
   const depleted = capacity.known(policy.metadata).depleted.filter(({ until }) => until > now);
   if (depleted.length === 0) return [];
-  const trials = policy.spec.candidates.map((candidate) => trialOf(policy, candidate, {}));
+  const trials = policy.spec.candidates.map((candidate) => trialOf(policy, candidate, UNSIZED));
   const named = new Set(
     [...trials, ...clusters.byIndex(BY_NAMESPACE, policy.metadata.namespace ?? '')].flatMap(profileNamesOf),
   );

@@ -8,7 +8,7 @@ import {
 } from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
-import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
+import { type BurstReceipt, grantedNodes, type KeptPurchase } from '../../burst/clusters/kept.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
 import type { WorkState, WorkVerdict } from '../../burst/clusters/plan-model.ts';
 import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
@@ -53,6 +53,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       phase: phaseOf(purchase, its),
       since: purchase.at,
       hourly: purchase.rate,
+      ...(purchase.granted && { grantedNodes: grantedNodes(purchase.granted), counted: purchase.most }),
       ...idleTime(own?.idleSince, now),
       ...(stays?.has(purchase.name) && { stays: stays.get(purchase.name)!.slice(0, 1000) }),
     };

@@ -20,7 +20,7 @@ import type { Core } from '../core.ts';
 import type { Decision } from '../decided-sizes.ts';
 import type { HubWork } from './hub-work.ts';
 import type { Waits } from './memory.ts';
-import type { EmptyingSight, Outcome, PoolSeen, Sight } from './seen.ts';
+import type { EmptyingSight, Outcome, PoolNamed, PoolSeen, Sight } from './seen.ts';
 
 /** Work of which a hub says that it has no place, and not how much that is. */
 export interface Unread {
@@ -86,10 +86,12 @@ export interface BurstSight {
   room(hub: Hub, cluster: WorkerCluster): Supply['nodes'];
   /** Pods of a cluster that wait for a node of it. */
   pending(cluster: WorkerCluster): readonly FitPod[];
+  /** Pods of a cluster that no node of it takes, and for which its autoscaler would ask for nodes; none where it does not answer. */
+  lacking(cluster: WorkerCluster): readonly FitPod[];
   /** Pools of a cluster that are Coppice's to size; undefined: nobody can tell now, or nothing may be decided about it. */
   pools(hub: Hub, cluster: WorkerCluster, growths: readonly KeptGrowth[]): PoolSeen[] | undefined;
-  /** What is seen of a pool that was made larger. 'gone': it is no more; 'unknown': nobody can tell now. */
-  poolNow(growth: KeptGrowth): PoolNow | 'gone' | 'unknown';
+  /** What is seen of a pool that Coppice sizes. 'gone': it is no more; 'unknown': nobody can tell now. */
+  poolNow(pool: PoolNamed): PoolNow | 'gone' | 'unknown';
   /** Whether a cluster takes work of the policy's hub, and how much runs there. */
   sight(policy: BurstPolicy, cluster: WorkerCluster): Omit<Sight, 'cluster' | 'failure' | 'isAwaited'>;
   /** Why a cluster, or nodes that it lacks, will not come, as far as it says so. */

@@ -195,7 +195,7 @@ describe('the operator', () => {
   const tried = async (spec: object) => {
     const [candidate] = policy('trial', { candidates: [{ name: 'a', template: template(spec) }] }).spec.candidates;
     const owner = { ...policy('trial'), metadata: { ...policy('trial').metadata, uid: 'uid' } };
-    return refusalOf(gardenWorld(deps()), owner, candidate!, { a: 3 }, new AbortController().signal);
+    return refusalOf(gardenWorld(deps()), owner, candidate!, { nodes: { a: 3 } }, new AbortController().signal);
   };
 
   test('has templates tried by the API server, which makes nothing of them', async () => {

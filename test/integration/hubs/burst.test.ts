@@ -119,7 +119,7 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
     .poll(async () => (await clusters()).length || JSON.stringify((await policy())?.status), PATIENCE)
     .toBe(1);
   const [made] = await clusters();
-  expect(made!.spec.pools).toEqual([{ name: 'a', minimum: 1, maximum: 5, autoscale: 'Coppice' }]);
+  expect(made!.spec.pools).toEqual([{ name: 'a', minimum: 1, maximum: 1, autoscale: 'Coppice' }]);
   const { name } = made!.metadata;
 
   // What the controllers of clusters do: hold it, and open a connection to it.

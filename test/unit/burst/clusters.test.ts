@@ -781,9 +781,11 @@ describe('a most of nodes', () => {
     };
     expect(grown(8)).toEqual(['+8']);
     expect(grown(7)).toEqual([]);
-    // Of the policy's own clusters what may grow is counted already.
-    const own9 = [{ name: undefined, left: 9, pools: [growing('own', 9, 0)] }];
-    expect(plan({ ...most(1), growth: own9 }).growths).toMatchObject([{ nodes: 2 }]);
+    // Of the policy's own clusters a part of what may grow is counted already, or all.
+    const own9 = (counted: number) => [{ name: undefined, left: 9, pools: [growing('own', 9, 0, { counted })] }];
+    expect(plan({ ...most(1), growth: own9(9) }).growths).toMatchObject([{ nodes: 2 }]);
+    expect(plan({ ...most(1), growth: own9(1) }).growths).toMatchObject([{ nodes: 2, granted: 1 }]);
+    expect(plan({ ...most(1), growth: own9(0) }).growths).toEqual([]);
   });
 
   it('is named by the refusal', () => {

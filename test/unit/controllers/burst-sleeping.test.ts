@@ -143,6 +143,9 @@ describe('a candidate with sleeping clusters', () => {
     const made = await asleep();
     const size = { count: 3, by: 'Coppice', why: 'work needed it', at: '2026-11-23T12:00:10Z' };
     testbed.sizes.set(`shop/${made.metadata.name}`, new Map([['a', size]]));
+    // Its pool was granted as many while it was awake.
+    const [pool] = made.spec.pools!;
+    testbed.objects.put({ ...made, spec: { ...made.spec, pools: [{ ...pool!, maximum: 3 }] } });
     testbed.demands = [WORK];
     await testbed.looks(MINUTE);
     expect(isOrdered(made)).toBe(false);

@@ -582,12 +582,12 @@ describe('a candidate', () => {
 
   it('counts with all that its pools may have also where a cloud has just taken machines of one of them away', async () => {
     const [cloud] = spec().candidates as [BurstCandidate];
-    const sized = { minimum: 0, autoscale: 'Coppice' as const };
+    const sized = { minimum: 0, autoscale: 'Cloud' as const };
     const pools = [
       { name: 'spot', spot: true, maximum: 8, ...sized },
       { name: 'ondemand', maximum: 4, ...sized },
     ];
-    const two = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
+    const two = { ...cloud, template: { spec: { ...cloud.template.spec, mode: 'Managed' as const, pools } } };
     testbed.objects.put(policyNamed('peak', { candidates: [two], maximumNodes: 10 }));
     const offer = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: true };
     testbed.depleted = [{ ...offer, until: START + 10 * MINUTE, interrupted: true }];

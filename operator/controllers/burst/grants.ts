@@ -1,0 +1,69 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { WorkerPool } from '../../api/worker-pool.ts';
+import { type GrantedPool, isInUse } from '../../burst/clusters/grant-receipt.ts';
+import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
+import { patchCluster } from './act.ts';
+import { isOf, keptClusters } from './own-clusters.ts';
+import type { BurstSight, BurstWorld } from './world.ts';
+
+/** What is seen of a pool that nodes were granted to; undefined: nobody can tell now. */
+export function grantedPool(
+  world: BurstSight,
+  policy: BurstPolicy,
+  purchase: KeptPurchase,
+  pool: string,
+): GrantedPool | undefined {
+  const key = `${policy.metadata.namespace}/${purchase.name}`;
+  const cluster = world.clusters.get(key);
+  const written = cluster?.spec.pools?.find(({ name }) => name === pool);
+  if (!cluster || written?.maximum === undefined || !isOf(cluster, policy, purchase)) return undefined;
+  const held = heldBy(world, key, cluster.metadata.uid ?? '', written);
+  return held === undefined ? undefined : { maximum: written.maximum, held };
+}
+
+function heldBy(
+  world: BurstSight,
+  cluster: string,
+  uid: string,
+  { name, minimum = 0 }: WorkerPool,
+): number | undefined {
+  const seen = world.poolNow({ cluster, uid, pool: name, isSettled: true });
+  return typeof seen === 'string' ? undefined : Math.max(seen.count, seen.present, minimum);
+}
+
+/**
+ * Has pools of bought clusters have no more nodes than are granted to them, and no fewer while these are on their way; and have those that hold fewer
+ * have no more than that, so that the rest is free for others. Does nothing where it was done.
+ * @returns why one of them cannot be changed, a sentence; undefined: each can be
+ */
+export async function applyGrants(
+  world: BurstWorld,
+  policy: BurstPolicy,
+  receipt: BurstReceipt,
+  now: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  let problem: string | undefined;
+  for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
+    const { granted = {} } = purchase;
+    const { name, namespace, uid = '', resourceVersion } = cluster.metadata;
+    if (Object.keys(granted).length === 0 || cluster.metadata.deletionTimestamp) continue;
+    const pools = cluster.spec.pools?.map((pool): WorkerPool => {
+      const grant = granted[pool.name];
+      if (!grant || pool.maximum === undefined) return pool;
+      if (isInUse(receipt, purchase, pool.name, grant, now))
+        return pool.maximum < grant.nodes ? { ...pool, maximum: grant.nodes } : pool;
+      // It could not have them again.
+      if (policy.spec.suspend) return pool;
+      const held = heldBy(world, `${namespace}/${name}`, uid, pool);
+      const isFree = held !== undefined && held < pool.maximum && world.lacking(cluster).length === 0;
+      return isFree ? { ...pool, maximum: held } : pool;
+    });
+    if (!pools || pools.every((pool, index) => pool === cluster.spec.pools?.[index])) continue;
+    const metadata = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
+    const refusal = await patchCluster(world, cluster, { metadata, spec: { pools } }, signal);
+    if (refusal !== undefined)
+      problem ??= `the maximums of pools of WorkerCluster ${name} cannot be changed: ${refusal}`;
+  }
+  return problem;
+}
