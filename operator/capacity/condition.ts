@@ -1,5 +1,6 @@
 import { findCondition, rfc3339 } from '../api/conditions.ts';
 import type { Condition } from '../api/meta.ts';
+import type { Reason, SaidAs } from '../api/reasons.ts';
 import type { PoolPart } from './allocation.ts';
 import type { Try } from './offers.ts';
 
@@ -33,8 +34,8 @@ export interface CapacityView {
  */
 export function capacityCondition(
   { pools, tries, place, isFull, goingTo }: CapacityView,
-  before: Omit<Condition, 'lastTransitionTime'> | undefined,
-): Omit<Condition, 'lastTransitionTime'> | undefined {
+  before: SaidAs<'WorkerCluster', typeof TYPE> | undefined,
+): SaidAs<'WorkerCluster', typeof TYPE> | undefined {
   const lacking = pools.filter((pool) => pool.lacking > 0);
   const instead = pools.flatMap(({ pool, parts }) =>
     parts.filter(({ name }) => name !== pool).map((part) => `${part.count} x ${machines(part)} for pool ${pool}`),
@@ -45,8 +46,8 @@ export function capacityCondition(
     return stands ? before : undefined;
   }
   const history = tries.map(tried).join('; ');
-  const said = (status: 'True' | 'False', reason: string, next: string) => ({
-    type: TYPE,
+  const said = (status: 'True' | 'False', reason: Reason<'WorkerCluster', typeof TYPE>, next: string) => ({
+    type: TYPE as typeof TYPE,
     status,
     reason,
     message: `sold out: ${history}. ${next}`,

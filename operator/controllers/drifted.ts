@@ -1,4 +1,5 @@
 import type { Change } from '../../providers/cloud.ts';
+import type { SaidOf } from '../api/reasons.ts';
 import { say } from './conditions.ts';
 
 export const DRIFTED = 'Drifted';
@@ -7,7 +8,10 @@ export const DRIFTED = 'Drifted';
 const SHOWN = 10;
 
 /** Condition Drifted of what others were found to have changed. @param toMend what to do about it, a sentence. Pure. */
-export function drifted(changes: readonly Change[], toMend: string): ReturnType<typeof say> {
+export function drifted(
+  changes: readonly Change[],
+  toMend: string,
+): SaidOf<'Drifted', 'AsApplied' | 'ChangedByOthers'> {
   if (changes.length === 0) return say(DRIFTED, false, 'AsApplied', 'nobody else has changed it in the cloud');
   const named = changes
     .slice(0, SHOWN)

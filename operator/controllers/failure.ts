@@ -1,6 +1,7 @@
 import { findCondition } from '../api/conditions.ts';
 import { CoppiceError, type ErrorCode, errorText } from '../api/errors.ts';
 import type { Condition, KubeObject } from '../api/meta.ts';
+import type { ConditionKind } from '../api/reasons.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isTransient } from '../kube/errors.ts';
 import type { Informer } from '../kube/informer.ts';
@@ -54,7 +55,7 @@ export async function tellFailure<T extends KubeObject>(
   const others = before.filter(({ type }) => type !== RECONCILED);
   const status = {
     ...newest!.status,
-    conditions: [...others, ...withConditions(before, [ready, failed], deps.now())],
+    conditions: [...others, ...withConditions<ConditionKind>(before, [ready, failed], deps.now())],
   };
   await writeStatus(deps.garden, cache, newest!, status);
 }

@@ -1,4 +1,5 @@
-import { type Said, say } from './conditions.ts';
+import type { SaidOf } from '../api/reasons.ts';
+import { say } from './conditions.ts';
 
 /** Condition of a cluster in which an amount is too large to be counted; absent otherwise. */
 export const RESOURCES_COUNTED = 'ResourcesCounted';
@@ -7,7 +8,9 @@ const MOST_NAMED = 3;
 const LONGEST_NAME = 120;
 
 /** Condition ResourcesCounted; undefined: every amount was counted. Pure. @param uncounted see CountedResources */
-export function resourcesCondition(uncounted: readonly string[]): Said | undefined {
+export function resourcesCondition(
+  uncounted: readonly string[],
+): SaidOf<'ResourcesCounted', 'AmountTooLarge'> | undefined {
   if (uncounted.length === 0) return undefined;
   const named = uncounted.slice(0, MOST_NAMED).map((name) => name.slice(0, LONGEST_NAME));
   const more = uncounted.length > MOST_NAMED ? ` and ${uncounted.length - MOST_NAMED} more` : '';

@@ -1,3 +1,4 @@
+import type { Reason } from '../../api/reasons.ts';
 import { NOT_DEMAND } from '../../burst/demand.ts';
 import { countOf, WAITS } from '../../burst/nodes/grow.ts';
 import type { NodesPlan } from '../../burst/nodes/plan.ts';
@@ -60,7 +61,7 @@ export function autoscaledCondition(
 export const heldBack = ({ pool, nodes, limit }: HeldNodes): string =>
   `pool ${pool} has ${countOf(nodes.length, 'unneeded node')}: ${limit.words} allows ${countOf(limit.nodes, 'node')} to be missing at once`;
 
-const said = (status: boolean, reason: string, parts: readonly string[]) =>
+const said = (status: boolean, reason: Reason<'WorkerCluster', 'Autoscaled'>, parts: readonly string[]) =>
   say(AUTOSCALED, status, reason, shortened(parts.join('. '), 3 * MOST_CHARACTERS));
 
 const told = (lines: readonly string[]): string => {

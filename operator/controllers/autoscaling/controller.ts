@@ -68,7 +68,7 @@ export class Autoscaler {
   readonly #budgets: AskedFor<WhyBlocked>;
   readonly #daemonSets: AskedFor<readonly DaemonSet[]>;
   readonly #memory = new Map<string, ClusterMemory>();
-  readonly #told = new Map<string, Said>();
+  readonly #told = new Map<string, Said<'WorkerCluster'>>();
 
   constructor(deps: AutoscalingDependencies, times: AutoscalingTimes) {
     this.#deps = deps;
@@ -89,7 +89,7 @@ export class Autoscaler {
   }
 
   /** What is said of the nodes of a cluster; undefined: nothing yet, what was said last holds. */
-  condition(key: string, uid: string): Said | undefined {
+  condition(key: string, uid: string): Said<'WorkerCluster'> | undefined {
     return this.#memory.get(key)?.uid === uid ? this.#told.get(key) : undefined;
   }
 
@@ -332,7 +332,7 @@ export class Autoscaler {
     }
   }
 
-  #tell(key: string, cluster: WorkerCluster, condition: Said): void {
+  #tell(key: string, cluster: WorkerCluster, condition: Said<'WorkerCluster'>): void {
     if (isDeepStrictEqual(this.#told.get(key), condition)) return;
     const before = this.#told.get(key);
     this.#told.set(key, condition);

@@ -10,7 +10,7 @@ import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { say } from '../conditions.ts';
+import { conditionBefore, type Said, say } from '../conditions.ts';
 import { BACKUP_READY, BUCKETS_READY } from './conditions.ts';
 import { backupPolicy, newestOf, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
 import { retireBackups } from './retention.ts';
@@ -71,16 +71,12 @@ export class BackupController {
   }
 
   /** Condition BackupReady of a shoot; undefined: it has no backups. Until something is known, what was said before stands. */
-  condition(shoot: Shoot): ReturnType<typeof say> | undefined {
+  condition(shoot: Shoot): Said<'Shoot'> | undefined {
     const seed = this.#seedOf(shoot);
     if (!seed?.spec.backup) return undefined;
     const known = this.#knownOf(shoot);
-    const before = findCondition(shoot.status?.conditions, BACKUP_READY);
-    if (!known || (known.snapshots === undefined && !known.failure)) {
-      if (!before) return undefined;
-      const { lastTransitionTime: _, ...said } = before;
-      return said as ReturnType<typeof say>;
-    }
+    if (!known || (known.snapshots === undefined && !known.failure))
+      return conditionBefore('Shoot', shoot.status?.conditions, BACKUP_READY);
     const newest = known.snapshots && newestOf(known.snapshots, this.#deps.source.now());
     const last = newest
       ? `the last snapshot was taken at ${rfc3339(newest.takenAt)} (${newest.name}, revision ${newest.revision}, ${newest.size} bytes)`

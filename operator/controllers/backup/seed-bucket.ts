@@ -2,7 +2,7 @@ import { type BucketSource, type OpenBucket, openBucket } from '../../accounts/b
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Log } from '../../kube/log.ts';
-import { say } from '../conditions.ts';
+import { type Said, say } from '../conditions.ts';
 import { BUCKETS_DRIFTED, BUCKETS_READY } from './conditions.ts';
 import { purge } from './retention.ts';
 
@@ -14,7 +14,7 @@ const TRY_AGAIN_MS = 60_000;
 interface Looked {
   /** What was looked at. */
   print: string;
-  conditions: ReturnType<typeof say>[];
+  conditions: Said<'Seed'>[];
   again: number;
 }
 
@@ -39,7 +39,7 @@ export class SeedBuckets {
   async look(
     seed: Seed,
     signal: AbortSignal,
-  ): Promise<{ conditions: ReturnType<typeof say>[]; requeueAfterMs: number } | undefined> {
+  ): Promise<{ conditions: Said<'Seed'>[]; requeueAfterMs: number } | undefined> {
     const { name, uid } = seed.metadata;
     if (!seed.spec.backup) {
       this.#looked.delete(name);
@@ -67,7 +67,7 @@ export class SeedBuckets {
           'backups of a deleted shoot are gone: their time was over',
         );
       const called = `bucket ${bucket.ctx.bucket.name}`;
-      const conditions = [say(BUCKETS_READY, true, 'BucketReady', `${called} is there`)];
+      const conditions: Said<'Seed'>[] = [say(BUCKETS_READY, true, 'BucketReady', `${called} is there`)];
       conditions.push(...(await this.#drift(bucket, called)));
       return { print, conditions, again: now + LOOK_AGAIN_MS };
     } catch (error) {
@@ -80,7 +80,7 @@ export class SeedBuckets {
   }
 
   /** Backups go on whatever it says: a bucket without versions is better than none. */
-  async #drift({ buckets, ctx }: OpenBucket, called: string): Promise<ReturnType<typeof say>[]> {
+  async #drift({ buckets, ctx }: OpenBucket, called: string): Promise<Said<'Seed'>[]> {
     try {
       const differences = await buckets.differences(ctx);
       return differences.length > 0

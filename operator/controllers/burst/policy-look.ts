@@ -1,5 +1,6 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { grantsEnd, withGrantFacts } from '../../burst/clusters/grant-receipt.ts';
 import { withGrowthFacts } from '../../burst/clusters/growth-receipt.ts';
 import { type BurstReceipt, wasNeverMade } from '../../burst/clusters/kept.ts';
@@ -31,7 +32,7 @@ const MOST_UNREAD = 10;
 
 interface Problem {
   readonly problem: string;
-  readonly reason: string;
+  readonly reason: Reason<'BurstPolicy', 'Ready'>;
 }
 
 /** What a hub says. */
@@ -129,7 +130,7 @@ export class PolicyLook {
     return schedule.length + minimumClusters > 0 ? undefined : silent;
   }
 
-  #notAllowed(hub: Hub): { reason: string; problem: string } | undefined {
+  #notAllowed(hub: Hub): { reason: Reason<'BurstPolicy', 'Ready'>; problem: string } | undefined {
     const { namespace = '' } = this.#policy.metadata;
     const allowed = hub.spec.allowedNamespaces ?? [];
     if (allowed.includes(namespace) || allowed.includes(EVERY_NAMESPACE)) return undefined;
@@ -199,7 +200,7 @@ export class PolicyLook {
       await this.#save();
     }
     const notGivenBack = (await this.#giveBack()) ?? notMarked ?? notReleased ?? notGranted;
-    const ready = notGivenBack
+    const ready: Outcome['ready'] = notGivenBack
       ? { status: false, reason: 'CannotGiveBack', message: notGivenBack }
       : notOpened
         ? { status: false, reason: 'CannotOpen', message: notOpened }

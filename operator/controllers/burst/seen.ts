@@ -1,5 +1,6 @@
 import type { BurstPolicyStatus } from '../../api/burstpolicy-status.ts';
 import type { DesiredPool } from '../../api/pools.ts';
+import type { Reason } from '../../api/reasons.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { BurstReceipt, KeptGrowth, KeptPurchase } from '../../burst/clusters/kept.ts';
 import type { CandidateView, OwnCluster, WokenCluster } from '../../burst/clusters/model.ts';
@@ -83,7 +84,11 @@ export interface EmptyingSight {
 
 /** What one look at a policy has come to. */
 export interface Outcome {
-  readonly ready: { readonly status: boolean; readonly reason: string; readonly message: string };
+  readonly ready: {
+    readonly status: boolean;
+    readonly reason: Reason<'BurstPolicy', 'Ready'>;
+    readonly message: string;
+  };
   readonly receipt: BurstReceipt;
   /** The receipt has changed in this look: sums are told anew. */
   readonly isNews: boolean;

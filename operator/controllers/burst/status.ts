@@ -69,7 +69,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   const byText = new Map(verdicts.map((verdict) => [verdict.source, verdict]));
   const before = policy.status;
   const next: BurstPolicyStatus = {
-    conditions: withConditions(
+    conditions: withConditions<'BurstPolicy'>(
       before?.conditions,
       [
         say('Ready', ready.status, ready.reason, ready.message),

@@ -7,7 +7,7 @@ import { profileNamesOf } from '../../capacity/places.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { CLOUDPROFILES, keyOf } from '../../kube/resources.ts';
-import { say, withConditions } from '../conditions.ts';
+import { type Said, say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { machineTypesOf } from '../kept-profile.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
@@ -34,7 +34,7 @@ export function usersOf(profile: string, clusters: readonly WorkerCluster[], sho
   ].sort();
 }
 
-function usable({ spec }: CloudProfile, provider: Provider | undefined): ReturnType<typeof say> {
+function usable({ spec }: CloudProfile, provider: Provider | undefined): Said<'CloudProfile'> {
   const codes = ['ERR_CONFIGURATION_PROBLEM'];
   if (!provider)
     return say('Ready', false, 'NoProvider', `this operator has no provider "${spec.provider ?? spec.type}"`, codes);
@@ -76,7 +76,7 @@ export async function reconcileCloudProfile(
   const provider = deps.provider(profile);
   const shown = users.length > 5 ? `${users.slice(0, 5).join(', ')} and ${users.length - 5} more` : users.join(', ');
   const status: CloudProfileStatus = {
-    conditions: withConditions(
+    conditions: withConditions<'CloudProfile'>(
       profile.status?.conditions,
       [
         usable(profile, provider),

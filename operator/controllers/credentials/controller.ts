@@ -26,7 +26,7 @@ import { KubeApiError } from '../../kube/errors.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { CREDENTIALSBINDINGS, SECRETS, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import { backoff } from '../backoff.ts';
-import { say, withConditions } from '../conditions.ts';
+import { type Said, say, withConditions } from '../conditions.ts';
 import { tellFailure } from '../failure.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -123,7 +123,7 @@ async function reconcileIdentity(
 ): Promise<unknown> {
   let failure: unknown;
   let issuer: string | undefined;
-  let ready: ReturnType<typeof say>;
+  let ready: Said<'WorkloadIdentity'>;
   try {
     // Tokens are kept: whether the account is still there they do not tell.
     const { metadata } = await deps.tokens.ensureAccount(identity, signal);
@@ -144,7 +144,7 @@ async function reconcileIdentity(
   }
   const status: WorkloadIdentityStatus = {
     ...identity.status,
-    conditions: withConditions(identity.status?.conditions, [ready], deps.now()),
+    conditions: withConditions<'WorkloadIdentity'>(identity.status?.conditions, [ready], deps.now()),
     sub: subjectOf(identity),
     ...(issuer !== undefined && { issuer }),
     observedGeneration: identity.metadata.generation,
@@ -197,7 +197,7 @@ async function reconcileBinding(
   const codes = failure instanceof CoppiceError ? [failure.code] : [];
   const status: CredentialsBindingStatus = {
     ...binding.status,
-    conditions: withConditions(
+    conditions: withConditions<'CredentialsBinding'>(
       binding.status?.conditions,
       [
         failure
@@ -225,7 +225,7 @@ async function reconcileBinding(
 export function unactedQuotas({
   quotas = [],
   metadata,
-}: Pick<CredentialsBinding, 'quotas' | 'metadata'>): ReturnType<typeof say> | undefined {
+}: Pick<CredentialsBinding, 'quotas' | 'metadata'>): Said<'CredentialsBinding'> | undefined {
   if (quotas.length === 0) return undefined;
   const names = quotas.map(({ name, namespace = metadata.namespace }) => `${namespace}/${name}`).join(', ');
   const what = `stored without effect: quotas (${names}); a Quota limits its own namespace`;

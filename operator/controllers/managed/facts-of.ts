@@ -48,7 +48,7 @@ export function factsOf(
   };
 }
 
-function credentialsCondition(state: ManagedState, errors: readonly LastError[]): Said | undefined {
+function credentialsCondition(state: ManagedState, errors: readonly LastError[]): Said<'WorkerCluster'> | undefined {
   const refused = errors.find(
     (error) => error.taskID === 'check' || error.codes?.some((code) => OF_CREDENTIALS.includes(code)),
   );

@@ -40,7 +40,7 @@ export interface ManagedFacts {
   readonly operation: LastOperation | undefined;
   readonly errors: readonly LastError[];
   /** Condition CredentialsValid, once there is something to say. */
-  readonly credentials: Said | undefined;
+  readonly credentials: Said<'WorkerCluster'> | undefined;
   /** Version that was asked of the cloud last. */
   readonly version: string | undefined;
   /** What was said to be changed when it was last applied, in one line. */

@@ -53,7 +53,7 @@ export async function reconcileHub(
   const status: HubStatus = {
     ...hub.status,
     ...(seen.identity && { clusterIdentity: hub.status?.clusterIdentity ?? seen.identity }),
-    conditions: withConditions(
+    conditions: withConditions<'Hub'>(
       hub.status?.conditions,
       [
         seen.problem

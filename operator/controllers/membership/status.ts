@@ -10,7 +10,7 @@ export interface Told {
   readonly state: MembershipState;
   /** '' where it waits for nothing. */
   readonly waiting: string;
-  readonly conditions: readonly Said[];
+  readonly conditions: readonly Said<'Membership'>[];
   readonly codes?: readonly string[];
   /** Its name in the hub, where there is no receipt of it. */
   readonly name?: string;
@@ -34,7 +34,7 @@ export function statusOf(
     [...codes],
   );
   return {
-    conditions: withConditions(before?.conditions, [ready, ...conditions], now),
+    conditions: withConditions<'Membership'>(before?.conditions, [ready, ...conditions], now),
     state,
     since: before?.state === state && before.since ? before.since : rfc3339(now),
     ...(text && { waiting: text }),
@@ -73,13 +73,13 @@ const SENTENCES: Record<JoinStep, string> = {
 export const stepConditions = (
   done: readonly JoinStep[],
   at: { readonly type: JoinStep; readonly waiting: string } | undefined,
-): Said[] => [
+): Said<'Membership'>[] => [
   ...JOIN_STEPS.filter((type) => done.includes(type)).map((type) => say(type, true, 'Done', SENTENCES[type])),
   ...(at ? [say(at.type, false, 'Waiting', at.waiting)] : []),
 ];
 
 /** Steps that are done now and were not before, in words; '' where there are none. Pure. */
-export function newlyDone({ status }: Membership, said: readonly Said[]): string {
+export function newlyDone({ status }: Membership, said: readonly Said<'Membership'>[]): string {
   const fresh = said.filter(
     ({ type, status: now }) => now === 'True' && findCondition(status?.conditions, type)?.status !== 'True',
   );
@@ -90,41 +90,42 @@ export function newlyDone({ status }: Membership, said: readonly Said[]): string
  * What a hub says of work that it is to move off a cluster which stays. Pure. A drain that has not begun has no condition Drained: by that the
  * room elsewhere is asked for again, and work would else be ended that nobody has room for.
  */
-export function parkedConditions(awake: KeptAwake | undefined, emptying: EmptyingVerdict | undefined): Said[] {
+export function parkedConditions(
+  awake: KeptAwake | undefined,
+  emptying: EmptyingVerdict | undefined,
+): Said<'Membership'>[] {
   return [
     ...(awake?.drain ? [say('Drained', false, 'FallingAsleep', awake.why)] : []),
     ...(awake && !awake.drain ? [say('RoomElsewhere', false, 'NoRoom', awake.why)] : []),
     ...(emptying
       ? [
-          say(
-            emptying.reason === 'NoRoom' ? 'RoomElsewhere' : 'Drained',
-            emptying.drained,
-            emptying.reason,
-            emptying.message,
-          ),
+          emptying.reason === 'NoRoom'
+            ? say('RoomElsewhere', emptying.drained, emptying.reason, emptying.message)
+            : say('Drained', emptying.drained, emptying.reason, emptying.message),
         ]
       : []),
   ];
 }
 
 /** A condition for each stage of a leave. Pure. @param left what it waits for while it is withdrawn */
-export function leaveConditions(verdict: LeaveVerdict, left: string): Said[] {
-  const { drained, drain, withdraw, reason, waiting, noRoom, held } = verdict;
+export function leaveConditions(verdict: LeaveVerdict, left: string): Said<'Membership'>[] {
+  const { drained, drain, withdraw, reason, waiting, noRoom, held, overdue } = verdict;
+  const isOfDrain = !held && reason !== 'NoRoom' && reason !== 'Exported' && reason !== 'OwnWork';
   return [
     say('Cordoned', true, 'Cordoned', 'the hub places nothing new on the cluster'),
-    ...(noRoom ? [say('RoomElsewhere', false, reason, waiting)] : []),
+    ...(noRoom ? [say('RoomElsewhere', false, overdue ? 'DrainBlocked' : 'NoRoom', waiting)] : []),
     ...(drain || drained
       ? [
           say(
             'Drained',
             drained,
-            held ? 'Drained' : reason,
+            isOfDrain ? reason : 'Drained',
             drained ? 'nothing of the hub counts on the cluster any more' : waiting,
           ),
         ]
       : []),
-    ...(held === 'Exported' ? [say('ExportsWithdrawn', false, reason, waiting)] : []),
-    ...(held === 'OwnWork' ? [say('OwnWorkGone', false, reason, waiting)] : []),
+    ...(held === 'Exported' ? [say('ExportsWithdrawn', false, overdue ? 'DrainBlocked' : held, waiting)] : []),
+    ...(held === 'OwnWork' ? [say('OwnWorkGone', false, overdue ? 'DrainBlocked' : held, waiting)] : []),
     ...(withdraw ? [say('Withdrawn', false, 'Withdrawing', left)] : []),
   ];
 }

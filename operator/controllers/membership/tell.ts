@@ -2,7 +2,7 @@ import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Membership } from '../../api/membership.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
-import type { Said } from '../conditions.ts';
+import { conditionsBefore, type Said } from '../conditions.ts';
 import { explained } from '../problematic-webhook.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { MembershipDependencies } from './dependencies.ts';
@@ -38,10 +38,7 @@ export async function tellFailure(
   await tell(deps, membership, { state, waiting, conditions: carried(membership), codes }, signal);
 }
 /** Conditions of steps as they were said before. */
-export const carried = ({ status }: Membership): Said[] =>
-  (status?.conditions ?? [])
-    .filter(({ type }) => type !== 'Ready' && type !== 'HubUsable' && type !== 'LinePossible')
-    .map((condition) => {
-      const { lastTransitionTime: _, ...said } = condition;
-      return said;
-    });
+export const carried = ({ status }: Membership): Said<'Membership'>[] =>
+  conditionsBefore('Membership', status?.conditions).filter(
+    ({ type }) => type !== 'Ready' && type !== 'HubUsable' && type !== 'LinePossible',
+  );

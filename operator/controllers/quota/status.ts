@@ -18,7 +18,7 @@ export function quotaStatus(quota: Quota, claimants: readonly Claimant[], now: D
   if (!isForProject(quota)) {
     const message = `a quota for ${quota.spec.scope?.kind} is stored without effect: it limits nothing. Leave scope out, or use kind Project`;
     const ready = say('Ready', false, 'ScopeNotActedOn', message, ['ERR_CONFIGURATION_PROBLEM']);
-    return { conditions: withConditions(before, [ready, kept], now), ...observed };
+    return { conditions: withConditions<'Quota'>(before, [ready, kept], now), ...observed };
   }
   const { amounts, unknown } = usageTogether(claimants, quota.spec.currency);
   const limits = limitsOf(quota).map(({ metric, limit }) => ({ metric, limit, used: amounts[metric] }));
@@ -26,7 +26,7 @@ export function quotaStatus(quota: Quota, claimants: readonly Claimant[], now: D
     `${metric} ${formatAmount(metric, used)}/${formatAmount(metric, limit)}${metric.startsWith('cost.') ? ` ${quota.spec.currency}` : ''}`;
   const above = limits.filter(({ used, limit }) => used > limit);
   return {
-    conditions: withConditions(
+    conditions: withConditions<'Quota'>(
       before,
       [
         say('Ready', true, 'Enforced', `it limits the clusters of namespace ${namespace}`),

@@ -1,4 +1,3 @@
-import { findCondition } from '../../api/conditions.ts';
 import type { Seed, SeedStatus } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { identityOf, refuseOther, type SeedRegistry } from '../../clusters/seed-access.ts';
@@ -7,7 +6,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { keyOf, SEEDS } from '../../kube/resources.ts';
 import { BUCKETS_DRIFTED, BUCKETS_READY } from '../backup/conditions.ts';
 import type { SeedBuckets } from '../backup/seed-bucket.ts';
-import { type Said, withConditions } from '../conditions.ts';
+import { conditionBefore, type Said, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { NetworkTrials } from './network-trials.ts';
@@ -52,10 +51,10 @@ export async function reconcileSeed(
   if (hosted.length > 0) await hold(deps, SEEDS, deps.seeds, seed, true, { signal });
   const found = await look(deps, seed, signal);
   const said = seedConditions(seed, found, hosted, deps.localMachines);
-  const tell = (bucket: readonly (Said | undefined)[]) => {
+  const tell = (bucket: readonly (Said<'Seed'> | undefined)[]) => {
     const status: SeedStatus = {
       ...seed.status,
-      conditions: withConditions(seed.status?.conditions, [...said, ...bucket], deps.now()),
+      conditions: withConditions<'Seed'>(seed.status?.conditions, [...said, ...bucket], deps.now()),
       ...(found.network?.triedAt && { networkTriedAt: found.network.triedAt }),
       ...(found.version && { kubernetesVersion: found.version }),
       ...(found.failure === undefined && found.identity && { clusterIdentity: found.identity }),
@@ -65,7 +64,9 @@ export async function reconcileSeed(
   };
   // A bucket that hangs for minutes must not hide whether the seed answers.
   if (seed.spec.backup)
-    await tell([BUCKETS_READY, BUCKETS_DRIFTED].map((type) => findCondition(seed.status?.conditions, type)));
+    await tell(
+      ([BUCKETS_READY, BUCKETS_DRIFTED] as const).map((type) => conditionBefore('Seed', seed.status?.conditions, type)),
+    );
   const bucket = await deps.seedBuckets.look(seed, signal);
   await tell(bucket?.conditions ?? []);
   if (found.failure !== undefined) throw found.failure;

@@ -1,8 +1,8 @@
-import { findCondition, NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
+import { NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../kube/log.ts';
-import { type Said, say } from '../conditions.ts';
+import { conditionBefore, type Said, say } from '../conditions.ts';
 import { type TrialResult, tryNetworkPolicies } from './network-trial.ts';
 
 /** The first clusters of a new seed go before. */
@@ -16,7 +16,7 @@ const SOON_TIMES = 3;
 
 /** What is known of a seed's network, and when to look again. */
 export interface NetworkLook {
-  readonly condition: Said;
+  readonly condition: Said<'Seed'>;
   /** RFC 3339: when that was tried. */
   readonly triedAt?: string;
   readonly requeueAfterMs: number;
@@ -56,7 +56,7 @@ export class NetworkTrials {
     const seen = this.#seen.get(key) ?? { since: now, isTrying: false, failures: 0 };
     this.#seen.set(key, seen);
     const triedAt = seen.news?.at ?? seed.status?.networkTriedAt;
-    const before = findCondition(seed.status?.conditions, NETWORK_POLICIES_ENFORCED);
+    const before = conditionBefore('Seed', seed.status?.conditions, NETWORK_POLICIES_ENFORCED);
     const condition = seen.news ? conditionOf(seen.news.result) : (before ?? NOT_TRIED);
     const dueAt = dueTime(triedAt, condition, seen);
     if (now >= dueAt && !seen.isTrying) {
@@ -90,7 +90,7 @@ export class NetworkTrials {
 /** When to try, in ms. */
 function dueTime(
   triedAt: string | undefined,
-  { status }: Pick<Said, 'status'>,
+  { status }: Pick<Said<'Seed'>, 'status'>,
   { since, failures }: Pick<Seen, 'since' | 'failures'>,
 ): number {
   if (triedAt === undefined) return since + FIRST_MS;
@@ -106,7 +106,7 @@ const NOT_TRIED = say(
 );
 
 /** What a trial's result is called on the Seed. Pure. */
-export function conditionOf(result: TrialResult): Said {
+export function conditionOf(result: TrialResult): Said<'Seed'> {
   const type = NETWORK_POLICIES_ENFORCED;
   if (result.enforced === 'Unknown')
     return say(

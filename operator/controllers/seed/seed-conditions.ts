@@ -1,8 +1,8 @@
-import { findCondition, NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
+import { NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import { type Seed, unactedSeedFields } from '../../api/seed.ts';
 import type { SeedAddresses } from '../../clusters/seed-addresses.ts';
-import { type Said, say } from '../conditions.ts';
+import { conditionBefore, type Said, say } from '../conditions.ts';
 import type { NetworkLook } from './network-trials.ts';
 
 /** What was found out of a seed when it was last asked. */
@@ -31,22 +31,22 @@ export function seedConditions(
   { failure, network, unknownHost }: SeedFound,
   hosted: readonly string[],
   localMachines: boolean,
-): (Said | undefined)[] {
+): (Said<'Seed'> | undefined)[] {
   const before = seed.status?.conditions;
   const addresses =
     failure === undefined
       ? addressesKnown(unknownHost, seed.spec.networks, localMachines)
-      : findCondition(before, ADDRESSES_KNOWN);
+      : conditionBefore('Seed', before, ADDRESSES_KNOWN);
   return [
     ready(seed, failure),
-    network?.condition ?? findCondition(before, NETWORK_POLICIES_ENFORCED),
+    network?.condition ?? conditionBefore('Seed', before, NETWORK_POLICIES_ENFORCED),
     addresses,
     allFieldsActedOn(seed),
     seed.metadata.deletionTimestamp === undefined ? undefined : inUse(hosted),
   ];
 }
 
-function ready({ spec }: Seed, failure: unknown): Said {
+function ready({ spec }: Seed, failure: unknown): Said<'Seed'> {
   const where = spec.kubeconfigRef ? 'the seed' : 'the garden, which is the seed';
   if (failure === undefined) return say('Ready', true, 'SeedReady', `${where} answers and can host control planes`);
   if (failure instanceof CoppiceError) return say('Ready', false, 'NotUsable', errorText(failure), [failure.code]);
@@ -59,13 +59,13 @@ function ready({ spec }: Seed, failure: unknown): Said {
   );
 }
 
-function inUse(hosted: readonly string[]): Said {
+function inUse(hosted: readonly string[]): Said<'Seed'> {
   const more = hosted.length > NAMED ? ` and ${hosted.length - NAMED} more` : '';
   const named = hosted.slice(0, NAMED).join(', ') + more;
   return say('Deleting', true, 'InUse', `deletion waits for the shoots that the seed hosts: ${named}`);
 }
 
-function allFieldsActedOn(seed: Seed): Said | undefined {
+function allFieldsActedOn(seed: Seed): Said<'Seed'> | undefined {
   const unacted = unactedSeedFields(seed);
   if (unacted.length === 0) return undefined;
   return say('AllFieldsActedOn', false, 'KeptOnly', `these fields are stored without effect: ${unacted.join(', ')}`);
@@ -76,7 +76,7 @@ function addressesKnown(
   unknown: SeedAddresses['unknownHost'],
   { blockCIDRs }: Seed['spec']['networks'],
   localMachines: boolean,
-): Said | undefined {
+): Said<'Seed'> | undefined {
   if (!unknown) return undefined;
   const what = `the operator finds no address of ${unknown.host}, which the Seed's kubeconfig names (${unknown.why})`;
   if (!localMachines)

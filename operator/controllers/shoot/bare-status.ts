@@ -13,7 +13,7 @@ export function bareStatus(
   const description = failed ? errors.map((error) => error.description).join('; ') : (operation?.description ?? '');
   const codes = errors.flatMap((error) => error.codes ?? []);
   const deleting = shoot.metadata.deletionTimestamp !== undefined;
-  const conditions = withConditions(
+  const conditions = withConditions<'Shoot'>(
     shoot.status?.conditions,
     [
       say('Ready', false, deleting ? 'Deleting' : failed ? 'OperationFailed' : 'WaitingForSeed', description, codes),

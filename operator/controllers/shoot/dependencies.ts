@@ -20,7 +20,7 @@ import type { Said } from '../conditions.ts';
 /** What is known of the backups of shoots, and done about them when shoots go. */
 export interface ShootBackups {
   /** Condition BackupReady; undefined: the shoot has no backups, or nothing is known yet. */
-  condition(shoot: Shoot): Said | undefined;
+  condition(shoot: Shoot): Said<'Shoot'> | undefined;
   /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
   takeLast(shoot: Shoot, signal: AbortSignal): Promise<void>;
   /**

@@ -16,6 +16,8 @@ export interface PodProblem {
 export const IMAGE_IS_MADE = 'ImageIsMade';
 /** Reason of a pod whose image this machine has failed to make, and will try to make again. */
 const IMAGE_CANNOT_BE_MADE = 'ImageCannotBeMade';
+/** What a clause says of a seed without room. */
+const IS_FULL = 'the seed is full';
 /** Longest clause of a kubelet or scheduler that is passed on. */
 const LONGEST = 300;
 /** So many reasons are told at once. */
@@ -42,6 +44,15 @@ export function podProblems(pods: readonly Pod[]): PodProblem[] {
       return why ? [{ pod: name, machine: labels?.[LABELS.role] === ROLES.machine, ...why }] : [];
     })
     .sort((a, b) => a.pod.localeCompare(b.pod));
+}
+
+/** Why a condition is not True whose pods cannot start. */
+export type PodReason = 'PodsCannotStart' | 'SeedFull' | typeof IMAGE_IS_MADE | typeof IMAGE_CANNOT_BE_MADE;
+
+/** Our own word for a problem; Kubernetes' stands in the text. Pure. */
+export function reasonOfPod({ reason, message }: PodProblem): PodReason {
+  if (reason === IMAGE_IS_MADE || reason === IMAGE_CANNOT_BE_MADE) return reason;
+  return reason === 'Unschedulable' && message.includes(IS_FULL) ? 'SeedFull' : 'PodsCannotStart';
 }
 
 /** What people read of problems: a clause for the pods that are stuck alike, which names the first. Hundreds of machines can be. */
@@ -84,7 +95,7 @@ function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 
 function whyUnschedulable(message = 'no node of the seed fits it'): string {
   const said = message.replace(/\.? (no new claims to deallocate, )?preemption: .*$/s, '');
   return said.includes('Insufficient')
-    ? `${said}: the seed is full, so ask for fewer or smaller machines, or give it more nodes`
+    ? `${said}: ${IS_FULL}, so ask for fewer or smaller machines, or give it more nodes`
     : said;
 }
 

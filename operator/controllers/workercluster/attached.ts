@@ -1,4 +1,3 @@
-import { findCondition } from '../../api/conditions.ts';
 import { KUBECONFIG_KEY } from '../../api/names.ts';
 import { LIMITS } from '../../api/schema.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
@@ -8,11 +7,10 @@ import { accrue } from '../../cost/accrual.ts';
 import { parseMoney } from '../../cost/money.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import type { AttachedFacts } from '../attached/facts.ts';
-import { allNodesReady, type Said, say, withConditions } from '../conditions.ts';
+import { allNodesReady, conditionBefore, type Said, type SaidAs, say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
 import { RESOURCES_COUNTED, resourcesCondition } from '../resources-condition.ts';
 import { lifetimeOf, warnedAt } from './lifetime.ts';
-import { withoutTime } from './view.ts';
 
 /** All that a decision about an attached cluster rests on. */
 export interface AttachedView {
@@ -36,7 +34,7 @@ export interface AttachedPlan {
 }
 
 const REGION = 'topology.kubernetes.io/region';
-const FROM_LOOKS = ['APIServerAvailable', 'EveryNodeReady', RESOURCES_COUNTED];
+const FROM_LOOKS = ['APIServerAvailable', 'EveryNodeReady', RESOURCES_COUNTED] as const;
 
 const countedIn = ({ facts }: AttachedView): CountedResources | undefined =>
   facts?.inside && countResources(facts.inside.nodes, facts.inside.pods);
@@ -54,8 +52,8 @@ export function planAttached(view: AttachedView, now: Date): AttachedPlan {
     ...observedStatus(view, counted, now),
     phase: phaseOf(view, ready),
     conditions: [
-      ...withConditions(before, [ready, ...looked], now),
-      ...withConditions(warnedAt(cluster, now) ? before : [], [warning], now),
+      ...withConditions<'WorkerCluster'>(before, [ready, ...looked], now),
+      ...withConditions<'WorkerCluster'>(warnedAt(cluster, now) ? before : [], [warning], now),
     ],
     ...(expiresAt && { expiresAt }),
   };
@@ -67,7 +65,7 @@ export function planAttached(view: AttachedView, now: Date): AttachedPlan {
   };
 }
 
-function phaseOf({ cluster, facts }: AttachedView, ready: Said): string {
+function phaseOf({ cluster, facts }: AttachedView, ready: Said<'WorkerCluster'>): string {
   if (ready.status === 'True') return 'Ready';
   if (!facts) return cluster.status?.phase ?? 'Pending';
   return facts.identity ? 'Updating' : 'Pending';
@@ -88,15 +86,18 @@ function planEnd(view: AttachedView, now: Date): AttachedPlan {
     status: {
       ...observedStatus(view, counted, now),
       phase: 'Deleting',
-      conditions: withConditions(cluster.status?.conditions, [ready, waiting, ...looked], now),
+      conditions: withConditions<'WorkerCluster'>(cluster.status?.conditions, [ready, waiting, ...looked], now),
     },
   };
 }
 
-function conditionsOf({ cluster, facts }: AttachedView, counted: CountedResources | undefined): Said[] {
+function conditionsOf(
+  { cluster, facts }: AttachedView,
+  counted: CountedResources | undefined,
+): Said<'WorkerCluster'>[] {
   const before = cluster.status?.conditions;
   // The operator has just started: what it said before is as good as anything until it has looked.
-  if (!facts) return FROM_LOOKS.flatMap((type) => withoutTime(findCondition(before, type)) ?? []);
+  if (!facts) return FROM_LOOKS.flatMap((type) => conditionBefore('WorkerCluster', before, type) ?? []);
   const { refusal, server, inside } = facts;
   if (refusal) {
     const { reason, message, code } = refusal;
@@ -111,7 +112,7 @@ function conditionsOf({ cluster, facts }: AttachedView, counted: CountedResource
   return [serves, everyNode(inside.nodes), ...(large ? [large] : [])];
 }
 
-function everyNode(nodes: readonly Node[]): Said {
+function everyNode(nodes: readonly Node[]): Said<'WorkerCluster'> {
   const ready = readyNodes(nodes);
   if (nodes.length === 0) return say('EveryNodeReady', true, 'NoNodes', 'the cluster has no nodes');
   return ready === nodes.length
@@ -122,10 +123,13 @@ function everyNode(nodes: readonly Node[]): Said {
 const readyNodes = (nodes: readonly Node[]): number => nodes.filter((node) => conditionIsTrue(node, 'Ready')).length;
 
 /** How many nodes there should be is for others to say: one that is not Ready is told, and is no reason not to use the cluster. */
-function readyOf({ facts, cluster }: AttachedView, looked: readonly Said[]): Said {
-  const serves = looked.find(({ type }) => type === 'APIServerAvailable');
+function readyOf(
+  { facts, cluster }: AttachedView,
+  looked: readonly Said<'WorkerCluster'>[],
+): SaidAs<'WorkerCluster', 'Ready'> {
+  const serves = looked.find((one) => one.type === 'APIServerAvailable');
   if (!facts) {
-    const before = withoutTime(findCondition(cluster.status?.conditions, 'Ready'));
+    const before = conditionBefore('WorkerCluster', cluster.status?.conditions, 'Ready');
     return before ?? say('Ready', false, 'Pending', 'queued: the operator is at work on other clusters');
   }
   if (serves?.status !== 'True') return { ...serves!, type: 'Ready' };

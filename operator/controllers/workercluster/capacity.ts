@@ -7,10 +7,9 @@ import { allocate, type HeldPart, type OfferAvailability, type PoolPart } from '
 import { capacityCondition, type DividedPool } from '../../capacity/condition.ts';
 import { type KnownCapacity, machineTypesOf, marketFor, NOTHING_DEPLETED, type Try } from '../../capacity/offers.ts';
 import type { Node } from '../../kube/resources.ts';
-import type { Said } from '../conditions.ts';
+import { conditionBefore, type Said } from '../conditions.ts';
 import { wasBegun } from '../managed/wish.ts';
 import type { Resolved, SizedView, WorkerClusterView } from './view.ts';
-import { withoutTime } from './view.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
 
@@ -122,7 +121,7 @@ export function capacityOf(
   view: WorkerClusterView,
   { divided: pools, mode, region = '' }: Pick<Resolved, 'divided' | 'mode' | 'region'>,
   now: Date,
-): { moves: boolean; lookAgainAt?: Date; filled: string[]; condition: Said | undefined } {
+): { moves: boolean; lookAgainAt?: Date; filled: string[]; condition: Said<'WorkerCluster'> | undefined } {
   const { cluster, managed, elsewhere } = view;
   const capacity = view.capacity ?? NOTHING_DEPLETED;
   const profile = profileNameOf(cluster);
@@ -154,7 +153,7 @@ export function capacityOf(
         isFull: parts.every(({ name }) => isOver(name)),
         goingTo: moves ? elsewhere.name : undefined,
       },
-      withoutTime(findCondition(cluster.status?.conditions, 'CapacityAvailable')),
+      conditionBefore('WorkerCluster', cluster.status?.conditions, 'CapacityAvailable'),
     ),
   };
 }

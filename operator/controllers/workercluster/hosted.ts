@@ -15,20 +15,13 @@ import type { Shoot, ShootSpec } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { HELD } from '../../clusters/deletion-gate.ts';
 import { BACKUP_READY } from '../backup/conditions.ts';
-import { type Said, say } from '../conditions.ts';
+import { conditionBefore, type Said, say } from '../conditions.ts';
 import { DRIFTED } from '../drifted.ts';
 import { RESOURCES_COUNTED } from '../resources-condition.ts';
 import { problem } from '../spec-problems.ts';
 import { keepsEnabled, toldBy } from './hibernation.ts';
 import { meshLabels } from './networking.ts';
-import {
-  type Asked,
-  type ModeStrategy,
-  type Settled,
-  type SizedView,
-  type WorkerClusterView,
-  withoutTime,
-} from './view.ts';
+import type { Asked, ModeStrategy, Settled, SizedView, WorkerClusterView } from './view.ts';
 
 /** What a Shoot says that is true of the WorkerCluster as well, word for word. */
 const MIRRORED = [
@@ -46,7 +39,7 @@ const MIRRORED = [
   DRIFTED,
   BACKUP_READY,
   RESOURCES_COUNTED,
-];
+] as const;
 
 /** Coppice runs the control plane as pods in a seed: an owned Shoot. */
 export const hosted: ModeStrategy = {
@@ -69,13 +62,13 @@ export const hosted: ModeStrategy = {
     const ofShoot = shoot?.status;
     const current = shoot !== undefined && ofShoot?.observedGeneration === shoot.metadata.generation;
     const ready = isTrue(ofShoot?.conditions, 'Ready') && current;
-    const reason = findCondition(ofShoot?.conditions, 'Ready')?.reason ?? 'Creating';
+    const reason = conditionBefore('Shoot', ofShoot?.conditions, 'Ready')?.reason ?? 'Creating';
     const nodes = ofShoot?.nodes;
     const endpoint = ofShoot?.advertisedAddresses?.[0];
     return {
       exists: shoot !== undefined,
       ready: say('Ready', ready, reason, readyMessage(view)),
-      conditions: [...MIRRORED.map((type) => withoutTime(findCondition(ofShoot?.conditions, type))), hibernated(view)],
+      conditions: [...MIRRORED.map((type) => conditionBefore('Shoot', ofShoot?.conditions, type)), hibernated(view)],
       sleeps: isTrue(ofShoot?.conditions, HIBERNATED),
       errors: ofShoot?.lastErrors ?? [],
       usable: ['APIServerAvailable', NO_CONTROL_PLANE].some((type) => isTrue(ofShoot?.conditions, type)),
@@ -93,7 +86,7 @@ export const hosted: ModeStrategy = {
 
   deletion({ shoot }) {
     if (!shoot) return { gone: true, begun: true, waiting: say('Deleting', true, 'Gone', 'nothing is left') };
-    const said = findCondition(shoot.status?.conditions, 'Deleting');
+    const said = conditionBefore('Shoot', shoot.status?.conditions, 'Deleting');
     const message =
       said?.message ?? `waiting for Shoot ${shoot.metadata.namespace}/${shoot.metadata.name} to be deleted`;
     return {
@@ -110,16 +103,23 @@ const NOT_ACTED_ON =
   'spec.hibernation.enabled was written when hosted clusters did not sleep: set it to false, then to true, to have this one sleep';
 
 /** What is said of sleep, once anybody says anything about it. */
-function hibernated({ cluster, shoot, asleep, keptAwake, maySleep, ordered }: SizedView): Said | undefined {
+function hibernated({
+  cluster,
+  shoot,
+  asleep,
+  keptAwake,
+  maySleep,
+  ordered,
+}: SizedView): Said<'WorkerCluster'> | undefined {
   if (!maySleep) return undefined;
-  const known = findCondition(shoot?.status?.conditions, HIBERNATED);
+  const known = conditionBefore('Shoot', shoot?.status?.conditions, HIBERNATED);
   const { type, state } = shoot?.status?.lastOperation ?? {};
   const wakes = known !== undefined || (type === 'Wake' && state !== 'Succeeded');
   const byOrder = toldBy(ordered);
   if (!cluster.spec.hibernation && !ordered && !wakes) return undefined;
   if (keptAwake) return say(HIBERNATED, false, 'FallingAsleep', `${keptAwake.message}${byOrder}`);
   if (asleep) {
-    const said = withoutTime(known) ?? say(HIBERNATED, false, 'FallingAsleep', 'the cluster is told to sleep');
+    const said = known ?? say(HIBERNATED, false, 'FallingAsleep', 'the cluster is told to sleep');
     return { ...said, message: `${said.message}${byOrder}` };
   }
   return wakes

@@ -19,7 +19,7 @@ export interface Lifetime {
   /** Its time is over: it is to be deleted. */
   readonly isOver: boolean;
   /** Condition Expiring, once the end is near. */
-  readonly warning: Said | undefined;
+  readonly warning: Said<'WorkerCluster'> | undefined;
   /** RFC 3339; absent: it lives until somebody deletes it. */
   readonly expiresAt: string | undefined;
   /** When something of this changes. */

@@ -1,12 +1,12 @@
 import type { Problem } from '../../../providers/contract.ts';
-import { findCondition } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
+import type { ConditionType } from '../../api/reasons.ts';
 import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workercluster.ts';
 import { presentSize } from '../../capacity/desired-sizes.ts';
 import { type CountedResources, countResources } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
-import { allNodesReady, type Said, say } from '../conditions.ts';
+import { allNodesReady, conditionBefore, type Said, say } from '../conditions.ts';
 import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
@@ -14,7 +14,7 @@ import { resourcesCondition } from '../resources-condition.ts';
 import { problem } from '../spec-problems.ts';
 import { toldBy } from './hibernation.ts';
 import { managedCluster } from './managed-cluster.ts';
-import { type ModeStrategy, type Observed, type SizedView, withoutTime } from './view.ts';
+import type { ModeStrategy, Observed, SizedView } from './view.ts';
 
 /** Names of node groups are made of it, and clouds have short ones. */
 const LONGEST_POOL_NAME = 12;
@@ -26,7 +26,7 @@ const CONDITIONS = [
   DRIFTED,
   'Adopted',
   'Hibernated',
-];
+] as const;
 const TO_MEND = 'Set spec.drift.policy to Mend, or annotate gardener.cloud/operation=reconcile to mend it once';
 
 /** The cloud's own service (EKS, GKE, AKS) runs the control plane. */
@@ -107,7 +107,8 @@ export const managed: ModeStrategy = {
 /** The operator has just started: what it said before is as good as anything until it has looked. */
 function asBefore({ cluster: { status, metadata } }: SizedView): Observed {
   const begun = status?.conditions?.some((condition) => condition.type === 'InfrastructureReady') ?? false;
-  const before = (type: string) => withoutTime(findCondition(status?.conditions, type));
+  const before = <T extends ConditionType<'WorkerCluster'>>(type: T) =>
+    conditionBefore('WorkerCluster', status?.conditions, type);
   const current = status?.observedGeneration === metadata.generation;
   const ready = before('Ready');
   return {
@@ -129,7 +130,7 @@ function asBefore({ cluster: { status, metadata } }: SizedView): Observed {
   };
 }
 
-function infrastructure({ exists, settled, errors, operation, outputs }: ManagedFacts): Said {
+function infrastructure({ exists, settled, errors, operation, outputs }: ManagedFacts) {
   if (settled) return say('InfrastructureReady', true, 'Applied', 'the cloud was changed to match the spec');
   const codes = [...new Set(errors.flatMap((error) => error.codes ?? []))];
   const failed = errors.length > 0 ? errors.map((error) => error.description).join('; ') : undefined;
@@ -152,12 +153,12 @@ function infrastructure({ exists, settled, errors, operation, outputs }: Managed
   );
 }
 
-const apiServer = ({ access }: ManagedFacts): Said =>
+const apiServer = ({ access }: ManagedFacts) =>
   access
     ? say('APIServerAvailable', access.ok, access.ok ? 'AdminCanList' : 'NotReachable', access.message)
     : say('APIServerAvailable', false, 'Starting', 'there is no API server yet');
 
-function everyNode(view: SizedView, { inside, access }: ManagedFacts): Said {
+function everyNode(view: SizedView, { inside, access }: ManagedFacts) {
   if (!inside)
     return say('EveryNodeReady', access ? 'Unknown' : false, 'NotObserved', 'unknown until the API server answers');
   const { current, ready } = countNodes(view, inside.nodes);
@@ -199,7 +200,7 @@ const foreignNodes = ({ cluster, managed: facts }: SizedView): number =>
     : 0;
 
 /** What is said of sleep, once anybody says anything about it. */
-function hibernated(view: SizedView): Said | undefined {
+function hibernated(view: SizedView): Said<'WorkerCluster'> | undefined {
   const { cluster, profile, managed: facts, asleep, ordered } = view;
   if (!cluster.spec.hibernation && !ordered) return undefined;
   const byOrder = toldBy(ordered);
@@ -218,7 +219,7 @@ function hibernated(view: SizedView): Said | undefined {
       );
 }
 
-function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts): Said | undefined {
+function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts): Said<'WorkerCluster'> | undefined {
   const adopt = adoptionOf(spec);
   if (!adopt) return undefined;
   if (!outputs)

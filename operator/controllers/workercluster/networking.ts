@@ -71,7 +71,7 @@ export function ownRanges({ spec }: WorkerCluster, known: KnownEntry | undefined
 }
 
 /** Whether the cluster can be connected with those of meshes; undefined: nobody asked for that. */
-export function rangesCondition({ mesh }: WorkerClusterView): Said | undefined {
+export function rangesCondition({ mesh }: WorkerClusterView): Said<'WorkerCluster'> | undefined {
   const { known, overlapping = [] } = mesh ?? {};
   if (overlapping.length > 0) {
     const [named, more] = [overlapping.slice(0, MOST_NAMED).join(', '), overlapping.length - MOST_NAMED];
@@ -86,7 +86,7 @@ export function rangesCondition({ mesh }: WorkerClusterView): Said | undefined {
  * That NetworkPolicies have no effect, of clusters whose network is made by Coppice: the API server keeps them, and nothing of the cluster says
  * that they are not obeyed. Clouds' managed ones are made to obey them.
  */
-export function policiesCondition(mode: Mode | undefined): Said | undefined {
+export function policiesCondition(mode: Mode | undefined): Said<'WorkerCluster'> | undefined {
   if (mode !== 'Hosted' && mode !== 'SelfManaged') return undefined;
   const message =
     'NetworkPolicies are kept and have no effect: each pod reaches all pods of the cluster. Install a network plugin that enforces them, or do not rely on them';

@@ -13,7 +13,7 @@ import {
 } from '../../api/workercluster.ts';
 import { HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
 import type { MeshRequest } from '../../mesh/allocate.ts';
-import { type Said, say, withConditions } from '../conditions.ts';
+import { conditionsBefore, type Said, say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { accountStatus, quotaProblems } from './account.ts';
@@ -28,16 +28,7 @@ import { resolve, runningMode, sized } from './resolve.ts';
 import { nodesToTell } from './scale-default.ts';
 import { selfManaged } from './self-managed.ts';
 import { autoscaledCondition, mayTakeBack, sizeCondition } from './size-condition.ts';
-import {
-  type Asked,
-  type Mode,
-  type ModeStrategy,
-  type Observed,
-  type Resolved,
-  type SizedView,
-  type WorkerClusterView,
-  withoutTime,
-} from './view.ts';
+import type { Asked, Mode, ModeStrategy, Observed, Resolved, SizedView, WorkerClusterView } from './view.ts';
 
 export type { WorkerClusterView } from './view.ts';
 
@@ -125,7 +116,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
 }
 
 /** Says that somebody deleted the Shoot of a cluster that stays: see isDeletedByHand. */
-function shootDeletedCondition({ cluster: { metadata }, shoot }: SizedView): Said | undefined {
+function shootDeletedCondition({ cluster: { metadata }, shoot }: SizedView): Said<'WorkerCluster'> | undefined {
   if (findCondition(shoot?.status?.conditions, 'Deleting')?.reason !== HELD) return undefined;
   const message = `Shoot ${metadata.namespace}/${metadata.name} was deleted by hand, and the cluster runs on. Delete WorkerCluster ${metadata.name} to have it taken apart`;
   return say('ShootDeleted', true, 'ByHand', message);
@@ -146,7 +137,7 @@ const withWarning = (
   conditions: [
     ...(status.conditions ?? []),
     // One that a clock ahead of this one wrote is written anew: the notice counts from now.
-    ...withConditions(warnedAt(cluster, now) ? cluster.status?.conditions : [], [warning], now),
+    ...withConditions<'WorkerCluster'>(warnedAt(cluster, now) ? cluster.status?.conditions : [], [warning], now),
   ],
   ...(expiresAt && { expiresAt }),
 });
@@ -194,7 +185,7 @@ function statusOf(
   const nothingMade = refusal !== undefined && !exists && !isHeld(cluster) && !before?.admitted;
   const ready = observed.ready.status === 'True' && (!refusal || (before?.observedGeneration ?? -1) >= 0);
 
-  const conditions = withConditions(
+  const conditions = withConditions<'WorkerCluster'>(
     before?.conditions,
     [
       refusal && !exists
@@ -297,7 +288,7 @@ function planDeletion(view: SizedView, now: Date): WorkerClusterPlan {
   const waiting = gate.open ? deletion.waiting : say('Deleting', true, HELD, gate.message);
   const { lastOperation } = strategy.observe(view).status;
   // That something was begun in the cloud stays said until it is gone: see wasBegun.
-  const kept = (cluster.status?.conditions ?? []).filter(({ type }) => KEPT.includes(type)).map(withoutTime);
+  const kept = conditionsBefore('WorkerCluster', cluster.status?.conditions).filter(({ type }) => KEPT.includes(type));
   return {
     ...(gate.open && deletion.deleteShoot && { deleteShoot: true }),
     ...(mode === 'Managed' && { managed: { desired: undefined, ...(!gate.open && { held: true }) } }),
@@ -308,7 +299,7 @@ function planDeletion(view: SizedView, now: Date): WorkerClusterPlan {
       phase: 'Deleting',
       ...(lastOperation && { lastOperation }),
       lastErrors: [...strategy.observe(view).errors],
-      conditions: withConditions(
+      conditions: withConditions<'WorkerCluster'>(
         cluster.status?.conditions,
         [say('Ready', false, 'Deleting', 'the cluster is being deleted'), waiting, ...kept],
         now,

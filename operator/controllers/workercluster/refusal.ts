@@ -1,11 +1,12 @@
 import type { ErrorCode } from '../../api/errors.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { type Said, say } from '../conditions.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import type { Asked } from './view.ts';
 
 /** Why nothing of a spec is acted on. */
 interface Refusal {
-  reason: string;
+  reason: Exclude<Reason<'WorkerCluster', 'SpecAccepted'>, 'Accepted'>;
   why: string;
   codes: ErrorCode[];
 }
@@ -24,7 +25,11 @@ export function refusalOf({ problems, overQuota }: Asked): Refusal | undefined {
 }
 
 /** Whether the spec is acted on, and why not. @param unacted fields that are stored without effect */
-export function specAccepted(refusal: Refusal | undefined, exists: boolean, unacted: readonly string[]): Said {
+export function specAccepted(
+  refusal: Refusal | undefined,
+  exists: boolean,
+  unacted: readonly string[],
+): Said<'WorkerCluster'> {
   if (refusal) {
     const { reason, why, codes } = refusal;
     return say('SpecAccepted', false, reason, exists ? `${why}. The cluster stays as it was` : why, codes);

@@ -3,9 +3,9 @@ import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type DecidedSize, type Holds, isCoppices, presentSize } from '../../capacity/desired-sizes.ts';
 import { AUTOSCALED } from '../autoscaling/condition.ts';
-import { type Said, say } from '../conditions.ts';
+import { conditionBefore, type Said, say } from '../conditions.ts';
 import { lastAsked } from './capacity.ts';
-import { type Asked, type Resolved, type SizedView, withoutTime } from './view.ts';
+import type { Asked, Resolved, SizedView } from './view.ts';
 
 const TYPE = 'SizeDecided';
 
@@ -20,7 +20,7 @@ export const mayTakeBack = (view: SizedView): boolean =>
   view.decided === 'unknown' && decidablePools(view.sizes).length > 0 && lastAsked(view) === undefined;
 
 /** What is said of who decides sizes, and what holds them back; undefined: nobody but people and clouds, as is usual for them. Pure. */
-export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked): Said | undefined {
+export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked): Said<'WorkerCluster'> | undefined {
   const { decided = 'none', sizes, cluster } = view;
   const isFloor = cluster.spec.dataPlaneNodes !== undefined;
   const pools = sizes.filter((pool) => isCoppices(pool) && (isFloor || pool.sizedBy !== 'minimum'));
@@ -47,9 +47,9 @@ export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked)
 }
 
 /** What the autoscaler says; after a start of the operator, until it has looked, what was said last. Pure. */
-export const autoscaledCondition = ({ sizes, autoscaled, cluster }: SizedView): Said | undefined =>
+export const autoscaledCondition = ({ sizes, autoscaled, cluster }: SizedView): Said<'WorkerCluster'> | undefined =>
   sizes.some(isCoppices)
-    ? (autoscaled ?? withoutTime(findCondition(cluster.status?.conditions, AUTOSCALED)))
+    ? (autoscaled ?? conditionBefore('WorkerCluster', cluster.status?.conditions, AUTOSCALED))
     : undefined;
 
 function holdsOf(view: SizedView, { divided }: Resolved, { overQuota }: Asked): Holds {

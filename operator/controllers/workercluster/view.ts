@@ -2,7 +2,7 @@ import type { ManagedCluster } from '../../../providers/cloud.ts';
 import type { Problem, Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { ClusterSize } from '../../api/cost.ts';
-import type { Condition, LastError } from '../../api/meta.ts';
+import type { LastError } from '../../api/meta.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -15,7 +15,7 @@ import type { GateVerdict, Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import type { Refusal } from '../../mesh/allocate.ts';
 import type { KnownEntry } from '../../mesh/meshes.ts';
-import type { Said } from '../conditions.ts';
+import type { Said, SaidAs } from '../conditions.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
 /** Who runs the control plane of a cluster that is made. */
@@ -68,7 +68,7 @@ export interface WorkerClusterView {
   /** Whether it was told to sleep, or to be awake; absent: it was not. */
   readonly sleepOrder?: KnownSleepOrder;
   /** What the autoscaler says of its nodes; absent: nothing yet. */
-  readonly autoscaled?: Said | undefined;
+  readonly autoscaled?: Said<'WorkerCluster'> | undefined;
   /** Absent: nobody gives clusters ranges. */
   readonly mesh?: MeshView;
 }
@@ -139,8 +139,8 @@ export interface Observed {
   /** Whether anything was made. */
   readonly exists: boolean;
   /** Condition Ready for what is asked now. */
-  readonly ready: Said;
-  readonly conditions: readonly (Said | undefined)[];
+  readonly ready: SaidAs<'WorkerCluster', 'Ready'>;
+  readonly conditions: readonly (Said<'WorkerCluster'> | undefined)[];
   readonly errors: readonly LastError[];
   readonly status: Partial<WorkerClusterStatus>;
   /** Whether it sleeps, so that nobody can work with it. Absent: it does not. */
@@ -154,7 +154,7 @@ export interface Deletion {
   /** Nothing is left of the cluster. */
   readonly gone: boolean;
   /** Condition Deleting: what it waits for. */
-  readonly waiting: Said;
+  readonly waiting: SaidAs<'WorkerCluster', 'Deleting'>;
   readonly deleteShoot?: boolean;
   /** Its end has begun: what holds it only now comes too late. */
   readonly begun: boolean;
@@ -168,10 +168,3 @@ export interface ModeStrategy {
   observe(view: SizedView): Observed;
   deletion(view: SizedView): Deletion;
 }
-
-/** A condition as it is said again, without when it was said first. */
-export const withoutTime = (condition: Condition | undefined): Said | undefined => {
-  if (!condition) return undefined;
-  const { lastTransitionTime: _, observedGeneration: __, ...rest } = condition;
-  return rest;
-};

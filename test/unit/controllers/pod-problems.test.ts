@@ -115,12 +115,12 @@ it('is named in the conditions of its shoot, each where it belongs', () => {
   for (const type of ['Ready', 'APIServerAvailable', 'ControlPlaneHealthy'])
     expect(of(type)).toMatchObject({
       status: 'False',
-      reason: 'ErrImagePull',
+      reason: 'PodsCannotStart',
       message: expect.stringContaining(image),
     });
   expect(of('EveryNodeReady')).toMatchObject({
     status: 'False',
-    reason: 'Unschedulable',
+    reason: 'SeedFull',
     message: expect.stringContaining('pod machines-workers-y cannot start: Unschedulable: 0/1 nodes'),
   });
 });

@@ -40,7 +40,11 @@ export async function runDeletion(op: Operation, signal: AbortSignal): Promise<F
 
 /** What a shoot says beside all else that was deleted by hand and runs on; none of any other. Pure. */
 export const heldCondition = (shoot: Shoot, { held }: ShootState, now: Date): Condition[] =>
-  withConditions(shoot.status?.conditions, [held === undefined ? undefined : say('Deleting', true, HELD, held)], now);
+  withConditions<'Shoot'>(
+    shoot.status?.conditions,
+    [held === undefined ? undefined : say('Deleting', true, HELD, held)],
+    now,
+  );
 
 /** All conditions of a shoot that was deleted: nothing else is of interest any more. Pure. */
 export function deletionConditions(shoot: Shoot, state: ShootState, now: Date): Condition[] {
@@ -48,7 +52,7 @@ export function deletionConditions(shoot: Shoot, state: ShootState, now: Date): 
     state.errors.size > 0
       ? [...state.errors.values()].map((error) => error.description).join('; ')
       : (state.operation?.description ?? 'starting');
-  return withConditions(
+  return withConditions<'Shoot'>(
     shoot.status?.conditions,
     [
       say('Ready', false, 'Deleting', 'the cluster is being deleted'),

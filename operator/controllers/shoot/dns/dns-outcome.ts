@@ -1,8 +1,7 @@
 import type { WantedName } from '../../../accounts/dns-account.ts';
-import { findCondition } from '../../../api/conditions.ts';
 import { CoppiceError, errorText, isRetryable } from '../../../api/errors.ts';
 import type { Shoot } from '../../../api/shoot.ts';
-import { type Said, say } from '../../conditions.ts';
+import { conditionBefore, type Said, say } from '../../conditions.ts';
 
 const DNS_RECORDS_READY = 'DNSRecordsReady';
 
@@ -90,7 +89,7 @@ export function rememberedOutcomes(shoot: Shoot, names: readonly WantedName[]): 
 }
 
 /** Condition DNSRecordsReady; undefined where there are no names of ours. Pure. */
-export function recordsCondition(outcomes: readonly DNSOutcome[], shoot: Shoot): Said | undefined {
+export function recordsCondition(outcomes: readonly DNSOutcome[], shoot: Shoot): Said<'Shoot'> | undefined {
   if (outcomes.length === 0) return undefined;
   const problems = outcomes.flatMap(({ problem }) => (problem && !problem.quiet ? problem : []));
   if (problems.length > 0) {
@@ -103,7 +102,6 @@ export function recordsCondition(outcomes: readonly DNSOutcome[], shoot: Shoot):
     return say(DNS_RECORDS_READY, true, 'RecordsReady', message);
   }
   // Not looked at yet since the operator started: the last word stands.
-  const { lastTransitionTime: _, ...before } = findCondition(shoot.status?.conditions, DNS_RECORDS_READY) ?? {};
-  if ('type' in before) return before;
-  return say(DNS_RECORDS_READY, 'Unknown', 'InProgress', 'the DNS records are being checked');
+  const before = conditionBefore('Shoot', shoot.status?.conditions, DNS_RECORDS_READY);
+  return before ?? say(DNS_RECORDS_READY, 'Unknown', 'InProgress', 'the DNS records are being checked');
 }

@@ -4,7 +4,7 @@ import { parseDuration } from '../../../api/duration.ts';
 import { CoppiceError, errorText } from '../../../api/errors.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import { keyOf } from '../../../kube/resources.ts';
-import { type Said, say } from '../../conditions.ts';
+import { conditionBefore, type Said, say } from '../../conditions.ts';
 import { DRIFTED, drifted } from '../../drifted.ts';
 import { nextMoment } from '../../spread.ts';
 import type { Operation, Unmended } from '../operation.ts';
@@ -156,15 +156,11 @@ const sooner = (moment: Date, ms: number): Date => new Date(Math.min(+moment, ms
 export function driftCondition(
   { provider, state: { drift } }: Pick<Operation, 'provider' | 'state'>,
   shoot: Shoot,
-): Said | undefined {
+): Said<'Shoot'> | undefined {
   if (!provider.drift) return undefined;
   if (drift?.found) return drifted(drift.found, drift.advice ?? toMend(shoot));
   // Not looked at yet since the operator started: the last word stands, if it was one.
-  const { lastTransitionTime: _, ...before } = findCondition(shoot.status?.conditions, DRIFTED) ?? {};
-  if ('type' in before && before.status !== 'Unknown') return before;
-  return drift?.problem
-    ? say(DRIFTED, 'Unknown', 'NotLookedAt', drift.problem.message, drift.problem.codes)
-    : 'type' in before
-      ? before
-      : undefined;
+  const before = conditionBefore('Shoot', shoot.status?.conditions, DRIFTED);
+  if (before && before.status !== 'Unknown') return before;
+  return drift?.problem ? say(DRIFTED, 'Unknown', 'NotLookedAt', drift.problem.message, drift.problem.codes) : before;
 }

@@ -1,6 +1,6 @@
-import { findCondition, HIBERNATED } from '../../../api/conditions.ts';
+import { HIBERNATED } from '../../../api/conditions.ts';
 import type { Shoot, ShootStatus } from '../../../api/shoot.ts';
-import { type Said, say } from '../../conditions.ts';
+import { conditionBefore, type Said, say } from '../../conditions.ts';
 import { recordsCondition } from '../dns/dns-outcome.ts';
 import type { Operation } from '../operation.ts';
 import { type RunningFacts, runningFacts } from '../status/facts.ts';
@@ -60,12 +60,11 @@ export function sleepingStatus(facts: HibernationFacts, now: Date): ShootStatus 
 }
 
 /** Condition APIServerAvailable. One that is to be asked to let its machines go is told of as always. */
-function serving({ shoot, usable, isServing }: HibernationFacts): Said {
+function serving({ shoot, usable, isServing }: HibernationFacts): Said<'Shoot'> {
   const type = 'APIServerAvailable';
   if (!isServing) return say(type, false, HIBERNATED, 'the API server is not run while the cluster sleeps');
   if (usable) return say(type, usable.ok, usable.ok ? 'AdminCanWrite' : 'NotReachable', usable.message);
   // Nobody has asked it since the operator started.
-  const last = findCondition(shoot.status?.conditions, type);
-  if (!last) return say(type, 'Unknown', 'NotObserved', 'the operator waits for the API server to answer');
-  return { type, status: last.status, reason: last.reason, message: last.message };
+  const last = conditionBefore('Shoot', shoot.status?.conditions, type);
+  return last ?? say(type, 'Unknown', 'NotObserved', 'the operator waits for the API server to answer');
 }

@@ -1,5 +1,6 @@
 import { wantsMetricsServer } from '../../../api/addons.ts';
 import { ADDONS_READY } from '../../../api/conditions.ts';
+import type { Reason } from '../../../api/reasons.ts';
 import { conditionIsTrue, type Pod } from '../../../kube/resources.ts';
 import { METRICS_API, METRICS_SERVER_APP } from '../../../shoot/metrics-server.ts';
 import { type Said, say } from '../../conditions.ts';
@@ -20,9 +21,10 @@ export const readyPodsOf = (app: string, pods: readonly Pod[]): number =>
 export function addonsCondition(
   facts: Pick<RunningFacts, 'shoot' | 'inside' | 'nothingRuns' | 'metricsServer'>,
   desired: number,
-): Said | undefined {
+): Said<'Shoot'> | undefined {
   if (!wantsMetricsServer(facts.shoot.spec)) return undefined;
-  const not = (reason: string, message: string) => say(ADDONS_READY, false, reason, message, codesOfRefusal(message));
+  const not = (reason: Reason<'Shoot', 'AddonsReady'>, message: string) =>
+    say(ADDONS_READY, false, reason, message, codesOfRefusal(message));
   if (facts.nothingRuns) return not('Simulated', 'metrics-server is not run: nodes are simulated and run no pods');
   if (desired === 0) return not('NoNodes', 'metrics-server is run once there are nodes');
   if (!facts.inside) return say(ADDONS_READY, 'Unknown', 'NotObserved', 'unknown until the API server answers');

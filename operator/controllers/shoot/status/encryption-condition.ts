@@ -1,12 +1,13 @@
 import { ENCRYPTION_KEY_ROTATING } from '../../../api/conditions.ts';
 import { ANNOTATIONS } from '../../../api/group.ts';
+import type { Reason } from '../../../api/reasons.ts';
 import { encryptionSeen } from '../../../shoot/secrets-encryption.ts';
 import { type Said, say } from '../../conditions.ts';
 import type { Operation } from '../operation.ts';
 import { asksFor, ROTATE } from '../operation-request.ts';
 
 /** Condition EncryptionKeyRotating; undefined: no other key comes in, and nobody waits for one. Pure. @param shoot as it is now */
-export function encryptionCondition(op: Operation, shoot: Operation['shoot']): Said | undefined {
+export function encryptionCondition(op: Operation, shoot: Operation['shoot']): Said<'Shoot'> | undefined {
   const problem = asksFor(shoot, ROTATE) ? op.strategy.rotationProblem(op) : undefined;
   if (problem) {
     const way = `Take annotation ${ANNOTATIONS.operation} off the Shoot. For another key, create a cluster and move the workloads there`;
@@ -16,7 +17,7 @@ export function encryptionCondition(op: Operation, shoot: Operation['shoot']): S
   return step && say(ENCRYPTION_KEY_ROTATING, true, step.reason, step.message);
 }
 
-function stepOf({ pki }: Operation): { reason: string; message: string } | undefined {
+function stepOf({ pki }: Operation): { reason: Reason<'Shoot', 'EncryptionKeyRotating'>; message: string } | undefined {
   const encryption = encryptionSeen(pki);
   if (encryption?.next)
     return {

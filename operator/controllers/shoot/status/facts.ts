@@ -62,11 +62,11 @@ export interface RunningFacts extends CommonFacts {
   /** What became of the names of the API server. */
   readonly records?: readonly DNSOutcome[];
   /** Condition Drifted; absent: nobody has looked yet, or there is nothing to be looked at. */
-  readonly drift?: Said | undefined;
+  readonly drift?: Said<'Shoot'> | undefined;
   /** Condition of another key for Secrets; absent: none comes in. */
-  readonly encryption?: Said | undefined;
+  readonly encryption?: Said<'Shoot'> | undefined;
   /** Condition of its backups; absent: it has none. */
-  readonly backup?: Said | undefined;
+  readonly backup?: Said<'Shoot'> | undefined;
 }
 
 /** What an operation knows of its shoot; `shoot` as it is now. */

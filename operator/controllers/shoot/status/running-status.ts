@@ -1,12 +1,13 @@
-import { findCondition, WAKING } from '../../../api/conditions.ts';
+import { WAKING } from '../../../api/conditions.ts';
+import type { ConditionType, SaidOf } from '../../../api/reasons.ts';
 import { hasServed, type ShootStatus } from '../../../api/shoot.ts';
 import { conditionIsTrue } from '../../../kube/resources.ts';
-import { type Said, say } from '../../conditions.ts';
+import { conditionBefore, type SaidAs, say } from '../../conditions.ts';
 import { resourcesCondition } from '../../resources-condition.ts';
 import { recordsCondition } from '../dns/dns-outcome.ts';
 import { rollLines } from '../machines/roll.ts';
 import { strayNodes } from '../machines/stray-nodes.ts';
-import { type PodProblem, problemsText } from '../pod-problems.ts';
+import { type PodProblem, type PodReason, problemsText, reasonOfPod } from '../pod-problems.ts';
 import { addonsCondition } from './addons-condition.ts';
 import type { RunningFacts } from './facts.ts';
 import { drainingCondition, NODES_LEAVING, nodesCondition, systemCondition } from './node-conditions.ts';
@@ -15,7 +16,7 @@ import { desiredNodes, statusOf } from './status-of.ts';
 /** What is told of a control plane that runs, wherever it does. */
 export interface ControlPlaneSeen {
   /** Condition ControlPlaneHealthy. */
-  readonly healthy: Said;
+  readonly healthy: SaidAs<'Shoot', 'ControlPlaneHealthy'>;
   readonly desired: number;
   readonly ready: number;
   /** What there is for workloads; undefined: nothing is known about nodes. */
@@ -46,13 +47,12 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
     : facts.operation?.type === 'Wake'
       ? say('APIServerAvailable', false, WAKING, 'the cluster wakes: its API server is being started')
       : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
-  const standing = (condition: Said): Said => lastSaid(facts, condition.type) ?? condition;
-  const apiServer = named(standing(serving), ofControlPlane);
+  const apiServer = named(lastSaid(facts, 'APIServerAvailable') ?? serving, ofControlPlane);
   const healthy = named(seen.healthy, ofControlPlane);
   const ofPools = rollLines(pools, machines, readyMachines);
   const rolling = [...(facts.replacing ? [facts.replacing] : []), ...ofPools];
   const observed = nodesCondition(facts, desired, machines.length, readyMachines.length, ofPools.length > 0);
-  const counted = inside ? observed : standing(observed);
+  const counted = (inside ? undefined : lastSaid(facts, 'EveryNodeReady')) ?? observed;
   const strays = inside ? strayNodes(shoot, inside.nodes, inside.machines) : [];
   const everyNode = named(
     counted.status === 'True' && strays.length > 0
@@ -60,7 +60,7 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
       : withRepairs(counted, inside ? (facts.repairing ?? []) : []),
     problems.filter(({ machine }) => machine),
   );
-  const system = inside ? systemCondition(facts, desired) : standing(systemCondition(facts, desired));
+  const system = (inside ? undefined : lastSaid(facts, 'SystemComponentsHealthy')) ?? systemCondition(facts, desired);
   const errors = facts.errors.length > 0;
   const all = [apiServer, healthy, everyNode, system];
   const wrong = all.find((condition) => condition.status !== 'True');
@@ -102,24 +102,29 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
  * What was said last of a cluster that has served, while nobody has asked its API server yet: an operator that starts anew would otherwise
  * tell of an outage of each cluster.
  */
-function lastSaid({ shoot, usable, operation }: RunningFacts, type: string): Said | undefined {
+function lastSaid<T extends ConditionType<'Shoot'>>(
+  { shoot, usable, operation }: RunningFacts,
+  type: T,
+): SaidAs<'Shoot', T> | undefined {
   const isLastWord = usable === undefined && hasServed(shoot) && operation?.type !== 'Wake';
-  const last = !isLastWord ? undefined : findCondition(shoot.status?.conditions, type);
-  return last && { type, status: last.status, reason: last.reason, message: last.message };
+  return isLastWord ? conditionBefore('Shoot', shoot.status?.conditions, type) : undefined;
 }
 
-/** The condition with the pods that keep it from being True, and Kubernetes' own word for it. */
-const named = (condition: Said, [problem, ...more]: readonly PodProblem[]): Said =>
+/** The condition with the pods that keep it from being True. */
+const named = <T extends string, R extends string>(
+  condition: SaidOf<T, R>,
+  [problem, ...more]: readonly PodProblem[],
+): SaidOf<T, R | PodReason> =>
   condition.status === 'True' || !problem
     ? condition
     : {
         ...condition,
-        reason: problem.reason,
+        reason: reasonOfPod(problem),
         message: `${condition.message}; ${problemsText([problem, ...more])}`,
       };
 
 /** Condition EveryNodeReady with what is done about machines whose nodes are unwell. */
-const withRepairs = (condition: Said, [first, ...more]: readonly string[]): Said =>
+const withRepairs = (condition: SaidAs<'Shoot', 'EveryNodeReady'>, [first, ...more]: readonly string[]) =>
   condition.status === 'True' || first === undefined
     ? condition
     : {

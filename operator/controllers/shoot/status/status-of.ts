@@ -1,7 +1,7 @@
 import type { Machine, Pool } from '../../../../providers/contract.ts';
 import { KEYS_KEPT } from '../../../api/conditions.ts';
 import { keepsHibernation, type ShootStatus, unactedFields } from '../../../api/shoot.ts';
-import { say, withConditions } from '../../conditions.ts';
+import { type Said, say, withConditions } from '../../conditions.ts';
 import type { CommonFacts } from './facts.ts';
 
 /** What every shoot's status has, whatever stands behind it. */
@@ -13,7 +13,7 @@ export function statusOf(
     readyMachines: readonly Machine[];
     resource?: NonNullable<ShootStatus['resource']>;
   },
-  conditions: Parameters<typeof withConditions>[1],
+  conditions: readonly (Said<'Shoot'> | undefined)[],
   now: Date,
 ): ShootStatus {
   const { shoot, pools } = facts;
@@ -24,7 +24,7 @@ export function statusOf(
   const unacted = [...fields, ...(isKept ? ['hibernation.enabled'] : [])];
   const inPool = (name: string, list: readonly Machine[]) => list.filter(({ pool }) => pool === name).length;
   return {
-    conditions: withConditions(
+    conditions: withConditions<'Shoot'>(
       shoot.status?.conditions,
       [
         ...conditions,
