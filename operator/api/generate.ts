@@ -19,6 +19,7 @@ import {
   uninstallJobRules,
 } from './roles.ts';
 import { seedServices } from './seed-service-policy.ts';
+import { troubleshootingPages } from './troubleshooting.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOTICE = '# Generated from operator/api by `npm run generate`. Do not edit.\n';
@@ -34,6 +35,7 @@ function generatedFiles(): Map<string, string> {
     files.set(`charts/coppice/crds/${kind.plural}.yaml`, yaml(definition));
     files.set(`docs/reference/${kind.plural}.md`, referencePage(kind, definition));
   }
+  for (const [name, text] of troubleshootingPages()) files.set(`docs/reference/troubleshooting/${name}`, text);
   for (const [name, objects] of admissionPolicies())
     files.set(`charts/coppice/templates/${name}.yaml`, yaml(...objects));
   const spared = '{{ toJson .Values.seed.externalIPs.allowedNamespaces }}';

@@ -63,6 +63,7 @@ export function referencePage(kind: KindDefinition, crd: KubeObject): string {
     `# ${kind.kind}`,
     `\`apiVersion: ${apiVersionOf(kind)}\`, \`kind: ${kind.kind}\`, ${kind.scope === 'Namespaced' ? 'in a namespace' : 'cluster-wide'}; \`kubectl get ${[kind.plural, ...kind.shortNames].join('`, `')}\`.`,
     prose(kind.description),
+    `[What its conditions mean, and what to do](troubleshooting/${kind.singular}.md).`,
     ...writtenFields(kind, schema),
     ...(rules.length > 0 ? ['## Refused at apply time', rules.map((message) => `- ${message}`).join('\n')] : []),
     '## status',

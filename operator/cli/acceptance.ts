@@ -1,6 +1,7 @@
 import { findCondition } from '../api/conditions.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { actionOf } from './actions.ts';
 import { follow } from './follow.ts';
 import { WORKER_CLUSTER } from './kinds.ts';
 
@@ -39,8 +40,9 @@ export async function refusalOf(
 
 const hasJudged = ({ metadata, status }: WorkerCluster): boolean => status?.observedGeneration === metadata.generation;
 
-/** The condition's message, of the spec as it is and no earlier one. */
+/** The condition's message and what to do, of the spec as it is and no earlier one. */
 function refusalIn(cluster: WorkerCluster): string | undefined {
   const said = findCondition(cluster.status?.conditions, 'SpecAccepted');
-  return hasJudged(cluster) && said?.status === 'False' ? (said.message ?? said.reason) : undefined;
+  if (!hasJudged(cluster) || said?.status !== 'False') return undefined;
+  return [said.message ?? said.reason, actionOf(cluster, said)].filter(Boolean).join('. ');
 }

@@ -1,16 +1,12 @@
-/** Exit codes that scripts may rely on; `coppice help` prints this table. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, timedOut: 4, interrupted: 130 } as const;
+import { EXIT, EXITS, type ExitCode } from '../api/exits.ts';
 
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+export { EXIT, type ExitCode } from '../api/exits.ts';
 
-export const EXIT_MEANINGS: readonly (readonly [ExitCode, string])[] = [
-  [EXIT.ok, 'success'],
-  [EXIT.failed, 'the operation failed'],
-  [EXIT.usage, 'the command line is wrong'],
-  [EXIT.notFound, 'the named object does not exist'],
-  [EXIT.timedOut, 'not done within --timeout'],
-  [EXIT.interrupted, 'interrupted (Ctrl-C)'],
-];
+/** Each exit code in a few words; `coppice help` prints this table. */
+export const EXIT_MEANINGS: readonly (readonly [ExitCode, string])[] = Object.values(EXIT).map((code) => [
+  code,
+  EXITS[code].see,
+]);
 
 /** An error meant for the person at the terminal: what happened and to what; `advice` says what to do about it. */
 export class CliError extends Error {

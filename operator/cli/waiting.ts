@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerCluster } from '../api/workercluster.ts';
+import { firstAction } from './actions.ts';
 import { activity, failureOf, inNamespace, isAsleep, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
 import { missing, notFound } from './commands/get.ts';
 import type { Connection } from './connect.ts';
@@ -226,7 +227,9 @@ export function judge(
   const failure = failureOf(cluster);
   if (failure !== undefined)
     return new CliError(`WorkerCluster "${name}" failed: ${failure}`, {
-      advice: `see "coppice describe ${name}${inNamespace(namespace)}"`,
+      advice: [firstAction(cluster), `See "coppice describe ${name}${inNamespace(namespace)}"`]
+        .filter(Boolean)
+        .join(' '),
     });
   if ((maySleep || goal === 'Hibernated') && isAsleep(cluster)) return 'finish';
   if (goal === 'Hibernated') return 'wait';
@@ -250,7 +253,9 @@ function timedOut(
       exitCode: EXIT.timedOut,
       advice: isSleeping
         ? `to wake it: coppice wake ${name}${inNamespace(namespace)}`
-        : `"coppice describe ${name}${inNamespace(namespace)}" shows why`,
+        : [`"coppice describe ${name}${inNamespace(namespace)}" shows why`, object && firstAction(object)]
+            .filter(Boolean)
+            .join('. '),
     },
   );
 }

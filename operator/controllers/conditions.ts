@@ -39,7 +39,8 @@ export const conditionsBefore = <K extends ConditionKind>(
   _kind: K,
   conditions: readonly Condition[] | undefined,
 ): Said<K>[] =>
-  (conditions ?? []).map(({ lastTransitionTime: _, observedGeneration: __, ...said }) => {
+  (conditions ?? []).map((condition) => {
+    const { lastTransitionTime: _, observedGeneration: __, ...said } = condition;
     // Only operators write these conditions, of this version or of an earlier one.
     return said as Said<K>;
   });

@@ -1,5 +1,6 @@
 import { ANNOTATIONS, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
+import type { SaidAs } from '../api/reasons.ts';
 import { type KubeObject, type Resource, SECRETS } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import {
@@ -213,14 +214,7 @@ function profileStatus(member: Member, namespace: string): Record<string, unknow
   });
   return {
     ...(version && { version: { kubernetes: `v${version}` } }),
-    conditions: [
-      answers
-        ? { type: 'ControlPlaneHealthy', status: 'True', reason: 'Answers', message: 'the API server answers' }
-        : { type: 'ControlPlaneHealthy', status: 'False', reason: 'Silent', message: 'the API server does not answer' },
-      closed
-        ? { type: 'Joined', status: 'False', reason: closed, message: 'nothing new is to be placed on the cluster' }
-        : { type: 'Joined', status: 'True', reason: 'Joined', message: 'the cluster takes work' },
-    ],
+    conditions: conditionsOf(answers, closed),
     properties: Object.entries(properties)
       .filter(([, value]) => value !== '')
       .map(([name, value]) => ({ name, value })),
@@ -250,4 +244,14 @@ function amountsIn(profile: KubeObject | undefined): Amounts {
       .filter(([name]) => name.endsWith(suffix))
       .map(([name, value]) => [name.slice(0, -suffix.length), value]),
   );
+}
+
+function conditionsOf(answers: boolean, closed: Member['closed']) {
+  const healthy: SaidAs<'ClusterProfile', 'ControlPlaneHealthy'> = answers
+    ? { type: 'ControlPlaneHealthy', status: 'True', reason: 'Answers', message: 'the API server answers' }
+    : { type: 'ControlPlaneHealthy', status: 'False', reason: 'Silent', message: 'the API server does not answer' };
+  const joined: SaidAs<'ClusterProfile', 'Joined'> = closed
+    ? { type: 'Joined', status: 'False', reason: closed, message: 'nothing new is to be placed on the cluster' }
+    : { type: 'Joined', status: 'True', reason: 'Joined', message: 'the cluster takes work' };
+  return [healthy, joined];
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { GROUP, LABELS } from '../api/group.ts';
 import type { Condition } from '../api/meta.ts';
+import type { Reason } from '../api/reasons.ts';
 import { podSecurityLabels } from '../kube/pod-security.ts';
 import { type KubeObject, keyOf, NAMESPACES, type Resource } from '../kube/resources.ts';
 import { type Amounts, type HubType, isForeign, type Member, type Trace, takenOver, type Wanted } from './contract.ts';
@@ -235,7 +236,8 @@ function statusOf({ answers, closed, version, capacity, endpoint }: Member, live
   const why = closed === 'Asleep' ? closed : answers ? undefined : 'Silent';
   const isReady = why === undefined;
   const message = isReady ? 'the API server answers' : 'the API server does not answer';
-  const ready = { type: 'Ready', status: isReady ? 'True' : 'False', reason: why ?? 'ManagedClusterReady', message };
+  const reason: Reason<'ManagedCluster', 'Ready'> = why ?? 'ManagedClusterReady';
+  const ready = { type: 'Ready', status: isReady ? 'True' : 'False', reason, message };
   // The list has one owner: those of Clusternet are repeated as they stand.
   const others = (live?.status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
   return {

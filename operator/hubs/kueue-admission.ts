@@ -1,6 +1,7 @@
 import { findCondition, rfc3339, setCondition } from '../api/conditions.ts';
 import { ADMISSION_CONTROLLER } from '../api/group.ts';
 import type { Condition } from '../api/meta.ts';
+import type { SaidAs } from '../api/reasons.ts';
 import type { KubeObject } from '../kube/resources.ts';
 import type { Answer, Asking, Demand, DemandWatch, StatusPart } from './contract.ts';
 import {
@@ -172,11 +173,11 @@ function activePart(
 ): StatusPart[] {
   const known = findCondition(status?.conditions, 'Active');
   const serves = `Coppice answers, as BurstPolicies of Hub ${hubName} decide`;
-  const said = spec?.parameters
-    ? { status: 'False' as const, reason: 'BadParameters', message: 'it takes no parameters: remove spec.parameters' }
+  const said: Pick<SaidAs<'AdmissionCheck', 'Active'>, 'status' | 'reason' | 'message'> = spec?.parameters
+    ? { status: 'False', reason: 'BadParameters', message: 'it takes no parameters: remove spec.parameters' }
     : isServed
-      ? { status: 'True' as const, reason: 'Active', message: serves }
-      : { status: 'False' as const, reason: 'NoPolicy', message: noPolicy(hubName) };
+      ? { status: 'True', reason: 'Active', message: serves }
+      : { status: 'False', reason: 'NoPolicy', message: noPolicy(hubName) };
   // Several hubs of one API server may share it: as long as one serves it, none has to say so again, and none takes it back.
   const isTheirs =
     said.reason !== 'BadParameters' && known?.status === 'True' && (isServed || known.message !== serves);

@@ -3,6 +3,7 @@ import type { BurstDecision, BurstPolicyStatus } from '../../api/burstpolicy-sta
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { accruedUntil } from '../../cost/accrual.ts';
 import { parseMoney, roundMoney } from '../../cost/money.ts';
+import { actionOf } from '../actions.ts';
 import { oneLine } from '../errors.ts';
 import { ageOf } from './age.ts';
 import { renderTable, type TableOptions } from './table.ts';
@@ -24,8 +25,12 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
   const { currency, hourly, monthly } = spec.budget;
   const said = ['Ready', 'DemandMet', 'Reconciled', 'Deleting'].flatMap((type) => {
     const condition = findCondition(status?.conditions, type);
+    const action = actionOf(policy, condition);
     return condition
-      ? [`  ${type}: ${condition.status} (${condition.reason}): ${oneLine(condition.message ?? '')}`]
+      ? [
+          `  ${type}: ${condition.status} (${condition.reason}): ${oneLine(condition.message ?? '')}`,
+          ...(action === undefined ? [] : [`      to do: ${action}`]),
+        ]
       : [];
   });
   const spent = spentText(policy, now);

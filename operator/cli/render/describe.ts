@@ -5,6 +5,7 @@ import type { Condition, KubeObject } from '../../api/meta.ts';
 import { METRICS, type Quota } from '../../api/quota.ts';
 import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { actionOf, isWell } from '../actions.ts';
 import { activity, conditionOf, isReady, isSimulated, lacksControlPlane, readiness, summary } from '../clusterview.ts';
 import { ageOf } from './age.ts';
 import { costSentence } from './cost.ts';
@@ -53,10 +54,6 @@ export interface DescribeOptions {
 }
 
 export const TREE_HEADER = ['NAME', 'REPLICAS', 'READY', 'REASON', 'SINCE', 'MESSAGE'];
-
-/** Conditions for which True is the bad news. */
-const NEGATIVE =
-  /^(Simulated|NoControlPlane|Deleting|Paused|Degraded|.*(Problem|Pressure|Error|Failed|Ignored|NotActedOn|Unacted|Drift).*)$/;
 /** Conditions that must not be missed, with how they are shown. */
 const LOUD: ReadonlyMap<string, string> = new Map([
   ['Simulated', 'SIMULATED'],
@@ -69,19 +66,28 @@ const NAMES_SHOWN = 3;
 export function describeTree(picture: ClusterDescription, options: DescribeOptions): TreeNode {
   const { cluster, shoot } = picture;
   const shootNode = shoot && objectNode(shoot, seedOf(shoot), partsOf(picture, options), options);
-  if (cluster === undefined) return shootNode ?? { cells: ['nothing'] };
-  return objectNode(
-    withoutRepeated(cluster, shoot),
-    undefined,
-    [
-      ...costNodes(cluster, options),
-      ...networkNodes(cluster),
-      ...hubNodes(picture.memberships ?? [], options),
-      ...(shootNode ? [shootNode] : partsOf(picture, options)),
-    ],
-    options,
+  if (cluster === undefined) return shootNode ? withAction(shoot, shootNode) : { cells: ['nothing'] };
+  return withAction(
+    cluster,
+    objectNode(
+      withoutRepeated(cluster, shoot),
+      undefined,
+      [
+        ...costNodes(cluster, options),
+        ...networkNodes(cluster),
+        ...hubNodes(picture.memberships ?? [], options),
+        ...(shootNode ? [shootNode] : partsOf(picture, options)),
+      ],
+      options,
+    ),
   );
 }
+
+/** The tree of what was asked for, with what to do about its condition Ready first. */
+const withAction = (object: KubeObject, node: TreeNode): TreeNode => ({
+  ...node,
+  children: [...actionNodes(object, conditionOf(object, 'Ready')), ...(node.children ?? [])],
+});
 
 function costNodes(cluster: WorkerCluster, { now }: DescribeOptions): TreeNode[] {
   const cost = cluster.status?.cost;
@@ -135,7 +141,8 @@ function withoutRepeated(cluster: WorkerCluster, shoot: Shoot | undefined): Work
 
 /** The tree of an object of any kind: itself and its conditions. */
 export function objectTree(object: KubeObject, options: DescribeOptions): TreeNode {
-  return objectNode(object, undefined, object.kind === 'Quota' ? limitNodes(object as Quota) : [], options);
+  const children = object.kind === 'Quota' ? limitNodes(object as Quota) : [];
+  return withAction(object, objectNode(object, undefined, children, options));
 }
 
 /** What is used of what a quota allows, a metric a line. */
@@ -179,7 +186,7 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
   return conditions.flatMap((condition) => {
     const { type, status, reason, message, lastTransitionTime } = condition;
     const isLoud = LOUD.has(type) && status === 'True';
-    const good = NEGATIVE.test(type) ? status === 'False' : status === 'True';
+    const good = isWell(condition);
     if (good && !allConditions) return [];
     const tone = isLoud ? 'loud' : good ? 'good' : status === 'Unknown' ? 'busy' : 'bad';
     const label: Cell = { text: isLoud ? LOUD.get(type)! : type, tone };
@@ -192,8 +199,14 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
       // Above the tree stands a warning that has it.
       type === 'Simulated' && isLoud && object.kind === 'WorkerCluster' ? '' : cell(message),
     ];
-    return [{ cells }];
+    return [{ cells, children: isLoud ? [] : actionNodes(object, condition) }];
   });
+}
+
+/** What to do about a condition that is not well. */
+function actionNodes(object: KubeObject, condition: Condition | undefined): TreeNode[] {
+  const action = actionOf(object, condition);
+  return action === undefined ? [] : [{ cells: ['To do', '', '', '', '', action] }];
 }
 
 const IGNORED: TreeNode = {

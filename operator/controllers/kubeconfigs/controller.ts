@@ -136,7 +136,7 @@ async function sign(
 ): Promise<void> {
   let { resourceVersion } = csr.metadata;
   if (!csr.status?.conditions?.some(({ type }) => type === 'Approved')) {
-    const why = { reason: 'MayHaveKubeconfig', message: 'whoever asks may have this kubeconfig' };
+    const why = { reason: 'MayHaveKubeconfig' as const, message: 'whoever asks may have this kubeconfig' };
     ({ resourceVersion } = (await tell(deps, csr, 'approval', 'Approved', why, signal)).metadata);
   }
   const certificate = Buffer.from(chain).toString('base64');
@@ -163,7 +163,7 @@ async function tell(
   csr: CertificateSigningRequest,
   subresource: 'approval' | 'status',
   type: string,
-  { reason, message }: Refusal,
+  { reason, message }: Refusal | { readonly reason: 'MayHaveKubeconfig'; readonly message: string },
   signal: AbortSignal,
 ): Promise<CertificateSigningRequest> {
   const now = deps.now().toISOString();

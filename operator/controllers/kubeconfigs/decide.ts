@@ -6,6 +6,7 @@ import {
   KUBECONFIG_SUBRESOURCES,
   type KubeconfigRole,
 } from '../../api/kubeconfig-request.ts';
+import type { Reason } from '../../api/reasons.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { CertificateSigningRequest } from '../../kube/resources.ts';
@@ -22,7 +23,7 @@ export interface Asked {
 
 /** Why nothing is given: a word for programs, and a sentence for people. */
 export interface Refusal {
-  readonly reason: string;
+  readonly reason: Reason<'CertificateSigningRequest', 'Denied'>;
   readonly message: string;
 }
 
@@ -122,6 +123,6 @@ export function refusalOf({ user, role, namespace, name }: Asked, view: ClusterV
 /** Who somebody is in the cluster: never who Kubernetes, or Coppice, is there. */
 export const userInCluster = (user: string): string => `garden:${user}`;
 
-const refusal = (reason: string, message: string): Refusal => ({ reason, message });
+const refusal = (reason: Refusal['reason'], message: string): Refusal => ({ reason, message });
 
 const hasControls = (text: string): boolean => /\p{Cc}/u.test(text);

@@ -97,6 +97,7 @@ it('tells what a policy has, what waits, what was decided, and for how much unti
     'BurstPolicy shop/peak, Hub karmada',
     '  Ready: True (Watching): it watches Hub karmada',
     '  DemandMet: False (Refused): ResourceBinding shop/web: nothing is bought for its 9 replicas',
+    '      to do: Raise spec.budget, add a candidate, or allow larger machines, as the reasons in `coppice burst explain peak` ask.',
     '  Clusters: 1 of 3 (at least 1), 0.6 of 20 USD an hour',
     '  Nodes: 4 of 9',
     '  Spent: 12.90 USD in 2026-11 of 2000 USD a month',

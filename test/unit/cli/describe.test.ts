@@ -57,6 +57,25 @@ describe('describe', () => {
     `);
   });
 
+  it('says what to do about each condition that is not well, with the name of the object', () => {
+    const conditions = [
+      condition('Ready', 'False', 'SeedFull', 'the seed is full'),
+      condition('Expiring', 'True', 'EndIsNear', 'the cluster is deleted soon'),
+      condition('SpecAccepted', 'True', 'Accepted', 'fine'),
+      condition('EveryNodeReady', 'False', 'OfAnotherVersion', 'unknown here'),
+    ];
+    const lines = draw({
+      cluster: cluster('demo', {}, { ...READY, conditions }),
+      controlPlane: [],
+      machines: [],
+      gaps: [],
+    });
+    const actions = lines.filter((line) => line.includes('To do'));
+    expect(actions).toHaveLength(2);
+    expect(actions[0]).toContain('Ask for fewer or smaller machines');
+    expect(actions[1]).toContain('kubectl patch wc demo -n');
+  });
+
   it('says that the operator leaves a cluster alone, which its status does not', () => {
     const left = shoot('demo', 2);
     left.metadata.annotations = { 'shoot.gardener.cloud/ignore': 'true' };

@@ -252,8 +252,10 @@ describe('after a stop', () => {
     const message = 'there is no CloudProfile "nowhere"';
     const conditions = [{ type: 'SpecAccepted', status: 'False', reason: 'ConfigurationProblem', message }];
     cluster = { ...ready(2), status: { observedGeneration: 1, conditions } };
-    expect((await tryRun(['wait', 'demo'])).said).toContain(`${message}; see "coppice describe demo"`);
-    expect((await tryRun(['wait', 'demo', '-n', 'team'])).said).toContain('see "coppice describe demo -n team"');
+    expect((await tryRun(['wait', 'demo'])).said).toContain(
+      `${message}. Correct the field that the message begins with, and apply the manifest again. See "coppice describe demo"`,
+    );
+    expect((await tryRun(['wait', 'demo', '-n', 'team'])).said).toContain('See "coppice describe demo -n team"');
   });
 
   it.each([

@@ -1,0 +1,110 @@
+import { ERROR_CODES } from './errors.ts';
+import { EXIT, EXITS } from './exits.ts';
+import { type ConditionKind, type Explanation, REASONS } from './reasons.ts';
+
+const NOTICE = '<!-- Generated from operator/api by `npm run generate`. Do not edit. -->';
+/** What happened, where an object is not one of Coppice's kinds. */
+const OF_OTHERS: Partial<Record<ConditionKind, string>> = {
+  CertificateSigningRequest: 'The operator answers such a request when somebody runs `coppice kubeconfig`.',
+  ClusterProfile: 'The operator writes such an object for each member of a Hub of type ClusterProfile.',
+  AdmissionCheck: 'The operator answers such a check of Kueue where a Hub of type Kueue is served by a BurstPolicy.',
+  ManagedCluster: 'The operator writes such an object for each member of a Hub of type Clusternet.',
+};
+
+/** Markdown takes <name> for a tag, and | for the end of a cell. */
+const cell = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('|', '\\|');
+
+const section = (heading: string, { see, means, why, action }: Explanation): string =>
+  [
+    `### ${heading}`,
+    '',
+    '| | |',
+    '|---|---|',
+    `| you see | ${cell(see)} |`,
+    `| it means | ${cell(means)} |`,
+    `| because | ${cell(why)} |`,
+    `| to do | ${cell(action)} |`,
+  ].join('\n');
+
+/** The page (Markdown) of a kind's conditions, from REASONS. */
+function kindPage(kind: ConditionKind): string {
+  const conditions = Object.entries(REASONS[kind] as Record<string, Record<string, Explanation>>);
+  const { Ready, ...others } = Object.fromEntries(conditions);
+  const placeOf = new Map<Explanation, string>();
+  for (const [type, reasons] of Object.entries(others))
+    for (const explanation of Object.values(reasons)) if (!placeOf.has(explanation)) placeOf.set(explanation, type);
+  const told = new Set<Explanation>();
+  const parts = [...(Ready ? [['Ready', Ready] as const] : []), ...Object.entries(others)].map(([type, reasons]) => {
+    const own = Object.entries(reasons).filter(([, of]) => (type === 'Ready' ? !placeOf.has(of) : !told.has(of)));
+    for (const [, explanation] of own) told.add(explanation);
+    const isOwn = new Set(own.map(([reason]) => reason));
+    const elsewhere = Object.entries(reasons)
+      .filter(([reason]) => !isOwn.has(reason))
+      .map(([reason, of]) => [reason, placeOf.get(of)!] as const)
+      .map(([reason, at]) => `| \`${reason}\` | [${at}](#${anchor(at, reason)}) |`);
+    return [
+      `## ${type}`,
+      ...own.map(([reason, explanation]) => section(`${type}: ${reason}`, explanation)),
+      ...(elsewhere.length > 0 ? [['| reason | explained at |', '|---|---|', ...elsewhere].join('\n')] : []),
+    ].join('\n\n');
+  });
+  return page(
+    `Conditions of ${article(kind)} ${kind}`,
+    OF_OTHERS[kind] ??
+      `\`coppice describe\` and \`kubectl get -o yaml\` show these conditions. Each reason has what it asks of you. [All reasons](README.md). [Fields of ${article(kind)} ${kind}](../${fieldsPage(kind)}).`,
+    ...parts,
+  );
+}
+
+/** GitHub's anchor of a section. */
+const anchor = (type: string, reason: string): string => `${type}-${reason}`.toLowerCase();
+const article = (word: string): string => (/^[AEIO]/.test(word) ? 'an' : 'a');
+const fieldsPage = (kind: ConditionKind): string =>
+  `${kind === 'BurstPolicy' ? 'burstpolicies' : kind === 'WorkloadIdentity' ? 'workloadidentities' : `${kind.toLowerCase()}s`}.md`;
+
+/** The page of error codes and exit codes. */
+const codesPage = (): string =>
+  page(
+    'Error codes and exit codes',
+    "Conditions and `status.lastErrors` have Gardener's error codes in `codes`. Commands end with one of the exit codes.",
+    '## Error codes',
+    ...Object.entries(ERROR_CODES).map(([code, { see, means, why, advice, retryable }]) =>
+      section(code, {
+        see,
+        means: `${means} ${retryable ? 'The operator retries soon.' : 'A retry helps only after a change.'}`,
+        why,
+        action: advice,
+      }),
+    ),
+    '## Exit codes',
+    ...Object.values(EXIT).map((code) => section(`Exit code ${code}`, EXITS[code])),
+  );
+
+function indexPage(): string {
+  const kinds = Object.keys(REASONS) as ConditionKind[];
+  const reasons = kinds.flatMap((kind) =>
+    Object.entries(REASONS[kind] as Record<string, Record<string, Explanation>>).flatMap(([type, of]) =>
+      Object.keys(of).map((reason) => ({ kind, type, reason })),
+    ),
+  );
+  const byReason = [...Map.groupBy(reasons, ({ reason }) => reason)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const rows = byReason.map(([reason, of]) => {
+    const pages = [...new Set(of.map(({ kind }) => kind))];
+    return `| \`${reason}\` | ${pages.map((kind) => `[${kind}](${kind.toLowerCase()}.md)`).join(', ')} |`;
+  });
+  return page(
+    'Troubleshooting',
+    'Find the reason that a condition shows, and open the page of its kind. [Error codes and exit codes](codes.md) have a page of their own.',
+    ['| reason | kinds |', '|---|---|', ...rows].join('\n'),
+  );
+}
+
+const page = (title: string, ...parts: string[]): string => `${[NOTICE, `# ${title}`, ...parts].join('\n\n')}\n`;
+
+/** The pages of docs/reference/troubleshooting: name of the file -> text. */
+export const troubleshootingPages = (): Map<string, string> =>
+  new Map([
+    ['README.md', indexPage()],
+    ['codes.md', codesPage()],
+    ...(Object.keys(REASONS) as ConditionKind[]).map((kind) => [`${kind.toLowerCase()}.md`, kindPage(kind)] as const),
+  ]);
