@@ -260,7 +260,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       "Runs the operator's own planning code for the WorkerClusters in the manifests, with simulated time and a simulated cloud. " +
       'Latency, faults and quotas of that cloud come from spec.providerConfig.simulation of the CloudProfile. It needs no garden and ' +
       'creates nothing. The trace is CSV (time,cluster,event,dataPlaneNodes,pool,minimum,maximum) or JSON lines; see ' +
-      'docs/guides/rehearse.md. The same seed gives the same result.',
+      'docs/tasks/rehearse.md. The same seed gives the same result.',
     positionals: [],
     options: [
       { ...FILES, summary: 'manifests: WorkerClusters, and CloudProfiles and Quotas if yours differ' },

@@ -74,11 +74,11 @@ export async function run(context: Context): Promise<number | undefined> {
   };
   const chart = options.text('chart');
   if (chart !== undefined && !survey.hasWork)
-    throw new UsageError('--chart needs a trace with workloads', 'docs/guides/rehearse.md shows one');
+    throw new UsageError('--chart needs a trace with workloads', 'docs/tasks/rehearse-policy.md shows one');
   if (scenario.policy && !survey.hasWork)
     throw new UsageError(
       'a BurstPolicy serves workloads, and the trace has none',
-      'docs/guides/rehearse.md shows how to write them',
+      'docs/tasks/rehearse.md shows how to write them',
     );
   if (chart !== undefined) await mustBeWritable(chart);
   const epoch = scenario.policy ? EPOCH : Date.now();

@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import { type Shoot, shootSpec } from '../../../operator/api/shoot.ts';
+import { FILTERS } from '../../../operator/placement/filters.ts';
 import { type PlacementInput, placeShoot } from '../../../operator/placement/place.ts';
+import { SCORES } from '../../../operator/placement/scores.ts';
+import { tableRows } from '../../kit/pages.ts';
 
 interface SeedOptions {
   region?: string;
@@ -241,4 +245,12 @@ test('a named seed tells of itself only', () => {
   expect(place(seeds, { shoot: shoot({ seedName: 'x' }) })).toMatchObject({
     reasons: ['1 of 2 by ready: x is not Ready'],
   });
+});
+
+test('docs/concepts/placement.md has each filter and each score, in the order in which they decide', () => {
+  const page = readFileSync('docs/concepts/placement.md', 'utf8');
+  const shown = (heading: string) =>
+    tableRows(page, heading).flatMap((row) => [...row[heading]!.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  expect(shown('filter')).toEqual(FILTERS.map(({ name }) => name));
+  expect(shown('score')).toEqual(SCORES.map(({ name }) => name));
 });
