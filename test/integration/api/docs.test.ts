@@ -8,7 +8,7 @@ import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserve
 import { manifestsIn } from '../../kit/yaml-of-pages.ts';
 
 /** Groups that no API server here serves: their programs bring the kinds. */
-const OF_OTHERS = /^(kueue\.x-k8s\.io|keda\.sh|cluster\.x-k8s\.io|policy\.karmada\.io)\//;
+const OF_OTHERS = /^(kueue\.x-k8s\.io|cluster\.x-k8s\.io|policy\.karmada\.io)\//;
 
 const MANIFESTS = [
   ...pagesOf('*.md', '{charts,docs,examples,operator,test}/**/*.md')
@@ -25,7 +25,7 @@ const resources = new Map<string, Resource>();
 beforeAll(async () => {
   garden = await sharedApiserver();
   for (const manifest of installManifests()) await garden.client.apply(manifest);
-  for (const path of pagesOf('operator/garden/daemon/cluster-inventory/*.yaml'))
+  for (const path of pagesOf('operator/garden/daemon/cluster-inventory/*.yaml', 'test/fixtures/keda/*.yaml'))
     await garden.client.apply(loadAll(readRepositoryFile(path))[0] as KubeObject);
   // The API server serves a new CRD a moment after it was made.
   const deadline = Date.now() + 20_000;
