@@ -103,6 +103,13 @@ const expressions: [what: string, expression: string][] = [
 ];
 
 describe('alerts and dashboards', () => {
+  it('name the section of docs/tasks/alerts.md that says what to do', () => {
+    const headings = [...readFileSync('docs/tasks/alerts.md', 'utf8').matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
+    expect(headings).toEqual(rules.map(({ alert }) => alert));
+    for (const { alert, annotations } of rules)
+      expect(annotations.runbook).toBe(`docs/tasks/alerts.md#${alert.toLowerCase()}`);
+  });
+
   it('ask for metrics that the operator has', async () => {
     const registry = new Registry();
     processMetrics(registry);
