@@ -26,6 +26,7 @@ const CHECKS: Readonly<Record<string, (page: Page) => string[]>> = {
   names: unknownNames,
   yaml: incompleteYaml,
   fields: unknownFields,
+  tasks: unlikeATask,
   size: tooLarge,
   glossary: rejectedWords,
 };
@@ -317,6 +318,13 @@ function tooLarge({ path, bytes, text }: Page): string[] {
     ...(bytes > most * 1000 ? [`${bytes} bytes, ${most} kB at most`] : []),
     ...(path === 'README.md' && lines > 110 ? [`${lines} lines, 110 at most`] : []),
   ];
+}
+
+/** A task begins with what its reader gets and needs; steps follow. */
+function unlikeATask({ path, text }: Page): string[] {
+  if (!path.startsWith('docs/tasks/')) return [];
+  const [, opening = ''] = /^# .+\n\n([\s\S]*?)(?=\n## |$)/.exec(text) ?? [];
+  return ['You\\s+get', 'You\\s+need|This\\s+needs'].filter((words) => !new RegExp(words).test(opening));
 }
 
 const REJECTED = tableRows(readRepositoryFile('docs/glossary.md'), 'not').flatMap(({ term, not }) =>
