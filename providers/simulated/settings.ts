@@ -118,5 +118,8 @@ export function simulationProblem(profile: CloudProfile): string | undefined {
 export function simulationOf(profile: CloudProfile): Simulation {
   const found = read(profile);
   if ('simulation' in found) return found.simulation;
-  throw configurationProblem(found.problem, 'Correct the profile; docs/concepts/real-and-simulated.md lists the fields.');
+  throw configurationProblem(
+    found.problem,
+    'Correct the profile; docs/concepts/real-and-simulated.md lists the fields.',
+  );
 }
