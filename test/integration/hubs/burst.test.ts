@@ -159,6 +159,9 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
     .poll(() => [...(decided() as ReadonlyMap<string, object>)], PATIENCE)
     .toEqual([['a', expect.objectContaining({ count: 2, by: 'BurstPolicy shop/peak' })]]);
   expect((await policy())!.status!.nodes).toMatchObject([{ cluster: name, pool: 'a', count: 1 }]);
+  // It is granted as many, and counts for that.
+  expect((await clusters())[0]!.spec.pools).toMatchObject([{ maximum: 2 }]);
+  expect((await policy())!.status!.clusters).toMatchObject([{ grantedNodes: 2, counted: '0.2' }]);
   await client.delete(RESOURCEBINDINGS, 'more-deployment', 'shop');
 
   pods.length = 0;

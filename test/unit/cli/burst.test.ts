@@ -39,7 +39,16 @@ const policy: BurstPolicy = {
     nodeCount: 4,
     hourly: '0.6',
     clusters: [
-      { name: 'peak-aws-1a2b3c', candidate: 'aws', phase: 'Joined', since: at(30), hourly: '0.6', idleSince: at(3) },
+      {
+        name: 'peak-aws-1a2b3c',
+        candidate: 'aws',
+        phase: 'Joined',
+        since: at(30),
+        hourly: '0.6',
+        grantedNodes: 6,
+        counted: '0.7',
+        idleSince: at(3),
+      },
     ],
     demand: [
       {
@@ -105,6 +114,7 @@ it('tells what a policy has, what waits, what was decided, and for how much unti
     '',
     'CLUSTER           CANDIDATE   PHASE    HOURLY   AGE   IDLE',
     'peak-aws-1a2b3c   aws         Joined   0.6      30m   3m',
+    '  peak-aws-1a2b3c may have 6 nodes (granted); the budget counts 0.7 USD an hour',
     '',
     'SOURCE                     REPLICAS   EACH    WAITS   STATE     WHY',
     'ResourceBinding shop/web   9          2 4Gi   60s     Refused   nothing is bought [31m for its 9 replicas',
