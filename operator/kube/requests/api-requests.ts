@@ -44,7 +44,7 @@ export interface RequestOptions {
   /** Default application/json. */
   contentType?: string;
   signal?: AbortSignal | undefined;
-  /** For the answer's first byte and between its bytes; default 30 s. The whole of it may take four times as long. */
+  /** For the answer's first byte and between its bytes; default 30 s, and 40 s of a write. The whole of it may take four times as long. */
   timeoutMs?: number;
   /** Bytes of the answer that are taken; default the client's limit for an object. */
   maxBytes?: number;
@@ -69,6 +69,9 @@ export const APPLY = 'application/apply-patch+yaml';
 
 /** The most that is waited because an answer asks for it; what asks for more is an error at once, and its caller decides when to try again. */
 const LONGEST_PAUSE_S = 30;
+const READ_MS = 30_000;
+/** An API server gives admission of a write 34 s, and one webhook 30 s: who gives up earlier never hears which webhook did not answer. */
+const WRITE_MS = 40_000;
 /** A server that sends a byte now and then would never be silent. */
 const WHOLE_ANSWER = 4;
 
@@ -121,7 +124,7 @@ export class ApiRequests {
       body,
       contentType = 'application/json',
       signal,
-      timeoutMs = 30_000,
+      timeoutMs = method === 'GET' ? READ_MS : WRITE_MS,
       retries = 3,
       abandon = false,
       first = false,

@@ -1,8 +1,12 @@
+import { once } from 'node:events';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { blockedBy } from '../../../operator/burst/nodes/pod-budgets.ts';
+import { webhookIn } from '../../../operator/controllers/problematic-webhook.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { parseOwnKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import {
@@ -15,7 +19,7 @@ import {
   type Pod,
   type Resource,
 } from '../../../operator/kube/resources.ts';
-import { createCA } from '../../../operator/pki/certificates.ts';
+import { createCA, issue } from '../../../operator/pki/certificates.ts';
 import { startFlakyProxy } from '../../kit/flaky-proxy.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
@@ -27,6 +31,9 @@ beforeAll(async () => {
   client = api.client;
 });
 afterAll(() => api?.leave());
+
+const GROUP = 'admissionregistration.k8s.io';
+const KIND = 'MutatingWebhookConfiguration';
 
 const newNamespace = () => api.newNamespace();
 
@@ -208,6 +215,53 @@ describe('server-side apply', () => {
     expect(told).toEqual([['Widget', ['status.laterField', 'status.laterObject']]]);
   });
 });
+
+it('a webhook that hangs for as long as it may, after another one, is named by the error of the write', async () => {
+  const namespace = await newNamespace();
+  const ca = await createCA({ commonName: 'webhook', days: 1 });
+  const serving = { commonName: 'webhook', ipAddresses: ['127.0.0.1'], usages: ['server' as const], days: 1 };
+  // It takes requests, and never answers.
+  const hanging = createServer(await issue(ca, serving), () => {});
+  hanging.listen(0, '127.0.0.1');
+  await once(hanging, 'listening');
+  const url = `https://127.0.0.1:${(hanging.address() as AddressInfo).port}/`;
+  const webhook = (name: string, timeoutSeconds: number, failurePolicy: 'Fail' | 'Ignore') => ({
+    name: `${name}.example.com`,
+    clientConfig: { url, caBundle: Buffer.from(ca.cert).toString('base64') },
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }],
+    // In other tests of this API server nobody's.
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+    admissionReviewVersions: ['v1'],
+    sideEffects: 'None',
+    timeoutSeconds,
+    failurePolicy,
+  });
+  const resource = {
+    group: GROUP,
+    version: 'v1',
+    plural: 'mutatingwebhookconfigurations',
+    kind: KIND,
+    namespaced: false,
+  };
+  const metadata = { name: `hanging-${namespace}` };
+  // One after the other: 33 of the 34 seconds that an API server gives all of them.
+  const webhooks = [webhook('ignored', 3, 'Ignore'), webhook('last', 30, 'Fail')];
+  await client.create({ apiVersion: `${GROUP}/v1`, kind: KIND, metadata, webhooks }, { resource });
+  try {
+    let refused: Error | undefined;
+    // The API server hears of them a moment later.
+    while (!refused)
+      refused = await client.create(configMap(namespace, 'a'), { dryRun: true }).then(
+        () => undefined,
+        (error: Error) => error,
+      );
+    expect(webhookIn(refused.message)).toBe('last.example.com');
+  } finally {
+    await client.delete(resource, metadata.name);
+    hanging.closeAllConnections();
+    hanging.close();
+  }
+}, 120_000);
 
 describe('eviction', () => {
   it('is blocked by a budget, works without one, and does not mind that the pod is gone', async () => {

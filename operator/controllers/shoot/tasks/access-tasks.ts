@@ -9,8 +9,7 @@ import { clientOf, USABLE } from '../connect.ts';
 import type { Operation } from '../operation.ts';
 import { inside } from './apply-inside.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
+const MINUTE = 60_000;
 
 /** How long a cluster that has served before is asked whether its admin may write. */
 const ACCESS_AGAIN_MS = 5_000;
@@ -38,7 +37,8 @@ export const accessTasks = (op: Operation, after = 'api-server-serves'): Task[] 
       after: ['access'],
       skip: !served,
       expectedMs: 100,
-      timeoutMs: 30 * SECOND,
+      // Longer than a write whose webhook hangs: its answer names the webhook.
+      timeoutMs: MINUTE,
       run: (signal) => grantAccess(op, signal, ACCESS_AGAIN_MS),
     },
   ];

@@ -9,8 +9,6 @@ import type { BlockedPart } from '../state.ts';
 
 /** How often it is looked whether a webhook is in the way. */
 const LOOK_MS = 10_000;
-/** A trial waits no longer for a webhook; the API server itself gives one 30 s at most. */
-const TRIAL_MS = 35_000;
 /** What an API server says of a webhook that does not answer. */
 const CANNOT_BE_ASKED = /\bcalling webhook "/;
 /** Never made: the API server is only asked what would become of it. */
@@ -35,7 +33,7 @@ async function refusalOfTrial(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   try {
-    await client.create(object, { dryRun: true, signal: AbortSignal.any([signal, AbortSignal.timeout(TRIAL_MS)]) });
+    await client.create(object, { dryRun: true, signal });
     return undefined;
   } catch (error) {
     const text = errorText(error);
