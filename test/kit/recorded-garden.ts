@@ -76,7 +76,7 @@ export class RecordedGarden {
     await this.server.stop();
   }
 
-  until(what: string | (() => string), predicate: () => boolean, timeoutMs = 60_000): Promise<unknown> {
+  until(what: string, predicate: () => boolean, timeoutMs = 60_000): Promise<unknown> {
     return waitFor(this.#caches, () => predicate() || undefined, { timeoutMs, what });
   }
 
