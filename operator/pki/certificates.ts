@@ -168,6 +168,16 @@ export function issuedBy(cert: string, ca: string): boolean {
   return parsed !== undefined && issuer !== undefined && parsed.checkIssued(issuer) && parsed.verify(issuer.publicKey);
 }
 
+/** PEM of the public key that belongs to a private one, as newServiceAccountKey writes it; undefined: this is no private key. */
+export function publicKeyOf(privateKey: string | undefined): string | undefined {
+  if (!privateKey) return undefined;
+  try {
+    return createPublicKey(createPrivateKey(privateKey)).export({ type: 'spki', format: 'pem' }).toString();
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether certificate and key belong together. False for what is neither. */
 export function isPair(pair: Partial<KeyPair>): pair is KeyPair {
   if (!pair.cert || !pair.key) return false;

@@ -10,6 +10,7 @@ import {
   matches,
   needsRenewal,
   newServiceAccountKey,
+  publicKeyOf,
   renewalTime,
   renewCA,
 } from '../pki/certificates.ts';
@@ -119,9 +120,9 @@ export function planShootPKI(existing: PKIData, parameters: PKIParameters, now: 
     if (reason) plan.issue.push({ id, reason });
     else keep(pair.cert!, leaf.renewedAfterDays);
   }
-  if (!existing[`${SERVICE_ACCOUNT}.key`] || !existing[`${SERVICE_ACCOUNT}.pub`]) {
-    plan.issue.push({ id: SERVICE_ACCOUNT, reason: 'missing' });
-  }
+  const tokens = publicKeyOf(existing[`${SERVICE_ACCOUNT}.key`]);
+  if (tokens === undefined || tokens.trim() !== existing[`${SERVICE_ACCOUNT}.pub`]?.trim())
+    plan.issue.push({ id: SERVICE_ACCOUNT, reason: tokens === undefined ? 'missing' : 'damaged' });
   return plan;
 }
 
@@ -156,9 +157,11 @@ export async function issueShootPKI(
     }),
   );
   if (reasons.has(SERVICE_ACCOUNT)) {
-    const keys = await newServiceAccountKey();
-    data[`${SERVICE_ACCOUNT}.key`] = keys.private;
-    data[`${SERVICE_ACCOUNT}.pub`] = keys.public;
+    // Of a key that is there the other half follows.
+    const known = publicKeyOf(existing[`${SERVICE_ACCOUNT}.key`]);
+    const keys = known === undefined ? await newServiceAccountKey() : undefined;
+    if (keys) data[`${SERVICE_ACCOUNT}.key`] = keys.private;
+    data[`${SERVICE_ACCOUNT}.pub`] = known ?? keys!.public;
   }
   return data;
 }
@@ -169,8 +172,12 @@ export async function issueShootPKI(
  */
 export const lostKeys = (data: PKIData): string[] => [
   ...AUTHORITIES.filter((id) => !isPair(pairOf(data, id))),
-  ...(data[`${SERVICE_ACCOUNT}.key`] && data[`${SERVICE_ACCOUNT}.pub`] ? [] : [SERVICE_ACCOUNT]),
+  ...(publicKeyOf(data[`${SERVICE_ACCOUNT}.key`]) === undefined ? [SERVICE_ACCOUNT] : []),
 ];
+
+/** Ids of such keys that are others than they were. Certificates of authorities may be renewed; their keys never change. Pure. */
+export const replacedKeys = (data: PKIData, before: PKIData): string[] =>
+  [...AUTHORITIES, SERVICE_ACCOUNT].filter((id) => data[`${id}.key`] !== before[`${id}.key`]);
 
 /** `data` with everything that it lacks, and with the lost keys, as they are in `kept`. Pure. */
 export function withKept(data: PKIData, kept: PKIData, lost: readonly string[]): PKIData {

@@ -3,7 +3,7 @@ import { COMPONENTS } from '../../api/names.ts';
 import { hasServed } from '../../api/shoot.ts';
 import { decoded, type KubeObject, PVCS, SECRETS, type Secret } from '../../kube/resources.ts';
 import { etcdClaimName } from '../../shoot/etcd.ts';
-import { lostKeys, PKI_SECRET, type PKIData, withKept } from '../../shoot/pki.ts';
+import { lostKeys, PKI_SECRET, type PKIData, replacedKeys, withKept } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { encryptionSeen, isToldToEncrypt, STATE_KEY } from '../../shoot/secrets-encryption.ts';
 import { type ControlPlane, controlPlaneLabels } from '../../shoot/values.ts';
@@ -28,8 +28,8 @@ export async function storeKeys(op: Operation, pki: PKIData, signal?: AbortSigna
 }
 
 /**
- * The keys of the shoot as they are stored. Keys that are lost, and that nothing can replace, the operator writes back as long as it has them in
- * memory. Resolves to no such keys only where nothing was made of any: then they may be made.
+ * The keys of the shoot as they are stored. Keys that are lost or replaced, and that nothing can replace, the operator writes back as long as it
+ * has them in memory. Resolves to no such keys only where nothing was made of any: then they may be made.
  * @param fresh the server is asked: a cache may be behind
  * @throws CoppiceError where keys are lost for good: new ones would make all that was made with them unreadable, for ever
  */
@@ -38,13 +38,14 @@ export async function readKeys(op: Operation, signal: AbortSignal, fresh = false
   const cached = fresh ? undefined : seed.secrets.get(`${values.namespace}/${PKI_SECRET}`);
   const stored = cached ?? (await unlabelledKeys(op, signal));
   const data = decoded(stored?.data);
-  const lost = lostOf(op, data);
+  const kept = state.keys?.uid === shoot.metadata.uid ? state.keys?.data : undefined;
+  const isKept = kept !== undefined && lostOf(op, kept).length === 0;
+  const lost = [...new Set([...lostOf(op, data), ...(isKept ? replacedKeys(data, kept) : [])])];
   if (lost.length === 0) {
     know(op, data, stored?.metadata.resourceVersion);
     return data;
   }
-  const kept = state.keys?.uid === shoot.metadata.uid ? state.keys?.data : undefined;
-  if (kept && lostOf(op, kept).length === 0) {
+  if (isKept) {
     const whole = withKept(data, kept, lost);
     know(op, data, stored?.metadata.resourceVersion);
     await storeKeys(op, whole, signal);
@@ -52,7 +53,7 @@ export async function readKeys(op: Operation, signal: AbortSignal, fresh = false
       shoot,
       'Warning',
       'KeysRestored',
-      `the keys ${lost.join(', ')} were missing in Secret ${values.namespace}/${PKI_SECRET} of seed ${seed.name}: the operator had them, and wrote them back`,
+      `the keys ${lost.join(', ')} were missing, damaged or replaced in Secret ${values.namespace}/${PKI_SECRET} of seed ${seed.name}: the operator had them, and wrote them back`,
     );
     return whole;
   }

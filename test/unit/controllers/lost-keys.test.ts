@@ -126,6 +126,50 @@ it.each([
   expect(stored()).toEqual(without(...files));
 });
 
+/** What a Secret of another cluster has of these files. */
+async function foreign(...files: string[]): Promise<Record<string, string>> {
+  const other = new MemoryObjects();
+  await issue(
+    shoot,
+    operatorInSeed(other, () => NOW),
+  );
+  const { data = {} } = other.find<Secret>(SECRETS, PKI_SECRET, NS)!;
+  return Object.fromEntries(files.map((file) => [file, data[file]!]));
+}
+
+it.each<[string, () => Promise<Record<string, string>>]>([
+  ['garbage in place of the key of tokens', async () => ({ 'sa.key': btoa('garbage') })],
+  ['an authority of another cluster', () => foreign('ca.crt', 'ca.key')],
+  ['the key of tokens of another cluster', () => foreign('sa.key', 'sa.pub')],
+])('%s is written over by the operator that has the keys in memory, which tells', async (_, replacement) => {
+  await issue(shoot);
+  const before = stored();
+  change({ ...before!, ...(await replacement()) });
+  await issue(served);
+  expect(stored()).toEqual(before);
+  expect(operator.events).toEqual(['Warning KeysRestored']);
+});
+
+it('garbage in place of the key of tokens is told where no operator has the key', async () => {
+  await issue(shoot);
+  change({ ...stored()!, 'sa.key': btoa('garbage') });
+  const damaged = stored();
+  const restarted = operatorInSeed(seed, () => NOW);
+  await expect(issue(served, restarted)).rejects.toThrow(/has lost sa, and the cluster has served/);
+  expect(stored()).toEqual(damaged);
+});
+
+it('the public half of the key of tokens is made from the other half', async () => {
+  await issue(shoot);
+  const before = stored();
+  change({ ...before!, 'sa.pub': btoa('garbage') });
+  await issue(
+    served,
+    operatorInSeed(seed, () => NOW),
+  );
+  expect(stored()).toEqual(before);
+});
+
 it('an authority whose certificate and key do not belong together is not replaced', async () => {
   await issue(shoot);
   const other = new MemoryObjects();
