@@ -1,3 +1,4 @@
+import { atOnce, type Steps } from '../../kube/steps.ts';
 import { addNewNode, daemonsOn } from './daemons.ts';
 import { nodeMisfit } from './filters/node.ts';
 import { hasRoom, roomFor } from './filters/resources.ts';
@@ -32,6 +33,9 @@ export interface PackOptions {
   onPlaced?: (key: string, node: string) => void;
 }
 
+/** A packing pauses after holding a pod against so many nodes, or putting so many on one: a millisecond or two. */
+const PAUSE_AFTER = 500;
+
 /** After so many questions nodes that are full now are left out. */
 const ASKED_OFTEN = 50;
 
@@ -51,12 +55,12 @@ const NOT_LOOKED_AT: Unplaced = {
  * Does something that may take this share of the work that a decision has left: what comes after has the rest, whatever this takes.
  * @param share 0 to 1
  */
-export function withShare<T>({ facts: { work } }: ClusterState, share: number, ask: () => T): T {
-  if (!work) return ask();
+export function* withShare<T>({ facts: { work } }: ClusterState, share: number, ask: () => Steps<T>): Steps<T> {
+  if (!work) return yield* ask();
   const kept = Math.floor(Math.max(0, work.left) * (1 - share));
   work.left -= kept;
   try {
-    return ask();
+    return yield* ask();
   } finally {
     work.left = Math.max(0, work.left) + kept;
   }
@@ -74,15 +78,27 @@ interface Group {
  * what it would hold is opened. Deterministic. The state is left as it would be then, pods and new nodes in it: call it within
  * `state.whatIf()` to only ask.
  */
-export function pack(pending: readonly PendingPod[], state: ClusterState, options: PackOptions = {}): Packed {
+export const pack = (pending: readonly PendingPod[], state: ClusterState, options: PackOptions = {}): Packed =>
+  atOnce(packInSteps(pending, state, options));
+
+/** The same, with pauses. Nobody else may use the state until it has ended. */
+export function* packInSteps(
+  pending: readonly PendingPod[],
+  state: ClusterState,
+  options: PackOptions = {},
+): Steps<Packed> {
   const groups = inOrder(pending);
   const packing = new Packing(groups, state, options);
-  const later = groups.flatMap((group): Group[] => {
-    if (group.isLast) return [{ ...group, keys: packing.fill(group) }];
-    packing.add(group);
-    return [];
-  });
-  for (const group of later) if (group.keys.length > 0) packing.add(group);
+  const later: Group[] = [];
+  for (const group of groups) {
+    yield;
+    if (group.isLast) later.push({ ...group, keys: yield* packing.fill(group) });
+    else yield* packing.add(group);
+  }
+  for (const group of later) {
+    yield;
+    if (group.keys.length > 0) yield* packing.add(group);
+  }
   return packing.packed;
 }
 
@@ -145,12 +161,12 @@ class Packing {
   }
 
   /** Puts pods on nodes that are there. @returns keys of those that find no room there, and of those that cannot be judged */
-  fill({ pod, keys }: Pick<Group, 'pod' | 'keys'>): string[] {
+  *fill({ pod, keys }: Pick<Group, 'pod' | 'keys'>): Steps<string[]> {
     const judged = new Judged(pod, this.#state);
     if (judged.notJudged.length > 0 || judged.everywhere.length > 0) return [...keys];
     const left = keys.toReversed();
     this.#most.clear();
-    this.#fillNodes(judged, left);
+    yield* this.#fillNodes(judged, left);
     return left.reverse();
   }
 
@@ -162,7 +178,7 @@ class Packing {
     return work.left > 0;
   }
 
-  add({ pod, keys }: Pick<Group, 'pod' | 'keys'>): void {
+  *add({ pod, keys }: Pick<Group, 'pod' | 'keys'>): Steps<void> {
     // What is counted over all nodes is counted for each group.
     if (!this.#works(this.#withRoom.length)) {
       this.#leave(keys, NOT_LOOKED_AT);
@@ -179,15 +195,16 @@ class Packing {
     }
     const left = keys.toReversed();
     this.#most.clear();
-    this.#fillNodes(judged, left);
+    yield* this.#fillNodes(judged, left);
     while (left.length > 0) {
+      yield;
       const best = this.#cheapest(judged, left.length);
       const isLookedAt = this.#works(this.#offers.length);
       if (!best || !isLookedAt) {
         this.#leave(left, isLookedAt ? this.#whyNot(judged) : NOT_LOOKED_AT);
         return;
       }
-      this.#open(best, judged, left);
+      yield* this.#open(best, judged, left);
     }
   }
 
@@ -196,25 +213,42 @@ class Packing {
   }
 
   /** Puts pods on nodes that are there, opened ones too. */
-  #fillNodes(judged: Judged, left: string[]): void {
+  *#fillNodes(judged: Judged, left: string[]): Steps<void> {
+    let asked = 0;
     if (!judged.looksAround) {
       for (const at of this.#nodesWithRoom()) {
         if (left.length === 0) return;
-        this.#fill(judged, at, left, left.length);
+        if (++asked % PAUSE_AFTER === 0) yield;
+        yield* this.#fillWhole(judged, at, left);
       }
       return;
     }
-    const fitting = this.#nodesWithRoom().filter((at) => judged.fitsAlone(at));
+    const fitting: NodeState[] = [];
+    for (const at of this.#nodesWithRoom()) {
+      if (++asked % PAUSE_AFTER === 0) yield;
+      if (judged.fitsAlone(at)) fitting.push(at);
+    }
     let nodes = inTurn(fitting, judged.pod.spread);
     // A node that said no for what is around it may say yes after the next pod: all are asked again until none takes any.
     for (let before = -1; left.length > 0 && before !== left.length && this.#works(nodes.length); ) {
       before = left.length;
       for (const at of nodes) {
+        if (++asked % PAUSE_AFTER === 0) yield;
         // One at a time, so that pods that are spread come to all of the nodes.
         this.#fill(judged, at, left, 1);
         if (left.length === 0) return;
       }
       nodes = nodes.filter((at) => hasRoom(judged.pod, at));
+    }
+  }
+
+  /** Puts as many on a node as fit. @param isNew as for #fill */
+  *#fillWhole(judged: Judged, at: NodeState, left: string[], isNew = false): Steps<void> {
+    for (let isFirst = isNew; ; isFirst = false) {
+      const before = left.length;
+      this.#fill(judged, at, left, PAUSE_AFTER, isFirst);
+      if (before - left.length < PAUSE_AFTER) return;
+      yield;
     }
   }
 
@@ -325,7 +359,7 @@ class Packing {
     return at;
   }
 
-  #open(offer: Offer, judged: Judged, left: string[]): void {
+  *#open(offer: Offer, judged: Judged, left: string[]): Steps<void> {
     const at = this.#newNode(offer, judged);
     this.#withRoom.push(at);
     const opened: OpenedNode = { offer, node: at.node, daemons: podsOn(at), pods: [] };
@@ -335,9 +369,9 @@ class Packing {
       const limit = this.#limits.get(key);
       if (limit !== undefined) this.#limits.set(key, limit - 1);
     }
-    this.#fill(judged, at, left, left.length, true);
+    yield* this.#fillWhole(judged, at, left, true);
     // Pods that are spread may fit on older nodes now that there is one more domain.
-    if (judged.looksAround) this.#fillNodes(judged, left);
+    if (judged.looksAround) yield* this.#fillNodes(judged, left);
   }
 
   #whyNot(judged: Judged): Unplaced {

@@ -1,3 +1,4 @@
+import type { Steps } from '../../kube/steps.ts';
 import type { FitNode, FitPod, Labels } from './model.ts';
 import { PodIndex } from './pod-index.ts';
 import { labelOf } from './selectors.ts';
@@ -134,16 +135,34 @@ export class ClusterState {
 
   /** Does something and takes back all that it changed here, however it ends. May be nested. */
   whatIf<T>(work: () => T): T {
-    const outer = this.#log;
-    const log: (() => void)[] = [];
-    this.#log = log;
+    const takeBack = this.#note();
     try {
       return work();
     } finally {
+      takeBack();
+    }
+  }
+
+  /** The same for work that pauses. Nobody else may use the state until it has ended. */
+  *whatIfInSteps<T>(work: () => Steps<T>): Steps<T> {
+    const takeBack = this.#note();
+    try {
+      return yield* work();
+    } finally {
+      takeBack();
+    }
+  }
+
+  /** Notes all changes from now on. @returns what takes them back, and ends that */
+  #note(): () => void {
+    const outer = this.#log;
+    const log: (() => void)[] = [];
+    this.#log = log;
+    return () => {
       this.#log = undefined;
       for (const undo of log.reverse()) undo();
       this.#log = outer;
-    }
+    };
   }
 
   /** Where it is, or would be, among the sorted: sorting 10,000 anew for each node that is tried takes too long. */

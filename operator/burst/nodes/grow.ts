@@ -1,3 +1,4 @@
+import { atOnce, type Steps } from '../../kube/steps.ts';
 import type { Demand } from '../demand.ts';
 import { addNewNode, daemonsOn } from '../fit/daemons.ts';
 import { nodeMisfit, UNSCHEDULABLE } from '../fit/filters/node.ts';
@@ -5,7 +6,7 @@ import { roomFor } from '../fit/filters/resources.ts';
 import type { Closed, FitPod, Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import type { NotJudgedReason } from '../fit/not-judged.ts';
-import { type PackOptions, pack, withShare } from '../fit/pack.ts';
+import { type PackOptions, packInSteps, withShare } from '../fit/pack.ts';
 import type { ClusterState } from '../fit/state.ts';
 import type { PoolView, SizeChange } from './model.ts';
 
@@ -86,7 +87,10 @@ export const isLate = (pool: PoolView, now: number): boolean =>
  * How many nodes which pools are to have more, so that pods that wait can run: what is there is filled first, then what was ordered, then
  * nodes that are being emptied; the rest is bought where it is cheapest. Pure but for `state`.
  */
-export function planGrowth(view: GrowView): Growth {
+export const planGrowth = (view: GrowView): Growth => atOnce(planGrowthInSteps(view));
+
+/** The same, with pauses. Nobody else may use `state` until it has ended. */
+export function* planGrowthInSteps(view: GrowView): Steps<Growth> {
   const { state, pools, now } = view;
   const late = pools.filter((pool) => isLate(pool, now));
   const ordered = new Map<string, number>();
@@ -99,8 +103,9 @@ export function planGrowth(view: GrowView): Growth {
   }
   const work = view.demands.filter(({ isSystem }) => !isSystem);
   const hasWork =
-    view.hasWork || withShare(state, ASKING_SHARE, () => state.whatIf(() => hasRoomFor(view, work, late)));
-  const { packed, limits, keep, refusal } = attempt(view, hasWork ? view.demands : work, late);
+    view.hasWork ||
+    (yield* withShare(state, ASKING_SHARE, () => state.whatIfInSteps(() => hasRoomFor(view, work, late))));
+  const { packed, limits, keep, refusal } = yield* attempt(view, hasWork ? view.demands : work, late);
   const sizes = bought(view, packed);
   const waits = packed.unplaced.size > 0;
   const given = sizes.length > 0 || !waits ? late.flatMap((pool) => givenUp(view, pool, sizes.length > 0)) : [];
@@ -129,10 +134,10 @@ export function planGrowth(view: GrowView): Growth {
 const ASKING_SHARE = 1 / 4;
 const PACKING_SHARE = 1 / 2;
 
-const hasRoomFor = (view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): boolean => {
-  const { packed } = attempt(view, demands, late);
+function* hasRoomFor(view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): Steps<boolean> {
+  const { packed } = yield* attempt(view, demands, late);
   return packed.placed.size + packed.opened.length > 0;
-};
+}
 
 interface Attempt {
   packed: Packed;
@@ -142,12 +147,12 @@ interface Attempt {
   refusal: string | undefined;
 }
 
-function attempt(view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): Attempt {
+function* attempt(view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): Steps<Attempt> {
   const { state, emptying, daemons = [] } = view;
   const pending = demands.flatMap(({ keys, replica, isSystem }) =>
     keys.map((key): PendingPod => ({ key, pod: replica, isLast: isSystem })),
   );
-  const revived = emptying.length > 0 && !withShare(state, ASKING_SHARE, () => fitsAll(state, pending));
+  const revived = emptying.length > 0 && !(yield* withShare(state, ASKING_SHARE, () => fitsAll(state, pending)));
   if (revived) for (const name of emptying) revive(state, name);
   const offers = offersOf(view, demands, late);
   const limits = new Map<string, number>([
@@ -159,8 +164,8 @@ function attempt(view: GrowView, demands: readonly Demand[], late: readonly Pool
   let packed: Packed;
   for (;;) {
     // With each round at least one pool has reached its limit.
-    packed = withShare(state, PACKING_SHARE, () =>
-      state.whatIf(() => pack(pending, state, { offers, limits, daemons })),
+    packed = yield* withShare(state, PACKING_SHARE, () =>
+      state.whatIfInSteps(() => packInSteps(pending, state, { offers, limits, daemons })),
     );
     const cut = cutByQuota(view, packed);
     if (cut.limits.size === 0) break;
@@ -174,9 +179,9 @@ function attempt(view: GrowView, demands: readonly Demand[], late: readonly Pool
   return { packed, limits: refusedPools, keep: revived ? emptying.filter((name) => used.has(name)) : [], refusal };
 }
 
-const fitsAll = (state: ClusterState, pending: readonly PendingPod[]): boolean =>
-  state.whatIf(() => {
-    const { unplaced } = pack(pending, state);
+const fitsAll = (state: ClusterState, pending: readonly PendingPod[]): Steps<boolean> =>
+  state.whatIfInSteps(function* () {
+    const { unplaced } = yield* packInSteps(pending, state);
     return unplaced.size === 0;
   });
 

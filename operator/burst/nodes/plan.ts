@@ -1,8 +1,9 @@
+import { atOnce, type Steps } from '../../kube/steps.ts';
 import type { FitPod } from '../fit/model.ts';
 import { withShare } from '../fit/pack.ts';
-import { type Growth, type GrowView, planGrowth } from './grow.ts';
+import { type Growth, type GrowView, planGrowthInSteps } from './grow.ts';
 import type { NodeView } from './model.ts';
-import { planShrinkage, type Shrinkage, type ShrinkView } from './shrink.ts';
+import { planShrinkageInSteps, type Shrinkage, type ShrinkView } from './shrink.ts';
 
 /** All that a decision about the nodes of a cluster rests on. */
 export interface NodesView
@@ -27,18 +28,23 @@ const GROWTH_SHARE = 3 / 4;
 const NOTHING: Shrinkage = { unneeded: [], begin: [], keep: [], held: [], pinned: [] };
 
 /** Decides about the nodes of a cluster: more for pods that wait, fewer where nobody needs them. Pure; `state` is left as it was. */
-export function planNodes(view: NodesView): NodesPlan {
+export const planNodes = (view: NodesView): NodesPlan => atOnce(planNodesInSteps(view));
+
+/** The same, with pauses. Nobody else may use `state` until it has ended. */
+export function* planNodesInSteps(view: NodesView): Steps<NodesPlan> {
   const { state, nodes, pools, mayTakeNodes } = view;
   const emptying = nodes.filter(({ isEmptying }) => isEmptying).map(({ name }) => name);
-  const growth = withShare(state, GROWTH_SHARE, () => state.whatIf(() => planGrowth({ ...view, emptying })));
+  const growth = yield* withShare(state, GROWTH_SHARE, () =>
+    state.whatIfInSteps(() => planGrowthInSteps({ ...view, emptying })),
+  );
   if (!mayTakeNodes) return { growth, shrinkage: NOTHING };
   const replicas = new Map(view.demands.flatMap(({ keys, replica }) => keys.map((key) => [key, replica] as const)));
   const kept = new Set(growth.keep);
   // What is yet to come is no room that a running pod could be moved to.
-  const shrinkage = state.whatIf(() => {
+  const shrinkage = yield* state.whatIfInSteps(function* () {
     for (const name of view.notReady) state.removeNode(name);
     for (const [key, node] of growth.placed) if (state.node(node)) state.place(replicas.get(key) as FitPod, node);
-    return planShrinkage({
+    return yield* planShrinkageInSteps({
       ...view,
       pools: pools.filter(({ name }) => !growth.sizes.some(({ pool }) => pool === name)),
       nodes: nodes.filter(({ name }) => !kept.has(name)),

@@ -1,8 +1,9 @@
 import { isMovable } from '../../kube/pods.ts';
 import type { Pod } from '../../kube/resources.ts';
+import type { Steps } from '../../kube/steps.ts';
 import { isSystem } from '../demand.ts';
 import type { FitPod } from '../fit/model.ts';
-import { pack } from '../fit/pack.ts';
+import { packInSteps } from '../fit/pack.ts';
 import { fitPod } from '../fit/pod.ts';
 import type { ClusterState } from '../fit/state.ts';
 import { type DisruptionLimit, type DisruptionReason, limitExceeded, limitReached } from './budgets.ts';
@@ -62,9 +63,9 @@ export interface Shrinkage {
 
 /**
  * Which nodes are to be emptied: those on which nothing runs first; then one whose pods have room elsewhere, one at a time, so that no room
- * is promised twice. Pure; `state` is left as it was.
+ * is promised twice. Pure; `state` is left as it was. Nobody else may use it until this has ended.
  */
-export function planShrinkage(view: ShrinkView): Shrinkage {
+export function* planShrinkageInSteps(view: ShrinkView): Steps<Shrinkage> {
   const { nodes, now } = view;
   const sizes = new Map(view.pools.map(({ name, count }) => [name, count]));
   const keep: { node: string; why: string }[] = [];
@@ -72,7 +73,8 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
   const going = new Map<string, number>();
   for (const { pool } of emptying) add(going, pool, 1);
   for (const node of emptying) {
-    const why = whyNot(view, node, sizes) ?? whyOverBudget(view, node, going);
+    yield;
+    const why = (yield* whyNot(view, node, sizes)) ?? whyOverBudget(view, node, going);
     if (why === undefined) add(sizes, node.pool, -1);
     else {
       keep.push({ node: node.name, why });
@@ -82,20 +84,24 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
   const isDraining = emptying.some(
     ({ name, pods }) => pods.some(isMovable) && !keep.some((kept) => kept.node === name),
   );
-  const asked = candidates(view, sizes);
-  const pinned = view.isUnsettled
-    ? []
-    : asked.flatMap((node) => {
-        const why = whyPinned(view, node);
-        return why !== undefined && isOnlyPinned(view, node) ? [{ node: node.name, why }] : [];
-      });
-  const unneeded = asked
-    .filter((node) => whyNot(view, node, sizes) === undefined)
-    .sort((a, b) => disturbance(view, a) - disturbance(view, b) || b.price - a.price || (a.name < b.name ? -1 : 1));
+  const asked = yield* candidates(view, sizes);
+  const pinned: { node: string; why: string }[] = [];
+  const free: NodeView[] = [];
+  for (const node of asked) {
+    yield;
+    const why = view.isUnsettled ? undefined : whyPinned(view, node);
+    if (why !== undefined && (yield* isOnlyPinned(view, node))) pinned.push({ node: node.name, why });
+    if ((yield* whyNot(view, node, sizes)) === undefined) free.push(node);
+  }
+  yield;
+  const unneeded = free.sort(
+    (a, b) => disturbance(view, a) - disturbance(view, b) || b.price - a.price || (a.name < b.name ? -1 : 1),
+  );
   const begin: { node: string; why: string }[] = [];
   const held: (HeldNodes & { nodes: string[] })[] = [];
   let next = Number.POSITIVE_INFINITY;
   for (const node of unneeded) {
+    yield;
     const due = (view.unneededSince.get(node.name) ?? now) + view.waitMs(node.pool);
     if (due > now) {
       next = Math.min(next, due);
@@ -164,12 +170,16 @@ export function whyNotEvicted(pods: readonly Pod[], whyBlocked: WhyBlocked): str
 const MOST_WITH_PODS = 30;
 
 /** Nodes that may turn out to be unneeded: those on which nothing runs, and of the others first those that were unneeded before. */
-function candidates(view: ShrinkView, sizes: ReadonlyMap<string, number>): NodeView[] {
+function* candidates(view: ShrinkView, sizes: ReadonlyMap<string, number>): Steps<NodeView[]> {
   const shrinks = new Map(view.pools.map(({ name }) => [name, allows(view, name, sizes)]));
   const all = view.nodes.filter(
     ({ isEmptying, stays, pool }) => !isEmptying && stays === undefined && shrinks.get(pool),
   );
-  const counted = all.map((node) => ({ node, pods: disturbance(view, node) }));
+  const counted: { node: NodeView; pods: number }[] = [];
+  for (const node of all) {
+    yield;
+    counted.push({ node, pods: disturbance(view, node) });
+  }
   const isKnown = ({ node }: (typeof counted)[number]) => (view.unneededSince.has(node.name) ? 0 : 1);
   const withPods = counted
     .filter(({ pods }) => pods > 0)
@@ -216,13 +226,13 @@ function allows(view: ShrinkView, name: string, sizes: ReadonlyMap<string, numbe
 }
 
 /** Why a node stays; undefined: nobody needs it. */
-function whyNot(view: ShrinkView, node: NodeView, sizes: ReadonlyMap<string, number>): string | undefined {
+function* whyNot(view: ShrinkView, node: NodeView, sizes: ReadonlyMap<string, number>): Steps<string | undefined> {
   if (node.stays) return node.stays;
   if (view.reserved.has(node.name)) return 'pods that wait have room there';
   if (node.isEmptying && !allows(view, node.pool, sizes)) return `pool ${node.pool} is as small as it may be`;
   const pods = holders(view, node);
   if (pods.length === 0) return undefined;
-  return whyPinned(view, node) ?? whyNoRoom(view.state, node.name, pods.map(fitPod));
+  return whyPinned(view, node) ?? (yield* whyNoRoom(view.state, node.name, pods.map(fitPod)));
 }
 
 /** Why volumes of its pods keep a node; undefined: they do not. */
@@ -235,16 +245,16 @@ function whyPinned(view: ShrinkView, node: NodeView): string | undefined {
 }
 
 /** Whether only volumes keep a node: its pods would have room elsewhere without them. */
-function isOnlyPinned(view: ShrinkView, node: NodeView): boolean {
+function* isOnlyPinned(view: ShrinkView, node: NodeView): Steps<boolean> {
   if (view.reserved.has(node.name)) return false;
   const pods = holders(view, node).map((pod): FitPod => ({ ...fitPod(pod), claims: [] }));
-  return whyNoRoom(view.state, node.name, pods) === undefined;
+  return (yield* whyNoRoom(view.state, node.name, pods)) === undefined;
 }
 
-const whyNoRoom = (state: ClusterState, name: string, pods: readonly FitPod[]): string | undefined =>
-  state.whatIf(() => {
+const whyNoRoom = (state: ClusterState, name: string, pods: readonly FitPod[]): Steps<string | undefined> =>
+  state.whatIfInSteps(function* () {
     if (state.node(name)) state.removeNode(name);
-    const { placed, notJudged } = pack(
+    const { placed, notJudged } = yield* packInSteps(
       pods.map((pod, index) => ({ key: String(index), pod })),
       state,
     );

@@ -6,7 +6,7 @@ import type { DaemonSet } from '../../burst/fit/daemons.ts';
 import { countOf, PROVISION_MS } from '../../burst/nodes/grow.ts';
 import type { SizeChange } from '../../burst/nodes/model.ts';
 import { noteBoughtFor } from '../../burst/nodes/no-help.ts';
-import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
+import { type NodesPlan, planNodesInSteps } from '../../burst/nodes/plan.ts';
 import { blockedBy, type WhyBlocked } from '../../burst/nodes/pod-budgets.ts';
 import { whyNotEvicted } from '../../burst/nodes/shrink.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
@@ -136,7 +136,7 @@ export class Autoscaler {
     const seen = observe(this.#deps, key, memory, { ...facts, ...asked });
     if (!seen) return undefined;
     const now = +this.#deps.now();
-    const plan = tenantSteps.measure(ownerOf(seen.cluster, 'autoscaling'), () => planNodes(seen.view));
+    const plan = await tenantSteps.run(ownerOf(seen.cluster, 'autoscaling'), planNodesInSteps(seen.view), signal);
     memory.unneeded(plan.shrinkage.unneeded, now);
     const problems = new Map<string, string>();
     await this.#letStay(seen, plan, problems, signal);
