@@ -7,7 +7,9 @@ const MASKS: readonly (readonly [what: RegExp, instead: string])[] = [
   [/\bin \d{4}-\d\d\b/g, 'in <month>'],
   [/\bmachines-([a-z]+)-[a-z0-9]{5}\b/g, 'machines-$1-<hash>'],
   [/\bpeak-([a-z]+)-[0-9a-f]{6}\b/g, 'peak-$1-<hash>'],
+  [/\bweb-[a-z0-9]{5,10}(-[a-z0-9]{5})?\b/g, 'web-<hash>'],
   [/\b\d+(\.\d+)? s\b/g, '<n> s'],
+  [/\bhad work by then\b/g, 'had work <n> s later'],
   [/\bhas cost \d+(\.\d+)? USD/g, 'has cost <n> USD'],
   [/\bSpent: \d+(\.\d+)? USD/g, 'Spent: <n> USD'],
 ];
