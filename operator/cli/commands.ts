@@ -69,6 +69,19 @@ const FILES: OptionSpec = {
   summary: 'a file, a folder, or - for standard input; may be given more than once',
 };
 
+/** `hibernate` and `wake`: the same with another wish. */
+const sleepCommand = (name: string, summary: string, asleep: boolean): CommandSpec => ({
+  name,
+  summary,
+  positionals: [{ name: 'NAME', required: true, complete: 'name' }],
+  options: [{ name: 'wait', summary: asleep ? 'return when it sleeps' : 'return when it is Ready' }],
+  examples: [`coppice ${name} demo --wait`],
+  endsItself: true,
+  load: async () => ({
+    run: (context) => import('./commands/hibernate.ts').then((module) => module.run(context, asleep)),
+  }),
+});
+
 /** Every command, in the order that help shows them. The code of a command is loaded when it runs. */
 export const COMMANDS: readonly CommandSpec[] = [
   {
@@ -206,28 +219,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['coppice scale demo --nodes 5'],
     load: () => import('./commands/scale.ts'),
   },
-  {
-    name: 'hibernate',
-    summary: 'put a cluster to sleep: no nodes and no pods of its control plane; its data stays',
-    positionals: [{ name: 'NAME', required: true, complete: 'name' }],
-    options: [{ name: 'wait', summary: 'return when it sleeps' }],
-    examples: ['coppice hibernate demo --wait'],
-    endsItself: true,
-    load: async () => ({
-      run: (context) => import('./commands/hibernate.ts').then((module) => module.run(context, true)),
-    }),
-  },
-  {
-    name: 'wake',
-    summary: 'wake a cluster that sleeps',
-    positionals: [{ name: 'NAME', required: true, complete: 'name' }],
-    options: [{ name: 'wait', summary: 'return when it is Ready' }],
-    examples: ['coppice wake demo --wait'],
-    endsItself: true,
-    load: async () => ({
-      run: (context) => import('./commands/hibernate.ts').then((module) => module.run(context, false)),
-    }),
-  },
+  sleepCommand('hibernate', 'put a cluster to sleep: no nodes and no pods of its control plane; its data stays', true),
+  sleepCommand('wake', 'wake a cluster that sleeps', false),
   {
     name: 'upgrade',
     summary: "change a cluster's version of Kubernetes",

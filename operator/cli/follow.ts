@@ -13,8 +13,6 @@ export interface Seen<T extends KubeObject> {
 }
 
 const LONGEST_RETRY_MS = 2000;
-/** Any long time: the timer alone keeps the process alive. */
-const ALIVE_MS = 60_000;
 
 /**
  * Calls `onSight` with one object as it is now and at each change, through restarts of the API server, until the signal
@@ -34,8 +32,6 @@ export async function follow<T extends KubeObject>(
     last = object;
     onSight({ object });
   };
-  // Between two attempts nothing else does: a server that says "later" once (429) ended `coppice start` in the middle.
-  const alive = setInterval(() => {}, ALIVE_MS);
   await reflect<T>(
     client,
     resource,
@@ -53,6 +49,6 @@ export async function follow<T extends KubeObject>(
       },
     },
     AbortSignal.any([signal, hopeless.signal]),
-  ).finally(() => clearInterval(alive));
+  );
   if (refusal !== undefined) throw refusal;
 }

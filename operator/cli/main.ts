@@ -108,7 +108,7 @@ async function start(): Promise<void> {
     });
   }
   process.on('exit', () => terminal.restore());
-  // A command that waits between two tries has neither a socket nor a timer that keeps the process: it ended in silence, as if all were done.
+  // A command that waits between two tries has neither a socket nor a timer that keeps the process: Node would end it there, with code 13.
   setInterval(() => {}, ALIVE_MS);
   process.exitCode = await main(process.argv.slice(2), terminal, process.env, interrupt.signal, () => {
     endsItself = true;

@@ -128,4 +128,5 @@ export function limitProblems(
   return [problem(spec.dataPlaneNodes === undefined ? 'pools' : 'dataPlaneNodes', message, 'ERR_INFRA_QUOTA_EXCEEDED')];
 }
 
-const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
+/** All of them together. */
+export const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

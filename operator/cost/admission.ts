@@ -24,6 +24,8 @@ export interface Refusal {
   readonly code: ErrorCode;
   /** What is allowed, used, asked and left, and what to do. */
   readonly message: string;
+  /** Which of its limits stand against it. */
+  readonly metrics: readonly Metric[];
 }
 
 /** The limits of a quota that are acted on. */
@@ -137,8 +139,10 @@ function refusals({ quota, used, promised }: Account, { more, exceeded, unpriced
     return `${metric} ${show(limit)}: ${show(taken)} used${kept}, ${show(more[metric])} more requested, ${show(left)} left`;
   });
   const told = `quota "${name}" allows ${lines.join(', and ')}. Ask for less, delete something, or have the quota raised; Coppice then continues by itself`;
-  const refused: Refusal[] = lines.length > 0 ? [{ quota: name, code: 'ERR_INFRA_QUOTA_EXCEEDED', message: told }] : [];
+  const metrics = exceeded.map(({ metric }) => metric);
+  const refused: Refusal[] =
+    lines.length > 0 ? [{ quota: name, code: 'ERR_INFRA_QUOTA_EXCEEDED', message: told, metrics }] : [];
   if (!unpriced) return refused;
   const message = `quota "${name}" limits ${unpriced.metric}, but these have no price in ${currency}: ${unpriced.what.join('; ')}. Choose others, or have prices added to the CloudProfile`;
-  return [...refused, { quota: name, code: 'ERR_CONFIGURATION_PROBLEM', message }];
+  return [...refused, { quota: name, code: 'ERR_CONFIGURATION_PROBLEM', message, metrics: [unpriced.metric] }];
 }

@@ -20,6 +20,8 @@ export interface RunOptions {
   input?: string;
   /** Default 2 minutes. */
   timeoutMs?: number;
+  /** Gets the process, which ends with the command. */
+  onStart?: (child: ChildProcess) => void;
   /** Gets each line of standard error as it comes. */
   onStderr?: (line: string) => void;
 }
@@ -31,6 +33,7 @@ export async function runCommand(
   options: RunOptions = {},
 ): Promise<CommandResult> {
   const child = startCommand(file, args, options);
+  options.onStart?.(child);
   let stdout = '';
   let stderr = '';
   let line = '';

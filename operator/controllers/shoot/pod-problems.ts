@@ -36,12 +36,14 @@ const STUCK = [
 
 /** Pods that cannot start, and why, by name; pure. A pod that is only slow is none, but for one whose image takes minutes to be made. */
 export function podProblems(pods: readonly Pod[]): PodProblem[] {
-  return pods
-    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  const lasting = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const machines = lasting.filter(isMachine);
+  const fit = { placed: machines.filter(({ spec }) => spec.nodeName).length, all: machines.length };
+  return lasting
     .flatMap((pod) => {
-      const why = whyStuck(pod);
-      const { name, labels } = pod.metadata;
-      return why ? [{ pod: name, machine: labels?.[LABELS.role] === ROLES.machine, ...why }] : [];
+      const machine = isMachine(pod);
+      const why = whyStuck(pod, machine ? fit : undefined);
+      return why ? [{ pod: pod.metadata.name, machine, ...why }] : [];
     })
     .sort((a, b) => a.pod.localeCompare(b.pod));
 }
@@ -55,6 +57,14 @@ export function reasonOfPod({ reason, message }: PodProblem): PodReason {
   return reason === 'Unschedulable' && message.includes(IS_FULL) ? 'SeedFull' : 'PodsCannotStart';
 }
 
+const isMachine = ({ metadata }: Pod): boolean => metadata.labels?.[LABELS.role] === ROLES.machine;
+
+/** Machines of a cluster: how many have a place in the seed, of how many that want one. */
+interface Fit {
+  readonly placed: number;
+  readonly all: number;
+}
+
 /** What people read of problems: a clause for the pods that are stuck alike, which names the first. Hundreds of machines can be. */
 export function problemsText(problems: readonly PodProblem[]): string {
   const alike = Map.groupBy(problems, ({ reason, message }) => `${reason}: ${message}`);
@@ -66,10 +76,13 @@ export function problemsText(problems: readonly PodProblem[]): string {
   return [...clauses.slice(0, MOST_TOLD), ...untold].join('; ');
 }
 
-function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 'message'> | undefined {
+function whyStuck(
+  { metadata, spec, status }: Pod,
+  fit: Fit | undefined,
+): Pick<PodProblem, 'reason' | 'message'> | undefined {
   const placed = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (placed?.status === 'False' && placed.reason === 'Unschedulable')
-    return { reason: placed.reason, message: bounded(whyUnschedulable(placed.message)) };
+    return { reason: placed.reason, message: bounded(whyUnschedulable(placed.message, fit)) };
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
     const { reason = '', message } = container.state?.waiting ?? {};
     // Who pulls gives up before a long build ends, and tries again.
@@ -92,11 +105,12 @@ function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 
 }
 
 /** What kube-scheduler says, without what it tried to evict: nothing in a seed makes room for others. */
-function whyUnschedulable(message = 'no node of the seed fits it'): string {
+function whyUnschedulable(message = 'no node of the seed fits it', fit?: Fit): string {
   const said = message.replace(/\.? (no new claims to deallocate, )?preemption: .*$/s, '');
-  return said.includes('Insufficient')
-    ? `${said}: ${IS_FULL}, so ask for fewer or smaller machines, or give it more nodes`
-    : said;
+  if (!said.includes('Insufficient')) return said;
+  if (!fit?.placed) return `${said}: ${IS_FULL}, so ask for fewer or smaller machines, or give it more nodes`;
+  // Other clusters of the seed have the rest.
+  return `${said}: ${IS_FULL}, and has room for ${fit.placed} of the ${fit.all} machines of this cluster; scale it to ${fit.placed}, or give the seed more nodes`;
 }
 
 /** What the garden says of an image that it has to make. */

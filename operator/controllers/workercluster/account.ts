@@ -23,7 +23,12 @@ export function quotaProblems(
     asked: askedSize(cluster, profile, pools),
   };
   const field = cluster.spec.dataPlaneNodes === undefined ? 'pools' : 'dataPlaneNodes';
-  return admit(claimant, project.others, project.quotas).map(({ code, message }) => ({ field, code, message }));
+  return admit(claimant, project.others, project.quotas).map(({ code, message, metrics }) => ({
+    // No field of the spec makes one cluster more fit.
+    field: metrics.every((metric) => metric === 'clusters') ? 'metadata.namespace' : field,
+    code,
+    message,
+  }));
 }
 
 /** What status says of the cluster's size and cost. `granted`: it may be as large as it asks. */

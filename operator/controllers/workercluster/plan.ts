@@ -16,6 +16,7 @@ import type { MeshRequest } from '../../mesh/allocate.ts';
 import { conditionsBefore, type Said, say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
+import { sum } from '../spec-problems.ts';
 import { accountStatus, quotaProblems } from './account.ts';
 import { capacityOf } from './capacity.ts';
 import { hibernationProblems, keepsEnabled, sleepOf } from './hibernation.ts';
@@ -238,8 +239,7 @@ function nodesAsked(
 ): Pick<WorkerClusterStatus, 'nodes'> {
   if (!isRefused) return nodes ? { nodes: { ...nodes, asked: nodes.desired } } : {};
   if (!nodes && exists) return {};
-  const asked =
-    sizes.length > 0 ? sizes.reduce((sum, { count }) => sum + count, 0) : (cluster.spec.dataPlaneNodes ?? 0);
+  const asked = sizes.length > 0 ? sum(sizes.map(({ count }) => count)) : (cluster.spec.dataPlaneNodes ?? 0);
   return { nodes: { ...(nodes ?? { desired: 0, current: 0, ready: 0 }), asked } };
 }
 

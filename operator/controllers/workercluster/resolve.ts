@@ -7,7 +7,15 @@ import { judgeHolds } from '../../clusters/deletion-gate.ts';
 import { resolveVersion, upgradeProblem } from '../kubernetes-version.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { wasBegun } from '../managed/wish.ts';
-import { among, kubernetesProblems, limitProblems, poolProblems, problem, resolvePlace } from '../spec-problems.ts';
+import {
+  among,
+  kubernetesProblems,
+  limitProblems,
+  poolProblems,
+  problem,
+  resolvePlace,
+  sum,
+} from '../spec-problems.ts';
 import { autoscaleProblems } from './autoscale-problems.ts';
 import { divided, lastAsked } from './capacity.ts';
 import { sleepOf } from './hibernation.ts';
@@ -191,5 +199,3 @@ function fallbackProblems({ cluster, fallbacks = [], profileNames, decided }: Wo
     return problems.map((found) => ({ ...found, field: `${at}.${found.field}` }));
   });
 }
-
-const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { readText, writeIfChanged } from '../host/files.ts';
 import type { ProcessSpec } from '../processes/supervisor.ts';
 import type { GardenState, StateDirectory } from '../state/state.ts';
+import { IDLE_CONTROLLERS } from './idle-controllers.ts';
 import { ENCRYPTION_CONFIGURATION } from './secrets-encryption.ts';
 
 /** Everyone may ask whether the server is well, and nothing else without a certificate. */
@@ -23,25 +24,6 @@ const throughSocket = (socket: string) => ({
     },
   ],
 });
-
-/** Controllers of which a garden has no use: nothing here is scaled by metrics, expanded or routed by a cloud. */
-const IDLE_CONTROLLERS = [
-  'horizontal-pod-autoscaler-controller',
-  'node-route-controller',
-  'node-ipam-controller',
-  'cloud-node-lifecycle-controller',
-  'service-lb-controller',
-  'cronjob-controller',
-  'legacy-serviceaccount-token-cleaner-controller',
-  'persistentvolume-attach-detach-controller',
-  'persistentvolume-expander-controller',
-  'resourceclaim-controller',
-  'device-taint-eviction-controller',
-  'storageversion-garbage-collector-controller',
-  'storage-version-migrator-controller',
-  'volumeattributesclass-protection-controller',
-  'endpointslice-mirroring-controller',
-];
 
 /** Of those that have little to do: less memory for garbage, for a little more CPU. The API server's would cost too much (docs/seen/benchmarks.md). */
 const LITTLE_GARBAGE = { GOGC: '50' };

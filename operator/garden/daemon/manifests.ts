@@ -13,6 +13,7 @@ import { Informer } from '../../kube/informer.ts';
 import { podSecurityLabels } from '../../kube/pod-security.ts';
 import { CRDS, type KubeObject, NODES, type Node } from '../../kube/resources.ts';
 import { gardenBindings } from '../control-plane/administrators.ts';
+import { idleWarnings } from '../control-plane/idle-controllers.ts';
 import type { Ranges } from '../host/ranges.ts';
 import { storageClass } from '../seed/volumes.ts';
 
@@ -82,7 +83,7 @@ const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinit
 
 /** Applies CRDs, those among the objects too, rights and policies. Resolves when the kinds are served: an operator can start. */
 export async function applyKinds(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
-  const install = [...installManifests(), ...gardenBindings(), ...objects.filter(isCrd)];
+  const install = [...installManifests(), ...gardenBindings(), ...idleWarnings(), ...objects.filter(isCrd)];
   await Promise.all(install.map((object) => applyPatiently(client, object, signal)));
   await whenEstablished(
     client,

@@ -11,6 +11,7 @@ import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
+import { idleWarnings } from '../../../operator/garden/control-plane/idle-controllers.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
@@ -36,7 +37,9 @@ let operator: Operator;
 let clusters: Informer<WorkerCluster>;
 let shoots: Informer<Shoot>;
 let stop = new AbortController();
+/** Standard output, and the warnings on standard error. */
 let kubectl: (...args: string[]) => Promise<string>;
+let warnings: (...args: string[]) => Promise<string>;
 
 const begin = async () => {
   stop = new AbortController();
@@ -69,7 +72,9 @@ beforeAll(async () => {
   const file = join(garden.directory, 'kubeconfig');
   await writeFile(file, garden.kubeconfig);
   const { kubectl: binary } = await testTools('kubectl');
-  kubectl = async (...args) => (await run(binary, ['--kubeconfig', file, ...args])).stdout;
+  const call = (args: string[]) => run(binary, ['--kubeconfig', file, ...args]);
+  kubectl = async (...args) => (await call(args)).stdout;
+  warnings = async (...args) => (await call([...args, '--dry-run=server'])).stderr;
   await begin();
 });
 afterAll(async () => {
@@ -177,6 +182,19 @@ describe('the scale subresource', () => {
     await expect.poll(async () => (await exportOf()).metadata.annotations).toEqual({});
     await kubectl('scale', 'workercluster/exported', '-n', 'default', '--replicas=2');
     await fixed('exported', 2);
+  });
+
+  it('warns who makes what no controller of an embedded garden acts on', async () => {
+    for (const object of idleWarnings()) await garden.client.apply(object);
+    await make('warned');
+    // A new policy is heeded a moment after it was made.
+    await expect
+      .poll(() => warnings('autoscale', 'workercluster', 'warned', '--max=5', '--cpu=50%'), { timeout: 30_000 })
+      .toMatch(/^Warning: .*no metrics and no HPA controller\. Use pools\[\]\.autoscale: Coppice/);
+    expect(await warnings('create', 'cronjob', 'tick', '--image=a', '--schedule=* * * * *')).toContain('no CronJobs');
+    expect(await warnings('create', 'service', 'loadbalancer', 'a', '--tcp=80')).toContain('no load balancers');
+    expect(await warnings('create', 'service', 'clusterip', 'b', '--tcp=80')).toBe('');
+    expect(await warnings('create', 'job', 'once', '--image=a')).toBe('');
   });
 
   it('takes a number of kubectl, of an autoscaler, and keeps it', async () => {

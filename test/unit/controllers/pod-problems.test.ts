@@ -69,6 +69,16 @@ it.each<[string, object, string | undefined, object?]>([
   expect(problem && `${problem.reason}: ${problem.message}`).toBe(expected);
 });
 
+it('a machine that finds the seed full tells how many of its cluster fit', () => {
+  const placed = [1, 2].map((n) => ({ ...pod(`m-${n}`, {}, machine), spec: { containers: [], nodeName: 'seed' } }));
+  const leaving = { ...pod('m-3', {}, { ...machine, deletionTimestamp: 'now' }), spec: { nodeName: 'seed' } } as never;
+  const controlPlane = pod('etcd', {});
+  const waits = [4, 5].map((n) => pod(`m-${n}`, unschedulable, machine));
+  expect(problemsText(podProblems([...placed, leaving, controlPlane, ...waits]))).toBe(
+    'pod m-4 and 1 more cannot start: Unschedulable: 0/1 nodes are available: 1 Insufficient memory: the seed is full, and has room for 2 of the 4 machines of this cluster; scale it to 2, or give the seed more nodes',
+  );
+});
+
 it('a pod on its way out is none', () => {
   expect(podProblems([pod('one', unschedulable, { deletionTimestamp: 'now' })])).toEqual([]);
 });

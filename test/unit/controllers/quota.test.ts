@@ -213,6 +213,14 @@ describe('a project with a quota', () => {
     });
   });
 
+  it('names no field of the size where it allows no more clusters', async () => {
+    const shop = await project({ clusters: 1 }, ['a', 1], ['b', 1]);
+    const said = ['a', 'b'].map((name) => shop.clusters.get(`shop/${name}`)!.status?.conditions);
+    expect(said.map((conditions) => findCondition(conditions, 'SpecAccepted')?.message)).toContainEqual(
+      expect.stringMatching(/^metadata\.namespace: quota "team" allows clusters 1: 1 used, 1 more requested, 0 left/),
+    );
+  });
+
   it('gives the last piece to one of two that ask in the same moment, and to the older', async () => {
     const shop = new Project();
     shop.quotas.put(quota({ nodes: 4 }));

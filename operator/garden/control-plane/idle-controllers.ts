@@ -1,0 +1,72 @@
+import { GROUP } from '../../api/group.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+
+/** Controllers of which a garden has no use: nothing here is scaled by metrics, expanded or routed by a cloud. */
+export const IDLE_CONTROLLERS = [
+  'horizontal-pod-autoscaler-controller',
+  'node-route-controller',
+  'node-ipam-controller',
+  'cloud-node-lifecycle-controller',
+  'service-lb-controller',
+  'cronjob-controller',
+  'legacy-serviceaccount-token-cleaner-controller',
+  'persistentvolume-attach-detach-controller',
+  'persistentvolume-expander-controller',
+  'resourceclaim-controller',
+  'device-taint-eviction-controller',
+  'storageversion-garbage-collector-controller',
+  'storage-version-migrator-controller',
+  'volumeattributesclass-protection-controller',
+  'endpointslice-mirroring-controller',
+];
+
+const NAME = `without-controller.${GROUP}`;
+
+const rule = (apiGroup: string, resource: string) => ({
+  apiGroups: [apiGroup],
+  apiVersions: ['*'],
+  operations: ['CREATE'],
+  resources: [resource],
+});
+
+/** A warning for who makes what no controller here acts on: the API server takes it, and nothing ever happens. */
+export const idleWarnings = (): KubeObject[] => [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: NAME },
+    spec: {
+      failurePolicy: 'Ignore',
+      matchConstraints: {
+        resourceRules: [
+          rule('autoscaling', 'horizontalpodautoscalers'),
+          rule('batch', 'cronjobs'),
+          rule('', 'services'),
+        ],
+      },
+      validations: [
+        {
+          expression: "request.resource.resource != 'horizontalpodautoscalers'",
+          message:
+            'nothing happens: the embedded garden has no metrics and no HPA controller. Use pools[].autoscale: Coppice, or a garden in a cluster with metrics',
+        },
+        {
+          expression: "request.resource.resource != 'cronjobs'",
+          message:
+            'nothing happens: the embedded garden runs no CronJobs. Make it in one of its clusters, or use spec.hibernation.schedules',
+        },
+        {
+          expression:
+            "request.resource.resource != 'services' || !has(object.spec.type) || object.spec.type != 'LoadBalancer'",
+          message: 'nothing happens: the embedded garden has no load balancers',
+        },
+      ],
+    },
+  },
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: NAME },
+    spec: { policyName: NAME, validationActions: ['Warn'] },
+  },
+];
