@@ -1,9 +1,6 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { dump } from 'js-yaml';
 import { admissionPolicies } from './admission-policies.ts';
-import { crd, crds } from './crd.ts';
+import { crd, crds, type Schema } from './crd.ts';
 import { operatorFlow, tenantsFlow } from './flows.ts';
 import { KINDS } from './kinds.ts';
 import type { KubeObject } from './meta.ts';
@@ -21,19 +18,22 @@ import {
 import { seedServices } from './seed-service-policy.ts';
 import { troubleshootingPages } from './troubleshooting.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOTICE = '# Generated from operator/api by `npm run generate`. Do not edit.\n';
 
 const yaml = (...objects: unknown[]): string =>
   NOTICE + objects.map((object) => dump(object, { lineWidth: 120, noRefs: true })).join('---\n');
 
-/** Every generated file: path from the root of the repository -> its text. */
-function generatedFiles(): Map<string, string> {
+/** Every file that is generated from the kinds: path from the root of the repository -> its text. */
+export function generatedFiles(): Map<string, string> {
   const files = new Map<string, string>();
+  const kinds = KINDS.filter(({ spec }) => spec).map((definition) => ({
+    definition,
+    spec: crd(definition).spec.versions[0].schema.openAPIV3Schema.properties.spec as Schema,
+  }));
   for (const kind of KINDS) {
     const definition = crd(kind);
     files.set(`charts/coppice/crds/${kind.plural}.yaml`, yaml(definition));
-    files.set(`docs/reference/${kind.plural}.md`, referencePage(kind, definition));
+    files.set(`docs/reference/${kind.plural}.md`, referencePage(kind, definition, kinds));
   }
   for (const [name, text] of troubleshootingPages()) files.set(`docs/reference/troubleshooting/${name}`, text);
   for (const [name, objects] of admissionPolicies())
@@ -76,25 +76,4 @@ function ofJob(name: string, moments: string, rules: Parameters<typeof clusterRo
     'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
   };
   return { ...role, metadata: { ...role.metadata, annotations } };
-}
-
-/** Paths of generated files that are missing or differ from what the schemas say now. */
-export async function staleFiles(root: string = ROOT): Promise<string[]> {
-  const stale: string[] = [];
-  for (const [path, text] of generatedFiles()) {
-    const there = await readFile(join(root, path), 'utf8').catch(() => undefined);
-    if (there !== text) stale.push(path);
-  }
-  return stale;
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const stale = await staleFiles();
-  const files = generatedFiles();
-  for (const path of stale) {
-    await mkdir(dirname(join(ROOT, path)), { recursive: true });
-    await writeFile(join(ROOT, path), files.get(path)!);
-    console.log(`wrote ${path}`);
-  }
-  console.log(`${files.size} generated files, ${stale.length} changed`);
 }

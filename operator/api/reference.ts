@@ -1,5 +1,7 @@
+import { actedOn, keepsFields } from './acted-by-kind.ts';
 import { apiVersionOf, type Schema } from './crd.ts';
 import type { KubeObject } from './meta.ts';
+import { EXAMPLES, FIELD_ORDER } from './reference-examples.ts';
 import { type KindDefinition, PATTERNS, type Rule } from './schema.ts';
 
 // Markdown takes <name> for a tag.
@@ -21,19 +23,52 @@ function typeOf(schema: Schema): string {
   return [type, ...limits].join(' ');
 }
 
-function rows(schema: Schema, path: string): string[] {
+/** What the rows of a page depend on. */
+interface RowContext {
+  readonly kind: string;
+  /** Specs of other kinds, which are linked where they are nested. */
+  readonly others: readonly KindSpec[];
+  /** Whether each row says what is acted on. */
+  readonly isActed: boolean;
+}
+
+/** Path below spec, without the marks of lists. */
+const belowSpec = (path: string): string => path.replaceAll('[]', '').replace(/^spec\.?/, '');
+
+function inOrderOfUse({ properties = {} }: Schema, path: string, { kind }: RowContext): [string, Schema][] {
+  const order = FIELD_ORDER[kind]?.[belowSpec(path)] ?? [];
+  const rank = (field: string): number => (order.includes(field) ? order.indexOf(field) : order.length);
+  return Object.entries(properties).sort(([a], [b]) => rank(a) - rank(b));
+}
+
+/** The kind whose spec this is. */
+function kindOfSpec({ properties = {} }: Schema, { others }: RowContext): KindDefinition | undefined {
+  const fields = Object.keys(properties).sort().join();
+  return others.find(
+    ({ spec }) =>
+      Object.keys(spec.properties ?? {})
+        .sort()
+        .join() === fields,
+  )?.definition;
+}
+
+function rows(schema: Schema, path: string, context: RowContext): string[] {
   const required = new Set(schema.required);
-  return Object.entries(schema.properties ?? {}).flatMap(([field, inner]) => {
+  return inOrderOfUse(schema, path, context).flatMap(([field, inner]) => {
     const here = path === '' ? field : `${path}.${field}`;
+    const same = kindOfSpec(inner.items ?? inner, context);
     const notes = [
-      inner.description ?? '',
+      cell(inner.description ?? ''),
       required.has(field) ? '**Required.**' : '',
       inner.default !== undefined && typeof inner.default !== 'object'
-        ? `Default: \`${JSON.stringify(inner.default)}\`.`
+        ? cell(`Default: \`${JSON.stringify(inner.default)}\`.`)
         : '',
+      same ? `Its fields are those of [${same.kind}](${same.plural}.md#spec).` : '',
     ].filter(Boolean);
-    const row = `| \`${here}\` | ${cell(typeOf(inner))} | ${cell(notes.join(' '))} |`;
-    return [row, ...rows(inner, here), ...(inner.items ? rows(inner.items, `${here}[]`) : [])];
+    const acted = context.isActed ? ` ${actedOn(context.kind, belowSpec(here))} |` : '';
+    const row = `| \`${here}\` | ${cell(typeOf(inner))} | ${notes.join(' ')} |${acted}`;
+    if (same) return [row];
+    return [row, ...rows(inner, here, context), ...(inner.items ? rows(inner.items, `${here}[]`, context) : [])];
   });
 }
 
@@ -45,18 +80,44 @@ function messages(schema: Schema): string[] {
   return [...own, ...inner.flatMap(messages)];
 }
 
-const table = (schema: Schema, path: string): string =>
-  ['| field | type | meaning |', '|---|---|---|', ...rows(schema, path)].join('\n');
-
-function writtenFields(kind: KindDefinition, schema: Schema): string[] {
-  if (kind.spec) return ['## spec', table(schema.properties!.spec!, 'spec')];
-  const { apiVersion: _, kind: __, metadata: ___, status: ____, ...properties } = schema.properties!;
-  return ['## fields', table({ properties, required: schema.required }, '')];
+function table(schema: Schema, path: string, context: RowContext): string {
+  const header = context.isActed
+    ? ['| field | type | meaning | acted on |', '|---|---|---|---|']
+    : ['| field | type | meaning |', '|---|---|---|'];
+  return [...header, ...rows(schema, path, context)].join('\n');
 }
 
-/** The reference page (Markdown) of a kind, from its CRD. */
-export function referencePage(kind: KindDefinition, crd: KubeObject): string {
+function writtenFields(kind: KindDefinition, schema: Schema, context: RowContext): string[] {
+  if (kind.spec) return ['## spec', table(schema.properties!.spec!, 'spec', context)];
+  const { apiVersion: _, kind: __, metadata: ___, status: ____, ...properties } = schema.properties!;
+  return ['## fields', table({ properties, required: schema.required }, '', context)];
+}
+
+const yamlBlock = (text: string): string => ['```yaml', text, '```'].join('\n');
+
+/** Minimal and usual YAML. */
+function examplesOf({ kind }: KindDefinition): string[] {
+  const { minimal, usual } = EXAMPLES[kind]!;
+  return ['Minimal:', yamlBlock(minimal), 'Usual:', yamlBlock(usual)];
+}
+
+/** Says what the last column means, or that there is none. */
+const actedNote = ({ kind }: KindDefinition): string =>
+  keepsFields(kind)
+    ? 'The last column says for which of these objects the operator acts on a field. The others store it without effect, and a condition names it.'
+    : 'The operator acts on all of these fields, but those that say otherwise.';
+
+/** A kind and the schema of its spec. */
+export interface KindSpec {
+  readonly definition: KindDefinition;
+  readonly spec: Schema;
+}
+
+/** The reference page (Markdown) of a kind, from its CRD. @param kinds all kinds that have a spec */
+export function referencePage(kind: KindDefinition, crd: KubeObject, kinds: readonly KindSpec[]): string {
   const schema = crd.spec.versions[0].schema.openAPIV3Schema as Schema;
+  const others = kinds.filter(({ definition }) => definition !== kind);
+  const context: RowContext = { kind: kind.kind, others, isActed: keepsFields(kind.kind) };
   const rules = [...new Set(messages(schema))];
   return [
     `<!-- Generated from operator/api by \`npm run generate\`. Do not edit. -->`,
@@ -64,10 +125,12 @@ export function referencePage(kind: KindDefinition, crd: KubeObject): string {
     `\`apiVersion: ${apiVersionOf(kind)}\`, \`kind: ${kind.kind}\`, ${kind.scope === 'Namespaced' ? 'in a namespace' : 'cluster-wide'}; \`kubectl get ${[kind.plural, ...kind.shortNames].join('`, `')}\`.`,
     prose(kind.description),
     `[What its conditions mean, and what to do](troubleshooting/${kind.singular}.md).`,
-    ...writtenFields(kind, schema),
+    ...examplesOf(kind),
+    actedNote(kind),
+    ...writtenFields(kind, schema, context),
     ...(rules.length > 0 ? ['## Refused at apply time', rules.map((message) => `- ${message}`).join('\n')] : []),
     '## status',
-    table(schema.properties!.status!, 'status'),
+    table(schema.properties!.status!, 'status', { ...context, isActed: false }),
     '',
   ]
     .join('\n\n')

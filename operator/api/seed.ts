@@ -232,6 +232,9 @@ const ACTED: ActedFields = {
   machineImage: true,
 };
 
+/** The same, as the reference page has it. */
+export const ACTED_BY_SEEDS: Readonly<Record<string, ActedFields>> = { Seed: ACTED };
+
 /** Paths of what the spec of a Seed says and the operator does not act on, for example `secretRef`. */
 export const unactedSeedFields = ({ spec }: Pick<Seed, 'spec'>): string[] => unacted(spec, ACTED);
 

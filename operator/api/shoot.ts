@@ -327,6 +327,16 @@ const ACTED_IN_CLOUD: ActedFields = {
   },
 };
 
+const sleeping = (acted: ActedFields): ActedFields => ({ ...acted, hibernation: { enabled: true } });
+
+/** The same by where the control plane and the machines are. */
+export const ACTED_BY_SHOOTS: Readonly<Record<string, ActedFields>> = {
+  Hosted: sleeping(ACTED),
+  'Hosted in a cloud': sleeping(ACTED_IN_CLOUD),
+  SelfManaged: ACTED,
+  'SelfManaged in a cloud': ACTED_IN_CLOUD,
+};
+
 /**
  * Paths of what the spec of a Shoot says and the operator does not act on yet, for example `maintenance` or
  * `provider.workers[0].volume`. A maximum above the minimum asks for an autoscaler, so it counts as one.
@@ -338,6 +348,6 @@ export function unactedFields(spec: ShootSpec, { inCloud, lacksControlPlane }: M
   const acted = inCloud ? ACTED_IN_CLOUD : ACTED;
   if (lacksControlPlane) return [...unacted(spec, actedWithoutControlPlane(acted)), ...autoscaled];
   // A control plane on machines of the cluster would go with its nodes, and nothing could wake it.
-  const all: ActedFields = controlPlaneWorker(spec) ? acted : { ...acted, hibernation: { enabled: true } };
+  const all: ActedFields = controlPlaneWorker(spec) ? acted : sleeping(acted);
   return [...unacted(spec, all), ...autoscaled];
 }

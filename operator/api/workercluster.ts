@@ -460,6 +460,18 @@ const ACTED_MANAGED: ActedFields = {
   fallback: true,
 };
 
+const sleeping = (acted: ActedFields): ActedFields => ({ ...acted, hibernation: true });
+
+/** The same by mode, and by where the machines are. */
+export const ACTED_BY_MODES: Readonly<Record<string, ActedFields>> = {
+  Hosted: sleeping(ACTED),
+  'Hosted in a cloud': sleeping(ACTED_IN_CLOUD),
+  SelfManaged: ACTED,
+  'SelfManaged in a cloud': ACTED_IN_CLOUD,
+  Managed: ACTED_MANAGED,
+  Attached: { mode: true, attached: true, region: true, ttl: true, deletionProtection: true },
+};
+
 /**
  * Paths of what the spec of a WorkerCluster says and the operator does not act on yet, for example `pools[0].spot`.
  */
@@ -470,5 +482,5 @@ export function unactedClusterFields(
 ): string[] {
   const acted = mode === 'Managed' ? ACTED_MANAGED : inCloud ? ACTED_IN_CLOUD : ACTED;
   if (lacksControlPlane) return unacted(spec, actedWithoutControlPlane(acted));
-  return unacted(spec, mode === 'Hosted' ? { ...acted, hibernation: true } : acted);
+  return unacted(spec, mode === 'Hosted' ? sleeping(acted) : acted);
 }

@@ -1,6 +1,7 @@
 import { loadAll } from 'js-yaml';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { installManifests } from '../../../operator/api/install.ts';
+import { KINDS } from '../../../operator/api/kinds.ts';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import type { Resource } from '../../../operator/kube/resources.ts';
 import { pagesOf, readPage, readRepositoryFile } from '../../kit/pages.ts';
@@ -12,7 +13,7 @@ const OF_OTHERS = /^(kueue\.x-k8s\.io|cluster\.x-k8s\.io|policy\.karmada\.io)\//
 
 const MANIFESTS = [
   ...pagesOf('*.md', '{charts,docs,examples,operator,test}/**/*.md')
-    .filter((path) => !/^docs\/(decisions\/\d|seen\/|reference\/)/.test(path))
+    .filter((path) => !/^docs\/(decisions\/\d|seen\/)/.test(path))
     .flatMap((path) => manifestsIn(readPage(path)).map(({ line, object }) => [`${path}:${line}`, object] as const)),
   ...pagesOf('examples/**/*.yaml')
     .filter((path) => !/simulation\.yaml$/.test(path))
@@ -48,6 +49,13 @@ it.each(MANIFESTS)('%s passes a server-side dry run', async (_, manifest) => {
     metadata: { ...metadata, ...(resource.namespaced && { namespace: garden.namespace }) },
   };
   expect((await garden.client.create(object, { dryRun: true, resource })).kind).toBe(manifest.kind);
+});
+
+it('each kind has a minimal and a usual YAML on its reference page', () => {
+  for (const { kind, plural } of KINDS) {
+    const shown = MANIFESTS.filter(([where]) => where.startsWith(`docs/reference/${plural}.md:`));
+    expect(shown.map(([, object]) => object.kind)).toEqual([kind, kind]);
+  }
 });
 
 async function isServed({ apiVersion, kind }: KubeObject): Promise<boolean> {

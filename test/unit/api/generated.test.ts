@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { crds, type Schema, SchemaError, structural } from '../../../operator/api/crd.ts';
-import { staleFiles } from '../../../operator/api/generate.ts';
 import { cidr, count, free, intOrString, list, map, PATTERNS, text } from '../../../operator/api/schema.ts';
+import { staleFiles } from '../../../operator/cli/generate.ts';
 
 test('the committed CRDs, chart and reference pages are what the schemas say: else run `npm run generate`', async () => {
   expect(await staleFiles()).toEqual([]);

@@ -25,6 +25,7 @@ it.each(Object.entries(WAYS_IN))('%s is known to nobody but %s', (library, expec
 it('YAML that somebody else may have written is read by operator/kube/yaml.ts; others read files of our own', () => {
   expect(filesWith(/\bload(All)?\b[^}]*\}.*'js-yaml'/)).toEqual([
     'operator/api/profiles.ts',
+    'operator/cli/reference.ts',
     'operator/garden/daemon/inventory.ts',
     'operator/garden/daemon/manifests.ts',
     'operator/kube/yaml.ts',
