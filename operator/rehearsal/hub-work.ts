@@ -1,3 +1,4 @@
+import { fitPod } from '../burst/fit/pod.ts';
 import { type HubWork, MOST_DEMANDS } from '../controllers/burst/hub-work.ts';
 import type { Heard } from '../controllers/burst/world.ts';
 import { customKinds } from './kinds.ts';
@@ -19,7 +20,8 @@ export function hubSays(simulation: Simulation): Heard {
       memory: group.size.memory,
       ...(group.size.gpu !== undefined && { gpu: group.size.gpu }),
     },
-    pod: group.pod,
+    // Not `group.pod`, which is of this group alone: the planner looks at work that asks for the same together.
+    pod: fitPod(group.object),
     each: `${group.size.cpu} CPU, ${group.size.memory} memory`,
     accepts: group.accepts,
     customKind: kindOf(group.kind),

@@ -227,12 +227,20 @@ export class WorkState {
     for (const group of this.groups.values()) {
       const count = names.reduce((sum, name) => sum + (group.on.get(name) ?? 0), 0);
       if (count === 0) continue;
-      const { name: source, pod, size, accepts } = group;
+      const { name: source, object, size, accepts } = group;
       const customKind = kindOf(group.kind);
       if (group.isJobs) return { stays: `jobs of ${source} have not ended` };
       if (group.cluster !== undefined) return { stays: `${source} belongs to it` };
       const each = `${size.cpu} CPU, ${size.memory} memory`;
-      work.push({ source, count, pod, each, since: 0, ...(accepts && { accepts }), ...(customKind && { customKind }) });
+      work.push({
+        source,
+        count,
+        pod: fitPod(object),
+        each,
+        since: 0,
+        ...(accepts && { accepts }),
+        ...(customKind && { customKind }),
+      });
     }
     return { work };
   }

@@ -111,8 +111,10 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       return {
         isJoined: joined,
         isReady: isUsable(state),
-        // As in a garden, a pod that waits for a node of the cluster is work, too.
-        isWorkless: !work.isBusy(key) && !ownWork(key).some(({ waitingCount }) => waitingCount > 0),
+        // As in a garden, a pod that waits for a node of the cluster is work, too; and of what does not answer nobody can tell.
+        isWorkless: state.serves
+          ? !work.isBusy(key) && !ownWork(key).some(({ waitingCount }) => waitingCount > 0)
+          : undefined,
         isUnderused: joined ? isUnderused(simulation, its, key) : undefined,
         wanted: wantedBy(state),
       };
@@ -132,7 +134,7 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
     movable: async (_, cluster): Promise<Movable> => work.movable(keyOf(cluster), customKinds(simulation)),
     // The hub moves work at once.
     emptying: (_, cluster) => ({ hasBegun: true, isDone: !work.isBusy(keyOf(cluster)) }),
-    isMoving: () => false,
+    isMoving: () => objects().some(({ metadata }) => metadata.labels?.[LABELS.burstEmptying] !== undefined),
     whyRefused: async ({ spec }) => demandProblem(spec),
     live: async (name, namespace) => objectOf(clusters.get(`${namespace}/${name}`)),
     claims: () => false,
