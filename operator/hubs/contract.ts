@@ -273,7 +273,7 @@ export interface PlacedSource {
   readonly memberNamespace?: string | undefined;
   /** The object on the members that makes its pods. Absent: the hub does not tell. */
   readonly workload?: { readonly namespace: string; readonly name: string } | undefined;
-  /** Each member has its own share of the replicas. Absent: each may have a copy. */
+  /** The hub divides the replicas by the room that members have. Absent: each member may have a copy, or a fixed share. */
   readonly isDivided?: true;
 }
 

@@ -60,7 +60,8 @@ export const placedIn = (bindings: Bindings): PlacedSource[] =>
     const members = clusters.filter((one) => (one.replicas ?? replicas) > 0 || components.length > 0);
     if (members.length === 0) return [];
     const { namespace = binding.metadata.namespace ?? '', name = '' } = of;
-    const isDivided = placement?.replicaScheduling?.replicaSchedulingType === 'Divided';
+    // Fixed weights give each cluster a share, as copies do.
+    const isDivided = looksAtRoom(placement);
     return [
       {
         source: textOf(resource, binding),

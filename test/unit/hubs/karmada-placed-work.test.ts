@@ -53,6 +53,22 @@ describe('what Karmada has decided to run where', () => {
     ]);
   });
 
+  it('is divided by room only where Karmada looks at room: fixed weights name each cluster, as copies do', async () => {
+    const divided = (more: object) => ({ replicaScheduling: { replicaSchedulingType: 'Divided', ...more } });
+    const clusters = [
+      { name: 'shop--private', replicas: 1 },
+      { name: 'shop--bought', replicas: 1 },
+    ];
+    const isDivided = async (more: object) => (await decided(binding(divided(more), { clusters })))[0]!.isDivided;
+    const weights = { staticWeightList: [{ targetCluster: {}, weight: 1 }] };
+    const weighted = { replicaDivisionPreference: 'Weighted' };
+    expect(await isDivided({ ...weighted, weightPreference: { dynamicWeight: 'AvailableReplicas' } })).toBe(true);
+    expect(await isDivided({ replicaDivisionPreference: 'Aggregated' })).toBe(true);
+    expect(await isDivided({ ...weighted, weightPreference: weights })).toBeUndefined();
+    // As Karmada, which gives all clusters the same weight then.
+    expect(await isDivided(weighted)).toBeUndefined();
+  });
+
   it('is not divided where each cluster has a copy, and nothing where it has no pods', async () => {
     const replicaScheduling = { replicaSchedulingType: 'Duplicated' };
     const clusters = [{ name: 'shop--private' }, { name: 'shop--bought' }];
