@@ -187,7 +187,17 @@ function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGro
   const open = entry.pools.filter((pool) => pool.problem === undefined && pool.more > 0);
   if (open.length === 0) return problem ?? 'its pools are at their maximum';
   const dear = open.find((pool) => takenByFew(pool, replicas).count > 0);
-  if (!dear) return 'its nodes take none of it';
+  if (!dear) return keptFrom(open, replicas) ?? 'its nodes take none of it';
   if (short) return short;
   return `a node costs ${formatMoney(dear.hourly)} ${view.limits.currency} an hour, more than the budget has left`;
+}
+
+/** Why pools that could grow do not, for this work; undefined: nothing keeps them from it. */
+function keptFrom(pools: readonly GrowingPool[], replicas: readonly Replicas[]): string | undefined {
+  for (const { work } of replicas)
+    for (const { keepsFrom } of pools) {
+      const why = keepsFrom?.(work);
+      if (why !== undefined) return why;
+    }
+  return undefined;
 }

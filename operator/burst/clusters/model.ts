@@ -89,6 +89,8 @@ export interface GrowingPool {
   readonly problem: string | undefined;
   /** A cloud took such machines away a moment ago: others grow first. Absent: it did not. */
   readonly isLast?: true | undefined;
+  /** Why it does not grow for this work, a sentence. Absent: nothing keeps it from any. */
+  readonly keepsFrom?: (work: WaitingWork) => string | undefined;
 }
 
 /** Pools that a policy may have grow. */
@@ -114,6 +116,8 @@ export interface OfferedPool {
   readonly isGranted?: true;
   /** One more node in an hour, in millionths; undefined: not known. */
   readonly price: Micros | undefined;
+  /** Why it has no more nodes than its minimum for this work, a sentence. Absent: nothing keeps it from any. */
+  readonly keepsFrom?: (work: WaitingWork) => string | undefined;
 }
 
 /** What a cluster costs in an hour. */

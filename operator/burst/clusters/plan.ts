@@ -1,6 +1,7 @@
 import { formatMoney } from '../../cost/money.ts';
 import { type Chosen, whyNone } from './choose.ts';
 import { chooseEmptying, emptied, keepNeeded } from './consolidate.ts';
+import { gpusInVain, withPoolsForGPUs } from './for-gpus.ts';
 import { giveBack } from './give-back.ts';
 import { whyNotGrown } from './grow.ts';
 import type { ClustersView, WaitingWork } from './model.ts';
@@ -47,7 +48,7 @@ class Planning {
   #isPartial = false;
 
   constructor(before: ClustersView, now: number) {
-    const { view, kept } = keepNeeded(withRests(before, now), now);
+    const { view, kept } = keepNeeded(withPoolsForGPUs(withRests(before, now)), now);
     this.#times.push(...restsEnd(view, now));
     // Pods that run for a hub already come before what it has no place for.
     this.#lacking = raiseGrants(view, now);
@@ -279,6 +280,12 @@ class Planning {
     }));
   }
 
+  /** What nodes are that a cluster of a candidate has for work, beside those that each of it has. */
+  #grownIn({ candidate, nodes }: Chosen) {
+    const pools = this.#view.candidates.find(({ name }) => name === candidate)?.offer?.pools ?? [];
+    return pools.flatMap(({ name, minimum, template }) => ((nodes.get(name) ?? 0) > minimum ? [template] : []));
+  }
+
   #revisionOf(candidate: string): Pick<Purchase, 'revision'> {
     const revision = this.#view.candidates.find(({ name }) => name === candidate)?.revision;
     return revision === undefined ? {} : { revision };
@@ -337,7 +344,7 @@ class Planning {
         ...sizeOf(cluster),
         price: cluster.price,
         sources,
-        why: `${why}; ${cluster.candidate} takes ${cluster.count} of them for ${formatMoney(cluster.price.hourly)} ${limits.currency} an hour${grantedText(cluster)}`,
+        why: `${why}; ${cluster.candidate} takes ${cluster.count} of them for ${formatMoney(cluster.price.hourly)} ${limits.currency} an hour${gpusInVain(work, this.#grownIn(cluster))}${grantedText(cluster)}`,
         alternatives: cluster.alternatives,
         ...this.#revisionOf(cluster.candidate),
       })),
@@ -356,7 +363,7 @@ class Planning {
         each: pool.hourly,
         ...(entry === undefined && more > 0 && { granted: more }),
         sources,
-        why: `${why}; ${nodesOf(nodes)} more of pool ${pool.pool} ${nodes === 1 ? 'takes' : 'take'} ${count} of them${entry === undefined && more > 0 ? `; granted for it: ${nodesOf(more)} more` : ''}`,
+        why: `${why}; ${nodesOf(nodes)} more of pool ${pool.pool} ${nodes === 1 ? 'takes' : 'take'} ${count} of them${gpusInVain(work, [pool.template])}${entry === undefined && more > 0 ? `; granted for it: ${nodesOf(more)} more` : ''}`,
       })),
     };
   }

@@ -276,6 +276,7 @@ function packedFor(
         // Where a price is not known, the fewest nodes are best.
         price: Number(priceOf(pool) ?? 1n),
         countsAgainst: pool.autoscaledTo === undefined ? [pool.name, ALL_POOLS] : [pool.name],
+        ...(pool.keepsFrom && { closedTo: closedTo(pool.keepsFrom, accepted) }),
       })),
     limits: new Map([
       ...offer.pools.map(({ name, minimum, most }) => [name, most - minimum] as const),
@@ -288,8 +289,9 @@ function packedFor(
   const placed = [...packed.placed.keys(), ...packed.opened.flatMap(({ pods }) => pods)];
   const misfits = new Set<string>();
   for (const { work } of refused) misfits.add(offer.keepsFrom?.(work) ?? whyRefused(work, offer.member));
-  for (const { misfits: why, atLimit } of packed.unplaced.values()) {
+  for (const { misfits: why, atLimit, closed = [] } of packed.unplaced.values()) {
     for (const { message } of why) misfits.add(message);
+    for (const { why: message } of closed) misfits.add(message);
     for (const pool of atLimit) if (pool !== ALL_POOLS) misfits.add(`pool ${pool} is at its maximum`);
   }
   const isOutOfNodes = [...packed.unplaced.values()].some(({ atLimit }) => atLimit.includes(ALL_POOLS));
@@ -303,18 +305,30 @@ function packedFor(
   };
 }
 
+/** Pods of this work that a pool has no nodes for, and why. */
+const closedTo = (keepsFrom: NonNullable<OfferedPool['keepsFrom']>, wanted: readonly Replicas[]) =>
+  new Map(
+    wanted.flatMap(({ work }) => {
+      const why = keepsFrom(work);
+      return why === undefined ? [] : [[work.pod, { reason: 'ForGPUs', why }] as const];
+    }),
+  );
+
 /**
  * How much of it new nodes of this pool take, and how many of them that needs. Deterministic.
  * @param most nodes
  */
 export function takenByPool(
-  { template, member }: GrowingPool,
+  { template, member, keepsFrom }: GrowingPool,
   wanted: readonly Replicas[],
   most: number,
 ): { left: Replicas[]; nodes: number; count: number } {
   // What goes to one cluster and is not held goes where its hub says; then its pods have nodes come there.
   const mayGo = (work: WaitingWork) =>
-    (!work.inOneCluster || work.isHeld === true) && !looksBeyondItsNode(work.pod) && isPlaceable(work, member);
+    keepsFrom?.(work) === undefined &&
+    (!work.inOneCluster || work.isHeld === true) &&
+    !looksBeyondItsNode(work.pod) &&
+    isPlaceable(work, member);
   const node = nodeOf(template, `new:${template.id}`);
   const onNode = (work: WaitingWork) => (mayGo(work) && !nodeMisfit(work.pod, node) ? roomFor(work.pod, node, []) : 0);
   const { tried, rest } = forNodes(wanted, most, onNode);

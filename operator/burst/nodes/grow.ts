@@ -3,6 +3,7 @@ import type { Demand } from '../demand.ts';
 import { addNewNode, daemonsOn } from '../fit/daemons.ts';
 import { nodeMisfit, UNSCHEDULABLE } from '../fit/filters/node.ts';
 import { roomFor } from '../fit/filters/resources.ts';
+import { asksForGPUs, hasGPUs } from '../fit/gpus.ts';
 import type { Closed, FitPod, Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import type { NotJudgedReason } from '../fit/not-judged.ts';
@@ -227,24 +228,19 @@ function poolWithoutGPUs(
   pod: FitPod,
   likeness: string,
 ): PoolView | undefined {
-  if (!hasGPUs(offer) || asksForGPUs(pod)) return undefined;
+  if (!offer || !hasGPUs(offer.template) || asksForGPUs(pod)) return undefined;
   return pools.find((other) => {
     if (other.noHelp?.has(likeness)) return false;
     // What a pool is that is sold out is not known: it is waited for.
     if (!other.offer) return !other.hasGPUs;
     const node = nodeOf(other.offer.template, other.name);
     return (
-      !hasGPUs(other.offer) &&
+      !hasGPUs(other.offer.template) &&
       nodeMisfit(pod, node) === undefined &&
       roomFor(pod, node, daemonsOn(node, daemons ?? [])) > 0
     );
   });
 }
-
-const isGPU = (resource: string): boolean => resource.startsWith('nvidia.com/') || resource.endsWith('/gpu');
-const hasGPUs = (offer: PoolView['offer']): boolean =>
-  offer !== undefined && [...offer.template.allocatable.others].some(([name, count]) => isGPU(name) && count > 0);
-const asksForGPUs = ({ requests }: FitPod): boolean => [...requests.others.keys()].some(isGPU);
 
 /** What is bought last counts as so much dearer: more than any price for each pod, while among its like the cheapest comes first. */
 const LAST = 1e15;
@@ -290,7 +286,7 @@ function bought({ pools, demands }: GrowView, { opened }: Packed): SizeChange[] 
     const oldest = pods.map((key) => whose.get(key)!).sort((a, b) => (a.since < b.since ? -1 : 1))[0]!;
     const asks = pods.some((key) => asksForGPUs(whose.get(key)!.replica));
     const dear =
-      hasGPUs(nodes[0]!.offer) && !asks
+      hasGPUs(nodes[0]!.offer.template) && !asks
         ? ', which have GPUs that nobody asks for, as no other pool takes the pods'
         : '';
     const why = `${countOf(pods.length, 'pod')} waited for ${countOf(nodes.length, 'node')}${dear}, first of ${oldest.who} since ${oldest.since}`;
