@@ -75,10 +75,16 @@ export const readyOf = ({ pools, wanted }: ClusterState, { name }: Pick<DesiredP
     .reduce((sum, { ready }) => sum + ready, 0);
 
 /** What is seen of nodes that were added to a pool. */
-export function poolNow(simulation: Simulation, { cluster: key, uid, pool: name }: PoolNamed): PoolNow | 'gone' {
+export function poolNow(
+  simulation: Simulation,
+  { cluster: key, uid, pool: name }: PoolNamed,
+): PoolNow | 'gone' | 'unknown' {
   const cluster = simulation.clusters.get(key);
-  const pool = cluster?.object?.metadata.uid === uid && growingPools(cluster).find((one) => one.name === name);
-  if (!cluster || !pool) return 'gone';
+  if (cluster?.object?.metadata.uid !== uid || cluster.object.metadata.deletionTimestamp) return 'gone';
+  // As in a garden, nobody can tell of one that does not answer: it is being made, or sleeps.
+  if (!cluster.serves) return 'unknown';
+  const pool = growingPools(cluster).find((one) => one.name === name);
+  if (!pool) return 'gone';
   const isSoldOut = cluster.machineRefusal?.includes('ERR_INFRA_RESOURCES_DEPLETED') === true;
   return { count: pool.count, present: readyOf(cluster, pool), isSoldOut };
 }

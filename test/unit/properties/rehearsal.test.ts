@@ -73,7 +73,7 @@ describe('a rehearsal', () => {
     profiles: {
       get(name) {
         const known = world.profiles.get(name);
-        const versions = known?.spec.kubernetes.versions?.map(({ expirationDate: _, ...version }) => version);
+        const versions = known?.spec.kubernetes.versions?.map((one) => ({ ...one, expirationDate: undefined }));
         return known && { ...known, spec: { ...known.spec, kubernetes: { ...known.spec.kubernetes, versions } } };
       },
     },
