@@ -2,6 +2,7 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
 import { LABELS } from '../../api/group.ts';
+import type { WorkerPool } from '../../api/worker-pool.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
 import { decided, gone, rested } from '../../burst/clusters/receipt.ts';
@@ -103,6 +104,18 @@ export async function patchCluster(
   } catch (error) {
     return refusalIn(error, signal);
   }
+}
+
+/** Changes the pools of a cluster, where nobody has changed it since. See patchCluster. */
+export function patchPools(
+  world: Pick<BurstWorld, 'patch'>,
+  cluster: WorkerCluster,
+  pools: readonly WorkerPool[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { uid, resourceVersion } = cluster.metadata;
+  const metadata = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
+  return patchCluster(world, cluster, { metadata, spec: { pools: [...pools] } }, signal);
 }
 
 /** Why something is refused; undefined: the object is gone. Throws what the next look tries again. */

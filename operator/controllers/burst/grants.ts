@@ -2,7 +2,7 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
 import { type GrantedPool, isInUse } from '../../burst/clusters/grant-receipt.ts';
 import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
-import { patchCluster } from './act.ts';
+import { patchPools } from './act.ts';
 import { isOf, keptClusters } from './own-clusters.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
@@ -46,7 +46,7 @@ export async function applyGrants(
   let problem: string | undefined;
   for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
     const { granted = {} } = purchase;
-    const { name, namespace, uid = '', resourceVersion } = cluster.metadata;
+    const { name, namespace, uid = '' } = cluster.metadata;
     if (Object.keys(granted).length === 0 || cluster.metadata.deletionTimestamp) continue;
     const pools = cluster.spec.pools?.map((pool): WorkerPool => {
       const grant = granted[pool.name];
@@ -60,8 +60,7 @@ export async function applyGrants(
       return isFree ? { ...pool, maximum: held } : pool;
     });
     if (!pools || pools.every((pool, index) => pool === cluster.spec.pools?.[index])) continue;
-    const metadata = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-    const refusal = await patchCluster(world, cluster, { metadata, spec: { pools } }, signal);
+    const refusal = await patchPools(world, cluster, pools, signal);
     if (refusal !== undefined)
       problem ??= `the maximums of pools of WorkerCluster ${name} cannot be changed: ${refusal}`;
   }

@@ -5,7 +5,7 @@ import { type BurstReceipt, boughtNodes, type KeptPurchase } from '../../burst/c
 import { withMinimumsOf } from '../../burst/clusters/offer.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { whereItIs } from '../where-it-is.ts';
-import { patchCluster } from './act.ts';
+import { patchPools } from './act.ts';
 import { SETTLE_MS } from './alike.ts';
 import { keptClusters } from './own-clusters.ts';
 import type { BurstWorld } from './world.ts';
@@ -39,11 +39,10 @@ export async function releaseMinimums(
     // What is still to come would not come.
     if (world.readyNodes(cluster).length < boughtNodes(purchase)) continue;
     const spec = releasedSpec(world, cluster, template, purchase);
-    if (!spec) continue;
-    const { name, uid, resourceVersion } = cluster.metadata;
-    const metadata = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-    const refusal = await patchCluster(world, cluster, { metadata, spec: { pools: spec.pools } }, signal);
-    if (refusal !== undefined) problem ??= `nodes of WorkerCluster ${name} cannot be given back: ${refusal}`;
+    if (!spec?.pools) continue;
+    const refusal = await patchPools(world, cluster, spec.pools, signal);
+    if (refusal !== undefined)
+      problem ??= `nodes of WorkerCluster ${cluster.metadata.name} cannot be given back: ${refusal}`;
   }
   return problem;
 }

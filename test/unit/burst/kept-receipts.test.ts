@@ -85,6 +85,11 @@ describe('a receipt that is not understood', () => {
     ],
     ['a rate is no money', { ...known!.receipt, purchases: [{ ...purchase, rate: 'much' }] }, 'purchases.0.rate'],
     ['a time is none', { ...known!.receipt, purchases: [{ ...purchase, joinedAt: 'soon' }] }, 'purchases.0.joinedAt'],
+    [
+      'a pool is granted no number of nodes',
+      { ...known!.receipt, purchases: [{ ...purchase, granted: { a: { nodes: 'many', each: '0.1' } } }] },
+      'purchases.0.granted.a.nodes',
+    ],
     ['a growth has no pool', { ...known!.receipt, growths: [{ cluster: 'shop/private' }] }, 'growths.0.uid'],
   ])('is held and named, and its policy does nothing: %s', async (_, stored, field) => {
     const bed = await opened(stored);

@@ -109,6 +109,17 @@ describe('a bought cluster', () => {
     expect(maximum()).toBe(5);
   });
 
+  it('is granted no more for pods that have room on nodes which its autoscaler may ask for already', async () => {
+    await two();
+    sizeTo(1);
+    testbed.open.get(key())!.pods.push(lacking('one'));
+    await testbed.looks(MINUTE);
+    expect([maximum(), purchase().most]).toEqual([2, '0.2']);
+    testbed.open.get(key())!.pods.push(lacking('two'));
+    await testbed.look(10 * SECOND);
+    expect([maximum(), purchase().most]).toEqual([3, '0.3']);
+  });
+
   it('gives nodes back to the budget that it holds no more: first its maximum, then what is granted', async () => {
     await two();
     testbed.demands = waits('api', 3);
