@@ -11,8 +11,10 @@ export type FlowSubject =
 
 /** Name of the priority level, and of the flow schema, of the operator. */
 export const OPERATOR_FLOW = 'coppice-operator';
-/** The same of all who work with Coppice's kinds. */
+/** The same of all people who work with Coppice's kinds. */
 export const TENANTS_FLOW = 'coppice-tenants';
+/** The same of ServiceAccounts. */
+export const ACCOUNTS_FLOW = 'coppice-tenant-accounts';
 
 /** How an API server shares out what it does at once. Shares are relative to those of Kubernetes' own levels: 40 and 100 for workloads. */
 const level = (name: string, shares: number, lendable: number, queuing: object): KubeObject => ({
@@ -52,26 +54,31 @@ export const operatorFlow = (subject: FlowSubject): KubeObject[] => [
 ];
 
 /**
- * Requests about Coppice's kinds are a flow a namespace: however many one tenant sends, those of another are taken in turn with them. What
- * members of `system:masters` ask is exempt, as everywhere.
+ * Requests about Coppice's kinds are a flow a user: the namespace is what a request names, and one user could name any number of them. Nobody
+ * can be made whose requests count as those of a whole namespace, so ServiceAccounts, which tenants make, have a level apart from people.
+ * What members of `system:masters` ask is exempt, as everywhere.
  */
 export const tenantsFlow = (): KubeObject[] => [
   level(TENANTS_FLOW, 30, 50, { queues: 64, handSize: 6, queueLengthLimit: 50 }),
-  {
-    apiVersion: FLOWCONTROL,
-    kind: 'FlowSchema',
-    metadata: { name: TENANTS_FLOW },
-    spec: {
-      priorityLevelConfiguration: { name: TENANTS_FLOW },
-      // After nodes' and Kubernetes' own controllers', which come by 1000.
-      matchingPrecedence: 2000,
-      distinguisherMethod: { type: 'ByNamespace' },
-      rules: [
-        {
-          subjects: [{ kind: 'Group', group: { name: 'system:authenticated' } }],
-          resourceRules: [{ apiGroups: [GROUP], resources: ['*'], verbs: ['*'], namespaces: ['*'] }],
-        },
-      ],
-    },
-  },
+  level(ACCOUNTS_FLOW, 15, 50, { queues: 64, handSize: 6, queueLengthLimit: 50 }),
+  // After nodes' and Kubernetes' own controllers', which come by 1000.
+  byUser(ACCOUNTS_FLOW, 'system:serviceaccounts', 1900),
+  byUser(TENANTS_FLOW, 'system:authenticated', 2000),
 ];
+
+const byUser = (name: string, group: string, matchingPrecedence: number): KubeObject => ({
+  apiVersion: FLOWCONTROL,
+  kind: 'FlowSchema',
+  metadata: { name },
+  spec: {
+    priorityLevelConfiguration: { name },
+    matchingPrecedence,
+    distinguisherMethod: { type: 'ByUser' },
+    rules: [
+      {
+        subjects: [{ kind: 'Group', group: { name: group } }],
+        resourceRules: [{ apiGroups: [GROUP], resources: ['*'], verbs: ['*'], namespaces: ['*'] }],
+      },
+    ],
+  },
+});

@@ -1,7 +1,7 @@
 import { get } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OPERATOR_FLOW, TENANTS_FLOW } from '../../../operator/api/flows.ts';
+import { ACCOUNTS_FLOW, OPERATOR_FLOW, TENANTS_FLOW } from '../../../operator/api/flows.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import type { KubeObject } from '../../../operator/api/meta.ts';
@@ -140,8 +140,8 @@ test('all see the profiles that clusters are made of, and nobody of them changes
 
 describe('the API server takes requests in turn', () => {
   /** Name of the flow schema that the API server has put such a request in. */
-  async function flowOf(user: string, path: string): Promise<string | undefined> {
-    const { cert, key } = await garden.certificate(user);
+  async function flowOf(user: string, path: string, groups?: string[]): Promise<string | undefined> {
+    const { cert, key } = await garden.certificate(user, groups);
     const uid = await new Promise<unknown>((resolve, reject) => {
       get(`${garden.url}${path}`, { ca: garden.ca, cert, key, agent: false }, (answer) => {
         answer.resume();
@@ -152,7 +152,7 @@ describe('the API server takes requests in turn', () => {
     return schemas.items.find(({ metadata }) => metadata.uid === uid)?.metadata.name;
   }
 
-  test('of tenants by namespace, and of the operator apart from them', async () => {
+  test('of people and of ServiceAccounts by user, whatever namespace they name, and of the operator apart from them', async () => {
     const clusters = `/apis/multi-cluster.demo.io/v1/namespaces/${garden.namespace}/workerclusters`;
     const secrets = `/api/v1/namespaces/${garden.namespace}/secrets`;
     // A new schema is heeded a moment after it was made.
@@ -160,8 +160,10 @@ describe('the API server takes requests in turn', () => {
     await expect.poll(() => flowOf(OPERATOR_USER, clusters), { timeout: 60_000 }).toBe(OPERATOR_FLOW);
     expect(await flowOf(OPERATOR_USER, secrets)).toBe(OPERATOR_FLOW);
     expect(await flowOf('ada', secrets)).toBe('global-default');
-    const { spec } = await garden.client.get(FLOWSCHEMAS, TENANTS_FLOW);
-    expect(spec.distinguisherMethod).toEqual({ type: 'ByNamespace' });
+    const account = `system:serviceaccount:${garden.namespace}:robot`;
+    expect(await flowOf(account, clusters, ['system:serviceaccounts'])).toBe(ACCOUNTS_FLOW);
+    for (const name of [TENANTS_FLOW, ACCOUNTS_FLOW])
+      expect((await garden.client.get(FLOWSCHEMAS, name)).spec.distinguisherMethod).toEqual({ type: 'ByUser' });
   });
 });
 
