@@ -14,9 +14,11 @@ export const isWell = ({ type, status }: Pick<Condition, 'type' | 'status'>): bo
 export function actionOf({ kind, metadata }: KubeObject, condition: Condition | undefined): string | undefined {
   if (!condition || isWell(condition)) return undefined;
   const { name, namespace } = metadata;
-  return explanationOf(kind, condition)
+  const action = explanationOf(kind, condition)
     ?.action.replace(/\bNAME\b/g, name)
     .replace(/\bNAMESPACE\b/g, namespace ?? 'NAMESPACE');
+  // Many messages end with it.
+  return action && condition.message?.includes(action.replace(/\.$/, '')) ? undefined : action;
 }
 
 /** What to do first about an object: about its spec where that is refused, else about what Ready says. Pure. */

@@ -121,7 +121,7 @@ interface Alert {
   readonly expr: string;
   readonly for?: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly description: string };
+  readonly annotations: { readonly summary: string; readonly description: string; readonly runbook?: string };
 }
 
 /** docs/reference/alerts.md, from the rules of the chart. @param root of the repository */
@@ -137,6 +137,7 @@ export async function alertsPage(root: string): Promise<string> {
         `## ${one.alert}`,
         plain(one.annotations.summary),
         plain(one.annotations.description),
+        ...(one.annotations.runbook ? [`[What to do](../${one.annotations.runbook.replace(/^docs\//, '')}).`] : []),
         `Severity ${one.labels.severity}${one.for ? `, after ${one.for}` : ''}:`,
         ['```promql', one.expr.trim(), '```'].join('\n'),
       ].join('\n\n'),

@@ -322,7 +322,7 @@ export const MIRRORED = {
       'True: others changed cloud resources; to restore them: ...',
       'Somebody changed resources of the cluster in the account.',
       'A person, a script or another tool works on the same resources.',
-      'Set spec.drift.policy to Mend, or restore once: `kubectl annotate wc NAME -n NAMESPACE gardener.cloud/operation=reconcile`.',
+      'Set spec.drift.policy to Mend, or restore once by the annotation that the message names.',
     ),
     NotLookedAt: explained(
       'Unknown: the operator could not look at the resources, with the error',
@@ -396,7 +396,7 @@ export const READY = {
     'False: what failed, with the error of the task',
     'A step of creating, changing or putting the cluster to sleep failed.',
     'The message has the error; status.lastErrors has the code of each task.',
-    'Repair what the message names. The operator retries; for a final error run `kubectl annotate wc NAME -n NAMESPACE gardener.cloud/operation=retry`.',
+    'Repair what the message names. The operator retries; where a retry cannot help, any change of the spec starts one.',
   ),
   Reconciling: explained(
     'False: the change is being carried out',

@@ -305,7 +305,7 @@ export const WORKERCLUSTER = {
       'False: NetworkPolicies have no effect in this cluster',
       'The API server stores NetworkPolicies, and nobody enforces them.',
       'The pod network of clusters that Coppice makes has no enforcer.',
-      'Install a network plugin that enforces them, or separate tenants by clusters.',
+      'Install a network plugin that enforces them, or do not rely on them.',
     ),
   },
   ControlPlaneNodesApplied: {

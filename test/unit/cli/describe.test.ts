@@ -63,6 +63,12 @@ describe('describe', () => {
       condition('Expiring', 'True', 'EndIsNear', 'the cluster is deleted soon'),
       condition('SpecAccepted', 'True', 'Accepted', 'fine'),
       condition('EveryNodeReady', 'False', 'OfAnotherVersion', 'unknown here'),
+      condition(
+        'NetworkPoliciesEnforced',
+        'False',
+        'NoEnforcement',
+        'no effect. Install a network plugin that enforces them, or do not rely on them',
+      ),
     ];
     const lines = draw({
       cluster: cluster('demo', {}, { ...READY, conditions }),
