@@ -199,9 +199,13 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
       // Above the tree stands a warning that has it.
       type === 'Simulated' && isLoud && object.kind === 'WorkerCluster' ? '' : cell(message),
     ];
-    return [{ cells, children: isLoud ? [] : actionNodes(object, condition) }];
+    return [{ cells, children: isLoud || isRepeated(object, condition) ? [] : actionNodes(object, condition) }];
   });
 }
+
+/** Whether Ready asks for the same, which stands first. */
+const isRepeated = (object: KubeObject, condition: Condition): boolean =>
+  actionOf(object, condition) === actionOf(object, conditionOf(object, 'Ready'));
 
 /** What to do about a condition that is not well. */
 function actionNodes(object: KubeObject, condition: Condition | undefined): TreeNode[] {

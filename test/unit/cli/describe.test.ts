@@ -62,6 +62,7 @@ describe('describe', () => {
       condition('Ready', 'False', 'SeedFull', 'the seed is full'),
       condition('Expiring', 'True', 'EndIsNear', 'the cluster is deleted soon'),
       condition('SpecAccepted', 'True', 'Accepted', 'fine'),
+      condition('ControlPlaneHealthy', 'False', 'SeedFull', 'no room'),
       condition('EveryNodeReady', 'False', 'OfAnotherVersion', 'unknown here'),
       condition(
         'NetworkPoliciesEnforced',
