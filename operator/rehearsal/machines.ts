@@ -150,7 +150,7 @@ function addMachine(
 function nodeReady(simulation: Simulation, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
   made.ready = true;
   Object.assign(made.machine, { phase: 'Running', ready: true });
-  cluster.nodes.set(made.machine.nodeName, readyNode(made.machine.nodeName));
+  cluster.nodes.set(made.machine.nodeName, readyNode(made.machine, dateOf(simulation)));
   pool.ready++;
   nodeJoins(simulation, cluster, made);
   nodesChanged(pool.line, missing(pool), simulation.now, cluster.waits);
@@ -203,7 +203,6 @@ export function removeMachines(simulation: Simulation, cluster: ClusterState, go
     made.gone = true;
     cluster.machines.delete(name);
     cluster.nodes.delete(nodeName);
-    cluster.unneededSince.delete(nodeName);
     simulation.work?.removeNode(cluster.key, nodeName, simulation.now);
     pool.taken.delete(made.index);
     if (made.ready) pool.ready--;
@@ -239,10 +238,10 @@ function meter(simulation: Simulation, cluster: ClusterState, pool: PoolState, c
   simulation.peak = Math.max(simulation.peak, simulation.machines.count);
 }
 
-const readyNode = (name: string): Node => ({
+const readyNode = ({ nodeName, createdAt }: Machine, now: Date): Node => ({
   apiVersion: 'v1',
   kind: 'Node',
-  metadata: { name },
+  metadata: { name: nodeName, uid: `${nodeName} of ${createdAt}`, creationTimestamp: now.toISOString() },
   spec: {},
   status: { conditions: [{ type: 'Ready', status: 'True' }] },
 });

@@ -3,14 +3,19 @@ import type { CloudProfile } from '../api/cloudprofile.ts';
 import { LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import { isSizedByCloud } from '../api/pools.ts';
+import { formatCpu } from '../api/quantity.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
 import type { HubMember } from '../burst/clusters/model.ts';
-import { type OfferInputs, offeredBy, offerOf } from '../burst/clusters/offer.ts';
+import { type OfferInputs, offeredBy, offerOf, SYSTEM } from '../burst/clusters/offer.ts';
 import type { FitNode } from '../burst/fit/model.ts';
+import { fitPod } from '../burst/fit/pod.ts';
 import { MANAGED_RESERVES, type Reserve } from '../burst/fit/reserve.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
+import type { Daemon } from '../controllers/autoscaling/nodes-seen.ts';
+import { allocatableOfMachine } from '../controllers/autoscaling/offers.ts';
 import { emptiesUnderused, hasLittleWork } from '../controllers/burst/own-clusters.ts';
 import { labelsOf, zonesOf } from '../controllers/membership/member-labels.ts';
+import type { Node } from '../kube/resources.ts';
 import type { ClusterState, PoolState, SimulatedMachine, Simulation } from './state.ts';
 
 /** All that a rehearsed hub asks of a hub's spec. */
@@ -87,6 +92,22 @@ export function playedSpec(cluster: WorkerCluster, profile: CloudProfile | undef
   };
 }
 
+/** What the system takes of each node: here it is one DaemonSet. */
+export const SYSTEM_DAEMON: Daemon = {
+  name: 'kube-system/system',
+  pod: fitPod({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'system', namespace: 'kube-system' },
+    spec: {
+      tolerations: [{ operator: 'Exists' }],
+      containers: [
+        { name: 'system', resources: { requests: { cpu: formatCpu(SYSTEM.cpu), memory: String(SYSTEM.memory) } } },
+      ],
+    },
+  }),
+};
+
 /** What a node of a pool is to work. */
 export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string): FitNode | undefined {
   const { profile, shoot, object } = cluster;
@@ -116,21 +137,33 @@ export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string):
 /** A node is Ready, and takes work. */
 export function nodeJoins(simulation: Simulation, cluster: ClusterState, { machine, askedAt }: SimulatedMachine): void {
   cluster.hasHadNode = true;
-  const fit = simulation.work && fitNodeOf(cluster, cluster.pools.get(machine.pool)!, machine.nodeName);
-  if (!fit) return;
+  const { profile, object } = cluster;
+  const pool = cluster.pools.get(machine.pool)!;
+  const room = simulation.work && fitNodeOf(cluster, pool, machine.nodeName);
+  const type = profile?.spec.machineTypes.find(({ name }) => name === pool.machineType);
+  if (!room || !type || !profile || !object) return;
+  const fit = { ...room, allocatable: allocatableOfMachine(type, reserveOf(object, profile)) };
+  cluster.nodes.set(machine.nodeName, labelled(cluster.nodes.get(machine.nodeName)!, room));
   // Machines of a new cluster were waited for since that was ordered.
   const since = askedAt === cluster.servesSince ? cluster.orderedAt : askedAt;
   simulation.work?.addNode(
     {
       cluster: cluster.key,
       node: machine.nodeName,
-      member: memberOf(cluster.object!, cluster.profile),
+      fit,
+      member: memberOf(object, profile),
       readyAt: simulation.now,
       startupMs: simulation.now - since,
     },
-    fit,
+    room,
   );
 }
+
+const labelled = (node: Node, { labels, taints }: FitNode): Node => ({
+  ...node,
+  metadata: { ...node.metadata, labels },
+  spec: { ...node.spec, taints: [...taints] },
+});
 
 /** Whether a cluster has little work; undefined: nobody can tell, or its policy does not ask. */
 export function isUnderused({ work }: Simulation, policy: BurstPolicy, key: string): boolean | undefined {

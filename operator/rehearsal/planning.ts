@@ -8,6 +8,7 @@ import type { LastError } from '../api/meta.ts';
 import { spotPools } from '../api/pools.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus } from '../api/shoot.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
+import { ClusterMemory } from '../controllers/autoscaling/memory.ts';
 import { OVER_QUOTA } from '../controllers/quota/claimants.ts';
 import { poolsOfShoot } from '../controllers/shoot/pools.ts';
 import { planWorkerCluster, type WorkerClusterView } from '../controllers/workercluster/plan.ts';
@@ -258,7 +259,7 @@ function takeAway(simulation: Simulation, cluster: ClusterState): void {
     wanted: [],
     failures: 0,
   });
-  cluster.unneededSince.clear();
+  cluster.autoscaler = new ClusterMemory(cluster.autoscaler.uid);
   cluster.retryAt = undefined;
   cluster.machineRefusal = undefined;
   sizeChanged(simulation, cluster);

@@ -23,6 +23,8 @@ export interface RehearsalOptions {
   onEntry?(entry: Entry): void;
   /** What the loop of the policy is to see and to do in a look; absent: the simulation as it is. For who compares it with something else. */
   worldOf?: Simulation['worldOf'];
+  /** The same of the nodes of one cluster. */
+  nodesOf?: Simulation['nodesOf'];
   /** Called before each moment of the virtual clock, and awaited where it gives a promise: the place to let time pass, or to throw. */
   pace?(at: number): Promise<void> | undefined;
 }
@@ -41,6 +43,7 @@ export async function rehearse(
     hasWork: survey.hasWork,
     tell: (entry) => options.onEntry?.(entry),
     worldOf: options.worldOf,
+    nodesOf: options.nodesOf,
   });
   if (scenario.policy && simulation.work) simulation.rehearsed = newRehearsedPolicy(scenario.policy);
   for (const cluster of simulation.clusters.values()) {
@@ -88,7 +91,7 @@ async function settle(simulation: Simulation): Promise<void> {
     } else if (toReconcile) {
       simulation.toReconcile.delete(toReconcile);
       if (reconcileMachines(simulation, toReconcile)) sizeChanged(simulation, toReconcile);
-    } else if (!settleWork(simulation)) {
+    } else if (!(await settleWork(simulation))) {
       note(simulation);
       return;
     }
@@ -96,10 +99,10 @@ async function settle(simulation: Simulation): Promise<void> {
 }
 
 /** Places work, and decides about nodes and clusters for it. @returns whether something came of it that is to be settled */
-function settleWork(simulation: Simulation): boolean {
+async function settleWork(simulation: Simulation): Promise<boolean> {
   if (!simulation.work) return false;
   const hasPlaced = simulation.work.place(simulation.now);
-  const hasSized = sizeClusters(simulation);
+  const hasSized = await sizeClusters(simulation);
   planLook(simulation);
   return hasPlaced || hasSized;
 }

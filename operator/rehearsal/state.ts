@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Machine, Pool } from '../../providers/contract.ts';
 import type { Capacity } from '../../providers/machine-types.ts';
 import { type Bucket, NO_USAGE, type Usage } from '../../providers/simulated/cloud-model.ts';
@@ -7,9 +8,12 @@ import { technicalID } from '../api/names.ts';
 import type { Shoot } from '../api/shoot.ts';
 import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../api/workercluster.ts';
 import { DepletedOffers } from '../capacity/depleted-offers.ts';
-import type { DecidedSize } from '../capacity/desired-sizes.ts';
+import { type DecidedSize, within } from '../capacity/desired-sizes.ts';
 import type { SleepOrder } from '../capacity/sleep-order.ts';
+import { ClusterMemory } from '../controllers/autoscaling/memory.ts';
+import type { NodesWorld } from '../controllers/autoscaling/world.ts';
 import type { BurstWorld } from '../controllers/burst/world.ts';
+import type { Decision } from '../controllers/decided-sizes.ts';
 import type { Node } from '../kube/resources.ts';
 import { EventQueue } from './event-queue.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
@@ -142,10 +146,11 @@ export interface ClusterState {
   hasHadNode: boolean;
   /** Its control plane is stopped, as it sleeps and no cloud runs it. */
   isStopped: boolean;
-  /** What the node planner has decided for its pools, and since when nobody needs which node. */
+  /** What was decided for its pools. */
   readonly decided: Map<string, DecidedSize>;
-  readonly unneededSince: Map<string, number>;
-  /** The version of the work that the node planner saw last. */
+  /** What its autoscaler remembers. */
+  autoscaler: ClusterMemory;
+  /** The version of the work that its autoscaler saw last. */
   sizedFor: number;
   sizeAgainAt?: number | undefined;
   /** Of one that a policy has bought. */
@@ -199,6 +204,9 @@ export interface Simulation {
   readonly tell: (entry: Entry) => void;
   /** See RehearsalOptions. */
   readonly worldOf?: ((simulated: BurstWorld, simulation: Simulation) => BurstWorld) | undefined;
+  readonly nodesOf?:
+    | ((simulated: NodesWorld, simulation: Simulation, cluster: ClusterState) => Promise<NodesWorld>)
+    | undefined;
 }
 
 export interface SimulationOptions {
@@ -208,11 +216,12 @@ export interface SimulationOptions {
   readonly hasWork: boolean;
   readonly tell: (entry: Entry) => void;
   readonly worldOf?: Simulation['worldOf'];
+  readonly nodesOf?: Simulation['nodesOf'];
 }
 
 export function newSimulation(
   scenario: Scenario,
-  { start, epoch, hasWork, tell, worldOf }: SimulationOptions,
+  { start, epoch, hasWork, tell, worldOf, nodesOf }: SimulationOptions,
 ): Simulation {
   const events = new EventQueue<void | Promise<void>>();
   const clusters = new Map(
@@ -237,6 +246,7 @@ export function newSimulation(
     standings: new Standings(),
     tell,
     worldOf,
+    nodesOf,
   };
   return simulation;
 }
@@ -262,7 +272,7 @@ export const newCluster = (
   hasHadNode: false,
   isStopped: false,
   decided: new Map(),
-  unneededSince: new Map(),
+  autoscaler: new ClusterMemory(''),
   sizedFor: -1,
   candidate,
   wanted: [],
@@ -303,6 +313,22 @@ export function cloudOf(simulation: Simulation, profile: CloudProfile) {
 
 export const usageIn = (simulation: Simulation, profile: CloudProfile, region: string): Usage =>
   cloudOf(simulation, profile).usage.get(region) ?? NO_USAGE;
+
+/** Stores what a pool should have, as an operator does: within its minimum and maximum, unless a person fixed its size. */
+export function storeSize(
+  simulation: Simulation,
+  cluster: ClusterState,
+  pool: Decision['pool'],
+  size: DecidedSize,
+): void {
+  if (pool.sizedBy === 'person') return;
+  const before = cluster.decided.get(pool.name);
+  const memory = size.memory ?? before?.memory;
+  const stored = { ...size, count: within(pool, size.count), ...(memory && { memory }) };
+  cluster.decided.set(pool.name, stored);
+  const isSame = before?.count === stored.count && isDeepStrictEqual(before.leaving, stored.leaving);
+  if (!isSame) simulation.toPlan.add(cluster);
+}
 
 export function tell(simulation: Simulation, cluster: ClusterState, kind: EntryKind, message: string): void {
   const machines = cluster.machines.size;

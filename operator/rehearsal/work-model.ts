@@ -1,5 +1,5 @@
 import type { HubMember } from '../burst/clusters/model.ts';
-import type { FitPod } from '../burst/fit/model.ts';
+import type { FitNode, FitPod } from '../burst/fit/model.ts';
 import type { Pod } from '../kube/resources.ts';
 import type { WorkKind, WorkNodes, WorkSize } from './trace/trace-line.ts';
 import type { WaitHistogram } from './waits.ts';
@@ -44,6 +44,8 @@ export interface WorkNode {
   /** namespace/name of its cluster. */
   readonly cluster: string;
   readonly node: string;
+  /** As its kubelet offers it: with what the system takes of it. */
+  readonly fit: FitNode;
   readonly member: HubMember;
   readonly readyAt: number;
   /** How long the cloud took for it: since the order of its cluster, where that is younger, or of the machine. */

@@ -148,7 +148,7 @@ export class WorkState {
   }
 
   /** A node is Ready. Clusters are filled in the order in which their first nodes came here. */
-  addNode(node: Omit<WorkNode, 'jobs'>, fit: NodeState['node']): void {
+  addNode(node: Omit<WorkNode, 'jobs'>, room: NodeState['node']): void {
     const rank = this.#ranks.get(node.cluster) ?? String(this.#ranks.size).padStart(6, '0');
     this.#ranks.set(node.cluster, rank);
     const name = `${rank}:${node.cluster}:${node.node}`;
@@ -156,7 +156,7 @@ export class WorkState {
     const beside = this.#inCluster.get(node.cluster);
     if (beside) beside.add(name);
     else this.#inCluster.set(node.cluster, new Set([name]));
-    this.room.addNode({ ...fit, name });
+    this.room.addNode({ ...room, name });
     this.#hasRoom = true;
     this.version++;
   }
@@ -164,18 +164,28 @@ export class WorkState {
   /** A node is gone: what ran there waits anew, and jobs begin from their beginning. */
   removeNode(cluster: string, node: string, now: number): void {
     const name = this.nameOf(cluster, node);
-    const known = this.nodes.get(name);
-    if (!known) return;
-    for (const run of known.jobs) {
-      run.isLive = false;
-      this.#leave(run.group, name, run.count);
-      this.#wait(run.group, run.count, now, run.lifeMs, true);
-    }
+    if (!this.nodes.has(name)) return;
     this.#moveFrom(name, now);
     this.nodes.delete(name);
     this.#inCluster.get(cluster)?.delete(name);
     this.room.removeNode(name);
     this.version++;
+  }
+
+  /** Has nothing be placed on a node, or again. */
+  cordon(cluster: string, node: string, isCordoned: boolean): void {
+    const name = this.nameOf(cluster, node);
+    const there = this.room.node(name);
+    if (!there || there.node.unschedulable === isCordoned) return;
+    const pods = this.room.removeNode(name);
+    this.room.addNode({ ...there.node, unschedulable: isCordoned });
+    for (const [pod, count] of pods) this.room.place(pod, name, count);
+    this.#hasRoom ||= !isCordoned;
+    this.version++;
+  }
+
+  nodeOf(cluster: string, node: string): WorkNode | undefined {
+    return this.nodes.get(this.nameOf(cluster, node));
   }
 
   nameOf(cluster: string, node: string): string {
@@ -184,12 +194,16 @@ export class WorkState {
 
   /** The pods on a node: one object for all that are alike. */
   podsOn(cluster: string, node: string): Pod[] {
-    return this.#groupsOn(this.nameOf(cluster, node)).flatMap(({ group: { object }, count }) =>
+    return this.groupsOn(cluster, node).flatMap(({ group: { object }, count }) =>
       Array.from({ length: count }, () => object),
     );
   }
 
-  /** The groups that run on a node of this name, in the order in which they came. */
+  /** The groups that run on a node, in the order in which they came, and how many of each. */
+  groupsOn(cluster: string, node: string): { group: WorkGroup; count: number }[] {
+    return this.#groupsOn(this.nameOf(cluster, node));
+  }
+
   #groupsOn(name: string): { group: WorkGroup; count: number }[] {
     return [...(this.room.node(name)?.pods ?? [])]
       .map(([pod, count]) => ({ group: this.#groupOf.get(pod)!, count }))
@@ -252,7 +266,18 @@ export class WorkState {
     this.version++;
   }
 
+  /** What runs on a node waits anew, and jobs begin from their beginning. */
+  moveFrom(cluster: string, node: string, now: number): void {
+    this.#moveFrom(this.nameOf(cluster, node), now);
+  }
+
   #moveFrom(node: string, now: number): void {
+    const { jobs } = this.nodes.get(node) ?? { jobs: [] };
+    for (const run of jobs) {
+      run.isLive = false;
+      this.#leave(run.group, node, run.count);
+      this.#wait(run.group, run.count, now, run.lifeMs, true);
+    }
     for (const { group, count } of this.#groupsOn(node)) {
       this.#leave(group, node, count);
       this.#wait(group, count, now, undefined, true);

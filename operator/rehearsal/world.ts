@@ -2,7 +2,6 @@ import { ALPHA_API_VERSION, LABELS } from '../api/group.ts';
 import { EVERY_NAMESPACE, type Hub } from '../api/hub.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import type { Movable, Supply } from '../burst/clusters/model.ts';
-import { within } from '../capacity/desired-sizes.ts';
 import { failureOf } from '../controllers/burst/arrival.ts';
 import type { BurstActs, BurstSight, BurstWorld, ClusterPatch } from '../controllers/burst/world.ts';
 import { isAsleep } from '../controllers/membership/member.ts';
@@ -16,7 +15,7 @@ import { isUnderused, memberOf, reserveOf } from './members.ts';
 import { rewrite } from './places.ts';
 import { claimantsIn } from './planning.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
-import { type ClusterState, dateOf, newCluster, type Simulation } from './state.ts';
+import { type ClusterState, dateOf, newCluster, type Simulation, storeSize } from './state.ts';
 import { tellOutcome } from './tell-outcome.ts';
 
 /** So many pods of a cluster that wait are looked at, as in a garden. */
@@ -178,9 +177,7 @@ function simulatedActs(simulation: Simulation, rehearsed: RehearsedPolicy): Burs
       deleteCluster(simulation, clusters.get(keyOf(cluster))!);
     },
     async decide({ key, pool, size }) {
-      const state = clusters.get(key)!;
-      state.decided.set(pool.name, { ...size, count: within(pool, size.count) });
-      simulation.toPlan.add(state);
+      storeSize(simulation, clusters.get(key)!, pool, size);
     },
     async orderSleep(key, _, order) {
       const state = clusters.get(key)!;

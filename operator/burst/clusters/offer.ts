@@ -18,8 +18,8 @@ import type { ClusterOffer, ClusterPrice, HubMember, OfferedPool, PlannedNodes }
 
 /** Pods on a node where the machine type does not say: kubelet's own default. */
 const DEFAULT_PODS = 110;
-/** What pods of the system take of a node: DNS, tunnels, agents of hubs. */
-const SYSTEM = { cpu: 100, memory: 128 * 2 ** 20 };
+/** What pods of the system take of a node, of which nobody has seen one yet: DNS, tunnels, agents of hubs. Millicores and bytes. */
+export const SYSTEM = { cpu: 100, memory: 128 * 2 ** 20, pods: 1 };
 
 type Allocatable = NodeTemplate['allocatable'];
 
@@ -200,8 +200,8 @@ export function offeredBy(
       pods: type.pods ?? DEFAULT_PODS,
     };
     const offered = allocatableOfType(sold, reserve);
-    const cpu = Math.max(0, offered.cpu - SYSTEM.cpu);
-    const free = forWork({ ...offered, cpu, memory: Math.max(0, offered.memory - SYSTEM.memory) });
+    const left = (of: keyof typeof SYSTEM) => Math.max(0, offered[of] - SYSTEM[of]);
+    const free = forWork({ ...offered, cpu: left('cpu'), memory: left('memory'), pods: left('pods') });
     return counts?.(free, offered) ?? free;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;

@@ -45,7 +45,7 @@ export interface KnownFacts {
   readonly csiNodes: ReadonlyMap<string, CSINode>;
 }
 
-export const NOTHING_KNOWN: KnownFacts = { facts: {}, csiNodes: new Map() };
+const NOTHING_KNOWN: KnownFacts = { facts: {}, csiNodes: new Map() };
 
 /** So old may be what is known of volumes: a claim is bound within seconds of its pod's being placed, and each look asks for all of them. */
 const FRESH_MS = 10_000;

@@ -1,77 +1,43 @@
-import type { Provider } from '../../../providers/contract.ts';
-import { hasAccount } from '../../accounts/has-account.ts';
-import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { parseDuration } from '../../api/duration.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
-import type { Quota } from '../../api/quota.ts';
-import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
-import { type Ignored, interruptedDemand, isSystem, pendingDemand } from '../../burst/demand.ts';
-import { clusterState } from '../../burst/fit/cluster.ts';
+import { type Ignored, interruptedDemand, isSystem } from '../../burst/demand.ts';
 import { whyTooLarge } from '../../burst/fit/daemons.ts';
 import { digestOf } from '../../burst/likeness.ts';
-import { INSTANCE_TYPE, learnNodes } from '../../burst/nodes/expected.ts';
+import { learnNodes } from '../../burst/nodes/expected.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { type CameNode, judgePurchases } from '../../burst/nodes/no-help.ts';
 import type { NodesView } from '../../burst/nodes/plan.ts';
-import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
 import { machineTypesOf } from '../../capacity/offers.ts';
 import type { PoolMemory } from '../../capacity/pool-memory.ts';
-import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts';
 import { admit } from '../../cost/admission.ts';
 import { askedSize } from '../../cost/size.ts';
-import type { Informer } from '../../kube/informer.ts';
 import { isMovable } from '../../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
-import { BY_NAMESPACE } from '../by-namespace.ts';
-import type { ManagedFacts } from '../managed/facts.ts';
-import { type ClaimantDependencies, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
-import { withoutStartupTaints } from '../startup-taints.ts';
-import { whereItIs } from '../where-it-is.ts';
-import { type KnownFacts, NOTHING_KNOWN } from './cluster-facts.ts';
+import { OVER_QUOTA } from '../quota/claimants.ts';
 import { disruptionsOf } from './disruption.ts';
 import type { ClusterMemory } from './memory.ts';
 import {
-  asReady,
-  byNode,
   byPool,
-  type ComingNode,
   type Daemon,
-  daemonSetsOf,
   interruptedOf,
   isThere,
-  isYoung,
   type Leaving,
   nodeViews,
   type PoolAsked,
-  partsAsked,
   poolOf,
-  startsEnd,
   whoLeaves,
 } from './nodes-seen.ts';
-import { devicesOf, offerOf } from './offers.ts';
-
-/** What is looked at. */
-export interface ObserveDependencies extends ClaimantDependencies {
-  readonly openClusters: Pick<OpenClusters, 'get'>;
-  readonly quotas: Pick<Informer<Quota>, 'byIndex'>;
-  readonly capacity: Pick<DepletedOffers, 'known'>;
-  readonly decided: NonNullable<ClaimantDependencies['decided']>;
-  provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
-  /** What is known of a cluster of a cloud's own service with this UID; undefined: nothing. */
-  managed(key: string, uid: string | undefined): Pick<ManagedFacts, 'pools' | 'removing' | 'doomed'> | undefined;
-  now(): Date;
-}
+import type { NodesSight } from './world.ts';
 
 /** What was seen of a cluster whose nodes are Coppice's to decide about. */
 export interface Seen extends Leaving {
   readonly cluster: WorkerCluster;
-  readonly open: OpenCluster;
   readonly pools: readonly DesiredPool[];
   readonly decided: ReadonlyMap<string, DecidedSize>;
   readonly view: NodesView;
@@ -97,11 +63,8 @@ export interface Seen extends Leaving {
   readonly noShrinking?: string;
 }
 
-/** How many times a decision holds a pod against a node, at most: about two seconds of work. */
-const MOST_QUESTIONS = 5_000_000;
-
 /** A nomination that is older holds up nobody: Kubernetes keeps those to nodes that will never take the pod. */
-const NOMINATION_MS = 2 * 60_000;
+export const NOMINATION_MS = 2 * 60_000;
 /** How long nobody must have needed a node before it goes, where its pool does not say. */
 const SCALE_IN_AFTER_MS = 10 * 60_000;
 
@@ -112,48 +75,29 @@ export const scaleInAfterMs = (pool?: Pick<WorkerPool, 'scaleInAfter'>): number 
 /** Whether some pool of the cluster is Coppice's to size. */
 export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppices);
 
-/** What a decision about the nodes of a cluster rests on; undefined: nothing is decided about them now. */
-export function observe(
-  deps: ObserveDependencies,
-  key: string,
-  memory: ClusterMemory,
-  { facts: clusterFacts, csiNodes, againAt, whyBlocked = 'unknown', daemonSets }: KnownFacts = NOTHING_KNOWN,
-): Seen | undefined {
-  const subject = subjectOf(deps, key);
-  if (!subject) return undefined;
-  const { cluster, profile, open, shoot, decided, provider, isManaged, facts } = subject;
+/** What a decision about the nodes of a cluster rests on. Pure but for `memory`. */
+export function observe(world: NodesSight, memory: ClusterMemory): Seen {
+  const { cluster, profile, decided, nodes, podsOn, parts, daemons, isManaged, noShrinking, whyBlocked } = world;
   const stored: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;
   const pools = desiredSizes({ cluster, profile, decided });
   const own = pools.filter(isCoppices);
-  const now = deps.now();
+  const now = world.now();
 
-  const parts = partsAsked(isManaged ? undefined : shoot, facts?.pools);
-  const nodes = nodesOf(open, facts, pools, +now);
-  const pods = open.pods.list();
-  const podsOn = byNode(pods);
-  memory.keepOnly(nodes, new Set(pods.map(({ metadata }) => metadata.uid ?? '')));
+  memory.keepOnly(nodes, world.podIDs);
   const ofPool = byPool(nodes.values());
   const { leaving, spared } = whoLeaves(own, stored, ofPool, nodes);
-  const offers = {
-    cluster,
-    profile,
-    provider,
-    isManaged,
-    capacity: deps.capacity.known(cluster.metadata),
-    now,
-  };
   const interrupted = interruptedOf(nodes.values());
   const written = new Map((cluster.spec.pools ?? []).map((pool) => [pool.name, pool]));
   const budgets = disruptionsOf(cluster.spec.pools ?? [], ofPool, { leaving, interrupted, now: +now });
-  const { demands, ignored } = pendingDemand(pods, { isNominationLive: nominationsOn(nodes, memory, now) });
+  const { demands, ignored } = world.waiting(memory);
   const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
-  const daemons = daemonSetsOf(pods, daemonSets);
   const isNew = memory.readyNow(lasting.filter(isReady));
   const learned = own.map((pool) => learnedOf(pool, stored.get(pool.name)?.memory, ofPool.get(pool.name) ?? [], isNew));
   const poolViews = own.map((pool, index): PoolView => {
     const there = (ofPool.get(pool.name) ?? []).filter(isThere);
     const disruption = budgets.disruptions.get(pool.name);
     const at = stored.get(pool.name)?.at;
+    const siblings = memory.alsoGone(pool.name, there.filter(isReady));
     return {
       name: pool.name,
       count: pool.count,
@@ -163,19 +107,10 @@ export function observe(
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
       ...(disruption && { disruption }),
       ...(pool.gpu > 0 && { hasGPUs: true as const }),
-      ...lastIfTooSmall(
-        offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes, learned[index]!.types),
-        daemons,
-      ),
+      ...lastIfTooSmall(world.offer(pool, siblings, learned[index]!.types), daemons),
     };
   });
-  const state = clusterState({
-    ...clusterFacts,
-    work: { left: MOST_QUESTIONS },
-    nodes: lasting.map((node) => asReady(node, +now, comingNode(node, own, poolViews, profile))),
-    pods,
-    csiNodes: [...csiNodes.values()],
-  });
+  const state = world.room(lasting, own, poolViews);
   const came = cameNodes(lasting, podsOn);
   const memories = new Map(
     own.map((pool, index) => [
@@ -184,13 +119,11 @@ export function observe(
     ]),
   );
   const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
-  const noShrinking = whyNoShrinking(isManaged, provider, shoot);
   const others = pools.reduce((sum, pool) => sum + (isCoppices(pool) ? 0 : pool.count), 0);
   const sizedAs = (sizes: ReadonlyMap<string, number>) =>
     desiredSizes({ cluster, profile, decided: withCounts(stored, sizes) });
   return {
     cluster,
-    open,
     pools: own,
     decided: stored,
     ignored,
@@ -204,10 +137,9 @@ export function observe(
     changesAt: [
       ...(ignored.some(({ reason }) => reason === 'Nominated') ? [+now + NOMINATION_MS] : []),
       ...budgets.changesAt,
-      ...(againAt === undefined ? [] : [againAt]),
-      ...startsEnd(lasting, now),
+      ...world.changesAt(lasting),
     ],
-    replaced: facts?.removing === undefined ? replacedIn(own, stored, parts, nodes) : new Map(),
+    replaced: world.isRemoving ? new Map() : replacedIn(own, stored, parts, nodes),
     isManaged,
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
@@ -216,13 +148,13 @@ export function observe(
       pools: poolViews.map((view) => withStops(view, memories.get(view.name))),
       nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, parts, memory, now: +now }),
       most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
-      refused: refusedBy(deps, cluster, profile, sizedAs),
+      refused: refusedBy(world, sizedAs),
       notReady: lasting.filter((node) => !isReady(node)).map(({ metadata }) => metadata.name),
-      hasWork: pods.some((pod) => pod.spec.nodeName && isMovable(pod) && !isSystem(pod)),
+      hasWork: [...podsOn.values()].some((pods) => pods.some((pod) => isMovable(pod) && !isSystem(pod))),
       daemons: daemons.map(({ pod }) => pod),
       mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
       unneededSince: memory.unneededSince,
-      whyBlocked,
+      ...(whyBlocked && { whyBlocked }),
       waitMs: (pool) => scaleInAfterMs(written.get(pool)),
       mayTakeNodes: noShrinking === undefined,
       now: +now,
@@ -266,22 +198,6 @@ const learnedOf = (
   return { ...before, ...(types && { types }) };
 };
 
-/** What a node of a pool that is on its way up will have. */
-function comingNode(
-  node: Node,
-  own: readonly DesiredPool[],
-  pools: readonly PoolView[],
-  { spec }: CloudProfile,
-): ComingNode {
-  const template = pools.find(({ name }) => name === poolOf(node))?.offer?.template;
-  const type = node.metadata.labels?.[INSTANCE_TYPE];
-  return {
-    labels: type !== undefined && template?.labels[INSTANCE_TYPE] === type ? template.labels : undefined,
-    startupTaints: own.find(({ name }) => name === poolOf(node))?.startupTaints?.map(({ key }) => key),
-    devices: devicesOf(spec.machineTypes.find(({ name }) => name === type)),
-  };
-}
-
 /** Nodes that could take pods, as what was bought is judged by them. */
 const cameNodes = (nodes: readonly Node[], podsOn: ReadonlyMap<string, readonly Pod[]>): CameNode[] =>
   nodes
@@ -298,55 +214,7 @@ const withStops = (view: PoolView, memory: PoolMemory | undefined): PoolView =>
     ? { ...view, noHelp: new Map(Object.entries(memory.stops).map(([pods, { why }]) => [pods, why])) }
     : view;
 
-/** A cluster whose nodes may be decided about now, and what is known of it beside its nodes and pods. */
-function subjectOf(deps: ObserveDependencies, key: string) {
-  const known = deps.clusters.get(key);
-  const there = known && whereItIs(known, deps.profiles);
-  const open = deps.openClusters.get(key);
-  if (!there || !open || !isOpenToDecisions(known)) return undefined;
-  const { cluster, profile } = there;
-  const decided = deps.decided(cluster);
-  if (decided === 'unknown') return undefined;
-  const shoot = deps.shoots.get(key);
-  const isManaged = !isMadeOf(shoot, cluster);
-  return {
-    cluster,
-    profile,
-    open,
-    shoot,
-    decided,
-    provider: deps.provider(profile, hasAccount(cluster, shoot)),
-    isManaged,
-    facts: isManaged ? deps.managed(key, cluster.metadata.uid) : undefined,
-  };
-}
-
-/** By name. Whose machine was ended is a node for a while still, and no pod is to come back there. */
-const nodesOf = (
-  { nodes }: OpenCluster,
-  facts: Pick<ManagedFacts, 'doomed'> | undefined,
-  pools: readonly DesiredPool[],
-  now: number,
-): ReadonlyMap<string, Node> =>
-  new Map(
-    nodes
-      .list()
-      .filter(({ metadata: { uid } }) => uid === undefined || !facts?.doomed?.includes(uid))
-      // An agent that has not taken its taint away by then does not: the node is no room.
-      .map((node) => [node.metadata.name, isYoung(node, now) ? withoutStartupTaints(node, pools) : node]),
-  );
-
 const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
-
-/** Whether a pod may still come to the node that the scheduler has nominated for it. */
-const nominationsOn =
-  (nodes: ReadonlyMap<string, Node>, memory: ClusterMemory, now: Date) =>
-  ({ metadata, status }: Pod): boolean => {
-    const name = status?.nominatedNodeName ?? '';
-    const node = nodes.get(name);
-    const isThereStill = node !== undefined && isThere(node) && !node.spec.unschedulable;
-    return isThereStill && memory.nominatedMs(metadata.uid ?? '', name, +now) < NOMINATION_MS;
-  };
 
 /** Whether sizes of its pools may be decided now. */
 export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
@@ -366,23 +234,6 @@ export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluste
       status?.hibernation?.enabled === true ||
       status?.hibernation?.order !== undefined)
   );
-}
-
-/** Whether the nodes are machines of the cluster's own Shoot. */
-const isMadeOf = (shoot: Shoot | undefined, { metadata }: WorkerCluster): boolean =>
-  shoot?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
-
-/** Why named nodes cannot be taken away; undefined: they can. */
-function whyNoShrinking(
-  isManaged: boolean,
-  provider: Provider | undefined,
-  shoot: Shoot | undefined,
-): string | undefined {
-  if (isManaged && provider?.managed?.removeNodes) return undefined;
-  if (isManaged) return 'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away';
-  return findCondition(shoot?.status?.conditions, 'Rolling')?.status === 'True'
-    ? 'machines are being replaced'
-    : undefined;
 }
 
 /** See Seen.replaced. Pure. */
@@ -409,17 +260,14 @@ const withCounts = (decided: ReadonlyMap<string, DecidedSize>, sizes: ReadonlyMa
   ]);
 
 function refusedBy(
-  deps: ObserveDependencies,
-  cluster: WorkerCluster,
-  profile: CloudProfile,
+  world: NodesSight,
   sizedAs: (sizes: ReadonlyMap<string, number>) => DesiredPool[],
 ): NodesView['refused'] {
-  const { namespace = '', creationTimestamp: createdAt = '' } = cluster.metadata;
-  const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
+  const { cluster, profile, quotas, held } = world;
   if (quotas.length === 0) return () => undefined;
+  const { creationTimestamp: createdAt = '' } = cluster.metadata;
   const key = keyOf(cluster);
-  const others = claimantsIn(deps, namespace).filter((one) => one.key !== key);
-  const held = heldBy(deps, cluster);
+  const others = world.claimants().filter((one) => one.key !== key);
   return (sizes) => {
     const asked = askedSize(cluster, profile, sizedAs(sizes));
     return admit({ key, createdAt, profile, held, asked }, others, quotas)[0]?.message;

@@ -27,9 +27,10 @@ const UNPRICED = Number.MAX_SAFE_INTEGER / 1e6;
 export interface OfferView {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
-  readonly provider: Pick<Provider, 'name' | 'inCloud' | 'simulated'> | undefined;
-  /** Whether the cloud runs the control plane, and says what its nodes keep. */
-  readonly isManaged: boolean;
+  /** Who decides what the kubelet of a new node keeps. */
+  readonly reserve: Reserve;
+  /** Whether machines are containers of the seed, which have all that their type says and no zones. */
+  readonly isOfSeed: boolean;
   readonly capacity: KnownCapacity;
   readonly now: Date;
 }
@@ -39,7 +40,7 @@ export interface OfferView {
  * @param models what learnNodes() knows; absent: nothing
  */
 export function offerOf(
-  { cluster, profile, provider, isManaged, capacity, now }: OfferView,
+  { cluster, profile, reserve, isOfSeed, capacity, now }: OfferView,
   pool: DesiredPool,
   siblings: readonly Node[],
   csiNodes: ReadonlyMap<string, CSINode>,
@@ -58,7 +59,7 @@ export function offerOf(
   );
   const [sibling] = ofType;
   const [zone, ...others] = best.zones;
-  const isZoned = sibling ? sibling.metadata.labels?.[ZONE] !== undefined : !isOfSeed(provider);
+  const isZoned = sibling ? sibling.metadata.labels?.[ZONE] !== undefined : !isOfSeed;
   const known = models?.[type.name];
   const given = {
     [INSTANCE_TYPE]: type.name,
@@ -78,7 +79,7 @@ export function offerOf(
     taints: [...pool.taints, ...(known?.taints ?? [])],
     allocatable: sibling
       ? { ...allocatableOf(sibling.status?.allocatable), others: othersOfAll(ofType, devicesOf(type)) }
-      : allocatableOfType(soldOf(type), reserveOf({ provider, isManaged })),
+      : allocatableOfMachine(type, reserve),
     // Its machine type decides how many volumes it may have attached: a sibling has as many.
     attachLimits: attachLimitsOf(sibling && csiNodes.get(sibling.metadata.name)),
   };
@@ -86,12 +87,9 @@ export function offerOf(
   return { offer: { template, price: price === undefined ? UNPRICED : Number(price), ...(isLast && { isLast }) } };
 }
 
-/** Whether machines are containers of the seed, which have all that their type says and no zones. */
-const isOfSeed = (provider: OfferView['provider']): boolean => !provider?.inCloud && !provider?.simulated;
-
 /** Devices that a machine type has, by the resource that its nodes offer once their device plugin runs. */
 export const devicesOf = (type: MachineType | undefined): ReadonlyMap<string, number> =>
-  type ? allocatableOfType(soldOf(type), 'none').others : new Map();
+  type ? allocatableOfMachine(type, 'none').others : new Map();
 
 /**
  * What a new node offers besides CPU, memory and disk, by its siblings: of devices that its type has, what one of them offers, since the
@@ -108,11 +106,27 @@ function othersOfAll(nodes: readonly Node[], devices: ReadonlyMap<string, number
   );
 }
 
-/** Who decides what the kubelet of a new node keeps; where that is not known, whoever is known to keep most. */
-function reserveOf({ provider, isManaged }: Pick<OfferView, 'provider' | 'isManaged'>): Reserve {
+/** Who makes the machines of a cluster, and whether a cloud runs its control plane, and says what its nodes keep. */
+export interface MadeBy {
+  readonly provider: Pick<Provider, 'name' | 'inCloud' | 'simulated'> | undefined;
+  readonly isManaged: boolean;
+}
+
+/** Who decides what the kubelet of a new node keeps, and whether its machine is a container of the seed. */
+export const machinesOf = ({ provider, isManaged }: MadeBy): Pick<OfferView, 'reserve' | 'isOfSeed'> => ({
+  reserve: reserveOf({ provider, isManaged }),
+  isOfSeed: !provider?.inCloud && !provider?.simulated,
+});
+
+/** Where it is not known, whoever is known to keep most. */
+function reserveOf({ provider, isManaged }: MadeBy): Reserve {
   if (isManaged) return MANAGED_RESERVES[provider?.name ?? ''] ?? 'gke';
   return provider?.inCloud ? 'machines' : 'none';
 }
+
+/** What the kubelet of a machine of this type offers to all pods. @param reserve who decides what it keeps */
+export const allocatableOfMachine = (type: MachineType, reserve: Reserve): NodeTemplate['allocatable'] =>
+  allocatableOfType(soldOf(type), reserve);
 
 const soldOf = (type: MachineType): Sold => ({
   millicores: readCpu(type.cpu),

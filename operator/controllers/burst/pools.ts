@@ -10,7 +10,7 @@ import { type Decided, type DecidedSize, desiredSizes, isCoppices } from '../../
 import { conditionIsTrue, keyOf } from '../../kube/resources.ts';
 import { byPool, daemonsOf, isThere } from '../autoscaling/nodes-seen.ts';
 import { isOpenToDecisions } from '../autoscaling/observe.ts';
-import { offerOf } from '../autoscaling/offers.ts';
+import { machinesOf, offerOf } from '../autoscaling/offers.ts';
 import { whereItIs } from '../where-it-is.ts';
 import type { BurstSightDependencies } from './dependencies.ts';
 import { isManaged } from './managed-mode.ts';
@@ -34,11 +34,11 @@ export function poolsSeen(
   const nodes = byPool(open.nodes.list());
   const daemons = daemonsOf(open.pods.list());
   const shoot = deps.shoots.get(keyOf(cluster));
+  const provider = deps.provider(profile, hasAccount(cluster, shoot));
   const offers = {
     cluster,
     profile,
-    provider: deps.provider(profile, hasAccount(cluster, shoot)),
-    isManaged: isManaged(deps, cluster),
+    ...machinesOf({ provider, isManaged: isManaged(deps, cluster) }),
     capacity: deps.capacity.known(cluster.metadata),
     now: new Date(now),
   };
@@ -75,7 +75,7 @@ export function poolsSeen(
         },
         soldOut,
         isLast: offer?.isLast === true,
-        removesNodes: offers.provider?.managed?.removeNodes !== undefined,
+        removesNodes: provider?.managed?.removeNodes !== undefined,
         isLate: isLate(view, now),
       };
     });

@@ -289,7 +289,7 @@ describe('the nodes of a cluster', () => {
       reserve: 'none' as const,
     };
     const [planned] = nodesOf({ ...inputs, member: { name: 'new', labels: {}, zones: [] } });
-    expect(planned).toMatchObject({ count: 2, template: { allocatable: { cpu: 1900, pods: 110 } } });
+    expect(planned).toMatchObject({ count: 2, template: { allocatable: { cpu: 1900, pods: 109 } } });
     // A profile that nobody can read, or without the type, offers nothing.
     const broken = profile({ machineTypes: [{ name: 'small', cpu: 'two', gpu: '0', memory: '8Gi' }] });
     const [none] = nodesOf({ ...inputs, profile: broken, member: { name: 'new', labels: {}, zones: [] } });

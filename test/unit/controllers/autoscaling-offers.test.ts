@@ -3,7 +3,7 @@ import type { DesiredPool } from '../../../operator/api/pools.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { learnNodes } from '../../../operator/burst/nodes/expected.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
-import { type OfferView, offerOf } from '../../../operator/controllers/autoscaling/offers.ts';
+import { machinesOf, type OfferView, offerOf } from '../../../operator/controllers/autoscaling/offers.ts';
 import { profile } from '../../kit/autoscaled-cluster.ts';
 import { node } from '../../kit/burst.ts';
 
@@ -30,8 +30,7 @@ const pool = (more: Partial<DesiredPool> = {}): DesiredPool => ({
 const view = (more: Partial<OfferView> = {}): OfferView => ({
   cluster: { metadata: { name: 'one', uid: 'u1' }, spec: { cloudProvider: 'cloud' } } as WorkerCluster,
   profile: profile(types),
-  provider: { name: 'local', simulated: false },
-  isManaged: false,
+  ...machinesOf({ provider: { name: 'local', simulated: false }, isManaged: false }),
   capacity: { depleted: [], tries: [] },
   now,
   ...more,
@@ -77,8 +76,10 @@ describe('the next node of a pool', () => {
     const cpuOf = (more: Partial<OfferView>) =>
       offerOf(view(more), pool(), [], new Map()).offer?.template.allocatable.cpu;
     expect(cpuOf({})).toBe(4000);
-    expect(cpuOf({ provider: { name: 'aws', simulated: false, inCloud: true } })).toBe(3900);
-    expect(cpuOf({ provider: { name: 'aws', simulated: false }, isManaged: true })).toBeLessThan(3950);
+    expect(cpuOf(machinesOf({ provider: { name: 'aws', simulated: false, inCloud: true }, isManaged: false }))).toBe(
+      3900,
+    );
+    expect(cpuOf(machinesOf({ provider: { name: 'aws', simulated: false }, isManaged: true }))).toBeLessThan(3950);
   });
 
   it('costs its spot price where spot is asked for; one without a price is the dearest', () => {
@@ -101,9 +102,9 @@ describe('the next node of a pool', () => {
   });
 
   it('is promised to be in a zone only where the pool has one', () => {
+    const ofCloud = machinesOf({ provider: { name: 'aws', simulated: true }, isManaged: false });
     const zoneOf = (zones: string[]) =>
-      offerOf(view({ provider: { name: 'aws', simulated: true } }), pool({ zones }), [], new Map()).offer?.template
-        .labels['topology.kubernetes.io/zone'];
+      offerOf(view(ofCloud), pool({ zones }), [], new Map()).offer?.template.labels['topology.kubernetes.io/zone'];
     expect(zoneOf(['here-a'])).toBe('here-a');
     expect(zoneOf(['here-a', 'here-b'])).toBeUndefined();
   });
