@@ -281,6 +281,38 @@ describe('machines', () => {
   });
 });
 
+it('nodes of an attached cluster that the operator refuses are no part of its picture', async () => {
+  const garden = await SmallApiServer.start('garden');
+  const folder = await mkdtemp(join(tmpdir(), 'coppice-describe-'));
+  const file = join(folder, 'garden.yaml');
+  const path = '/apis/multi-cluster.demo.io/v1/namespaces/default/workerclusters/demo';
+  const attached = { kubeconfigSecretRef: { name: 'theirs' } };
+  const described = async (available: 'True' | 'False') => {
+    const conditions = [condition('APIServerAvailable', available, 'OtherCluster', 'it is another cluster')];
+    const status = { ...READY, shootRef: undefined, kubeconfigRef: { name: 'theirs' }, conditions };
+    garden.put(path, cluster('demo', { attached } as object, status as object) as never);
+    let out = '';
+    const stream = { isTTY: false, columns: 300, write: (text: string) => (out += text) };
+    const terminal = createTerminal({ out: stream, err: stream, env: {} });
+    await main(['describe', 'demo', '--kubeconfig', file], terminal, {}, new AbortController().signal);
+    return out;
+  };
+  try {
+    await writeFile(file, garden.kubeconfig);
+    // The cluster of its Secret answers, whichever it is.
+    garden.put('/api/v1/namespaces/default/secrets/theirs', {
+      metadata: { name: 'theirs', namespace: 'default' },
+      data: { kubeconfig: Buffer.from(garden.kubeconfig).toString('base64') },
+    } as object as never);
+    garden.put('/api/v1/nodes/one', { metadata: { name: 'one' } });
+    expect(await described('True')).toContain('Machine/one');
+    expect(await described('False')).toMatch(/^(?![\s\S]*Machine)[\s\S]*APIServerAvailable .*it is another cluster/);
+  } finally {
+    await garden.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
 describe('a cluster whose API server does not answer', () => {
   it('is no reason to start the garden, which does', async () => {
     const garden = await SmallApiServer.start('garden');

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { parseManifests } from '../../../operator/cli/commands/apply.ts';
+import { notFound } from '../../../operator/cli/commands/get.ts';
 import { COMMANDS, GLOBAL_OPTIONS } from '../../../operator/cli/commands.ts';
 import { completionsFor } from '../../../operator/cli/completion.ts';
 import { kubeconfigSources } from '../../../operator/cli/connect.ts';
 import { CliError, EXIT, explain, InterruptedError } from '../../../operator/cli/errors.ts';
 import { GardenStages } from '../../../operator/cli/gardenview.ts';
 import { enterPersonsFolder, projectFile, quote, shownPath } from '../../../operator/cli/invocation.ts';
-import { kindOf } from '../../../operator/cli/kinds.ts';
+import { HUB, kindOf } from '../../../operator/cli/kinds.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
@@ -162,6 +163,19 @@ describe('errors', () => {
     [undefined, 'undefined', EXIT.failed],
   ])('explains %s', (error, message, exitCode) => {
     expect(explain(error)).toEqual({ message, exitCode });
+  });
+
+  it.each<[string[], string]>([
+    [['inventory', 'far'], 'there are: far, inventory'],
+    [['karmad'], 'did you mean "karmad"?'],
+    [[], '"coppice get hubs" lists all that exist'],
+    [Array.from({ length: 13 }, (_, n) => `hub-${n}`), '"coppice get hubs" lists all that exist'],
+  ])('says of a name that is not there, beside %j, %s', (existing, advice) => {
+    expect(notFound(HUB, 'karmada', undefined, existing)).toMatchObject({
+      message: 'there is no Hub "karmada"',
+      advice,
+      exitCode: EXIT.notFound,
+    });
   });
 
   it('says what to do when nobody answers or the kind is not known', () => {

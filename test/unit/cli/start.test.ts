@@ -65,6 +65,8 @@ const BOOKMARK = {
   metadata: { resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } },
 };
 
+const LIST = { kind: 'List', metadata: { resourceVersion: '1' } };
+
 beforeEach(async () => {
   cluster = undefined;
   writes = [];
@@ -95,13 +97,18 @@ beforeEach(async () => {
     }
     // What follows a cluster watches, and is told first what is there.
     if (request.url?.includes('watch=')) {
-      response.writeHead(200).write(cluster ? `${JSON.stringify({ type: 'ADDED', object: cluster })}\n` : '');
+      const isOfDemo = !request.url.includes('fieldSelector') || request.url.includes('metadata.name%3Ddemo&');
+      response
+        .writeHead(200)
+        .write(cluster && isOfDemo ? `${JSON.stringify({ type: 'ADDED', object: cluster })}\n` : '');
       response.write(`${JSON.stringify({ type: 'BOOKMARK', object: BOOKMARK })}\n`);
       watches.push(response);
       return;
     }
     const secret = { metadata: { name: 'demo-kubeconfig' }, data: { value: stored } };
+    const items = cluster ? [cluster] : [];
     if (isOne && cluster) answer(200, cluster);
+    else if (request.url?.split('?')[0]?.endsWith('/workerclusters')) answer(200, { ...LIST, items });
     else if (request.url?.endsWith('/shoots/demo')) answer(200, { metadata: { name: 'demo' }, status: { seedName } });
     else if (request.url?.endsWith('/secrets/demo-kubeconfig')) answer(refusals-- > 0 ? 503 : 200, secret);
     else answer(404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'there is none' });
@@ -257,6 +264,18 @@ describe('after a stop', () => {
     );
     expect((await tryRun(['wait', 'demo', '-n', 'team'])).said).toContain('See "coppice describe demo -n team"');
   });
+
+  it.each(['wait', 'describe', 'wake'])(
+    '"%s" says which cluster was meant by a name that is not there',
+    async (verb) => {
+      cluster = ready(2);
+      const { code, said } = await tryRun([verb, 'dmeo']);
+      expect([code, said]).toEqual([
+        3,
+        expect.stringContaining('there is no WorkerCluster "dmeo" in namespace default; did you mean "demo"?'),
+      ]);
+    },
+  );
 
   it.each([
     ['on another seed', 'remote', {}],
