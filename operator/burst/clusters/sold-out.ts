@@ -82,9 +82,9 @@ export function offeredNow(
   capacity: Known,
   now: Date,
 ): Pick<CandidateView, 'offer' | 'problem' | 'steady'> {
-  const [soldOut, taken] = [false, true].map((passesOver) =>
-    soldOutOf(cluster, profileOf, capacity, now, passesOver),
-  ) as [SoldOut, SoldOut];
+  const soldOut = soldOutOf(cluster, profileOf, capacity, now);
+  const isTaken = capacity.depleted.some(({ interrupted }) => interrupted);
+  const taken = isTaken ? soldOutOf(cluster, profileOf, capacity, now, true) : soldOut;
   const as = (one: SoldOut) => ({ offer: withoutSoldOut(offer, one), problem: one.problem });
   const isSame = taken.pools.size === soldOut.pools.size && taken.problem === soldOut.problem;
   return { ...as(soldOut), ...(!isSame && { steady: as(taken) }) };

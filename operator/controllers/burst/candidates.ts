@@ -42,7 +42,7 @@ export async function candidatesOf(
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
     const has = receipt.purchases.filter((one) => one.candidate === name).length;
-    const trial = trialOf(policy, candidate, UNSIZED);
+    const trial = unsizedTrialOf(policy, candidate);
     const offer = offerFor(world, hub, policy, candidate, trial);
     const sold =
       typeof offer === 'string'
@@ -152,6 +152,17 @@ export const trialOf = (policy: BurstPolicy, candidate: BurstCandidate, { nodes,
   };
   return manifestOf(policy, candidate, named);
 };
+
+/** Each look asks for all candidates, and what follows from an object is kept with it. */
+const trials = new WeakMap<BurstCandidate, { readonly policy: BurstPolicy; readonly trial: WorkerCluster }>();
+
+function unsizedTrialOf(policy: BurstPolicy, candidate: BurstCandidate): WorkerCluster {
+  const known = trials.get(candidate);
+  if (known?.policy === policy) return known.trial;
+  const trial = trialOf(policy, candidate, UNSIZED);
+  trials.set(candidate, { policy, trial });
+  return trial;
+}
 
 /**
  * Why a cluster of this candidate and this size would be refused, by the API server or by quotas; undefined: it would not.
