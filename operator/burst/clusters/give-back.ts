@@ -68,7 +68,7 @@ export function giveBack(
     const isComing = phase === 'Ordered' || phase === 'Making' || phase === 'Waking';
     if (!isComing || warm || one.hasWork || since === undefined || mayBeNeeded(key) || going.has(one.name))
       return undefined;
-    const due = since + Math.max(limits.pendingForMs, SOONEST_CANCEL_MS);
+    const due = since + Math.max(limits.pendingForMs, SOONEST_CANCEL_MS, quietFor(view, one, since));
     return isDue(paidUntil(one, due, now)) ? `no work has waited for it since ${text(since)}` : undefined;
   };
   const idle = clusters.flatMap((one): Removal[] => {
@@ -97,6 +97,17 @@ export function giveBack(
   // What has failed goes as that.
   const warm = warmToGo(view).filter(({ name }) => !failed.some((one) => one.name === name));
   return { removals: [...failed, ...(hasBought ? [] : warm), ...idle, ...sleepAgain], times };
+}
+
+/**
+ * How long no work may wait for an order before it is cancelled, milliseconds, as far as it is known how long it takes to come: for half of that, and
+ * not past the moment in which it should be there. Work that comes and goes by the minute would else order the same again and again, and wait for each
+ * from its beginning. Until its machines come an order costs no more than its control plane.
+ */
+function quietFor({ candidates }: ClustersView, { phase, candidate, at }: OwnCluster, since: number): number {
+  const startupMs = candidates.find(({ name }) => name === candidate)?.startupMs;
+  if (startupMs === undefined || phase === 'Waking') return 0;
+  return Math.min(startupMs / 2, Math.max(0, at + startupMs - since));
 }
 
 /** When the rest is over after what was bought or given back last, milliseconds since the epoch. */

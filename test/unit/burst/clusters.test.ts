@@ -655,6 +655,20 @@ describe('a cluster', () => {
     expect(removed({ ...quiet, clusters: [order] }, end + 37)).toEqual(['a']);
   });
 
+  it('is cancelled as an order when no work has waited for half of the time that it takes to come, or when it should be there', () => {
+    const candidates = [candidate('aws', 1, { startupMs: 10 * MINUTE })];
+    const order = (gone: number) => own('a', { phase: 'Making', at: NOW, unneededSince: NOW + gone });
+    const view = (gone: number) => ({ ...quiet, candidates, clusters: [order(gone)] });
+    expect(plan(view(MINUTE), NOW + 2 * MINUTE)).toMatchObject({ removals: [], next: NOW + 6 * MINUTE });
+    expect(removed(view(MINUTE), NOW + 6 * MINUTE)).toEqual(['a']);
+    expect(plan(view(8 * MINUTE), NOW + 9 * MINUTE)).toMatchObject({ removals: [], next: NOW + 10 * MINUTE });
+    expect(removed(view(8 * MINUTE), NOW + 10 * MINUTE)).toEqual(['a']);
+    // A step of what it is given for stabilisation is waited for in any case, and one that wakes takes another time.
+    expect(removed(view(12 * MINUTE), NOW + 12.5 * MINUTE)).toEqual(['a']);
+    const waking = { ...order(MINUTE), phase: 'Waking' as const, sleeps: true as const };
+    expect(removed({ ...view(MINUTE), clusters: [waking] }, NOW + 1.5 * MINUTE)).toEqual(['a']);
+  });
+
   it('stays as long as work waits that would go there', () => {
     expect(removed({ clusters: [idle(60)], supply: [supply('a', 2)] })).toEqual([]);
   });
