@@ -5,37 +5,36 @@ export interface Level {
 }
 
 /**
- * What is there where each unit that comes stays at least so long, and who needs one again before it is gone keeps it. The last that came goes first,
- * so that none is replaced while it is needed.
+ * What is there where each unit that comes stays at least so long, and who needs one again before it is gone keeps it. The least that can be: where
+ * fewer are needed, those go first that have stayed so long.
+ * @param levels whole units
  */
 export function stretched(levels: readonly Level[], leastMs: number): Level[] {
-  const changes = new Map<number, number>();
-  const change = (at: number, by: number) => changes.set(at, (changes.get(at) ?? 0) + by);
-  const begun: number[] = [];
+  const found: Level[] = [];
+  const note = (at: number, units: number) => {
+    if (found.at(-1)?.units !== units) found.push({ at, units });
+  };
+  /** When units may go, in the order in which they came; those before `first` may. */
   const until: number[] = [];
-  let height = 0;
+  let first = 0;
+  let needed = 0;
+  const there = () => Math.max(needed, until.length - first);
+  /** One that may go in the moment in which it is needed again was not gone yet. */
+  const passUntil = (at: number) => {
+    while (first < until.length && until[first]! < at) {
+      const now = until[first]!;
+      while (until[first] === now) first++;
+      note(now, there());
+    }
+  };
   for (const { at, units } of levels) {
-    for (; height < units; height++) {
-      // It was not gone yet.
-      if (until[height]! > at) change(until[height]!, 1);
-      else {
-        begun[height] = at;
-        change(at, 1);
-      }
-    }
-    for (; height > units; height--) {
-      const unit = height - 1;
-      until[unit] = Math.max(at, begun[unit]! + leastMs);
-      change(until[unit]!, -1);
-    }
+    passUntil(at);
+    for (let more = units - there(); more > 0; more--) until.push(at + leastMs);
+    needed = units;
+    note(at, there());
   }
-  let units = 0;
-  return [...changes]
-    .sort(([a], [b]) => a - b)
-    .map(([at, by]) => {
-      units += by;
-      return { at, units };
-    });
+  passUntil(Number.MAX_VALUE);
+  return found;
 }
 
 /** What is paid for, in units times milliseconds, where each unit that comes stays at least so long. */

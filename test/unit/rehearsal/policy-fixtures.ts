@@ -58,5 +58,5 @@ export async function playWork(
       .filter(({ kind }) => kinds.includes(kind))
       .map(({ at, kind, message }) => `${clock(at)} ${kind}: ${message}`);
   const again = (other: Scenario) => rehearse(other, readTrace(trace), survey, { epoch: options.epoch });
-  return { report, told, scenario, survey, trace: () => readTrace(trace), options, again };
+  return { report, told, timeline, scenario, survey, trace: () => readTrace(trace), options, again };
 }
