@@ -57,7 +57,7 @@ export interface DNSContext extends Pick<CloudContext, 'account' | 'region' | 'p
 }
 
 /**
- * Keeps records in zones that others made. A record set is ours if a TXT record beside it says so (docs/guides/dns.md); no other
+ * Keeps records in zones that others made. A record set is ours if a TXT record beside it says so (docs/tasks/dns.md); no other
  * is ever overwritten or taken away. Every method is idempotent; errors are CoppiceErrors with a Gardener code.
  */
 export interface ProviderDNS {

@@ -408,7 +408,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'With --exec, kubectl renews the certificate by calling coppice. --merge adds such a context to the first file of $KUBECONFIG ' +
       '(else ~/.kube/config) and changes nothing else in it. --remove removes that context, even when the cluster no longer exists. ' +
       'With --secret, and for clusters of mode Managed or Attached, it prints the kubeconfig in the Secret that programs read. See ' +
-      'docs/guides/kubeconfigs.md. With --garden the certificate is made from the authority in the folder of the garden.',
+      'docs/tasks/kubeconfigs.md. With --garden the certificate is made from the authority in the folder of the garden.',
     positionals: [{ name: 'NAME', complete: 'name' }],
     options: [
       { name: 'garden', summary: 'the kubeconfig of the garden of this machine, for its administrator' },

@@ -36,7 +36,7 @@ const simulationSchema = z.strictObject({
     .strictObject({
       /** From asking for a cluster to an API server that serves. For rehearsals and where `run` is false: else it is real. */
       creation: spread.default({ p50: 0 }),
-      /** false: none is run at all, and nothing answers behind the kubeconfig. For scale tests: docs/guides/scale-tests.md. */
+      /** false: none is run at all, and nothing answers behind the kubeconfig. For scale tests: docs/tasks/scale-tests.md. */
       run: z.boolean().default(true),
     })
     .prefault({}),

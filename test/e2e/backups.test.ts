@@ -184,7 +184,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     await untilReady(cluster);
   });
 
-  it('brings a cluster back, by hand as docs/guides/backups.md says', async () => {
+  it('brings a cluster back, by hand as docs/tasks/restore.md says', async () => {
     const namespace = seedNamespace(cluster);
     const [file, inSeed] = [join(folder, 'snapshot.db'), ['-n', namespace]];
     const run = async (...args: string[]) => ok(await kubectl(args, { timeoutMs: PATIENCE_MS })).trim();

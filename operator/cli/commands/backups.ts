@@ -73,7 +73,7 @@ async function bucketsOf(
   }
   if (shoot && controlPlaneWorker(shoot.spec)) {
     throw new CliError(`the etcd of ${name} runs on its own machines, and Coppice takes no snapshots of it`, {
-      advice: 'see docs/guides/self-managed.md',
+      advice: 'see docs/tasks/self-managed.md',
     });
   }
   if (keeping.length === 0) {
@@ -83,7 +83,7 @@ async function bucketsOf(
       seed ? `seed ${seed}, which hosts ${name}, has no bucket for backups` : `${name} has no seed yet`,
       {
         exitCode: EXIT.notFound,
-        ...(seed && { advice: 'name a bucket in spec.backup of the Seed: see docs/guides/backups.md' }),
+        ...(seed && { advice: 'name a bucket in spec.backup of the Seed: see docs/tasks/backups.md' }),
       },
     );
   }
@@ -171,7 +171,7 @@ async function download(
   }
   terminal.print(
     `${snapshot.name} is in ${file} (${snapshot.size} bytes, digest verified).`,
-    `Keep Secret pki of namespace ${seedNamespace} in the seed: without its key the Secrets in this snapshot cannot be read. docs/guides/backups.md tells how to restore an etcd.`,
+    `Keep Secret pki of namespace ${seedNamespace} in the seed: without its key the Secrets in this snapshot cannot be read. docs/tasks/restore.md tells how to restore an etcd.`,
   );
 }
 

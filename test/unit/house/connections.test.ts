@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-/** Files that can open a connection, and how each keeps to HTTPS_PROXY (docs/guides/production.md). */
+/** Files that can open a connection, and how each keeps to HTTPS_PROXY (docs/tasks/install.md). */
 const BY_PROXY: Record<string, string> = {
   'operator/kube/http/http-proxy.ts': 'opens connections by the proxy',
   'operator/kube/http/transport.ts':
