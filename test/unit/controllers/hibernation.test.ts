@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import { ANNOTATIONS } from '../../../operator/api/group.ts';
+import { ANNOTATIONS, LABELS } from '../../../operator/api/group.ts';
 import { isToSleep, type Shoot } from '../../../operator/api/shoot.ts';
 import type { HibernationFacts } from '../../../operator/controllers/shoot/hosted/hibernation-status.ts';
 import { sleepingStatus } from '../../../operator/controllers/shoot/hosted/hibernation-status.ts';
@@ -179,6 +179,36 @@ it.each([
   expect(await testbed.run()).toEqual([]);
   expect(testbed.did).toEqual(rest);
   expect(isAnythingUp(testbed.op)).toBe(false);
+});
+
+it('withdraws machines that have not started without a connection to the cluster', async () => {
+  const testbed = new Testbed();
+  const withdrawn: string[][] = [];
+  Object.assign(testbed.op, {
+    pools: [{ name: 'default', count: 0 }],
+    provider: {
+      ...testbed.op.provider,
+      withdrawMachines: async (_: object, pools: readonly { name: string }[]) =>
+        void withdrawn.push(pools.map(({ name }) => name)),
+    },
+  });
+  const machine = { metadata: { name: 'machine', labels: { [LABELS.pool]: 'default' } }, status: { phase: 'Pending' } };
+  Object.assign(testbed.op.seed, { podsOf: () => [machine] });
+  // Its API server was never started, or is gone already: the seed is full.
+  testbed.objects.set('kube-apiserver', { kind: 'Deployment', replicas: 0, annotations: {} });
+  const ids: string[] = [];
+  const tasks = hibernationTasks(testbed.op).map((task) => ({
+    ...task,
+    run: async (signal: AbortSignal, acts: never) => {
+      ids.push(task.id);
+      if (task.id === 'withdraw-machines') await task.run(signal, acts);
+    },
+  }));
+  const { failures } = await new Flow('sleep', tasks).run({ signal: new AbortController().signal });
+  expect(failures).toEqual([]);
+  expect(withdrawn).toEqual([['default']]);
+  // All that needs the cluster is left out.
+  for (const id of ['api-server-serves', 'scale-in', 'roll']) expect(ids).not.toContain(id);
 });
 
 it('keeps etcd until its last snapshot was taken', async () => {

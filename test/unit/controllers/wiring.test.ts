@@ -158,6 +158,19 @@ it('has a shoot looked at when it changes, but not when only its status says so'
   ]);
 });
 
+it('has a Shoot that is being deleted looked at when its WorkerCluster lets go of it, and not when that only tells of the deletion', () => {
+  const held = cluster('a');
+  const deleted = shoot('a', undefined, [{ kind: 'WorkerCluster', uid: 'a' }]);
+  garden.tell('ADDED', held);
+  garden.tell('ADDED', { ...deleted, metadata: { ...deleted.metadata, deletionTimestamp: '2026-11-29T00:00:00Z' } });
+  queued();
+  // A deletion that fails is told there at each try: the queue would never back off.
+  garden.tell('MODIFIED', cluster('a', {}, { lastErrors: [{ description: 'the cloud refuses' }] }));
+  expect(queued()).not.toContain('shoot shop/a');
+  garden.tell('DELETED', held);
+  expect(queued()).toContain('shoot shop/a');
+});
+
 it('has the nodes of a cluster looked at when one of its pods changes, where Coppice sizes a pool, and nowhere else', () => {
   const heard: (() => void)[] = [];
   const onChange = (handler: () => void) => {
