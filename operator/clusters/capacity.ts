@@ -4,6 +4,7 @@ import { formatBytes, formatCpu, isSaturated, readBytes, readCount, readCpu } fr
 import { addAmounts, GPU_RESOURCES, noAmounts, type PodAmounts, podRequests } from '../kube/pod-requests.ts';
 import { hasEnded } from '../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../kube/resources.ts';
+import { atOnce, type Steps } from '../kube/steps.ts';
 
 /** What a cluster has, and whose amounts are too large, or written so that nobody can read them. */
 export interface CountedResources {
@@ -11,6 +12,9 @@ export interface CountedResources {
   /** For people: `Pod default/huge`, `Node a`. */
   readonly uncounted: readonly string[];
 }
+
+/** So many pods and nodes are counted without a pause: a millisecond or two. */
+const PAUSE_AFTER = 500;
 
 const KEYS = ['cpu', 'memory', 'gpu', 'ipPool'] as const;
 
@@ -34,10 +38,16 @@ export const clusterResource = (nodes: readonly Node[], pods: readonly Pod[]): C
  * not finished request, by the scheduler's own rule. continuous: the most of each that one pod could still get on one node that
  * takes pods, which fragmentation makes smaller than available.
  */
-export function countResources(nodes: readonly Node[], pods: readonly Pod[]): CountedResources {
+export const countResources = (nodes: readonly Node[], pods: readonly Pod[]): CountedResources =>
+  atOnce(countInSteps(nodes, pods));
+
+/** The same, with pauses. */
+export function* countInSteps(nodes: readonly Node[], pods: readonly Pod[]): Steps<CountedResources> {
+  let counted = 0;
   const uncounted: string[] = [];
   const requestedOn = new Map<string, PodAmounts>();
   for (const pod of pods) {
+    if (++counted % PAUSE_AFTER === 0) yield;
     const node = pod.spec.nodeName;
     if (!node || hasEnded(pod)) continue;
     const sum = requestedOn.get(node) ?? noAmounts();
@@ -50,6 +60,7 @@ export function countResources(nodes: readonly Node[], pods: readonly Pod[]): Co
   const available = noAmounts();
   const continuous = noAmounts();
   for (const node of nodes) {
+    if (++counted % PAUSE_AFTER === 0) yield;
     const { name } = node.metadata;
     const offered = amountsOrElse(() => nodeAmounts(node), undefined);
     if (!offered || KEYS.some((key) => isSaturated(offered[key]))) uncounted.push(`Node ${name}`);

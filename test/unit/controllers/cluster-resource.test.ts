@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clusterResource, countResources, podAddresses } from '../../../operator/clusters/capacity.ts';
+import { clusterResource, countInSteps, countResources, podAddresses } from '../../../operator/clusters/capacity.ts';
 import { podRequests } from '../../../operator/kube/pod-requests.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 
@@ -108,4 +108,15 @@ describe('podAddresses', () => {
   ] as const)('%s has %i', (range, count) => {
     expect(podAddresses(range)).toBe(count);
   });
+});
+
+it('countInSteps pauses after each few hundred pods, and counts the same', () => {
+  const nodes = [node('a', '8', '8Gi')];
+  const pods = Array.from({ length: 5_000 }, () => pod('a', { cpu: '1m' }));
+  const work = countInSteps(nodes, pods);
+  let pauses = 0;
+  let next = work.next();
+  for (; !next.done; next = work.next()) pauses++;
+  expect(pauses).toBeGreaterThanOrEqual(10);
+  expect(next.value).toEqual(countResources(nodes, pods));
 });

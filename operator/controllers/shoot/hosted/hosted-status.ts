@@ -1,6 +1,6 @@
 import { COMPONENTS } from '../../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus } from '../../../api/shoot.ts';
-import { countResources } from '../../../clusters/capacity.ts';
+import { type CountedResources, countInSteps, countResources } from '../../../clusters/capacity.ts';
 import type { Deployment, StatefulSet } from '../../../kube/resources.ts';
 import { ownerOf, tenantSteps } from '../../../kube/tenant-steps.ts';
 import { say } from '../../conditions.ts';
@@ -29,11 +29,17 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
     controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
     scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
   };
-  return tenantSteps.measure(ownerOf(shoot, 'status'), () => shootStatus(facts, now));
+  const step = ownerOf(shoot, 'status');
+  const counted = facts.inside && (await tenantSteps.run(step, countInSteps(facts.inside.nodes, facts.inside.pods)));
+  return tenantSteps.measure(step, () => shootStatus(facts, now, counted));
 }
 
-/** status of a Shoot with a hosted control plane, pure. */
-export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
+/** status of a Shoot with a hosted control plane, pure. @param counted what there is inside; absent: it is counted here */
+export function shootStatus(
+  facts: ShootFacts,
+  now: Date,
+  counted: CountedResources | undefined = facts.inside && countResources(facts.inside.nodes, facts.inside.pods),
+): ShootStatus {
   const members = controlPlaneMembers(facts.shoot.spec);
   const ready = Math.min(facts.etcd?.status?.readyReplicas ?? 0, facts.apiServer?.status?.readyReplicas ?? 0);
   const unavailable = [
@@ -57,6 +63,5 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
           `not ready: ${unavailable.map(([name, wanted, have]) => `${name} (${have ?? 0} of ${wanted})`).join(', ')}${because(blocked)}`,
           codesOfRefusal(blocked ?? ''),
         );
-  const counted = facts.inside && countResources(facts.inside.nodes, facts.inside.pods);
   return runningStatus(facts, { healthy, desired: members, ready, ...counted }, now);
 }

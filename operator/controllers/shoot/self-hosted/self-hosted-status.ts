@@ -1,6 +1,6 @@
 import { LABELS } from '../../../api/group.ts';
 import { controlPlaneMembers, controlPlaneWorker, type Shoot, type ShootStatus } from '../../../api/shoot.ts';
-import { countResources } from '../../../clusters/capacity.ts';
+import { type CountedResources, countInSteps, countResources } from '../../../clusters/capacity.ts';
 import type { Node, Pod } from '../../../kube/resources.ts';
 import { ownerOf, tenantSteps } from '../../../kube/tenant-steps.ts';
 import { say } from '../../conditions.ts';
@@ -23,7 +23,10 @@ export async function selfHostedStatus(
   const facts = await runningFacts(op, shoot);
   const names = infrastructure.names(facts.inside?.nodes ?? [], controlPlaneMembers(shoot.spec));
   const seen = { ...facts, isUp: infrastructure.isUp(op), names };
-  return tenantSteps.measure(ownerOf(shoot, 'status'), () => statusOnMachines(seen, now));
+  const step = ownerOf(shoot, 'status');
+  const room = roomOf(seen);
+  const counted = room && (await tenantSteps.run(step, countInSteps(room.nodes, room.pods)));
+  return tenantSteps.measure(step, () => statusOnMachines(seen, now, counted));
 }
 
 /** What is seen of a shoot whose control plane is on machines of its own, for its status. */
@@ -33,11 +36,13 @@ export interface SelfHostedFacts extends RunningFacts {
   readonly names: readonly string[];
 }
 
-/** status of a Shoot whose control plane is on machines of its own, pure. What its nodes have is not counted as room for workloads. */
-export function statusOnMachines(facts: SelfHostedFacts, now: Date): ShootStatus {
+/**
+ * status of a Shoot whose control plane is on machines of its own, pure. What its nodes have is not counted as room for workloads.
+ * @param counted what there is for workloads; absent: it is counted here
+ */
+export function statusOnMachines(facts: SelfHostedFacts, now: Date, counted = countedIn(facts)): ShootStatus {
   const { inside, isUp, names, shoot } = facts;
   const desired = controlPlaneMembers(shoot.spec);
-  const pool = controlPlaneWorker(shoot.spec)?.name ?? '';
   const ofEach = inside ? names.map((name) => wanting(name, isUp, inside.nodes, inside.pods)) : [];
   const missing = [
     ...ofEach.flat(),
@@ -49,9 +54,20 @@ export function statusOnMachines(facts: SelfHostedFacts, now: Date): ShootStatus
     : missing.length === 0
       ? say('ControlPlaneHealthy', true, 'AllReady', 'etcd, API server, controller manager and scheduler are ready')
       : say('ControlPlaneHealthy', false, 'NotReady', `not ready: ${missing.join(', ')}`);
-  const forWorkloads = inside?.nodes.filter((node) => node.metadata.labels?.[LABELS.pool] !== pool) ?? [];
-  const counted = inside && countResources(forWorkloads, inside.pods.filter(runsOn(forWorkloads)));
   return runningStatus(facts, { healthy, desired, ready, ...counted }, now);
+}
+
+/** Nodes for workloads, with the pods there; undefined: nothing is known about nodes. */
+function roomOf({ inside, shoot }: SelfHostedFacts): { nodes: readonly Node[]; pods: readonly Pod[] } | undefined {
+  if (!inside) return undefined;
+  const pool = controlPlaneWorker(shoot.spec)?.name ?? '';
+  const nodes = inside.nodes.filter((node) => node.metadata.labels?.[LABELS.pool] !== pool);
+  return { nodes, pods: inside.pods.filter(runsOn(nodes)) };
+}
+
+function countedIn(facts: SelfHostedFacts): CountedResources | undefined {
+  const room = roomOf(facts);
+  return room && countResources(room.nodes, room.pods);
 }
 
 const runsOn = (nodes: readonly Node[]) => {

@@ -32,9 +32,8 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const desired = desiredNodes(pools);
   const readyNodes = inside?.nodes.filter((node) => conditionIsTrue(node, 'Ready')) ?? [];
   const machines = inside?.machines.filter((machine) => machine.phase !== 'Terminating') ?? [];
-  const readyMachines = machines.filter((machine) =>
-    readyNodes.some((node) => node.metadata.name === machine.nodeName),
-  );
+  const readyNames = new Set(readyNodes.map(({ metadata }) => metadata.name));
+  const readyMachines = machines.filter(({ nodeName }) => nodeName !== undefined && readyNames.has(nodeName));
   const { problems = [] } = facts;
   const ofControlPlane = problems.filter(({ machine }) => !machine);
   const serving = facts.usable
