@@ -40,6 +40,16 @@ describe('coppice rehearse', () => {
     expect((await coppice([...EXAMPLE, '--seed', '4'])).out).not.toBe(out);
   });
 
+  it('lets the quota in money of examples/gpu.yaml hold two nodes with a GPU, and no third', async () => {
+    const rows = 'time,cluster,pool,minimum,maximum\n0,training,gpu,0,4\n1h,training,gpu,2,4\n2h,training,gpu,3,4\n';
+    const { out, code } = await coppice(['-f', 'examples/gpu.yaml', '--trace', file('demand.csv', rows)]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/\n01:00:00 +training +1\/3 +pool gpu: 2 x spot /);
+    expect(out).toMatch(
+      /\n02:00:00 +training +3\/3 +.*quota "gpu" allows cost\.hourly 1 USD: .*ERR_INFRA_QUOTA_EXCEEDED/,
+    );
+  });
+
   it('plays a policy against work, beside what else could have been done, and draws it', async () => {
     const chart = file('chart.svg', '');
     const burst = 'examples/rehearsal/burst';

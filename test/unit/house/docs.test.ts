@@ -54,6 +54,18 @@ it('docs: each page is linked from another one, or its folder is', () => {
   expect(pages.filter((path) => !linked.has(path) && !linked.has(dirname(path)))).toEqual([]);
 });
 
+const EXAMPLES = globSync('examples/{*,getting-started/*}.yaml').filter(
+  (path) => !path.endsWith('/demo-worker-cluster.yaml'),
+);
+
+it.each(EXAMPLES)('docs: %s opens with what it shows, and the page that it names uses it', (path) => {
+  const [comment = ''] = /^(#.*\n)+/.exec(readRepositoryFile(path)) ?? [];
+  const text = comment.replace(/\n# */g, ' ');
+  expect(text).toMatch(/\bShows? /);
+  const [, name = ''] = /\b(docs\/[\w/-]+\.md) uses it\./.exec(text) ?? [];
+  expect(BY_PATH.get(name)?.text).toContain(path);
+});
+
 it('docs: code and commands name pages and headings that exist', () => {
   const files = globSync(['{bin,charts,operator,profiles,providers,examples,test}/**/*.{ts,yaml,yml,tpl,json}'])
     .filter((path) => !/^test\/(fixtures|unit\/house\/docs)/.test(path))
