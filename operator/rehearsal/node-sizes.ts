@@ -11,12 +11,13 @@ const NEVER = new AbortController().signal;
 
 /** Has the autoscaler look at all clusters whose nodes or work have changed, or whose time has come. @returns whether it did anything */
 export async function sizeClusters(simulation: Simulation): Promise<boolean> {
-  const { work } = simulation;
+  const { work, scenario } = simulation;
   let hasDone = false;
   for (const cluster of simulation.clusters.values()) {
-    if (!work || cluster.sizedFor === work.version) continue;
-    if (!mayBeSized(cluster)) continue;
-    cluster.sizedFor = work.version;
+    if (!work || !mayBeSized(cluster)) continue;
+    const version = work.versionOf(cluster.key) + (cluster.key === scenario.overflow ? work.versionOf() : 0);
+    if (cluster.sizedFor === version) continue;
+    cluster.sizedFor = version;
     hasDone = (await sizeCluster(simulation, cluster, cluster.object)) || hasDone;
   }
   return hasDone;

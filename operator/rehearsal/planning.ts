@@ -32,6 +32,8 @@ export function planCluster(simulation: Simulation, cluster: ClusterState): void
     return;
   }
   const plan = planWorkerCluster(view, dateOf(simulation));
+  // Its autoscaler hears of each change of a cluster.
+  cluster.sizedFor = -1;
   const finalizers = plan.finalizer === 'add' ? [FINALIZER] : object.metadata.finalizers;
   cluster.object = {
     ...object,

@@ -31,6 +31,8 @@ export class WorkState {
   };
   /** Another one whenever anything has changed. */
   version = 0;
+  /** By cluster; work of the hub that waits is under the empty key. */
+  readonly #versions = new Map<string, number>();
   /** Names of nodes by cluster, in the order in which they came. */
   readonly #inCluster = new Map<string, Set<string>>();
   /** By what its pods are in `room`. */
@@ -45,6 +47,16 @@ export class WorkState {
 
   constructor(events: Pick<EventQueue<void>, 'add'>) {
     this.#events = events;
+  }
+
+  /** Another one whenever nodes or work of a cluster have changed. @param cluster undefined: work of the hub that waits */
+  versionOf(cluster?: string): number {
+    return this.#versions.get(cluster ?? '') ?? 0;
+  }
+
+  #changed(cluster = ''): void {
+    this.version++;
+    this.#versions.set(cluster, this.versionOf(cluster) + 1);
   }
 
   /** A line of the trace. @param cluster namespace/name of the cluster that the work belongs to; undefined: the hub's */
@@ -104,7 +116,7 @@ export class WorkState {
   #wait(group: WorkGroup, count: number, since: number, lifeMs?: number, isMoved = false): void {
     group.waiting.push({ since, count, ...(lifeMs !== undefined && { lifeMs }), ...(isMoved && { isMoved }) });
     group.waitingCount += count;
-    this.version++;
+    this.#changed(group.cluster);
     this.#hasRoom = true;
   }
 
@@ -126,7 +138,7 @@ export class WorkState {
       this.#leave(group, node, gone);
       left -= gone;
     }
-    if (count > 0) this.version++;
+    if (count > 0) this.#changed(group.cluster);
   }
 
   #leave(group: WorkGroup, node: string, count: number): void {
@@ -136,7 +148,7 @@ export class WorkState {
     group.running -= count;
     this.room.remove(group.pod, node, count);
     this.#hasRoom = true;
-    this.version++;
+    this.#changed(this.nodes.get(node)?.cluster);
   }
 
   /** How long work waited that never ran: until it was given up, or until now. */
@@ -158,7 +170,7 @@ export class WorkState {
     else this.#inCluster.set(node.cluster, new Set([name]));
     this.room.addNode({ ...room, name });
     this.#hasRoom = true;
-    this.version++;
+    this.#changed(node.cluster);
   }
 
   /** A node is gone: what ran there waits anew, and jobs begin from their beginning. */
@@ -169,7 +181,7 @@ export class WorkState {
     this.nodes.delete(name);
     this.#inCluster.get(cluster)?.delete(name);
     this.room.removeNode(name);
-    this.version++;
+    this.#changed(cluster);
   }
 
   /** Has nothing be placed on a node, or again. */
@@ -181,7 +193,7 @@ export class WorkState {
     this.room.addNode({ ...there.node, unschedulable: isCordoned });
     for (const [pod, count] of pods) this.room.place(pod, name, count);
     this.#hasRoom ||= !isCordoned;
-    this.version++;
+    this.#changed(cluster);
   }
 
   nodeOf(cluster: string, node: string): WorkNode | undefined {
@@ -263,7 +275,7 @@ export class WorkState {
   moveAway(cluster: string, now: number): void {
     this.#closed.add(cluster);
     for (const { node } of this.#nodesOf(cluster)) this.#moveFrom(node.name, now);
-    this.version++;
+    this.#changed(cluster);
   }
 
   /** What runs on a node waits anew, and jobs begin from their beginning. */
@@ -339,6 +351,8 @@ export class WorkState {
     group.on.set(name, (group.on.get(name) ?? 0) + count);
     group.running += count;
     group.waitingCount -= count;
+    this.#changed(node.cluster);
+    this.#changed(group.cluster);
     let left = count;
     while (left > 0) {
       const first = group.waiting[0]!;

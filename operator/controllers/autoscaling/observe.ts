@@ -92,7 +92,10 @@ export function observe(world: NodesSight, memory: ClusterMemory): Seen {
   const { demands, ignored } = world.waiting(memory);
   const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
   const isNew = memory.readyNow(lasting.filter(isReady));
-  const learned = own.map((pool) => learnedOf(pool, stored.get(pool.name)?.memory, ofPool.get(pool.name) ?? [], isNew));
+  const digests = own.map(digestOfPool);
+  const learned = own.map((pool, index) =>
+    learnedOf(pool, digests[index]!, stored.get(pool.name)?.memory, ofPool.get(pool.name) ?? [], isNew),
+  );
   const poolViews = own.map((pool, index): PoolView => {
     const there = (ofPool.get(pool.name) ?? []).filter(isThere);
     const disruption = budgets.disruptions.get(pool.name);
@@ -115,7 +118,7 @@ export function observe(world: NodesSight, memory: ClusterMemory): Seen {
   const memories = new Map(
     own.map((pool, index) => [
       pool.name,
-      judgePurchases(learned[index]!, pool.name, digestOfPool(pool), { state, demands, nodes: came, now: +now }),
+      judgePurchases(learned[index]!, pool.name, digests[index]!, { state, demands, nodes: came, now: +now }),
     ]),
   );
   const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
@@ -182,6 +185,7 @@ export const digestOfPool = ({ machineType, alternatives, labels, taints, zones,
 
 const learnedOf = (
   pool: DesiredPool,
+  digest: string,
   before: PoolMemory = {},
   nodes: readonly Node[],
   isNew: Pick<ReadonlySet<Node>, 'has'>,
@@ -193,7 +197,7 @@ const learnedOf = (
   };
   const ready = nodes.filter((node) => isThere(node) && isReady(node));
   // Nodes of another pool may be others.
-  const known = before.pool === undefined || before.pool === digestOfPool(pool) ? before.types : undefined;
+  const known = before.pool === undefined || before.pool === digest ? before.types : undefined;
   const types = learnNodes(known, gives, ready, (node) => isNew.has(node));
   return { ...before, ...(types && { types }) };
 };
