@@ -147,7 +147,7 @@ it('does not scale an attached cluster', async () => {
   const { code, err } = await coppice('scale', 'theirs', '--nodes', '3');
   expect({ code, err, writes }).toEqual({
     code: 1,
-    err: 'error: WorkerCluster "theirs" is attached: Coppice does not manage its nodes; scale it with the tool that manages it\n',
+    err: 'error: WorkerCluster "theirs" is attached: others made it, and Coppice changes nothing of it; use the tool that manages it\n',
     writes: 0,
   });
 });
