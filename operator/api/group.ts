@@ -25,7 +25,7 @@ export const LABELS = {
   workerClusterNamespace: `${GROUP}/worker-cluster-namespace`,
   /** UID of that WorkerCluster. */
   workerClusterUID: `${GROUP}/worker-cluster-uid`,
-  /** What names in clouds and of stacks are made of: see technicalID. */
+  /** What names in clouds and of stacks are made of: `shoot--<namespace>--<name>`, with a hash where that is too long. */
   technicalID: `${GROUP}/technical-id`,
   /** Name of the Shoot an object in a seed belongs to. */
   shoot: `${GROUP}/shoot`,
@@ -35,13 +35,13 @@ export const LABELS = {
   pool: `${GROUP}/pool`,
   /** On nodes of a pool's second or later choice of machine type or zones: the pool as the spec names it. */
   alternativeOf: `${GROUP}/alternative-of`,
-  /** What an object is for: see ROLES. */
+  /** What an object is for: `controlplane`, `machine`, `system`, or a record of the operator (`burst-record`, `membership-record`). */
   role: `${GROUP}/role`,
   /** Name of the seed that hosts a shoot. */
   seed: `${GROUP}/seed`,
   /** Cloud provider of a cluster, as in `spec.cloudProvider`. */
   provider: `${GROUP}/provider`,
-  /** People set it on a WorkerCluster that is there for what finds no room elsewhere; its hubs see it. */
+  /** `"true"` on a WorkerCluster for work that finds no room elsewhere: people or a BurstPolicy set it, and hubs see it. */
   burst: `${GROUP}/burst`,
   /** On a WorkerCluster that was made for a BurstPolicy: name of the policy. */
   burstPolicy: `${GROUP}/burst-policy`,
@@ -53,9 +53,11 @@ export const LABELS = {
   burstWarm: `${GROUP}/burst-warm`,
   /** On the same, as long as its hubs are to move its work away, so that it can be given back. */
   burstEmptying: `${GROUP}/burst-emptying`,
-  /** Mesh of a cluster, its id there and its name there: on its Shoot, and in hubs. */
+  /** On a Shoot, and in hubs: mesh of the cluster. */
   mesh: `${GROUP}/mesh`,
+  /** On the same: id of the cluster in its mesh. */
   clusterID: `${GROUP}/cluster-id`,
+  /** On the same: name of the cluster in its mesh. */
   meshClusterName: `${GROUP}/mesh-cluster-name`,
   /** UID of the Membership that an object in a hub, or in a member of one, was made for. */
   membership: `${GROUP}/membership`,
@@ -148,7 +150,10 @@ export const ANNOTATIONS = {
   etcdVolumes: `${GROUP}/etcd-volumes`,
   /** On the StatefulSet of a hosted etcd: how many members it had when it fell asleep, and has again when it wakes. */
   sizeAwake: `${GROUP}/size-awake`,
-  /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */
+  /**
+   * Removed when taken up. `retry` on a WorkerCluster of mode Managed; `reconcile` on the same, or on the Shoot of another mode, undoes drift;
+   * `rotate-etcd-encryption-key` on a Shoot.
+   */
   operation: 'gardener.cloud/operation',
   /** `"true"` on a Shoot: the operator leaves it alone. */
   ignore: 'shoot.gardener.cloud/ignore',

@@ -56,7 +56,7 @@ const optionsTable = (options: readonly OptionSpec[]): string =>
     ['option', 'meaning'],
     options.map(({ name, short, value, summary, repeatable }) => {
       const flag = [short && `-${short}`, `--${name}`].filter(Boolean).join(', ');
-      const more = repeatable ? ' May be given more than once.' : '';
+      const more = repeatable && !summary.includes('more than once') ? ' May be given more than once.' : '';
       return [`\`${cell(value ? `${flag} ${value}` : flag)}\``, cell(`${sentence(summary)}${more}`)];
     }),
   );
