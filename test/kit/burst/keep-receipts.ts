@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Membership } from '../../../operator/api/membership.ts';
 import { emptying, kept } from '../../../operator/burst/clusters/emptying-receipt.ts';
+import { grantedMore, raised, withGrantFacts } from '../../../operator/burst/clusters/grant-receipt.ts';
 import { grew, withGrowthFacts } from '../../../operator/burst/clusters/growth-receipt.ts';
 import { type BurstReceipt, emptyReceipt } from '../../../operator/burst/clusters/kept.ts';
 import { withOutcomes } from '../../../operator/burst/clusters/outcomes.ts';
@@ -11,13 +12,14 @@ import {
   changed,
   costs,
   givenBack,
+  gone,
   opened,
   ordered,
   rested,
   startedUp,
 } from '../../../operator/burst/clusters/receipt.ts';
 import { putToSleep, woken, wokeUp } from '../../../operator/burst/clusters/sleep-receipt.ts';
-import { letSleep, wakes, withWakeFacts } from '../../../operator/burst/clusters/wake-receipt.ts';
+import { letSleep, slept, wakes, withWakeFacts } from '../../../operator/burst/clusters/wake-receipt.ts';
 import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { SECRETS } from '../../../operator/kube/resources.ts';
 
@@ -102,6 +104,21 @@ warm.step('it is opened', (receipt, now) =>
   opened(receipt, { name: warm.last, candidate: 'cloud', sources: ['Deployment shop/web'], why: 'work' }, now),
 );
 
+warm.step('it joins, and is of use late', (receipt, now) =>
+  changed(receipt, warm.last, { joinedAt: at(now), useless: true, worked: true, workedAt: at(now) }),
+);
+warm.step('it is emptied and given back in the middle of it', (receipt, now) => {
+  const begun = emptying(receipt, { name: warm.last, why: 'little' }, now);
+  return givenBack(begun, { name: warm.last, why: 'the policy is deleted', isFailure: false }, now);
+});
+warm.step('it is gone', (receipt, now) => gone(receipt, warm.last, now));
+
+const byHand = new History();
+byHand.step('another one is ordered to wait warm', (receipt, now) =>
+  ordered(receipt, purchase({ warm: true, sources: [] }), now),
+);
+byHand.see('it joins while it waits, as somebody opened it', { uid: 'uid-1', joinedAt: at(byHand.now) });
+
 const asleep = new History();
 asleep.step('a cluster is ordered to wait asleep', (receipt, now) =>
   ordered(receipt, purchase({ warm: true, sleeps: true, sources: [] }), now),
@@ -114,6 +131,51 @@ asleep.step('it is woken', (receipt, now) =>
 asleep.step('it is back', (receipt, now) => wokeUp(receipt, asleep.last, now));
 asleep.step('it is put to sleep again', (receipt, now) =>
   putToSleep(receipt, { name: asleep.last, why: 'no work', isFailure: false }, now),
+);
+asleep.see('work comes before it sleeps', { worked: true, workedAt: at(asleep.now) });
+asleep.step('it is given back while it waits', (receipt, now) =>
+  givenBack(receipt, { name: asleep.last, why: 'its template changed', isFailure: false }, now),
+);
+
+const granted = new History();
+granted.step('a cluster is ordered whose pool is granted nodes', (receipt, now) =>
+  ordered(receipt, purchase({ granted: { a: { nodes: 3, each: 100_000n } }, mostNodes: 3 }), now),
+);
+granted.see('it is being made with what is granted', { uid: 'uid-1' });
+granted.step('it has joined with what is granted', (receipt, now) =>
+  startedUp(changed(receipt, granted.last, { joinedAt: at(now) }), 'cloud', 90_000),
+);
+granted.step('its pool is granted more for pods that wait', (receipt, now) =>
+  raised(
+    receipt,
+    { cluster: `shop/${granted.last}`, pool: 'a', nodes: 2, each: 100_000n, why: 'pods wait' },
+    'uid-1',
+    now,
+  ),
+);
+granted.step('its autoscaler has asked for them', (receipt, now) =>
+  withGrantFacts(receipt, () => ({ maximum: 5, held: 5 }), now),
+);
+granted.step('nodes are added to it for work, and granted', (receipt, now) => {
+  const own = { entry: undefined, cluster: `shop/${granted.last}`, pool: 'a', nodes: 1, each: 100_000n, granted: 1 };
+  const added = grew(receipt, { ...own, sources: ['Job shop/b'], why: 'work' }, 'uid-1', 5, now);
+  return grantedMore(added, 'uid-1', 'a', 1, 100_000n, now);
+});
+granted.step('more is granted, for which nobody asks', (receipt, now) =>
+  raised(
+    receipt,
+    { cluster: `shop/${granted.last}`, pool: 'a', nodes: 4, each: 100_000n, why: 'pods wait' },
+    'uid-1',
+    now,
+  ),
+);
+granted.now += 2 * MINUTE;
+granted.step('that is taken back, and the pool rests', (receipt, now) =>
+  withGrantFacts(
+    withGrowthFacts(receipt, () => 'gone', now),
+    () => ({ maximum: 6, held: 5 }),
+    now,
+  ),
 );
 
 const grown = new History();
@@ -140,6 +202,10 @@ grown.step('nodes are ordered for a pool of its own', (receipt, now) => {
 grown.step('they are sold out, and the pool rests', (receipt, now) =>
   withGrowthFacts(receipt, () => ({ count: 4, present: 2, isSoldOut: true }), now),
 );
+grown.step('those of its own pool come after all', (receipt, now) =>
+  withGrowthFacts(receipt, () => ({ count: 5, present: 5, isSoldOut: false }), now),
+);
+grown.step('all of them are gone', (receipt, now) => withGrowthFacts(receipt, () => 'gone', now));
 
 const others = new History();
 const opening = { name: 'reserve', candidate: 'reserves', entry: 'reserves', sources: ['Job shop/a'], why: 'work' };
@@ -150,6 +216,7 @@ others.step('it is back and has work', (receipt, now) => withWakeFacts(receipt, 
 others.step('it may sleep again', (receipt, now) =>
   letSleep(receipt, { name: 'reserve', why: 'no work', isFailure: false }, now),
 );
+others.step('it sleeps', (receipt, now) => slept(receipt, receipt.wakes![0]!, now));
 
 const receipt: MembershipReceipt = {
   membership: { namespace: 'shop', name: 'demo.production', uid: 'uid-m' },
