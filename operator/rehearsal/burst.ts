@@ -1,5 +1,6 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
-import { emptyReceipt } from '../burst/clusters/kept.ts';
+import { ordersOf } from '../burst/clusters/plan-model.ts';
+import { clustersIn, emptyReceipt } from '../burst/clusters/receipt.ts';
 import { reconcileBurst } from '../controllers/burst/controller.ts';
 import { BurstMemory } from '../controllers/burst/memory.ts';
 import { settlesAt } from '../controllers/burst/release-minimums.ts';
@@ -49,10 +50,11 @@ async function look(simulation: Simulation, rehearsed: RehearsedPolicy): Promise
   if (next !== undefined) lookBy(simulation, rehearsed, next - simulation.epoch);
   const { plan, waiting = [], verdicts = [] } = rehearsed.told ?? {};
   // Those that wait are made one in each look.
-  if (plan?.purchases.some(({ warm }) => warm)) lookBy(simulation, rehearsed, simulation.now + LOOK_MS);
+  if (plan && ordersOf(plan.orders, 'cluster').some(({ waits }) => waits))
+    lookBy(simulation, rehearsed, simulation.now + LOOK_MS);
   // An operator looks all the time. Here its minimums are released when the time has come for it.
-  for (const purchase of rehearsed.receipt.purchases) {
-    const at = purchase.worked ? undefined : settlesAt(purchase);
+  for (const purchase of clustersIn(rehearsed.receipt)) {
+    const at = purchase.work ? undefined : settlesAt(purchase);
     if (at !== undefined && at > simulation.epoch + simulation.now)
       lookBy(simulation, rehearsed, at - simulation.epoch);
   }

@@ -1,5 +1,5 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
-import type { BurstReceipt } from '../burst/clusters/kept.ts';
+import type { BurstReceipt } from '../burst/clusters/receipt.ts';
 import type { BurstMemory } from '../controllers/burst/memory.ts';
 import type { Outcome } from '../controllers/burst/seen.ts';
 

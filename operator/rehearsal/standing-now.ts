@@ -1,5 +1,6 @@
 import { LABELS } from '../api/group.ts';
 import { madeModeOf } from '../api/workercluster.ts';
+import { wakesIn } from '../burst/clusters/receipt.ts';
 import type { NodeState } from '../burst/fit/state.ts';
 import { machinePrice, priceOf } from '../cost/price.ts';
 import { type Amounts, type Asked, amountsOf } from './bound/demand-curve.ts';
@@ -26,7 +27,8 @@ export function note(simulation: Simulation): void {
   let [boughtStarting, boughtIdle, boughtSpare, boughtRoom] = [0, 0, 0, 0];
   const waiting = { warm: 0, asleep: 0, fees: 0 };
   let boughtWoken = 0;
-  const woken = new Set((simulation.rehearsed?.receipt.wakes ?? []).map((one) => one.cluster));
+  const { rehearsed } = simulation;
+  const woken = new Set((rehearsed ? wakesIn(rehearsed.receipt) : []).map((one) => one.cluster));
   const waits = waitsOf(simulation);
   const nodes = nodesByPool(work);
   for (const cluster of simulation.clusters.values()) {

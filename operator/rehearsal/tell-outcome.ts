@@ -1,4 +1,6 @@
-import type { ClustersPlan } from '../burst/clusters/plan-model.ts';
+import { type ClustersPlan, type Order, ordersOf } from '../burst/clusters/plan-model.ts';
+import type { ClusterPurchase } from '../burst/clusters/purchases.ts';
+import { clustersIn } from '../burst/clusters/receipt.ts';
 import type { Outcome } from '../controllers/burst/seen.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { type EntryKind, type Simulation, tell } from './state.ts';
@@ -21,18 +23,42 @@ export function tellOutcome(simulation: Simulation, rehearsed: RehearsedPolicy, 
 
 type Line = readonly [name: string, kind: EntryKind, message: string];
 
-function linesOf(plan: ClustersPlan, { receipt }: Outcome): Line[] {
-  const bought = receipt.purchases.slice(receipt.purchases.length - plan.purchases.length);
+function linesOf({ orders, kept, removals }: ClustersPlan, { receipt }: Outcome): Line[] {
+  const count = ordersOf(orders, 'cluster').length;
+  const bought = count === 0 ? [] : clustersIn(receipt).slice(-count);
+  const linesFor = (some: readonly Order[]) =>
+    some.flatMap((one): Line[] => {
+      const line = lineOf(one, bought);
+      return line ? [line] : [];
+    });
   return [
-    ...plan.purchases.map(({ why }, index): Line => [bought[index]!.name, 'bought', why]),
-    ...plan.openings.map(({ name, waking, why }): Line => [name, waking ? 'woken' : 'opened', why]),
-    ...plan.kept.map(({ name, why }): Line => [name, 'kept', why]),
-    ...plan.emptyings.map(({ name, why }): Line => [name, 'emptied', why]),
-    ...plan.removals.map(({ name, why, isFailure, toSleep, isOthers }): Line => {
+    ...linesFor(orders.filter(({ kind }) => kind !== 'empty')),
+    ...kept.map(({ name, why }): Line => [name, 'kept', why]),
+    ...linesFor(ordersOf(orders, 'empty')),
+    ...removals.map(({ name, why, isFailure, toSleep, isOthers }): Line => {
       if (toSleep || isOthers) return [name, 'put-to-sleep', why];
       return [name, 'given-back', isFailure ? why : 'it has no work any more'];
     }),
   ];
+}
+
+/** @param bought clusters whose orders are still to be told, the first of which is taken out */
+function lineOf(order: Order, bought: ClusterPurchase[]): Line | undefined {
+  const { why } = order;
+  switch (order.kind) {
+    case 'cluster':
+      return [bought.shift()!.name, 'bought', why];
+    case 'open':
+      return [order.name, 'opened', why];
+    case 'wake':
+      return [order.name, 'woken', why];
+    case 'empty':
+      return [order.name, 'emptied', why];
+    // Nodes are told of when they come.
+    case 'nodes':
+    case 'grant':
+      return undefined;
+  }
 }
 
 function noteRefusals({ now }: Simulation, { refusals }: RehearsedPolicy, { verdicts }: ClustersPlan): void {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { ANNOTATIONS, API_VERSION, LABELS, ROLES } from '../../operator/api/group.ts';
-import type { BurstReceipt } from '../../operator/burst/clusters/kept.ts';
+import type { StoredReceipt } from '../../operator/burst/clusters/stored-receipt.ts';
 import { readStatus } from '../../operator/garden/daemon/status.ts';
 import { StateDirectory } from '../../operator/garden/state/state.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
@@ -113,8 +113,8 @@ class Testbed extends BurstInGarden {
     return this.policies.list()[0]?.status?.demand?.find(({ source }) => source === SOURCE);
   }
 
-  receipt(): BurstReceipt | undefined {
-    return receiptIn<BurstReceipt>(this.receipts.list()[0]);
+  receipt(): StoredReceipt | undefined {
+    return receiptIn<StoredReceipt>(this.receipts.list()[0]);
   }
 
   protected override shown(): unknown[] {

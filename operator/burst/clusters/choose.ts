@@ -3,7 +3,7 @@ import { formatMoney, type Micros } from '../../cost/money.ts';
 import type { CandidateView, ClusterOffer, ClusterPrice, ClustersView, Limits } from './model.ts';
 import { nodesLeft, shortOfNodes } from './node-limit.ts';
 import { countedNodes } from './offer.ts';
-import type { Alternative, Grant, Purchase } from './plan-model.ts';
+import type { Alternative, ClusterOrder, Grant } from './plan-model.ts';
 import { type Replicas, type Taken, takenBy, totalOf } from './room.ts';
 import { nodesOf } from './words.ts';
 
@@ -16,8 +16,8 @@ export interface Chosen {
   readonly nodes: ReadonlyMap<string, number>;
   /** How many nodes count of it. */
   readonly mostNodes: number;
-  /** See Purchase. */
-  readonly granted?: NonNullable<Purchase['granted']>;
+  /** See ClusterOrder. */
+  readonly granted?: NonNullable<ClusterOrder['granted']>;
   readonly price: ClusterPrice;
   readonly count: number;
   /** It takes longer to come than it may, and so do all others. */

@@ -1,7 +1,7 @@
 import { LEAVE_MS, paidUntil, restedAt } from './give-back.ts';
 import type { ClustersView, EmptyingCluster, Movable, OwnCluster, Supply, WaitingWork } from './model.ts';
 import { countsFor, isOn } from './peaks.ts';
-import type { Emptying, Kept } from './plan-model.ts';
+import type { EmptyOrder, Kept } from './plan-model.ts';
 import { Room, totalOf } from './room.ts';
 import { byPriority, takenBySupply } from './sources.ts';
 import { askedBy, listed, replicasOf } from './words.ts';
@@ -24,7 +24,7 @@ export interface Decided {
 
 /** What is to be emptied, and why the others are not; and when more may be, milliseconds since the epoch. */
 export interface Consolidated {
-  readonly emptyings: readonly Emptying[];
+  readonly emptyings: readonly EmptyOrder[];
   readonly stays: ReadonlyMap<string, string>;
   readonly times: readonly number[];
 }
@@ -77,7 +77,7 @@ export function chooseEmptying(view: ClustersView, decided: Decided): Consolidat
   for (const { one } of others) stays.set(one.name, `${best.one.name} is emptied first`);
   const sources = [...new Set(best.work.map(({ source }) => source))];
   const why = `it has little work: ${replicasOf(best.work)} of ${listed(sources)}, for which there is room on ${listed([...best.on].sort())}`;
-  return { emptyings: [{ name: best.one.name, why }], stays, times };
+  return { emptyings: [{ kind: 'empty', name: best.one.name, why }], stays, times };
 }
 
 /** Why no cluster is emptied now, whichever it is; undefined: nothing is in the way. */

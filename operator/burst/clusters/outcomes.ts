@@ -1,9 +1,19 @@
 import type { BurstDecision, BurstOutcome } from '../../api/burstpolicy-status.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
-import { nameOf } from './growth-receipt.ts';
-import type { BurstReceipt } from './kept.ts';
-import { lifeCost } from './spend.ts';
-import { slept } from './wake-receipt.ts';
+import {
+  type ClusterPurchase,
+  emptyingSinceOf,
+  hasEnded,
+  haveCome,
+  isLeaving,
+  joinedAtOf,
+  nameOf,
+  rejoinedAt,
+  type WakePurchase,
+  waitOf,
+} from './purchases.ts';
+import { type BurstReceipt, clusterNamed, nodesIn, wakesIn } from './receipt.ts';
+import { lifeCost, spentByEnd } from './spend.ts';
 import { nodesOf, text } from './words.ts';
 
 /** What an outcome is told with. */
@@ -71,33 +81,37 @@ interface Standing {
 }
 
 function standing(receipt: BurstReceipt, cluster: string, now: number): Standing | undefined {
-  const purchase = receipt.purchases.find(({ name }) => name === cluster);
-  if (purchase) {
-    const { warm, sleeps, warmAt, joinedAt, worked, leaving, emptyingSince, rate } = purchase;
-    return {
-      isOthers: false,
-      waits: warm && (sleeps ? 'asleep' : 'warm'),
-      warmAt,
-      joinedAt,
-      hasWorked: worked === true,
-      isLeaving: leaving === true,
-      isEmptying: emptyingSince !== undefined,
-      cost: { gone: lifeCost(purchase, 0n, now), soFar: lifeCost(purchase, parseMoney(rate), now) },
-    };
+  const purchase = clusterNamed(receipt, cluster) ?? wakesIn(receipt).find((one) => nameOf(one.cluster) === cluster);
+  return purchase && standingOf(purchase, now);
+}
+
+function standingOf(purchase: ClusterPurchase | WakePurchase, now: number): Standing {
+  switch (purchase.kind) {
+    case 'cluster':
+      return {
+        isOthers: false,
+        waits: waitOf(purchase),
+        warmAt: purchase.readyAt,
+        joinedAt: joinedAtOf(purchase),
+        hasWorked: purchase.work !== undefined,
+        isLeaving: isLeaving(purchase),
+        isEmptying: emptyingSinceOf(purchase) !== undefined,
+        cost: { gone: lifeCost(purchase, 0n, now), soFar: lifeCost(purchase, parseMoney(purchase.rate), now) },
+      };
+    case 'wake': {
+      const amounts = Object.values(spentByEnd({}, purchase, now));
+      const cost = amounts.reduce((sum, amount) => sum + parseMoney(amount), 0n);
+      return {
+        isOthers: true,
+        waits: undefined,
+        joinedAt: rejoinedAt(purchase),
+        hasWorked: purchase.work !== undefined,
+        isLeaving: hasEnded(purchase),
+        isEmptying: false,
+        cost: { gone: cost, soFar: cost },
+      };
+    }
   }
-  const wake = receipt.wakes?.find((one) => nameOf(one.cluster) === cluster);
-  if (!wake) return undefined;
-  const amounts = Object.values(slept({ ...receipt, spent: {} }, wake, now).spent);
-  const cost = amounts.reduce((sum, amount) => sum + parseMoney(amount), 0n);
-  return {
-    isOthers: true,
-    waits: undefined,
-    joinedAt: wake.joinedAt,
-    hasWorked: wake.worked === true,
-    isLeaving: wake.ended === true,
-    isEmptying: false,
-    cost: { gone: cost, soFar: cost },
-  };
 }
 
 interface Change {
@@ -200,17 +214,18 @@ function ofGrowth(
   took: Change['took'],
   inputs: OutcomeInputs,
 ): BurstOutcome | undefined {
-  const its = ({ growths = [] }: BurstReceipt) =>
-    growths.find((one) => nameOf(one.cluster) === cluster && one.pool === pool && one.at === at);
+  const its = (receipt: BurstReceipt) =>
+    nodesIn(receipt).find((one) => nameOf(one.cluster) === cluster && one.pool === pool && one.at === at);
   const [was, is] = [its(before), its(after)];
   if (!was) return ofGrant({ cluster, pool, at }, before, after, took, inputs);
-  if (was.came || was.failed) return undefined;
+  if (was.phase !== 'Coming') return undefined;
   const wanted = was.to - was.from;
-  if (is?.came) return ended('Succeeded', `its ${nodesOf(wanted)} came within ${took()} of the decision`, inputs);
+  if (is && haveCome(is))
+    return ended('Succeeded', `its ${nodesOf(wanted)} came within ${took()} of the decision`, inputs);
   const hasFailed = after.decisions.some(
     (one) => one.action === 'Fail' && one.cluster === cluster && one.pool === pool && one.at === text(inputs.now),
   );
-  if (is?.failed || (!is && hasFailed))
+  if (is?.phase === 'Failed' || (!is && hasFailed))
     return ended('Failed', `${is?.nodes ?? 0} of its ${nodesOf(wanted)} came within ${took()} of the decision`, inputs);
   if (is) return undefined;
   const why = 'its cluster or its pool is gone, or Coppice does not size that pool any more';
@@ -225,7 +240,7 @@ function ofGrant(
   took: Change['took'],
   inputs: OutcomeInputs,
 ): BurstOutcome | undefined {
-  const its = ({ purchases }: BurstReceipt) => purchases.find(({ name }) => name === cluster)?.granted?.[pool];
+  const its = (receipt: BurstReceipt) => clusterNamed(receipt, cluster ?? '')?.granted?.[pool];
   const [was, is] = [its(before), its(after)];
   if (was?.raisedAt !== at || is?.raisedAt === at) return undefined;
   if (!is) return lost(took, inputs);

@@ -15,8 +15,12 @@ export interface Grant {
   readonly each: Micros;
 }
 
+/** What is to be bought, or put to use, or emptied. */
+export type Order = ClusterOrder | NodesOrder | GrantOrder | OpenOrder | WakeOrder | EmptyOrder;
+
 /** A cluster to buy. */
-export interface Purchase {
+export interface ClusterOrder {
+  readonly kind: 'cluster';
   readonly candidate: string;
   /** Nodes by pool. */
   readonly nodes: Readonly<Record<string, number>>;
@@ -28,20 +32,28 @@ export interface Purchase {
   readonly sources: readonly string[];
   readonly why: string;
   readonly alternatives: readonly Alternative[];
-  /** It is to wait: warm, or asleep. */
-  readonly warm?: true;
-  readonly sleeps?: true;
+  /** How it is to wait. Absent: it takes work. */
+  readonly waits?: 'warm' | 'asleep' | undefined;
   readonly revision?: string | undefined;
 }
 
-/** A cluster that waited and is to take work. */
-export interface Opening {
+/** A cluster of the policy that waited warm and is to take work. */
+export interface OpenOrder {
+  readonly kind: 'open';
   readonly name: string;
   readonly candidate: string;
   readonly sources: readonly string[];
   readonly why: string;
-  /** It sleeps, and is woken. Absent: it is awake. */
-  readonly waking?: Waking | undefined;
+}
+
+/** A cluster that sleeps and is to be woken for work. */
+export interface WakeOrder {
+  readonly kind: 'wake';
+  readonly name: string;
+  readonly candidate: string;
+  readonly sources: readonly string[];
+  readonly why: string;
+  readonly waking: Waking;
   /** It is somebody's, and woken by this entry. Absent: it is the policy's. */
   readonly entry?: string | undefined;
   /** What else there was to choose. Absent: nothing. */
@@ -49,7 +61,8 @@ export interface Opening {
 }
 
 /** Nodes to add to a pool. */
-export interface Growth {
+export interface NodesOrder {
+  readonly kind: 'nodes';
   /** Of the entry of the policy; undefined: the cluster is the policy's. */
   readonly entry: string | undefined;
   /** `namespace/name` of the WorkerCluster. */
@@ -66,7 +79,8 @@ export interface Growth {
 }
 
 /** Nodes that a pool of a cluster of the policy may have more: for pods that wait in that cluster, for which its autoscaler asks. */
-export interface GrantRaise {
+export interface GrantOrder {
+  readonly kind: 'grant';
   /** `namespace/name` of the WorkerCluster. */
   readonly cluster: string;
   readonly pool: string;
@@ -78,7 +92,8 @@ export interface GrantRaise {
 }
 
 /** A cluster whose work its hub is to move away, so that it can be given back. */
-export interface Emptying {
+export interface EmptyOrder {
+  readonly kind: 'empty';
   readonly name: string;
   readonly why: string;
 }
@@ -138,13 +153,9 @@ export interface WorkVerdict {
 
 /** What is to be done now. */
 export interface ClustersPlan {
-  readonly purchases: readonly Purchase[];
-  readonly growths: readonly Growth[];
-  readonly raises: readonly GrantRaise[];
-  readonly openings: readonly Opening[];
+  /** In the order in which the receipt takes them. Of kind `empty` there is one at most. */
+  readonly orders: readonly Order[];
   readonly removals: readonly Removal[];
-  /** At most one. */
-  readonly emptyings: readonly Emptying[];
   readonly kept: readonly Kept[];
   /** Why clusters are not emptied that have little work: sentences, by name. */
   readonly stays: ReadonlyMap<string, string>;
@@ -156,3 +167,10 @@ export interface ClustersPlan {
   /** When something changes by the clock alone, milliseconds since the epoch; undefined: nothing does. */
   readonly next: number | undefined;
 }
+
+/** The orders of one kind. */
+export const ordersOf = <Kind extends Order['kind']>(
+  orders: readonly Order[],
+  kind: Kind,
+): Extract<Order, { readonly kind: Kind }>[] =>
+  orders.filter((one): one is Extract<Order, { readonly kind: Kind }> => one.kind === kind);

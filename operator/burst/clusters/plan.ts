@@ -7,7 +7,16 @@ import { whyNotGrown } from './grow.ts';
 import type { ClustersView, WaitingWork } from './model.ts';
 import { type Served, serveMost } from './most.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
-import type { ClustersPlan, Kept, Purchase, WorkState, WorkVerdict } from './plan-model.ts';
+import type {
+  ClusterOrder,
+  ClustersPlan,
+  Kept,
+  NodesOrder,
+  OpenOrder,
+  WakeOrder,
+  WorkState,
+  WorkVerdict,
+} from './plan-model.ts';
 import { type Raised, raiseGrants } from './raise-grants.ts';
 import { restsEnd, withRests } from './rests.ts';
 import { likenessOf, Room, totalOf } from './room.ts';
@@ -24,7 +33,12 @@ export function planClusters(view: ClustersView, now: number): ClustersPlan {
   return new Planning(view, now).plan();
 }
 
-type Bought = Pick<ClustersPlan, 'purchases' | 'growths' | 'openings'>;
+/** What is bought for work. */
+interface Bought {
+  readonly purchases: readonly ClusterOrder[];
+  readonly growths: readonly NodesOrder[];
+  readonly openings: readonly (OpenOrder | WakeOrder)[];
+}
 const NOTHING: Bought = { purchases: [], growths: [], openings: [] };
 
 class Planning {
@@ -101,12 +115,8 @@ class Planning {
     this.#times.push(...times, ...less.times);
     const coming = this.#times.filter((time) => time > this.#now);
     return {
-      purchases,
-      growths,
-      raises: this.#lacking.raises,
-      openings,
+      orders: [...growths, ...this.#lacking.raises, ...purchases, ...openings, ...less.emptyings],
       removals,
-      emptyings: less.emptyings,
       kept: this.#kept,
       stays: less.stays,
       verdicts: this.#verdicts,
@@ -225,7 +235,7 @@ class Planning {
   }
 
   /** Clusters that are there because a peak was known before. */
-  #buyForPeaks(): Pick<ClustersPlan, 'purchases' | 'openings'> {
+  #buyForPeaks(): Pick<Bought, 'purchases' | 'openings'> {
     const { limits, clusters, peaks = [] } = this.#view;
     for (const { from, until, isMinimum } of peaks) if (!isMinimum) this.#times.push(from, until);
     if (limits.isSuspended) return { purchases: [], openings: [] };
@@ -235,10 +245,11 @@ class Planning {
       const message = `${askedBy(peak)}, and has fewer: ${reasons}`;
       this.#verdicts.push({ source: sourceOf(peak), state: 'Refused', message, alternatives });
     }
-    const purchases = chosen.map(({ peak, cluster }) => {
+    const purchases = chosen.map(({ peak, cluster }): ClusterOrder => {
       const { candidate, price, alternatives } = cluster;
       const there = clusters.filter((one) => countsFor(peak, one)).length;
       return {
+        kind: 'cluster',
         candidate,
         ...sizeOf(cluster),
         price,
@@ -248,14 +259,15 @@ class Planning {
         ...this.#revisionOf(candidate),
       };
     });
-    const opened = openings.map(({ peak, warm: { name, candidate, waking } }) => {
-      return { name, candidate, sources: [sourceOf(peak)], why: askedBy(peak), ...(waking && { waking }) };
+    const opened = openings.map(({ peak, warm: { name, candidate, waking } }): OpenOrder | WakeOrder => {
+      const order = { name, candidate, sources: [sourceOf(peak)], why: askedBy(peak) };
+      return waking ? { kind: 'wake', ...order, waking } : { kind: 'open', ...order };
     });
     return { purchases, openings: opened };
   }
 
   /** A cluster that is to wait. */
-  #buyWarm(): Purchase[] {
+  #buyWarm(): ClusterOrder[] {
     const { limits } = this.#view;
     if (limits.isSuspended) return [];
     const { chosen, refused } = chooseWarm(this.#view, this.#now);
@@ -268,14 +280,14 @@ class Planning {
       this.#verdicts.push({ source: `candidate ${candidate}`, state: 'Refused', message: messages.join('; ') });
     }
     return chosen.map(({ candidate, wait, cluster }) => ({
+      kind: 'cluster',
       candidate: candidate.name,
       ...sizeOf(cluster),
       price: cluster.price,
       sources: [],
       why: `it ${WORDS[wait].one}, as candidate ${candidate.name} asks for ${candidate[wait]} of`,
       alternatives: [],
-      warm: true,
-      ...(wait === 'asleep' && { sleeps: true }),
+      waits: wait,
       revision: candidate.revision,
     }));
   }
@@ -286,7 +298,7 @@ class Planning {
     return pools.flatMap(({ name, minimum, template }) => ((nodes.get(name) ?? 0) > minimum ? [template] : []));
   }
 
-  #revisionOf(candidate: string): Pick<Purchase, 'revision'> {
+  #revisionOf(candidate: string): Pick<ClusterOrder, 'revision'> {
     const revision = this.#view.candidates.find(({ name }) => name === candidate)?.revision;
     return revision === undefined ? {} : { revision };
   }
@@ -340,6 +352,7 @@ class Planning {
     }
     return {
       purchases: clusters.map((cluster) => ({
+        kind: 'cluster',
         candidate: cluster.candidate,
         ...sizeOf(cluster),
         price: cluster.price,
@@ -348,14 +361,15 @@ class Planning {
         alternatives: cluster.alternatives,
         ...this.#revisionOf(cluster.candidate),
       })),
-      openings: openings.map(({ warm: { name, candidate, waking, entry }, count }) => ({
-        name,
-        candidate,
-        sources,
-        why: `${why}; ${name}, which ${waking ? 'sleeps' : 'waited warm'}, takes ${count} of them`,
-        ...(waking && { waking, alternatives: instead, ...(entry !== undefined && { entry }) }),
-      })),
+      openings: openings.map(({ warm: { name, candidate, waking, entry }, count }): OpenOrder | WakeOrder => {
+        const takes = `${why}; ${name}, which ${waking ? 'sleeps' : 'waited warm'}, takes ${count} of them`;
+        const order = { name, candidate, sources, why: takes };
+        return waking
+          ? { kind: 'wake', ...order, waking, alternatives: instead, ...(entry !== undefined && { entry }) }
+          : { kind: 'open', ...order };
+      }),
       growths: growths.map(({ entry, pool, nodes, more, count }) => ({
+        kind: 'nodes',
         entry,
         cluster: pool.cluster,
         pool: pool.pool,
@@ -387,7 +401,7 @@ class Planning {
 const grantedText = ({ granted }: Chosen): string =>
   granted ? `; granted to it: ${nodesOf(Object.values(granted).reduce((sum, { nodes }) => sum + nodes, 0))}` : '';
 
-function sizeOf({ nodes, mostNodes, granted }: Chosen): Pick<Purchase, 'nodes' | 'mostNodes' | 'granted'> {
+function sizeOf({ nodes, mostNodes, granted }: Chosen): Pick<ClusterOrder, 'nodes' | 'mostNodes' | 'granted'> {
   const asked = [...nodes.values()].reduce((sum, count) => sum + count, 0);
   return { nodes: Object.fromEntries(nodes), ...(mostNodes > asked && { mostNodes }), ...(granted && { granted }) };
 }

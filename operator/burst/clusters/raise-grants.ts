@@ -5,13 +5,13 @@ import { moneyLeft } from './choose.ts';
 import { affordable, moreThanCounted, withGrown } from './grow.ts';
 import type { ClustersView, GrowingPool } from './model.ts';
 import { nodesLeft, shortOfNodes } from './node-limit.ts';
-import type { GrantRaise, WorkVerdict } from './plan-model.ts';
+import type { GrantOrder, WorkVerdict } from './plan-model.ts';
 import { stateOf } from './room.ts';
 import { nodesOf } from './words.ts';
 
 /** What is granted for pods that wait in clusters of the policy. */
 export interface Raised {
-  readonly raises: readonly GrantRaise[];
+  readonly raises: readonly GrantOrder[];
   readonly verdicts: readonly WorkVerdict[];
   /** As if it had been granted. */
   readonly view: ClustersView;
@@ -23,7 +23,7 @@ export interface Raised {
  */
 export function raiseGrants(view: ClustersView, now: number): Raised {
   const { lacking = new Map<string, readonly FitPod[]>(), limits } = view;
-  const raises: GrantRaise[] = [];
+  const raises: GrantOrder[] = [];
   const verdicts: WorkVerdict[] = [];
   let next = view;
   for (const [cluster, pods] of [...lacking].sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -43,7 +43,7 @@ export function raiseGrants(view: ClustersView, now: number): Raised {
       if (more === 0) continue;
       const what = `${nodesOf(more)} more of pool ${pool.pool}`;
       const why = `pods wait in ${cluster} for a node, and ${what} may be asked for`;
-      raises.push({ cluster, pool: pool.pool, nodes: more, each: pool.hourly, why });
+      raises.push({ kind: 'grant', cluster, pool: pool.pool, nodes: more, each: pool.hourly, why });
       if (more === wanted) verdicts.push({ source, state: 'Growing', message: `granted to it: ${what}` });
       next = withRaise(next, pool, most, more);
     }

@@ -1,12 +1,8 @@
 import { type BurstDecision, KEPT_DECISIONS } from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
-import { burstClusterName } from '../../api/names.ts';
-import { formatMoney, parseMoney } from '../../cost/money.ts';
-import { type BurstReceipt, isRestOf, type KeptPurchase, type Times } from './kept.ts';
-import { keptBilling } from './kept-wake.ts';
-import type { Alternative, Opening, Purchase } from './plan-model.ts';
-import { unusedMs } from './rests.ts';
-import { lifeCost, spentWith, withBegunOf } from './spend.ts';
+import { formatMoney } from '../../cost/money.ts';
+import type { Alternative } from './plan-model.ts';
+import type { ClusterPurchase, NodesPurchase, Purchase, WakePurchase } from './purchases.ts';
 
 const KEPT_STARTUPS = 9;
 /** Of more candidates and pools that rest, or have, those are forgotten whose rest ends first. */
@@ -20,6 +16,94 @@ const KEPT_SOURCES = 20;
 /** Characters of all of them. */
 const MOST_SOURCE_WORDS = 2_000;
 
+/** A candidate, or a pool by `namespace/name/pool`, that is not tried for a while. */
+export interface Rest {
+  readonly failures: number;
+  /** RFC 3339. */
+  readonly until: string;
+  readonly why: string;
+  /** Of the template of what failed: another one is tried at once. Absent: it has none, or is of before this was kept. */
+  readonly revision?: string | undefined;
+  /** What came was of no use, and takes so many seconds to come at least. Absent: it did not come. */
+  readonly unusedSeconds?: number;
+  /** When what failed was ordered, RFC 3339. Absent: it is of before this was kept. */
+  readonly orderedAt?: string;
+}
+
+/**
+ * Whether it is what has this revision that rests. A rest without one is of a template that could not be resolved, or of before this was kept: a
+ * template that can be is tried at once.
+ */
+export const isRestOf = ({ revision: its }: Rest, revision: string | undefined): boolean => its === revision;
+
+/** By candidate, seconds, the newest first. */
+export type Times = Readonly<Record<string, readonly number[]>>;
+
+/** What a policy has bought and spent: its only memory. What its status says is for people. */
+export interface BurstReceipt {
+  readonly policy: { readonly namespace: string; readonly name: string; readonly uid: string };
+  /** Number of the next cluster: none is ever used twice. */
+  readonly next: number;
+  /** All that was bought and is not gone: of each kind the oldest first. */
+  readonly purchases: readonly Purchase[];
+  /** By month (2026-11), as decimals. */
+  readonly spent: Readonly<Record<string, string>>;
+  readonly rests: Readonly<Record<string, Rest>>;
+  /** By candidate: how long the last of its clusters took to join, seconds, the newest first. */
+  readonly startups?: Times;
+  /** The same of those that slept, from when they were woken. */
+  readonly wakings?: Times;
+  readonly lastOut?: string;
+  readonly lastIn?: string;
+  /** The newest first. */
+  readonly decisions: readonly BurstDecision[];
+  /** The form in which the receipt was read. Absent: it is new. */
+  readonly stored?: object;
+}
+
+export const emptyReceipt = (policy: BurstReceipt['policy']): BurstReceipt => ({
+  policy,
+  next: 1,
+  purchases: [],
+  spent: {},
+  rests: {},
+  decisions: [],
+});
+
+type Bought = Pick<BurstReceipt, 'purchases'>;
+
+/** Clusters that were bought. */
+export const clustersIn = ({ purchases }: Bought): ClusterPurchase[] =>
+  purchases.filter((one) => one.kind === 'cluster');
+
+/** Nodes that were added to pools. */
+export const nodesIn = ({ purchases }: Bought): NodesPurchase[] => purchases.filter((one) => one.kind === 'nodes');
+
+/** Clusters of others that were woken. */
+export const wakesIn = ({ purchases }: Bought): WakePurchase[] => purchases.filter((one) => one.kind === 'wake');
+
+/** A cluster that was bought, by name; undefined: there is none. */
+export function clusterNamed({ purchases }: Bought, name: string): ClusterPurchase | undefined {
+  const found = purchases.find((one) => one.kind === 'cluster' && one.name === name);
+  return found?.kind === 'cluster' ? found : undefined;
+}
+
+/** With a purchase in another state; the same object where that is no news. */
+export function withPurchase<Kind extends Purchase>(receipt: BurstReceipt, before: Kind, after: Kind): BurstReceipt {
+  if (after === before) return receipt;
+  return { ...receipt, purchases: receipt.purchases.map((one) => (one === before ? after : one)) };
+}
+
+/** With a cluster in another state; the same object where that is no news, or there is no such cluster. */
+export function withCluster(
+  receipt: BurstReceipt,
+  name: string,
+  change: (purchase: ClusterPurchase) => ClusterPurchase,
+): BurstReceipt {
+  const before = clusterNamed(receipt, name);
+  return before ? withPurchase(receipt, before, change(before)) : receipt;
+}
+
 /** Of what something is bought for, so much as is written down: a receipt is a Secret, which has room for a mebibyte. */
 export function keptSources(sources: readonly string[]): string[] {
   let left = MOST_SOURCE_WORDS;
@@ -27,97 +111,6 @@ export function keptSources(sources: readonly string[]): string[] {
     left -= length;
     return left >= 0;
   });
-}
-
-/** A purchase is written down. */
-export function ordered(receipt: BurstReceipt, purchase: Purchase, now: number): BurstReceipt {
-  const { candidate, nodes, mostNodes, granted, price, sources, why, alternatives, warm, sleeps, revision } = purchase;
-  const at = rfc3339(new Date(now));
-  const { name, uid } = receipt.policy;
-  const kept: KeptPurchase = {
-    number: receipt.next,
-    name: burstClusterName(name, candidate, uid, receipt.next),
-    candidate,
-    at,
-    sources: keptSources(sources),
-    nodes,
-    ...(mostNodes !== undefined && { mostNodes }),
-    ...(granted && { granted: keptGrants(granted) }),
-    most: formatMoney(price.most),
-    rate: formatMoney(price.hourly),
-    rateSince: at,
-    ...(warm && { warm }),
-    ...(sleeps && { sleeps, awake: formatMoney(price.hourly) }),
-    ...(revision && { revision }),
-    ...(price.billing && { billing: keptBilling(price.billing) }),
-  };
-  const bought = {
-    ...receipt,
-    next: receipt.next + 1,
-    purchases: [...receipt.purchases, kept],
-    // What waits warm takes none of the work that waits: that need not wait for it.
-    ...(!warm && { lastOut: at }),
-  };
-  return decided(bought, {
-    at,
-    action: 'Buy',
-    cluster: kept.name,
-    candidate,
-    why,
-    hourly: kept.rate,
-    alternatives: told(alternatives),
-  });
-}
-
-const keptGrants = (granted: NonNullable<Purchase['granted']>): NonNullable<KeptPurchase['granted']> =>
-  Object.fromEntries(
-    Object.entries(granted).map(([pool, { nodes, each }]) => [pool, { nodes, each: formatMoney(each) }]),
-  );
-
-/** A cluster that waited warm takes work from now on. It was bought before: the next purchase need not wait for this. */
-export function opened(receipt: BurstReceipt, { name, candidate, sources, why }: Opening, now: number): BurstReceipt {
-  const at = rfc3339(new Date(now));
-  const purchases = receipt.purchases.map((one) => {
-    if (one.name !== name) return one;
-    const { warm: _, ...open } = one;
-    return { ...open, sources: keptSources(sources) };
-  });
-  return decided({ ...receipt, purchases }, { at, action: 'Open', cluster: name, candidate, why });
-}
-
-/** A cluster is given back; of one that did not come, or was of no use, its candidate rests. */
-export function givenBack(
-  receipt: BurstReceipt,
-  { name, why, isFailure }: { name: string; why: string; isFailure: boolean },
-  now: number,
-): BurstReceipt {
-  const purchase = receipt.purchases.find((one) => one.name === name);
-  if (!purchase || purchase.leaving) return receipt;
-  const at = rfc3339(new Date(now));
-  const unseen = purchase.uid === undefined && { leavingAt: at };
-  const leaving = { ...changed(receipt, name, { leaving: true, ...unseen }), lastIn: at };
-  const said = decided(leaving, {
-    at,
-    action: isFailure ? 'Fail' : 'Remove',
-    cluster: name,
-    candidate: purchase.candidate,
-    why,
-    hourly: purchase.rate,
-  });
-  const { candidate, wokenAt = purchase.at } = purchase;
-  const { revision } = purchase;
-  return isFailure
-    ? rested(said, candidate, { why: `${name}: ${why}`, at: wokenAt, revision }, now)
-    : unusedRested(said, purchase, why, now);
-}
-
-/** The candidate of a purchase rests if that was of no use, however it ends. @param why it ends */
-export function unusedRested(receipt: BurstReceipt, purchase: KeptPurchase, why: string, now: number): BurstReceipt {
-  const unused = unusedMs(purchase, now);
-  if (unused === undefined) return receipt;
-  const { name, candidate, at, wokenAt = at, revision } = purchase;
-  const said = `${name}, which had no work: ${why}`;
-  return rested(receipt, candidate, { why: said, at: wokenAt, revision, unusedMs: unused }, now);
 }
 
 /** Milliseconds that something is left alone after so many failures in a row: each time twice as long, a day at most. @param first after the first failure */
@@ -129,7 +122,7 @@ export const restMs = (failures: number, first = FIRST_REST_MS): number =>
  * earlier template that fails late leaves the rest of a later one as it is.
  * @param failed why, and when what failed was ordered (RFC 3339), and of which template; if it was of no use, how long it takes at least
  */
-export function rested(
+export function restCandidate(
   receipt: BurstReceipt,
   candidate: string,
   failed: {
@@ -168,47 +161,21 @@ export function rested(
 }
 
 /** The candidate was of use: it does not rest any more. */
-export function useful(receipt: BurstReceipt, candidate: string): BurstReceipt {
+export function endRest(receipt: BurstReceipt, candidate: string): BurstReceipt {
   const { [candidate]: _, ...rests } = receipt.rests;
   return candidate in receipt.rests ? { ...receipt, rests } : receipt;
 }
 
-/** With something else said of a purchase; the same object where that is no news. */
-export function changed(receipt: BurstReceipt, name: string, more: Partial<KeptPurchase>): BurstReceipt {
-  const purchase = receipt.purchases.find((one) => one.name === name);
-  if (!purchase) return receipt;
-  const isNews = Object.entries(more).some(([field, value]) => purchase[field as keyof KeptPurchase] !== value);
-  if (!isNews) return receipt;
-  return { ...receipt, purchases: receipt.purchases.map((one) => (one === purchase ? { ...one, ...more } : one)) };
-}
-
-/** From now on it costs so much; what it cost until now is added to what was spent. */
-export function costs(receipt: BurstReceipt, name: string, rate: string, now: number): BurstReceipt {
-  const purchase = receipt.purchases.find((one) => one.name === name);
-  if (!purchase || purchase.rate === rate) return receipt;
-  const [before, after] = [parseMoney(purchase.rate), parseMoney(rate)];
-  const spent = spentWith(receipt.spent, purchase, now);
-  const settled = { ...receipt, spent: after < before ? withBegunOf(spent, purchase, after, now) : spent };
-  const cost = lifeCost(purchase, after < before ? after : before, now);
-  const known = cost !== undefined && { cost: formatMoney(cost) };
-  return changed(settled, name, { rate, rateSince: rfc3339(new Date(now)), ...known });
-}
-
-/** A cluster is gone. */
-export function gone(receipt: BurstReceipt, name: string, now: number): BurstReceipt {
-  const purchase = receipt.purchases.find((one) => one.name === name);
-  if (!purchase) return receipt;
-  return {
-    ...receipt,
-    purchases: receipt.purchases.filter((one) => one !== purchase),
-    spent: withBegunOf(spentWith(receipt.spent, purchase, now), purchase, 0n, now),
-  };
-}
-
 /** A cluster of a candidate has joined, so long after it was ordered. */
-export const startedUp = (receipt: BurstReceipt, candidate: string, tookMs: number): BurstReceipt => ({
+export const noteStartup = (receipt: BurstReceipt, candidate: string, tookMs: number): BurstReceipt => ({
   ...receipt,
   startups: withTime(receipt.startups, candidate, tookMs),
+});
+
+/** A cluster of a candidate is back in its hub, so long after it was woken. */
+export const noteWaking = (receipt: BurstReceipt, candidate: string, tookMs: number): BurstReceipt => ({
+  ...receipt,
+  wakings: withTime(receipt.wakings, candidate, tookMs),
 });
 
 /** With one more time of a candidate. */
@@ -218,25 +185,25 @@ export function withTime(times: Times | undefined, candidate: string, tookMs: nu
   return Object.fromEntries(Object.entries({ [candidate]: last, ...others }).slice(0, KEPT_STARTED));
 }
 
-/** How long clusters of a candidate took to join: half of the last ones, milliseconds; undefined: none has. */
+/** How long clusters of a candidate took to join: median of the last ones, milliseconds; undefined: none has. */
 export const measuredStartupMs = ({ startups }: BurstReceipt, candidate: string): number | undefined =>
-  middleMs(startups?.[candidate]);
+  medianMs(startups?.[candidate]);
 
 /** The same of those that were woken. */
 export const measuredWakingMs = ({ wakings }: BurstReceipt, candidate: string): number | undefined =>
-  middleMs(wakings?.[candidate]);
+  medianMs(wakings?.[candidate]);
 
-/** Half of these times, milliseconds; undefined: there are none. */
-export function middleMs(times: readonly number[] = []): number | undefined {
-  const middle = [...times].sort((a, b) => a - b)[times.length >> 1];
-  return middle === undefined ? undefined : middle * 1000;
+/** Median of these times, milliseconds; undefined: there are none. */
+export function medianMs(times: readonly number[] = []): number | undefined {
+  const median = [...times].sort((a, b) => a - b)[times.length >> 1];
+  return median === undefined ? undefined : median * 1000;
 }
 
 /**
  * A decision is kept. Of refusals only the last one for each source, and none that says the same again: work that changes all the time must
  * not push out what was bought.
  */
-export function decided(receipt: BurstReceipt, decision: BurstDecision): BurstReceipt {
+export function noteDecision(receipt: BurstReceipt, decision: BurstDecision): BurstReceipt {
   const { action, source, dryRun } = decision;
   const kept = { ...decision, why: decision.why.slice(0, 2000) };
   // A dry run says the same at each look.
@@ -250,7 +217,7 @@ export function decided(receipt: BurstReceipt, decision: BurstDecision): BurstRe
 }
 
 /** Alternatives as they are kept and shown. */
-export const told = (alternatives: readonly Alternative[]) =>
+export const toldAlternatives = (alternatives: readonly Alternative[]) =>
   alternatives.slice(0, 8).map(({ candidate, hourly, whyNot }) => ({
     candidate,
     ...(hourly !== undefined && { hourly: formatMoney(hourly) }),

@@ -1,5 +1,6 @@
-import { type BurstReceipt, isRestOf, type KeptPurchase } from './kept.ts';
 import type { ClustersView, UnusedRest, WaitingWork } from './model.ts';
+import { type ClusterPurchase, isUseless, joinedAtOf, waitOf } from './purchases.ts';
+import { type BurstReceipt, isRestOf } from './receipt.ts';
 import { isForPeak } from './words.ts';
 
 /** Whether and how a candidate, or a cluster that sleeps, is left alone. */
@@ -31,11 +32,13 @@ export function restingOf(
 }
 
 /** How long a purchase needs to take work at least, as far as it shows; undefined: it was of use, or none of it was meant for work. */
-export function unusedMs(purchase: KeptPurchase, now: number): number | undefined {
-  const { worked, warm, useless, sources, at, wokenAt, joinedAt } = purchase;
+export function unusedMs(purchase: ClusterPurchase, now: number): number | undefined {
+  const { work, sources, at, wokenAt } = purchase;
   // One that is useless rests for that already.
-  if (worked || warm || useless || (sources.length > 0 && sources.every(isForPeak))) return undefined;
+  if (work || waitOf(purchase) || isUseless(purchase) || (sources.length > 0 && sources.every(isForPeak)))
+    return undefined;
   const since = Date.parse(wokenAt ?? at);
+  const joinedAt = joinedAtOf(purchase);
   return Math.max(0, (joinedAt === undefined ? now : Date.parse(joinedAt)) - since);
 }
 

@@ -1,6 +1,8 @@
 import { type ClusterBilling, costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
-import { type BurstReceipt, billingOfPurchase, type KeptPurchase } from './kept.ts';
+import { billingOfPurchase, type ClusterPurchase, type Purchase } from './purchases.ts';
+import { type BurstReceipt, clusterNamed, withPurchase } from './receipt.ts';
+import { changeRate } from './transitions.ts';
 
 const KEPT_MONTHS = 24;
 const HOUR_MS = 3_600_000n;
@@ -9,16 +11,59 @@ const HOUR_MS = 3_600_000n;
 export const monthOf = (time: number): string => new Date(time).toISOString().slice(0, 7);
 
 /** What a cluster has cost in all, in millionths, if it costs only `left` an hour from now on; undefined: nobody knows. */
-export function lifeCost(purchase: KeptPurchase, left: Micros, now: number): Micros | undefined {
+export function lifeCost(purchase: ClusterPurchase, left: Micros, now: number): Micros | undefined {
   const { at, rateSince, cost = rateSince === at ? '0' : undefined } = purchase;
   if (cost === undefined) return undefined;
   const since = withBegunOf(spentWith({}, purchase, now), purchase, left, now);
   return Object.values(since).reduce((sum, amount) => sum + parseMoney(amount), parseMoney(cost));
 }
 
+/** A cluster costs so much from now on; what it has cost until now is added to what was spent. */
+export function setRate(receipt: BurstReceipt, name: string, rate: string, now: number): BurstReceipt {
+  const purchase = clusterNamed(receipt, name);
+  if (!purchase || purchase.rate === rate) return receipt;
+  const [before, after] = [parseMoney(purchase.rate), parseMoney(rate)];
+  const spent = spentWith(receipt.spent, purchase, now);
+  const settled = { ...receipt, spent: after < before ? withBegunOf(spent, purchase, after, now) : spent };
+  const cost = lifeCost(purchase, after < before ? after : before, now);
+  const changed = changeRate(purchase, rate, cost === undefined ? undefined : formatMoney(cost), now);
+  return withPurchase(settled, purchase, changed);
+}
+
+/** A cluster is gone: what it has cost until now is spent. */
+export function forgetCluster(receipt: BurstReceipt, name: string, now: number): BurstReceipt {
+  const purchase = clusterNamed(receipt, name);
+  return purchase ? forgetPurchase(receipt, purchase, now) : receipt;
+}
+
+/** A purchase is gone: what it has cost until now is spent, with time that has begun. */
+export function forgetPurchase(receipt: BurstReceipt, purchase: Purchase, now: number): BurstReceipt {
+  const purchases = receipt.purchases.filter((one) => one !== purchase);
+  return { ...receipt, purchases, spent: spentByEnd(receipt.spent, purchase, now) };
+}
+
+/** What was spent, by month (2026-11), when a purchase ends now. */
+export function spentByEnd(
+  before: Readonly<Record<string, string>>,
+  purchase: Purchase,
+  now: number,
+): Readonly<Record<string, string>> {
+  const spent = spentWith(before, purchase, now);
+  switch (purchase.kind) {
+    case 'cluster':
+      return withBegunOf(spent, purchase, 0n, now);
+    case 'nodes':
+      return spent;
+    case 'wake': {
+      const life = Math.max(0, now - Date.parse(purchase.at));
+      return withBegun(spent, parseMoney(purchase.rate), billingOfPurchase(purchase), life, now);
+    }
+  }
+}
+
 /** What was spent until then, by month (2026-11), as decimals. */
 export const spentByMonth = (receipt: BurstReceipt, now: number): Readonly<Record<string, string>> =>
-  costing(receipt).reduce((spent, one) => spentWith(spent, one, now), receipt.spent);
+  receipt.purchases.reduce((spent, one) => spentWith(spent, one, now), receipt.spent);
 
 /** What was spent in the month of `now` until then. */
 export const spentUntil = (receipt: BurstReceipt, now: number): Micros =>
@@ -26,14 +71,12 @@ export const spentUntil = (receipt: BurstReceipt, now: number): Micros =>
 
 /** What all that it has costs in an hour. */
 export const hourlyOf = (receipt: BurstReceipt): Micros =>
-  costing(receipt).reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
-
-const costing = ({ purchases, growths = [], wakes = [] }: BurstReceipt) => [...purchases, ...growths, ...wakes];
+  receipt.purchases.reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
 
 /** With what its cloud takes for time that has begun, when it costs only `left` an hour from now on. */
-export function withBegunOf(
+function withBegunOf(
   spent: Readonly<Record<string, string>>,
-  purchase: KeptPurchase,
+  purchase: ClusterPurchase,
   left: Micros,
   now: number,
 ): Readonly<Record<string, string>> {
@@ -48,7 +91,7 @@ export function withBegunOf(
 }
 
 /** The same of what costs so much in an hour, has lived so long and ends now. */
-export function withBegun(
+function withBegun(
   spent: Readonly<Record<string, string>>,
   hourly: Micros,
   billing: ClusterBilling | undefined,

@@ -1,6 +1,6 @@
-import type { BurstReceipt } from './kept.ts';
 import type { WaitingWork } from './model.ts';
-import { restMs } from './receipt.ts';
+import { haveCome, type Purchase } from './purchases.ts';
+import { type BurstReceipt, restMs } from './receipt.ts';
 
 /** However often something was bought for work of which nothing changes, it is tried again after so long. */
 const LONGEST_MS = 3_600_000;
@@ -38,17 +38,19 @@ export function waitingAnew<Work extends Pick<WaitingWork, 'source' | 'since'> &
   });
 }
 
-function servicesOf({ purchases, wakes = [], growths = [] }: BurstReceipt): Service[] {
-  const clusters = [...purchases, ...wakes].flatMap((one): Service[] => {
-    if (one.workedAt === undefined) return [];
-    const workedAt = Date.parse(one.workedAt);
-    // One that waited warm was ordered long before it was opened.
-    const waited = 'warmAt' in one && one.warmAt !== undefined;
-    const orderedAt = waited ? (one.wokenAt ?? one.workedAt) : one.at;
-    return [{ sources: one.sources, at: Date.parse(orderedAt), workedAt }];
-  });
-  const nodes = growths.flatMap(({ sources, at, came }): Service[] =>
-    came ? [{ sources, at: Date.parse(at), workedAt: Date.parse(at) }] : [],
-  );
-  return [...clusters, ...nodes];
+const servicesOf = ({ purchases }: BurstReceipt): Service[] => purchases.flatMap((one) => serviceOf(one) ?? []);
+
+function serviceOf(one: Purchase): Service | undefined {
+  const { sources } = one;
+  const at = Date.parse(one.at);
+  if (one.kind === 'nodes') return haveCome(one) ? { sources, at, workedAt: at } : undefined;
+  if (one.work?.at === undefined) return undefined;
+  const workedAt = Date.parse(one.work.at);
+  switch (one.kind) {
+    case 'cluster':
+      // One that waited warm was ordered long before it was opened.
+      return { sources, at: one.readyAt === undefined ? at : Date.parse(one.wokenAt ?? one.work.at), workedAt };
+    case 'wake':
+      return { sources, at, workedAt };
+  }
 }

@@ -4,8 +4,9 @@ import { errorText } from '../../api/errors.ts';
 import { LABELS } from '../../api/group.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
-import { decided, gone, rested } from '../../burst/clusters/receipt.ts';
+import { type ClusterPurchase, isLeaving, waitOf } from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, clustersIn, noteDecision, restCandidate } from '../../burst/clusters/receipt.ts';
+import { forgetCluster } from '../../burst/clusters/spend.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { isOf, keptClusters, manifestOf } from './own-clusters.ts';
@@ -23,15 +24,16 @@ export async function makeClusters(
   signal: AbortSignal,
 ): Promise<BurstReceipt> {
   let next = receipt;
-  for (const purchase of receipt.purchases) {
-    if (purchase.uid !== undefined || purchase.leaving) continue;
+  for (const purchase of clustersIn(receipt)) {
+    if (purchase.uid !== undefined || isLeaving(purchase)) continue;
     const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate);
     const problem = candidate
       ? await make(world, policy, manifestOf(policy, candidate, purchase), purchase, signal)
       : 'the policy no longer has this candidate';
     if (problem === undefined) continue;
     const { name, at, revision } = purchase;
-    next = decided(rested(gone(next, name, now), purchase.candidate, { why: problem, at, revision }, now), {
+    const rest = { why: problem, at, revision };
+    next = noteDecision(restCandidate(forgetCluster(next, name, now), purchase.candidate, rest, now), {
       at: rfc3339(new Date(now)),
       action: 'Fail',
       cluster: name,
@@ -47,7 +49,7 @@ async function make(
   world: BurstWorld,
   policy: BurstPolicy,
   cluster: WorkerCluster,
-  purchase: KeptPurchase,
+  purchase: ClusterPurchase,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   // Made by a look before this one, of which the cache has heard.
@@ -82,7 +84,7 @@ export async function openClusters(
 ): Promise<string | undefined> {
   let problem: string | undefined;
   for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
-    if (purchase.warm || !cluster.metadata.labels?.[LABELS.burstWarm]) continue;
+    if (waitOf(purchase) || !cluster.metadata.labels?.[LABELS.burstWarm]) continue;
     const { name, uid } = cluster.metadata;
     const metadata = { labels: { [LABELS.burstWarm]: null }, ...(uid && { uid }) };
     const refusal = await patchCluster(world, cluster, { metadata }, signal);
@@ -145,8 +147,8 @@ export async function endClusters(
   const left: string[] = [];
   const unmade: string[] = [];
   let problem: string | undefined;
-  for (const purchase of receipt.purchases) {
-    if (!purchase.leaving) continue;
+  for (const purchase of clustersIn(receipt)) {
+    if (!isLeaving(purchase)) continue;
     const { namespace = '' } = policy.metadata;
     const { name } = purchase;
     const known = world.clusters.get(`${namespace}/${name}`);

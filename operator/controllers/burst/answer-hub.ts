@@ -1,6 +1,6 @@
 import type { Hub } from '../../api/hub.ts';
 import { answersTo, type PolicySaid } from '../../burst/clusters/answers.ts';
-import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
+import { clustersIn, measuredStartupMs } from '../../burst/clusters/receipt.ts';
 import type { Asking } from '../../hubs/contract.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
@@ -66,8 +66,8 @@ const saidBy = ({ policy, receipt, verdicts = [] }: Turn): PolicySaid => ({
   policy: keyOf(policy),
   isDryRun: policy.spec.dryRun === true,
   verdicts,
-  ordered: receipt.purchases
-    .filter((one) => one.joinedAt === undefined && !one.leaving && !one.warm)
+  ordered: clustersIn(receipt)
+    .filter(({ phase }) => phase.name === 'Coming')
     .map(({ name, sources, at, candidate }) => ({
       name,
       sources,

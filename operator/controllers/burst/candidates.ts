@@ -4,10 +4,9 @@ import { rfc3339 } from '../../api/conditions.ts';
 import type { Hub } from '../../api/hub.ts';
 import { burstClusterName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
-import { measuredStartupMs } from '../../burst/clusters/receipt.ts';
+import { type BurstReceipt, clustersIn, measuredStartupMs } from '../../burst/clusters/receipt.ts';
 import { restingOf } from '../../burst/clusters/rests.ts';
 import { offeredNow } from '../../burst/clusters/sold-out.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
@@ -41,7 +40,7 @@ export async function candidatesOf(
   const depleted = world.capacity.known(policy.metadata);
   for (const candidate of policy.spec.candidates) {
     const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
-    const has = receipt.purchases.filter((one) => one.candidate === name).length;
+    const has = clustersIn(receipt).filter((one) => one.candidate === name).length;
     const trial = unsizedTrialOf(policy, candidate);
     const offer = offerFor(world, hub, policy, candidate, trial);
     const sold =

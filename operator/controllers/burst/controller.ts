@@ -3,7 +3,7 @@ import { isTrue } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { type BurstReceipt, emptyReceipt } from '../../burst/clusters/kept.ts';
+import { type BurstReceipt, clustersIn, emptyReceipt, wakesIn } from '../../burst/clusters/receipt.ts';
 import type { PlacedSource } from '../../hubs/contract.ts';
 import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
@@ -120,9 +120,9 @@ function notePlacements(
 }
 
 /** `namespace/name` of clusters that a policy has bought or woken. */
-const keysKept = ({ metadata: { namespace } }: BurstPolicy, { purchases, wakes = [] }: BurstReceipt): string[] => [
-  ...purchases.map(({ name }) => `${namespace}/${name}`),
-  ...wakes.map(({ cluster }) => cluster),
+const keysKept = ({ metadata: { namespace } }: BurstPolicy, receipt: BurstReceipt): string[] => [
+  ...clustersIn(receipt).map(({ name }) => `${namespace}/${name}`),
+  ...wakesIn(receipt).map(({ cluster }) => cluster),
 ];
 
 async function receiptOf({ receipts }: BurstWorld, policy: BurstPolicy, signal: AbortSignal): Promise<BurstReceipt> {

@@ -1,18 +1,36 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { BurstDecision } from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
+import type { Hub } from '../../api/hub.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { emptying, kept } from '../../burst/clusters/emptying-receipt.ts';
-import { grantedMore, raised } from '../../burst/clusters/grant-receipt.ts';
-import { grew, grownHourly, grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
-import type { ClustersPlan } from '../../burst/clusters/plan-model.ts';
-import { decided, givenBack, opened, ordered, told } from '../../burst/clusters/receipt.ts';
-import { putToSleep, woken } from '../../burst/clusters/sleep-receipt.ts';
+import { type ClustersPlan, type Order, ordersOf } from '../../burst/clusters/plan-model.ts';
+import { nameOf } from '../../burst/clusters/purchases.ts';
+import {
+  type BurstReceipt,
+  clusterNamed,
+  clustersIn,
+  noteDecision,
+  toldAlternatives,
+  wakesIn,
+} from '../../burst/clusters/receipt.ts';
+import {
+  addNodes,
+  buyCluster,
+  emptyCluster,
+  grantMore,
+  keepCluster,
+  letSleep,
+  openCluster,
+  putToSleep,
+  raiseGrant,
+  returnCluster,
+  wakeCluster,
+  wakeOthers,
+} from '../../burst/clusters/receipt-decisions.ts';
+import { grownHourly, grownNodes, wokenHourly } from '../../burst/clusters/receipt-facts.ts';
 import { spentUntil } from '../../burst/clusters/spend.ts';
-import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-receipt.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';
@@ -76,7 +94,7 @@ export async function planFor(
   };
   for (;;) {
     const plan = planClusters({ ...view, candidates, growth }, now);
-    const judged = judgeGrowth(world, plan.growths);
+    const judged = judgeGrowth(world, ordersOf(plan.orders, 'nodes'));
     const narrower = withinQuota(growth, judged);
     if (narrower) {
       growth = narrower;
@@ -87,7 +105,7 @@ export async function planFor(
     const passed: string[] = [];
     let problem: string | undefined;
     let at = -1;
-    for (const purchase of plan.purchases) {
+    for (const purchase of ordersOf(plan.orders, 'cluster')) {
       const { candidate } = purchase;
       at = candidates.findIndex(({ name }) => name === candidate);
       const tried = candidates[at]!.candidate;
@@ -112,10 +130,10 @@ export async function planFor(
 /** Clusters for which work waits are idle from now on at the earliest, whichever policy has them. */
 function noteNeeded(memory: BurstMemory, turns: readonly Turn[], needed: ReadonlySet<string>, now: number): void {
   for (const { policy, receipt } of turns) {
-    for (const { name, number } of receipt.purchases)
+    for (const { name, number } of clustersIn(receipt))
       if (needed.has(`${policy.metadata.namespace}/${name}`))
         for (const key of [idleKey(policy, number), comingKey(policy, number)]) memory.needed(key, now);
-    for (const wake of receipt.wakes ?? [])
+    for (const wake of wakesIn(receipt))
       if (needed.has(wake.cluster))
         for (const key of [wakeKey(policy, wake), wakingKey(policy, wake)]) memory.needed(key, now);
   }
@@ -132,7 +150,7 @@ function lackingIn(
 ): Map<string, readonly FitPod[]> {
   const found = new Map<string, readonly FitPod[]>();
   for (const { cluster, own, hasJoined } of seen) {
-    const isGranted = receipt.purchases.find(({ name }) => name === own.name)?.granted !== undefined;
+    const isGranted = clusterNamed(receipt, own.name)?.granted !== undefined;
     if (!cluster || !hasJoined || !isGranted) continue;
     const pods = world.lacking(cluster);
     if (pods.length > 0) found.set(own.key, pods);
@@ -166,77 +184,115 @@ function withinQuota(growth: readonly GrowthView[], judged: JudgedGrowth): Growt
 
 /** The receipt with what the plan decides, before anything of it is done. */
 export function withPlan(world: BurstSight, inputs: DecisionInputs, plan: ClustersPlan): BurstReceipt {
-  const { hub, policy, growths, now } = inputs;
+  const { policy, now } = inputs;
   const { dryRun } = policy.spec;
-  const at = rfc3339(new Date(now));
-  const only = (receipt: BurstReceipt, decision: Omit<BurstDecision, 'at'>) =>
-    decided(receipt, { at, ...decision, dryRun: true });
-  let { receipt } = inputs;
-  for (const growth of plan.growths) {
-    const { cluster: key, pool, entry, why, each, nodes, granted = 0 } = growth;
-    const cluster = world.clusters.get(key);
-    const seen = cluster && world.pools(hub, cluster, growths)?.find((one) => one.pool.name === pool);
-    if (!cluster || !seen) continue;
-    const hourly = formatMoney(each * BigInt(entry === undefined ? granted : nodes));
-    receipt = dryRun
-      ? only(receipt, { action: 'Grow', cluster: nameOf(key), ...(entry && { candidate: entry }), why, hourly })
-      : grantedMore(
-          grew(receipt, growth, cluster.metadata.uid ?? '', seen.count, now),
-          cluster.metadata.uid ?? '',
-          pool,
-          granted,
-          each,
-          now,
-        );
-  }
-  for (const raise of plan.raises) {
-    const { cluster: key, pool, why, each, nodes } = raise;
-    const uid = world.clusters.get(key)?.metadata.uid;
-    const hourly = formatMoney(each * BigInt(nodes));
-    if (dryRun) receipt = only(receipt, { action: 'Grow', cluster: nameOf(key), pool, why, hourly });
-    else if (uid !== undefined) receipt = raised(receipt, raise, uid, now);
-  }
-  for (const purchase of plan.purchases) {
-    const { candidate, why, alternatives, price } = purchase;
-    const hourly = formatMoney(price.hourly);
-    receipt = dryRun
-      ? only(receipt, { action: 'Buy', candidate, why, hourly, alternatives: told(alternatives) })
-      : ordered(receipt, purchase, now);
-  }
-  for (const opening of plan.openings) {
-    const { name: cluster, candidate, why, waking, alternatives = [] } = opening;
-    const wake = { hourly: formatMoney(waking?.hourly ?? 0n), alternatives: told(alternatives) };
-    const others =
-      opening.entry === undefined ? undefined : world.clusters.get(`${policy.metadata.namespace}/${cluster}`);
-    if (dryRun)
-      receipt = only(receipt, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) });
-    else if (others && waking)
-      receipt = wakes(receipt, opening, waking, { cluster: keyOf(others), uid: others.metadata.uid ?? '' }, now);
-    else if (opening.entry === undefined) receipt = (waking ? woken : opened)(receipt, opening, now);
-  }
-  for (const one of plan.emptyings) {
-    const { name: cluster, why } = one;
-    const hourly = receipt.purchases.find(({ name }) => name === cluster)?.rate;
-    const saved = hourly !== undefined && { hourly };
-    receipt = dryRun ? only(receipt, { action: 'Empty', cluster, why, ...saved }) : emptying(receipt, one, now);
-  }
+  const withOrder = dryRun ? withDryOrder : withRealOrder;
+  let receipt = plan.orders.reduce((next, order) => withOrder(world, inputs, next, order), inputs.receipt);
   // Also in a dry run: what was begun before it is not left half done.
-  for (const one of plan.kept) receipt = kept(receipt, one, now);
+  for (const one of plan.kept) receipt = keepCluster(receipt, one, now);
   for (const removal of plan.removals) {
     const { name: cluster, why, toSleep, isOthers } = removal;
     receipt = dryRun
-      ? only(receipt, { action: toSleep ? 'Sleep' : 'Remove', cluster, why })
-      : (isOthers ? letSleep : toSleep ? putToSleep : givenBack)(receipt, removal, now);
+      ? noteDry(receipt, { action: toSleep ? 'Sleep' : 'Remove', cluster, why }, now)
+      : (isOthers ? letSleep : toSleep ? putToSleep : returnCluster)(receipt, removal, now);
   }
   for (const { source, state, message, alternatives } of plan.verdicts)
     if (state === 'Refused')
-      receipt = decided(receipt, {
-        at,
+      receipt = noteDecision(receipt, {
+        at: rfc3339(new Date(now)),
         action: 'Refuse',
         source,
         why: message,
-        alternatives: told(alternatives ?? []),
+        alternatives: toldAlternatives(alternatives ?? []),
         ...(dryRun && { dryRun }),
       });
   return receipt;
 }
+
+/** The receipt with an order that is to be done. */
+function withRealOrder(
+  world: BurstSight,
+  { hub, policy, growths, now }: DecisionInputs,
+  receipt: BurstReceipt,
+  order: Order,
+): BurstReceipt {
+  switch (order.kind) {
+    case 'nodes': {
+      const { cluster: key, pool, each, granted = 0 } = order;
+      const cluster = world.clusters.get(key);
+      const seen = cluster && poolOf(world, hub, cluster, growths, pool);
+      if (!cluster || !seen) return receipt;
+      const { uid = '' } = cluster.metadata;
+      return grantMore(addNodes(receipt, order, uid, seen.count, now), uid, pool, granted, each, now);
+    }
+    case 'grant': {
+      const uid = world.clusters.get(order.cluster)?.metadata.uid;
+      return uid === undefined ? receipt : raiseGrant(receipt, order, uid, now);
+    }
+    case 'cluster':
+      return buyCluster(receipt, order, now);
+    case 'open':
+      return openCluster(receipt, order, now);
+    case 'wake': {
+      if (order.entry === undefined) return wakeCluster(receipt, order, now);
+      const others = world.clusters.get(`${policy.metadata.namespace}/${order.name}`);
+      if (!others) return receipt;
+      return wakeOthers(receipt, order, { cluster: keyOf(others), uid: others.metadata.uid ?? '' }, now);
+    }
+    case 'empty':
+      return emptyCluster(receipt, order, now);
+  }
+}
+
+/** The receipt with an order that a policy only tells of. */
+function withDryOrder(
+  world: BurstSight,
+  { hub, growths, now }: DecisionInputs,
+  receipt: BurstReceipt,
+  order: Order,
+): BurstReceipt {
+  const { why } = order;
+  switch (order.kind) {
+    case 'nodes': {
+      const { cluster: key, pool, entry, each, nodes, granted = 0 } = order;
+      const cluster = world.clusters.get(key);
+      if (!cluster || !poolOf(world, hub, cluster, growths, pool)) return receipt;
+      const hourly = formatMoney(each * BigInt(entry === undefined ? granted : nodes));
+      const by = entry ? { candidate: entry } : {};
+      return noteDry(receipt, { action: 'Grow', cluster: nameOf(key), ...by, why, hourly }, now);
+    }
+    case 'grant': {
+      const { cluster, pool, each, nodes } = order;
+      const hourly = formatMoney(each * BigInt(nodes));
+      return noteDry(receipt, { action: 'Grow', cluster: nameOf(cluster), pool, why, hourly }, now);
+    }
+    case 'cluster': {
+      const { candidate, price } = order;
+      const alternatives = toldAlternatives(order.alternatives);
+      return noteDry(receipt, { action: 'Buy', candidate, why, hourly: formatMoney(price.hourly), alternatives }, now);
+    }
+    case 'open':
+      return noteDry(receipt, { action: 'Open', cluster: order.name, candidate: order.candidate, why }, now);
+    case 'wake': {
+      const { name: cluster, candidate, waking } = order;
+      const wake = { hourly: formatMoney(waking.hourly), alternatives: toldAlternatives(order.alternatives ?? []) };
+      return noteDry(receipt, { action: 'Wake', cluster, candidate, why, ...wake }, now);
+    }
+    case 'empty': {
+      const hourly = clusterNamed(receipt, order.name)?.rate;
+      const saved = hourly !== undefined && { hourly };
+      return noteDry(receipt, { action: 'Empty', cluster: order.name, why, ...saved }, now);
+    }
+  }
+}
+
+const noteDry = (receipt: BurstReceipt, decision: Omit<BurstDecision, 'at'>, now: number): BurstReceipt =>
+  noteDecision(receipt, { at: rfc3339(new Date(now)), ...decision, dryRun: true });
+
+const poolOf = (
+  world: BurstSight,
+  hub: Hub,
+  cluster: WorkerCluster,
+  growths: DecisionInputs['growths'],
+  pool: string,
+) => world.pools(hub, cluster, growths)?.find((one) => one.pool.name === pool);

@@ -4,8 +4,7 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { burstReceiptName } from '../../api/names.ts';
 import type { Quota } from '../../api/quota.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
-import { whyNotUnderstood } from '../../burst/clusters/understood.ts';
+import { type StoredReceipt, whyNotUnderstood } from '../../burst/clusters/stored-receipt.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { Asking, PlacedWork, StatusPart } from '../../hubs/contract.ts';
@@ -60,7 +59,7 @@ export interface BurstDependencies extends BurstSightDependencies {
   readonly policies: Informer<BurstPolicy>;
   readonly capacity: Pick<DepletedOffers, 'known' | 'interrupted'>;
   readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
-  readonly receipts: Receipts<BurstReceipt>;
+  readonly receipts: Receipts<StoredReceipt>;
   readonly metrics: Registry;
   /** Writes an answer into a hub. Throws as KubeClient does; error 409: somebody has changed the object since. */
   writeStatus?(hub: Hub, part: StatusPart, signal: AbortSignal): Promise<void>;
@@ -68,8 +67,8 @@ export interface BurstDependencies extends BurstSightDependencies {
 }
 
 /** The receipts of all policies, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
-export const burstReceipts = (garden: ReceiptClient, operatorNamespace: string): Receipts<BurstReceipt> =>
-  new Receipts<BurstReceipt>(
+export const burstReceipts = (garden: ReceiptClient, operatorNamespace: string): Receipts<StoredReceipt> =>
+  new Receipts<StoredReceipt>(
     garden,
     (key) => operatorReceiptPlace(operatorNamespace, burstReceiptName(key), ROLES.burstReceipt),
     { marks: ({ policy }) => ({ [LABELS.burstPolicy]: policy.name }), whyNotUnderstood },

@@ -1,5 +1,5 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import type { Outcome } from './seen.ts';
 import type { BurstActs, BurstSight, BurstWorld } from './world.ts';
 

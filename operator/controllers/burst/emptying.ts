@@ -3,9 +3,9 @@ import { parseDuration } from '../../api/duration.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import { underused } from '../../burst/clusters/consolidate.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { ClustersView, EmptyingCluster } from '../../burst/clusters/model.ts';
-import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
+import { emptyingSinceOf, isToSleep, joinedAtOf } from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, clustersIn } from '../../burst/clusters/receipt.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { drainTimeoutMs } from '../membership/drain-time.ts';
 import { isAsleep } from '../membership/member.ts';
@@ -60,14 +60,17 @@ export async function emptyingOf(
   };
 }
 
+/** In these phases work of a cluster moves, or has to. */
+const MOVES: ReadonlySet<Seen['purchase']['phase']['name']> = new Set(['Emptying', 'Leaving']);
+
 /** Why work of the hub is not moved now, because of what is none of the policy's; undefined: nothing speaks against it. */
 function whyUnsettled(world: BurstSight, { hub, turn, turns }: EmptyingInputs): string | undefined {
   // Room that two count on is promised twice.
   const busy = turns.find(
     (other) =>
       other !== turn &&
-      other.receipt.purchases.some(
-        (one) => one.leaving || one.emptyingSince !== undefined || !(one.joinedAt ?? one.warmAt),
+      clustersIn(other.receipt).some(
+        (one) => MOVES.has(one.phase.name) || (joinedAtOf(one) ?? one.readyAt) === undefined,
       ),
   );
   if (busy) return `a cluster of BurstPolicy ${keyOf(busy.policy)} comes or goes`;
@@ -81,13 +84,13 @@ function emptyingSeen(
   { purchase, cluster }: Seen,
 ): EmptyingCluster | undefined {
   const { hub, policy, now } = inputs;
-  if (!cluster || purchase.emptyingSince === undefined || purchase.leaving) return undefined;
+  if (!cluster || purchase.phase.name !== 'Emptying') return undefined;
   const { name } = purchase;
   const { hasBegun, isDone, refused, because } = world.emptying(hub, cluster);
   const { drainDeadline } = policy.spec.scaleIn ?? {};
   // The Hub's is for clusters that leave: it may end in force, and an administrator sets it. Who empties what could stay may want to wait less.
   const timeoutMs = parseDuration(drainDeadline ?? '') ?? drainTimeoutMs(hub.spec);
-  const isLate = Date.parse(purchase.emptyingSince) + timeoutMs <= now;
+  const isLate = Date.parse(purchase.phase.since) + timeoutMs <= now;
   const time = drainDeadline ? `its drainDeadline of ${drainDeadline}` : `${timeoutMs / 60_000} minutes`;
   const late = `its hub has not moved all of it within ${time}${because ? `: ${because}` : ''}`;
   return {
@@ -118,7 +121,7 @@ export async function markEmptying(
     // Until it sleeps its hub is to place nothing there.
     if (isToSleep(purchase) && !isAsleep(cluster)) continue;
     const isMarked = cluster.metadata.labels?.[LABELS.burstEmptying] !== undefined;
-    const isWanted = purchase.emptyingSince !== undefined;
+    const isWanted = emptyingSinceOf(purchase) !== undefined;
     if (isMarked === isWanted) continue;
     const { name, uid } = cluster.metadata;
     const metadata = { labels: { [LABELS.burstEmptying]: isWanted ? 'true' : null }, ...(uid && { uid }) };

@@ -1,7 +1,22 @@
-import { rfc3339 } from '../../api/conditions.ts';
-import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
-import { changed, costs, gone, rested, startedUp, useful } from '../../burst/clusters/receipt.ts';
-import { isWaking, wokeUp } from '../../burst/clusters/sleep-receipt.ts';
+import {
+  type ClusterPurchase,
+  isLeaving,
+  isUseless,
+  isWaking,
+  joinedAtOf,
+  waitOf,
+} from '../../burst/clusters/purchases.ts';
+import {
+  type BurstReceipt,
+  clustersIn,
+  endRest,
+  noteStartup,
+  noteWaking,
+  restCandidate,
+  withCluster,
+} from '../../burst/clusters/receipt.ts';
+import { forgetCluster, setRate } from '../../burst/clusters/spend.ts';
+import { becomeReady, becomeUseless, haveWork, joinHub, seeCluster } from '../../burst/clusters/transitions.ts';
 import { PLACED_MS } from './arrival.ts';
 import type { HubWork } from './hub-work.ts';
 import type { Seen } from './seen.ts';
@@ -16,48 +31,57 @@ export function withFacts(
   let next = receipt;
   const placed = new Map(seen.map(({ purchase, placedBy = 0 }) => [purchase.number, placedBy]));
   /** Until when a hub may still be about to place work there. What it places as a whole waits for all that was bought for it. */
-  const placedUntil = ({ number, joinedAt }: KeptPurchase): number =>
-    joinedAt === undefined
+  const placedUntil = (purchase: ClusterPurchase): number => {
+    const joinedAt = joinedAtOf(purchase);
+    return joinedAt === undefined
       ? Number.POSITIVE_INFINITY
-      : Math.max(Date.parse(joinedAt) + PLACED_MS, placed.get(number) ?? 0);
+      : Math.max(Date.parse(joinedAt) + PLACED_MS, placed.get(purchase.number) ?? 0);
+  };
   for (const { purchase, cluster, hasJoined, isIdle, isWarm } of seen) {
-    const { name, candidate, uid, joinedAt, warmAt, worked, useless } = purchase;
+    const { name, candidate, uid, at, wokenAt, readyAt, work: hasWorked, sources, revision } = purchase;
+    const joinedAt = joinedAtOf(purchase);
     if (!cluster) {
       // One that was never seen is still to be made; one that was is gone, or is somebody else's now.
-      if (uid !== undefined) next = gone(next, name, now);
+      if (uid !== undefined) next = forgetCluster(next, name, now);
       continue;
     }
-    if (cluster.metadata.uid !== undefined) next = changed(next, name, { uid: cluster.metadata.uid });
+    const { uid: its } = cluster.metadata;
+    if (its !== undefined) next = withCluster(next, name, (one) => seeCluster(one, its));
     // One that was put to sleep is in its hub until that has let go of it.
-    if (hasJoined && isWaking(purchase)) next = wokeUp(next, name, now);
-    else if (hasJoined && joinedAt === undefined && !purchase.sleeps) {
-      next = changed(next, name, { joinedAt: rfc3339(new Date(now)) });
+    if (hasJoined && joinedAt === undefined && waitOf(purchase) !== 'asleep') {
+      next = withCluster(next, name, (one) => joinHub(one, now));
+      if (isWaking(purchase)) next = noteWaking(next, candidate, now - Date.parse(wokenAt!));
       // One that has waited warm has taken as long as it took then.
-      if (warmAt === undefined) next = startedUp(next, candidate, now - Date.parse(purchase.at));
+      else if (readyAt === undefined) next = noteStartup(next, candidate, now - Date.parse(at));
     }
-    if (isWarm && warmAt === undefined) {
-      next = changed(next, name, { warmAt: rfc3339(new Date(now)) });
-      next = startedUp(next, candidate, now - Date.parse(purchase.at));
+    if (isWarm && readyAt === undefined) {
+      next = withCluster(next, name, (one) => becomeReady(one, now));
+      next = noteStartup(next, candidate, now - Date.parse(at));
     }
     const hourly = cluster.status?.cost?.hourly;
     // Until it has machines it costs what it was bought for: a budget must not be spent twice in between.
-    const isThere = (joinedAt ?? warmAt) !== undefined && !isWaking(purchase);
-    if (hourly !== undefined && (isThere || purchase.leaving)) next = costs(next, name, hourly, now);
-    const hasWork = { worked: true, workedAt: rfc3339(new Date(now)) } as const;
-    if (isIdle === false && !worked) next = useful(changed(next, name, hasWork), candidate);
+    const isThere = (joinedAt ?? readyAt) !== undefined && !isWaking(purchase);
+    if (hourly !== undefined && (isThere || isLeaving(purchase))) next = setRate(next, name, hourly, now);
+    if (isIdle === false && !hasWorked)
+      next = endRest(
+        withCluster(next, name, (one) => haveWork(one, now)),
+        candidate,
+      );
     const isOverdue = placedUntil(purchase) <= now;
     const waits = work.find(
       ({ source, since }) =>
-        purchase.sources.includes(source) &&
+        sources.includes(source) &&
         since < Date.parse(joinedAt ?? '') &&
-        !others(next, purchase).some((one) => !one.leaving && one.sources.includes(source) && placedUntil(one) > now),
+        !others(next, purchase).some(
+          (one) => !isLeaving(one) && one.sources.includes(source) && placedUntil(one) > now,
+        ),
     );
-    if (isOverdue && isIdle && !worked && !useless && waits) {
+    if (isOverdue && isIdle && !hasWorked && !isUseless(purchase) && waits) {
       const why = `${name}, which has joined and got none of the work of ${waits.source} that it was bought for`;
-      next = rested(
-        changed(next, name, { useless: true }),
+      next = restCandidate(
+        withCluster(next, name, becomeUseless),
         candidate,
-        { why, at: purchase.wokenAt ?? purchase.at, revision: purchase.revision },
+        { why, at: wokenAt ?? at, revision },
         now,
       );
     }
@@ -65,5 +89,5 @@ export function withFacts(
   return next;
 }
 
-const others = ({ purchases }: BurstReceipt, { number }: KeptPurchase): readonly KeptPurchase[] =>
-  purchases.filter((one) => one.number !== number);
+const others = (receipt: BurstReceipt, { number }: ClusterPurchase): readonly ClusterPurchase[] =>
+  clustersIn(receipt).filter((one) => one.number !== number);

@@ -7,10 +7,10 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import type { PoolNow } from '../../burst/clusters/growth-receipt.ts';
-import type { KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { HubMember, Movable, Supply } from '../../burst/clusters/model.ts';
 import { movableWork } from '../../burst/clusters/movable.ts';
+import type { NodesPurchase } from '../../burst/clusters/purchases.ts';
+import type { PoolNow } from '../../burst/clusters/receipt-facts.ts';
 import { pendingDemand } from '../../burst/demand.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { fitNode } from '../../burst/fit/node.ts';
@@ -172,7 +172,7 @@ export function countedPools(
   deps: BurstSightDependencies,
   hub: Hub,
   written: WorkerCluster,
-  growths: readonly KeptGrowth[],
+  growths: readonly NodesPurchase[],
 ): PoolSeen[] | undefined {
   const pools = poolsSeen(deps, written, growths, deps.now().getTime());
   if (!pools || pools.length === 0) return pools;

@@ -1,6 +1,8 @@
 import { errorText } from '../../api/errors.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
+import { readReceipt, type StoredReceipt, storedReceipt } from '../../burst/clusters/stored-receipt.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { BURSTPOLICIES, keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { tellFailure } from '../failure.ts';
@@ -107,10 +109,35 @@ export function gardenSight(deps: BurstSightDependencies): BurstSight {
   };
 }
 
+/** Receipts as they are stored, in the form in which they are decided with. */
+export function keptReceipts(stored: BurstDependencies['receipts']): BurstActs['receipts'] {
+  /** What each was read from, or stored as. */
+  const forms = new WeakMap<BurstReceipt, StoredReceipt>();
+  const formOf = (receipt: BurstReceipt): StoredReceipt => {
+    const form = forms.get(receipt) ?? storedReceipt(receipt);
+    forms.set(receipt, form);
+    return form;
+  };
+  return {
+    async read(key, signal) {
+      const form = await stored.read(key, signal);
+      const receipt = form && readReceipt(form);
+      if (form && receipt) forms.set(receipt, form);
+      return receipt;
+    },
+    madeFrom(next, before) {
+      stored.madeFrom(formOf(next), before && formOf(before));
+      return next;
+    },
+    save: (key, receipt, before, signal) => stored.save(key, formOf(receipt), formOf(before), signal),
+    remove: (key, signal) => stored.remove(key, signal),
+  };
+}
+
 function gardenActs(deps: BurstDependencies): BurstActs {
   const { garden, clusters } = deps;
   return {
-    receipts: deps.receipts,
+    receipts: keptReceipts(deps.receipts),
     hold: (policy, isHeld, signal) => hold(deps, BURSTPOLICIES, deps.policies, policy, isHeld, { signal }),
     async create(cluster, signal) {
       clusters.absorb(await garden.create(cluster, { signal }));

@@ -1,7 +1,8 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
-import { type GrantedPool, isInUse } from '../../burst/clusters/grant-receipt.ts';
-import type { BurstReceipt, KeptPurchase } from '../../burst/clusters/kept.ts';
+import type { ClusterPurchase } from '../../burst/clusters/purchases.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
+import { type GrantedPool, isInUse } from '../../burst/clusters/receipt-facts.ts';
 import { patchPools } from './act.ts';
 import { isOf, keptClusters } from './own-clusters.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
@@ -10,7 +11,7 @@ import type { BurstSight, BurstWorld } from './world.ts';
 export function grantedPool(
   world: BurstSight,
   policy: BurstPolicy,
-  purchase: KeptPurchase,
+  purchase: ClusterPurchase,
   pool: string,
 ): GrantedPool | undefined {
   const key = `${policy.metadata.namespace}/${purchase.name}`;

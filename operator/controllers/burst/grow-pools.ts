@@ -1,8 +1,8 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { isToOrder } from '../../burst/clusters/growth-receipt.ts';
-import type { BurstReceipt, KeptGrowth } from '../../burst/clusters/kept.ts';
+import { isToOrder, type NodesPurchase } from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, nodesIn } from '../../burst/clusters/receipt.ts';
 import { countOf } from '../../burst/nodes/grow.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
@@ -14,12 +14,12 @@ export async function growPools(
   world: BurstWorld,
   hub: Hub,
   policy: BurstPolicy,
-  { growths = [] }: BurstReceipt,
+  receipt: BurstReceipt,
   now: number,
   signal: AbortSignal,
 ): Promise<void> {
   const { name, namespace } = policy.metadata;
-  for (const growth of growths) {
+  for (const growth of nodesIn(receipt)) {
     const cluster = clusterOf(world, growth);
     const decided = cluster && world.decided(cluster);
     if (!cluster || !decided || decided === 'unknown' || !isToOrder(growth, now)) continue;
@@ -45,7 +45,7 @@ export async function growPools(
 /** undefined: it is gone, or another one has its name. */
 export function clusterOf(
   world: Pick<BurstSight, 'clusters'>,
-  { cluster: key, uid }: Pick<KeptGrowth, 'cluster' | 'uid'>,
+  { cluster: key, uid }: Pick<NodesPurchase, 'cluster' | 'uid'>,
 ): WorkerCluster | undefined {
   const cluster = world.clusters.get(key);
   return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;

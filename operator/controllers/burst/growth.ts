@@ -5,12 +5,12 @@ import type { Hub } from '../../api/hub.ts';
 import { matchesLabels } from '../../api/label-selector.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { grantRestOf } from '../../burst/clusters/grant-receipt.ts';
-import { restOf } from '../../burst/clusters/growth-receipt.ts';
-import { type BurstReceipt, isOfNoUse, type KeptGrowth, type KeptPurchase } from '../../burst/clusters/kept.ts';
 import type { GrowingPool, GrowthView, HubMember } from '../../burst/clusters/model.ts';
 import { regionOf, withRoomFor } from '../../burst/clusters/offer.ts';
-import type { Growth } from '../../burst/clusters/plan-model.ts';
+import type { NodesOrder } from '../../burst/clusters/plan-model.ts';
+import { type ClusterPurchase, isOfNoUse, type NodesPurchase } from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, clustersIn, nodesIn } from '../../burst/clusters/receipt.ts';
+import { grantRestOf, restOf } from '../../burst/clusters/receipt-facts.ts';
 import { type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import { billingOf } from '../../cost/billing.ts';
@@ -30,19 +30,22 @@ export interface GrowthInputs {
   readonly policy: BurstPolicy;
   readonly receipt: BurstReceipt;
   /** What all policies of the hub have written down to be added. */
-  readonly growths: readonly KeptGrowth[];
+  readonly growths: readonly NodesPurchase[];
   readonly now: number;
 }
 
 type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
+
+/** Clusters in these phases do not grow. */
+const ENDING: ReadonlySet<ClusterPurchase['phase']['name']> = new Set(['Emptying', 'Leaving']);
 
 /** Pools that a policy may have grow: of its own clusters, and of those in its namespace that it names. */
 export function growthOf(world: BurstSight, inputs: GrowthInputs): GrowthView[] {
   const { hub, policy, receipt } = inputs;
   const { namespace = '' } = policy.metadata;
   const own = new Map(
-    receipt.purchases.flatMap((one) =>
-      one.uid === undefined || one.leaving || one.emptyingSince || isOfNoUse(one) ? [] : [[one.uid, one]],
+    clustersIn(receipt).flatMap((one) =>
+      one.uid === undefined || ENDING.has(one.phase.name) || isOfNoUse(one) ? [] : [[one.uid, one]],
     ),
   );
   const members = world
@@ -57,7 +60,7 @@ export function growthOf(world: BurstSight, inputs: GrowthInputs): GrowthView[] 
       );
   const mine = pools(({ metadata }) => own.has(metadata.uid ?? ''));
   const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
-    const added = (receipt.growths ?? []).filter((one) => one.entry === entry.name);
+    const added = nodesIn(receipt).filter((one) => one.entry === entry.name);
     return {
       name: entry.name,
       left: entry.maximumNodes - added.reduce((sum, { nodes }) => sum + nodes, 0),
@@ -77,7 +80,7 @@ function poolsOf(
   { hub, receipt, growths, policy, now }: GrowthInputs,
   written: WorkerCluster,
   member: HubMember,
-  by: Entry | KeptPurchase,
+  by: Entry | ClusterPurchase,
 ): GrowingPool[] {
   const [entry, purchase] = 'clusterSelector' in by ? [by, undefined] : [undefined, by];
   const there = whereItIs(written, world.profiles);
@@ -127,7 +130,7 @@ function poolsOf(
 }
 
 /** Most nodes of a pool: of what a policy has bought, those that its candidate says, where it grants them. */
-function mostOf({ spec }: BurstPolicy, purchase: KeptPurchase | undefined, { pool }: PoolSeen): number {
+function mostOf({ spec }: BurstPolicy, purchase: ClusterPurchase | undefined, { pool }: PoolSeen): number {
   if (!purchase?.granted?.[pool.name]) return pool.maximum;
   const template = spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
   return template?.pools?.find(({ name }) => name === pool.name)?.maximum ?? pool.maximum;
@@ -160,14 +163,14 @@ function priceOf(
 /** What quotas say of growth. */
 export interface JudgedGrowth {
   /** What they would refuse, and why. */
-  readonly refused: ReadonlyMap<Growth, string>;
+  readonly refused: ReadonlyMap<NodesOrder, string>;
   /** The share that each cluster of the rest will have. */
   readonly shares: readonly Claimant[];
 }
 
 /** Judges growth by quotas, each cluster after those before it: what these will have nobody else gets. */
-export function judgeGrowth(world: BurstSight, growths: readonly Growth[]): JudgedGrowth {
-  const refused = new Map<Growth, string>();
+export function judgeGrowth(world: BurstSight, growths: readonly NodesOrder[]): JudgedGrowth {
+  const refused = new Map<NodesOrder, string>();
   const shares: Claimant[] = [];
   for (const [key, its] of Map.groupBy(growths, ({ cluster }) => cluster)) {
     const cluster = world.clusters.get(key);
@@ -181,7 +184,7 @@ export function judgeGrowth(world: BurstSight, growths: readonly Growth[]): Judg
 }
 
 /** A cluster that asks for these nodes more; undefined: nobody can tell what it has. */
-function claimantWith(world: BurstSight, written: WorkerCluster, growths: readonly Growth[]): Claimant | undefined {
+function claimantWith(world: BurstSight, written: WorkerCluster, growths: readonly NodesOrder[]): Claimant | undefined {
   const there = whereItIs(written, world.profiles);
   const decided = world.decided(written);
   if (!there || decided === 'unknown') return undefined;

@@ -1,6 +1,6 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
-import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
+import { isToSleep } from '../../burst/clusters/purchases.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import type { SleepOrder } from '../../capacity/sleep-order.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { keptClusters } from './own-clusters.ts';
@@ -27,7 +27,7 @@ export async function orderSleep(
     if (known === 'unknown' || isToSleep(purchase) === (isOurs && known.asleep)) continue;
     const why = 'it waits until work needs it';
     const order: SleepOrder | undefined = isToSleep(purchase)
-      ? { asleep: true, by, why, at: purchase.warmAt! }
+      ? { asleep: true, by, why, at: purchase.readyAt! }
       : undefined;
     await world.orderSleep(keyOf(cluster), uid, order, signal);
     const text = order ? `${by} puts it to sleep: ${why}` : `${by} wakes it for ${purchase.sources[0] ?? 'work'}`;

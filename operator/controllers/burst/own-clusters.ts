@@ -1,15 +1,21 @@
 import type { BurstCandidate, BurstPolicy } from '../../api/burstpolicy.ts';
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../api/group.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { withNodes } from '../../burst/clusters/offer.ts';
 import {
-  type BurstReceipt,
   billingOfPurchase,
   boughtNodes,
-  type KeptPurchase,
+  type ClusterPurchase,
+  emptyingSinceOf,
+  isLeaving,
+  isToSleep,
+  isWaking,
+  joinedAtOf,
+  joinedPhase,
   nodesOfPurchase,
-} from '../../burst/clusters/kept.ts';
-import { withNodes } from '../../burst/clusters/offer.ts';
-import { isToSleep, isWaking } from '../../burst/clusters/sleep-receipt.ts';
+  waitOf,
+} from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, clustersIn } from '../../burst/clusters/receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
 import { placedBy } from './arrival.ts';
 import type { BurstMemory } from './memory.ts';
@@ -20,7 +26,13 @@ import type { BurstSight } from './world.ts';
 export const manifestOf = (
   { metadata }: BurstPolicy,
   { name: candidate, template }: Pick<BurstCandidate, 'name' | 'template'>,
-  { name, number, nodes, granted, warm }: Pick<KeptPurchase, 'name' | 'number' | 'nodes' | 'warm'> & Sized,
+  {
+    name,
+    number,
+    nodes,
+    granted,
+    phase,
+  }: Pick<ClusterPurchase, 'name' | 'number'> & Partial<Pick<ClusterPurchase, 'phase'>> & Sized,
 ): WorkerCluster => ({
   apiVersion: API_VERSION,
   kind: 'WorkerCluster',
@@ -33,7 +45,7 @@ export const manifestOf = (
       [LABELS.burstPolicy]: metadata.name,
       [LABELS.burstCandidate]: candidate,
       [LABELS.burstPurchase]: String(number),
-      ...(warm && { [LABELS.burstWarm]: 'true' }),
+      ...(phase && waitOf({ phase }) && { [LABELS.burstWarm]: 'true' }),
     },
     ownerReferences: [
       {
@@ -60,7 +72,7 @@ export interface Sized {
  * Whether a cluster was made for this purchase and still belongs to the policy: by its name alone none does. One from which somebody took the
  * owner or the label away is theirs from then on.
  */
-export const isOf = ({ metadata }: WorkerCluster, policy: BurstPolicy, { number, uid }: KeptPurchase): boolean =>
+export const isOf = ({ metadata }: WorkerCluster, policy: BurstPolicy, { number, uid }: ClusterPurchase): boolean =>
   metadata.labels?.[LABELS.burstPolicy] === policy.metadata.name &&
   metadata.labels[LABELS.burstPurchase] === String(number) &&
   (uid === undefined || uid === metadata.uid) &&
@@ -71,11 +83,11 @@ export const isOf = ({ metadata }: WorkerCluster, policy: BurstPolicy, { number,
 export const keptClusters = (
   clusters: { get(key: string): WorkerCluster | undefined },
   policy: BurstPolicy,
-  { purchases }: Pick<BurstReceipt, 'purchases'>,
-): { readonly purchase: KeptPurchase; readonly cluster: WorkerCluster }[] =>
-  purchases.flatMap((purchase) => {
+  receipt: Pick<BurstReceipt, 'purchases'>,
+): { readonly purchase: ClusterPurchase; readonly cluster: WorkerCluster }[] =>
+  clustersIn(receipt).flatMap((purchase) => {
     const cluster = clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
-    return cluster && !purchase.leaving && isOf(cluster, policy, purchase) ? [{ purchase, cluster }] : [];
+    return cluster && !isLeaving(purchase) && isOf(cluster, policy, purchase) ? [{ purchase, cluster }] : [];
   });
 
 /** By what it is remembered since when a cluster has no work. */
@@ -105,7 +117,7 @@ export function seenOf(
   world: BurstSight,
   memory: BurstMemory,
   policy: BurstPolicy,
-  purchase: KeptPurchase,
+  purchase: ClusterPurchase,
   now: number,
 ): Seen {
   const live = world.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
@@ -115,7 +127,7 @@ export function seenOf(
   const its = world.sight(policy, cluster);
   const isAwaited = its.isJoined && areAwaited(world, memory, policy, cluster, now);
   const sight = { ...its, cluster, failure, isAwaited };
-  const placed = placedBy(purchase.joinedAt, boughtNodes(purchase), world.readyNodes(cluster), failure);
+  const placed = placedBy(joinedAtOf(purchase), boughtNodes(purchase), world.readyNodes(cluster), failure);
   return { ...seenAs(memory, policy, purchase, sight, now), placedBy: placed };
 }
 
@@ -130,26 +142,29 @@ const NOT_THERE: Sight = {
 };
 
 /** A purchase as the planner takes it. */
-function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: KeptPurchase, sight: Sight, now: number): Seen {
+function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: ClusterPurchase, sight: Sight, now: number): Seen {
   const { name, candidate, at, most, uid, wokenAt } = purchase;
   const { cluster, isJoined, isWorkless, isAwaited = false } = sight;
   const isIdle = isJoined ? isWorkless : undefined;
   // One that was in its hub and is not now costs as much, and gets no work there.
-  const hasBeenIn = isJoined || (purchase.joinedAt !== undefined && !purchase.warm);
+  const hasBeenIn = isJoined || joinedPhase(purchase) !== undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), hasBeenIn && isWorkless && !isAwaited, now);
   const isComing = !isJoined && cluster?.metadata.deletionTimestamp === undefined && isWorkless !== false;
   const unneededSince = memory.idle(comingKey(policy, purchase.number), isComing, now);
   const isUnder = isJoined && !isAwaited ? sight.isUnderused : undefined;
   const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
-  const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
+  const goes = isLeaving(purchase) || cluster?.metadata.deletionTimestamp !== undefined;
   const toSleep = isToSleep(purchase);
-  const isWarm = purchase.warm === true && cluster !== undefined && (toSleep || sight.isReady);
+  const wait = waitOf(purchase);
+  const isWarm = wait !== undefined && cluster !== undefined && (toSleep || sight.isReady);
   const wakes = isWaking(purchase) && !isJoined;
-  const hasJoined = !wakes && (isJoined || purchase.joinedAt !== undefined || purchase.warmAt !== undefined || isWarm);
+  const hasBeenReady = (joinedAtOf(purchase) ?? purchase.readyAt) !== undefined;
+  const hasJoined = !wakes && (isJoined || hasBeenReady || isWarm);
   const coming = wakes ? 'Waking' : cluster || uid ? 'Making' : 'Ordered';
-  const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : coming;
+  const phase = goes ? 'Leaving' : hasJoined ? 'Joined' : coming;
   // One that sleeps counts for what it costs so: to wake it has to be affordable then.
   const counted = toSleep ? [purchase.rate] : [most, purchase.rate];
+  const [joined, emptyingSince] = [joinedPhase(purchase), emptyingSinceOf(purchase)];
   const own = {
     key: `${policy.metadata.namespace}/${name}`,
     name,
@@ -159,15 +174,15 @@ function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: KeptPurchase
     idleSince,
     unneededSince,
     underusedSince,
-    emptyingSince: purchase.emptyingSince === undefined ? undefined : Date.parse(purchase.emptyingSince),
-    leftAloneUntil: purchase.leftAlone && Date.parse(purchase.leftAlone.until),
+    emptyingSince: emptyingSince === undefined ? undefined : Date.parse(emptyingSince),
+    leftAloneUntil: joined?.leftAlone && Date.parse(joined.leftAlone.until),
     hourly: counted.map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b)),
     nodes: nodesOfPurchase(purchase, sight.wanted),
     billing: billingOfPurchase(purchase),
     failure: hasJoined ? undefined : sight.failure,
     hasWork: isWorkless === false,
-    warm: purchase.warm,
-    sleeps: purchase.sleeps,
+    warm: wait && true,
+    sleeps: wait === 'asleep' ? true : undefined,
     revision: purchase.revision,
   } as const;
   return { purchase, cluster, own, hasJoined: isJoined, isIdle, isWarm };

@@ -1,12 +1,12 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
 import type { Reason } from '../../api/reasons.ts';
-import { grantsEnd, withGrantFacts } from '../../burst/clusters/grant-receipt.ts';
-import { withGrowthFacts } from '../../burst/clusters/growth-receipt.ts';
-import { type BurstReceipt, wasNeverMade } from '../../burst/clusters/kept.ts';
 import { withOutcomes } from '../../burst/clusters/outcomes.ts';
-import { givenBack, gone } from '../../burst/clusters/receipt.ts';
-import { monthOf } from '../../burst/clusters/spend.ts';
+import { wasNeverMade } from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, clustersIn } from '../../burst/clusters/receipt.ts';
+import { returnCluster } from '../../burst/clusters/receipt-decisions.ts';
+import { grantsEnd, withGrantFacts, withNodesFacts } from '../../burst/clusters/receipt-facts.ts';
+import { forgetCluster, monthOf } from '../../burst/clusters/spend.ts';
 import { waitingAnew } from '../../burst/clusters/waiting-anew.ts';
 import type { Asking, PlacedSource } from '../../hubs/contract.ts';
 import { keyOf } from '../../kube/resources.ts';
@@ -100,9 +100,9 @@ export class PolicyLook {
     const facts = withFacts(this.#turn.receipt, seen, waiting, this.#now);
     const known = withWoken(this.#world, this.#memory, this.#policy, facts, waiting, this.#now);
     this.#turn.receipt = withGrantFacts(
-      withGrowthFacts(
+      withNodesFacts(
         known,
-        (growth) => this.#world.poolNow({ ...growth, isSettled: growth.came ?? growth.failed ?? false }),
+        (growth) => this.#world.poolNow({ ...growth, isSettled: growth.phase !== 'Coming' }),
         this.#now,
       ),
       (purchase, pool) => grantedPool(this.#world, this.#policy, purchase, pool),
@@ -219,9 +219,9 @@ export class PolicyLook {
   async #giveBack(): Promise<string | undefined> {
     const { unmade, problem } = await endClusters(this.#world, this.#policy, this.#turn.receipt, this.#signal);
     const { receipt } = this.#turn;
-    this.#turn.receipt = receipt.purchases
+    this.#turn.receipt = clustersIn(receipt)
       .filter((one) => unmade.includes(one.name) && wasNeverMade(one, this.#now))
-      .reduce((next, { name }) => gone(next, name, this.#now), receipt);
+      .reduce((next, { name }) => forgetCluster(next, name, this.#now), receipt);
     await this.#save();
     return problem;
   }
@@ -269,8 +269,8 @@ export class PolicyLook {
     if (finalizers.includes('orphan')) return;
     let { receipt } = this.#turn;
     receipt = withFacts(receipt, this.#seen(), [], this.#now);
-    for (const { name, leaving } of receipt.purchases)
-      if (!leaving) receipt = givenBack(receipt, { name, why: 'the policy is deleted', isFailure: false }, this.#now);
+    for (const { name } of clustersIn(receipt))
+      receipt = returnCluster(receipt, { name, why: 'the policy is deleted', isFailure: false }, this.#now);
     this.#turn.receipt = letAllSleep(receipt, this.#now);
     await this.#save();
     receipt = await orderAwake(this.#world, this.#policy, this.#turn.receipt, this.#now, this.#signal);
@@ -281,7 +281,7 @@ export class PolicyLook {
       return;
     }
     await this.#world.receipts.remove(keyOf(this.#policy), this.#signal);
-    this.#turn.receipt = { ...receipt, purchases: [], wakes: [] };
+    this.#turn.receipt = { ...receipt, purchases: receipt.purchases.filter(({ kind }) => kind === 'nodes') };
     await this.#world.hold(this.#policy, false, this.#signal);
   }
 }

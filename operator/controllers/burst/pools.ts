@@ -1,8 +1,7 @@
 import { hasAccount } from '../../accounts/has-account.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { isComing } from '../../burst/clusters/growth-receipt.ts';
-import type { KeptGrowth } from '../../burst/clusters/kept.ts';
 import { withRoomFor } from '../../burst/clusters/offer.ts';
+import { isComing, type NodesPurchase } from '../../burst/clusters/purchases.ts';
 import { withoutDaemons } from '../../burst/fit/daemons.ts';
 import { isLate } from '../../burst/nodes/grow.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
@@ -20,7 +19,7 @@ import type { PoolSeen } from './seen.ts';
 export function poolsSeen(
   deps: BurstSightDependencies,
   written: WorkerCluster,
-  growths: readonly KeptGrowth[],
+  growths: readonly NodesPurchase[],
   now: number,
 ): PoolSeen[] | undefined {
   const there = whereItIs(written, deps.profiles);
@@ -82,7 +81,7 @@ export function poolsSeen(
 }
 
 /** What is stored, with what was written down to be added and is not stored yet. */
-function withGrowths(decided: Exclude<Decided, 'unknown'>, growths: readonly KeptGrowth[]): Decided {
+function withGrowths(decided: Exclude<Decided, 'unknown'>, growths: readonly NodesPurchase[]): Decided {
   if (growths.length === 0) return decided;
   const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);
   for (const { pool, to } of growths) {

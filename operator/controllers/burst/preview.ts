@@ -7,6 +7,7 @@ import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { clustersIn } from '../../burst/clusters/receipt.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { hubType } from '../../hubs/index.ts';
 import { KubeClient } from '../../kube/client.ts';
@@ -38,13 +39,14 @@ import { readerOf } from '../membership/two-sides.ts';
 import { reconcileBurst } from './controller.ts';
 import { type BurstDependencies, type BurstSightDependencies, burstReceipts } from './dependencies.ts';
 import { dryRunWorld } from './dry-run-world.ts';
-import { gardenSight } from './garden-world.ts';
+import { gardenSight, keptReceipts } from './garden-world.ts';
 import { hearHub } from './hear-hub.ts';
 import { BurstMemory } from './memory.ts';
 import { idleKey, underusedKey } from './own-clusters.ts';
 import { toldBy } from './sold-out-told.ts';
 import { ToldByHubs } from './told.ts';
 import { toldStatus } from './told-status.ts';
+import type { BurstActs } from './world.ts';
 
 const ANSWER_MS = 15_000;
 
@@ -90,7 +92,7 @@ export async function previewBurst(
     const told = new Map<string, BurstPolicy>();
     const byUid = new Map(beside.map((policy) => [policy.metadata.uid, policy]));
     const deps = dependenciesOf(garden, namespace, provider, informers, beside, opened, connections);
-    const receipts = burstReceipts(garden, namespace);
+    const receipts = keptReceipts(burstReceipts(garden, namespace));
     const world = dryRunWorld(
       gardenSight(deps),
       beside.map(previewed),
@@ -123,14 +125,14 @@ type Caches = ReturnType<typeof cachesOf>;
 /** Since when clusters are without work the operator knows, and tells in the status. */
 async function memoryOf(
   policies: readonly BurstPolicy[],
-  receipts: Pick<BurstDependencies['receipts'], 'read'>,
+  receipts: Pick<BurstActs['receipts'], 'read'>,
   signal: AbortSignal,
 ): Promise<BurstMemory> {
   const memory = new BurstMemory();
   for (const policy of policies) {
     // One that is not understood is told of where its policy decides.
-    const { purchases = [] } = (await receipts.read(keyOf(policy), signal).catch(() => undefined)) ?? {};
-    for (const { name, number } of purchases) {
+    const receipt = await receipts.read(keyOf(policy), signal).catch(() => undefined);
+    for (const { name, number } of receipt ? clustersIn(receipt) : []) {
       const { idleSince } = policy.status?.clusters?.find((one) => one.name === name) ?? {};
       // Since when they have little work nobody tells: long enough, as what waits has waited long enough.
       memory.idle(underusedKey(policy, number), true, 0);

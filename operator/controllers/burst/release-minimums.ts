@@ -1,8 +1,9 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
-import { type BurstReceipt, boughtNodes, type KeptPurchase } from '../../burst/clusters/kept.ts';
 import { withMinimumsOf } from '../../burst/clusters/offer.ts';
+import { boughtNodes, type ClusterPurchase, isLeaving, joinedAtOf } from '../../burst/clusters/purchases.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { whereItIs } from '../where-it-is.ts';
 import { patchPools } from './act.ts';
@@ -11,14 +12,16 @@ import { keptClusters } from './own-clusters.ts';
 import type { BurstWorld } from './world.ts';
 
 /** Whether what a cluster was bought for has come to it, or does not come any more. Pure. */
-const isSettled = (purchase: KeptPurchase, now: number): boolean => {
+const isSettled = (purchase: ClusterPurchase, now: number): boolean => {
   const at = settlesAt(purchase);
-  return !purchase.leaving && (purchase.worked === true || (at !== undefined && at <= now));
+  return !isLeaving(purchase) && (purchase.work !== undefined || (at !== undefined && at <= now));
 };
 
 /** When a cluster that has had no work is settled all the same, milliseconds since the epoch; undefined: it has not joined. */
-export const settlesAt = ({ joinedAt }: Pick<KeptPurchase, 'joinedAt'>): number | undefined =>
-  joinedAt === undefined ? undefined : Date.parse(joinedAt) + SETTLE_MS;
+export function settlesAt(purchase: Pick<ClusterPurchase, 'phase'>): number | undefined {
+  const joinedAt = joinedAtOf(purchase);
+  return joinedAt === undefined ? undefined : Date.parse(joinedAt) + SETTLE_MS;
+}
 
 /**
  * Has pools of clusters that are settled be as small as their template lets them be, so that nodes go that nobody needs any more. Does
@@ -55,7 +58,7 @@ function releasedSpec(
   { decided, profiles }: Pick<BurstWorld, 'decided' | 'profiles'>,
   cluster: WorkerCluster,
   template: WorkerClusterSpec,
-  { nodes }: KeptPurchase,
+  { nodes }: ClusterPurchase,
 ): WorkerClusterSpec | undefined {
   const there = whereItIs(cluster, profiles);
   if (cluster.metadata.deletionTimestamp || !there) return undefined;

@@ -2,9 +2,10 @@ import type { BurstPolicyStatus } from '../../api/burstpolicy-status.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Reason } from '../../api/reasons.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { BurstReceipt, KeptGrowth, KeptPurchase } from '../../burst/clusters/kept.ts';
 import type { CandidateView, OwnCluster, WokenCluster } from '../../burst/clusters/model.ts';
 import type { ClustersPlan, WorkVerdict } from '../../burst/clusters/plan-model.ts';
+import type { ClusterPurchase, NodesPurchase } from '../../burst/clusters/purchases.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
 import type { HubWork } from './hub-work.ts';
 
@@ -30,7 +31,7 @@ export interface Sight {
 
 /** A purchase with what there is of it. */
 export interface Seen {
-  readonly purchase: KeptPurchase;
+  readonly purchase: ClusterPurchase;
   /** undefined: it is not there (yet). */
   readonly cluster: WorkerCluster | undefined;
   readonly own: OwnCluster;
@@ -44,7 +45,7 @@ export interface Seen {
 }
 
 /** A pool that is asked about: of a cluster, `namespace/name`, by its UID. */
-export interface PoolNamed extends Pick<KeptGrowth, 'cluster' | 'uid' | 'pool'> {
+export interface PoolNamed extends Pick<NodesPurchase, 'cluster' | 'uid' | 'pool'> {
   /** Nobody needs to know whether it is sold out. Absent: somebody does. */
   readonly isSettled?: boolean;
 }

@@ -7,12 +7,18 @@ import {
   SHOWN_MONTHS,
 } from '../../api/burstpolicy-status.ts';
 import { rfc3339 } from '../../api/conditions.ts';
-import { grownNodes, nameOf } from '../../burst/clusters/growth-receipt.ts';
-import { type BurstReceipt, grantedNodes, type KeptPurchase } from '../../burst/clusters/kept.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
 import type { WorkState, WorkVerdict } from '../../burst/clusters/plan-model.ts';
-import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
-import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
+import {
+  type ClusterPurchase,
+  grantedNodes,
+  hasEnded,
+  isToSleep,
+  nameOf,
+  rejoinedAt,
+} from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, clustersIn, measuredWakingMs, nodesIn, wakesIn } from '../../burst/clusters/receipt.ts';
+import { grownNodes } from '../../burst/clusters/receipt-facts.ts';
 import { hourlyOf, monthOf, spentByMonth } from '../../burst/clusters/spend.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
@@ -44,7 +50,7 @@ const BY_WEIGHT: readonly WorkState[] = [
 export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): BurstPolicyStatus {
   const { receipt, seen, candidates, waiting, verdicts, stays, ready, deleting } = outcome;
   const { budget } = policy.spec;
-  const clusters = receipt.purchases.map((purchase) => {
+  const clusters = clustersIn(receipt).map((purchase) => {
     const its = seen.find((one) => one.purchase.name === purchase.name);
     const own = its?.own;
     return {
@@ -82,8 +88,8 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     clusters,
     clusterCount: clusters.length,
     ...(peaks.length > 0 && { peaks }),
-    ...(receipt.growths?.length && { nodes: nodesOf(receipt) }),
-    ...(receipt.wakes?.length && { woken: wokenOf(outcome, now) }),
+    ...(nodesIn(receipt).length > 0 && { nodes: nodesOf(receipt) }),
+    ...(wakesIn(receipt).length > 0 && { woken: wokenOf(outcome, now) }),
     ...(policy.spec.maximumNodes !== undefined && {
       nodeCount: seen.reduce((sum, { own: { nodes = 0 } }) => sum + nodes, grownNodes(receipt)),
     }),
@@ -128,29 +134,40 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   return { ...next, spend: { ...spend, ...(previous.length > 0 && { previous }) } };
 }
 
-function phaseOf(purchase: KeptPurchase, seen: Seen | undefined): BurstPhase {
-  const { leaving, warm, emptyingSince } = purchase;
-  const own = seen?.own;
-  if (leaving) return 'Leaving';
-  if (own && isToSleep(purchase)) return 'Asleep';
-  if (emptyingSince) return 'Emptying';
-  if (own?.phase !== 'Joined') return own?.phase ?? 'Ordered';
-  // One that was in the hub once, and is not now, is on its way again.
-  return warm ? 'Warm' : seen?.hasJoined ? 'Joined' : 'Making';
+function phaseOf(purchase: ClusterPurchase, seen: Seen | undefined): BurstPhase {
+  const phase = seen?.own.phase ?? 'Ordered';
+  switch (purchase.phase.name) {
+    case 'Leaving':
+      return 'Leaving';
+    case 'Emptying':
+      return 'Emptying';
+    case 'Asleep':
+      if (seen && isToSleep(purchase)) return 'Asleep';
+      return phase === 'Joined' ? 'Warm' : phase;
+    case 'Warm':
+      return phase === 'Joined' ? 'Warm' : phase;
+    case 'Coming':
+    case 'Joined':
+      // One that was in the hub once, and is not now, is on its way again.
+      return phase === 'Joined' && !seen?.hasJoined ? 'Making' : phase;
+  }
 }
 
-const wokenOf = ({ receipt: { wakes = [] }, woken = [] }: Outcome, now: Date): BurstPolicyStatus['woken'] =>
-  wakes.slice(-MOST_GROWTHS).map(({ cluster, entry, at, rate, joinedAt, ended }) => {
-    const { idleSince } = woken.find(({ key }) => key === cluster) ?? {};
-    return {
-      cluster: nameOf(cluster),
-      entry,
-      phase: ended ? 'Leaving' : joinedAt === undefined ? 'Waking' : 'Joined',
-      since: at,
-      hourly: rate,
-      ...idleTime(idleSince, now),
-    };
-  });
+const wokenOf = ({ receipt, woken = [] }: Outcome, now: Date): BurstPolicyStatus['woken'] =>
+  wakesIn(receipt)
+    .slice(-MOST_GROWTHS)
+    .map((wake) => {
+      const { cluster, entry, at, rate } = wake;
+      const { idleSince } = woken.find(({ key }) => key === cluster) ?? {};
+      return {
+        cluster: nameOf(cluster),
+        entry,
+        phase: hasEnded(wake) ? 'Leaving' : rejoinedAt(wake) === undefined ? 'Waking' : 'Joined',
+        since: at,
+        hourly: rate,
+        ...idleTime(idleSince, now),
+      };
+    });
 
 const idleTime = (idleSince: number | undefined, now: Date): { idleSince?: string } =>
   idleSince !== undefined && idleSince + SHOWN_IDLE_MS <= now.getTime()
@@ -162,14 +179,16 @@ function wakingSeconds(receipt: BurstReceipt, candidate: string): { wakingSecond
   return ms === undefined ? {} : { wakingSeconds: Math.round(ms / 1000) };
 }
 
-const nodesOf = ({ growths = [] }: BurstReceipt) =>
-  growths.slice(-MOST_GROWTHS).map(({ cluster, pool, nodes, at, rate }) => ({
-    cluster: nameOf(cluster),
-    pool,
-    count: nodes,
-    since: at,
-    hourly: rate,
-  }));
+const nodesOf = (receipt: BurstReceipt) =>
+  nodesIn(receipt)
+    .slice(-MOST_GROWTHS)
+    .map(({ cluster, pool, nodes, at, rate }) => ({
+      cluster: nameOf(cluster),
+      pool,
+      count: nodes,
+      since: at,
+      hourly: rate,
+    }));
 
 function demandMet(verdicts: readonly WorkVerdict[]) {
   const [first] = [...verdicts].sort((a, b) => BY_WEIGHT.indexOf(a.state) - BY_WEIGHT.indexOf(b.state));

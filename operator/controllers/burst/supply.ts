@@ -1,9 +1,9 @@
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { PlannedNodes, Supply, WarmCluster } from '../../burst/clusters/model.ts';
 import { nodesOf } from '../../burst/clusters/offer.ts';
+import type { NodesPurchase } from '../../burst/clusters/purchases.ts';
 import { soldOutOf } from '../../burst/clusters/sold-out.ts';
 import type { Decided } from '../../capacity/desired-sizes.ts';
 import { keyOf } from '../../kube/resources.ts';
@@ -30,7 +30,7 @@ export function supplyOf(
   world: BurstSight,
   hub: Hub,
   bought: readonly Bought[],
-  growths: readonly KeptGrowth[],
+  growths: readonly NodesPurchase[],
   now: number,
 ): Supply[] {
   const byKey = new Map(bought.map((one) => [one.key, one]));

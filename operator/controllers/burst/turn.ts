@@ -1,6 +1,15 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import { type BurstReceipt, isOfNoUse, type KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { WorkVerdict } from '../../burst/clusters/plan-model.ts';
+import {
+  emptyingSinceOf,
+  hasEnded,
+  isOfNoUse,
+  joinedAtOf,
+  type NodesPurchase,
+  rejoinedAt,
+  waitOf,
+} from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, clustersIn, nodesIn, wakesIn } from '../../burst/clusters/receipt.ts';
 import type { BurstMemory } from './memory.ts';
 import { comingKey, idleKey, manifestOf, seenOf, underusedKey } from './own-clusters.ts';
 import type { Seen } from './seen.ts';
@@ -21,31 +30,35 @@ export interface Turn {
 
 /** What there is now of what a policy has bought. */
 export const seenIn = (world: BurstSight, memory: BurstMemory, { policy, receipt }: Turn, now: number): Seen[] =>
-  receipt.purchases.map((purchase) => seenOf(world, memory, policy, purchase, now));
+  clustersIn(receipt).map((purchase) => seenOf(world, memory, policy, purchase, now));
 
 /** By what it is remembered how long clusters of a policy are idle, or not needed. */
-export const idleKeys = ({ policy, receipt: { purchases, wakes = [] } }: Turn): ReadonlySet<string> =>
+export const idleKeys = ({ policy, receipt }: Turn): ReadonlySet<string> =>
   new Set([
-    ...purchases.flatMap(({ number }) => [idleKey, comingKey, underusedKey].map((keyFor) => keyFor(policy, number))),
-    ...wakes.flatMap((wake) => [wakeKey(policy, wake), wakingKey(policy, wake)]),
+    ...clustersIn(receipt).flatMap(({ number }) =>
+      [idleKey, comingKey, underusedKey].map((keyFor) => keyFor(policy, number)),
+    ),
+    ...wakesIn(receipt).flatMap((wake) => [wakeKey(policy, wake), wakingKey(policy, wake)]),
   ]);
 
 /** What these policies have bought, or woken, and not given back. */
 export const boughtBy = (world: BurstSight, memory: BurstMemory, turns: readonly Turn[], now: number): Bought[] => [
   ...turns.flatMap(({ receipt }) =>
-    (receipt.wakes ?? []).flatMap((wake): Bought[] => {
-      const { cluster: key, joinedAt, ended } = wake;
+    wakesIn(receipt).flatMap((wake): Bought[] => {
+      const { cluster: key } = wake;
+      const joinedAt = rejoinedAt(wake);
       const cluster = clusterOf(world, wake);
-      return cluster && !ended ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }] : [];
+      return cluster && !hasEnded(wake) ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }] : [];
     }),
   ),
   ...turns.flatMap((turn) =>
     seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
-      const { candidate, joinedAt } = purchase;
+      const { candidate } = purchase;
+      const joinedAt = joinedAtOf(purchase);
       const isUseless = isOfNoUse(purchase);
-      const isEmptying = purchase.emptyingSince !== undefined;
+      const isEmptying = emptyingSinceOf(purchase) !== undefined;
       const made = turn.policy.spec.candidates.find(({ name }) => name === candidate);
-      if (own.phase === 'Leaving' || purchase.warm) return [];
+      if (own.phase === 'Leaving' || waitOf(purchase)) return [];
       if (cluster) return [{ key: own.key, cluster, joinedAt, isUseless, isEmptying }];
       return made
         ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt, isUseless, isEmptying }]
@@ -55,5 +68,5 @@ export const boughtBy = (world: BurstSight, memory: BurstMemory, turns: readonly
 ];
 
 /** What these policies have written down to be added to pools. */
-export const growthsOf = (turns: readonly Turn[]): KeptGrowth[] =>
-  turns.flatMap(({ receipt, policy }) => (policy.metadata.deletionTimestamp ? [] : (receipt.growths ?? [])));
+export const growthsOf = (turns: readonly Turn[]): NodesPurchase[] =>
+  turns.flatMap(({ receipt, policy }) => (policy.metadata.deletionTimestamp ? [] : nodesIn(receipt)));

@@ -1,9 +1,8 @@
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
 import type { Supply, WarmCluster } from '../../burst/clusters/model.ts';
-import { measuredWakingMs } from '../../burst/clusters/receipt.ts';
+import { isToSleep, waitOf } from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, measuredWakingMs } from '../../burst/clusters/receipt.ts';
 import { restingOf } from '../../burst/clusters/rests.ts';
-import { isToSleep } from '../../burst/clusters/sleep-receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Seen } from './seen.ts';
 
@@ -24,13 +23,13 @@ export function waitingClusters(
 ): WarmCluster[] {
   return seen.flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
     if (!cluster || !isWarm || own.phase === 'Leaving') return [];
-    const { name, candidate, sleeps } = purchase;
-    if (!sleeps) return [{ name, candidate, supply: room.open(cluster) }];
+    const { name, candidate } = purchase;
+    if (waitOf(purchase) !== 'asleep') return [{ name, candidate, supply: room.open(cluster) }];
     const startupMs = measuredWakingMs(receipt, candidate);
     const { problem, unused } = restingOf(receipt, candidate, purchase.revision, startupMs, now);
     if (!isToSleep(purchase) || problem !== undefined) return [];
     const waking = {
-      hourly: parseMoney(purchase.awake ?? purchase.most),
+      hourly: parseMoney(purchase.awakeRate ?? purchase.most),
       most: parseMoney(purchase.most),
       counted: own.hourly,
       billing: own.billing,

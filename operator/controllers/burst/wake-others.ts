@@ -2,20 +2,14 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { Hub } from '../../api/hub.ts';
 import { matchesLabels } from '../../api/label-selector.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { nameOf } from '../../burst/clusters/growth-receipt.ts';
-import type { BurstReceipt } from '../../burst/clusters/kept.ts';
-import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
 import type { Waking, WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
 import { type OfferInputs, offerOf } from '../../burst/clusters/offer.ts';
+import { hasEnded, nameOf, rejoinedAt, type WakePurchase } from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, wakesIn } from '../../burst/clusters/receipt.ts';
+import { letSleep } from '../../burst/clusters/receipt-decisions.ts';
+import { measuredWakeMs, type WakeNow, withWakeFacts, wokenCluster } from '../../burst/clusters/receipt-facts.ts';
 import { restingOf } from '../../burst/clusters/rests.ts';
-import {
-  letSleep,
-  measuredWakeMs,
-  slept,
-  type WakeNow,
-  withWakeFacts,
-  wokenCluster,
-} from '../../burst/clusters/wake-receipt.ts';
+import { forgetPurchase } from '../../burst/clusters/spend.ts';
 import { priceOf } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
 import { keyOf } from '../../kube/resources.ts';
@@ -41,8 +35,8 @@ export function sleepersOf(
 ): WarmCluster[] {
   const { wake = [] } = policy.spec;
   const { namespace = '' } = policy.metadata;
-  if (wake.length === 0 || (receipt.wakes ?? []).length >= MOST_WOKEN) return [];
-  const known = new Set((receipt.wakes ?? []).map(({ cluster }) => cluster));
+  if (wake.length === 0 || wakesIn(receipt).length >= MOST_WOKEN) return [];
+  const known = new Set(wakesIn(receipt).map(({ cluster }) => cluster));
   return world.clusters.byIndex(BY_NAMESPACE, namespace).flatMap((cluster): WarmCluster[] => {
     const key = keyOf(cluster);
     const entry = wake.find(({ clusterSelector }) => matchesLabels(cluster.metadata.labels ?? {}, clusterSelector));
@@ -102,7 +96,7 @@ function wakeNow(
   world: BurstSight,
   memory: BurstMemory,
   policy: BurstPolicy,
-  wake: KeptWake,
+  wake: WakePurchase,
   work: readonly HubWork[],
   now: number,
 ): WakeNow | 'gone' {
@@ -111,14 +105,15 @@ function wakeNow(
   const { isJoined: hasJoined, isWorkless, wanted = 0 } = world.sight(policy, cluster);
   const isIdle = hasJoined ? isWorkless : undefined;
   idleSinceOf(world, memory, policy, wake, cluster, now);
-  const joined = Date.parse(wake.joinedAt ?? '');
+  const joinedAt = rejoinedAt(wake);
+  const joined = Date.parse(joinedAt ?? '');
   const waits = work.find(({ source, since }) => wake.sources.includes(source) && since < joined)?.source;
-  const placed = placedBy(wake.joinedAt, wanted, world.readyNodes(cluster), world.failure(cluster));
+  const placed = placedBy(joinedAt, wanted, world.readyNodes(cluster), world.failure(cluster));
   return { hasJoined, isIdle, waits, placedBy: placed, ownerSays: ownerSays(policy, cluster, wake) };
 }
 
 /** Why a policy has nothing to say any more. */
-function ownerSays({ spec }: BurstPolicy, { status }: WorkerCluster, { at, entry }: KeptWake): string | undefined {
+function ownerSays({ spec }: BurstPolicy, { status }: WorkerCluster, { at, entry }: WakePurchase): string | undefined {
   const { enabledAt, asleep, order } = status?.hibernation ?? {};
   if (!spec.wake?.some(({ name }) => name === entry))
     return 'the entry of the policy by which it was woken was removed';
@@ -132,16 +127,17 @@ export function wokenBy(
   world: BurstSight,
   memory: BurstMemory,
   policy: BurstPolicy,
-  { wakes = [] }: BurstReceipt,
+  receipt: BurstReceipt,
   now: number,
 ): WokenCluster[] {
-  return wakes.flatMap((wake): WokenCluster[] => {
+  return wakesIn(receipt).flatMap((wake): WokenCluster[] => {
     const cluster = clusterOf(world, wake);
-    if (!cluster || wake.ended) return [];
+    if (!cluster || hasEnded(wake)) return [];
+    const hasJoined = rejoinedAt(wake) !== undefined;
     const { isWorkless } = world.sight(policy, cluster);
-    const idleSince = wake.joinedAt ? idleSinceOf(world, memory, policy, wake, cluster, now) : undefined;
-    const failure = wake.joinedAt ? undefined : world.failure(cluster);
-    const isComing = !wake.joinedAt && isWorkless !== false;
+    const idleSince = hasJoined ? idleSinceOf(world, memory, policy, wake, cluster, now) : undefined;
+    const failure = hasJoined ? undefined : world.failure(cluster);
+    const isComing = !hasJoined && isWorkless !== false;
     const unneededSince = memory.idle(wakingKey(policy, wake), isComing, now);
     return [{ ...wokenCluster(wake, idleSince, isWorkless === false, failure), unneededSince }];
   });
@@ -152,7 +148,7 @@ function idleSinceOf(
   world: BurstSight,
   memory: BurstMemory,
   policy: BurstPolicy,
-  wake: KeptWake,
+  wake: WakePurchase,
   cluster: WorkerCluster,
   now: number,
 ): number | undefined {
@@ -162,15 +158,15 @@ function idleSinceOf(
 }
 
 /** By what it is remembered since when a cluster has no work that was woken. */
-export const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: Pick<KeptWake, 'uid' | 'at'>): string =>
+export const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: Pick<WakePurchase, 'uid' | 'at'>): string =>
   `${metadata.uid}/${uid}/${at}`;
 
 /** By what it is remembered since when no work waits for it while it wakes. */
-export const wakingKey = (policy: BurstPolicy, wake: Pick<KeptWake, 'uid' | 'at'>): string =>
+export const wakingKey = (policy: BurstPolicy, wake: Pick<WakePurchase, 'uid' | 'at'>): string =>
   `${wakeKey(policy, wake)}/coming`;
 
 /** undefined: it is gone, or another one has its name. */
-export function clusterOf(world: BurstSight, { cluster: key, uid }: KeptWake): WorkerCluster | undefined {
+export function clusterOf(world: BurstSight, { cluster: key, uid }: WakePurchase): WorkerCluster | undefined {
   const cluster = world.clusters.get(key);
   return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;
 }
@@ -188,17 +184,17 @@ export async function orderAwake(
 ): Promise<BurstReceipt> {
   const by = orderedBy(policy);
   let next = receipt;
-  for (const wake of receipt.wakes ?? []) {
+  for (const wake of wakesIn(receipt)) {
     const cluster = clusterOf(world, wake);
     const known = cluster ? world.sleepOrder(wake.cluster, wake.uid) : 'none';
     if (known === 'unknown') continue;
     const isOurs = known !== 'none' && known.by === by;
-    if (cluster && !wake.ended && known === 'none') {
+    if (cluster && !hasEnded(wake) && known === 'none') {
       const why = `work of ${wake.sources[0] ?? 'its hub'} has no place`;
       await world.orderSleep(wake.cluster, wake.uid, { asleep: false, by, why, at: wake.at }, signal);
       world.recordEvent(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
     }
-    if (!wake.ended) continue;
+    if (!hasEnded(wake)) continue;
     if (cluster && isOurs) {
       await world.orderSleep(wake.cluster, wake.uid, undefined, signal);
       world.recordEvent(
@@ -208,14 +204,14 @@ export async function orderAwake(
         `${by} no longer keeps it awake: it sleeps again as its own spec says`,
       );
     }
-    next = slept(next, wake, now);
+    next = forgetPurchase(next, wake, now);
   }
   return next;
 }
 
 /** All that it has woken may sleep again. */
 export function letAllSleep(receipt: BurstReceipt, now: number): BurstReceipt {
-  return (receipt.wakes ?? []).reduce(
+  return wakesIn(receipt).reduce(
     (next, { cluster }) =>
       letSleep(next, { name: nameOf(cluster), why: 'the policy is deleted', isFailure: false }, now),
     receipt,

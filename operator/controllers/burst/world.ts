@@ -5,10 +5,11 @@ import type { ClusterSize } from '../../api/cost.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { PoolNow } from '../../burst/clusters/growth-receipt.ts';
-import type { BurstReceipt, KeptGrowth } from '../../burst/clusters/kept.ts';
 import type { HubMember, Movable, Supply } from '../../burst/clusters/model.ts';
 import type { OfferInputs } from '../../burst/clusters/offer.ts';
+import type { NodesPurchase } from '../../burst/clusters/purchases.ts';
+import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
+import type { PoolNow } from '../../burst/clusters/receipt-facts.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import type { Decided } from '../../capacity/desired-sizes.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
@@ -89,7 +90,7 @@ export interface BurstSight {
   /** Pods of a cluster that no node of it takes, and for which its autoscaler would ask for nodes; none where it does not answer. */
   lacking(cluster: WorkerCluster): readonly FitPod[];
   /** Pools of a cluster that are Coppice's to size; undefined: nobody can tell now, or nothing may be decided about it. */
-  pools(hub: Hub, cluster: WorkerCluster, growths: readonly KeptGrowth[]): PoolSeen[] | undefined;
+  pools(hub: Hub, cluster: WorkerCluster, growths: readonly NodesPurchase[]): PoolSeen[] | undefined;
   /** What is seen of a pool that Coppice sizes. 'gone': it is no more; 'unknown': nobody can tell now. */
   poolNow(pool: PoolNamed): PoolNow | 'gone' | 'unknown';
   /** Whether a cluster takes work of the policy's hub, and how much runs there. */

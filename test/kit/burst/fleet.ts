@@ -2,7 +2,7 @@ import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/gr
 import type { Hub } from '../../../operator/api/hub.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import type { BurstReceipt } from '../../../operator/burst/clusters/kept.ts';
+import type { StoredReceipt } from '../../../operator/burst/clusters/stored-receipt.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { PlacedWork } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
@@ -58,7 +58,7 @@ export class BurstFleet extends BurstTestbed {
   /** Called when a cluster is to be emptied, with the replicas on it and the room for them elsewhere. */
   onEmptying = (_name: string, _replicas: number, _room: number) => {};
   /** What was stored before the last look, and what the hub could have placed then, also on nodes that were on their way. */
-  before: { readonly receipt: BurstReceipt | undefined; readonly room: number } = { receipt: undefined, room: 0 };
+  before: { readonly receipt: StoredReceipt | undefined; readonly room: number } = { receipt: undefined, room: 0 };
   readonly #born = new Map<string, number>();
   readonly #joined = new Map<string, number>();
   readonly #leaving = new Map<string, number>();

@@ -25,7 +25,9 @@ const decidedIn = ({ receipt, verdicts: all, seen, woken = [] }: Outcome): unkno
     underusedSince,
   });
   const clusters = [...seen.map(({ own }) => own), ...woken].filter(({ phase }) => phase !== 'Leaving').map(since);
-  return JSON.parse(JSON.stringify({ ...receipt, verdicts, clusters }).replaceAll('POST: 422 Invalid: ', ''));
+  // Only a garden has read its receipt from somewhere.
+  const decided = (field: string, value: unknown) => (field === 'stored' ? undefined : value);
+  return JSON.parse(JSON.stringify({ ...receipt, verdicts, clusters }, decided).replaceAll('POST: 422 Invalid: ', ''));
 };
 
 const NEVER = new AbortController().signal;

@@ -2,7 +2,7 @@ import type { BurstPolicy, BurstPolicySpec } from '../../../operator/api/burstpo
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import type { BurstReceipt } from '../../../operator/burst/clusters/kept.ts';
+import type { StoredReceipt } from '../../../operator/burst/clusters/stored-receipt.ts';
 import type { DecidedSize } from '../../../operator/capacity/desired-sizes.ts';
 import { type DepletedOffer, type Offer, sameOffer } from '../../../operator/capacity/offers.ts';
 import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
@@ -259,8 +259,8 @@ export class BurstTestbed {
     return this.objects.find<BurstPolicy>(BURSTPOLICIES, name, 'shop');
   }
 
-  receipt(): BurstReceipt | undefined {
-    return receiptIn<BurstReceipt>(this.#record());
+  receipt(): StoredReceipt | undefined {
+    return receiptIn<StoredReceipt>(this.#record());
   }
 
   /** Name of the Secret with the receipt. */

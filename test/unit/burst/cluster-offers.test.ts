@@ -1,22 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkerCluster, WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
-import { grew, withGrowthFacts } from '../../../operator/burst/clusters/growth-receipt.ts';
-import { type BurstReceipt, emptyReceipt } from '../../../operator/burst/clusters/kept.ts';
 import { countedNodes, nodesOf, offerOf, withMinimumsOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
+import type { ClusterPurchase } from '../../../operator/burst/clusters/purchases.ts';
 import {
-  changed,
-  costs,
-  decided,
-  givenBack,
-  gone,
+  type BurstReceipt,
+  clustersIn,
+  emptyReceipt,
+  endRest,
   measuredStartupMs,
-  ordered,
-  rested,
-  startedUp,
-  useful,
+  nodesIn,
+  noteDecision,
+  noteStartup,
+  restCandidate,
+  withCluster,
 } from '../../../operator/burst/clusters/receipt.ts';
+import { addNodes, buyCluster, returnCluster } from '../../../operator/burst/clusters/receipt-decisions.ts';
+import { withNodesFacts } from '../../../operator/burst/clusters/receipt-facts.ts';
 import { comesTo, offeredNow, soldOutOf, withoutSoldOut } from '../../../operator/burst/clusters/sold-out.ts';
-import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
+import { forgetCluster, setRate, spentUntil } from '../../../operator/burst/clusters/spend.ts';
+import { readReceipt, storedReceipt } from '../../../operator/burst/clusters/stored-receipt.ts';
+import { seeCluster } from '../../../operator/burst/clusters/transitions.ts';
 import { atPlace } from '../../../operator/capacity/places.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { holds } from '../../kit/property.ts';
@@ -302,18 +305,26 @@ describe('the receipt of a policy', () => {
   const START = Date.parse('2026-11-30T22:00:00Z');
   const HOUR = 3_600_000;
   const buy = (receipt: BurstReceipt, hourly: bigint, now: number) =>
-    ordered(
+    buyCluster(
       receipt,
-      { candidate: 'aws', nodes: {}, price: { hourly, most: hourly }, sources: [], why: 'w', alternatives: [] },
+      {
+        kind: 'cluster',
+        candidate: 'aws',
+        nodes: {},
+        price: { hourly, most: hourly },
+        sources: [],
+        why: 'w',
+        alternatives: [],
+      },
       now,
     );
   const empty = emptyReceipt({ namespace: 'shop', name: 'peak', uid: 'uid' });
 
   it('keeps what was spent by month, when clusters are gone', () => {
     const one = buy(empty, 1_000_000n, START);
-    const [{ name }] = one.purchases as [BurstReceipt['purchases'][number]];
-    const dearer = costs(one, name, '2', START + HOUR);
-    const left = gone(dearer, name, START + 4 * HOUR);
+    const [{ name }] = clustersIn(one) as [ClusterPurchase];
+    const dearer = setRate(one, name, '2', START + HOUR);
+    const left = forgetCluster(dearer, name, START + 4 * HOUR);
     expect(left).toMatchObject({ purchases: [], spent: { '2026-11': '3', '2026-12': '4' } });
     expect(spentUntil(dearer, START + 4 * HOUR)).toBe(4_000_000n);
   });
@@ -326,39 +337,46 @@ describe('the receipt of a policy', () => {
       most: 2_100_000n,
       billing: { machines: hour, controlPlane: second, fee: 100_000n },
     };
-    const one = ordered(empty, { candidate: 'aws', nodes: {}, price, sources: [], why: 'w', alternatives: [] }, START);
-    const [{ name }] = one.purchases as [BurstReceipt['purchases'][number]];
-    const seen = changed(one, name, { uid: 'made' });
-    expect(gone(seen, name, START + HOUR / 2).spent).toEqual({ '2026-11': '2.05' });
-    expect(gone(seen, name, START + HOUR).spent).toEqual({ '2026-11': '2.1' });
-    const machinesFirst = costs(seen, name, '0.1', START + HOUR / 2);
-    expect(gone(machinesFirst, name, START + HOUR).spent).toEqual({ '2026-11': '2.1' });
-    expect(gone(one, name, START + HOUR / 2).spent).toEqual({ '2026-11': '1.05' });
+    const one = buyCluster(
+      empty,
+      { kind: 'cluster', candidate: 'aws', nodes: {}, price, sources: [], why: 'w', alternatives: [] },
+      START,
+    );
+    const [{ name }] = clustersIn(one) as [ClusterPurchase];
+    const seen = withCluster(one, name, (bought) => seeCluster(bought, 'made'));
+    expect(forgetCluster(seen, name, START + HOUR / 2).spent).toEqual({ '2026-11': '2.05' });
+    expect(forgetCluster(seen, name, START + HOUR).spent).toEqual({ '2026-11': '2.1' });
+    const machinesFirst = setRate(seen, name, '0.1', START + HOUR / 2);
+    expect(forgetCluster(machinesFirst, name, START + HOUR).spent).toEqual({ '2026-11': '2.1' });
+    expect(forgetCluster(one, name, START + HOUR / 2).spent).toEqual({ '2026-11': '1.05' });
     // As a receipt is kept.
-    expect(gone(JSON.parse(JSON.stringify(seen)), name, START + HOUR / 2).spent).toEqual({ '2026-11': '2.05' });
+    expect(
+      forgetCluster(readReceipt(JSON.parse(JSON.stringify(storedReceipt(seen)))), name, START + HOUR / 2).spent,
+    ).toEqual({ '2026-11': '2.05' });
   });
 
   it('knows how long clusters of a candidate took, by the last ones, and of so many candidates', () => {
     let receipt = empty;
     expect(measuredStartupMs(receipt, 'aws')).toBeUndefined();
-    for (const seconds of [600, 900, 700]) receipt = startedUp(receipt, 'aws', seconds * 1000);
+    for (const seconds of [600, 900, 700]) receipt = noteStartup(receipt, 'aws', seconds * 1000);
     expect(measuredStartupMs(receipt, 'aws')).toBe(700_000);
-    for (let time = 0; time < 9; time++) receipt = startedUp(receipt, 'aws', 60_000);
+    for (let time = 0; time < 9; time++) receipt = noteStartup(receipt, 'aws', 60_000);
     expect(receipt.startups!.aws).toHaveLength(9);
     expect(measuredStartupMs(receipt, 'aws')).toBe(60_000);
-    for (let time = 0; time < 50; time++) receipt = startedUp(receipt, `c${time}`, 1000);
+    for (let time = 0; time < 50; time++) receipt = noteStartup(receipt, `c${time}`, 1000);
     expect(Object.keys(receipt.startups!)).toHaveLength(16);
     expect(measuredStartupMs(receipt, 'c49')).toBe(1000);
   });
 
   it('never uses a name twice, and is the same where there is no news', () => {
     const two = buy(buy(empty, 1n, START), 1n, START);
-    expect(new Set(two.purchases.map(({ name }) => name)).size).toBe(2);
-    const [{ name }] = two.purchases as [BurstReceipt['purchases'][number]];
-    const third = buy(gone(two, name, START), 1n, START);
-    expect(third.purchases.map((one) => one.number)).toEqual([2, 3]);
-    expect(changed(two, name, { candidate: 'aws' })).toBe(two);
-    expect(useful(two, 'aws')).toBe(two);
+    expect(new Set(clustersIn(two).map(({ name }) => name)).size).toBe(2);
+    const [{ name }] = clustersIn(two) as [ClusterPurchase];
+    const seen = withCluster(two, name, (one) => seeCluster(one, 'made'));
+    const third = buy(forgetCluster(two, name, START), 1n, START);
+    expect(clustersIn(third).map((one) => one.number)).toEqual([2, 3]);
+    expect(withCluster(seen, name, (one) => seeCluster(one, 'made'))).toBe(seen);
+    expect(endRest(two, 'aws')).toBe(two);
   });
 
   it('fits into a Secret, however many pools rest and have grown, and however long the names of workloads are', () => {
@@ -367,14 +385,23 @@ describe('the receipt of a policy', () => {
     let receipt = empty;
     for (let index = 0; index < 1000; index++) {
       const cluster = `shop/peak-${index}`;
-      const growth = { entry: 'own', cluster, pool: 'a', nodes: 1, each: 1n, sources, why: 'w'.repeat(2000) };
-      receipt = grew(receipt, growth, 'uid', 1, START);
-      receipt = withGrowthFacts(receipt, () => ({ count: 2, present: 2, isSoldOut: false }), START);
-      receipt = rested(receipt, `${cluster}/a`, { why: 'w'.repeat(500), at }, START + index);
+      const growth = {
+        kind: 'nodes',
+        entry: 'own',
+        cluster,
+        pool: 'a',
+        nodes: 1,
+        each: 1n,
+        sources,
+        why: 'w'.repeat(2000),
+      } as const;
+      receipt = addNodes(receipt, growth, 'uid', 1, START);
+      receipt = withNodesFacts(receipt, () => ({ count: 2, present: 2, isSoldOut: false }), START);
+      receipt = restCandidate(receipt, `${cluster}/a`, { why: 'w'.repeat(500), at }, START + index);
     }
-    expect(JSON.stringify(receipt).length).toBeLessThan(2 ** 20);
-    expect(receipt.growths).toHaveLength(1000);
-    expect(receipt.growths!.at(-1)!.sources).toEqual(sources.slice(0, 3));
+    expect(JSON.stringify(storedReceipt(receipt)).length).toBeLessThan(2 ** 20);
+    expect(nodesIn(receipt)).toHaveLength(1000);
+    expect(nodesIn(receipt).at(-1)!.sources).toEqual(sources.slice(0, 3));
     expect(Object.keys(receipt.rests)).toHaveLength(100);
     expect(receipt.rests['shop/peak-999/a']).toBeDefined();
   });
@@ -383,19 +410,19 @@ describe('the receipt of a policy', () => {
     let receipt = empty;
     const lengths: number[] = [];
     for (let time = 0, now = START; time < 11; time++) {
-      receipt = rested(receipt, 'aws', { why: 'sold out', at: new Date(now).toISOString() }, now);
+      receipt = restCandidate(receipt, 'aws', { why: 'sold out', at: new Date(now).toISOString() }, now);
       const until = Date.parse(receipt.rests.aws!.until);
       lengths.push((until - now) / 60_000);
       now = until + 1000;
     }
     expect(lengths).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
-    expect(useful(receipt, 'aws').rests).toEqual({});
+    expect(endRest(receipt, 'aws').rests).toEqual({});
   });
 
   it('has a candidate rest once for clusters that were bought together and all failed, whenever each did', () => {
     const three = buy(buy(buy(empty, 1n, START), 1n, START), 1n, START);
     const fail = (receipt: BurstReceipt, index: number, now: number) =>
-      givenBack(receipt, { name: three.purchases[index]!.name, why: 'sold out', isFailure: true }, now);
+      returnCluster(receipt, { name: clustersIn(three)[index]!.name, why: 'sold out', isFailure: true }, now);
     const at = (minutes: number) => START + minutes * 60_000;
     const restOf = ({ rests: { aws } }: BurstReceipt) => [aws!.failures, (Date.parse(aws!.until) - START) / 60_000];
     const both = fail(fail(three, 0, at(2)), 1, at(2));
@@ -403,13 +430,18 @@ describe('the receipt of a policy', () => {
     // It fails still when the last of them does; that is no second time either.
     expect(restOf(fail(both, 2, at(4)))).toEqual([1, 9]);
     const next = buy(both, 1n, at(8));
-    const again = { name: next.purchases.at(-1)!.name, why: 'sold out', isFailure: true };
-    expect(restOf(givenBack(next, again, at(9)))).toEqual([2, 19]);
+    const again = { name: clustersIn(next).at(-1)!.name, why: 'sold out', isFailure: true };
+    expect(restOf(returnCluster(next, again, at(9)))).toEqual([2, 19]);
   });
 
   it('has a candidate rest on though a cluster of its earlier template fails after one of the present', () => {
     const fail = (receipt: BurstReceipt, revision: string, ordered: number) =>
-      rested(receipt, 'aws', { why: revision, at: new Date(START + ordered).toISOString(), revision }, START + 60_000);
+      restCandidate(
+        receipt,
+        'aws',
+        { why: revision, at: new Date(START + ordered).toISOString(), revision },
+        START + 60_000,
+      );
     const present = fail(empty, 'present', 1000);
     expect(fail(present, 'earlier', 0)).toBe(present);
     expect(fail(fail(empty, 'earlier', 0), 'present', 1000).rests.aws).toMatchObject({ why: 'present', failures: 1 });
@@ -418,9 +450,11 @@ describe('the receipt of a policy', () => {
   it('keeps the last refusal for each source only, so that purchases stay to be read', () => {
     let receipt = buy(empty, 1n, START);
     for (let count = 0; count < 50; count++)
-      receipt = decided(receipt, { at: 'now', action: 'Refuse', source: 'web', why: `for ${count} replicas` });
+      receipt = noteDecision(receipt, { at: 'now', action: 'Refuse', source: 'web', why: `for ${count} replicas` });
     expect(receipt.decisions.map(({ why }) => why)).toEqual(['for 49 replicas', 'w']);
-    expect(decided(receipt, { at: 'later', action: 'Refuse', source: 'web', why: 'for 49 replicas' })).toBe(receipt);
+    expect(noteDecision(receipt, { at: 'later', action: 'Refuse', source: 'web', why: 'for 49 replicas' })).toBe(
+      receipt,
+    );
   });
 
   holds(
@@ -433,12 +467,12 @@ describe('the receipt of a policy', () => {
         const passed = choose.integer(1, 100 * 3600) * 1000;
         expected += receipt.purchases.reduce((sum, { rate }) => sum + Number(parseMoney(rate)) * passed, 0) / HOUR;
         now += passed;
-        const some = receipt.purchases.length > 0 ? choose.pick(receipt.purchases) : undefined;
+        const some = receipt.purchases.length > 0 ? choose.pick(clustersIn(receipt)) : undefined;
         if (!some || choose.chance(0.4)) receipt = buy(receipt, BigInt(choose.integer(0, 5_000_000)), now);
-        else if (choose.chance(0.5)) receipt = costs(receipt, some.name, `${choose.integer(0, 9)}.5`, now);
-        else receipt = gone(receipt, some.name, now);
+        else if (choose.chance(0.5)) receipt = setRate(receipt, some.name, `${choose.integer(0, 9)}.5`, now);
+        else receipt = forgetCluster(receipt, some.name, now);
       }
-      for (const { name } of receipt.purchases) receipt = gone(receipt, name, now);
+      for (const { name } of clustersIn(receipt)) receipt = forgetCluster(receipt, name, now);
       const spent = Object.values(receipt.spent).reduce((sum, amount) => sum + Number(parseMoney(amount)), 0);
       // A part is rounded down for each piece of time.
       expect(Math.abs(spent - expected)).toBeLessThan(500);

@@ -13,12 +13,12 @@ import type {
   WaitingWork,
   WarmCluster,
 } from '../../../operator/burst/clusters/model.ts';
-import { planClusters } from '../../../operator/burst/clusters/plan.ts';
 import { takenByPool } from '../../../operator/burst/clusters/room.ts';
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { ClusterBilling } from '../../../operator/cost/billing.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { planByKind } from '../../kit/burst/plan-by-kind.ts';
 import { holds } from '../../kit/property.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
@@ -163,7 +163,7 @@ const view = (more: Partial<ClustersView> = {}): ClustersView => ({
   ...more,
 });
 
-const plan = (more: Partial<ClustersView> = {}, now = NOW) => planClusters(view(more), now);
+const plan = (more: Partial<ClustersView> = {}, now = NOW) => planByKind(view(more), now);
 const bought = (more: Partial<ClustersView> = {}, now = NOW) =>
   plan(more, now).purchases.map(({ candidate, nodes }) => `${candidate} ${nodes.pool}`);
 const states = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).verdicts.map(({ state }) => state);
@@ -1462,8 +1462,8 @@ holds(
       clusters,
       spent: BigInt(choose.integer(0, 10)) * 1_000_000n,
     });
-    const { purchases, verdicts, removals } = planClusters(drawn, NOW);
-    expect(planClusters(drawn, NOW)).toEqual(planClusters(drawn, NOW));
+    const { purchases, verdicts, removals } = planByKind(drawn, NOW);
+    expect(planByKind(drawn, NOW)).toEqual(planByKind(drawn, NOW));
 
     const runs = clusters.reduce((sum, one) => sum + one.hourly, 0n);
     const more = purchases.reduce((sum, { price }) => sum + price.most, 0n);
@@ -1483,7 +1483,7 @@ holds(
       const planned = [{ template: pool!.template, count: nodes.pool! }];
       return { cluster: `shop/new${index}`, member: { name: 'new', labels: {}, zones: [] }, nodes: [], planned };
     });
-    const later = planClusters(
+    const later = planByKind(
       {
         ...drawn,
         waiting: drawn.waiting.filter(({ source }) => served.has(source)),
@@ -1521,7 +1521,7 @@ holds(
       growth: [{ name: 'private', left, pools }],
       candidates: [candidate('aws', choose.integer(1, 4), { most: choose.integer(1, 3) })],
     });
-    const { growths, purchases, verdicts } = planClusters(drawn, NOW);
+    const { growths, purchases, verdicts } = planByKind(drawn, NOW);
     const nodes = growths.reduce((sum, one) => sum + one.nodes, 0);
     expect(nodes).toBeLessThanOrEqual(left);
     for (const { cluster, nodes: more } of growths)
@@ -1545,7 +1545,7 @@ holds(
       const { member, template: ofPool } = pools.find(({ cluster }) => cluster === one.cluster)!;
       return { cluster: one.cluster, member, nodes: [], planned: [{ template: ofPool, count: one.nodes }] };
     });
-    const again = planClusters(
+    const again = planByKind(
       { ...drawn, waiting: drawn.waiting.filter(({ source }) => served.has(source)), supply: [...made, ...grown] },
       NOW + 2 * MINUTE,
     );

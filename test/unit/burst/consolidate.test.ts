@@ -9,11 +9,11 @@ import type {
   Supply,
   WaitingWork,
 } from '../../../operator/burst/clusters/model.ts';
-import { planClusters } from '../../../operator/burst/clusters/plan.ts';
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { ClusterBilling } from '../../../operator/cost/billing.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { planByKind } from '../../kit/burst/plan-by-kind.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
 const MINUTE = 60_000;
@@ -98,7 +98,7 @@ const view = (more: Partial<ClustersView> = {}): ClustersView => ({
   lastIn: undefined,
   ...more,
 });
-const plan = (more: Partial<ClustersView> = {}, now = NOW) => planClusters(view(more), now);
+const plan = (more: Partial<ClustersView> = {}, now = NOW) => planByKind(view(more), now);
 const emptied = (more: Partial<ClustersView> = {}) => plan(more).emptyings.map(({ name }) => name);
 /** So many clusters the policy always has. */
 const least = (clusters: number): Peak => ({

@@ -6,10 +6,10 @@ import type {
   OfferedPool,
   WaitingWork,
 } from '../../../operator/burst/clusters/model.ts';
-import { planClusters } from '../../../operator/burst/clusters/plan.ts';
 import type { NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { planByKind } from '../../kit/burst/plan-by-kind.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
 const MEMBER = { name: 'own', labels: {}, zones: [] };
@@ -72,7 +72,7 @@ const growing = (pool: string, gpus: number, more: number): GrowingPool => ({
 });
 
 function planned(waiting: WaitingWork, more: Partial<ClustersView>) {
-  const plan = planClusters(
+  const plan = planByKind(
     {
       limits: {
         pendingForMs: 30_000,

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { BurstReceipt } from '../../../operator/burst/clusters/kept.ts';
+import { readReceipt, type StoredReceipt, storedReceipt } from '../../../operator/burst/clusters/stored-receipt.ts';
 import { burstReceipts } from '../../../operator/controllers/burst/dependencies.ts';
 import { manifestOf } from '../../../operator/controllers/burst/own-clusters.ts';
 import { type MembershipReceipt, membershipReceipts } from '../../../operator/controllers/membership/receipt.ts';
@@ -29,13 +29,14 @@ const of = <Receipt>(kind: string) =>
 async function opened(stored: unknown): Promise<BurstTestbed> {
   const bed = new BurstTestbed();
   const policy = bed.objects.put(policyNamed('peak'));
-  await burstReceipts(bed.deps.garden, 'kube-system').save('shop/peak', stored as BurstReceipt, undefined);
-  const { purchases = [] } = stored as Partial<BurstReceipt>;
+  await burstReceipts(bed.deps.garden, 'kube-system').save('shop/peak', stored as StoredReceipt, undefined);
+  const { purchases = [] } = stored as Partial<StoredReceipt>;
   if (Array.isArray(purchases))
     for (const purchase of purchases) {
       const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate);
       if (!candidate || !purchase.uid) continue;
-      const cluster = manifestOf(policy, candidate, purchase);
+      const phase = { name: purchase.warm ? 'Warm' : 'Coming' } as const;
+      const cluster = manifestOf(policy, candidate, { ...purchase, phase });
       bed.objects.put({ ...cluster, metadata: { ...cluster.metadata, uid: purchase.uid } });
     }
   const times = JSON.stringify(stored).match(/2026-11-23T[0-9:.]+Z/g) ?? [];
@@ -44,10 +45,10 @@ async function opened(stored: unknown): Promise<BurstTestbed> {
   return bed;
 }
 
-const spentOf = ({ spent }: BurstReceipt) => Object.values(spent).reduce((sum, amount) => sum + Number(amount), 0);
+const spentOf = ({ spent }: StoredReceipt) => Object.values(spent).reduce((sum, amount) => sum + Number(amount), 0);
 
 describe('receipts that earlier commits wrote', () => {
-  it.each(of<BurstReceipt>('BurstPolicy'))('of a policy are opened: $phase', async ({ receipt }) => {
+  it.each(of<StoredReceipt>('BurstPolicy'))('of a policy are opened: $phase', async ({ receipt }) => {
     const bed = await opened(receipt);
     expect(await burstReceipts(bed.deps.garden, 'kube-system').read('shop/peak')).toEqual(receipt);
     await bed.look();
@@ -62,6 +63,13 @@ describe('receipts that earlier commits wrote', () => {
     expect(bed.clusters().filter(({ metadata }) => !names.includes(metadata.name))).toEqual([]);
   });
 
+  it.each(of<StoredReceipt>('BurstPolicy'))(
+    'of a policy are stored byte for byte as they were: $phase',
+    ({ receipt }) => {
+      expect(JSON.stringify(storedReceipt(readReceipt(receipt)))).toBe(JSON.stringify(receipt));
+    },
+  );
+
   it.each(of<MembershipReceipt>('Membership'))('of a membership are opened: $phase', async ({ receipt }) => {
     const garden = new MemoryObjects();
     const cache = { get: () => undefined, absorb: () => {}, waitFor: async () => {} } as never;
@@ -71,7 +79,7 @@ describe('receipts that earlier commits wrote', () => {
   });
 });
 
-const [known] = of<BurstReceipt>('BurstPolicy').filter(({ receipt }) => receipt.purchases.length > 0);
+const [known] = of<StoredReceipt>('BurstPolicy').filter(({ receipt }) => receipt.purchases.length > 0);
 const [purchase] = known!.receipt.purchases;
 
 describe('a receipt that is not understood', () => {
@@ -89,6 +97,26 @@ describe('a receipt that is not understood', () => {
       'a pool is granted no number of nodes',
       { ...known!.receipt, purchases: [{ ...purchase, granted: { a: { nodes: 'many', each: '0.1' } } }] },
       'purchases.0.granted.a.nodes',
+    ],
+    [
+      'a cluster sleeps and does not wait',
+      { ...known!.receipt, purchases: [{ ...purchase, sleeps: true }] },
+      'purchases.0.sleeps',
+    ],
+    [
+      'a cluster is emptied that has not joined',
+      { ...known!.receipt, purchases: [{ ...purchase, emptyingSince: purchase!.at }] },
+      'purchases.0.emptyingSince',
+    ],
+    [
+      'a cluster waits and is of no use',
+      { ...known!.receipt, purchases: [{ ...purchase, warm: true, joinedAt: purchase!.at, useless: true }] },
+      'purchases.0.useless',
+    ],
+    [
+      'a cluster was given back and does not leave',
+      { ...known!.receipt, purchases: [{ ...purchase, leavingAt: purchase!.at }] },
+      'purchases.0.leavingAt',
     ],
     ['a growth has no pool', { ...known!.receipt, growths: [{ cluster: 'shop/private' }] }, 'growths.0.uid'],
   ])('is held and named, and its policy does nothing: %s', async (_, stored, field) => {
@@ -118,6 +146,18 @@ describe('a receipt that is not understood', () => {
     const receipts = membershipReceipts(garden as never, 'kube-system', cache);
     await receipts.save('shop/demo.production', { ...one!.receipt, parked: 'Somehow' } as never, undefined);
     await expect(receipts.read('shop/demo.production')).rejects.toThrow('cannot be read (parked:');
+  });
+
+  it('keeps what a later Coppice has added to purchases of each kind that is', () => {
+    const later = { later: { is: 'kept' } };
+    const wide = of<StoredReceipt>('BurstPolicy').map(({ receipt: { growths, wakes, purchases, ...receipt } }) => ({
+      ...later,
+      ...receipt,
+      purchases: purchases.map((one) => ({ ...later, ...one })),
+      ...(growths && { growths: growths.map((one) => ({ ...one, ...later })) }),
+      ...(wakes && { wakes: wakes.map((one) => ({ ...one, ...later })) }),
+    }));
+    for (const stored of wide) expect(storedReceipt(readReceipt(stored))).toEqual(stored);
   });
 
   it('keeps what a later Coppice has added to one that is', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
-import type { KeptPurchase } from '../../../operator/burst/clusters/kept.ts';
+import type { StoredCluster } from '../../../operator/burst/clusters/stored-receipt.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf, type Region } from '../../kit/burst/fleet.ts';
 import { MINUTE, SECOND } from '../../kit/burst/testbed.ts';
@@ -131,7 +131,7 @@ class Watched {
     for (let past = 0; past < during; past += every) await this.step(every);
   }
 
-  #checkPurchases(fresh: readonly KeptPurchase[], room: number): void {
+  #checkPurchases(fresh: readonly StoredCluster[], room: number): void {
     const { fleet, limits } = this;
     const { purchases } = fleet.receipt()!;
     const isForWork = !fresh.some(({ sources }) => sources.includes('minimumClusters'));
@@ -157,7 +157,7 @@ class Watched {
   }
 
   /** One that is given back though it has come: it is old enough, and nothing was bought a moment ago. An order: its work is gone, or has room. */
-  #checkRemoval(purchase: KeptPurchase | undefined): void {
+  #checkRemoval(purchase: StoredCluster | undefined): void {
     if (!purchase?.leaving) return;
     const { receipt, now } = { receipt: this.fleet.receipt()!, now: this.fleet.now };
     const decision = receipt.decisions.find(({ cluster, action }) => cluster === purchase.name && action !== 'Buy');
@@ -176,7 +176,7 @@ class Watched {
   }
 
   /** Replicas that clusters take which are there, and those that are on their way, but for this one. */
-  #roomWithout({ number }: KeptPurchase): number {
+  #roomWithout({ number }: StoredCluster): number {
     const { fleet } = this;
     const coming = fleet.receipt()!.purchases.filter((one) => !one.leaving && one.number !== number && !one.worked);
     return Math.max(fleet.free, fleet.before.room) + coming.reduce((sum, { nodes }) => sum + nodes.a! * fleet.slots, 0);
@@ -213,17 +213,17 @@ class Watched {
     return (this.fleet.receipt()?.purchases ?? []).reduce((sum, { nodes }) => sum + nodes.a!, 0);
   }
 
-  #age({ at }: KeptPurchase): number {
+  #age({ at }: StoredCluster): number {
     return this.fleet.now - Date.parse(at);
   }
 
-  #cost({ nodes, candidate }: KeptPurchase, life: number): number {
+  #cost({ nodes, candidate }: StoredCluster, life: number): number {
     const price = NODE_PRICE[candidate === 'there' ? 'there' : 'here'] * BigInt(nodes.a!);
     return (Number(price) * this.#bill.billed(life)) / HOUR;
   }
 
   /** In whole seconds, as times are written. */
-  #costUntilNow(purchase: KeptPurchase): number {
+  #costUntilNow(purchase: StoredCluster): number {
     return this.#cost(purchase, this.#age(purchase));
   }
 

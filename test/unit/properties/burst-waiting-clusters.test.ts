@@ -1,7 +1,9 @@
 import { describe, expect } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
-import { isToSleep } from '../../../operator/burst/clusters/sleep-receipt.ts';
+import { isToSleep } from '../../../operator/burst/clusters/purchases.ts';
+import { clustersIn } from '../../../operator/burst/clusters/receipt.ts';
 import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
+import { readReceipt } from '../../../operator/burst/clusters/stored-receipt.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf } from '../../kit/burst/fleet.ts';
 import { MINUTE, SECOND } from '../../kit/burst/testbed.ts';
@@ -58,7 +60,8 @@ class Watched {
 
   /** What budgets count an hour of all of it with, in millionths: what sleeps as what it costs so. */
   get counted(): bigint {
-    return (this.fleet.receipt()?.purchases ?? []).reduce((sum, one) => {
+    const receipt = this.fleet.receipt();
+    return (receipt ? clustersIn(readReceipt(receipt)) : []).reduce((sum, one) => {
       const [most, rate] = [parseMoney(one.most), parseMoney(one.rate)];
       return sum + (isToSleep(one) || rate > most ? rate : most);
     }, 0n);
@@ -77,7 +80,7 @@ class Watched {
       expect(this.counted, 'budget of an hour').toBeLessThanOrEqual(this.hourly);
     if (spends.length > 0 && this.monthly !== undefined) {
       // All of it lives for half an hour at least.
-      const promised = this.counted / 2n + spentUntil(fleet.receipt()!, fleet.now);
+      const promised = this.counted / 2n + spentUntil(readReceipt(fleet.receipt()!), fleet.now);
       expect(promised, 'budget of the month').toBeLessThanOrEqual(this.monthly);
     }
     expect(fleet.receipt()?.purchases.length ?? 0, 'maximum').toBeLessThanOrEqual(this.maximum);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isUseless } from '../../../operator/burst/clusters/purchases.ts';
 import type { BurstWorld } from '../../../operator/controllers/burst/world.ts';
 import type { RehearsedGarden } from '../../kit/burst/rehearsed-garden.ts';
 import { compared, emptyingHistoryOf, type History, historyOf } from '../../kit/burst/rehearsed-history.ts';
@@ -95,7 +96,9 @@ describe('a rehearsal', () => {
       ...world.receipts,
       async read(...args) {
         const receipt = await world.receipts.read(...args);
-        const purchases = receipt?.purchases.map((one) => (one.useless ? { ...one, worked: true as const } : one));
+        const purchases = receipt?.purchases.map((one) =>
+          one.kind === 'cluster' && isUseless(one) ? { ...one, work: {} } : one,
+        );
         return receipt && { ...receipt, purchases: purchases ?? [] };
       },
       save: (key, receipt, before, signal) =>
@@ -103,9 +106,11 @@ describe('a rehearsal', () => {
           key,
           {
             ...receipt,
-            purchases: receipt.purchases.map(({ worked, ...one }) =>
-              worked && !one.useless ? { ...one, worked } : one,
-            ),
+            purchases: receipt.purchases.map((one) => {
+              if (one.kind !== 'cluster' || !isUseless(one)) return one;
+              const { work: _, ...without } = one;
+              return without;
+            }),
           },
           before,
           signal,

@@ -1,0 +1,155 @@
+import { rfc3339 } from '../../api/conditions.ts';
+import { formatMoney, parseMoney } from '../../cost/money.ts';
+import type { ClusterPurchase, KeptGrant, LeftAlone, NodesPurchase, StandingPhase, WakePurchase } from './purchases.ts';
+import { mostNodesOf } from './purchases.ts';
+
+/**
+ * Transitions of purchases from one state to the next. Each returns the same object where nothing changes. Pure. `now`: milliseconds since the
+ * epoch.
+ */
+
+const textOf = (now: number): string => rfc3339(new Date(now));
+
+/** With another phase, also of a cluster that is given back. */
+function withStanding(purchase: ClusterPurchase, change: (phase: StandingPhase) => StandingPhase): ClusterPurchase {
+  const { phase } = purchase;
+  const before = phase.name === 'Leaving' ? phase.before : phase;
+  const after = change(before);
+  if (after === before) return purchase;
+  return { ...purchase, phase: phase.name === 'Leaving' ? { ...phase, before: after } : after };
+}
+
+/** The WorkerCluster was seen. */
+export const seeCluster = (purchase: ClusterPurchase, uid: string): ClusterPurchase =>
+  purchase.uid === uid ? purchase : { ...purchase, uid };
+
+/** The cluster was seen in its hub. */
+export const joinHub = (purchase: ClusterPurchase, now: number): ClusterPurchase =>
+  withStanding(purchase, (phase) => {
+    switch (phase.name) {
+      case 'Coming':
+        return { name: 'Joined', at: textOf(now) };
+      case 'Warm':
+        return phase.joinedAt === undefined ? { ...phase, joinedAt: textOf(now) } : phase;
+      // A cluster that is put to sleep is in its hub until the hub has let go of it.
+      case 'Asleep':
+      case 'Joined':
+      case 'Emptying':
+        return phase;
+    }
+  });
+
+/** The cluster waits and was seen to be ready to take work. */
+export const becomeReady = (purchase: ClusterPurchase, now: number): ClusterPurchase =>
+  purchase.readyAt === undefined ? { ...purchase, readyAt: textOf(now) } : purchase;
+
+/** Work was seen on a cluster. */
+export const haveWork = <Kind extends ClusterPurchase | WakePurchase>(purchase: Kind, now: number): Kind =>
+  purchase.work ? purchase : { ...purchase, work: { at: textOf(now) } };
+
+/** The hub placed none of the work there that the cluster was bought for. */
+export const becomeUseless = (purchase: ClusterPurchase): ClusterPurchase =>
+  withStanding(purchase, (phase) => {
+    if (phase.name === 'Joined') return { ...phase, isUseless: true };
+    return phase.name === 'Emptying' ? { ...phase, before: { ...phase.before, isUseless: true } } : phase;
+  });
+
+/** The cluster costs so much in an hour from now on. @param cost what it has cost until now, a decimal; undefined: nobody knows */
+export const changeRate = (
+  purchase: ClusterPurchase,
+  rate: string,
+  cost: string | undefined,
+  now: number,
+): ClusterPurchase => ({ ...purchase, rate, rateSince: textOf(now), ...(cost !== undefined && { cost }) });
+
+/** The cluster that waits takes work. A cluster that sleeps is woken for it. */
+export const takeWork = (purchase: ClusterPurchase, sources: readonly string[], now: number): ClusterPurchase => {
+  const { phase } = purchase;
+  switch (phase.name) {
+    case 'Warm': {
+      const { joinedAt } = phase;
+      return { ...purchase, sources, phase: joinedAt ? { name: 'Joined', at: joinedAt } : { name: 'Coming' } };
+    }
+    case 'Asleep':
+      return { ...purchase, sources, phase: { name: 'Coming' }, wokenAt: textOf(now) };
+    case 'Coming':
+    case 'Joined':
+    case 'Emptying':
+    case 'Leaving':
+      return purchase;
+  }
+};
+
+/** The cluster is put to sleep: what was seen of its time in the hub is over. What it costs awake it has cost until now. */
+export const fallAsleep = (purchase: ClusterPurchase, now: number): ClusterPurchase => {
+  const { work: _, ...rest } = purchase;
+  return { ...rest, phase: { name: 'Asleep' }, sources: [], readyAt: textOf(now), awakeRate: purchase.rate };
+};
+
+/** The work of the cluster is moved away from now on. */
+export const startEmptying = (purchase: ClusterPurchase, now: number): ClusterPurchase => {
+  const { phase } = purchase;
+  return phase.name === 'Joined'
+    ? { ...purchase, phase: { name: 'Emptying', since: textOf(now), before: phase } }
+    : purchase;
+};
+
+/** The cluster that was being emptied takes work again. @param leftAlone it could not be emptied; undefined: it was not to be any more */
+export const stopEmptying = (purchase: ClusterPurchase, leftAlone: LeftAlone | undefined): ClusterPurchase => {
+  const { phase } = purchase;
+  if (phase.name !== 'Emptying') return purchase;
+  return { ...purchase, phase: leftAlone ? { ...phase.before, leftAlone } : phase.before };
+};
+
+/** The cluster is given back. */
+export const leave = (purchase: ClusterPurchase, now: number): ClusterPurchase => {
+  const { phase, uid } = purchase;
+  if (phase.name === 'Leaving') return purchase;
+  return { ...purchase, phase: { name: 'Leaving', before: phase, ...(uid === undefined && { at: textOf(now) }) } };
+};
+
+/** With another grant of a pool, and what budgets count then. */
+export const grantNodes = (purchase: ClusterPurchase, pool: string, grant: KeptGrant): ClusterPurchase => {
+  const before = purchase.granted?.[pool] ?? { nodes: 0, each: '0' };
+  const most = parseMoney(purchase.most) - hourlyOf(before) + hourlyOf(grant);
+  return {
+    ...purchase,
+    granted: { ...purchase.granted, [pool]: grant },
+    most: formatMoney(most > 0n ? most : 0n),
+    mostNodes: mostNodesOf(purchase) - before.nodes + grant.nodes,
+  };
+};
+
+const hourlyOf = ({ nodes, each }: KeptGrant): bigint => parseMoney(each) * BigInt(nodes);
+
+/** All of the nodes were seen. */
+export const arrive = (purchase: NodesPurchase): NodesPurchase => {
+  switch (purchase.phase) {
+    case 'Coming':
+      return { ...purchase, phase: 'Came' };
+    case 'Failed':
+      return { ...purchase, phase: 'CameLate' };
+    case 'Came':
+    case 'CameLate':
+      return purchase;
+  }
+};
+
+/** The nodes are given up. */
+export const failToArrive = (purchase: NodesPurchase): NodesPurchase =>
+  purchase.phase === 'Coming' ? { ...purchase, phase: 'Failed' } : purchase;
+
+/** Only so many of the nodes are still wanted. */
+export const wantNodes = (purchase: NodesPurchase, nodes: number, now: number): NodesPurchase => {
+  if (nodes === purchase.nodes) return purchase;
+  const rate = formatMoney(parseMoney(purchase.each) * BigInt(nodes));
+  return { ...purchase, nodes, rate, rateSince: textOf(now) };
+};
+
+/** The cluster that was woken was seen back in its hub. */
+export const rejoinHub = (purchase: WakePurchase, now: number): WakePurchase =>
+  purchase.phase.name === 'Waking' ? { ...purchase, phase: { name: 'Joined', at: textOf(now) } } : purchase;
+
+/** The order to be awake is to be taken back. */
+export const endWake = (purchase: WakePurchase): WakePurchase =>
+  purchase.phase.name === 'Ended' ? purchase : { ...purchase, phase: { name: 'Ended', before: purchase.phase } };
