@@ -1,8 +1,11 @@
 import { type CloudProfile, providerOf } from '../operator/api/cloudprofile.ts';
 import { configurationProblem } from '../operator/api/errors.ts';
 import { awsProvider } from './aws/index.ts';
+import { PERMISSIONS as AWS_PERMISSIONS } from './aws/permissions.ts';
+import { PERMISSIONS as AZURE_PERMISSIONS } from './azure/account.ts';
 import { azureProvider } from './azure/index.ts';
 import type { Provider } from './contract.ts';
+import { PERMISSIONS as GCP_PERMISSIONS } from './gcp/account.ts';
 import { gcpProvider } from './gcp/index.ts';
 import { local } from './local/index.ts';
 import { PulumiRunner, type RunnerOptions } from './pulumi/runner.ts';
@@ -18,6 +21,9 @@ export type {
   ProviderContext,
   Wanted,
 } from './contract.ts';
+
+/** What clusters of each cloud need in an account. */
+export const PERMISSIONS = { aws: AWS_PERMISSIONS, gcp: GCP_PERMISSIONS, azure: AZURE_PERMISSIONS } as const;
 
 /** Providers that need nothing from outside. */
 const PROVIDERS: ReadonlyMap<string, Provider> = new Map(

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generatedFiles } from '../api/generate.ts';
-import { alertsPage, cliPage, indexPage, labelsPage, metricsPage } from './reference.ts';
+import { alertsPage, cliPage, indexPage, labelsPage, metricsPage, permissionsPage } from './reference.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -11,6 +11,7 @@ async function allFiles(root: string): Promise<Map<string, string>> {
   const pages = {
     README: indexPage(),
     cli: cliPage(),
+    permissions: permissionsPage(),
     metrics: await metricsPage(root),
     alerts: await alertsPage(root),
   };

@@ -1,6 +1,7 @@
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
+import { PERMISSIONS } from '../../providers/index.ts';
 import { ANNOTATIONS, LABELS, OTHERS_ANNOTATIONS } from '../api/group.ts';
 import { KINDS } from '../api/kinds.ts';
 import type { CommandSpec, OptionSpec } from './command.ts';
@@ -112,7 +113,46 @@ export function indexPage(): string {
       '- [Reasons of conditions](troubleshooting/README.md), and [error and exit codes](troubleshooting/codes.md)',
       '- [Metrics](metrics.md) and [alerts](alerts.md)',
       '- [Labels and annotations](labels-and-annotations.md)',
+      '- [Permissions in accounts of clouds](permissions.md)',
     ].join('\n'),
+  );
+}
+
+/** docs/reference/permissions.md: policies of the permissions that the operator checks in an account. */
+export function permissionsPage(): string {
+  const json = (value: object): string => ['```json', JSON.stringify(value, null, 2), '```'].join('\n');
+  const sorted = (names: readonly string[]): string[] => [...new Set(names)].sort();
+  const policies: [string, (names: string[]) => object, Record<'managed' | 'onMachines', readonly string[]>][] = [
+    [
+      'AWS',
+      (Action) => ({ Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action, Resource: '*' }] }),
+      PERMISSIONS.aws,
+    ],
+    [
+      'Google Cloud',
+      (includedPermissions) => ({ title: 'Coppice', stage: 'GA', includedPermissions }),
+      PERMISSIONS.gcp,
+    ],
+    [
+      'Azure',
+      (Actions) => ({
+        Name: 'Coppice',
+        IsCustom: true,
+        Actions,
+        AssignableScopes: ['/subscriptions/SUBSCRIPTION'],
+      }),
+      PERMISSIONS.azure,
+    ],
+  ];
+  return page(
+    'Permissions in accounts of clouds',
+    'The operator checks these permissions before it makes anything, and a condition names each one that is missing. **No real account has seen these policies yet**: a cloud may ask for more, such as reading or deleting what was made. Its error then names the permission. For mode Hosted nothing is checked: it needs what concerns network and machines. [Roles that are enough](../tasks/clouds.md#credentials). Permissions for [buckets](../tasks/backups.md#what-is-in-the-bucket) and [DNS](../tasks/dns.md#rights) come in addition.',
+    ...policies.flatMap(([cloud, policy, { managed, onMachines }]) => [
+      `## ${cloud}: mode Managed`,
+      json(policy(sorted(managed))),
+      `## ${cloud}: modes SelfManaged and Hosted`,
+      json(policy(sorted(onMachines))),
+    ]),
   );
 }
 

@@ -125,6 +125,12 @@ const CONTROL_PLANE = [
   'iam:RemoveRoleFromInstanceProfile',
 ];
 
+/** What is checked before anything is made, by what runs the control plane: the cloud, or a seed and machines. */
+export const PERMISSIONS = {
+  managed: [...NETWORK, ...KEYS, ...CLUSTER, ...ROLES, 'eks:DescribeAddonVersions', 'tag:GetResources'],
+  onMachines: [...NETWORK, ...CONTROL_PLANE, ...ROLES],
+} as const;
+
 /** What the programs do and to what, so that a policy for our names only counts as well as one for everything. */
 const needed = (owner: Owner, arn: (service: string, region: string, resource: string) => string, region: string) => [
   { actions: [...NETWORK, ...KEYS, 'eks:DescribeAddonVersions', 'tag:GetResources'], resource: '*' },

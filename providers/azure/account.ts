@@ -65,6 +65,9 @@ const CONTROL_PLANE = [
   'Microsoft.Compute/virtualMachineScaleSets/delete/action',
 ] as const;
 
+/** What is checked before anything is made, by what runs the control plane: the cloud, or a seed and machines. */
+export const PERMISSIONS = { managed: NEEDED, onMachines: [...NETWORK, ...CONTROL_PLANE] } as const;
+
 /** What one role allows: patterns of operations, and which of these it does not. */
 export interface Permission {
   actions?: string[];
@@ -100,7 +103,7 @@ export const checkAccount = (ctx: CloudContext, endpoints: Endpoints): Promise<A
 
 /** What a control plane on machines needs and the credentials lack. */
 export const missingForControlPlane = async (ctx: CloudContext, endpoints: Endpoints): Promise<string[]> =>
-  (await checkFor([...NETWORK, ...CONTROL_PLANE], ctx, endpoints)).missing;
+  (await checkFor(PERMISSIONS.onMachines, ctx, endpoints)).missing;
 
 async function checkFor(needed: readonly string[], ctx: CloudContext, endpoints: Endpoints): Promise<AccountCheck> {
   const { subscriptionID } = credentialsOf(ctx.account);

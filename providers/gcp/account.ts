@@ -17,7 +17,7 @@ const NETWORK: readonly string[] = [
  * needs which: github.com/iann0036/iam-dataset at 2073fa52a (2026-08-22), gcp/map.json and gcp/roles. Together less than the roles Compute
  * Network Admin, Kubernetes Engine Admin, Cloud KMS Admin, Service Account Admin and User, Project IAM Admin, and Cloud Asset Viewer.
  */
-export const PERMISSIONS: readonly string[] = [
+const MANAGED: readonly string[] = [
   ...NETWORK,
   'compute.instanceGroupManagers.get',
   ...['create', 'get', 'update', 'delete', 'getCredentials'].map((verb) => `container.clusters.${verb}`),
@@ -50,13 +50,16 @@ const CONTROL_PLANE: readonly string[] = [
   ...['create', 'get', 'delete', 'setLabels'].map((verb) => `compute.globalForwardingRules.${verb}`),
 ];
 
+/** What is checked before anything is made, by what runs the control plane: the cloud, or a seed and machines. */
+export const PERMISSIONS = { managed: MANAGED, onMachines: [...NETWORK, ...CONTROL_PLANE] } as const;
+
 /** What of that, and of what the network needs, the credentials lack. */
 export const missingForControlPlane = async (ctx: CloudContext, endpoints: Endpoints): Promise<string[]> =>
-  (await held(ctx, endpoints, [...NETWORK, ...CONTROL_PLANE])).missing;
+  (await held(ctx, endpoints, PERMISSIONS.onMachines)).missing;
 
 /** See ManagedClusters.checkAccount. */
 export const checkAccount = (ctx: CloudContext, endpoints: Endpoints): Promise<AccountCheck> =>
-  held(ctx, endpoints, PERMISSIONS);
+  held(ctx, endpoints, MANAGED);
 
 async function held(ctx: CloudContext, endpoints: Endpoints, permissions: readonly string[]): Promise<AccountCheck> {
   const { project } = credentialsOf(ctx.account, ctx.profile);
