@@ -11,6 +11,24 @@ const OF_OTHERS: Partial<Record<ConditionKind, string>> = {
   ManagedCluster: 'The operator writes such an object for each member of a Hub of type Clusternet.',
 };
 
+/** What commands show for minutes where something hangs, and where to look. */
+const MESSAGES: readonly (readonly [see: string, look: string])[] = [
+  [
+    '`waiting for the operator`',
+    'The operator does not run or does not lead: `coppice status`, `coppice logs`; of a chart [CoppiceOperatorAbsent](../../tasks/alerts.md#coppiceoperatorabsent).',
+  ],
+  ['`Waiting for the first answer of seed NAME`', 'Conditions of the Seed: [NotReachable and others](seed.md).'],
+  [
+    '`Waiting for the API server`, `... for the control plane`',
+    '`coppice describe NAME --show-conditions`, condition [ControlPlaneHealthy](shoot.md#controlplanehealthy): `ImageIsMade` (another Kubernetes is built: wait), `ImageCannotBeMade` (disk or network), `SeedFull`, `PodsCannotStart`. None of these: `df -h`, and the load of the machine.',
+  ],
+  [
+    '`Waiting for nodes`, `... for machines`',
+    'The same command, conditions [EveryNodeReady](shoot.md#everynodeready) and, in a cloud, [InfrastructureReady](workercluster.md#infrastructureready). `status.lastErrors` says what is sold out or over a quota.',
+  ],
+  ['`SIMULATED`', 'Nothing runs at a cloud: the cluster names no [credentials](../../tasks/clouds.md#credentials).'],
+];
+
 /** Markdown takes <name> for a tag, and | for the end of a cell. */
 const cell = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('|', '\\|');
 
@@ -95,6 +113,9 @@ function indexPage(): string {
   return page(
     'Troubleshooting',
     'Find the reason that a condition shows, and open the page of its kind. [Error codes and exit codes](codes.md) have a page of their own.',
+    '## By what the screen shows',
+    ['| you see | look at |', '|---|---|', ...MESSAGES.map((row) => `| ${row.join(' | ')} |`)].join('\n'),
+    '## By reason',
     ['| reason | kinds |', '|---|---|', ...rows].join('\n'),
   );
 }
