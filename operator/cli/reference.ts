@@ -171,7 +171,7 @@ export async function alertsPage(root: string): Promise<string> {
   const alerts = groups.flatMap(({ rules }) => rules);
   return page(
     'Alerts',
-    'Rules of the chart (`charts/coppice/alerts/operator.yaml`), made of [metrics](metrics.md).',
+    'Rules of the chart (`charts/coppice/alerts/operator.yaml`), made of [metrics](metrics.md). [What has no alert](../tasks/watch.md#what-has-no-alert).',
     ...alerts.map((one) =>
       [
         `## ${one.alert}`,
