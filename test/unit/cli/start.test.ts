@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -401,7 +401,10 @@ describe('coppice start in the foreground', () => {
     const identity = await identityOf(daemon.pid!);
     const code = codeDigest();
     const status = { daemon: identity, code, phase, processes: [], progress: { sequence: 0, events: [] } };
-    await writeFile(new StateDirectory(home).statusFile, JSON.stringify(status));
+    // As the daemon writes it: who reads it in the middle of a write would take the garden for deleted.
+    const { statusFile } = new StateDirectory(home);
+    await writeFile(`${statusFile}.new`, JSON.stringify(status));
+    await rename(`${statusFile}.new`, statusFile);
   };
 
   beforeEach(async () => {
