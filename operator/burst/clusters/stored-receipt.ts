@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { BurstDecision } from '../../api/burstpolicy-status.ts';
 import { parseMoney } from '../../cost/money.ts';
 import {
   type ClusterPhase,
@@ -11,8 +10,6 @@ import {
   type JoinedPhase,
   joinedAtOf,
   joinedPhase,
-  type KeptBilling,
-  type KeptGrant,
   type NodesPurchase,
   rejoinedAt,
   type SeenWork,
@@ -20,36 +17,66 @@ import {
   type WakePurchase,
   waitOf,
 } from './purchases.ts';
-import { type BurstReceipt, clustersIn, nodesIn, type Rest, type Times, wakesIn } from './receipt.ts';
+import { type BurstReceipt, clustersIn, nodesIn, wakesIn } from './receipt.ts';
 
 /**
  * The stored form of receipts. Earlier and later versions of Coppice read and write it, so it keeps its fields, also those that this version does
  * not know.
  */
 
+/** Fields that have the same name and meaning in the stored form. */
+const SAME_RECEIPT = [
+  'policy',
+  'next',
+  'spent',
+  'rests',
+  'startups',
+  'wakings',
+  'lastOut',
+  'lastIn',
+  'decisions',
+] as const;
+const SAME_CLUSTER = [
+  'number',
+  'name',
+  'candidate',
+  'at',
+  'sources',
+  'nodes',
+  'mostNodes',
+  'granted',
+  'most',
+  'rate',
+  'rateSince',
+  'cost',
+  'billing',
+  'uid',
+  'wokenAt',
+  'revision',
+] as const;
+const SAME_NODES = [
+  'cluster',
+  'uid',
+  'pool',
+  'entry',
+  'at',
+  'sources',
+  'from',
+  'to',
+  'nodes',
+  'each',
+  'rate',
+  'rateSince',
+] as const;
+const SAME_WAKE = ['cluster', 'uid', 'entry', 'at', 'sources', 'most', 'rate', 'rateSince', 'billing'] as const;
+
 /** A cluster that was bought. See ClusterPurchase. Money as decimals, times as RFC 3339. */
-export interface StoredCluster {
-  readonly number: number;
-  readonly name: string;
-  readonly candidate: string;
-  readonly at: string;
-  readonly sources: readonly string[];
-  readonly nodes: Readonly<Record<string, number>>;
-  readonly mostNodes?: number;
-  readonly granted?: Readonly<Record<string, KeptGrant>>;
-  readonly most: string;
-  readonly rate: string;
-  readonly rateSince: string;
-  readonly cost?: string;
-  readonly billing?: KeptBilling;
-  readonly uid?: string;
+export interface StoredCluster extends Pick<ClusterPurchase, (typeof SAME_CLUSTER)[number]> {
   /** The cluster waits, or is to. */
   readonly warm?: true;
   /** The cluster waits asleep, or is to. */
   readonly sleeps?: true;
   readonly awake?: string;
-  readonly wokenAt?: string;
-  readonly revision?: string;
   readonly warmAt?: string;
   readonly joinedAt?: string;
   readonly worked?: true;
@@ -62,34 +89,13 @@ export interface StoredCluster {
 }
 
 /** Nodes that were added to a pool. See NodesPurchase. */
-export interface StoredGrowth {
-  readonly cluster: string;
-  readonly uid: string;
-  readonly pool: string;
-  readonly entry?: string;
-  readonly at: string;
-  readonly sources: readonly string[];
-  readonly from: number;
-  readonly to: number;
-  readonly nodes: number;
-  readonly each: string;
-  readonly rate: string;
-  readonly rateSince: string;
+export interface StoredGrowth extends Pick<NodesPurchase, (typeof SAME_NODES)[number]> {
   readonly came?: true;
   readonly failed?: true;
 }
 
 /** A cluster of somebody that was woken. See WakePurchase. */
-export interface StoredWake {
-  readonly cluster: string;
-  readonly uid: string;
-  readonly entry: string;
-  readonly at: string;
-  readonly sources: readonly string[];
-  readonly most: string;
-  readonly rate: string;
-  readonly rateSince: string;
-  readonly billing?: KeptBilling;
+export interface StoredWake extends Pick<WakePurchase, (typeof SAME_WAKE)[number]> {
   readonly joinedAt?: string;
   readonly worked?: true;
   readonly workedAt?: string;
@@ -97,21 +103,12 @@ export interface StoredWake {
 }
 
 /** The receipt of a BurstPolicy. See BurstReceipt. */
-export interface StoredReceipt {
-  readonly policy: BurstReceipt['policy'];
-  readonly next: number;
+export interface StoredReceipt extends Pick<BurstReceipt, (typeof SAME_RECEIPT)[number]> {
   readonly purchases: readonly StoredCluster[];
   /** Absent: none, as in receipts from before this was done. */
   readonly growths?: readonly StoredGrowth[];
   /** Absent: none, as in receipts from before this was done. */
   readonly wakes?: readonly StoredWake[];
-  readonly spent: Readonly<Record<string, string>>;
-  readonly rests: Readonly<Record<string, Rest>>;
-  readonly startups?: Times;
-  readonly wakings?: Times;
-  readonly lastOut?: string;
-  readonly lastIn?: string;
-  readonly decisions: readonly BurstDecision[];
 }
 
 const money = z.string().refine((text) => {
@@ -242,52 +239,6 @@ export function whyNotUnderstood(stored: unknown): string | undefined {
   const issue = receipt.safeParse(stored).error?.issues[0];
   return issue && `${issue.path.join('.') || 'it'}: ${issue.message}`;
 }
-
-/** Fields that have the same name and meaning in the stored form. */
-const SAME_RECEIPT = [
-  'policy',
-  'next',
-  'spent',
-  'rests',
-  'startups',
-  'wakings',
-  'lastOut',
-  'lastIn',
-  'decisions',
-] as const;
-const SAME_CLUSTER = [
-  'number',
-  'name',
-  'candidate',
-  'at',
-  'sources',
-  'nodes',
-  'mostNodes',
-  'granted',
-  'most',
-  'rate',
-  'rateSince',
-  'cost',
-  'billing',
-  'uid',
-  'wokenAt',
-  'revision',
-] as const;
-const SAME_NODES = [
-  'cluster',
-  'uid',
-  'pool',
-  'entry',
-  'at',
-  'sources',
-  'from',
-  'to',
-  'nodes',
-  'each',
-  'rate',
-  'rateSince',
-] as const;
-const SAME_WAKE = ['cluster', 'uid', 'entry', 'at', 'sources', 'most', 'rate', 'rateSince', 'billing'] as const;
 
 /** Those of the fields that there are. */
 const pick = <Form extends object, Field extends keyof Form>(form: Form, fields: readonly Field[]): Pick<Form, Field> =>
