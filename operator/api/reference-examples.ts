@@ -207,12 +207,14 @@ spec:
         spec:
           cloudProvider: aws
           region: eu-central-1
+          credentialsRef: {name: aws}
           pools: [{name: workers, machineType: m5.large, maximum: 20}]
     - name: gcp
       template:
         metadata: {labels: {fleet: production}}
         spec:
           cloudProvider: gcp
+          credentialsRef: {name: gcp}
           pools: [{name: workers, maximum: 20}]
   maximumClusters: 3
   budget: {hourly: "20", monthly: "2000", currency: USD}
