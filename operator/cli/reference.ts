@@ -146,7 +146,7 @@ export function permissionsPage(): string {
   ];
   return page(
     'Permissions in accounts of clouds',
-    'The operator checks these permissions before it makes anything, and a condition names each one that is missing. **No real account has seen these policies yet**: a cloud may ask for more, such as reading or deleting what was made. Its error then names the permission. For mode Hosted nothing is checked: it needs what concerns network and machines. [Roles that are enough](../tasks/clouds.md#credentials). Permissions for [buckets](../tasks/backups.md#what-is-in-the-bucket) and [DNS](../tasks/dns.md#rights) come in addition.',
+    'The operator checks these permissions before it makes anything, and a condition names each one that is missing. **No real account has seen these policies yet**: a cloud may ask for more, such as reading or deleting what was made. Its error then names the permission. For mode Hosted nothing is checked: it needs what concerns network and machines. [Roles to give](../tasks/clouds.md#credentials). Permissions for [buckets](../tasks/backups.md#what-is-in-the-bucket) and [DNS](../tasks/dns.md#rights) come in addition.',
     ...policies.flatMap(([cloud, policy, { managed, onMachines }]) => [
       `## ${cloud}: mode Managed`,
       json(policy(sorted(managed))),
