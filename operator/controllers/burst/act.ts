@@ -72,53 +72,80 @@ async function make(
   }
 }
 
+/** How a cluster is to be changed. */
+export interface ClusterChange {
+  readonly patch: ClusterPatch;
+  /** The beginning of what is said when it is refused. */
+  readonly cannot: string;
+}
+
 /**
- * Has hubs place work on clusters that waited warm: by this label their memberships keep them closed. Does nothing where it was done.
- * @returns why one of them cannot be opened, a sentence; undefined: each can be
+ * Changes clusters that a policy keeps; throws what the next look tries again.
+ * @param changeOf undefined: nothing is to be changed
+ * @returns why the first of them cannot be changed, a sentence; undefined: each can be
  */
-export async function openClusters(
+export async function changeKept(
   world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
+  changeOf: (purchase: ClusterPurchase, cluster: WorkerCluster) => ClusterChange | undefined,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   let problem: string | undefined;
   for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
-    if (waitOf(purchase) || !cluster.metadata.labels?.[LABELS.burstWarm]) continue;
-    const { name, uid } = cluster.metadata;
-    const metadata = { labels: { [LABELS.burstWarm]: null }, ...(uid && { uid }) };
-    const refusal = await patchCluster(world, cluster, { metadata }, signal);
-    if (refusal !== undefined) problem ??= `WorkerCluster ${name} cannot be opened for work: ${refusal}`;
+    const change = changeOf(purchase, cluster);
+    if (!change) continue;
+    try {
+      await world.patch(cluster, change.patch, signal);
+    } catch (error) {
+      const refusal = refusalIn(error, signal);
+      if (refusal !== undefined) problem ??= `${change.cannot}: ${refusal}`;
+    }
   }
   return problem;
 }
 
-/** Changes a cluster. Throws what the next look tries again. @returns why it is refused; undefined: it is done, or the cluster is gone */
-export async function patchCluster(
-  world: Pick<BurstWorld, 'patch'>,
-  cluster: WorkerCluster,
-  patch: ClusterPatch,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  try {
-    await world.patch(cluster, patch, signal);
-    return undefined;
-  } catch (error) {
-    return refusalIn(error, signal);
-  }
-}
+/** A label of the cluster is set; null: it is removed. */
+export const labelPatch = (
+  { metadata: { uid } }: WorkerCluster,
+  label: string,
+  value: string | null,
+): ClusterPatch => ({
+  metadata: { labels: { [label]: value }, ...(uid && { uid }) },
+});
 
-/** Changes the pools of a cluster, where nobody has changed it since. See patchCluster. */
-export function patchPools(
-  world: Pick<BurstWorld, 'patch'>,
-  cluster: WorkerCluster,
+/** The pools of the cluster are these, where nobody has changed it since. */
+export const poolsPatch = (
+  { metadata: { uid, resourceVersion } }: WorkerCluster,
   pools: readonly WorkerPool[],
+): ClusterPatch => ({
+  metadata: { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) },
+  spec: { pools: [...pools] },
+});
+
+/**
+ * Has hubs place work on clusters that waited warm: by this label their memberships keep them closed. Does nothing where it was done.
+ * @returns why one of them cannot be opened, a sentence; undefined: each can be
+ */
+export const openClusters = (
+  world: BurstWorld,
+  policy: BurstPolicy,
+  receipt: BurstReceipt,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  const { uid, resourceVersion } = cluster.metadata;
-  const metadata = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-  return patchCluster(world, cluster, { metadata, spec: { pools: [...pools] } }, signal);
-}
+): Promise<string | undefined> =>
+  changeKept(
+    world,
+    policy,
+    receipt,
+    (purchase, cluster) =>
+      waitOf(purchase) || !cluster.metadata.labels?.[LABELS.burstWarm]
+        ? undefined
+        : {
+            patch: labelPatch(cluster, LABELS.burstWarm, null),
+            cannot: `WorkerCluster ${cluster.metadata.name} cannot be opened for work`,
+          },
+    signal,
+  );
 
 /** Why something is refused; undefined: the object is gone. Throws what the next look tries again. */
 function refusalIn(error: unknown, signal: AbortSignal): string | undefined {

@@ -9,9 +9,9 @@ import { type BurstReceipt, clustersIn } from '../../burst/clusters/receipt.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { drainTimeoutMs } from '../membership/drain-time.ts';
 import { isAsleep } from '../membership/member.ts';
-import { patchCluster } from './act.ts';
+import { changeKept, labelPatch } from './act.ts';
 import type { HubWork } from './hub-work.ts';
-import { emptiesUnderused, keptClusters } from './own-clusters.ts';
+import { emptiesUnderused } from './own-clusters.ts';
 import type { Seen } from './seen.ts';
 import { supplyIn } from './supply.ts';
 import type { Turn } from './turn.ts';
@@ -109,25 +109,27 @@ function emptyingSeen(
  * left as it is.
  * @returns why one of them cannot be told, a sentence; undefined: each can be
  */
-export async function markEmptying(
+export const markEmptying = (
   world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  let problem: string | undefined;
-  for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
-    if (cluster.metadata.deletionTimestamp) continue;
-    // Until it sleeps its hub is to place nothing there.
-    if (isToSleep(purchase) && !isAsleep(cluster)) continue;
-    const isMarked = cluster.metadata.labels?.[LABELS.burstEmptying] !== undefined;
-    const isWanted = emptyingSinceOf(purchase) !== undefined;
-    if (isMarked === isWanted) continue;
-    const { name, uid } = cluster.metadata;
-    const metadata = { labels: { [LABELS.burstEmptying]: isWanted ? 'true' : null }, ...(uid && { uid }) };
-    const refusal = await patchCluster(world, cluster, { metadata }, signal);
-    const what = isWanted ? 'be emptied' : 'take work again';
-    if (refusal !== undefined) problem ??= `WorkerCluster ${name} cannot ${what}: ${refusal}`;
-  }
-  return problem;
-}
+): Promise<string | undefined> =>
+  changeKept(
+    world,
+    policy,
+    receipt,
+    (purchase, cluster) => {
+      const { name, labels, deletionTimestamp } = cluster.metadata;
+      // Until it sleeps its hub is to place nothing there.
+      if (deletionTimestamp || (isToSleep(purchase) && !isAsleep(cluster))) return undefined;
+      const isMarked = labels?.[LABELS.burstEmptying] !== undefined;
+      const isWanted = emptyingSinceOf(purchase) !== undefined;
+      if (isMarked === isWanted) return undefined;
+      return {
+        patch: labelPatch(cluster, LABELS.burstEmptying, isWanted ? 'true' : null),
+        cannot: `WorkerCluster ${name} cannot ${isWanted ? 'be emptied' : 'take work again'}`,
+      };
+    },
+    signal,
+  );

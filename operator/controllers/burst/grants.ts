@@ -1,10 +1,11 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { ClusterPurchase } from '../../burst/clusters/purchases.ts';
 import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import { type GrantedPool, isInUse } from '../../burst/clusters/receipt-facts.ts';
-import { patchPools } from './act.ts';
-import { isOf, keptClusters } from './own-clusters.ts';
+import { type ClusterChange, changeKept, poolsPatch } from './act.ts';
+import { isOf } from './own-clusters.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
 /** What is seen of a pool that nodes were granted to; undefined: nobody can tell now. */
@@ -37,33 +38,46 @@ function heldBy(
  * have no more than that, so that the rest is free for others. Does nothing where it was done.
  * @returns why one of them cannot be changed, a sentence; undefined: each can be
  */
-export async function applyGrants(
+export const applyGrants = (
   world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   now: number,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  let problem: string | undefined;
-  for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
-    const { granted = {} } = purchase;
-    const { name, namespace, uid = '' } = cluster.metadata;
-    if (Object.keys(granted).length === 0 || cluster.metadata.deletionTimestamp) continue;
-    const pools = cluster.spec.pools?.map((pool): WorkerPool => {
-      const grant = granted[pool.name];
-      if (!grant || pool.maximum === undefined) return pool;
-      if (isInUse(receipt, purchase, pool.name, grant, now))
-        return pool.maximum < grant.nodes ? { ...pool, maximum: grant.nodes } : pool;
-      // It could not have them again.
-      if (policy.spec.suspend) return pool;
-      const held = heldBy(world, `${namespace}/${name}`, uid, pool);
-      const isFree = held !== undefined && held < pool.maximum && world.lacking(cluster).length === 0;
-      return isFree ? { ...pool, maximum: held } : pool;
-    });
-    if (!pools || pools.every((pool, index) => pool === cluster.spec.pools?.[index])) continue;
-    const refusal = await patchPools(world, cluster, pools, signal);
-    if (refusal !== undefined)
-      problem ??= `the maximums of pools of WorkerCluster ${name} cannot be changed: ${refusal}`;
-  }
-  return problem;
+): Promise<string | undefined> =>
+  changeKept(
+    world,
+    policy,
+    receipt,
+    (purchase, cluster) => grantChange(world, policy, receipt, purchase, cluster, now),
+    signal,
+  );
+
+function grantChange(
+  world: BurstSight,
+  policy: BurstPolicy,
+  receipt: BurstReceipt,
+  purchase: ClusterPurchase,
+  cluster: WorkerCluster,
+  now: number,
+): ClusterChange | undefined {
+  const { granted = {} } = purchase;
+  const { name, namespace, uid = '' } = cluster.metadata;
+  if (Object.keys(granted).length === 0 || cluster.metadata.deletionTimestamp) return undefined;
+  const pools = cluster.spec.pools?.map((pool): WorkerPool => {
+    const grant = granted[pool.name];
+    if (!grant || pool.maximum === undefined) return pool;
+    if (isInUse(receipt, purchase, pool.name, grant, now))
+      return pool.maximum < grant.nodes ? { ...pool, maximum: grant.nodes } : pool;
+    // It could not have them again.
+    if (policy.spec.suspend) return pool;
+    const held = heldBy(world, `${namespace}/${name}`, uid, pool);
+    const isFree = held !== undefined && held < pool.maximum && world.lacking(cluster).length === 0;
+    return isFree ? { ...pool, maximum: held } : pool;
+  });
+  if (!pools || pools.every((pool, index) => pool === cluster.spec.pools?.[index])) return undefined;
+  return {
+    patch: poolsPatch(cluster, pools),
+    cannot: `the maximums of pools of WorkerCluster ${name} cannot be changed`,
+  };
 }

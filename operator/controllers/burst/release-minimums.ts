@@ -6,9 +6,8 @@ import { boughtNodes, type ClusterPurchase, isLeaving, joinedAtOf } from '../../
 import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { whereItIs } from '../where-it-is.ts';
-import { patchPools } from './act.ts';
+import { changeKept, poolsPatch } from './act.ts';
 import { SETTLE_MS } from './alike.ts';
-import { keptClusters } from './own-clusters.ts';
 import type { BurstWorld } from './world.ts';
 
 /** Whether what a cluster was bought for has come to it, or does not come any more. Pure. */
@@ -28,27 +27,28 @@ export function settlesAt(purchase: Pick<ClusterPurchase, 'phase'>): number | un
  * nothing where it was done.
  * @returns why one of them cannot be made smaller, a sentence; undefined: each can be
  */
-export async function releaseMinimums(
+export const releaseMinimums = (
   world: BurstWorld,
   policy: BurstPolicy,
   receipt: BurstReceipt,
   now: number,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  let problem: string | undefined;
-  for (const { purchase, cluster } of keptClusters(world.clusters, policy, receipt)) {
-    const template = policy.spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
-    if (!template || !isSettled(purchase, now)) continue;
-    // What is still to come would not come.
-    if (world.readyNodes(cluster).length < boughtNodes(purchase)) continue;
-    const spec = releasedSpec(world, cluster, template, purchase);
-    if (!spec?.pools) continue;
-    const refusal = await patchPools(world, cluster, spec.pools, signal);
-    if (refusal !== undefined)
-      problem ??= `nodes of WorkerCluster ${cluster.metadata.name} cannot be given back: ${refusal}`;
-  }
-  return problem;
-}
+): Promise<string | undefined> =>
+  changeKept(
+    world,
+    policy,
+    receipt,
+    (purchase, cluster) => {
+      const template = policy.spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
+      if (!template || !isSettled(purchase, now)) return undefined;
+      // What is still to come would not come.
+      if (world.readyNodes(cluster).length < boughtNodes(purchase)) return undefined;
+      const pools = releasedSpec(world, cluster, template, purchase)?.pools;
+      const cannot = `nodes of WorkerCluster ${cluster.metadata.name} cannot be given back`;
+      return pools && { patch: poolsPatch(cluster, pools), cannot };
+    },
+    signal,
+  );
 
 /**
  * undefined: nothing is to be changed; or the size of a pool is not written down yet, and its nodes would go at once with its minimum,
