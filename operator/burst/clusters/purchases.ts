@@ -5,7 +5,7 @@ import { formatMoney, parseMoney } from '../../cost/money.ts';
 export type Purchase = ClusterPurchase | NodesPurchase | WakePurchase;
 
 /** How a cluster is billed, as the receipt keeps it. */
-export interface KeptBilling {
+interface KeptBilling {
   readonly machines: Billing;
   readonly controlPlane?: Billing;
   readonly fee: string;
@@ -26,19 +26,19 @@ export interface SeenWork {
 }
 
 /** The cluster is ordered or woken, and has not joined its hub. */
-export interface ComingPhase {
+interface ComingPhase {
   readonly name: 'Coming';
 }
 
 /** The cluster waits awake, or is to: its hub places no work there. */
-export interface WarmPhase {
+interface WarmPhase {
   readonly name: 'Warm';
   /** When the cluster joined all the same: somebody opened it by hand. Absent: nobody did. */
   readonly joinedAt?: string;
 }
 
 /** The cluster waits asleep, or is to. */
-export interface AsleepPhase {
+interface AsleepPhase {
   readonly name: 'Asleep';
 }
 
@@ -58,7 +58,7 @@ export interface LeftAlone {
 }
 
 /** The hub moves the work of the cluster away, so that the cluster can be given back. */
-export interface EmptyingPhase {
+interface EmptyingPhase {
   readonly name: 'Emptying';
   readonly since: string;
   /** The phase to which the cluster returns when it cannot be emptied. */
@@ -66,7 +66,7 @@ export interface EmptyingPhase {
 }
 
 /** The cluster is given back. */
-export interface LeavingPhase {
+interface LeavingPhase {
   readonly name: 'Leaving';
   /** Of a cluster that nobody had seen by then: when it was given back. */
   readonly at?: string;
@@ -119,7 +119,7 @@ export interface ClusterPurchase {
 export type ClusterPhase = StandingPhase | LeavingPhase;
 
 /** CameLate: the nodes were given up, and came after all. */
-export type NodesPhase = 'Coming' | 'Came' | 'Failed' | 'CameLate';
+type NodesPhase = 'Coming' | 'Came' | 'Failed' | 'CameLate';
 
 /** Nodes that were added to a pool. */
 export interface NodesPurchase {
@@ -146,7 +146,7 @@ export interface NodesPurchase {
   readonly stored?: object;
 }
 
-export type WakePhase =
+type WakePhase =
   | { readonly name: 'Waking' }
   /** The cluster is back in its hub. */
   | { readonly name: 'Joined'; readonly at: string }

@@ -20,13 +20,13 @@ import {
   clusterNamed,
   clustersIn,
   endRest,
-  medianMs,
+  measuredWakingMs,
   nodesIn,
   noteDecision,
+  noteWaking,
   restCandidate,
   wakesIn,
   withPurchase,
-  withTime,
 } from './receipt.ts';
 import { letSleep } from './receipt-decisions.ts';
 import { forgetPurchase, spentWith } from './spend.ts';
@@ -132,8 +132,8 @@ export interface WakeNow {
 const timesOf = (entry: string): string => `wake/${entry}`;
 
 /** How long clusters of an entry took to be back in their hub: median of the last ones, milliseconds; undefined: none has. */
-export const measuredWakeMs = ({ wakings }: BurstReceipt, entry: string): number | undefined =>
-  medianMs(wakings?.[timesOf(entry)]);
+export const measuredWakeMs = (receipt: BurstReceipt, entry: string): number | undefined =>
+  measuredWakingMs(receipt, timesOf(entry));
 
 /** What clusters that were woken cost in an hour, as budgets count it. */
 export const wokenHourly = (receipt: BurstReceipt): Micros =>
@@ -166,8 +166,7 @@ export function withWakeFacts(
     let known = wake;
     if (seen.hasJoined && rejoinedAt(wake) === undefined) {
       known = rejoinHub(wake, now);
-      const wakings = withTime(next.wakings, timesOf(wake.entry), now - Date.parse(wake.at));
-      next = { ...withPurchase(next, wake, known), wakings };
+      next = noteWaking(withPurchase(next, wake, known), timesOf(wake.entry), now - Date.parse(wake.at));
     }
     if (seen.isIdle === false && !known.work) {
       const working = haveWork(known, now);

@@ -179,7 +179,7 @@ export const noteWaking = (receipt: BurstReceipt, candidate: string, tookMs: num
 });
 
 /** With one more time of a candidate. */
-export function withTime(times: Times | undefined, candidate: string, tookMs: number): Times {
+function withTime(times: Times | undefined, candidate: string, tookMs: number): Times {
   const { [candidate]: before = [], ...others } = times ?? {};
   const last = [Math.max(0, Math.round(tookMs / 1000)), ...before].slice(0, KEPT_STARTUPS);
   return Object.fromEntries(Object.entries({ [candidate]: last, ...others }).slice(0, KEPT_STARTED));
@@ -194,7 +194,7 @@ export const measuredWakingMs = ({ wakings }: BurstReceipt, candidate: string): 
   medianMs(wakings?.[candidate]);
 
 /** Median of these times, milliseconds; undefined: there are none. */
-export function medianMs(times: readonly number[] = []): number | undefined {
+function medianMs(times: readonly number[] = []): number | undefined {
   const median = [...times].sort((a, b) => a - b)[times.length >> 1];
   return median === undefined ? undefined : median * 1000;
 }

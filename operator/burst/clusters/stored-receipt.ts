@@ -89,13 +89,13 @@ export interface StoredCluster extends Pick<ClusterPurchase, (typeof SAME_CLUSTE
 }
 
 /** Nodes that were added to a pool. See NodesPurchase. */
-export interface StoredGrowth extends Pick<NodesPurchase, (typeof SAME_NODES)[number]> {
+interface StoredGrowth extends Pick<NodesPurchase, (typeof SAME_NODES)[number]> {
   readonly came?: true;
   readonly failed?: true;
 }
 
 /** A cluster of somebody that was woken. See WakePurchase. */
-export interface StoredWake extends Pick<WakePurchase, (typeof SAME_WAKE)[number]> {
+interface StoredWake extends Pick<WakePurchase, (typeof SAME_WAKE)[number]> {
   readonly joinedAt?: string;
   readonly worked?: true;
   readonly workedAt?: string;

@@ -1,7 +1,14 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { formatMoney, parseMoney } from '../../cost/money.ts';
-import type { ClusterPurchase, KeptGrant, LeftAlone, NodesPurchase, StandingPhase, WakePurchase } from './purchases.ts';
-import { mostNodesOf } from './purchases.ts';
+import {
+  type ClusterPurchase,
+  type KeptGrant,
+  type LeftAlone,
+  mostNodesOf,
+  type NodesPurchase,
+  type StandingPhase,
+  type WakePurchase,
+} from './purchases.ts';
 
 /**
  * Transitions of purchases from one state to the next. Each returns the same object where nothing changes. Pure. `now`: milliseconds since the

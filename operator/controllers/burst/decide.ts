@@ -68,7 +68,7 @@ export async function planFor(
   const bought = boughtBy(world, memory, turns, now);
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   const seen = seenIn(world, memory, turn, now);
-  const lacking = lackingIn(world, inputs, seen);
+  const lacking = lackingIn(world, seen);
   let growth = waiting.length > 0 || lacking.size > 0 ? growthOf(world, inputs) : [];
   const own = {
     limits: limitsOf(policy.spec),
@@ -143,15 +143,10 @@ const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
 /** Pods that wait for nodes in clusters of the policy to which it grants these, by the key of the cluster. */
-function lackingIn(
-  world: BurstSight,
-  { receipt }: DecisionInputs,
-  seen: readonly Seen[],
-): Map<string, readonly FitPod[]> {
+function lackingIn(world: BurstSight, seen: readonly Seen[]): Map<string, readonly FitPod[]> {
   const found = new Map<string, readonly FitPod[]>();
-  for (const { cluster, own, hasJoined } of seen) {
-    const isGranted = clusterNamed(receipt, own.name)?.granted !== undefined;
-    if (!cluster || !hasJoined || !isGranted) continue;
+  for (const { purchase, cluster, own, hasJoined } of seen) {
+    if (!cluster || !hasJoined || !purchase.granted) continue;
     const pods = world.lacking(cluster);
     if (pods.length > 0) found.set(own.key, pods);
   }

@@ -38,9 +38,8 @@ import { readerOf } from '../membership/two-sides.ts';
 import { alikeTo } from './alike.ts';
 import { countedTemplate, uncountedBy } from './counted.ts';
 import type { BurstSightDependencies } from './dependencies.ts';
-import { clusterOf as clusterOfGrowth } from './grow-pools.ts';
 import { wordsOf } from './hub-work.ts';
-import { emptiesUnderused, hasLittleWork } from './own-clusters.ts';
+import { clusterByUid, emptiesUnderused, hasLittleWork } from './own-clusters.ts';
 import { poolsSeen } from './pools.ts';
 import type { EmptyingSight, PoolNamed, PoolSeen, Sight } from './seen.ts';
 import { utilization } from './utilization.ts';
@@ -185,7 +184,7 @@ export function countedPools(
 
 /** What is seen now of a pool that was made larger. */
 export function grownNow(deps: BurstSightDependencies, growth: PoolNamed, now: number): PoolNow | 'gone' | 'unknown' {
-  const cluster = clusterOfGrowth(deps, growth);
+  const cluster = clusterByUid(deps, growth);
   if (!cluster) return 'gone';
   const open = deps.openClusters.get(keyOf(cluster));
   const decided = deps.decided(cluster);

@@ -1,10 +1,10 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { Hub } from '../../api/hub.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
-import { isToOrder, type NodesPurchase } from '../../burst/clusters/purchases.ts';
+import { isToOrder } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, nodesIn } from '../../burst/clusters/receipt.ts';
 import { countOf } from '../../burst/nodes/grow.ts';
-import type { BurstSight, BurstWorld } from './world.ts';
+import { clusterByUid } from './own-clusters.ts';
+import type { BurstWorld } from './world.ts';
 
 /**
  * Has pools be as large as the receipts say, as their autoscaler would: what it knows about nodes on their way out is kept. Does nothing where
@@ -20,7 +20,7 @@ export async function growPools(
 ): Promise<void> {
   const { name, namespace } = policy.metadata;
   for (const growth of nodesIn(receipt)) {
-    const cluster = clusterOf(world, growth);
+    const cluster = clusterByUid(world, growth);
     const decided = cluster && world.decided(cluster);
     if (!cluster || !decided || decided === 'unknown' || !isToOrder(growth, now)) continue;
     const seen = world.pools(hub, cluster, [])?.find(({ pool }) => pool.name === growth.pool);
@@ -40,13 +40,4 @@ export async function growPools(
     const message = `pool ${growth.pool} is to have ${countOf(growth.to, 'node')}, ${more} more: BurstPolicy ${name} has work without a place`;
     world.recordEvent(cluster, 'Normal', 'PoolGrows', message);
   }
-}
-
-/** undefined: it is gone, or another one has its name. */
-export function clusterOf(
-  world: Pick<BurstSight, 'clusters'>,
-  { cluster: key, uid }: Pick<NodesPurchase, 'cluster' | 'uid'>,
-): WorkerCluster | undefined {
-  const cluster = world.clusters.get(key);
-  return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;
 }

@@ -12,7 +12,9 @@ import {
   isWaking,
   joinedAtOf,
   joinedPhase,
+  type NodesPurchase,
   nodesOfPurchase,
+  type WakePurchase,
   waitOf,
 } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, clustersIn } from '../../burst/clusters/receipt.ts';
@@ -89,6 +91,15 @@ export const keptClusters = (
     const cluster = clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     return cluster && !isLeaving(purchase) && isOf(cluster, policy, purchase) ? [{ purchase, cluster }] : [];
   });
+
+/** The cluster of nodes that were added, or that was woken; undefined: it is gone, or another one has its name. */
+export function clusterByUid(
+  world: Pick<BurstSight, 'clusters'>,
+  { cluster: key, uid }: Pick<NodesPurchase | WakePurchase, 'cluster' | 'uid'>,
+): WorkerCluster | undefined {
+  const cluster = world.clusters.get(key);
+  return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;
+}
 
 /** By what it is remembered since when a cluster has no work. */
 export const idleKey = ({ metadata }: BurstPolicy, number: number): string => `${metadata.uid}/${number}`;

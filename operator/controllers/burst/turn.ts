@@ -11,10 +11,10 @@ import {
 } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, clustersIn, nodesIn, wakesIn } from '../../burst/clusters/receipt.ts';
 import type { BurstMemory } from './memory.ts';
-import { comingKey, idleKey, manifestOf, seenOf, underusedKey } from './own-clusters.ts';
+import { clusterByUid, comingKey, idleKey, manifestOf, seenOf, underusedKey } from './own-clusters.ts';
 import type { Seen } from './seen.ts';
 import type { Bought } from './supply.ts';
-import { clusterOf, wakeKey, wakingKey } from './wake-others.ts';
+import { wakeKey, wakingKey } from './wake-others.ts';
 import type { BurstSight } from './world.ts';
 
 /** A policy in a look at its hub. */
@@ -47,22 +47,19 @@ export const boughtBy = (world: BurstSight, memory: BurstMemory, turns: readonly
     wakesIn(receipt).flatMap((wake): Bought[] => {
       const { cluster: key } = wake;
       const joinedAt = rejoinedAt(wake);
-      const cluster = clusterOf(world, wake);
+      const cluster = clusterByUid(world, wake);
       return cluster && !hasEnded(wake) ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }] : [];
     }),
   ),
   ...turns.flatMap((turn) =>
     seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
-      const { candidate } = purchase;
-      const joinedAt = joinedAtOf(purchase);
-      const isUseless = isOfNoUse(purchase);
-      const isEmptying = emptyingSinceOf(purchase) !== undefined;
-      const made = turn.policy.spec.candidates.find(({ name }) => name === candidate);
       if (own.phase === 'Leaving' || waitOf(purchase)) return [];
-      if (cluster) return [{ key: own.key, cluster, joinedAt, isUseless, isEmptying }];
-      return made
-        ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt, isUseless, isEmptying }]
-        : [];
+      const candidate = turn.policy.spec.candidates.find(({ name }) => name === purchase.candidate);
+      const known = cluster ?? (candidate && manifestOf(turn.policy, candidate, purchase));
+      if (!known) return [];
+      const isEmptying = emptyingSinceOf(purchase) !== undefined;
+      const joinedAt = joinedAtOf(purchase);
+      return [{ key: own.key, cluster: known, joinedAt, isUseless: isOfNoUse(purchase), isEmptying }];
     }),
   ),
 ];

@@ -19,7 +19,7 @@ import { placedBy } from './arrival.ts';
 import type { HubWork } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
-import { areAwaited } from './own-clusters.ts';
+import { areAwaited, clusterByUid } from './own-clusters.ts';
 import { awake } from './supply.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
@@ -100,7 +100,7 @@ function wakeNow(
   work: readonly HubWork[],
   now: number,
 ): WakeNow | 'gone' {
-  const cluster = clusterOf(world, wake);
+  const cluster = clusterByUid(world, wake);
   if (!cluster) return 'gone';
   const { isJoined: hasJoined, isWorkless, wanted = 0 } = world.sight(policy, cluster);
   const isIdle = hasJoined ? isWorkless : undefined;
@@ -131,7 +131,7 @@ export function wokenBy(
   now: number,
 ): WokenCluster[] {
   return wakesIn(receipt).flatMap((wake): WokenCluster[] => {
-    const cluster = clusterOf(world, wake);
+    const cluster = clusterByUid(world, wake);
     if (!cluster || hasEnded(wake)) return [];
     const hasJoined = rejoinedAt(wake) !== undefined;
     const { isWorkless } = world.sight(policy, cluster);
@@ -165,12 +165,6 @@ export const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: Pick<WakePurchas
 export const wakingKey = (policy: BurstPolicy, wake: Pick<WakePurchase, 'uid' | 'at'>): string =>
   `${wakeKey(policy, wake)}/coming`;
 
-/** undefined: it is gone, or another one has its name. */
-export function clusterOf(world: BurstSight, { cluster: key, uid }: WakePurchase): WorkerCluster | undefined {
-  const cluster = world.clusters.get(key);
-  return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;
-}
-
 /**
  * Has clusters of others be awake that are stored, and takes the order back of those of which the policy has let go. Does nothing where it was
  * done. @returns the receipt without those that were let go of
@@ -185,7 +179,7 @@ export async function orderAwake(
   const by = orderedBy(policy);
   let next = receipt;
   for (const wake of wakesIn(receipt)) {
-    const cluster = clusterOf(world, wake);
+    const cluster = clusterByUid(world, wake);
     const known = cluster ? world.sleepOrder(wake.cluster, wake.uid) : 'none';
     if (known === 'unknown') continue;
     const isOurs = known !== 'none' && known.by === by;
