@@ -26,14 +26,16 @@ const yaml = (...objects: unknown[]): string =>
 /** Every file that is generated from the kinds: path from the root of the repository -> its text. */
 export function generatedFiles(): Map<string, string> {
   const files = new Map<string, string>();
-  const kinds = KINDS.filter(({ spec }) => spec).map((definition) => ({
-    definition,
-    spec: crd(definition).spec.versions[0].schema.openAPIV3Schema.properties.spec as Schema,
-  }));
-  for (const kind of KINDS) {
-    const definition = crd(kind);
-    files.set(`charts/coppice/crds/${kind.plural}.yaml`, yaml(definition));
-    files.set(`docs/reference/${kind.plural}.md`, referencePage(kind, definition, kinds));
+  const made = KINDS.map((definition) => ({ definition, object: crd(definition) }));
+  const kinds = made
+    .filter(({ definition }) => definition.spec)
+    .map(({ definition, object }) => ({
+      definition,
+      spec: object.spec.versions[0].schema.openAPIV3Schema.properties.spec as Schema,
+    }));
+  for (const { definition, object } of made) {
+    files.set(`charts/coppice/crds/${definition.plural}.yaml`, yaml(object));
+    files.set(`docs/reference/${definition.plural}.md`, referencePage(definition, object, kinds));
   }
   for (const [name, text] of troubleshootingPages()) files.set(`docs/reference/troubleshooting/${name}`, text);
   for (const [name, objects] of admissionPolicies())

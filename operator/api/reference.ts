@@ -1,12 +1,9 @@
 import { actedOn, keepsFields } from './acted-by-kind.ts';
 import { apiVersionOf, type Schema } from './crd.ts';
+import { cell, generatedNotice, prose } from './markdown.ts';
 import type { KubeObject } from './meta.ts';
 import { EXAMPLES, FIELD_ORDER } from './reference-examples.ts';
 import { type KindDefinition, PATTERNS, type Rule } from './schema.ts';
-
-// Markdown takes <name> for a tag.
-const prose = (text: string): string => text.replaceAll('<', '&lt;');
-const cell = (text: string): string => prose(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 function typeOf(schema: Schema): string {
   if (schema['x-kubernetes-int-or-string']) return 'integer or string';
@@ -120,7 +117,7 @@ export function referencePage(kind: KindDefinition, crd: KubeObject, kinds: read
   const context: RowContext = { kind: kind.kind, others, isActed: keepsFields(kind.kind) };
   const rules = [...new Set(messages(schema))];
   return [
-    `<!-- Generated from operator/api by \`npm run generate\`. Do not edit. -->`,
+    generatedNotice('operator/api'),
     `# ${kind.kind}`,
     `\`apiVersion: ${apiVersionOf(kind)}\`, \`kind: ${kind.kind}\`, ${kind.scope === 'Namespaced' ? 'in a namespace' : 'cluster-wide'}; \`kubectl get ${[kind.plural, ...kind.shortNames].join('`, `')}\`.`,
     prose(kind.description),

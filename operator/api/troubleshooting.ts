@@ -1,8 +1,9 @@
 import { ERROR_CODES } from './errors.ts';
 import { EXIT, EXITS } from './exits.ts';
+import { KINDS } from './kinds.ts';
+import { cell, generatedNotice, page as pageOf } from './markdown.ts';
 import { type ConditionKind, type Explanation, REASONS } from './reasons.ts';
 
-const NOTICE = '<!-- Generated from operator/api by `npm run generate`. Do not edit. -->';
 /** What happened, where an object is not one of Coppice's kinds. */
 const OF_OTHERS: Partial<Record<ConditionKind, string>> = {
   CertificateSigningRequest: 'The operator answers such a request when somebody runs `coppice kubeconfig`.',
@@ -28,9 +29,6 @@ const MESSAGES: readonly (readonly [see: string, look: string])[] = [
   ],
   ['`SIMULATED`', 'Nothing runs at a cloud: the cluster names no [credentials](../../tasks/clouds.md#credentials).'],
 ];
-
-/** Markdown takes <name> for a tag, and | for the end of a cell. */
-const cell = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('|', '\\|');
 
 const section = (heading: string, { see, means, why, action }: Explanation): string =>
   [
@@ -77,8 +75,7 @@ function kindPage(kind: ConditionKind): string {
 /** GitHub's anchor of a section. */
 const anchor = (type: string, reason: string): string => `${type}-${reason}`.toLowerCase();
 const article = (word: string): string => (/^[AEIO]/.test(word) ? 'an' : 'a');
-const fieldsPage = (kind: ConditionKind): string =>
-  `${kind === 'BurstPolicy' ? 'burstpolicies' : kind === 'WorkloadIdentity' ? 'workloadidentities' : `${kind.toLowerCase()}s`}.md`;
+const fieldsPage = (kind: ConditionKind): string => `${KINDS.find((one) => one.kind === kind)!.plural}.md`;
 
 /** The page of error codes and exit codes. */
 const codesPage = (): string =>
@@ -120,7 +117,7 @@ function indexPage(): string {
   );
 }
 
-const page = (title: string, ...parts: string[]): string => `${[NOTICE, `# ${title}`, ...parts].join('\n\n')}\n`;
+const page = (title: string, ...parts: string[]): string => pageOf(generatedNotice('operator/api'), title, ...parts);
 
 /** The pages of docs/reference/troubleshooting: name of the file -> text. */
 export const troubleshootingPages = (): Map<string, string> =>

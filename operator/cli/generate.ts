@@ -22,10 +22,10 @@ async function allFiles(root: string): Promise<Map<string, string>> {
   ]);
 }
 
-/** Paths of generated files that are missing or differ from what their tables say now. */
-export async function staleFiles(root: string = ROOT): Promise<string[]> {
+/** Paths of generated files that are missing or differ from what their tables say now. @param files absent: all of them */
+export async function staleFiles(root: string = ROOT, files?: ReadonlyMap<string, string>): Promise<string[]> {
   const stale: string[] = [];
-  for (const [path, text] of await allFiles(root)) {
+  for (const [path, text] of files ?? (await allFiles(root))) {
     const there = await readFile(join(root, path), 'utf8').catch(() => undefined);
     if (there !== text) stale.push(path);
   }
@@ -34,7 +34,7 @@ export async function staleFiles(root: string = ROOT): Promise<string[]> {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const files = await allFiles(ROOT);
-  const stale = await staleFiles();
+  const stale = await staleFiles(ROOT, files);
   for (const path of stale) {
     await mkdir(dirname(join(ROOT, path)), { recursive: true });
     await writeFile(join(ROOT, path), files.get(path)!);

@@ -98,12 +98,16 @@ export function parseDuration(text: string): number | undefined {
   return total;
 }
 
-/** The command's usage line, e.g. `coppice get [KIND] [NAME] [options]`. */
-export function usageLine(command: CommandSpec, program = 'coppice'): string {
-  const words = command.positionals.map((positional) => {
+/** The positional arguments of a command, as its usage shows them: `NAME`, `[KIND]`, `FILE...`. */
+export const positionalWords = ({ positionals }: CommandSpec): string[] =>
+  positionals.map((positional) => {
     const name = positional.repeatable ? `${positional.name}...` : positional.name;
     return positional.required ? name : `[${name}]`;
   });
+
+/** The command's usage line, e.g. `coppice get [KIND] [NAME] [options]`. */
+export function usageLine(command: CommandSpec, program = 'coppice'): string {
+  const words = positionalWords(command);
   if (command.options.some((option) => !option.hidden)) words.push('[options]');
   return [program, command.name, ...words].join(' ');
 }
