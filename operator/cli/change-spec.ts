@@ -1,5 +1,4 @@
 import type { WorkerCluster } from '../api/workercluster.ts';
-import type { KubeClient } from '../kube/client.ts';
 import { refusalOf } from './acceptance.ts';
 import { inNamespace } from './clusterview.ts';
 import { CLI_FIELD_MANAGER } from './commands/apply.ts';
@@ -8,42 +7,19 @@ import type { Connection } from './connect.ts';
 import { CliError } from './errors.ts';
 import { WORKER_CLUSTER } from './kinds.ts';
 
-/** Where a change is written to. */
-interface Target {
-  readonly client: KubeClient;
-  readonly name: string;
-  readonly namespace: string;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Changes fields of a WorkerCluster's spec, and hears whether the operator refuses them.
- * @param change from the cluster as it is, to a JSON merge patch of its spec
+ * @param change from the cluster as it is, to a JSON merge patch of the spec that is written
+ * @param subresource `scale`: the spec is that of the scale subresource. Absent: that of the cluster
  * @returns the cluster as it was before
  * Throws CliError: not found (3), attached or refused (1).
  */
-export const changeSpec = (
-  connection: Connection,
+export async function changeSpec(
+  { client, namespace }: Connection,
   name: string,
   change: (before: WorkerCluster) => object,
   signal: AbortSignal,
-): Promise<WorkerCluster> =>
-  changeCluster(connection, name, signal, (target, before) =>
-    target.client.mergePatch<WorkerCluster>(
-      WORKER_CLUSTER.resource,
-      name,
-      target.namespace,
-      { spec: change(before) },
-      { fieldManager: CLI_FIELD_MANAGER, signal },
-    ),
-  );
-
-/** The same, by whatever `write` sends. */
-export async function changeCluster(
-  { client, namespace }: Connection,
-  name: string,
-  signal: AbortSignal,
-  write: (target: Target, before: WorkerCluster) => Promise<unknown>,
+  subresource?: 'scale',
 ): Promise<WorkerCluster> {
   const { resource } = WORKER_CLUSTER;
   const before = await client.getOrUndefined<WorkerCluster>(resource, name, namespace, { signal });
@@ -52,7 +28,8 @@ export async function changeCluster(
     throw new CliError(`WorkerCluster "${name}" is attached: others made it, and Coppice changes nothing of it`, {
       advice: 'use the tool that manages it',
     });
-  await write({ client, name, namespace, signal }, before);
+  const options = { fieldManager: CLI_FIELD_MANAGER, signal, ...(subresource && { subresource }) };
+  await client.mergePatch(resource, name, namespace, { spec: change(before) }, options);
   const refusal = await refusalOf(client, { name, namespace }, signal);
   if (refusal !== undefined)
     throw new CliError(`the change of WorkerCluster ${name} is refused: ${refusal}`, {

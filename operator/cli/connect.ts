@@ -54,11 +54,7 @@ export function kubeconfigSources(flag: string | undefined, env: Record<string, 
 export async function connect({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
   const [named, namespace] = [options.text('context'), options.text('namespace')];
   for (const source of kubeconfigSources(options.text('kubeconfig'), env)) {
-    const found: FoundFile[] = [];
-    for (const file of source.files) {
-      const text = await readOptional(file);
-      if (text !== undefined) found.push({ file, text });
-    }
+    const found = await foundFiles(source.files);
     const deleted = source.what === EMBEDDED_GARDEN || source.named ? undefined : await deletedGarden(env);
     const isChosen = deleted && (await isChosenSince(deleted, found, named));
     if (deleted && named === undefined && !isChosen) throw wasDeleted(deleted);
@@ -99,7 +95,18 @@ function wasDeleted({ currentContext }: DeletedGarden): CliError {
   });
 }
 
-async function combined(found: FoundFile[]): Promise<KubeconfigDocument> {
+/** Those of the files that there are. */
+export async function foundFiles(files: readonly string[]): Promise<FoundFile[]> {
+  const found: FoundFile[] = [];
+  for (const file of files) {
+    const text = await readOptional(file);
+    if (text !== undefined) found.push({ file, text });
+  }
+  return found;
+}
+
+/** The files as the one kubeconfig that they are together. Throws CliError where one cannot be parsed. */
+export async function combined(found: FoundFile[]): Promise<KubeconfigDocument> {
   const { parseKubeconfig } = await import('./kubeconfig/config.ts');
   return combineKubeconfigs(found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) })));
 }

@@ -1,8 +1,6 @@
 import type { Schema } from '../api/crd.ts';
+import { undeclaredPaths } from '../kube/requests/undeclared-fields.ts';
 import { nearest } from './suggest.ts';
-
-/** A path that an API server found undeclared: the fields down to the parent, and the last. */
-const UNDECLARED = /(?:^|[\s,[])\.(\S+?)\.?(\w+): field not declared in schema/g;
 
 /** So many fields are listed where none is near. */
 const MOST_LISTED = 12;
@@ -16,7 +14,9 @@ export async function suggestFields(kind: string, message: string): Promise<stri
   const crd = crds().find(({ spec }) => (spec as { names: { kind: string } }).names.kind === kind);
   const schema = (crd?.spec as CrdSpec | undefined)?.versions[0]?.schema.openAPIV3Schema;
   if (!schema) return undefined;
-  const undeclared = [...message.matchAll(UNDECLARED)].map(([, parents = '', field = '']) => {
+  const undeclared = undeclaredPaths(message).map((path) => {
+    const last = path.lastIndexOf('.');
+    const [parents, field] = [path.slice(0, Math.max(0, last)), path.slice(last + 1)];
     const known = Object.keys(schemaAt(schema, parents)?.properties ?? {});
     return { parents, known, meant: nearest(field, known) };
   });
@@ -24,7 +24,7 @@ export async function suggestFields(kind: string, message: string): Promise<stri
   if (meant.length > 0) return `did you mean ${meant.map((field) => `"${field}"`).join(' and ')}?`;
   const [first] = undeclared;
   const isFew = first && first.known.length > 0 && first.known.length <= MOST_LISTED;
-  return isFew ? `${first.parents.replace(/\.$/, '')} has: ${first.known.join(', ')}` : undefined;
+  return isFew ? `${first.parents} has: ${first.known.join(', ')}` : undefined;
 }
 
 interface CrdSpec {

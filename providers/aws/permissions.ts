@@ -125,15 +125,19 @@ const CONTROL_PLANE = [
   'iam:RemoveRoleFromInstanceProfile',
 ];
 
+/** What is asked for everything that there is. */
+const ANYWHERE = [...NETWORK, ...KEYS, 'eks:DescribeAddonVersions', 'tag:GetResources'];
+const ON_MACHINES = [...NETWORK, ...CONTROL_PLANE];
+
 /** What is checked before anything is made, by what runs the control plane: the cloud, or a seed and machines. */
 export const PERMISSIONS = {
-  managed: [...NETWORK, ...KEYS, ...CLUSTER, ...ROLES, 'eks:DescribeAddonVersions', 'tag:GetResources'],
-  onMachines: [...NETWORK, ...CONTROL_PLANE, ...ROLES],
+  managed: [...ANYWHERE, ...CLUSTER, ...ROLES],
+  onMachines: [...ON_MACHINES, ...ROLES],
 } as const;
 
 /** What the programs do and to what, so that a policy for our names only counts as well as one for everything. */
 const needed = (owner: Owner, arn: (service: string, region: string, resource: string) => string, region: string) => [
-  { actions: [...NETWORK, ...KEYS, 'eks:DescribeAddonVersions', 'tag:GetResources'], resource: '*' },
+  { actions: ANYWHERE, resource: '*' },
   { actions: CLUSTER, resource: arn('eks', region, `cluster/${clusterName(owner)}`) },
   { actions: ROLES, resource: arn('iam', '', `role/${physicalName('aws:iam/role:Role', owner, 'cluster')}`) },
 ];
@@ -159,7 +163,7 @@ export async function missingForControlPlane(aws: Connection, identity: string, 
     actions: ROLES,
     resource: `arn:${partition}:iam::${account}:role/${physicalName('aws:iam/role:Role', owner, kind)}`,
   }));
-  return missingAmong(aws, identity, owner, [{ actions: [...NETWORK, ...CONTROL_PLANE], resource: '*' }, ...roles]);
+  return missingAmong(aws, identity, owner, [{ actions: ON_MACHINES, resource: '*' }, ...roles]);
 }
 
 async function missingAmong(

@@ -5,16 +5,14 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { wasBegun } from '../../controllers/managed/wish.ts';
 import { ToolCache, toolsDirectory } from '../../garden/toolchain/cache.ts';
 import { dataDirectory } from '../../garden/toolchain/pulumi-engine.ts';
-import { combineKubeconfigs, personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
+import { personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
 import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
-import { connectGarden } from '../connect.ts';
+import { combined, connectGarden, foundFiles } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
 import { markDeleted, openGarden } from '../garden.ts';
 import { showProgress } from '../gardenview.ts';
 import { quote } from '../invocation.ts';
-import { parseKubeconfig } from '../kubeconfig/config.ts';
-import { readOptional } from '../kubeconfig/file.ts';
 import { gardenHere, removeContextsOf } from '../kubeconfig/garden-contexts.ts';
 
 /** A garden that has not answered by then is taken for one that does not run. */
@@ -46,12 +44,9 @@ export async function run(context: Context): Promise<undefined> {
 
 /** Current context of the person's kubeconfig; empty: none. */
 async function currentContext(env: Context['env']): Promise<string> {
-  const found = await Promise.all(
-    personalKubeconfigs(env).map(async (file) => ({ file, text: (await readOptional(file)) ?? '' })),
-  );
   try {
-    const documents = found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) }));
-    return combineKubeconfigs(documents)['current-context'] ?? '';
+    const found = await foundFiles(personalKubeconfigs(env));
+    return (await combined(found))['current-context'] ?? '';
   } catch {
     // One that cannot be read leads to no cluster.
     return '';

@@ -1,11 +1,8 @@
-import { pathOf } from '../../kube/resources.ts';
-import { changeCluster } from '../change-spec.ts';
+import { changeSpec } from '../change-spec.ts';
 import { inNamespace, isAsleep } from '../clusterview.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { WORKER_CLUSTER } from '../kinds.ts';
-import { CLI_FIELD_MANAGER } from './apply.ts';
 
 /** `coppice scale NAME --nodes N`, through the scale subresource as autoscalers do. */
 export async function run(context: Context): Promise<undefined> {
@@ -19,14 +16,7 @@ export async function run(context: Context): Promise<undefined> {
     );
   if (nodes < 0) throw new UsageError(`a cluster cannot have ${nodes} nodes`, 'give a number from 0 up');
 
-  const old = await changeCluster(await connect(context), name, signal, ({ client, namespace }) =>
-    client.request('PATCH', pathOf(WORKER_CLUSTER.resource, namespace, name, 'scale'), {
-      query: { fieldManager: CLI_FIELD_MANAGER },
-      body: { spec: { replicas: nodes } },
-      contentType: 'application/merge-patch+json',
-      signal,
-    }),
-  );
+  const old = await changeSpec(await connect(context), name, () => ({ replicas: nodes }), signal, 'scale');
   const { dataPlaneNodes: before, pools = [] } = old.spec;
   const change = before === undefined ? `${nodes}` : before === nodes ? `${nodes}, as before` : `${before} to ${nodes}`;
   const isFloor = pools.some(({ autoscale }) => autoscale === 'Coppice');

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { includes } from '../../kube/applier.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { inNamespace, isAsleep } from '../clusterview.ts';
 import { type Connection, connectGarden } from '../connect.ts';
@@ -57,7 +57,7 @@ export async function run(context: Context): Promise<number | undefined> {
       const { applied, action } = await applyWhenKnown(connection, object, { keep, signal });
       const what = `${object.kind} ${object.metadata.name}`;
       isFirst ||= action === 'created';
-      if (action === 'kept' && !asksFor(applied.spec, object.spec)) {
+      if (action === 'kept' && !includes(applied.spec, object.spec)) {
         const apply = `${coppice} apply -f ${quote(shownPath(example, personsFolder(env)))}`;
         terminal.note(`${what} exists and is not changed; "${apply}" changes it to match the example.`);
       } else if (action !== 'kept') terminal.note(`${what} ${action}.`);
@@ -112,15 +112,6 @@ async function tellNextSteps({ terminal, env }: Context, cluster: WorkerCluster)
   terminal.print('', ...nextSteps({ cluster, coppice: howToCallCoppice(env), kubectl, example }));
   if (!isThere) terminal.note('There is no kubectl on PATH: the garden is getting one now, to the path above.');
 }
-
-/** Whether an object has all that a manifest asks for. Lists count as a whole. Pure. */
-function asksFor(has: unknown, wanted: unknown): boolean {
-  if (!isFields(has) || !isFields(wanted)) return isDeepStrictEqual(has, wanted);
-  return Object.entries(wanted).every(([field, value]) => asksFor(has[field], value));
-}
-
-const isFields = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Right after its first start the operator may not have installed the kinds yet. */
 async function applyWhenKnown(

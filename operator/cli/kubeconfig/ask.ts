@@ -7,7 +7,6 @@ import { isNotFound } from '../../kube/errors.ts';
 import { type CertificateSigningRequest, CSRS } from '../../kube/resources.ts';
 import { newCertificateRequest } from '../../pki/certificate-request.ts';
 import { expiry } from '../../pki/certificates.ts';
-import { actionOf } from '../actions.ts';
 import { CliError, EXIT } from '../errors.ts';
 
 /** Whose kubeconfig somebody wants. */
@@ -67,7 +66,7 @@ export async function askForCertificate(
         throw new CliError('the operator deleted the request: you make too many. Wait ten minutes, and ask less often');
       });
     const refused = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
-    if (refused) throw refusalOf(refused, { name, namespace });
+    if (refused) throw await refusalOf(refused, { name, namespace });
     if (status?.certificate) return granted(Buffer.from(status.certificate, 'base64').toString(), key);
     if (performance.now() > deadline) {
       throw new CliError(
@@ -89,10 +88,12 @@ function granted(chain: string, key: string): Granted {
   return { cert, key, ca, endsAt: expiry(cert).toISOString() };
 }
 
-function refusalOf(
+async function refusalOf(
   { reason, message = 'the operator refused the request' }: { reason?: string; message?: string },
   cluster: { readonly name: string; readonly namespace: string },
-): CliError {
+): Promise<CliError> {
+  // Loaded only here: kubectl waits for each certificate.
+  const { actionOf } = await import('../actions.ts');
   const exitCode = reason === 'NotFound' || reason === 'NotReady' ? EXIT.notFound : EXIT.failed;
   const asked = { apiVersion: '', kind: 'CertificateSigningRequest', metadata: cluster };
   const advice = actionOf(asked, { type: 'Denied', status: 'True', reason, lastTransitionTime: '' });

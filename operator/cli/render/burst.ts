@@ -4,6 +4,7 @@ import { findCondition, isTrue } from '../../api/conditions.ts';
 import { accruedUntil } from '../../cost/accrual.ts';
 import { parseMoney, roundMoney } from '../../cost/money.ts';
 import { actionOf } from '../actions.ts';
+import { count } from '../clusterview.ts';
 import { oneLine } from '../errors.ts';
 import { ageOf } from './age.ts';
 import { renderTable, type TableOptions } from './table.ts';
@@ -140,7 +141,7 @@ const grantLines = (clusters: NonNullable<BurstPolicyStatus['clusters']>, curren
     grantedNodes === undefined
       ? []
       : [
-          `  ${name} may have ${grantedNodes} ${grantedNodes === 1 ? 'node' : 'nodes'} (granted); the budget counts ${counted ?? '?'} ${currency} an hour`,
+          `  ${name} may have ${count(grantedNodes, 'node')} (granted); the budget counts ${counted ?? '?'} ${currency} an hour`,
         ],
   );
 

@@ -1,4 +1,5 @@
 import { GROUP } from '../../api/group.ts';
+import { warning } from '../../api/refusing-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
 /** Controllers of which a garden has no use: nothing here is scaled by metrics, expanded or routed by a cloud. */
@@ -20,8 +21,6 @@ export const IDLE_CONTROLLERS = [
   'endpointslice-mirroring-controller',
 ];
 
-const NAME = `without-controller.${GROUP}`;
-
 const rule = (apiGroup: string, resource: string) => ({
   apiGroups: [apiGroup],
   apiVersions: ['*'],
@@ -30,43 +29,26 @@ const rule = (apiGroup: string, resource: string) => ({
 });
 
 /** A warning for who makes what no controller here acts on: the API server takes it, and nothing ever happens. */
-export const idleWarnings = (): KubeObject[] => [
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: NAME },
-    spec: {
-      failurePolicy: 'Ignore',
-      matchConstraints: {
-        resourceRules: [
-          rule('autoscaling', 'horizontalpodautoscalers'),
-          rule('batch', 'cronjobs'),
-          rule('', 'services'),
-        ],
-      },
-      validations: [
-        {
-          expression: "request.resource.resource != 'horizontalpodautoscalers'",
-          message:
-            'nothing happens: the embedded garden has no metrics and no HPA controller. Use pools[].autoscale: Coppice, or a garden in a cluster with metrics',
-        },
-        {
-          expression: "request.resource.resource != 'cronjobs'",
-          message:
-            'nothing happens: the embedded garden runs no CronJobs. Make it in one of its clusters, or use spec.hibernation.schedules',
-        },
-        {
-          expression:
-            "request.resource.resource != 'services' || !has(object.spec.type) || object.spec.type != 'LoadBalancer'",
-          message: 'nothing happens: the embedded garden has no load balancers',
-        },
-      ],
+export const idleWarnings = (): KubeObject[] =>
+  warning(`without-controller.${GROUP}`, {
+    matchConstraints: {
+      resourceRules: [rule('autoscaling', 'horizontalpodautoscalers'), rule('batch', 'cronjobs'), rule('', 'services')],
     },
-  },
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name: NAME },
-    spec: { policyName: NAME, validationActions: ['Warn'] },
-  },
-];
+    validations: [
+      {
+        expression: "request.resource.resource != 'horizontalpodautoscalers'",
+        message:
+          'nothing happens: the embedded garden has no metrics and no HPA controller. Use pools[].autoscale: Coppice, or a garden in a cluster with metrics',
+      },
+      {
+        expression: "request.resource.resource != 'cronjobs'",
+        message:
+          'nothing happens: the embedded garden runs no CronJobs. Make it in one of its clusters, or use spec.hibernation.schedules',
+      },
+      {
+        expression:
+          "request.resource.resource != 'services' || !has(object.spec.type) || object.spec.type != 'LoadBalancer'",
+        message: 'nothing happens: the embedded garden has no load balancers',
+      },
+    ],
+  });

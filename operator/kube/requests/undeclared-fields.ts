@@ -1,11 +1,14 @@
 /** A path in structured-merge-diff's refusal, for example `.status.pools[name="a"].size: field not declared in schema`. */
 const UNDECLARED = /(?:^|[\s,[])\.(\S+): field not declared in schema/g;
 
-/** Paths of the fields that an API server refused because its schema does not declare them, without indices; none for another error. */
+/** Paths of the fields in an API server's refusal that its schema does not declare, with indices; none in another text. */
+export const undeclaredPaths = (refusal: string): string[] =>
+  [...refusal.matchAll(UNDECLARED)].map(([, path = '']) => path);
+
+/** The same of an error, each path once and without indices. */
 export function undeclaredFields(error: unknown): string[] {
-  const text = error instanceof Error ? error.message : '';
-  const paths = [...text.matchAll(UNDECLARED)].map(([, path = '']) => path.replace(/\[[^\]]*\]/g, ''));
-  return [...new Set(paths)];
+  const paths = error instanceof Error ? undeclaredPaths(error.message) : [];
+  return [...new Set(paths.map((path) => path.replace(/\[[^\]]*\]/g, '')))];
 }
 
 /** A copy of the object without the fields at these paths; a path leads through each item of a list. */
