@@ -112,13 +112,11 @@ interface EnsuredDaemon {
   before: Awaited<ReturnType<typeof readStatus>>;
   /** Whether it was at work before. */
   isUp: boolean;
+  /** Whether a garden ran that was not about to end, also one of another version. */
+  wasAtWork: boolean;
   /** Why one that was started ended before it could say so itself; undefined as long as it has not. Absent: it was at work before. */
   daemonFailure?: () => string | undefined;
 }
-
-/** Whether a garden ran that was not about to end. */
-const wasAtWork = (before: EnsuredDaemon['before']): boolean =>
-  before?.isAlive === true && (before.phase === 'ready' || before.phase === 'starting');
 
 export interface GardenOptions {
   /** Default $COPPICE_HOME or ~/.coppice. */
@@ -171,7 +169,7 @@ export class Garden {
     const ensure = async () => {
       const daemon = await this.#ensureDaemon(onProgress);
       // A full disk keeps nobody from a garden that runs.
-      await takeHold(directory.holderFile, isInBackground, wasAtWork(daemon.before)).catch(() => {});
+      await takeHold(directory.holderFile, isInBackground, daemon.wasAtWork).catch(() => {});
       return daemon;
     };
     const daemon = await withLock(directory.changeLock, ensure, {
@@ -235,11 +233,12 @@ export class Garden {
     const isReady = before?.isAlive && before.phase === 'ready';
     const isStarting = before?.isAlive && before.phase === 'starting';
     // One that starts may be installing packages of this machine, and killed in the middle it would leave them broken.
-    if (isStarting || (isReady && before.code === code)) return { before, isUp: true };
+    const wasAtWork = Boolean(isReady || isStarting);
+    if (isStarting || (isReady && before.code === code)) return { before, isUp: true, wasAtWork };
     await needRoom(directory.root);
     if (isReady) await this.#endDaemonAlone(before.daemon, onProgress);
     else if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
-    return { before, isUp: false, daemonFailure: await this.#startDaemon(code) };
+    return { before, isUp: false, wasAtWork, daemonFailure: await this.#startDaemon(code) };
   }
 
   /** Asked to end it would take all down; killed it leaves what it has started to the next, which takes over what is the same. */
