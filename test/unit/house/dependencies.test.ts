@@ -1,75 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { filesIn, importsOf, MAY_IMPORT, roomOf, textOf, WIRING } from '../../kit/rooms/files.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
-
-/** What each room may import of ours, besides itself. Dependencies point one way: docs/architecture.md. */
-const MAY_IMPORT: Record<string, string[]> = {
-  'operator/api': [],
-  'operator/flow': [],
-  'operator/pki': [],
-  'operator/kube': ['operator/api'],
-  'operator/etcd': ['operator/kube'],
-  'operator/shoot': ['operator/api', 'operator/etcd', 'operator/pki', 'operator/kube'],
-  'operator/placement': ['operator/api'],
-  'operator/cost': ['operator/api'],
-  'operator/capacity': ['operator/api'],
-  // Pure: of operator/kube types of objects, and what one pod tells of itself.
-  'operator/burst': ['operator/api', 'operator/kube', 'operator/capacity', 'operator/cost'],
-  providers: ['operator/api', 'operator/kube', 'operator/pki'],
-  'operator/clusters': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
-  'operator/accounts': ['operator/api', 'operator/kube', 'operator/pki', 'operator/cost', 'providers'],
-  // Of operator/burst only what no pod can be judged by.
-  'operator/hubs': ['operator/api', 'operator/burst', 'operator/kube', 'operator/pki'],
-  'operator/mesh': ['operator/api', 'operator/hubs', 'operator/kube'],
-  'operator/controllers': [
-    'operator/api',
-    'operator/burst',
-    'operator/hubs',
-    'operator/accounts',
-    'operator/clusters',
-    'operator/etcd',
-    'operator/flow',
-    'operator/mesh',
-    'operator/kube',
-    'operator/pki',
-    'operator/shoot',
-    'operator/placement',
-    'operator/cost',
-    'operator/capacity',
-    'providers',
-  ],
-  // Plays the operator's deciders against the simulated cloud, without a network.
-  'operator/rehearsal': [
-    'operator/api',
-    'operator/burst',
-    'operator/kube',
-    'operator/capacity',
-    'operator/cost',
-    'operator/controllers',
-    'providers',
-  ],
-  // What Jobs of the chart run.
-  'operator/chart': ['operator/api', 'operator/kube'],
-  // The garden builds the machine image of the local provider and installs what the API declares.
-  'operator/garden': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
-  'operator/cli': [
-    'operator/api',
-    'operator/cost',
-    'operator/kube',
-    'operator/garden',
-    'operator/pki',
-    'operator/rehearsal',
-    // The sweep looks where the operator would.
-    'operator/accounts',
-    'operator/controllers',
-    // The demo looks at what a hub is told.
-    'operator/hubs',
-    'providers',
-  ],
-};
 /** What each controller may import of others, besides the files that all share: they meet in the API server, and circles begin here. */
 const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   attached: [],
@@ -102,23 +34,7 @@ const GARDEN_MAY_IMPORT: Record<string, string[]> = {
   toolchain: ['host'],
   host: [],
 };
-/** The two files that wire everything together. */
-const WIRING = ['operator/main.ts', 'operator/operator.ts'];
-
-const filesIn = (folder: string): string[] =>
-  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => join(folder, name));
-
 const files = ['operator', 'providers'].flatMap(filesIn);
-
-const roomOf = (file: string): string | undefined =>
-  Object.keys(MAY_IMPORT).find((room) => file === room || file.startsWith(`${room}/`));
-
-const importsOf = (file: string): string[] =>
-  [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) =>
-    relative(root, resolve(root, dirname(file), match[1]!)),
-  );
 
 /** The folder of controllers that a file is in; undefined: it is in none, or all controllers share it. */
 const controllerOf = (file: string): string | undefined => /^operator\/controllers\/([^/]+)\//.exec(file)?.[1];
@@ -128,7 +44,7 @@ const gardenRoomOf = (file: string): string | undefined => /^operator\/garden\/(
 
 /** The text of a file with each import on one line. */
 const imported = (file: string): string =>
-  readFileSync(join(root, file), 'utf8').replace(/\{[^{}]*\}(?= from ')/g, (names) => names.replace(/\s+/g, ' '));
+  textOf(file).replace(/\{[^{}]*\}(?= from ')/g, (names) => names.replace(/\s+/g, ' '));
 
 /** The first circle that imports of these files make, types among them: [a, b, ..., a]. Empty: there is none. */
 function circleOf(all: readonly string[]): string[] {
@@ -155,7 +71,7 @@ function circleOf(all: readonly string[]): string[] {
 
 /** What docs/architecture.md draws: files and folders by the name of their box, and arrows between boxes. */
 function pictureOfHouse(): { boxes: Map<string, string[]>; arrows: [from: string, to: string][] } {
-  const page = readFileSync(join(root, 'docs', 'architecture.md'), 'utf8');
+  const page = textOf('docs/architecture.md');
   const picture = /```mermaid\n(.*?)```/s.exec(page)![1]!;
   const boxes = new Map<string, string[]>();
   for (const [, box, named] of picture.matchAll(/(\w+)\["([^<"]+)/g)) {
@@ -265,8 +181,7 @@ describe('the house', () => {
     // The second says whether there is either.
     const mayAsk = [`${shoot}/strategy.ts`, `${shoot}/self-hosted/self-hosted.ts`];
     const asking = files.filter(
-      (file) =>
-        file.startsWith('operator/') && /\bcontrolPlane(Group|Machines)\b/.test(readFileSync(join(root, file), 'utf8')),
+      (file) => file.startsWith('operator/') && /\bcontrolPlane(Group|Machines)\b/.test(textOf(file)),
     );
     expect(asking.sort()).toEqual(mayAsk.sort());
   });
@@ -277,11 +192,9 @@ describe('the house', () => {
     const loaded = files
       .filter((file) => !isWorkers(file))
       .flatMap((file) =>
-        [
-          ...readFileSync(join(root, file), 'utf8').matchAll(
-            /^import (?!type ).*'(@kubernetes\/client-node|@pulumi\/.*)'/gm,
-          ),
-        ].map(([line]) => `${file}: ${line}`),
+        [...textOf(file).matchAll(/^import (?!type ).*'(@kubernetes\/client-node|@pulumi\/.*)'/gm)].map(
+          ([line]) => `${file}: ${line}`,
+        ),
       );
     expect(loaded).toEqual([]);
   });
@@ -294,15 +207,15 @@ describe('the house', () => {
   it('exports no value that only its own file uses', () => {
     const readers = new Map<string, Set<string>>();
     for (const file of [...files, ...filesIn('profiles'), ...filesIn('test')])
-      for (const word of new Set(readFileSync(join(root, file), 'utf8').match(/\w+/g)))
+      for (const word of new Set(textOf(file).match(/\w+/g)))
         readers.set(word, (readers.get(word) ?? new Set()).add(file));
     const unread = files
       // A kind is known to the client by being defined there.
       .filter((file) => file !== 'operator/kube/resources.ts')
       .flatMap((file) =>
-        [
-          ...readFileSync(join(root, file), 'utf8').matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm),
-        ].flatMap(([, name]) => (readers.get(name!)!.size > 1 ? [] : [`${file}: ${name}`])),
+        [...textOf(file).matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm)].flatMap(([, name]) =>
+          readers.get(name!)!.size > 1 ? [] : [`${file}: ${name}`],
+        ),
       );
     expect(unread).toEqual([]);
   });
