@@ -4,18 +4,21 @@ import type { KubeClient } from './client.ts';
 import type { Informer } from './informer.ts';
 import { compareResourceVersions, type KubeObject, keyOf, type Resource } from './resources.ts';
 
-/** Holds the hash of what was applied: fields that a newer version of the manifest no longer names are noticed by it. */
+/**
+ * Annotation with the hash of the applied manifest: the hash changes when a newer version of the manifest drops a
+ * field.
+ */
 export const APPLIED_ANNOTATION = `${GROUP}/applied`;
 
-/** What the caller knows of an object without asking: the object, and how far its knowledge goes. */
+/** The caller's cached copy of an object, and up to which version the cache has followed. */
 export interface Known {
   readonly live: KubeObject | undefined;
-  /** Resource version up to which the cache has followed; undefined: no cache, `live` was read just now. */
+  /** Resource version up to which the cache has followed. Absent: no cache; `live` was read just now. */
   readonly seen?: string | undefined;
 }
 export type Lookup = (object: KubeObject) => Known;
 
-/** What an informer knows of an object. */
+/** The informer's copy of an object. */
 export const knownBy = (cache: Informer<any> | undefined, object: KubeObject): Known => ({
   live: cache?.get(keyOf(object)),
   seen: cache?.resourceVersion,
@@ -28,7 +31,7 @@ export const knownBy = (cache: Informer<any> | undefined, object: KubeObject): K
 export class Applier {
   readonly #client: KubeClient;
   readonly #lookup: Lookup;
-  /** What was written since the cache last spoke of the object: the cache is behind for as long. */
+  /** Answers to writes that the cache has not shown yet, by key. */
   readonly #written = new Map<string, KubeObject>();
 
   constructor(client: KubeClient, lookup: Lookup) {
@@ -36,21 +39,24 @@ export class Applier {
     this.#lookup = lookup;
   }
 
-  /** How many answers to writes are kept. */
+  /** Number of kept answers to writes. */
   get kept(): number {
     return this.#written.size;
   }
 
-  /** The object as it is known without asking; undefined: the cache has none, which may be one that lost its labels. */
+  /**
+   * The object from the cache or from a newer write. undefined: the cache lacks the object, perhaps because it lost its
+   * labels.
+   */
   known<T extends KubeObject>(desired: T): T | undefined {
     return this.#newest(cacheKey(desired), this.#lookup(desired)) as T | undefined;
   }
 
   /**
    * @param resource needed for kinds that operator/kube/resources.ts does not list
-   * @param version the resource version that is replaced. Absent: whichever there is
-   * @returns the live object, and whether it was written.
-   * @throws KubeApiError (409) where the object has another version by now
+   * @param version the resource version to replace. Absent: any
+   * @returns the live object, and whether it was written
+   * @throws KubeApiError (409) when the object has another version by now
    */
   async apply<T extends KubeObject>(
     desired: T,
@@ -72,7 +78,10 @@ export class Applier {
     return { object, changed: true };
   }
 
-  /** Makes an object that must not be there yet. @throws KubeApiError (409, AlreadyExists) where somebody else was quicker */
+  /**
+   * Creates an object that must not exist yet. @throws KubeApiError (409, AlreadyExists) when another client created it
+   * first
+   */
   async create<T extends KubeObject>(desired: T, signal?: AbortSignal): Promise<T> {
     const object = await this.#client.create<T>(withHash(desired), { fieldManager: FIELD_MANAGER, signal });
     this.#wrote(cacheKey(desired), object);
@@ -84,7 +93,10 @@ export class Applier {
     if (this.#written.size > MANY_WRITTEN) this.#forgetSeen();
   }
 
-  /** Most objects are applied once and never again: without this the answers to all writes would be kept for ever. */
+  /**
+   * Drops answers that the cache has caught up with. Most objects are applied once only: without this, all answers
+   * would stay in memory.
+   */
   #forgetSeen(): void {
     for (const [key, written] of this.#written) {
       const { seen } = this.#lookup(written);
@@ -95,7 +107,7 @@ export class Applier {
   #newest(key: string, { live, seen }: Known): KubeObject | undefined {
     const written = this.#written.get(key);
     if (!written) return live;
-    // The cache has gone past our write: what it says, also that there is nothing, is newer.
+    // The cache has passed our write: its state is newer, even when the object is missing there.
     if (isSeen(written, seen)) {
       this.#written.delete(key);
       return live;
@@ -104,7 +116,7 @@ export class Applier {
   }
 }
 
-/** So many answers to writes are kept without a look at whether they are still of use. */
+/** Number of kept answers above which stale ones are looked for. */
 const MANY_WRITTEN = 64;
 
 const isSeen = (written: KubeObject, seen: string | undefined): boolean =>
@@ -119,13 +131,13 @@ function withHash<T extends KubeObject>(desired: T): T {
   return { ...desired, metadata: { ...desired.metadata, annotations } };
 }
 
-/** The object as a write that only replaces this resource version. */
+/** The object for a write that replaces this resource version only. */
 export const atVersion = <T extends KubeObject>(object: T, resourceVersion: string): T => ({
   ...object,
   metadata: { ...object.metadata, resourceVersion },
 });
 
-/** Whether the live object says everything that the manifest says. Fails towards writing. */
+/** Whether the live object has every field of the manifest. In doubt false, which causes a write. */
 export function isApplied(manifest: KubeObject, live: KubeObject): boolean {
   if (live.metadata.deletionTimestamp) return false;
   return includes(live, stringDataAsData(manifest));
@@ -141,7 +153,10 @@ function stringDataAsData(manifest: KubeObject): KubeObject {
   return { ...rest, data: { ...(manifest.data as object), ...Object.fromEntries(encoded) } } as KubeObject;
 }
 
-/** Whether `part` is contained in `whole`: all of its fields, lists item by item (the server adds defaults to items). */
+/**
+ * Whether `whole` contains all fields of `part`. Lists are compared item by item, because the server adds defaults to
+ * items.
+ */
 export function includes(whole: unknown, part: unknown): boolean {
   if (part === undefined || part === null) return true;
   if (Array.isArray(part)) {
@@ -153,7 +168,7 @@ export function includes(whole: unknown, part: unknown): boolean {
     if (typeof whole !== 'object') return false;
     return Object.entries(part).every(([name, value]) => includes((whole as Record<string, unknown>)[name], value));
   }
-  // The server leaves empty values out of what it stores.
+  // The API server drops empty values when it stores an object.
   if (whole === undefined) return part === '' || part === false || part === 0;
   return whole === part;
 }

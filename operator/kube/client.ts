@@ -32,21 +32,21 @@ import { type KubeObject, pathOf, type Resource, resourceOf } from './resources.
 
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
-/** How often a write is sent again with fewer fields (ApplyOptions.leaveOutUndeclared). */
+/** Most times that a write is sent again with fewer fields (ApplyOptions.leaveOutUndeclared). */
 const MOST_ROUNDS = 20;
 
 /**
- * A client of one API server. Requests share at most two HTTP/2 connections; watches have their own. Objects are plain JSON, so fields
- * that this code does not know are kept.
- * Every method throws KubeApiError when the server refuses, and KubeUnreachableError when there is no usable answer. When aborted it throws
- * the signal's reason; a write that was sent already gets two seconds to finish, and its outcome counts instead.
- * An answer beyond the client's size limits throws AnswerTooLargeError.
+ * A client of one API server. Requests share at most two HTTP/2 connections; watches have their own. Objects are plain
+ * JSON, so fields that this code does not know are kept. Every method throws KubeApiError when the server refuses, and
+ * KubeUnreachableError when there is no usable answer. An aborted method throws the signal's reason; a write that was
+ * already sent gets two seconds to finish, and its outcome counts instead. An answer beyond the client's size limits
+ * throws AnswerTooLargeError.
  */
 export class KubeClient {
   readonly server: string;
-  /** PEM of the server's certificate authority; undefined: the public authorities. */
+  /** PEM of the server's certificate authority. Absent: the system's authorities. */
   readonly ca: string | undefined;
-  /** Counts since the start: requests (with watches), writes (without dry runs), bytes of answers. */
+  /** Counts since the start: requests (including watches), writes (without dry runs), bytes of answers. */
   readonly stats: ApiRequests['stats'];
   readonly #onUndeclared: KubeClientOptions['onUndeclared'];
   readonly #requests: ApiRequests;
@@ -67,9 +67,10 @@ export class KubeClient {
   }
 
   /**
-   * For a kubeconfig from a Secret, or made by this program. It must be self-contained: one that reads files or runs programs is refused
-   * (parseUntrustedKubeconfig). Limits on the size of answers are low. Does not connect yet.
-   * @param more `proxy: false` where the server is in the network of this process
+   * A client for a kubeconfig from a Secret or from this program. The kubeconfig must be self-contained: one that names
+   * files or plugins is refused (parseUntrustedKubeconfig). Limits on the size of answers are low. Does not connect
+   * yet.
+   * @param more `proxy: false` when the server is in the network of this process
    */
   static fromKubeconfig(
     yaml: string,
@@ -81,8 +82,8 @@ export class KubeClient {
   }
 
   /**
-   * The same for a cluster elsewhere, by a kubeconfig that an administrator wrote, or this program: a proxy may lead there
-   * (parseAdministratorsKubeconfig).
+   * A client for a kubeconfig that an administrator or this program wrote, for a remote cluster: the kubeconfig may
+   * name a proxy (parseAdministratorsKubeconfig).
    */
   static fromAdministratorsKubeconfig(
     yaml: string,
@@ -92,7 +93,7 @@ export class KubeClient {
     return new KubeClient({ ...parseAdministratorsKubeconfig(yaml, source), limits: TENANT_LIMITS, ...more });
   }
 
-  /** For a kubeconfig that belongs to the person who runs this program (parseOwnKubeconfig). Does not connect yet. */
+  /** A client for the kubeconfig of the person who runs this program (parseOwnKubeconfig). Does not connect yet. */
   static fromOwnKubeconfig(
     yaml: string,
     options: { context?: string | undefined; directory?: string },
@@ -101,7 +102,7 @@ export class KubeClient {
     return new KubeClient({ ...parseOwnKubeconfig(yaml, options), ...more });
   }
 
-  /** The cluster that this pod runs in, else the user's kubeconfig (KUBECONFIG, ~/.kube/config). */
+  /** A client of the cluster that this pod runs in, else of the user's kubeconfig (KUBECONFIG, ~/.kube/config). */
   static fromEnvironment(context?: string, more: Omit<Partial<KubeClientOptions>, keyof Connection> = {}): KubeClient {
     const connection = (context ? undefined : inClusterConnection()) ?? loadOwnKubeconfig(context);
     return new KubeClient({ ...connection, ...more });
@@ -121,7 +122,7 @@ export class KubeClient {
     return this.request('GET', pathOf(resource, namespace, name, options.subresource), { signal: options.signal });
   }
 
-  /** undefined when the object does not exist. */
+  /** Returns undefined when the object does not exist. */
   async getOrUndefined<T extends KubeObject = KubeObject>(
     resource: Resource,
     name: string,
@@ -148,8 +149,8 @@ export class KubeClient {
   }
 
   /**
-   * Hands out all objects at one resource version, and holds one page of them at most. `begin` is called before the first object, and
-   * again when the list starts over because that version has expired on the server.
+   * Passes all objects at one resource version to `each`, with at most one page in memory. `begin` is called before the
+   * first object, and again when the list restarts because that version has expired on the server.
    */
   async listPages<T extends KubeObject = KubeObject>(
     resource: Resource,
@@ -185,7 +186,7 @@ export class KubeClient {
     if (!options.leaveOutUndeclared) return this.#apply(object, options);
     const leftOut: string[] = [];
     let rest = object;
-    // A server may name one field at a time.
+    // A server may name one undeclared field per answer.
     for (let round = 0; ; round++) {
       try {
         const written = await this.#apply(rest, options);
@@ -255,7 +256,9 @@ export class KubeClient {
     });
   }
 
-  /** False when the object did not exist. True when the deletion began; finalizers may still hold the object. */
+  /**
+   * Returns false when the object did not exist, true when the deletion began; finalizers may still hold the object.
+   */
   async delete(resource: Resource, name: string, namespace?: string, options: DeleteOptions = {}): Promise<boolean> {
     const { signal, dryRun, ...rest } = options;
     try {
@@ -271,7 +274,7 @@ export class KubeClient {
     }
   }
 
-  /** Deletes what the selectors match in one namespace (or, for cluster-scoped kinds, everywhere). */
+  /** Deletes the objects that the selectors match in one namespace (or, for cluster-scoped kinds, everywhere). */
   async deleteCollection(resource: Resource, options: ListOptions & DeleteOptions = {}): Promise<void> {
     const { namespace, labelSelector, fieldSelector, signal, dryRun, ...rest } = options;
     if (resource.namespaced && !namespace) throw new Error(`deleting ${resource.plural} needs a namespace`);
@@ -282,7 +285,10 @@ export class KubeClient {
     });
   }
 
-  /** Evicts a pod, which respects PodDisruptionBudgets. Does not wait until the pod is gone. No answer about the pod is an error. */
+  /**
+   * Evicts a pod, which respects PodDisruptionBudgets. Does not wait until the pod is gone. Throws when the API server
+   * does not answer about this pod.
+   */
   async evict(pod: Evictable, options: EvictOptions = {}): Promise<Eviction> {
     return evict(this, pod, options);
   }
@@ -303,7 +309,10 @@ export class KubeClient {
     return this.request('GET', '/version');
   }
 
-  /** Whether the API server reports that it is ready, ignoring the checks in `apartFrom`. `timeoutMs` in loop time; see afterLoopTime. Never throws. */
+  /**
+   * Whether the API server reports that it is ready, ignoring the checks in `apartFrom`. `timeoutMs` is loop time (see
+   * afterLoopTime). Never throws.
+   */
   async ready(
     options: { timeoutMs?: number; signal?: AbortSignal | undefined; apartFrom?: readonly string[] } = {},
   ): Promise<boolean> {
@@ -312,7 +321,7 @@ export class KubeClient {
     try {
       await this.request('GET', excluded ? `/readyz?${excluded}` : '/readyz', {
         ...{ timeoutMs, signal, retries: 0 },
-        // A server that is not ready lists its checks.
+        // A server that is not ready answers with a list of its checks.
         ...{ first: true, maxBytes: 64 * 1024 },
       });
       return true;
@@ -321,7 +330,7 @@ export class KubeClient {
     }
   }
 
-  /** Drops all connections; running requests and watches fail with KubeUnreachableError. */
+  /** Closes all connections; running requests and watches fail with KubeUnreachableError. */
   async close(): Promise<void> {
     await this.#requests.close();
   }

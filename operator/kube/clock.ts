@@ -1,4 +1,4 @@
-/** Time and timers; injected wherever a test must not wait for real time. */
+/** Time and timers; injected so that tests need not wait for real time. */
 export interface Clock {
   /** Milliseconds since some fixed moment. */
   now(): number;
@@ -6,10 +6,12 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
-/** Beyond this setTimeout overflows and fires at once. */
+/** Longest delay that setTimeout supports: a longer one overflows and fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Time since the process began: a wall clock that is set anew moves nothing. Its timers do not keep the process alive. */
+/**
+ * Time since the process began, so changes of the wall clock have no effect. Its timers do not keep the process alive.
+ */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, run) {
@@ -19,13 +21,14 @@ export const systemClock: Clock = {
   },
 };
 
-/** Longest part of a time that the event loop may be busy in one go and all of it counts, in ms. */
+/** Longest stretch of a busy event loop that counts in full, ms. */
 const LOOP_PART_MS = 250;
 const LEAST_PARTS = 4;
 
 /**
- * Calls `run` once after `ms` in which the event loop went on. A process that was busy, or stopped, has read no answers meanwhile: that time
- * counts as one part of `ms` at most. For every decision that somebody is silent. The returned function cancels it.
+ * Calls `run` once after `ms` in which the event loop ran. A busy or stopped process reads no answers: each such
+ * stretch counts as at most one part of `ms`. Use this for every timeout that declares a server silent. The returned
+ * function cancels the call.
  */
 export function afterLoopTime(ms: number, run: () => void, clock: Pick<Clock, 'after'> = systemClock): () => void {
   const parts = Math.max(LEAST_PARTS, Math.ceil(ms / LOOP_PART_MS));
@@ -39,14 +42,17 @@ export function afterLoopTime(ms: number, run: () => void, clock: Pick<Clock, 'a
   return () => cancel();
 }
 
-/** A signal that aborts after `ms` of loop time, with a TimeoutError; see afterLoopTime. `done` forgets it. */
+/** A signal that aborts after `ms` of loop time with a TimeoutError (see afterLoopTime). `done` cancels the timer. */
 export function loopTimeout(ms: number): { signal: AbortSignal; done: () => void } {
   const over = new AbortController();
   const reason = () => new DOMException(`no answer within ${ms / 1000} s`, 'TimeoutError');
   return { signal: over.signal, done: afterLoopTime(ms, () => over.abort(reason())) };
 }
 
-/** The work's result, or the reason of the abort where that comes first: the work goes on then, for whoever else waits for it. */
+/**
+ * Resolves with the result of `work`, or rejects with the abort reason when the abort comes first. An abort does not
+ * stop `work`: other callers may wait for it.
+ */
 export function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);
@@ -56,7 +62,7 @@ export function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal
   });
 }
 
-/** Resolves after `ms`, or early (also by resolving) when the signal aborts: callers look at the signal themselves. */
+/** Resolves after `ms`, or early when the signal aborts: callers check the signal themselves. */
 export function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClock): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {

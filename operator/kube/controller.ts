@@ -4,7 +4,7 @@ import { type Log, silent } from './log.ts';
 import type { Registry } from './metrics.ts';
 import type { WorkQueue, WorkQueueObserver } from './workqueue.ts';
 
-/** What a reconcile run wants next; nothing: to be called when something changes. */
+/** When to reconcile again. Absent: on the next change. */
 export interface ReconcileResult {
   requeueAfterMs?: number | undefined;
 }
@@ -12,21 +12,24 @@ export interface ReconcileResult {
 export interface ControllerOptions<K extends string = string> {
   name: string;
   queue: WorkQueue<K>;
-  /** Makes the world match the object of this key. Throwing means: again after the key's back-off. */
+  /** Reconciles the object of this key. When it throws, the queue retries the key with back-off. */
   // biome-ignore lint/suspicious/noConfusingVoidType: most reconcilers return nothing
   reconcile(key: K, signal: AbortSignal): Promise<ReconcileResult | void>;
-  /** Told what a reconcile threw, with how many in a row have; conflicts and what ends with the process it is not told. */
+  /**
+   * Called with the error of a failed reconcile and the number of failures in a row. Not called for conflicts, nor for
+   * errors while the process ends.
+   */
   failed?(key: K, error: unknown, failures: number): Promise<void>;
-  /** Keys worked on at the same time; default 4. */
+  /** Keys that are reconciled at the same time; default 4. */
   concurrency?: number;
-  /** A run that takes longer is told so by its signal and counts as failed; default 10 minutes. */
+  /** A reconcile that takes longer is aborted by its signal and counts as failed; default 10 minutes. */
   timeoutMs?: number;
   log?: Log;
   metrics?: Registry;
 }
 
 export interface Controller {
-  /** Stops giving out work, aborts the signals of runs that last longer than `graceMs`, resolves when all have ended. */
+  /** Hands out no more keys, aborts reconciles that run longer than `graceMs`, and resolves when all have ended. */
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -70,7 +73,7 @@ export function runController<K extends string>(options: ControllerOptions<K>): 
       if (stopping.signal.aborted) {
         result = 'aborted';
       } else if (error instanceof KubeApiError && error.isConflict) {
-        // Somebody wrote between our read and our write. The newer object is on its way to the cache.
+        // Another client wrote between our read and our write. The newer object is on its way to the cache.
         result = 'conflict';
         queue.retry(key);
         log.debug({ controller: name, key, err: error }, 'conflict; trying again');
@@ -93,8 +96,8 @@ export function runController<K extends string>(options: ControllerOptions<K>): 
   const work = async () => {
     for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
       await runOne(key);
-      // A look that finds all in order waits for nothing, and a thousand of them would keep timers and answers waiting for ten
-      // seconds: health checks fail then, and the leader's Lease runs out.
+      // A reconcile that changes nothing awaits nothing. Without this pause, a thousand of them would block timers and
+      // answers for ten seconds: health checks would fail and the leader's Lease would run out.
       await nextTurn();
     }
   };
@@ -112,7 +115,7 @@ export function runController<K extends string>(options: ControllerOptions<K>): 
   };
 }
 
-/** An observer for WorkQueueOptions that counts adds and retries and measures how long objects wait. */
+/** An observer for WorkQueueOptions that counts adds and retries and measures waiting times. */
 export function queueMetrics(registry: Registry, name: string): WorkQueueObserver {
   const adds = registry.counter('coppice_queue_adds_total', 'Work queue: objects that were added.', ['controller']);
   const retries = registry.counter(

@@ -4,13 +4,16 @@ import type { ContainerResources, Pod } from './resources.ts';
 type Quantities = Readonly<Record<string, string>> | undefined;
 type Sum = Map<string, number>;
 
-/** Reads one quantity: millicores of cpu, units of all else. Throws RangeError. */
+/** Parses one quantity: millicores for cpu, whole units for other resources. Throws RangeError. */
 const amountOf = (name: string, quantity: string): number => (name === 'cpu' ? readCpu(quantity) : readBytes(quantity));
 
-/** Resources that a pod may ask for as a whole, in the place of what its containers ask for. */
+/** Whether a pod may request this resource at pod level, which replaces the requests of its containers. */
 const isPodLevel = (name: string): boolean => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
 
-/** By name: millicores of cpu, units of all else. Throws RangeError when one cannot be read. */
+/**
+ * Amounts by resource name: millicores of cpu, whole units of other resources. Throws RangeError for an invalid
+ * quantity.
+ */
 export function amountsByName(quantities: Quantities): Sum {
   return new Map(Object.entries(quantities ?? {}).map(([name, quantity]) => [name, amountOf(name, quantity)]));
 }
@@ -29,7 +32,7 @@ interface ResizedContainer {
   allocatedResources?: Quantities;
 }
 
-/** What a running pod's container holds while it is resized: the most of what was wished for, granted and done. */
+/** Resources that a container holds during an in-place resize: the maximum of desired, allocated and actual. */
 function whileResized(wished: Sum, status: ResizedContainer | undefined, isInfeasible: boolean): Sum {
   if (!status?.resources) return wished;
   const held = isInfeasible ? new Map<string, number>() : new Map(wished);
@@ -39,9 +42,10 @@ function whileResized(wished: Sum, status: ResizedContainer | undefined, isInfea
 }
 
 /**
- * What a pod takes from its node, by the scheduler's rule: containers and sidecars together, or the peak while init containers run; what is
- * asked for the pod as a whole takes the place of that; then overhead. By name of the resource: millicores of cpu, units of all else. Pure.
- * @throws RangeError when a quantity cannot be read
+ * Resources that a pod takes from its node, by the scheduler's rule: containers and sidecars together, or the peak
+ * during init containers; pod-level requests replace that; plus overhead. By resource name: millicores of cpu, whole
+ * units of other resources. Pure.
+ * @throws RangeError for an invalid quantity
  */
 export function effectiveRequests({ spec, status }: Pick<Pod, 'spec' | 'status'>): Map<string, number> {
   const statuses = new Map<string, ResizedContainer>(
@@ -49,7 +53,7 @@ export function effectiveRequests({ spec, status }: Pick<Pod, 'spec' | 'status'>
   );
   const isInfeasible =
     status?.conditions?.some(({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible') ?? false;
-  // The API server fills in requests from limits; the template of a pod that it has not seen yet lacks them.
+  // The API server copies limits to missing requests; a pod template has not passed the API server yet.
   const asked = (of: ContainerResources | undefined) => amountsByName({ ...of?.limits, ...of?.requests });
   const held = (name: string, of: ContainerResources | undefined) =>
     whileResized(asked(of), statuses.get(name), isInfeasible);

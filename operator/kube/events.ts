@@ -8,52 +8,52 @@ export interface EventRecorderOptions {
   client: KubeClient;
   /** The component in the event's source, as `kubectl describe` shows it. */
   component: string;
-  /** Identity of this replica; default none. */
+  /** Identity of this replica. Absent: none. */
   host?: string;
   clock?: Clock;
-  /** For the timestamps in events; default the wall clock. */
+  /** Wall clock for the timestamps in events. */
   now?: () => Date;
   log?: Log;
 }
 
-/** What an event is about. */
+/** The object that an event is about. */
 export type Regarding = Pick<KubeObject, 'apiVersion' | 'kind'> & {
   metadata: { name?: string | undefined; namespace?: string | undefined; uid?: string | undefined };
 };
 
-/** Says that something has happened to an object: see EventRecorder.record. */
+/** Records an event of an object: see EventRecorder.record. */
 export type RecordEvent = (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
 
 interface Series {
   name: string;
   namespace: string;
   count: number;
-  /** RFC 3339: when it last happened, which is before the write that tells of it. */
+  /** RFC 3339: time of the last occurrence, which is before the write. */
   lastTimestamp: string;
   /** Clock time of the last write. */
   writtenAt: number;
-  /** A repetition that waits for its minute. */
+  /** Whether a repetition waits for its next write. */
   pending: boolean;
-  /** Event names exist in the API server only after a create has succeeded. */
+  /** Whether the create succeeded: only then does the API server have the event. */
   exists: boolean;
 }
 
-/** The same event again costs at most one write in this time. */
+/** Shortest time between two writes of the same event. */
 const REPEAT_MS = 60_000;
-/** Different events about one object: so many at once, then one each REFILL_MS. */
+/** Rate limit for different events of one object: this many at once, then one per REFILL_MS. */
 const BURST = 25;
 const REFILL_MS = 60_000;
-/** The API server forgets events after an hour. */
+/** The API server deletes events after an hour. */
 const REMEMBER_MS = 3_600_000;
 const MAX_SERIES = 4096;
 const MAX_MESSAGE = 1024;
 
-/** Writes Kubernetes Events. It never throws and never waits: an event that cannot be written is logged and lost. */
+/** Writes Kubernetes Events. Never throws and never waits: an event that cannot be written is logged and lost. */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** In order of last use. */
+  /** Ordered by last use. */
   readonly #series = new Map<string, Series>();
   readonly #budgets = new Map<string, { left: number; at: number }>();
   readonly #running = new Set<Promise<void>>();
@@ -65,7 +65,7 @@ export class EventRecorder {
     this.#log = options.log ?? silent;
   }
 
-  /** The same event of the same object again raises its count, written at most once a minute. */
+  /** A repetition of the same event of the same object raises its count, written at most once a minute. */
   record(object: Regarding, type: 'Normal' | 'Warning', reason: string, message: string): void {
     const text = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 3)}...` : message;
     const id = [idOf(object), type, reason, text].join('\n');
@@ -88,7 +88,7 @@ export class EventRecorder {
       return;
     }
     const namespace = object.metadata.namespace || 'default';
-    // Unique over restarts without random: time and a serial number, as client-go does with time alone.
+    // Unique across restarts without randomness: time and a serial number. client-go uses the time alone.
     const name = `${(object.metadata.name ?? 'unknown').slice(0, 200)}.${now.toString(16)}${(this.#serial++).toString(16)}`;
     const lastTimestamp = this.#now();
     const series: Series = {
@@ -108,7 +108,9 @@ export class EventRecorder {
     this.#track(this.#create(series, object, type, reason, text));
   }
 
-  /** Resolves when what was recorded so far is written or lost; repetitions that wait for their minute are not. */
+  /**
+   * Resolves when the recorded events are written or lost. Does not wait for repetitions that wait for their minute.
+   */
   async flush(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
@@ -154,7 +156,7 @@ export class EventRecorder {
 
   #track(write: Promise<void>): void {
     const settled = write.catch((error: unknown) => {
-      // In a namespace that is going away nobody can record anything, and nobody needs to know.
+      // A namespace that is being deleted takes no events: this failure is expected.
       const expected = error instanceof KubeApiError && (error.isNamespaceTerminating || error.isNotFound);
       if (!expected) this.#log.warn({ err: error }, 'event could not be written');
     });
@@ -181,7 +183,7 @@ export class EventRecorder {
   }
 
   #now(): string {
-    // metav1.Time has whole seconds.
+    // metav1.Time has no fractions of a second.
     return (this.#options.now?.() ?? new Date()).toISOString().replace(/\.\d+Z$/, 'Z');
   }
 }

@@ -1,10 +1,10 @@
-/** Who asks for a place. */
+/** A request for a slot. */
 export interface Ticket {
-  /** For whom (the namespace in the garden): tenants take turns. */
+  /** Namespace in the garden; tenants take turns. */
   tenant: string;
-  /** Places are bounded per group (account and region), whosever it is, and groups of a tenant take turns. */
+  /** Account and region. Slots are bounded per group across tenants; groups of one tenant take turns. */
   group: string;
-  /** At most one holder of a place has this name (the stack). */
+  /** At most one slot holder has this name (the Pulumi stack). */
   exclusive: string;
 }
 
@@ -13,13 +13,14 @@ export interface Limits {
   perGroup: number;
 }
 
-/** A group of a tenant, in one word. */
+/** Key of one tenant's group. */
 const lineOf = ({ tenant, group }: Ticket): string => `${tenant}\n${group}`;
 
 /**
- * Pure: index of the ticket that comes next, or -1. Tenants with fewest places first, among equals the one served longest ago; of a tenant
- * the same for its groups; within a group first come, first served.
- * @param servedAt by tenant, and by group of a tenant (`tenant\ngroup`)
+ * Index of the ticket that comes next, or -1. The tenant with the fewest slots goes first, ties by longest ago served;
+ * the same rule orders groups of a tenant; a group is first come, first served. Pure.
+ * @param servedAt by tenant, and by group of a tenant (`tenant\
+ * group`)
  */
 export function nextTicket(
   waiting: readonly Ticket[],
@@ -56,7 +57,7 @@ function countBy(tickets: readonly Ticket[], what: (ticket: Ticket) => string): 
   return counts;
 }
 
-/** By the first number in which they differ. */
+/** Compares two lists by their first different number. */
 function isBefore(one: readonly number[], other: readonly number[]): boolean {
   const at = one.findIndex((number, index) => number !== other[index]);
   return at !== -1 && one[at]! < other[at]!;
@@ -66,7 +67,7 @@ interface Waiting extends Ticket {
   admit(release: () => void): void;
 }
 
-/** Gives places to tickets, bounded and in turns. */
+/** Hands out slots to tickets: bounded, and fair across tenants. */
 export class FairQueue {
   readonly #limits: Limits;
   readonly #waiting: Waiting[] = [];
@@ -82,7 +83,9 @@ export class FairQueue {
     return this.#waiting.length;
   }
 
-  /** Resolves to a function that gives the place back, when there is one. Rejects with the signal's reason when it aborts first. */
+  /**
+   * Resolves with a function that releases the slot, once a slot is free. Rejects with the signal's reason on abort.
+   */
   acquire(ticket: Ticket, signal: AbortSignal): Promise<() => void> {
     if (signal.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
@@ -98,7 +101,7 @@ export class FairQueue {
         },
       };
       signal.addEventListener('abort', leave, { once: true });
-      // Who comes anew goes behind those that wait already, but before the one that was served last.
+      // A new tenant or group queues behind those that already wait, but before the one served last.
       for (const who of [ticket.tenant, lineOf(ticket)])
         if (!this.#servedAt.has(who)) this.#servedAt.set(who, this.#served - 0.5);
       this.#waiting.push(entry);
@@ -126,7 +129,7 @@ export class FairQueue {
     }
   }
 
-  /** Tenants and accounts come and go: who neither waits nor holds a place is not remembered. */
+  /** Drops tenants and groups that neither wait nor hold a slot: accounts come and go. */
   #forget(gone: Ticket): void {
     const known = [...this.#waiting, ...this.#holding];
     if (!known.some(({ tenant }) => tenant === gone.tenant)) this.#servedAt.delete(gone.tenant);

@@ -5,17 +5,17 @@ import { PODS, type Pod } from './resources.ts';
 
 export interface GonePodsOptions {
   client: KubeClient;
-  /** Of the pods. */
+  /** Namespace of the pods. */
   namespace: string;
-  /** Names of pods that ran this program; of any other name nothing is known. */
+  /** Names of pods that ran this program; any other name is unknown. */
   ours: () => readonly string[];
   log: Log;
 }
 
 /**
- * Whether a host was a pod of ours that is gone for good: the API server has it no longer, or says that it has ended. A pod's
- * object goes when its node has stopped it, or when a person vouches for that (deletion by force). Names of a Deployment's
- * pods are not used again. False where it cannot be told.
+ * Returns a check whether a host was an operator pod that has ended for good: its Pod object is missing or says that it
+ * ended. A Pod object disappears when its node has stopped the pod, or by forced deletion, with which a person vouches
+ * for that. A Deployment never reuses pod names. In doubt false.
  */
 export const gonePods =
   ({ client, namespace, ours, log }: GonePodsOptions) =>

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
 
-/** True is good; false or a text (the reason) is not; a rejection is not either. */
+/** Result of a health check: true is healthy; false, a text (the reason) or a rejection is unhealthy. */
 export type Check = () => boolean | string | Promise<boolean | string>;
 
 export interface HealthOptions {
@@ -10,9 +10,9 @@ export interface HealthOptions {
   port: number;
   /** Default 127.0.0.1. */
   host?: string;
-  /** All must be good for /readyz. */
+  /** Checks for /readyz: all must be healthy. */
   checks?: Record<string, Check>;
-  /** All must be good for /livez; bad ones get the process restarted. Default none. */
+  /** Checks for /livez: kubelet restarts the process when one is unhealthy. Default none. */
   liveness?: Record<string, Check>;
   registry?: Registry;
 }

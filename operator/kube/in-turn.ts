@@ -1,4 +1,4 @@
-/** Runs what it is given one after the other, in the order in which it was asked to. One that fails keeps none from its turn. */
+/** Runs async functions one after the other, in the order of the calls. A failure does not stop those that follow. */
 export class InTurn {
   #last: Promise<unknown> = Promise.resolve();
 

@@ -12,41 +12,44 @@ import { type TenantStep, tenantSteps } from './tenant-steps.ts';
 export type { ChangeEvent } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends ListOptions {
-  /** Makes objects smaller before they are kept; may change what it gets and return it. Who owns which fields it is told, and is not kept. */
+  /**
+   * Shrinks objects before they are cached; may change and return its argument. managedFields are passed to it and are
+   * not cached.
+   */
   transform?: (object: T) => T;
-  /** Index name -> values under which an object is found. */
+  /** Index functions by name; each returns the values under which an object is found. */
   indexes?: Indexes<T>;
-  /** Room for what is kept, shared with others; absent: as much as there is. More than that is an AnswerTooLargeError. */
+  /** Memory budget shared with other informers. Absent: unlimited. Exceeding the budget is an AnswerTooLargeError. */
   budget?: ObjectBudget;
   log?: Log;
-  /** Longest wait between tries to reach the server; default 10 s. */
+  /** Longest back-off between tries to reach the server; default 10 s. */
   maxDelayMs?: number;
-  /** Whose cluster it follows: how long it takes to take in a whole list is measured for them. Absent: our own. */
+  /** Cluster for which the time to process a list is measured. Absent: our own. */
   owner?: Pick<TenantStep, 'namespace' | 'cluster'>;
-  /** Called each time that the watch has failed, with why, and is about to be tried again. */
+  /** Called with the error each time the watch fails, before the retry. */
   failed?: (error: unknown) => void;
 }
 
 export interface WaitOptions {
   timeoutMs: number;
   signal?: AbortSignal | undefined;
-  /** For the error: "shoot garden/a to be Ready". A function is asked when the time is over. */
+  /** Awaited state for the error, such as "shoot garden/a to be Ready". A function is called on timeout. */
   what: string | (() => string);
 }
 
-/** What was waited for did not come in time. */
+/** The awaited state was not reached in time. */
 export class WaitTimeoutError extends Error {
   override readonly name = 'WaitTimeoutError';
 }
 
 type Waiter = () => void;
 
-/** What `kubectl apply` says there that it applied. */
+/** Annotation in which `kubectl apply` stores the applied manifest. */
 export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * A cache of one kind that follows the server. Objects in it are shared: nobody may change them.
- * Handlers are called in the order of changes and must only take notes (add a key to a queue).
+ * A cache of one kind that follows the server. Objects in it are shared: do not change them. Handlers are called in the
+ * order of changes and must be short, such as adding a key to a queue.
  */
 export class Informer<T extends KubeObject = KubeObject> {
   readonly resource: Resource;
@@ -62,9 +65,9 @@ export class Informer<T extends KubeObject = KubeObject> {
   #resourceVersion: string | undefined;
   #lastError: unknown;
   #lastHeardAt: number | undefined;
-  /** Objects that the budget knows of and that are on their way to the store. */
+  /** Objects that the budget counts and that are on their way to the store. */
   #coming: T[] = [];
-  /** Whether it knows of those in the store: not after the end. */
+  /** Whether the budget counts the objects in the store; false after stop. */
   #isCounted = true;
 
   constructor(client: KubeClient, resource: Resource, options: InformerOptions<T> = {}) {
@@ -85,14 +88,14 @@ export class Informer<T extends KubeObject = KubeObject> {
     return this.#resourceVersion;
   }
 
-  /** Why the watch is broken at present; undefined when it is not. */
+  /** Error of the watch at present. undefined: the watch works. */
   get lastError(): unknown {
     return this.#lastError;
   }
 
   /**
-   * When the server last sent anything on the watch (bookmarks too, about one a minute), in ms of performance.now(); undefined:
-   * never.
+   * When the server last sent anything on the watch (a bookmark comes about once a minute), in ms of performance.now().
+   * undefined: never.
    */
   get lastHeardAt(): number | undefined {
     return this.#lastHeardAt;
@@ -102,7 +105,7 @@ export class Informer<T extends KubeObject = KubeObject> {
     return this.#store.size;
   }
 
-  /** Begins to follow; does nothing when it does so already. */
+  /** Starts the watch; a second call has no effect. */
   start(): void {
     if (this.#running) return;
     const stopping = new AbortController();
@@ -135,13 +138,13 @@ export class Informer<T extends KubeObject = KubeObject> {
     this.#running = reflect<T>(this.#client, this.resource, options, target, stopping.signal);
   }
 
-  /** The cache stays readable but grows old; waits in progress fail. */
+  /** Ends the watch. The cache stays readable and becomes stale; pending waits fail. */
   async stop(): Promise<void> {
     this.#stopping?.abort(new Error(`the informer of ${this.resource.plural} has stopped`));
     for (const waiter of this.#waiters) waiter();
     await this.#running;
     this.#running = undefined;
-    // The cache may be read on, but not for long.
+    // The cache stays readable for a short time only: release its budget now.
     if (this.#isCounted) this.#settle([], this.#store.list());
     this.#isCounted = false;
   }
@@ -157,7 +160,7 @@ export class Informer<T extends KubeObject = KubeObject> {
     return waitUntil([this], look, signal).then(() => {});
   }
 
-  /** By `namespace/name`, or `name` for a cluster-scoped kind. */
+  /** Looks an object up by `namespace/name`, or `name` for a cluster-scoped kind. */
   get(key: string): T | undefined {
     return this.#store.get(key);
   }
@@ -175,8 +178,8 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   /**
-   * Calls the handler for every object that is there now (as added) and for every change from now on.
-   * Returns how to end that.
+   * Calls the handler for every object in the cache (as added) and for every later change. Returns a function that
+   * unsubscribes.
    */
   onChange(handler: (event: ChangeEvent<T>) => void): () => void {
     for (const object of this.#store.list()) this.#call(handler, { type: 'added', object });
@@ -185,30 +188,30 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   /**
-   * Takes in the answer to a write of ours before the watch brings it, so that the next look at the cache sees it.
-   * What the watch has already gone past is ignored, so that a deleted object does not come back.
+   * Stores the answer to our own write before the watch delivers it, so that the next read of the cache sees it.
+   * Ignored when the watch has passed that version, so that a deleted object does not come back.
    */
   absorb(object: T): void {
     const version = object.metadata.resourceVersion;
     if (!this.synced || compareResourceVersions(version, this.#resourceVersion) <= 0) return;
-    // The answer to a write that removed the last finalizer: the object is gone.
+    // Answer to the write that removed the last finalizer: the object is gone.
     if (object.metadata.deletionTimestamp && !object.metadata.finalizers?.length) return;
     const { namespace, labelSelector, fieldSelector } = this.#options;
     if (namespace && namespace !== object.metadata.namespace) return;
     if (!this.#store.get(keyOf(object))) {
-      // Whether field selectors match only the server can say.
+      // Only the server can evaluate field selectors.
       if (fieldSelector) return;
       if (labelSelector && !matchesSelector(labelSelector, object.metadata.labels)) return;
     }
     this.#tell(this.#put(this.#trim(structuredClone(object))));
   }
 
-  /** See waitFor below, with this informer alone. */
+  /** See waitFor below, for this informer alone. */
   waitFor<R>(predicate: () => R | undefined | false, options: WaitOptions): Promise<R> {
     return waitFor([this], predicate, options);
   }
 
-  /** Calls `run` after each change (many at once count as one) and when the informer stops. */
+  /** Calls `run` after changes (changes in one tick count once) and when the informer stops. */
   onAnyChange(run: () => void): () => void {
     this.#waiters.add(run);
     return () => this.#waiters.delete(run);
@@ -229,7 +232,9 @@ export class Informer<T extends KubeObject = KubeObject> {
     this.#wake();
   }
 
-  /** What is kept of an object that comes. What is here already is not kept twice while all of it is listed anew. */
+  /**
+   * Trims and counts an object of a list. Reuses the cached copy during a relist, so that no object is in memory twice.
+   */
   #keep(object: T): T {
     const kept = this.#trim(object);
     const { budget } = this.#options;
@@ -275,7 +280,7 @@ export class Informer<T extends KubeObject = KubeObject> {
     for (const object of this.#coming.splice(0)) this.#options.budget?.release(object);
   }
 
-  /** Makes the budget know that these are kept in place of others. */
+  /** Tells the budget that `objects` replace `before`. */
   #settle(objects: readonly T[], before: readonly T[]): void {
     const { budget } = this.#options;
     if (!budget) return;
@@ -318,7 +323,7 @@ export class Informer<T extends KubeObject = KubeObject> {
   #wake(): void {
     if (this.#wakePending || this.#waiters.size === 0) return;
     this.#wakePending = true;
-    // One look for all events that came in one piece of the stream.
+    // One call for all events that arrived in one chunk of the stream.
     queueMicrotask(() => {
       this.#wakePending = false;
       for (const waiter of this.#waiters) waiter();
@@ -327,9 +332,9 @@ export class Informer<T extends KubeObject = KubeObject> {
 }
 
 /**
- * Resolves with the predicate's first value that is neither undefined nor false. It is asked when the informers are
- * synced and again after each change in one of them. Rejects with WaitTimeoutError, the signal's reason, the predicate's
- * own error, or when an informer is stopped.
+ * Resolves with the predicate's first value that is neither undefined nor false. The predicate runs once the informers
+ * are synced and after each change. Rejects with WaitTimeoutError, the signal's reason, the predicate's own error, or
+ * when an informer stops.
  */
 export async function waitFor<R>(
   informers: readonly Informer<any>[],

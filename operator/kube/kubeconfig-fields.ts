@@ -3,7 +3,7 @@ import type { KubeconfigDocument, NamedEntry } from './kubeconfig-files.ts';
 
 type Body = 'cluster' | 'user' | 'context';
 
-/** Fields of kubectl's kubeconfig (client-go, tools/clientcmd/api/v1/types.go), by where they stand. */
+/** Fields of kubectl's kubeconfig by place (client-go, tools/clientcmd/api/v1/types.go). */
 const KNOWN = {
   top: new Set(['apiVersion', 'kind', 'preferences', 'clusters', 'users', 'contexts', 'current-context', 'extensions']),
   preferences: new Set(['colors', 'extensions']),
@@ -38,10 +38,12 @@ const KNOWN = {
   extension: new Set(['name', 'extension']),
 } as const;
 
-/** Fields that a kubeconfig may set, of those that can do harm. */
+/** Fields that a kubeconfig may set, among those that can do harm. */
 export type Allowed = Readonly<Record<Body, ReadonlySet<string>>>;
 
-/** For a text that somebody else wrote: no field reads a file, runs a program or decides who vouches for a server. */
+/**
+ * Allowed fields of an untrusted kubeconfig: none reads a file, runs a program or disables verification of the server.
+ */
 export const HARMLESS: Allowed = {
   cluster: new Set(['server', 'certificate-authority-data', 'tls-server-name', 'disable-compression', 'extensions']),
   user: new Set([
@@ -57,7 +59,7 @@ export const HARMLESS: Allowed = {
   context: KNOWN.context,
 };
 
-/** For administrators, who name the server and so may have the operator connect to any address. */
+/** Allowed fields of an administrator's kubeconfig. Administrators name the server, so they may name a proxy too. */
 export const ADMINISTRATORS: Allowed = { ...HARMLESS, cluster: new Set([...HARMLESS.cluster, 'proxy-url']) };
 
 const TEXTS: ReadonlySet<string> = new Set([
@@ -84,14 +86,14 @@ const BODIES = [
 
 const ADVICE =
   'Put a kubeconfig there that has an https server, certificate-authority-data, and a token or a client certificate as data.';
-/** Names and keys in errors come from whoever wrote the kubeconfig. */
+/** Names and keys in errors come from the author of the kubeconfig. */
 const LONGEST_NAME = 80;
 const MOST_FIELDS = 10;
 
 /**
- * Throws a CoppiceError that names the first field that a kubeconfig of somebody else must not have: one that is not allowed, one that
- * no kubeconfig has at this place, or one of another type. A field that this program does not know may mean something to another parser:
- * YAML 1.1 merges `<<`, and Go's JSON reads `Exec` as `exec`.
+ * Throws a CoppiceError that names the first forbidden field of an untrusted kubeconfig: a field that is not allowed,
+ * unknown at this place, or of the wrong type. Unknown fields are refused because another parser may read them: YAML
+ * 1.1 merges `<<`, and Go's JSON reads `Exec` as `exec`.
  * @param source for the error: "the kubeconfig of Secret shop/seed"
  */
 export function refuseHarm(config: KubeconfigDocument, source: string, allowed: Allowed): void {
@@ -116,7 +118,7 @@ function fault(where: string, value: unknown, known: ReadonlySet<string>): strin
   return found && `${where} ${found}`;
 }
 
-/** What is wrong with one cluster, user or context, as a clause. */
+/** Fault of one cluster, user or context entry, as a clause. */
 function entryFault(entry: unknown, kind: Body, allowed: ReadonlySet<string>): string | undefined {
   const outside = fieldFault(entry, new Set(['name', kind]));
   if (outside !== undefined) return outside;
@@ -134,7 +136,7 @@ function entryFault(entry: unknown, kind: Body, allowed: ReadonlySet<string>): s
   return undefined;
 }
 
-/** Fields that are not known, that are set and not allowed, and those of extensions. */
+/** Fault of fields that are unknown or not allowed, extensions included. */
 function fieldFault(value: unknown, known: ReadonlySet<string>, allowed = known): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'has no fields';
   const refused = Object.entries(value)

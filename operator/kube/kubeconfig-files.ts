@@ -6,7 +6,7 @@ export interface NamedEntry {
   [field: string]: unknown;
 }
 
-/** A kubeconfig as it is written; unknown fields are kept. */
+/** A kubeconfig as parsed from YAML; unknown fields are kept. */
 export interface KubeconfigDocument {
   apiVersion?: string;
   kind?: string;
@@ -19,13 +19,13 @@ export interface KubeconfigDocument {
 
 export const KUBECONFIG_LISTS = ['clusters', 'users', 'contexts'] as const;
 
-/** The files that kubectl would read, first one first. */
+/** Files that kubectl would read, in order. */
 export function personalKubeconfigs(env: Record<string, string | undefined>): string[] {
   const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((file) => file !== '');
   return listed.length > 0 ? [...new Set(listed)] : [join(env.HOME || homedir(), '.kube', 'config')];
 }
 
-/** Several kubeconfigs as one, as kubectl reads $KUBECONFIG: the first file that names something wins. */
+/** Merges kubeconfigs as kubectl merges $KUBECONFIG: the first file that names an entry wins. */
 export function combineKubeconfigs(
   parts: readonly { document: KubeconfigDocument; file: string }[],
 ): KubeconfigDocument {
@@ -43,13 +43,13 @@ export function combineKubeconfigs(
   return combined;
 }
 
-// File names in a kubeconfig are relative to the folder it lies in.
+// Relative file names in a kubeconfig are relative to its folder.
 const PATHS = {
   clusters: ['cluster', 'certificate-authority'],
   users: ['user', 'client-certificate', 'client-key', 'tokenFile'],
 };
 
-/** The document with each relative file name in it made absolute. */
+/** The document with absolute file names. */
 function absolutePaths(document: KubeconfigDocument, folder: string): KubeconfigDocument {
   const result: KubeconfigDocument = { ...document };
   const isRelative = (value: unknown): value is string =>
@@ -63,7 +63,7 @@ function absolutePaths(document: KubeconfigDocument, folder: string): Kubeconfig
         if (isRelative(value)) values[field] = resolve(folder, value);
       }
       const exec = values.exec as { command?: unknown } | undefined;
-      // As kubectl does: a bare name is looked up in PATH, a path is relative to the kubeconfig.
+      // As in kubectl: a bare command name is looked up in PATH, a path is relative to the kubeconfig.
       if (isRelative(exec?.command) && exec.command.includes('/'))
         values.exec = { ...exec, command: resolve(folder, exec.command) };
       return { ...entry, [body!]: values };

@@ -13,22 +13,21 @@ import {
 } from './kubeconfig-files.ts';
 import { yamlDocument } from './yaml.ts';
 
-/** Where an API server is and how to prove who we are. */
+/** Address of an API server and the client's credentials. */
 export interface Connection extends TlsMaterial {
   /** Base URL, for example https://127.0.0.1:6443; may have a path. */
   server: string;
-  /** Bearer token. */
   token?: string | undefined;
-  /** File to read the bearer token from, again each minute: the kubelet rotates it. */
+  /** File with the bearer token, read again each minute: kubelet rotates the token. */
   tokenFile?: string | undefined;
-  /** By which the server is reached; false: directly. Absent: by the proxy of the environment. */
+  /** Proxy to the server; false: none. Absent: the proxy of the environment. */
   proxy?: HttpProxy | false | undefined;
   impersonate?: Impersonation | undefined;
-  /** Asks a credential plugin. Called before the first request and after each 401. */
+  /** Runs the credential plugin. Called before the first request and after each 401. */
   credentials?: (() => Promise<Credentials>) | undefined;
 }
 
-/** As whom requests are made (headers Impersonate-*). */
+/** User that requests impersonate (headers Impersonate-*). */
 export interface Impersonation {
   user: string;
   uid?: string | undefined;
@@ -74,35 +73,42 @@ interface Context {
 }
 
 /**
- * Reads a kubeconfig that came out of a Secret, from a cloud, or from anybody but the person who runs this program. Throws a
- * CoppiceError that names what is refused: file names, plugins, proxies and unverified servers, wherever in the text they are.
+ * Parses a kubeconfig from a Secret, a cloud, or anybody except the person who runs this program. Throws a CoppiceError
+ * that names the refused field: file names, plugins, proxies and unverified servers, anywhere in the text.
  * @param source for the error: "the kubeconfig of Secret shop/seed"
  */
 export function parseUntrustedKubeconfig(yaml: string, source = 'the kubeconfig', context?: string): Connection {
   return connectionOf(untrustedDocument(yaml, source, HARMLESS), context);
 }
 
-/** The same for a cluster elsewhere that an administrator named (a seed, a hub), who may name a proxy to it (`proxy-url`). */
+/**
+ * Like parseUntrustedKubeconfig, for a remote cluster that an administrator configured (a seed, a hub): `proxy-url` is
+ * allowed.
+ */
 export function parseAdministratorsKubeconfig(yaml: string, source = 'the kubeconfig', context?: string): Connection {
   return connectionOf(untrustedDocument(yaml, source, ADMINISTRATORS), context);
 }
 
 /**
- * A kubeconfig for another program, for example kubectl, made of what parseUntrustedKubeconfig reads in every context of this one. Nothing
- * of the input is copied: another parser could find more in it than this one has checked. Throws as parseUntrustedKubeconfig does.
+ * Rewrites an untrusted kubeconfig for another program, for example kubectl, with every context that
+ * parseUntrustedKubeconfig reads. No text of the input is copied: another parser could find more in it. Throws as
+ * parseUntrustedKubeconfig does.
  */
 export function rewriteUntrustedKubeconfig(yaml: string, source = 'the kubeconfig'): string {
   return rewritten(untrustedDocument(yaml, source, HARMLESS));
 }
 
-/** The same for a cluster elsewhere that an administrator named. It does not name the proxy: who uses it dials. */
+/**
+ * Like rewriteUntrustedKubeconfig, for a remote cluster that an administrator configured. The result has no proxy: the
+ * caller of the other program dials.
+ */
 export function rewriteAdministratorsKubeconfig(yaml: string, source = 'the kubeconfig'): string {
   return rewritten(untrustedDocument(yaml, source, ADMINISTRATORS));
 }
 
 function rewritten(document: KubeconfigDocument): string {
   const current = document['current-context'];
-  // Throws where the current context is not complete; others like that do not count.
+  // Throws when the current context is incomplete; other incomplete contexts are left out.
   connectionOf(document);
   const [clusters, users, contexts] = [new Map<string, object>(), new Map<string, object>(), new Map<string, object>()];
   for (const { name, context } of document.contexts ?? []) {
@@ -126,7 +132,7 @@ function rewritten(document: KubeconfigDocument): string {
       contexts: entries(contexts, 'context'),
       'current-context': current,
     },
-    // All text in quotes: which of it YAML 1.1 takes for numbers or truth values differs from this parser.
+    // Quote all strings: YAML 1.1 reads some unquoted ones as numbers or booleans.
     { lineWidth: -1, noRefs: true, forceQuotes: true, quoteStyle: 'double' },
   );
 }
@@ -152,16 +158,16 @@ const userFields = ({ cert, key, token, impersonate }: Connection): object => ({
 });
 
 function untrustedDocument(yaml: string, source: string, allowed: Allowed): KubeconfigDocument {
-  // No aliases: nobody needs them there.
+  // Refuse aliases: no kubeconfig needs them.
   const document = parseYaml(yaml, source, { maxAliases: 0 });
   refuseHarm(document, source, allowed);
   return document;
 }
 
 /**
- * Reads a kubeconfig of the person who runs this program: it may name files and run plugins, which reads these files and runs these
- * programs. Never for what lies in a Secret. Throws an error that names what is missing.
- * @param directory what relative file names in it are relative to; default the working directory
+ * Parses a kubeconfig of the person who runs this program. The kubeconfig may name files and plugins, which are read
+ * and run: never use this for a kubeconfig from a Secret. Throws an error that names what is missing.
+ * @param directory base of relative file names; default the working directory
  */
 export function parseOwnKubeconfig(yaml: string, options: { context?: string; directory?: string } = {}): Connection {
   const document = parseYaml(yaml);
@@ -170,8 +176,8 @@ export function parseOwnKubeconfig(yaml: string, options: { context?: string; di
 }
 
 /**
- * Reads all files of KUBECONFIG as one, as kubectl does, or ~/.kube/config. Files that are not there do not count; throws when
- * there is none at all.
+ * Loads and merges all files of KUBECONFIG as kubectl does, or ~/.kube/config. Missing files are skipped; throws when
+ * none exists.
  */
 export function loadOwnKubeconfig(context?: string, env: NodeJS.ProcessEnv = process.env): Connection {
   const files = personalKubeconfigs(env);
@@ -185,8 +191,8 @@ export function loadOwnKubeconfig(context?: string, env: NodeJS.ProcessEnv = pro
 }
 
 /**
- * A person's own kubeconfig with the certificates and keys in it that it names as files, so that it can be put into a Secret.
- * Throws where it needs more than that.
+ * A person's own kubeconfig with its certificate and key files inlined, to be stored in a Secret. Throws for plugins
+ * and other fields that cannot be inlined.
  * @param file where the text was read
  */
 export function selfContainedKubeconfig(yaml: string, file: string): string {
@@ -214,7 +220,7 @@ function find<T>(entries: NamedEntry[] | null | undefined, field: string, name: 
   return entry && ((entry[field] ?? {}) as T);
 }
 
-/** The parts of a kubeconfig that one context needs. Relative file names in it are relative to the working directory. */
+/** Connection of one context. Relative file names are relative to the working directory. */
 function connectionOf(config: KubeconfigDocument, wanted?: string): Connection {
   const contextName = wanted ?? config['current-context'];
   if (!contextName) throw new Error('the kubeconfig has no current-context: name one');
@@ -284,7 +290,7 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-/** What a pod uses to reach its own cluster; undefined outside of a pod. */
+/** Connection of a pod to its own cluster; undefined outside of a pod. */
 export function inClusterConnection(env: NodeJS.ProcessEnv = process.env): Connection | undefined {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port) return undefined;
@@ -299,7 +305,7 @@ export function inClusterConnection(env: NodeJS.ProcessEnv = process.env): Conne
 
 function pluginCredentials(document: KubeconfigDocument, context: string): () => Promise<Credentials> {
   return async () => {
-    // 410 ms and 85 MB: loaded only for the people whose kubeconfig runs a plugin.
+    // The import takes 410 ms and 85 MB: load it only for a kubeconfig with a plugin.
     const { KubeConfig } = await import('@kubernetes/client-node');
     const config = new KubeConfig();
     config.loadFromString(dump(document));

@@ -7,9 +7,9 @@ import { LeaderElector } from './leader.ts';
 import { CLOCK, type FromThread, type LeaderThreadData, type ToThread } from './leader-thread-protocol.ts';
 import type { Level } from './log.ts';
 
-/** How often the thread looks whether the main event loop has run. */
+/** How often the thread checks the heartbeat of the main event loop. */
 const LOOK_MS = 1_000;
-/** How long a process that lost the Lease may take to end by itself: it has ended its work by then, or had time to. */
+/** Time for a process that lost the Lease to end by itself before it is killed. */
 const END_MS = 1_000;
 
 const MILLISECOND = 1_000_000n;
@@ -19,18 +19,21 @@ const shared = new BigInt64Array(clock);
 const tell = (message: FromThread) => port.postMessage(message);
 
 /**
- * Ends the process from within this thread: its main event loop may be in the middle of something that never ends. What it holds in memory
- * is on no disk, and the next one looks afresh.
+ * Kills the process from this thread: the main event loop may be stuck for ever. The next leader rebuilds its state
+ * from the API server.
  */
 function endProcess(why: string): void {
   Atomics.store(shared, CLOCK.deadline, 0n);
-  // Past the main event loop, by which all other lines are written.
+  // Write directly: all other log lines go through the main event loop, which may be stuck.
   writeSync(2, `${JSON.stringify({ level: 60, time: new Date().toISOString(), msg: why })}\n`);
   process.kill(process.pid, 'SIGKILL');
 }
 
 const stopping = new AbortController();
-/** Ends renewing without giving the Lease back: the process is to be ended, and may be one that no signal ends (number 1 of a container). */
+/**
+ * Stops renewing without releasing the Lease: the process is about to be killed, and no signal may end it when it is
+ * PID 1 of a container.
+ */
 const stalled = new AbortController();
 let workEnded = () => {};
 port.on('message', ({ type }: ToThread) => {
@@ -48,14 +51,14 @@ const watch = setInterval(() => {
 
 const log = (level: Level) => (fields: object, message: string) =>
   tell({ type: 'log', level, fields: withText(fields), message });
-/** Errors are cut to what a message between threads can carry, and a log shows. */
+/** Errors as text, because an Error does not survive postMessage. */
 const withText = (fields: object) =>
   Object.fromEntries(
     Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? value.message : value]),
   );
 
 const onRequest = ({ method, status }: { method: string; status: number }) => tell({ type: 'request', method, status });
-// A connection of its own: on those of a busy operator a renewal waits behind all that was asked before it.
+// A separate connection: on the busy operator's connections a renewal would queue behind other requests.
 const client = kubeconfig
   ? KubeClient.fromOwnKubeconfig(readFileSync(kubeconfig, 'utf8'), { directory: dirname(kubeconfig) }, { onRequest })
   : KubeClient.fromEnvironment(undefined, { onRequest });
@@ -73,7 +76,7 @@ const elector = new LeaderElector({
   log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
   onLooked: seen,
   onRenewed(askedAt) {
-    // Counted from when it was asked: the others count from later.
+    // Counted from when the request was sent: other replicas count from later.
     const left = renewDeadlineMs - (systemClock.now() - askedAt);
     const deadline = process.hrtime.bigint() + BigInt(Math.round(left * 1e6));
     if (!stalled.signal.aborted) Atomics.store(shared, CLOCK.deadline, deadline);
@@ -104,5 +107,5 @@ clearInterval(watch);
 Atomics.store(shared, CLOCK.deadline, 0n);
 await client.close();
 tell({ type: 'done' });
-// Lets the thread end, once nothing else is left.
+// Lets the thread end once no other work is left.
 port.unref();

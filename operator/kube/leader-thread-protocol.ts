@@ -1,8 +1,8 @@
 import type { Level } from './log.ts';
 
-/** What the thread that renews the Lease is started with. */
+/** Start data of the thread that renews the Lease. */
 export interface LeaderThreadData {
-  /** Kubeconfig of the garden; absent: in-cluster, or the person's own. */
+  /** Kubeconfig of the garden. Absent: in-cluster, or the user's own. */
   readonly kubeconfig: string | undefined;
   readonly namespace: string;
   /** Name of the Lease. */
@@ -14,36 +14,36 @@ export interface LeaderThreadData {
   readonly clock: SharedArrayBuffer;
 }
 
-/** Milliseconds. See LeaderElectorOptions for the first three. */
+/** Milliseconds. For the first three see LeaderElectorOptions. */
 export interface LeaderTiming {
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
-  /** The process ends when its main event loop has given no sign for so long. */
+  /** The process is killed when the main event loop has sent no heartbeat for this long. */
   readonly stalledMs: number;
 }
 
-/** Places in the shared clock: nanoseconds of the monotonic clock, which all threads of a machine read alike. */
+/** Slots in the shared buffer: nanoseconds of the monotonic clock, which all threads of a machine share. */
 export const CLOCK = {
-  /** Until when writes may leave; 0: not at all. Written by the thread. */
+  /** Until when writes may leave; 0: no writes. Set by the thread. */
   deadline: 0,
   /** When the main event loop last ran. */
   heartbeat: 1,
 } as const;
 
-/** What the thread tells. */
+/** Messages from the thread. */
 export type FromThread =
   | { readonly type: 'seen'; readonly leading: boolean; readonly problem?: string; readonly leaders: readonly string[] }
-  /** Leading begins. */
+  /** This process leads from now on. */
   | { readonly type: 'started' }
-  /** The work is to end. */
+  /** The work must end. */
   | { readonly type: 'end' }
-  /** Another may lead. */
+  /** Another replica may lead. */
   | { readonly type: 'lost' }
-  /** The Lease is given back, or lost. */
+  /** The Lease is released or lost. */
   | { readonly type: 'done' }
   | { readonly type: 'log'; readonly level: Level; readonly fields: object; readonly message: string }
   | { readonly type: 'request'; readonly method: string; readonly status: number };
 
-/** What the thread is told: that the process is to stop; that the work has ended. */
+/** Messages to the thread: the process is to stop; the work has ended. */
 export type ToThread = { readonly type: 'stop' } | { readonly type: 'ended' };

@@ -8,7 +8,7 @@ import {
 } from './leader-thread-protocol.ts';
 import type { Log } from './log.ts';
 
-/** Of an operator: five seconds pass between its last write and the first of another. */
+/** Leaves five seconds between the last write of one leader and the first of the next. */
 const TIMING: LeaderTiming = {
   leaseDurationMs: 15_000,
   renewDeadlineMs: 10_000,
@@ -17,22 +17,25 @@ const TIMING: LeaderTiming = {
 };
 const HEARTBEAT_MS = 1_000;
 
-/** What the operator's process leads by. Fields of the Lease: see LeaderThreadData. */
+/** Options of leadership. For the fields of the Lease see LeaderThreadData. */
 export interface LeaderThreadOptions extends Omit<LeaderThreadData, 'clock' | 'timing'> {
-  /** Milliseconds. Absent: as is right for an operator. */
+  /** Milliseconds. Absent: TIMING. */
   readonly timing?: Partial<LeaderTiming>;
   readonly log: Log;
-  /** Leading has begun; the signal aborts when it ends. A rejection ends leading and the run. */
+  /**
+   * Called when this process leads; the signal aborts when leading ends. A rejection ends leading and rejects `run`.
+   */
   readonly onStarted: (signal: AbortSignal) => Promise<void>;
-  /** Another may lead now: the process has to end at once. A second later it is ended. */
+  /** Another replica may lead: the process must end at once. A second later the thread kills it. */
   readonly onLost: () => void;
-  /** A request of the thread was answered; status 0: it was not. */
+  /** A request of the thread was answered; status 0: no answer. */
   readonly onRequest?: (request: { method: string; status: number }) => void;
 }
 
 /**
- * Leadership by a Lease that a thread of its own renews: work that keeps the main event loop busy loses no Lease. The thread ends the process
- * when that loop stands still. `fence` says from memory that both threads share whether writes may leave.
+ * Leadership by a Lease that a separate thread renews, so that a busy main event loop does not lose the Lease. The
+ * thread kills the process when the main event loop is stuck. `fence` reads from shared memory whether writes may
+ * leave.
  */
 export class LeaderThread {
   readonly #options: LeaderThreadOptions;
@@ -43,7 +46,7 @@ export class LeaderThread {
     this.#options = options;
   }
 
-  /** See LeaderElector, as of the last look. */
+  /** See LeaderElector; as last reported by the thread. */
   get earlierLeaders(): readonly string[] {
     return this.#seen.leaders;
   }
@@ -54,7 +57,7 @@ export class LeaderThread {
     return this.#seen.leading;
   }
 
-  /** See Fence: nothing may leave once the last renewal is older than its deadline, by the monotonic clock. */
+  /** See Fence: no write leaves once the last renewal is older than its deadline, by the monotonic clock. */
   readonly fence = (): string | undefined => {
     const deadline = Atomics.load(this.#shared, CLOCK.deadline);
     if (deadline === 0n) return 'this operator does not lead';
@@ -105,7 +108,7 @@ export class LeaderThread {
           return over.resolve();
       }
     });
-    // Nobody renews any more.
+    // The renewing thread is gone: refuse writes from now on.
     thread.once('error', (error) => {
       log.error({ err: error }, 'the thread that renews the Lease has failed');
       Atomics.store(this.#shared, CLOCK.deadline, 0n);

@@ -10,40 +10,42 @@ export interface LeaderElectorOptions {
   /** Name of the Lease. */
   name: string;
   /**
-   * Different for every process that runs at the same time. A process that comes back under the identity it had before
-   * (possible where something else makes sure that there is one only) leads again at once, even after a kill -9.
+   * Different for every process that runs at the same time. A process that restarts under the same identity leads again
+   * at once, even after kill -9; use that only where something else ensures a single process.
    */
   identity: string;
-  /** Others wait this long after the last renewal they saw; default 15 s. */
+  /** Other replicas wait this long after the last renewal that they saw; default 15 s. */
   leaseDurationMs?: number;
   /** Leading ends when no renewal succeeded for this long; must be shorter than the lease. Default 10 s. */
   renewDeadlineMs?: number;
-  /** Time between renewals, and between looks at somebody else's lease; default 4 s. */
+  /** Time between renewals, and between reads of another replica's Lease; default 4 s. */
   retryPeriodMs?: number;
-  /** Leading has begun; the signal aborts when it ends. A rejection ends leading and the run. */
+  /**
+   * Called when this process leads; the signal aborts when leading ends. A rejection ends leading and rejects `run`.
+   */
   onStarted(signal: AbortSignal): Promise<void> | void;
   /**
-   * Leading has ended against our will. Called when the work has ended, or has not within four fifths of the time between the renewal
-   * deadline and the lease's end: then another may lead, and whatever still runs here must be ended by force.
+   * Leading has ended involuntarily. Called when the work has ended, or after four fifths of the time between renewal
+   * deadline and end of the Lease: then another replica may lead, and remaining work must be ended by force.
    */
   onLost?(): void;
-  /** The Lease is ours. @param askedAt when its write was sent, by the clock: others count from later */
+  /** A renewal succeeded. @param askedAt when the write was sent, by the clock: other replicas count from later */
   onRenewed?(askedAt: number): void;
-  /** The Lease was looked at, or could not be. */
+  /** The Lease was read, or reading failed. */
   onLooked?(): void;
   /** Another identity leads now. */
   onNewLeader?(identity: string): void;
   log?: Log;
   clock?: Clock;
-  /** Annotation of the Lease in which the last twenty who led are kept; absent: nobody is remembered. */
+  /** Annotation of the Lease that keeps the last twenty leaders. Absent: none are kept. */
   rememberIn?: string;
-  /** For the times in the Lease; default the wall clock. Nobody compares them with their own clock. */
+  /** Wall clock for the times in the Lease. Replicas never compare these times with their own clock. */
   now?: () => Date;
 }
 
 const REMEMBERED = 20;
 
-/** Leadership by a Lease: at most one process leads, provided clocks run at about the same speed. */
+/** Leader election by a Lease: at most one process leads, provided that clocks run at about the same speed. */
 export class LeaderElector {
   readonly #options: LeaderElectorOptions;
   readonly #clock: Clock;
@@ -52,7 +54,7 @@ export class LeaderElector {
   readonly #renewMs: number;
   readonly #retryMs: number;
   #lease: Lease | undefined;
-  /** When we saw the lease change last, by our own clock. */
+  /** When this process last saw the Lease change, by its own clock. */
   #observedAt = 0;
   #leading = false;
   #problem: string | undefined;
@@ -69,14 +71,14 @@ export class LeaderElector {
     }
   }
 
-  /** Identities of the last who led, as far as the Lease remembers them; this process may be among them. */
+  /** Identities of the last leaders in the Lease's annotation; may include this process. */
   get earlierLeaders(): string[] {
     const { rememberIn } = this.#options;
     const text = rememberIn === undefined ? undefined : this.#lease?.metadata.annotations?.[rememberIn];
     return text ? text.split(',') : [];
   }
 
-  /** Why the Lease can be neither read nor written at present; undefined while it can. */
+  /** Why the Lease can be neither read nor written. undefined: the last request succeeded. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -85,14 +87,14 @@ export class LeaderElector {
     return this.#leading;
   }
 
-  /** Identity in the lease as last seen; undefined when nobody holds it. */
+  /** Holder of the Lease as last read. undefined: nobody. */
   get leader(): string | undefined {
     return this.#lease?.spec?.holderIdentity || undefined;
   }
 
   /**
-   * Waits for leadership, leads, and resolves when leadership is lost or the signal aborts (then the lease is given
-   * back, so that a successor need not wait for it to run out). Rejects with what onStarted rejects with.
+   * Waits for leadership, leads, and resolves when leadership is lost or the signal aborts; on abort the Lease is
+   * released, so that a successor need not wait for its end. Rejects with what onStarted rejects with.
    */
   async run(signal: AbortSignal): Promise<void> {
     const acquired = await this.#acquire(signal);
@@ -111,11 +113,11 @@ export class LeaderElector {
       leading.abort(new Error('no longer leading'));
       const ended = work.catch(() => {});
       if (signal.aborted) {
-        // Before the lease is free our work must have ended, or two would work at the same time.
+        // End the work before releasing the Lease, or two replicas would work at once.
         await ended;
         await this.#release();
       } else {
-        // Another leads soon, whatever still runs here: an operation in a cloud lasts minutes.
+        // Another replica leads soon even if work still runs here: an operation in a cloud lasts minutes.
         const graceMs = 0.8 * (this.#leaseMs - this.#renewMs);
         await Promise.race([ended, sleep(graceMs, undefined, this.#clock)]);
         this.#options.onLost?.();
@@ -123,7 +125,7 @@ export class LeaderElector {
     }
   }
 
-  /** Resolves to when the write was sent with which the Lease became ours; undefined: the signal aborted. */
+  /** Resolves with the time at which the successful write was sent. undefined: the signal aborted. */
   async #acquire(signal: AbortSignal): Promise<number | undefined> {
     while (!signal.aborted) {
       const asked = this.#clock.now();
@@ -139,7 +141,7 @@ export class LeaderElector {
   async #renew(signal: AbortSignal, acquired: number): Promise<void> {
     let renewedAt = acquired;
     while (!signal.aborted) {
-      // Not past the deadline: what is left until the lease runs out is for ending the work.
+      // Not past the deadline: the time until the Lease runs out is for ending the work.
       const untilDeadline = renewedAt + this.#renewMs - this.#clock.now();
       await sleep(Math.max(1, Math.min(this.#retryMs, untilDeadline)), signal, this.#clock);
       if (signal.aborted) return;
@@ -171,7 +173,7 @@ export class LeaderElector {
   async #attempt(signal: AbortSignal): Promise<boolean> {
     const { client, namespace, name, identity } = this.#options;
     try {
-      // Leading, the lease in hand is the newest one, unless the write says otherwise: one request instead of two.
+      // While leading, the Lease in memory is the newest unless the write conflicts: one request instead of two.
       if (!this.#leading) this.#see(await client.getOrUndefined<Lease>(LEASES, name, namespace, { signal }));
       const held = this.#lease?.spec?.holderIdentity;
       const runsOutAt = this.#observedAt + (this.#lease?.spec?.leaseDurationSeconds ?? 0) * 1000;
@@ -193,14 +195,14 @@ export class LeaderElector {
           leaseTransitions: (spec?.leaseTransitions ?? 0) + (held === identity || !this.#lease ? 0 : 1),
         },
       };
-      // At the deadline others may lead: who still waited for an answer would lead beside them.
+      // At the deadline another replica may lead: a write that still waits for its answer must not count.
       const options = { signal, abandon: true };
       this.#see(this.#lease ? await client.update(next, options) : await client.create(next, options));
       this.#problem = undefined;
       return true;
     } catch (error) {
       if (error instanceof KubeApiError && error.status === 409) {
-        // Somebody else was quicker (or a write of ours got through whose answer did not): look again.
+        // Another replica was faster, or our own write got through without its answer: read again.
         this.#see(await client.getOrUndefined<Lease>(LEASES, name, namespace, { signal }).catch(() => this.#lease));
         if (this.#leading && this.leader === identity) return this.#attemptAgain(signal);
         return false;
@@ -211,7 +213,9 @@ export class LeaderElector {
     }
   }
 
-  /** With this process among those who led: noted when leading begins, because a process that is killed can note nothing. */
+  /**
+   * Adds this process to the list of leaders. Written when leading begins, because a killed process can write nothing.
+   */
   #remembering(metadata: Lease['metadata']): Lease['metadata'] {
     const { rememberIn, identity } = this.#options;
     const known = this.earlierLeaders;
@@ -242,7 +246,7 @@ export class LeaderElector {
     };
     try {
       await giveBack(this.#lease).catch(async (error: unknown) => {
-        // A renewal that the stop cut off may have got through: nobody would lead until it has run out.
+        // A renewal that was aborted may have got through: without another try nobody leads until the Lease runs out.
         if (!(error instanceof KubeApiError && error.status === 409)) throw error;
         await giveBack(
           await client.getOrUndefined<Lease>(LEASES, name, namespace, { signal: AbortSignal.timeout(2000) }),
@@ -262,7 +266,7 @@ export class LeaderElector {
   }
 
   #now(): string {
-    // metav1.MicroTime insists on six digits.
+    // metav1.MicroTime requires six digits.
     return (this.#options.now?.() ?? new Date()).toISOString().replace('Z', '000Z');
   }
 }

@@ -1,4 +1,4 @@
-/** The part of pino's Logger that this layer uses, so that a test can pass an object of four functions. */
+/** The part of pino's Logger that this room uses, so that a test can pass an object of four functions. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -6,7 +6,6 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-/** How much a line matters. */
 export type Level = keyof Log;
 
 const nothing = () => {};

@@ -1,5 +1,6 @@
 import type { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram } from 'prom-client';
-// By its parts: the whole also loads OpenTelemetry and what measures garbage collection (2 MiB, 300 ms of start-up), which nobody here asks for.
+// Imports prom-client in parts: the whole also loads OpenTelemetry and garbage collection metrics (2 MiB, 300 ms of
+// start-up), which are unused here.
 import PromCounterClass from 'prom-client/lib/counter.js';
 import PromGaugeClass from 'prom-client/lib/gauge.js';
 import PromHistogramClass from 'prom-client/lib/histogram.js';
@@ -13,23 +14,23 @@ const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 
 const CLASSES = { counter: PromCounterClass, gauge: PromGaugeClass, histogram: PromHistogramClass };
 
-/** The metrics of one process or test; none are the whole process's. Asking twice for one name gives the same instrument. */
+/** Metrics of one process or one test; nothing is global. Two calls with one name return the same instrument. */
 export class Registry {
   readonly #registry = new PromRegistry();
   readonly #collectors: (() => void)[] = [];
   readonly contentType = PromRegistry.PROMETHEUS_CONTENT_TYPE;
 
-  /** What only grows. Throws when the name is another type's, and later on a label that is not among `labelNames`. */
+  /** A counter. Throws when the name has another type, and later on a label that is not among `labelNames`. */
   counter<Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
     return this.#instrument('counter', { name, help, labelNames }) as Counter<Label>;
   }
 
-  /** What goes up and down. Throws as counter does. */
+  /** A gauge. Throws as counter does. */
   gauge<Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []): Gauge<Label> {
     return this.#instrument('gauge', { name, help, labelNames }) as Gauge<Label>;
   }
 
-  /** How often something took how long, in seconds. Throws as counter does. @param buckets their upper bounds */
+  /** A histogram of seconds. Throws as counter does. @param buckets upper bounds */
   histogram<Label extends string = never>(
     name: string,
     help: string,
@@ -39,7 +40,9 @@ export class Registry {
     return this.#instrument('histogram', { name, help, labelNames, buckets: [...buckets] }) as Histogram<Label>;
   }
 
-  /** Called before each rendering, to set gauges that are read rather than kept. Returns how to take it away. */
+  /**
+   * Calls `run` before each rendering, to set gauges that are computed on demand. Returns a function that unsubscribes.
+   */
   collect(run: () => void): () => void {
     this.#collectors.push(run);
     return () => {
@@ -65,7 +68,7 @@ export class Registry {
   }
 }
 
-/** Memory, CPU time and age of this process, under the names that every Prometheus client uses. */
+/** Memory, CPU time and age of this process, under the standard Prometheus names. */
 export function processMetrics(registry: Registry): void {
   const memory = registry.gauge('process_resident_memory_bytes', 'Resident memory.');
   const heap = registry.gauge('nodejs_heap_used_bytes', 'JavaScript heap in use.');

@@ -4,7 +4,7 @@ import type { KubeObject } from './resources.ts';
 export interface NetworkPolicyPort {
   /** Default TCP. */
   protocol?: string;
-  /** Absent: every port. A name is that of a port of the pod that is called. */
+  /** Absent: every port. A name is a port name of the called pod. */
   port?: number | string;
   endPort?: number;
 }

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import type { V1Status } from '@kubernetes/client-node';
 import { keepAlive, streamsBy } from './pod-streams.ts';
 
-/** Where a command runs. */
+/** Container in which a command runs. */
 export interface ExecTarget {
   namespace: string;
   pod: string;
@@ -12,8 +12,8 @@ export interface ExecTarget {
 const OUTPUT_BYTES = 64 * 1024;
 
 /**
- * Runs a command in a container, as `kubectl exec` does. Resolves to what it wrote to its outputs, of which 64 KiB are kept.
- * Throws with its end when it fails, or does not end within `timeoutMs`.
+ * Runs a command in a container, as `kubectl exec` does. Resolves with its output, of which 64 KiB are kept. Throws
+ * with the end of the output when the command fails or exceeds `timeoutMs`.
  */
 export async function execInPod(
   kubeconfig: string,
@@ -30,7 +30,7 @@ export async function execInPod(
   const ended = Promise.withResolvers<V1Status>();
   const socket = await new Exec(config)
     .exec(namespace, pod, container, command, stream, stream, null, false, ended.resolve)
-    // What comes is an event, which says nothing as text.
+    // The WebSocket rejects with an event, whose text says nothing.
     .catch(({ message }: { message?: string }) => {
       throw new Error(`pod ${namespace}/${pod} cannot be entered: ${message ?? 'no connection'}`);
     });

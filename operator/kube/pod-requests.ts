@@ -9,19 +9,20 @@ export interface PodAmounts {
   ipPool: number;
 }
 
-/** Extended resources that count as a GPU. */
+/** Extended resources that count as GPUs. */
 export const GPU_RESOURCES = ['nvidia.com/gpu', 'amd.com/gpu', 'gpu.intel.com/i915'];
 
 export const noAmounts = (): PodAmounts => ({ cpu: 0, memory: 0, gpu: 0, ipPool: 0 });
 
 /**
- * What the pod takes from its node: the scheduler's rule (effective requests, restartable init containers, overhead). Saturates. Throws
- * RangeError when a quantity cannot be read.
+ * Amounts that the pod takes from its node, by the scheduler's rule (effective requests, restartable init containers,
+ * overhead). Saturates. Throws RangeError for an invalid quantity.
  */
 export function podRequests({ spec }: Pick<Pod, 'spec'>): PodAmounts {
   const request = noAmounts();
   for (const container of spec.containers) addAmounts(request, amounts(container.resources), 1);
-  // A sidecar (restartable init container) keeps running; a plain one needs its share only while it and the sidecars before it run.
+  // A sidecar (restartable init container) keeps running; a plain init container needs its share only together with the
+  // sidecars before it.
   const sidecars = noAmounts();
   const initPeak = noAmounts();
   for (const container of spec.initContainers ?? []) {
@@ -36,7 +37,7 @@ export function podRequests({ spec }: Pick<Pod, 'spec'>): PodAmounts {
     }
   }
   raise(request, initPeak);
-  // Requests of the pod as a whole take the place of the containers' sum (Kubernetes 1.34).
+  // Pod-level requests replace the sum of the containers (Kubernetes 1.34).
   const whole = spec.resources?.requests;
   if (whole?.cpu !== undefined) request.cpu = readCpu(whole.cpu);
   if (whole?.memory !== undefined) request.memory = readBytes(whole.memory);
@@ -46,7 +47,7 @@ export function podRequests({ spec }: Pick<Pod, 'spec'>): PodAmounts {
 }
 
 function amounts(resources: ContainerResources | undefined): PodAmounts {
-  // The API server fills in requests from limits, except for extended resources of pods it never defaulted.
+  // The API server copies limits to requests, except for extended resources of pods that it never defaulted.
   const asked = { ...resources?.limits, ...resources?.requests };
   return {
     cpu: readCpu(asked.cpu ?? '0'),

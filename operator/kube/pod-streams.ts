@@ -7,18 +7,18 @@ import { parseAdministratorsKubeconfig, rewriteAdministratorsKubeconfig } from '
 const PING_MS = 30_000;
 
 /**
- * What client-node opens streams to pods with: through the API server of a kubeconfig, which is reached as it is for requests
- * (parseAdministratorsKubeconfig). client-node takes 70 MiB once it is loaded.
+ * client-node's configuration for streams to pods through the API server of a kubeconfig, with the same proxy as
+ * requests (parseAdministratorsKubeconfig). client-node takes 70 MiB once loaded.
  */
 export async function streamsBy(kubeconfig: string): Promise<KubeConfig> {
   const connection = parseAdministratorsKubeconfig(kubeconfig);
   const proxy = proxyTo(connection.server, connection.proxy);
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
-  // Its parser is not the one that has checked the text.
+  // client-node has its own YAML parser: give it the rewritten kubeconfig, which our parser has checked.
   config.loadFromString(rewriteAdministratorsKubeconfig(kubeconfig));
   if (!proxy) return config;
-  // In place of its own, which waits for a proxy for ever, and does not say which one failed.
+  // Replaces client-node's proxy agent, which waits for a proxy for ever and does not name it in errors.
   const agent = new ProxyAgent(proxy);
   const applied = config.applyToHTTPSOptions.bind(config);
   config.applyToHTTPSOptions = async (options) => {
@@ -28,19 +28,19 @@ export async function streamsBy(kubeconfig: string): Promise<KubeConfig> {
   return config;
 }
 
-/** Part of a WebSocket, as client-node opens them. */
+/** The part of a WebSocket of client-node that keepAlive uses. */
 interface Pinged {
   ping(): void;
   once(event: 'close', listener: () => void): unknown;
 }
 
-/** Has something move on a stream all the time: a proxy ends one that is quiet for long (Squid after 15 minutes), and so does a NAT. */
+/** Pings a stream regularly: proxies (Squid after 15 minutes) and NATs end a quiet connection. */
 export function keepAlive(socket: Pinged): void {
   const pings = setInterval(() => socket.ping(), PING_MS).unref();
   socket.once('close', () => clearInterval(pings));
 }
 
-/** Opens what node:https asks for by way of a proxy. */
+/** An https agent that connects through a proxy. */
 class ProxyAgent extends Agent {
   readonly #proxy: HttpProxy;
 

@@ -1,6 +1,6 @@
 import type { Pod } from './resources.ts';
 
-/** Disks that a pod may mount without a claim, of which a scheduler knows that they are attached to one node at a time. */
+/** Volume types that a pod may mount without a claim and that attach to one node at a time. */
 export const INLINE_DISKS = [
   'awsElasticBlockStore',
   'azureDisk',
@@ -11,14 +11,14 @@ export const INLINE_DISKS = [
   'rbd',
 ] as const;
 
-/** Whether a pod has ended and only its object is left. */
+/** Whether a pod has ended and only its object remains. */
 export const hasEnded = ({ status }: Pick<Pod, 'status'>): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
-/** Whether it belongs to its node, and nobody could move it. */
+/** Whether the pod is bound to its node: a mirror or DaemonSet pod, which cannot move. */
 export const isOfNode = ({ metadata: { annotations, ownerReferences } }: Pod): boolean =>
   annotations?.['kubernetes.io/config.mirror'] !== undefined ||
   (ownerReferences ?? []).some(({ kind, controller }) => kind === 'Node' || (kind === 'DaemonSet' && controller));
 
-/** Whether a pod must leave before its node goes: finished, mirror and DaemonSet pods go with it. */
+/** Whether a pod must leave before its node goes: finished, mirror and DaemonSet pods go with the node. */
 export const isMovable = (pod: Pod): boolean => !hasEnded(pod) && !isOfNode(pod);

@@ -6,24 +6,24 @@ import { isNotFound } from './errors.ts';
 import type { Informer } from './informer.ts';
 import { SECRETS, type Secret, splitKey } from './resources.ts';
 
-/** Where a receipt lies, and by what it is known to be one. Computed from its key alone, never read back. */
+/** Name, namespace, labels and type of a receipt's Secret. Computed from its key alone, never read back. */
 export interface ReceiptPlace {
   readonly name: string;
-  /** One in which only the operator writes: what lies where a tenant may write is no memory. */
+  /** A namespace in which only the operator writes: a tenant could forge a receipt elsewhere. */
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly type: string;
-  /** Keeps it when its namespace goes. Absent: it goes with it. */
+  /** Keeps the receipt when its namespace is deleted. Absent: the receipt goes with the namespace. */
   readonly finalizer?: string;
 }
 
-/** Type of the Secrets with receipts of this role (ROLES): nobody can change it. */
+/** Secret type of receipts of this role (ROLES). Kubernetes lets nobody change the type of a Secret. */
 export const receiptType = (role: string): string => `${GROUP}/${role}`;
 
 /**
- * The place of a receipt in the operator's namespace.
- * @param role what it is a receipt of: one of ROLES
- * @param more labels by which it is known, too
+ * Place of a receipt in the operator's namespace.
+ * @param role one of ROLES
+ * @param more further labels that identify the receipt
  */
 export const operatorReceiptPlace = (
   namespace: string,
@@ -37,7 +37,7 @@ export const operatorReceiptPlace = (
   type: receiptType(role),
 });
 
-/** The same, of a receipt that bears the labels of its WorkerCluster. @param key `namespace/name` of that */
+/** Like operatorReceiptPlace, with the labels of its WorkerCluster. @param key `namespace/name` of the WorkerCluster */
 export function clusterReceiptPlace(namespace: string, name: string, role: string, key: string): ReceiptPlace {
   const { namespace: ofNamespace, name: cluster } = splitKey(key);
   return operatorReceiptPlace(namespace, name, role, {
@@ -47,13 +47,13 @@ export function clusterReceiptPlace(namespace: string, name: string, role: strin
 }
 
 const KEY = 'record';
-/** A cache that has not heard of a deletion by then is broken, and says so itself. */
+/** A cache that has not seen a deletion after this time is broken, and reports that itself. */
 const HEARD_MS = 10_000;
 
 export type ReceiptClient = Pick<KubeClient, 'getOrUndefined' | 'create' | 'apply' | 'delete' | 'mergePatch'>;
 export type ReceiptCache = Pick<Informer<Secret>, 'get' | 'absorb' | 'waitFor'>;
 
-/** The Secret that says this. */
+/** Secret that stores `kept`. */
 export const receiptSecret = (
   { name, namespace, labels, type, finalizer }: ReceiptPlace,
   kept: object,
@@ -66,7 +66,7 @@ export const receiptSecret = (
   data: { [KEY]: Buffer.from(JSON.stringify(kept)).toString('base64') },
 });
 
-/** What a receipt's Secret says; undefined: nothing that can be read. */
+/** Content of a receipt's Secret. undefined: missing or not readable. */
 export function receiptIn<Kept>(secret: Secret | undefined): Kept | undefined {
   const text = secret?.data?.[KEY];
   if (!text) return undefined;
@@ -78,14 +78,14 @@ export function receiptIn<Kept>(secret: Secret | undefined): Kept | undefined {
 }
 
 /**
- * Whether the Secret is the receipt of this place: by name alone nothing is one. Its type nobody can change; a label that somebody took
- * off makes it no other's, or what it tells of would be left for ever.
+ * Whether the Secret is the receipt of this place; the name alone proves nothing. A missing label still counts, because
+ * nobody can change the type and the recorded resources would leak otherwise.
  */
 export const isReceipt = ({ type, metadata }: Secret, place: Pick<ReceiptPlace, 'labels' | 'type'>): boolean =>
   type === place.type &&
   Object.entries(place.labels).every(([label, value]) => (metadata.labels?.[label] ?? value) === value);
 
-/** Resource versions of all receipts that were handed out or saved; undefined: there was none. */
+/** Resource version of every receipt that was returned or saved. undefined: the receipt did not exist. */
 const VERSIONS = new WeakMap<object, string | undefined>();
 
 function versionOf(kept: object | undefined): string | undefined {
@@ -101,9 +101,9 @@ interface ReceiptOptions<Kept> {
 }
 
 /**
- * What was made elsewhere (in a cloud, in another cluster), written down before it is made: whoever comes after a crash knows that
- * there may be something to take away. A Secret each. A receipt is written at the version that it was made from: of two operators that act at
- * once, by mistake, the later one is refused, and looks afresh.
+ * Receipts: Secrets that name what the operator makes elsewhere (in a cloud, in another cluster). Each is written
+ * before the thing is made, so that after a crash the operator knows what to remove. Each write names the version that
+ * it was made from: if two operators act at once by mistake, the later write fails and that operator reads again.
  */
 export class Receipts<Kept extends object> {
   readonly #client: ReceiptClient;
@@ -114,10 +114,10 @@ export class Receipts<Kept extends object> {
   readonly #bounded: (kept: Kept) => Kept;
 
   /**
-   * @param cache of Secrets that has all of them, if there is one; without it the server is asked each time
-   * @param marks labels for people, beside those by which a receipt is known
-   * @param whyNotUnderstood why what is stored cannot be acted on; undefined: it can. Absent: whatever is JSON can be
-   * @param bounded what of it is stored, where it may be larger than a Secret. Absent: all
+   * @param cache of Secrets, with all receipts; without a cache the server is asked each time
+   * @param marks labels for people, beside the identifying ones
+   * @param whyNotUnderstood why stored content cannot be used; undefined: it can. Absent: any JSON is fine
+   * @param bounded the part to store when the whole may exceed a Secret. Absent: all
    */
   constructor(
     client: ReceiptClient,
@@ -137,13 +137,13 @@ export class Receipts<Kept extends object> {
     this.#bounded = bounded;
   }
 
-  /** As the cache has it; undefined: nothing was ever made, or there is no cache. */
+  /** The receipt from the cache. undefined: none was written, or there is no cache. */
   get(key: string): Kept | undefined {
     const place = this.#placeOf(key);
     return this.#of(this.#cache?.get(`${place.namespace}/${place.name}`), place);
   }
 
-  /** As the server has it; undefined: nothing was ever made. Throws when it cannot be read: that something was made is known. */
+  /** The receipt from the server. undefined: none was written. Throws when it exists and cannot be read. */
   async read(key: string, signal?: AbortSignal): Promise<Kept | undefined> {
     const place = this.#placeOf(key);
     const live = await this.#live(place, signal);
@@ -161,16 +161,18 @@ export class Receipts<Kept extends object> {
     return kept;
   }
 
-  /** Says that `next` was made from `before`, as `save` wants to know it. @param before undefined: there was none */
+  /** Records that `next` was made from `before`, for `save`. @param before undefined: there was none */
   madeFrom(next: Kept, before: Kept | undefined): Kept {
     VERSIONS.set(next, versionOf(before));
     return next;
   }
 
   /**
-   * To be called before anything is made. Writes only what differs, and only in place of `before`.
-   * @param before what `kept` was made from: from `get`, `read`, `madeFrom` or an earlier `save`; undefined: there was none
-   * @throws KubeApiError (409) where the receipt has become another one meanwhile. CoppiceError where something that is no receipt has its name.
+   * Writes the receipt; call this before anything is made. Writes only differences, and only in place of `before`.
+   * @param before what `kept` was made from: from `get`, `read`, `madeFrom` or an earlier `save`; undefined: there was
+   * none
+   * @throws KubeApiError (409) when the receipt has changed meanwhile; CoppiceError when a Secret that is no receipt
+   * has its name
    */
   async save(key: string, kept: Kept, before: Kept | undefined, signal?: AbortSignal): Promise<void> {
     const place = this.#placeOf(key);
@@ -194,7 +196,7 @@ export class Receipts<Kept extends object> {
     this.#cache?.absorb(written);
   }
 
-  /** To be called when nothing is left of what was made. What is no receipt stays. */
+  /** Removes the receipt; call this when nothing is left of what was made. A Secret that is no receipt stays. */
   async remove(key: string, signal?: AbortSignal): Promise<void> {
     const place = this.#placeOf(key);
     const { name, namespace } = place;
@@ -224,7 +226,7 @@ export class Receipts<Kept extends object> {
     if (!secret || !isReceipt(secret, place)) return undefined;
     const stored = receiptIn<Kept>(secret);
     if (!stored || this.#whyNotUnderstood(stored) !== undefined) return undefined;
-    // What is no object cannot be saved anew.
+    // A WeakMap takes objects only.
     if (typeof stored === 'object') VERSIONS.set(stored, secret.metadata.resourceVersion);
     return stored;
   }

@@ -8,38 +8,38 @@ import type { WatchEvent } from './requests/watch.ts';
 import { compareResourceVersions, type KubeObject, type Resource } from './resources.ts';
 
 export interface ReflectorTarget<T> {
-  /** What is to be kept of an object that comes: called for each at once, so that never many are held whole. May throw. Absent: all. */
+  /** Trims an object as it arrives, so that few are in memory whole. May throw. Absent: no trimming. */
   keep?(object: T): T;
-  /** The whole truth as of a resource version. */
+  /** Replaces the whole state with the objects at a resource version. */
   replace(objects: T[], resourceVersion: string): void;
   event(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
-  /** Called before the wait after something went wrong; what was kept and not handed over since is forgotten. */
+  /** Called after an error, before the back-off; trimmed objects that were not handed over are forgotten. */
   failed?(error: unknown): void;
-  /** The watch goes on: the server has agreed to one that begins where the last one ended, or sends an event or a bookmark. */
+  /** The watch works: the server accepted the resumed watch, or sent an event or bookmark. */
   heard?(): void;
 }
 
 export interface ReflectorOptions extends ListOptions {
   log: Log;
-  /** First and longest wait after failures; default 100 ms and 10 s. */
+  /** First and longest back-off; default 100 ms and 10 s. */
   baseDelayMs?: number;
   maxDelayMs?: number;
-  /** How long the initial events of a WatchList may pause before the server counts as one that does not know them. */
+  /** Longest pause within the initial events of a WatchList before the server counts as one without WatchList. */
   initialEventsMs?: number;
 }
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-/** A watch that lasted this long was a working one: the next failure starts from the shortest wait. */
+/** After a watch that lasted this long, back-off restarts at the shortest delay. */
 const HEALTHY_MS = 5000;
-/** Until a server is asked again whose answer was too large: each try costs both sides that much. */
+/** Back-off after an answer that was too large: each try costs both sides that much. */
 const TOO_LARGE_MS = 60_000;
-/** The most that a server is left alone because it asks for it: nobody would know for a day what one that asks for a day has. */
+/** Cap on Retry-After: a server that asks for a day would leave the cache stale for a day. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Keeps `target` equal to what the server has, until the signal aborts: the initial state in one watch (WatchList) or,
- * where the server has none, by pages; then changes, resumed where they broke off. Starts over only when the server has
- * forgotten the place (410).
+ * Keeps `target` equal to the server's state until the signal aborts: initial state in one watch (WatchList), or by
+ * pages when the server lacks WatchList; then changes, resumed after each break. Relists only when the resource version
+ * has expired (410).
  */
 export async function reflect<T extends KubeObject>(
   client: KubeClient,
@@ -53,7 +53,7 @@ export async function reflect<T extends KubeObject>(
   const selection = { namespace, labelSelector, fieldSelector };
   const keep = (object: T): T => (target.keep ? target.keep(object) : object);
   let watchList = true;
-  /** Where to resume; undefined: start over. */
+  /** Resource version to resume from. undefined: relist. */
   let at: string | undefined;
   let failures = 0;
 
@@ -86,13 +86,13 @@ export async function reflect<T extends KubeObject>(
       }
       extend(initial ? initialEventsMs : seconds * 1000);
     };
-    /** The local end of a watch: a server that forgets to end one is dead, or does not know what it was asked. */
+    /** Local timeout of a watch: a server that does not end a watch in time is dead or ignores timeoutSeconds. */
     const extend = (ms: number) => {
       clearTimeout(deadline);
       deadline = setTimeout(() => ended.abort(new Error('watch is overdue')), ms + 15_000);
     };
 
-    // Spread, so that the watches of many informers do not end together.
+    // Random, so that the watches of many informers do not end together.
     const seconds = 300 + Math.floor(Math.random() * 300);
     try {
       if (at === undefined && !watchList) {
@@ -141,7 +141,7 @@ export async function reflect<T extends KubeObject>(
       at = undefined;
     }
     if (events > 0 || lasted > HEALTHY_MS) failures = 0;
-    // The regular end of a watch; but a server that ends each at once must not be asked in a tight loop.
+    // The regular end of a watch; but a server that ends each watch at once must not be asked in a tight loop.
     if (broken === undefined && lasted > 1000) continue;
     if (broken !== undefined) {
       const fields = { resource: resource.plural, err: broken, failures };
@@ -154,17 +154,17 @@ export async function reflect<T extends KubeObject>(
   }
 }
 
-/** What a WatchList has sent so far of the state that it begins with. */
+/** Collects the initial events of a WatchList. */
 class InitialEvents<T extends KubeObject> {
   readonly #keep: (object: T) => T;
   readonly #objects = new Map<string, T>();
 
-  /** @param keep what is to be kept of an object */
+  /** @param keep trims an object */
   constructor(keep: (object: T) => T) {
     this.#keep = keep;
   }
 
-  /** @returns all objects, and the resource version that they are as of, once the server has sent the last of them */
+  /** @returns all objects with their resource version after the last initial event; undefined before */
   take({ type, object }: WatchEvent<T>): { objects: T[]; resourceVersion: string } | undefined {
     const { name, namespace = '', annotations, resourceVersion = '0' } = object.metadata;
     if (type === 'DELETED') this.#objects.delete(`${namespace}/${name}`);
@@ -175,14 +175,14 @@ class InitialEvents<T extends KubeObject> {
   }
 }
 
-/** How long a server is left alone after a failure at the least: as it asks for itself, or because each try costs much. */
+/** Shortest back-off after this error: Retry-After of the server, or longer when each try is expensive. */
 function leastWaitMs(broken: unknown): number {
   if (broken instanceof AnswerTooLargeError) return TOO_LARGE_MS;
   const asked = broken instanceof KubeApiError ? (broken.retryAfterSeconds ?? 0) * 1000 : 0;
   return Math.min(asked, LONGEST_WAIT_MS);
 }
 
-/** How servers refuse a WatchList that they do not have, or have switched off. */
+/** Whether the error means that the server lacks WatchList, or has it disabled. */
 function isUnknownRequest(error: KubeApiError): boolean {
   return error.status === 400 || error.status === 405 || error.status === 415 || error.status === 422;
 }

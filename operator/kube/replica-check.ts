@@ -6,22 +6,22 @@ import { pathOf, type Resource } from './resources.ts';
 
 export interface ReplicaCheckOptions {
   client: KubeClient;
-  /** Kinds that must be there, and that this program must be allowed to list. */
+  /** Kinds that must exist and that this program must be allowed to list. */
   kinds: readonly Resource[];
-  /** What is wrong with the Lease; undefined: nothing. */
+  /** Problem with the Lease; undefined: none. */
   leaseProblem: () => string | undefined;
-  /** Whether the work is being done; undefined: another replica does it. */
+  /** Whether the work is being done here; undefined: another replica leads. */
   working: () => boolean | undefined;
 }
 
-/** A standby asks so often; one that cannot start, sooner. */
+/** How long a standby keeps a good result; a bad one is checked again sooner. */
 const LOOK_AGAIN_MS = 60_000;
 const LOOK_SOON_MS = 5_000;
 const PATIENCE_MS = 4_000;
 
 /**
- * For /readyz: whether this replica does the work, or could. A leader whose caches never fill, and a standby that would have none,
- * must not let a roll-out take away the last replica that works.
+ * Check for /readyz: whether this replica works, or could take over. A leader whose caches never fill, or a standby
+ * that could not fill them, must not let a roll-out remove the last working replica.
  */
 export function replicaCheck({ client, kinds, leaseProblem, working }: ReplicaCheckOptions): Check {
   let known: { problem: string | undefined; until: number } | undefined;

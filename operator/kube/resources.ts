@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/meta.ts';
 
 export type { KubeObject, ObjectMeta } from '../api/meta.ts';
 
-/** What is needed to address a kind by HTTP. `group` is '' for the core group. */
+/** Address of a kind in the HTTP API. `group` is '' for the core group. */
 export interface Resource {
   group: string;
   version: string;
@@ -12,7 +12,6 @@ export interface Resource {
   namespaced: boolean;
 }
 
-/** Every resource of this file by `apiVersion/kind`. */
 const BY_TYPE = new Map<string, Resource>();
 
 function define(group: string, version: string, kind: string, plural: string, namespaced: boolean): Resource {
@@ -108,7 +107,7 @@ export const HUBS = define(GROUP, ALPHA_VERSION, 'Hub', 'hubs', false);
 export const MEMBERSHIPS = define(GROUP, ALPHA_VERSION, 'Membership', 'memberships', true);
 export const BURSTPOLICIES = define(GROUP, ALPHA_VERSION, 'BurstPolicy', 'burstpolicies', true);
 
-/** `v1` or `group/version`, as it stands in an object's apiVersion. */
+/** `v1` or `group/version`, as in an object's apiVersion. */
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
@@ -133,7 +132,7 @@ export function pathOf(resource: Resource, namespace?: string, name?: string, su
   if (namespace) path += `/namespaces/${encodeURIComponent(namespace)}`;
   path += `/${resource.plural}`;
   if (name !== undefined) {
-    // An empty name would silently turn a delete of one object into a delete of the collection.
+    // An empty name would turn the deletion of one object into the deletion of the collection.
     if (name === '') throw new Error(`empty name for ${resource.kind}`);
     path += `/${encodeURIComponent(name)}`;
   }
@@ -146,15 +145,15 @@ export function keyOf(object: { metadata: { namespace?: string | undefined; name
   return namespace ? `${namespace}/${name ?? ''}` : (name ?? '');
 }
 
-/** Takes a key of keyOf apart; namespace is '' for a cluster-scoped object. */
+/** Splits a key of keyOf; namespace is '' for a cluster-scoped object. */
 export function splitKey(key: string): { namespace: string; name: string } {
   const slash = key.indexOf('/');
   return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
 /**
- * -1, 0 or 1 for two resource versions of one resource; an absent one is older than any.
- * They are decimal numbers of one etcd (a promise of the API since Kubernetes 1.35), too big for a double.
+ * -1, 0 or 1 for two resource versions of one resource; an absent version is older than any. Resource versions are
+ * decimal numbers of one etcd (promised by the API since Kubernetes 1.35), too big for a double.
  */
 export function compareResourceVersions(a: string | undefined, b: string | undefined): number {
   const left = a ?? '';
@@ -163,7 +162,7 @@ export function compareResourceVersions(a: string | undefined, b: string | undef
   return left === right ? 0 : left < right ? -1 : 1;
 }
 
-/** A condition as built-in kinds have it. */
+/** A condition of a built-in kind. */
 export interface BuiltinCondition {
   type: string;
   status: string;
@@ -188,7 +187,7 @@ export interface ContainerStatus {
   ready: boolean;
   started?: boolean;
   restartCount: number;
-  /** `repository@digest` of what it runs. */
+  /** `repository@digest` of the running image. */
   imageID?: string;
   state?: {
     waiting?: { reason?: string; message?: string };
@@ -327,7 +326,7 @@ export interface CertificateSigningRequest extends KubeObject {
     request: string;
     signerName: string;
     usages?: string[];
-    /** Who asks, as the API server says. */
+    /** Requesting user, set by the API server. */
     username?: string;
     uid?: string;
     groups?: string[];
@@ -356,14 +355,14 @@ export interface PodDisruptionBudget extends KubeObject {
   status?: { disruptionsAllowed?: number; currentHealthy?: number; desiredHealthy?: number; [field: string]: any };
 }
 
-/** True when the built-in condition of this type has status True. */
+/** Whether the built-in condition of this type has status True. */
 export function conditionIsTrue(object: { status?: { conditions?: BuiltinCondition[] } }, type: string): boolean {
   return (
     object.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false
   );
 }
 
-/** Values of a Secret as text. */
+/** Values of a Secret, decoded from base64 to text. */
 export const decoded = (data: Record<string, string> | undefined): Record<string, string> =>
   Object.fromEntries(
     Object.entries(data ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]),

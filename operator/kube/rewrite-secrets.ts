@@ -6,8 +6,9 @@ import { SECRETS } from './resources.ts';
 const AT_ONCE = 8;
 
 /**
- * Has the API server write each Secret of a cluster to etcd anew, by the key that it writes with now. The Secrets stay as they are: it
- * writes what nobody changed only where it is stored otherwise than it would be now. Resolves to their number.
+ * Makes the API server write each Secret to etcd again, encrypted with the current key. An empty patch does that: the
+ * API server skips unchanged objects only when they are stored with the current key. Resolves with the number of
+ * Secrets.
  * @throws the first refusal, with the Secret's name
  */
 export async function rewriteSecrets(

@@ -1,9 +1,9 @@
 const TERM = /^\s*(!?)([\w./-]+)\s*(?:(==|=|!=)\s*([\w.-]*)|(in|notin)\s*\(([^)]*)\))?\s*$/;
 
-/** Whether labels match a label selector in its text form; undefined when the selector is none that we can read. */
+/** Whether labels match a label selector in its text form; undefined when the selector cannot be parsed. */
 export function matchesSelector(selector: string, labels: Record<string, string> = {}): boolean | undefined {
   let all = true;
-  // Commas part terms, but those in parentheses part values.
+  // Commas separate terms; commas in parentheses separate values.
   for (const term of selector.split(/,(?![^(]*\))/)) {
     const parts = TERM.exec(term);
     if (!parts) return undefined;

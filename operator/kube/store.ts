@@ -1,6 +1,6 @@
 import { compareResourceVersions, type KubeObject, keyOf } from './resources.ts';
 
-/** What happened to an object in the cache. `old` is what was there before. */
+/** A change of an object in the cache. `old` is the previous state. */
 export type ChangeEvent<T> =
   | { type: 'added'; object: T; old?: undefined }
   | { type: 'updated'; object: T; old: T }
@@ -8,7 +8,7 @@ export type ChangeEvent<T> =
 
 export type Indexes<T> = Record<string, (object: T) => readonly string[]>;
 
-/** Objects by key and by indexes. Changes that come late are told from news by their resource versions. */
+/** Objects by key and by indexes. Resource versions tell late changes from new ones. */
 export class Store<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, { of: (object: T) => readonly string[]; keys: Map<string, Set<string>> }>();
@@ -36,12 +36,12 @@ export class Store<T extends KubeObject> {
     return keys ? Array.from(keys, (key) => this.#objects.get(key)!) : [];
   }
 
-  /** Values of an index that have objects. */
+  /** Values of an index that have at least one object. */
   indexValues(name: string): string[] {
     return [...(this.#indexes.get(name)?.keys.keys() ?? [])];
   }
 
-  /** undefined when what is there is as new as this. */
+  /** Stores the object. Returns undefined when the stored one is as new. */
   put(object: T): ChangeEvent<T> | undefined {
     const key = keyOf(object);
     const old = this.#objects.get(key);
@@ -60,7 +60,7 @@ export class Store<T extends KubeObject> {
     const key = keyOf(object);
     const old = this.#objects.get(key);
     if (!old) return undefined;
-    // A newer object of this name, made after the deletion that we hear of only now.
+    // The store has a newer object of this name, created after this deletion.
     if (compareResourceVersions(object.metadata.resourceVersion, old.metadata.resourceVersion) < 0) return undefined;
     this.#objects.delete(key);
     this.#unindex(key, old);
@@ -68,8 +68,8 @@ export class Store<T extends KubeObject> {
   }
 
   /**
-   * Makes the store equal to a list of that resource version, except for what is known to be newer than the list.
-   * @param restored the server went back in time (its etcd was restored): nothing known is newer than anything
+   * Replaces the content by a list of that resource version, but keeps objects newer than the list.
+   * @param restored the server went back in time (its etcd was restored): replace everything
    */
   replace(objects: Iterable<T>, resourceVersion: string, restored = false): ChangeEvent<T>[] {
     const events: ChangeEvent<T>[] = [];
@@ -86,7 +86,7 @@ export class Store<T extends KubeObject> {
       seen.add(key);
       const old = this.#objects.get(key);
       if (old && old.metadata.uid !== object.metadata.uid) {
-        // Deleted and made again while we did not look: whoever keeps something for the old one must hear of its end.
+        // Deleted and created again while the watch was broken: handlers must hear of the deletion.
         if (compareResourceVersions(object.metadata.resourceVersion, old.metadata.resourceVersion) <= 0) continue;
         this.#objects.delete(key);
         this.#unindex(key, old);

@@ -2,28 +2,31 @@ import type { KubeObject } from '../api/meta.ts';
 import { type Log, silent } from './log.ts';
 import type { Registry } from './metrics.ts';
 
-/** Most of one turn of the event loop that steps of all tenants take together, in ms: Leases, watches and health checks get the rest. */
+/**
+ * Longest part of one turn of the event loop for steps of all tenants, ms: Leases, watches and health checks need the
+ * rest.
+ */
 export const TURN_MS = 50;
-/** Most of such a turn that one namespace takes while others wait, in ms. */
+/** Longest part of such a turn for one namespace while others wait, ms. */
 const SHARE_MS = 10;
-/** A stretch without a pause that is longer is logged, in ms: pieces should be much smaller than a turn. */
+/** A stretch without a pause that is longer is logged, ms. */
 const OVERRUN_MS = 2 * TURN_MS;
 /** Time between two log lines about the same step of the same cluster, in ms. */
 const LOG_AGAIN_MS = 60_000;
-/** Clusters and steps whose last log line is remembered. */
+/** Number of clusters and steps whose last log time is kept. */
 const MOST_REMEMBERED = 1_000;
 
-/** Work whose size somebody else chooses: who, and which part of the operator does it. */
+/** Work whose size a tenant chooses: the cluster and the step, for metrics and logs. */
 export interface TenantStep {
   /** Namespace of the cluster in the garden; '' for a hub, which has none. */
   readonly namespace: string;
-  /** Name of the cluster, or the URL of its API server. */
+  /** Name of the cluster, or URL of its API server. */
   readonly cluster: string;
-  /** One of few words: a label of metrics. */
+  /** One of a few words: a label of metrics. */
   readonly step: string;
 }
 
-/** A step over the objects of the cluster that an object of the garden stands for. */
+/** The step of the cluster that a garden object stands for. */
 export const ownerOf = ({ metadata }: Pick<KubeObject, 'metadata'>, step: string): TenantStep => ({
   namespace: metadata.namespace ?? '',
   cluster: metadata.name,
@@ -31,13 +34,14 @@ export const ownerOf = ({ metadata }: Pick<KubeObject, 'metadata'>, step: string
 });
 
 interface Job {
-  /** Goes on until `end` (ms of the clock) or the end of the work. @returns whether the work has ended */
+  /** Runs until `end` (ms of the clock) or the end of the work. @returns whether the work has ended */
   readonly goOn: (end: number) => boolean;
 }
 
 /**
- * Runs work over objects of tenants' clusters in timed turns: a turn lasts 50 ms, namespaces share it, and between two turns the event loop is
- * free. Measures each stretch without a pause. One that is too long is counted and logged with the namespace that it was for.
+ * Runs work over objects of tenants' clusters in time slices: a turn lasts 50 ms, namespaces share it, and the event
+ * loop is free between turns. Stretches without a pause are measured; a long one is counted and logged with its
+ * namespace.
  */
 export class TenantSteps {
   readonly #now: () => number;
@@ -54,19 +58,25 @@ export class TenantSteps {
     this.#now = now;
   }
 
-  /** Where overruns are logged and counted from now on. */
+  /** Sets the log and metrics for overruns. */
   reportTo(log: Log, metrics: Registry): void {
     this.#log = log;
     this.#seconds = secondsIn(metrics);
     this.#overruns = overrunsIn(metrics);
   }
 
-  /** Does something for each item. Pauses between items. Rejects with what `handle` throws, and with the signal's reason. */
+  /**
+   * Calls `handle` for each item, with pauses between items. Rejects with what `handle` throws, and with the signal's
+   * reason.
+   */
   each<T>(of: TenantStep, items: Iterable<T>, handle: (item: T) => void, signal?: AbortSignal): Promise<void> {
     return this.run(of, eachOf(items, handle), signal);
   }
 
-  /** Runs work that may pause at each `yield`. Resolves with what it returns; rejects with what it throws, and with the signal's reason. */
+  /**
+   * Runs work that may pause at each `yield`. Resolves or rejects as the work does; rejects with the signal's reason on
+   * abort.
+   */
   run<T>(of: TenantStep, work: Generator<unknown, T>, signal?: AbortSignal): Promise<T> {
     return new Promise((resolve, reject) => {
       const goOn = (end: number): boolean => {
@@ -78,7 +88,7 @@ export class TenantSteps {
           return next.done === true;
         } catch (error) {
           reject(error);
-          // What the work was in the middle of is undone.
+          // Runs the `finally` blocks of the work.
           if (signal?.aborted) work.return(undefined as T);
           return true;
         }
@@ -90,7 +100,7 @@ export class TenantSteps {
     });
   }
 
-  /** Does something at once that cannot pause, and measures it. Returns or throws what it does. */
+  /** Runs work that cannot pause, and measures it. Returns or throws what the work does. */
   measure<T>(of: TenantStep, work: () => T): T {
     const began = this.#now();
     try {
@@ -121,7 +131,7 @@ export class TenantSteps {
     do if (line[0]?.goOn(share)) line.shift();
     while (line.length > 0 && this.#now() < share);
     if (line.length === 0) return;
-    // What was asked for by the work itself meanwhile goes behind it.
+    // Jobs that the work added meanwhile go behind it.
     this.#waiting.set(namespace, [...line, ...(this.#waiting.get(namespace) ?? [])]);
   }
 
@@ -165,5 +175,5 @@ function* eachOf<T>(items: Iterable<T>, handle: (item: T) => void): Generator<vo
   }
 }
 
-/** Those of this process. */
+/** The instance of this process. */
 export const tenantSteps = new TenantSteps();

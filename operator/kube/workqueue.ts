@@ -5,7 +5,7 @@ export interface WorkQueueOptions {
   baseDelayMs?: number;
   /** Longest delay; default 60 s. */
   maxDelayMs?: number;
-  /** How many keys of one namespace are worked on at the same time, whoever else waits. Absent: as many as there are workers. */
+  /** Most keys of one namespace that are worked on at once, even when workers are idle. Absent: no limit. */
   perNamespace?: number;
   clock?: Clock;
   /** In [0, 1); for jitter. */
@@ -16,24 +16,24 @@ export interface WorkQueueOptions {
 const BASE_DELAY_MS = 100;
 const MAX_DELAY_MS = 60_000;
 
-/** How long a key waits after so many failures before this one, in ms. @param random in [0, 1). */
+/** Delay of a key after this many earlier failures, ms. @param random in [0, 1) */
 export function backoffMs(failures: number, random: number, base = BASE_DELAY_MS, max = MAX_DELAY_MS): number {
   // 2 ** 1024 is Infinity, and min() takes care of that.
   const full = Math.min(max, base * 2 ** failures);
-  // Never below half: the point of backing off stays, keys that failed together come back apart.
+  // At least half of the full delay, so that back-off stays effective while keys that failed together spread out.
   return full * (0.5 + random / 2);
 }
 
-/** Told what happens; see queueMetrics in controller.ts. */
+/** Observes the queue; see queueMetrics in controller.ts. */
 export interface WorkQueueObserver {
   added?(key: string): void;
-  /** `waitedMs`: how long the key could have been taken; not how long work on it went on that it was added during. */
+  /** `waitedMs`: time in line; excludes time in which the key was added while being worked on. */
   taken?(key: string, waitedMs: number): void;
   done?(key: string, workedMs: number): void;
   retried?(key: string, failures: number, delayMs: number): void;
 }
 
-/** A key waits in the line, is being worked on, or is to be worked on again as soon as the present work is done. */
+/** A key in line, in work, or to be worked on again after the present work. */
 interface Entry {
   waitsSince: number;
   startedAt?: number;
@@ -43,14 +43,14 @@ interface Entry {
 interface Delayed<K> {
   key: K;
   due: number;
-  /** Ties are served in the order they came. */
+  /** Arrival order, which breaks ties. */
   order: number;
 }
 
 /**
- * Keys to reconcile. A key is in it at most once, is never worked on by two workers, and when added during its work is
- * worked on once more afterwards. Namespaces take turns, so that one with thousands of keys does not starve the others; with `perNamespace`
- * not even where each of them is worked on for an hour.
+ * Keys to reconcile. A key is in the queue at most once, is never worked on by two workers, and when added during its
+ * work is worked on once more. Namespaces take turns, so that a namespace with thousands of keys does not starve
+ * others; `perNamespace` holds that even when each key takes an hour.
  */
 export class WorkQueue<K extends string = string> {
   readonly #clock: Clock;
@@ -60,11 +60,11 @@ export class WorkQueue<K extends string = string> {
   readonly #observer: WorkQueueObserver;
   readonly #entries = new Map<K, Entry>();
   readonly #lines = new Map<string, Fifo<K>>();
-  /** Namespaces that have keys in line, in the order of their turns. */
+  /** Namespaces with keys in line, in the order of their turns. */
   #turns = new Fifo<string>();
-  /** Namespaces that have keys in line, and no turn before one of theirs is done. */
+  /** Namespaces with keys in line that are at `perNamespace`. */
   readonly #full = new Set<string>();
-  /** How many keys of a namespace are worked on. */
+  /** Keys in work, by namespace. */
   readonly #working = new Map<string, number>();
   readonly #perNamespace: number;
   readonly #failures = new Map<K, number>();
@@ -88,17 +88,17 @@ export class WorkQueue<K extends string = string> {
     this.#observer = options.observer ?? {};
   }
 
-  /** Keys that wait to be taken. */
+  /** Keys in line. */
   get depth(): number {
     return this.#waiting;
   }
 
-  /** Keys taken and not done. */
+  /** Keys in work. */
   get processing(): number {
     return this.#processing;
   }
 
-  /** Keys that come back later by addAfter or retry. */
+  /** Keys with a pending addAfter or retry. */
   get delayed(): number {
     return this.#delayed.size;
   }
@@ -107,7 +107,7 @@ export class WorkQueue<K extends string = string> {
     return this.#stopped;
   }
 
-  /** Puts the key in line now, whatever delay it may also be waiting for. */
+  /** Puts the key in line now; a pending delay is ignored. */
   add(key: K): void {
     if (this.#stopped) return;
     const entry = this.#entries.get(key);
@@ -123,7 +123,7 @@ export class WorkQueue<K extends string = string> {
     this.#enqueue(key);
   }
 
-  /** Puts the key in line after `ms`. Of several delays of one key the shortest counts. */
+  /** Puts the key in line after `ms`. The shortest of several delays of one key counts. */
   addAfter(key: K, ms: number): void {
     if (this.#stopped) return;
     if (!(ms > 0)) {
@@ -134,13 +134,13 @@ export class WorkQueue<K extends string = string> {
     const known = this.#delayed.get(key);
     if (known && known.due <= due) return;
     const delayed = { key, due, order: this.#order++ };
-    // The old one stays in the heap and is skipped when its time comes.
+    // The old entry stays in the heap and is skipped when it comes up.
     this.#delayed.set(key, delayed);
     push(this.#heap, delayed);
     this.#arm();
   }
 
-  /** Puts a failed key in line again after its back-off, which it returns in ms. */
+  /** Puts a failed key in line again after its back-off. Returns the back-off in ms. */
   retry(key: K): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
@@ -150,7 +150,7 @@ export class WorkQueue<K extends string = string> {
     return delay;
   }
 
-  /** The key is well: its next failure starts from the shortest delay. */
+  /** Resets the back-off of the key. */
   forget(key: K): void {
     this.#failures.delete(key);
   }
@@ -159,7 +159,7 @@ export class WorkQueue<K extends string = string> {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** The next key, as soon as there is one; undefined once the queue is shut down. Call done with it afterwards. */
+  /** Resolves with the next key; undefined once the queue is shut down. Call `done` with the key afterwards. */
   get(): Promise<K | undefined> {
     if (this.#stopped) return Promise.resolve(undefined);
     const key = this.#next();
@@ -167,7 +167,7 @@ export class WorkQueue<K extends string = string> {
     return new Promise((resolve) => this.#takers.push(resolve));
   }
 
-  /** Work on the key has ended. */
+  /** Ends work on the key. */
   done(key: K): void {
     const entry = this.#entries.get(key);
     if (entry?.startedAt === undefined) return;
@@ -188,7 +188,7 @@ export class WorkQueue<K extends string = string> {
     if (this.#processing === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Takes no more keys and gives none out; resolves when the work that is under way has ended. */
+  /** Hands out no more keys; resolves when work in progress has ended. */
   shutdown(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -207,7 +207,7 @@ export class WorkQueue<K extends string = string> {
 
   #enqueue(key: K): void {
     const namespace = namespaceOf(key);
-    // Who is in line already comes first.
+    // Keys already in line go first.
     const isNext = this.#hasRoom(namespace) && !this.#lines.has(namespace);
     const taker = isNext ? this.#takers.shift() : undefined;
     if (taker) {
@@ -231,7 +231,7 @@ export class WorkQueue<K extends string = string> {
     return (this.#working.get(namespace) ?? 0) < this.#perNamespace;
   }
 
-  /** Gives workers that wait what has room now. */
+  /** Hands keys to waiting workers. */
   #serve(): void {
     while (this.#takers.length > 0 && this.#turns.length > 0) this.#takers.shift()!(this.#take(this.#next()!));
   }
@@ -243,7 +243,7 @@ export class WorkQueue<K extends string = string> {
     const key = line.shift();
     this.#waiting--;
     if (line.length === 0) this.#lines.delete(namespace);
-    // This one is about to be worked on.
+    // Counts the key that is about to be worked on.
     else if ((this.#working.get(namespace) ?? 0) + 1 < this.#perNamespace) this.#turns.push(namespace);
     else this.#full.add(namespace);
     return key;
@@ -263,7 +263,7 @@ export class WorkQueue<K extends string = string> {
   #arm(): void {
     const first = this.#heap[0];
     const due = first ? first.due : Number.POSITIVE_INFINITY;
-    // Stale entries are dropped when they come up; the timer only has to be early enough.
+    // Stale entries are dropped when they come up; the timer must only be early enough.
     if (due >= this.#timerDue && this.#cancelTimer) return;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
@@ -288,7 +288,7 @@ export class WorkQueue<K extends string = string> {
   }
 }
 
-/** A queue whose shift does not move what is behind, nor leave holes that the next one must step over. */
+/** A queue with constant-time shift that frees its memory. */
 class Fifo<V> {
   #items: V[] = [];
   #head = 0;

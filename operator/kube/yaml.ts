@@ -1,17 +1,17 @@
 import { type LoadOptions, load, loadAll } from 'js-yaml';
 
-/** What aliases may add to a text by unfolding, in characters: an API server takes 3 MB of an object. */
+/** Characters that aliases may add when written out. An API server takes objects of 3 MB. */
 const UNFOLDED_MORE = 3_000_000;
 
 type Limits = Pick<LoadOptions, 'maxAliases'>;
 
 /**
- * The documents of a YAML or JSON text that somebody else may have written. 600 bytes of aliases unfold to gigabytes as soon as somebody
- * makes text of a value: that is refused. Throws an Error of one line: the others show the text around the place, and keys with it.
+ * Documents of an untrusted YAML or JSON text. Refuses aliases that grow too much when written out: 600 bytes can
+ * become gigabytes. Throws an Error of one line, because js-yaml's errors quote the text, including keys.
  */
 export const yamlDocuments = (text: string, limits?: Limits): unknown[] => bounded(text, () => loadAll(text, limits));
 
-/** As yamlDocuments, of a text with one document. */
+/** Like yamlDocuments, for a text with one document. */
 export const yamlDocument = (text: string, limits?: Limits): unknown => bounded(text, () => load(text, limits));
 
 function bounded<Value>(text: string, parse: () => Value): Value {
@@ -27,8 +27,8 @@ function bounded<Value>(text: string, parse: () => Value): Value {
 }
 
 /**
- * Characters of the value at least, each alias written out; without aliases not more than its text had.
- * @param known sizes, infinite while they are found: an alias to what it is in
+ * Lower bound of the value's characters with each alias written out; without aliases at most the length of its text.
+ * @param known sizes so far, infinite while being computed: an alias to its own parent
  */
 function unfolded(value: unknown, known: Map<object, number>): number {
   if (typeof value === 'string') return value.length;

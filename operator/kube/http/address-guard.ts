@@ -3,12 +3,12 @@ import { isIP, type LookupFunction } from 'node:net';
 import { type AddressList, addressList, rangeOrAddress, rangeText } from '../../api/address-range.ts';
 import { configurationProblem } from '../../api/errors.ts';
 
-/** Says whether an address may be connected to: throws a CoppiceError where not. */
+/** Throws a CoppiceError when an address must not be connected to. */
 export type Admit = (address: string) => void;
 
 /**
- * Addresses that are the platform's own or lead to it: this host, private networks, link-local ones with the clouds' metadata, and those that
- * wrap an IPv4 address in one of IPv6. Clouds' metadata and agents that lie elsewhere are named one by one.
+ * Addresses of the platform or leading to it: this host, private networks, link-local ones with clouds' metadata
+ * services, and IPv6 addresses that wrap IPv4. Metadata services and agents elsewhere are listed one by one.
  */
 const INTERNAL = [
   '0.0.0.0/8',
@@ -38,10 +38,9 @@ const INTERNAL = [
 const internal = addressList(INTERNAL);
 
 /**
- * Whom an operator may be sent to by somebody who is no administrator: by an address of the platform it would be made a proxy into the
- * platform's network.
- * @param allowed ranges that administrators allow all the same
- * @param own addresses and ranges of the platform itself, which are refused in every range
+ * Guard for addresses that a tenant names: without it the operator would be a proxy into the platform's network.
+ * @param allowed ranges that administrators allow nevertheless
+ * @param own addresses and ranges of the platform, refused even in allowed ranges
  */
 export function outsideOnly(allowed: AddressList, own: readonly string[] = []): Admit {
   const platform = addressList(own.flatMap((address) => rangeOrAddress(address) ?? []).map(rangeText));
@@ -62,8 +61,8 @@ export function outsideOnly(allowed: AddressList, own: readonly string[] = []): 
 }
 
 /**
- * The address that a proxy is asked to connect to in place of a name: the proxy would look the name up again, and may get another answer.
- * Throws as `admit` does.
+ * Resolves a name to the address that the proxy shall connect to: the proxy would resolve again and may get another
+ * answer. Throws as `admit` does.
  */
 export async function admittedAddress(host: string, admit: Admit): Promise<string> {
   const found = await systemLookup(host, { all: true, order: 'ipv4first' });
@@ -71,7 +70,7 @@ export async function admittedAddress(host: string, admit: Admit): Promise<strin
   return found[0]!.address;
 }
 
-/** Addresses of the hosts of these URLs, as they are found now; those that are not found have none. */
+/** Addresses of the hosts of these URLs; hosts that do not resolve are left out. */
 export async function addressesOf(urls: readonly string[]): Promise<string[]> {
   const hosts = urls.filter((url) => URL.canParse(url)).map((url) => hostOf(new URL(url)));
   const found = await Promise.all([...new Set(hosts)].map((host) => systemLookup(host, { all: true }).catch(() => [])));
@@ -79,8 +78,8 @@ export async function addressesOf(urls: readonly string[]): Promise<string[]> {
 }
 
 /**
- * What outsideOnly takes as the platform's own when somebody wants a connection to `server`: addresses of the platform's API servers. One on
- * loopback counts at its own port alone, where it has all of loopback: other clusters of this machine are there, too.
+ * Addresses of the platform's API servers for outsideOnly, for a connection to `server`. A platform address on loopback
+ * blocks all of loopback, unless `server` names another port there: other clusters may run on this machine.
  */
 export async function platformAddresses(platform: readonly string[], server: string): Promise<string[]> {
   const found = await Promise.all(
@@ -103,13 +102,13 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 const loopback = addressList(LOOPBACK);
 
-/** Whether a host, a name or an address, is whatever machine asks for it. */
+/** Whether a host (name or address) is the local machine. */
 export const isLoopback = (host: string): boolean =>
   isIP(host) === 0 ? host === 'localhost' || host.endsWith('.localhost') : loopback.has(host);
 
 /**
- * Looks a name up for a connection, and has each of its addresses judged. The connection goes to what was judged, and to no other answer of
- * a name server that changes its mind.
+ * Lookup for a connection that checks each resolved address. The connection uses the checked addresses, so a later DNS
+ * answer cannot differ.
  */
 export const guardedLookup =
   (admit: Admit): LookupFunction =>

@@ -1,22 +1,22 @@
 import { CoppiceError } from '../../api/errors.ts';
 
-/** How much is taken from a server before its answer counts as one that never ends. All in bytes of text unless said otherwise. */
+/** Limits on a server's answers, in bytes of text unless said otherwise. */
 export interface AnswerLimits {
-  /** One page of a list; a longer one is asked for again in smaller pieces. */
+  /** One page of a list; a longer page is requested again with fewer items. */
   readonly pageBytes: number;
-  /** Any other answer, and what it says when it refuses. */
+  /** Any other answer, including refusals. */
   readonly objectBytes: number;
   /** One event of a watch. */
   readonly lineBytes: number;
-  /** What `list` holds of all pages together, as it lies in memory. */
+  /** Memory of all pages that `list` holds together. */
   readonly keptBytes: number;
-  /** Whether pieces of its answers are handled in turns with those of all such servers. */
+  /** Whether parts of its answers take turns with those of other such servers. */
   readonly inTurns: boolean;
 }
 
 const MIB = 1 << 20;
 
-/** etcd takes objects of 1.5 MiB, which are some larger as JSON. */
+/** etcd takes objects of 1.5 MiB, which are somewhat larger as JSON. */
 export const ANSWER_LIMITS: AnswerLimits = {
   pageBytes: 16 * MIB,
   objectBytes: 8 * MIB,
@@ -25,10 +25,10 @@ export const ANSWER_LIMITS: AnswerLimits = {
   inTurns: false,
 };
 
-/** For API servers of tenants: whoever runs one may answer what they like. */
+/** Limits for API servers of tenants, which may send anything. */
 export const TENANT_LIMITS: AnswerLimits = { ...ANSWER_LIMITS, keptBytes: 128 * MIB, inTurns: true };
 
-/** A server answered more than is taken from it. The connection or stream that it came on is closed. */
+/** An answer exceeded a limit. The connection or stream was closed. */
 export class AnswerTooLargeError extends CoppiceError {
   /** @param what for example `GET /api/v1/nodes at https://10.0.0.1:6443` @param limit for example `16 MiB in one page` */
   constructor(what: string, limit: string) {
@@ -39,17 +39,17 @@ export class AnswerTooLargeError extends CoppiceError {
   }
 }
 
-/** Bytes in words: 64 KiB, 16 MiB. */
+/** Bytes as text: 64 KiB, 16 MiB. */
 export const inWords = (bytes: number): string =>
   bytes >= MIB ? `${Math.round(bytes / MIB)} MiB` : `${Math.round(bytes / 1024)} KiB`;
 
 const NOTHING = Buffer.alloc(0);
 
-/** Pieces of an answer put together, up to a limit. */
+/** Concatenates pieces of an answer, up to a limit. */
 export class Gathered {
   #buffer: Buffer = NOTHING;
   #length = 0;
-  /** Whether the buffer may be written to: the first piece belongs to whoever brought it. */
+  /** Whether the buffer may be written to: the first piece belongs to the caller. */
   #isOwn = false;
   readonly #most: number;
   readonly #tooLarge: () => Error;
@@ -64,8 +64,8 @@ export class Gathered {
   }
 
   /**
-   * The first piece is kept as it came, since most answers come in one. Further ones are copied: each is a view of a larger buffer, which a
-   * server that sends single bytes would make us keep.
+   * The first piece is kept without a copy, since most answers have one. Later pieces are copied: each is a view of a
+   * larger buffer, which would stay in memory when a server sends single bytes.
    */
   add(piece: Buffer): void {
     const length = this.#length + piece.length;
@@ -79,7 +79,7 @@ export class Gathered {
     this.#length = length;
   }
 
-  /** What was gathered, which is forgotten here. */
+  /** Returns the gathered bytes and forgets them. */
   take(): Buffer {
     const taken = this.#buffer.subarray(0, this.#length);
     this.#buffer = NOTHING;
@@ -96,14 +96,15 @@ export class Gathered {
   }
 }
 
-/** Below this a text is parsed unseen: the most it can become is a few MiB. */
+/** Texts up to this size are parsed without a check: they become a few MiB at most. */
 const UNSEEN_BYTES = 64 * 1024;
 const BYTES_A_VALUE = 16;
 const [QUOTE, BACKSLASH, COMMA, BRACE, BRACKET] = [34, 92, 44, 123, 91];
 
 /**
- * Whether a JSON text has so many values that parsing it takes many times its own size: `[[[[` is 56 bytes in memory for each of text.
- * @param most length of the longest text that is taken at all, in bytes
+ * Whether a JSON text has so many values that parsing takes many times its size: each `[` of `[[[[` takes 56 bytes of
+ * memory.
+ * @param most longest text that is accepted, bytes
  */
 export function hasTooManyValues(text: Buffer, most: number): boolean {
   if (text.length <= UNSEEN_BYTES) return false;
@@ -120,7 +121,7 @@ export function hasTooManyValues(text: Buffer, most: number): boolean {
   return false;
 }
 
-/** Of the string that begins at `start`. */
+/** Index of the closing quote of the string at `start`. */
 function endOfString(text: Buffer, start: number): number {
   let end = text.indexOf(QUOTE!, start + 1);
   while (end >= 0) {

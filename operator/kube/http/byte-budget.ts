@@ -2,7 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 
 const MIB = 1 << 20;
 
-/** Memory that several holders share. A budget may be part of a larger one, which must have room as well. */
+/** A memory budget that several holders share. It may be part of a larger budget, which must have room too. */
 export class ByteBudget {
   readonly limit: number;
   readonly #whole: ByteBudget | undefined;
@@ -18,32 +18,32 @@ export class ByteBudget {
     return this.#used;
   }
 
-  /** False, with nothing taken, when there is no room for so many bytes. */
+  /** Returns false and takes nothing when there is no room. */
   take(bytes: number): boolean {
     if (this.#used + bytes > this.limit || this.#whole?.take(bytes) === false) return false;
     this.#used += bytes;
     return true;
   }
 
-  /** Counts bytes that are there anyway; fewer than none gives back. */
+  /** Counts bytes that exist anyway; a negative number gives back. */
   count(bytes: number): void {
     this.#used += bytes;
     this.#whole?.count(bytes);
   }
 }
 
-/** What each value that objects share takes besides itself: the text that it is found by, and its places in tables. */
+/** Overhead of each shared value: its key and its entries in tables, bytes. */
 const SHARED_EXTRA = 400;
 
 /**
- * Memory of the objects that are kept of one cluster. A frozen part is one that many objects hold: it counts once, for as long as any of
- * them is kept.
+ * Memory budget for cached objects of one cluster. A frozen part may be shared by many objects and counts once while
+ * any of them is cached.
  */
 export class ObjectBudget {
   readonly #bytes: ByteBudget;
   readonly #shared = new Map<object, { readonly size: number; holders: number }>();
 
-  /** @param limit in bytes @param whole what this is a part of */
+  /** @param limit in bytes @param whole the budget that this one is part of */
   constructor(limit: number, whole?: ByteBudget) {
     this.#bytes = new ByteBudget(limit, whole);
   }
@@ -57,7 +57,7 @@ export class ObjectBudget {
     return this.#bytes.used;
   }
 
-  /** False, with nothing taken, when there is no room for one more object. */
+  /** Returns false and takes nothing when there is no room for the object. */
   take(object: object): boolean {
     const { own, shared } = partsOf(object);
     let bytes = own;
@@ -74,7 +74,7 @@ export class ObjectBudget {
     return true;
   }
 
-  /** Counts an object that is kept in any case. */
+  /** Counts an object that is cached in any case. */
   count(object: object): void {
     const { own, shared } = partsOf(object);
     let bytes = own;
@@ -91,7 +91,7 @@ export class ObjectBudget {
     this.#bytes.count(bytes);
   }
 
-  /** Gives back what an object took or was counted for. */
+  /** Gives back the bytes of an object. */
   release(object: object): void {
     const { own, shared } = partsOf(object);
     let bytes = own;
@@ -113,15 +113,15 @@ function partsOf(object: object): { own: number; shared: object[] } {
 
 const sharedSize = (part: object): number => 2 * sizeOf(part) + SHARED_EXTRA;
 
-/** Half of what this process may have is for what tenants' clusters hold; the rest is for the garden and for the work itself. */
+/** Half of the heap is for objects of tenants' clusters; the rest is for the garden and the work itself. */
 let ofTenants: ByteBudget | undefined;
-/** Of that half the part that clusters of one tenant take at most: some is left for those of others. */
+/** Largest part of that half for clusters of one tenant, so that others have room. */
 const PART_OF_ONE = 3 / 4;
 const byTenant = new Map<string, ByteBudget>();
 
 /**
- * What may be kept of one cluster of a tenant (its namespace in the garden). It grows with the memory that this process was given: 64 MiB at
- * least, a quarter of the heap otherwise.
+ * Budget for cached objects of one cluster of a tenant (a namespace in the garden): a quarter of the heap, at least 64
+ * MiB.
  */
 export function tenantBudget(tenant: string): ObjectBudget {
   const heap = getHeapStatistics().heap_size_limit;
@@ -132,12 +132,12 @@ export function tenantBudget(tenant: string): ObjectBudget {
 }
 
 /**
- * About how much memory a parsed JSON value takes, in bytes.
- * @param onShared called for each frozen part of the value, which then counts only as a reference; absent: all parts count
+ * Approximate memory of a parsed JSON value, bytes.
+ * @param onShared called for each frozen part, which then counts as a reference only. Absent: all parts count
  */
 export function sizeOf(value: unknown, onShared?: (part: object) => void): number {
   let size = 0;
-  // Not by recursion, whose depth whoever wrote the value would choose.
+  // An explicit stack instead of recursion: the author of the value chooses its depth.
   const open: unknown[] = [value];
   while (open.length > 0) {
     const next = open.pop();

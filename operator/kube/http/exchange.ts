@@ -8,34 +8,35 @@ export interface Exchange {
   headers: Record<string, string | string[]>;
   body?: Buffer | undefined;
   signal?: AbortSignal | undefined;
-  /** Silence until the head of the answer. */
+  /** Longest silence until the head of the answer. */
   headersTimeoutMs: number;
-  /** Silence within its body; 0: no limit. */
+  /** Longest silence within the body; 0: no limit. */
   bodyTimeoutMs: number;
 }
 
-/** The head of an answer has come; its body must be read or dropped. */
+/** Head of an answer; the body must be read or dropped. */
 export interface Answer {
   statusCode: number;
   headers: Record<string, string | string[] | undefined>;
   /**
-   * Resolves at the end of the body, when all of it was handled. Rejects when it was cut off, with the signal's reason, and with what `onData`
-   * throws or rejects with. No further piece comes until a promise of `onData` has resolved.
+   * Resolves at the end of the body, when all of it was handled. Rejects when the body was cut off, with the signal's
+   * reason, and with what `onData` throws or rejects with. The next piece comes after the promise of `onData` has
+   * resolved.
    */
   read(onData: (chunk: Buffer) => void | Promise<void>): Promise<void>;
   drop(): void;
 }
 
-/** What must not come more of, and what is thrown then. */
+/** A limit, and the error to throw beyond it. */
 export interface Bound {
   /** Bytes. */
   most: number;
   tooLarge: (limit: string) => Error;
-  /** In which pieces of the answer are handled. Absent: each is as soon as it comes. */
+  /** Turns in which pieces of the answer are handled. Absent: at once. */
   turns?: Turns;
 }
 
-/** Reads the body; nothing is handled any more once that has ended in any way. */
+/** Reads the body; calls `handle` no more once reading has ended in any way. */
 async function readPieces(response: Answer, { turns }: Bound, handle: (piece: Buffer) => void): Promise<void> {
   if (!turns) return response.read(handle);
   let isOver = false;
@@ -46,7 +47,7 @@ async function readPieces(response: Answer, { turns }: Bound, handle: (piece: Bu
   }
 }
 
-/** The whole body, which may be parsed: it has neither too many bytes nor too many values. */
+/** The whole body, checked for the number of bytes and of JSON values. */
 export async function textOf(response: Answer, bound: Bound): Promise<string> {
   const { most, tooLarge } = bound;
   const gathered = new Gathered(most, () => tooLarge(inWords(most)));

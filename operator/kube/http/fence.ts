@@ -1,7 +1,7 @@
-/** Says why this process may change nothing now; undefined: it may. */
+/** Returns why this process may not write now; undefined: it may. */
 export type Fence = () => string | undefined;
 
-/** Something was not sent, because this process no longer leads. Only another process, or this one started anew, goes on. */
+/** A write was not sent because this process no longer leads. Only another process or a restart goes on. */
 class FencedError extends Error {
   override readonly name = 'FencedError';
 }
@@ -10,17 +10,14 @@ const READS = new Set(['GET', 'HEAD']);
 
 let fence: Fence | undefined;
 
-/**
- * Sets who is asked before anything that changes others leaves this process, for all of its clients: which client sends it makes no
- * difference. Without a fence, as in commands and tests, all passes. Absent: takes it away.
- */
+/** Sets the fence for all clients of this process. Without a fence, as in commands and tests, all writes pass. */
 export function setFence(next: Fence | undefined): void {
   fence = next;
 }
 
 /**
- * To be called in the moment in which something that changes others is sent or begun: what was asked earlier may have waited since.
- * @param what for the error, a noun
+ * Checks the fence; call this at the moment of sending, because earlier checks may be stale.
+ * @param what noun for the error
  * @throws FencedError
  */
 export function passFence(what: string): void {
@@ -28,7 +25,7 @@ export function passFence(what: string): void {
   if (why !== undefined) throw new FencedError(`${what} is not sent: ${why}`);
 }
 
-/** The same, of an HTTP request. Reads pass. */
+/** Like passFence, for an HTTP request. Reads pass. */
 export function passFenceToSend(method: string, path: string): void {
   if (!READS.has(method)) passFence(`${method} ${path}`);
 }

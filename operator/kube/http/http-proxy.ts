@@ -6,25 +6,25 @@ import { addressList, rangeOrAddress, rangeText } from '../../api/address-range.
 import { configurationProblem } from '../../api/errors.ts';
 import { hostOf, isLoopback } from './address-guard.ts';
 
-/** A proxy that opens connections to others when it is asked to (CONNECT). */
+/** An HTTP proxy for CONNECT. */
 export interface HttpProxy {
-  /** Scheme, host and port, without user and password: for people. */
+  /** Scheme, host and port, without user and password: safe to show. */
   readonly name: string;
   readonly isTLS: boolean;
   readonly host: string;
   readonly port: number;
-  /** Header Proxy-Authorization. Never for people. */
+  /** Header Proxy-Authorization. Secret. */
   readonly authorization?: string;
 }
 
-/** What a connection is to be opened to. */
+/** Target of a connection through a proxy. */
 export interface ProxyTarget {
-  /** A name, which the proxy looks up, or an address. */
+  /** A name, which the proxy resolves, or an address. */
   readonly host: string;
   readonly port: number;
 }
 
-/** A proxy did not open a connection; the message names it. */
+/** The proxy did not open the connection; the message names the proxy. */
 export class ProxyError extends Error {
   readonly code: string;
 
@@ -37,14 +37,14 @@ export class ProxyError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const CONNECT_MS = 10_000;
-/** Where the environment says which proxy leads to servers with TLS, first come first: without one for HTTPS, that for HTTP counts. */
+/** Environment variables that name the proxy for TLS servers, in order: HTTP's proxy is the fallback. */
 const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const;
-/** Names that only the network of a cluster knows. */
+/** Names that only the cluster's DNS resolves. */
 const IN_CLUSTER = /^kubernetes(\.default)?$|\.(svc|cluster\.local)$/;
 
 /**
- * Reads where a proxy is: `http://user:password@host:port`, or https. A text without a scheme means http, as it does for curl.
- * Throws a CoppiceError that names `where`, and nothing of the text, which may have a password.
+ * Parses a proxy: `http://user:password@host:port`, or https. Without a scheme http is assumed, as in curl. Throws a
+ * CoppiceError that names `where` but not the text, which may contain a password.
  */
 export function parseProxy(text: string, where: string): HttpProxy {
   const whole = text.includes('://') ? text : `http://${text}`;
@@ -74,15 +74,15 @@ function decoded(part: string): string {
   }
 }
 
-/** Whether the environment names a proxy, wherever it leads. */
+/** Whether the environment names any proxy. */
 export const hasProxy = (env: Environment = process.env): boolean => VARIABLES.some((name) => env[name]?.trim());
 
 /**
- * The proxy by which HTTPS_PROXY, or else HTTP_PROXY, has a server reached that is outside of this cluster; undefined: directly. NO_PROXY lists,
- * separated by commas: hosts with all below them, `.suffix` for those below alone, addresses, ranges (10.0.0.0/8), each also with a port,
- * and `*`. Names in small letters go before those in capitals. This machine and names of a cluster's own network never go by a proxy.
- * Throws a CoppiceError where the variable names none.
- * @param server a URL; without TLS it is reached directly
+ * Proxy for a server outside of this cluster, from HTTPS_PROXY, else HTTP_PROXY; undefined: none. NO_PROXY lists,
+ * separated by commas: hosts with all subdomains, `.suffix` for subdomains alone, addresses, ranges (10.0.0.0/8), each
+ * also with a port, and `*`. Lower-case variables take precedence. This machine and cluster-internal names never use a
+ * proxy. Throws a CoppiceError for an invalid proxy.
+ * @param server a URL; plain http never uses a proxy
  */
 export function environmentProxy(server: string, env: Environment = process.env): HttpProxy | undefined {
   const variable = VARIABLES.find((name) => env[name]?.trim());
@@ -96,13 +96,13 @@ export function environmentProxy(server: string, env: Environment = process.env)
 }
 
 /**
- * The proxy by which a server is reached; undefined: it is reached directly. Throws a CoppiceError where the variable names none.
- * @param named what counts more than the environment: a proxy, or false where none leads there
+ * Proxy for a server; undefined: none. Throws a CoppiceError for an invalid variable.
+ * @param named overrides the environment: a proxy, or false for none
  */
 export const proxyTo = (server: string, named: HttpProxy | false | undefined): HttpProxy | undefined =>
   named === false ? undefined : (named ?? environmentProxy(server));
 
-/** Opens undici's connections by the proxy that the environment has for their host, else directly. */
+/** A connector for undici that uses the environment's proxy for each host. */
 export function environmentConnector(options: buildConnector.BuildOptions): buildConnector.connector {
   const connect = buildConnector(options);
   return (wanted, callback) => {
@@ -118,7 +118,7 @@ export function environmentConnector(options: buildConnector.BuildOptions): buil
   };
 }
 
-/** Whether an entry of NO_PROXY means a server. */
+/** Whether an entry of NO_PROXY matches a server. */
 function isMeant(entry: string, host: string, port: string): boolean {
   if (entry === '') return false;
   if (entry === '*') return true;
@@ -131,8 +131,8 @@ function isMeant(entry: string, host: string, port: string): boolean {
 }
 
 /**
- * Has a proxy open a connection to a target. Resolves to the socket, which is as one to the target.
- * Rejects with one sentence that names the proxy and what it said, after `withinMs` at the latest, or with the signal's reason.
+ * Opens a connection to a target through a proxy. Resolves with a socket to the target. Rejects with one sentence that
+ * names the proxy and its answer, after `withinMs` at the latest, or with the signal's reason.
  */
 export function connectThrough(
   proxy: HttpProxy,
@@ -146,7 +146,7 @@ export function connectThrough(
   const asked = (isTLS ? httpsRequest : httpRequest)({
     host: proxy.host,
     port: proxy.port,
-    // Else its certificate would have to be the target's, which is in header Host.
+    // Otherwise Node verifies the proxy's certificate against header Host, which names the target.
     servername: isIP(proxy.host) ? '' : proxy.host,
     method: 'CONNECT',
     path: target,

@@ -15,21 +15,21 @@ export interface Http2PoolOptions {
   dial: () => Promise<TLSSocket>;
   /** Scheme, host and port. */
   origin: string;
-  /** Connections at most; what finds no room on them waits. Absent: as many as the streams need. */
+  /** Most connections; further requests wait for room. Absent: as many as the streams need. */
   connections?: number;
-  /** Time between pings, which keep a connection that is alive from being silent. */
+  /** Time between pings, which keep bytes moving on a live connection. */
   pingMs: number;
 }
 
-/** Of a server that does not say how many it allows; Kubernetes' allows 100. */
+/** Assumed stream limit of a server that states none; Kubernetes allows 100. */
 const STREAMS = 100;
 const STREAM_WINDOW = 1 << 20;
 const CONNECTION_WINDOW = 4 << 20;
 const IDLE_MS = 60_000;
-/** How often a request goes to another connection because its own ended before the server looked at it. */
+/** Most times that a request moves to another connection because its own ended before the server read it. */
 const MOST_MOVES = 3;
 
-/** Requests to one server over few connections, on node:http2. */
+/** Requests to one server over few HTTP/2 connections, on node:http2. */
 export class Http2Pool {
   readonly #options: Http2PoolOptions;
   readonly #connections = new Set<Http2Connection>();
@@ -41,8 +41,8 @@ export class Http2Pool {
   }
 
   /**
-   * Resolves with the answer's head; its body streams. Rejects with the signal's reason, with what the connection ended with, or
-   * with what `dial` rejects with.
+   * Resolves with the head of the answer; its body streams. Rejects with the signal's reason, the connection's error,
+   * or the error of `dial`.
    */
   async request(exchange: Exchange): Promise<Answer> {
     for (let moves = 0; ; moves++) {
@@ -56,14 +56,14 @@ export class Http2Pool {
     }
   }
 
-  /** Drops all connections; requests that are running fail. */
+  /** Closes all connections; running requests fail. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const waiter of this.#waiting) waiter.fail(closedError());
     await Promise.all([...this.#connections].map((connection) => connection.close()));
   }
 
-  /** A connection with one stream of it taken, in the order of asking. */
+  /** A connection with one stream reserved, first come, first served. */
   #withRoom(signal: AbortSignal | undefined): Promise<Http2Connection> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
@@ -116,7 +116,7 @@ export class Http2Pool {
   }
 }
 
-/** The server has not looked at the request: it may be sent again, whatever it is. */
+/** The server has not read the request: sending again is safe for any method. */
 class UnseenError extends Error {}
 
 const closedError = () => Object.assign(new Error('the client was closed'), { code: 'ECLOSED' });
@@ -124,16 +124,16 @@ const silentFor = (ms: number) => Object.assign(new Error(`no answer within ${ms
 const cutOff = () => Object.assign(new Error('the connection ended before the answer did'), { code: 'ECONNRESET' });
 
 class Http2Connection {
-  /** No new streams: it ends, or the server has asked for that. */
+  /** Takes no new streams: the connection ends, or the server sent GOAWAY. */
   leaving = false;
   ended = false;
   readonly #session: Promise<ClientHttp2Session>;
-  /** There may be room for a stream, here or on a connection that takes the place of this one. */
+  /** Called when there may be room for a stream, here or on a replacement connection. */
   readonly #onChange: () => void;
   readonly #stop = new AbortController();
   #socket: TLSSocket | undefined;
   #mostStreams = () => STREAMS;
-  /** Streams taken. */
+  /** Streams in use. */
   #taken = 0;
   #idle: NodeJS.Timeout | undefined;
 
@@ -143,7 +143,7 @@ class Http2Connection {
     this.#session.catch(() => this.#end());
   }
 
-  /** Whether there was room for one more stream, which is taken then; `send` gives it back. */
+  /** Reserves a stream; returns false when there is no room. `send` releases it. */
   take(): boolean {
     if (this.leaving || this.#taken >= this.#mostStreams()) return false;
     this.#taken++;
@@ -172,20 +172,20 @@ class Http2Connection {
     if (!session || !socket || socket.closed) return;
     const closed = new Promise((resolve) => socket.once('close', resolve));
     session.destroy(closedError());
-    // It would wait for what is being written, and for a server that does not listen any more.
+    // A graceful close would wait for pending writes, and for a server that may be dead.
     socket.destroy();
     await closed;
   }
 
   #begin(session: ClientHttp2Session, { method, path, headers, body }: Exchange): ClientHttp2Stream {
-    // It may have waited for a connection, or for room on one.
+    // The fence is checked here because the request may have waited for a connection.
     passFenceToSend(method, path);
     try {
       session.ref();
       return session.request({ ...headers, ':method': method, ':path': path }, { endStream: !body });
     } catch (error) {
       if (error instanceof TypeError) throw error;
-      // It has ended, or was asked to end, since it was chosen.
+      // The connection ended, or got GOAWAY, since it was chosen.
       this.#leave();
       throw new UnseenError('not sent', { cause: error });
     }
@@ -203,10 +203,10 @@ class Http2Connection {
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
     });
     this.#mostStreams = () => Math.min(STREAMS, session.remoteSettings?.maxConcurrentStreams ?? STREAMS);
-    // Each stream says itself what has happened.
+    // Each stream reports its own error.
     session.on('error', () => {});
     session.once('connect', () => {
-      // Closed in this very moment: what a listener throws would end the operator.
+      // The session may be closed at this moment; a throwing listener would end the operator.
       if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW);
     });
     session.once('goaway', () => this.#leave());
@@ -237,7 +237,7 @@ class Http2Connection {
     this.#onChange();
   }
 
-  /** A connection that nobody uses keeps no process from ending, and does not stay for long. */
+  /** An idle connection does not keep the process alive, and closes after a while. */
   async #rest(): Promise<void> {
     const session = await this.#session.catch(() => undefined);
     if (!session || session.destroyed || this.#taken > 0) return;
@@ -249,7 +249,7 @@ class Http2Connection {
   }
 }
 
-/** Resolves when the head of the answer has come. */
+/** Resolves with the head of the answer. */
 function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<Answer> {
   const { signal, body, headersTimeoutMs, bodyTimeoutMs } = exchange;
   return new Promise((resolve, reject) => {
@@ -263,14 +263,14 @@ function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<Answer
     const onAbort = () => cancel(signal!.reason as Error);
     const forget = afterLoopTime(headersTimeoutMs, () => cancel(silentFor(headersTimeoutMs)));
     signal?.addEventListener('abort', onAbort);
-    // Reported where the body is read; without a listener it would end the process.
+    // Reading the body reports the error; without a listener it would end the process.
     stream.on('error', (error) => {
       failure ??= error;
     });
     stream.once('close', () => {
       forget();
       signal?.removeEventListener('abort', onAbort);
-      // An error that nobody hears costs more than all else of a small request: its stack.
+      // Building an unused error costs more than the rest of a small request: its stack.
       if (answered) return;
       if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM)
         reject(new UnseenError('refused', { cause: failure ?? cutOff() }));
@@ -286,8 +286,9 @@ function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<Answer
 }
 
 /**
- * Ends a stream that nobody listens to any more. Always with a code: `close()` without one and then `destroy()`, while a part of the
- * request's body is unsent, keeps Node (seen in 24.21) in an endless loop of empty frames, until all memory is gone.
+ * Ends a stream that has no reader. Always with a code: `close()` without one followed by `destroy()`, while part of
+ * the request's body is unsent, sends Node (seen in 24.21) into an endless loop of empty frames that uses up all
+ * memory.
  */
 function drop(stream: ClientHttp2Stream): void {
   if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
@@ -339,7 +340,7 @@ class Http2Answer implements Answer {
           return fail(error as Error);
         }
         if (!handled) return;
-        // What waits here for its turn is no silence of the server.
+        // Waiting for a turn here is not silence of the server.
         forget();
         stream.pause();
         const goOn = () => {
@@ -349,10 +350,10 @@ class Http2Answer implements Answer {
         handled.then(goOn, fail);
       });
       stream.once('end', () => {
-        // Node ends the body of a stream that was cut off as if it were whole.
+        // Node ends the body of a cut-off stream as if it were complete.
         if (stream.rstCode) return cut();
         whole = true;
-        // It may end while the last piece still waits.
+        // The stream may end while the last piece is still being handled.
         void Promise.resolve(handled).then(resolve, reject);
       });
       stream.once('close', () => {

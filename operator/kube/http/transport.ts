@@ -14,7 +14,7 @@ export interface TlsMaterial {
   /** PEM. */
   cert?: string | undefined;
   key?: string | undefined;
-  /** Name to expect in the server's certificate, where it differs from the URL's host. */
+  /** Expected name in the server's certificate. Absent: the URL's host. */
   serverName?: string | undefined;
   insecureSkipTlsVerify?: boolean | undefined;
 }
@@ -23,42 +23,47 @@ export interface TransportOptions extends TlsMaterial {
   /** Scheme, host and port. */
   origin: string;
   liveness?: Liveness | undefined;
-  /** Asked about each address before it is connected to. Absent: all will do. */
+  /** Checks each address before connecting. Absent: all are allowed. */
   admit?: Admit | undefined;
-  /** Opens the connections to the server, with which TLS is spoken through it. Absent: they are opened directly. */
+  /** Proxy to the server; TLS with the server runs through it. Absent: direct connections. */
   proxy?: HttpProxy | undefined;
-  /** How long the host may take to take a connection, in ms, before another is tried; absent: as long as the whole of it. */
+  /** Time for one address to accept a connection before the next is tried, ms. Absent: the whole connect timeout. */
   reachMs?: number | undefined;
 }
 
 export interface Transport {
-  /** `stream`: it lasts, so it does not share the few connections of those that end by themselves. */
+  /** `stream`: a long request, which does not share the few connections of short ones. */
   request(exchange: Exchange, kind: 'request' | 'stream'): Promise<Answer>;
-  /** Sockets that are open now. */
+  /** Number of open sockets. */
   sockets(): number;
-  /** Drops all connections; requests that are running fail. */
+  /** Closes all connections; running requests fail. */
   close(): Promise<void>;
 }
 
 const CONNECT_MS = 10_000;
 const PING_MS = 15_000;
-/** Two pings unanswered; noticed 45 s after the last answer at the latest, so that a minute is enough to tell people. */
+/**
+ * Two unanswered pings: a dead connection is noticed 45 s after its last answer, so people are told within a minute.
+ */
 const SILENCE_MS = 25_000;
-/** A watch over HTTP/1.1 has no pings, but a bookmark about each minute. */
+/** A watch over HTTP/1.1 has no pings, but about one bookmark a minute. */
 const SILENCE_WITHOUT_PINGS_MS = 150_000;
 
-/** How long a quiet connection may be before it counts as dead; tests shorten it. */
+/** How long a quiet connection may last before it counts as dead; tests shorten it. */
 export interface Liveness {
   pingMs: number;
   silenceMs: number;
 }
 
-/** Opens no connection yet. HTTP/2 where the server can, which every API server does; what stands before one may not. */
+/**
+ * A transport to one server; does not connect yet. Uses HTTP/2 when the server offers it: API servers do, proxies
+ * before them may not.
+ */
 export function newTransport(options: TransportOptions): Transport {
   const { origin, liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, admit, reachMs, proxy, ...tls } = options;
   const { protocol, hostname, port } = new URL(origin);
   const sockets = watchSilence(liveness);
-  // Parsed once, not for each connection.
+  // Parsed once for all connections.
   const secureContext = createSecureContext({ ca: tls.ca, cert: tls.cert, key: tls.key });
   const rejectUnauthorized = !tls.insecureSkipTlsVerify;
   const dialing = new Set<TLSSocket>();
@@ -67,13 +72,13 @@ export function newTransport(options: TransportOptions): Transport {
   const guard = admit && { lookup: guardedLookup(admit) };
   const target = { host, port: Number(port || 443) };
   const closing = new AbortController();
-  /** A connection to the server that a proxy opens. An address was admitted before. */
+  /** A connection through a proxy. An IP address was admitted before. */
   const tunnel = async (by: HttpProxy): Promise<Socket> => {
     const at = admit && !isIP(host) ? await admittedAddress(host, admit) : host;
     return connectThrough(by, { ...target, host: at }, { withinMs: CONNECT_MS, signal: closing.signal });
   };
   const dial = async (): Promise<TLSSocket> => {
-    // An address is not looked up.
+    // Addresses are not resolved: check them here.
     if (isIP(host)) admit?.(host);
     const socket = tlsConnect({
       ...guard,
@@ -118,7 +123,7 @@ export function newTransport(options: TransportOptions): Transport {
       if (proxy) void tunnel(proxy).then(open, (error: Error) => callback(error, null));
       else open();
     };
-    // Writes and reads are few beside the watches, each of which needs a connection.
+    // HTTP/1.1: each watch needs a connection of its own; other requests are few.
     return new Agent({ connect: tracked, allowH2: false, keepAliveTimeout: 60_000, keepAliveMaxTimeout: 60_000 });
   }
 
@@ -201,8 +206,8 @@ async function overHttp1(agent: Agent, origin: string, exchange: Exchange): Prom
 }
 
 /**
- * A connection whose other end vanished without a word (host gone, NAT entry lost) stays "open" for many minutes, and a watch on it
- * silently shows an old world. HTTP/2 pings make bytes come in on every live connection: no bytes, no life.
+ * A connection whose other end vanished (host gone, NAT entry lost) stays "open" for many minutes, and a watch on it
+ * silently shows a stale state. HTTP/2 pings make bytes arrive on every live connection: no bytes means dead.
  */
 function watchSilence({ pingMs, silenceMs }: Liveness) {
   const watched = new Map<Socket, { bytes: number; silentMs: number }>();
@@ -214,7 +219,7 @@ function watchSilence({ pingMs, silenceMs }: Liveness) {
   let looked = performance.now();
   const reap = () => {
     const now = performance.now();
-    // Who was busy or stopped itself has heard nobody: what came in meanwhile is read only after this.
+    // A busy or stopped process has read nothing: cap the time that counts as silence.
     const passed = Math.min(now - looked, pingMs);
     looked = now;
     for (const [socket, seen] of watched) {

@@ -1,9 +1,9 @@
-/** So much of each turn of the event loop is for those who wait here, milliseconds. */
+/** Part of each turn of the event loop for this work, ms. */
 const SLICE_MS = 5;
 
 /**
- * Has work done piece by piece, first come first served, for a few milliseconds in each turn of the event loop. The rest of the turn is for
- * whoever else has something to do, however much waits here.
+ * Runs small pieces of work first come, first served, for a few milliseconds in each turn of the event loop, so that
+ * timers and requests get the rest.
  */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
@@ -15,7 +15,7 @@ export class Turns {
     this.#now = now;
   }
 
-  /** Resolves when the piece is done; rejects with what it throws. */
+  /** Runs a piece. Resolves when it is done; rejects with what it throws. */
   take(piece: () => void): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => {
@@ -43,5 +43,5 @@ export class Turns {
   }
 }
 
-/** What API servers of tenants send: one that sends as fast as it is read would keep the operator from all else. */
+/** Turns for answers of tenants' API servers: one that sends without pause would starve the operator. */
 export const tenantTurns = new Turns();

@@ -1,12 +1,12 @@
 import { afterLoopTime } from '../clock.ts';
 import { type Answer, type Bound, textOf } from './exchange.ts';
 
-/** How long a write that is to be given up may still take. */
+/** Time for an aborted write to finish. */
 const LINGER_MS = 2_000;
 
 /**
- * The signal of a write, later: what is under way may be carried out though nobody listens, and who stopped it would then act on a world
- * that changes behind their back (a namespace that was made after its deletion had looked for it).
+ * A delayed signal for a write: a sent request may take effect even if the caller aborts, and the caller would then act
+ * on outdated state (for example, a namespace created after its deletion had checked for it).
  */
 export function lingering(signal: AbortSignal | undefined): { signal: AbortSignal; done(): void } {
   const late = new AbortController();
@@ -24,7 +24,7 @@ export function lingering(signal: AbortSignal | undefined): { signal: AbortSigna
   };
 }
 
-/** The body of an answer that may be slow, but not for ever. */
+/** The body of an answer, within a time limit. */
 export async function inTime(response: Answer, ms: number, bound: Bound): Promise<string> {
   let late: Error | undefined;
   const forget = afterLoopTime(ms, () => {
@@ -40,7 +40,7 @@ export async function inTime(response: Answer, ms: number, bound: Bound): Promis
   }
 }
 
-/** Parsed when it is JSON, else as text. */
+/** The body parsed as JSON, or as text for other content types. */
 export function parseBody(text: string, response: Answer): unknown {
   if (!String(response.headers['content-type'] ?? '').startsWith('application/json')) return text;
   return text === '' ? {} : JSON.parse(text);

@@ -14,16 +14,19 @@ import { Authorization } from './authorization.ts';
 
 export interface KubeClientOptions extends Connection {
   userAgent?: string;
-  /** Called once for each request that got an answer or failed (status 0); for metrics and for tests that count. */
+  /**
+   * Called once for each request that got an answer or failed (status 0); for metrics and for tests that count
+   * requests.
+   */
   onRequest?: (request: RequestSeen) => void;
-  /** Called when fields were left out of a write (ApplyOptions.leaveOutUndeclared), with their paths. */
+  /** Called with the paths of fields that were left out of a write (ApplyOptions.leaveOutUndeclared). */
   onUndeclared?: (kind: string, fields: readonly string[]) => void;
   liveness?: Liveness;
   /** See TransportOptions. */
   reachMs?: number;
-  /** How much is taken of its answers; default ANSWER_LIMITS. */
+  /** Limits on answers; default ANSWER_LIMITS. */
   limits?: AnswerLimits;
-  /** Asked about each address before it is connected to; throws where one will not do. Absent: all will. */
+  /** Checks each address before connecting; throws to refuse. Absent: all are allowed. */
   admit?: Admit;
 }
 
@@ -34,7 +37,7 @@ export interface RequestSeen {
   durationMs: number;
 }
 
-/** Absent and empty values are left out. */
+/** Absent and empty values are not sent. */
 export type Query = Record<string, string | number | boolean | undefined>;
 
 export interface RequestOptions {
@@ -44,40 +47,49 @@ export interface RequestOptions {
   /** Default application/json. */
   contentType?: string;
   signal?: AbortSignal | undefined;
-  /** For the answer's first byte and between its bytes; default 30 s, and 40 s of a write. The whole of it may take four times as long. */
+  /**
+   * Longest silence before the first byte and between bytes; default 30 s, 40 s for writes. The whole answer may take
+   * four times as long.
+   */
   timeoutMs?: number;
-  /** Bytes of the answer that are taken; default the client's limit for an object. */
+  /** Most bytes of the answer; default the client's limit for an object. */
   maxBytes?: number;
-  /** How often to try again when the server says "later" (429 or 503 with a Retry-After of at most 30 s). Default 3. */
+  /** Most retries when the server says "later" (429 or 503 with a Retry-After of at most 30 s). Default 3. */
   retries?: number;
-  /** Of a write that was sent: given up the moment the signal says so, whatever may come of it. Default false. */
+  /** For a write: abort immediately, even if the server may carry it out. Default false. */
   abandon?: boolean;
-  /** Its answer is small and handled as soon as it comes, before what waits for its turn: it says whether the server is silent. Default false. */
+  /**
+   * A small answer, handled before those that wait for their turn: it tells whether the server is silent. Default
+   * false.
+   */
   first?: boolean;
 }
 
-/** How a request that lasts is sent. */
+/** Options of a streaming request. */
 export interface StreamOptions {
   query: Query;
   signal?: AbortSignal | undefined;
-  /** The server has agreed; lines may follow. */
+  /** The server accepted the request; lines may follow. */
   onOpen?: (() => void) | undefined;
 }
 
 /** Content type of server-side apply. */
 export const APPLY = 'application/apply-patch+yaml';
 
-/** The most that is waited because an answer asks for it; what asks for more is an error at once, and its caller decides when to try again. */
+/** Longest Retry-After that is waited for; a longer one is an error at once, and the caller decides when to retry. */
 const LONGEST_PAUSE_S = 30;
 const READ_MS = 30_000;
-/** An API server gives admission of a write 34 s, and one webhook 30 s: who gives up earlier never hears which webhook did not answer. */
+/**
+ * An API server gives admission of a write 34 s, and one webhook 30 s: with a shorter timeout the error would not name
+ * the dead webhook.
+ */
 const WRITE_MS = 40_000;
-/** A server that sends a byte now and then would never be silent. */
+/** Multiple of the timeout for the whole answer: a server that sends a byte now and then is never silent. */
 const WHOLE_ANSWER = 4;
 
 /**
- * The requests to one API server: their connections, who sends them, how often they are tried again, and what is taken of an answer.
- * Errors are those of KubeClient.
+ * Requests to one API server: connections, authorization, retries and limits on answers. Errors are those of
+ * KubeClient.
  */
 export class ApiRequests {
   /** See KubeClient. */
@@ -88,7 +100,7 @@ export class ApiRequests {
   readonly #options: KubeClientOptions;
   readonly #headers: Record<string, string | string[]>;
   readonly #authorization: Authorization;
-  /** Every connection to an API server is made here, so none goes past it. */
+  /** All connections to the API server are made here, so none bypasses the proxy. */
   readonly #proxy: HttpProxy | undefined;
   #transport: Transport | undefined;
   #closed = false;
@@ -106,7 +118,7 @@ export class ApiRequests {
       this.#headers['impersonate-user'] = impersonate.user;
       if (impersonate.uid) this.#headers['impersonate-uid'] = impersonate.uid;
       if (impersonate.groups?.length) this.#headers['impersonate-group'] = impersonate.groups;
-      // As client-go: what is no legal character of a header's name is percent-encoded, and the API server decodes it.
+      // As in client-go: characters that are illegal in a header name are percent-encoded; the API server decodes them.
       for (const [key, values] of Object.entries(impersonate.extra ?? {}))
         this.#headers[`impersonate-extra-${encodeURIComponent(key).replace(/[()]/g, escape).toLowerCase()}`] = values;
     }
@@ -133,7 +145,7 @@ export class ApiRequests {
     const what = `${method} ${path}`;
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const target = this.#prefix + path + queryString(query);
-    // A connection that the server just closed says nothing about the request; safe to send again where it is idempotent.
+    // The server closed an idle connection: retry idempotent requests.
     const repeatable = method === 'GET' || contentType === APPLY;
     let fresh = false;
 
@@ -175,8 +187,8 @@ export class ApiRequests {
   }
 
   /**
-   * A GET that lasts: `onLine` gets each line of the answer, and must not block; what it throws ends the stream. Resolves when the
-   * server ends it. Counted, and named in errors, as WATCH.
+   * A streaming GET: `onLine` gets each line of the answer and must not block; an exception from it ends the stream.
+   * Resolves when the server ends the stream. Counted, and named in errors, as WATCH.
    */
   async stream(path: string, { query, signal, onOpen }: StreamOptions, onLine: (line: string) => void): Promise<void> {
     const what = `WATCH ${path}`;
@@ -216,21 +228,21 @@ export class ApiRequests {
     }
   }
 
-  /** Drops all connections; running requests and watches fail with KubeUnreachableError. */
+  /** Closes all connections; running requests and watches fail with KubeUnreachableError. */
   async close(): Promise<void> {
     this.#closed = true;
     const transport = this.#transport;
-    // What it holds of OpenSSL is large, and who keeps a closed client does not know that.
+    // Free its OpenSSL memory even if the caller keeps the closed client.
     this.#transport = undefined;
     await transport?.close();
   }
 
-  /** The error of an answer that is larger than the limits. @param limit in words */
+  /** Error of an answer beyond the limits. @param limit as text */
   tooLarge(what: string, limit: string): AnswerTooLargeError {
     return new AnswerTooLargeError(`${what} at ${this.#origin}`, limit);
   }
 
-  /** One try: an answer with the whole of its body. */
+  /** One attempt: an answer with its whole body. */
   async #ask(exchange: Exchange, abandon: boolean, bound: Bound): Promise<{ response: Answer; text: string }> {
     exchange.signal?.throwIfAborted();
     const write = exchange.method === 'GET' || abandon ? undefined : lingering(exchange.signal);

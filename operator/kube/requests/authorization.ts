@@ -4,14 +4,14 @@ import type { Connection, Credentials } from '../kubeconfig.ts';
 
 const TOKEN_FILE_MS = 60_000;
 
-/** How requests to one API server prove who sends them, besides the certificate of the connection. */
+/** Credentials of requests to one API server, besides the client certificate. */
 export class Authorization {
   readonly #connection: Pick<Connection, 'token' | 'tokenFile' | 'credentials'>;
   readonly #onCertificate: (identity: Pick<Credentials, 'cert' | 'key'>) => Promise<void>;
   #plugin: Promise<void> | undefined;
   #token: { header: string; readAt: number } | undefined;
 
-  /** @param onCertificate called when a credential plugin has given a certificate: connections are to be made with it from then on */
+  /** @param onCertificate called when a credential plugin returned a certificate: later connections must use it */
   constructor(
     connection: Pick<Connection, 'token' | 'tokenFile' | 'credentials'>,
     onCertificate: (identity: Pick<Credentials, 'cert' | 'key'>) => Promise<void>,
@@ -23,7 +23,7 @@ export class Authorization {
   }
 
   /**
-   * The header `authorization`; undefined: the request has none.
+   * Header `authorization`; undefined: none.
    * @param what the request, for the error
    * @throws KubeUnreachableError when the credential plugin fails
    */
@@ -44,7 +44,10 @@ export class Authorization {
     return this.#token?.header;
   }
 
-  /** The server refused them: the next request gets new ones. False when there are no others to be had. */
+  /**
+   * Drops credentials that the server refused, so that the next request gets new ones. Returns false when there are no
+   * others.
+   */
   forget(): boolean {
     if (this.#connection.credentials) {
       this.#plugin = undefined;

@@ -4,27 +4,27 @@ import type { ApiRequests } from './api-requests.ts';
 import type { DeleteOptions } from './write-options.ts';
 
 /**
- * `gone`: this pod is not there any more. `blocked`: a PodDisruptionBudget says no now. `refused`: it is not evicted for another reason
- * (several budgets select it, a webhook says no or is dead); `message` is for people.
+ * `gone`: the pod no longer exists. `blocked`: a PodDisruptionBudget refuses at present. `refused`: another reason
+ * (several budgets select the pod, a webhook refuses or is dead); `message` is for people.
  */
 export type Eviction =
   | { outcome: 'evicted' | 'gone' }
   | {
       outcome: 'blocked' | 'refused';
       message: string;
-      /** The API server did not answer: the same may happen to the next request. Absent: it did. */
+      /** The API server did not answer: the next request may fail alike. Absent: it answered. */
       isUnanswered?: true;
     };
 
-/** A pod, as far as it must be known to have it evicted; with its UID no other one of its name is. */
+/** The pod to evict; a UID protects another pod of the same name. */
 export type Evictable = Pod | { metadata: { name: string; namespace?: string; uid?: string } };
 
 export type EvictOptions = Omit<DeleteOptions, 'propagationPolicy'>;
 
-/** It ends in the status of an object; a webhook of a tenant may say what it likes. */
+/** The message ends in an object's status; a tenant's webhook may send any text. */
 const LONGEST_MESSAGE = 1000;
 
-/** As KubeClient.evict. */
+/** See KubeClient.evict. */
 export async function evict(
   requests: Pick<ApiRequests, 'request'>,
   pod: Evictable,
@@ -46,13 +46,14 @@ export async function evict(
     if (error instanceof KubeUnreachableError && !signal?.aborted)
       return { outcome: 'refused', message: error.message.slice(0, LONGEST_MESSAGE), isUnanswered: true };
     if (!(error instanceof KubeApiError)) throw error;
-    // A conflict is the uid precondition: another pod of this name took the place.
+    // The conflict is the UID precondition: another pod took this name.
     if (error.isNotFound || error.isConflict) return { outcome: 'gone' };
     if (error.isTooManyRequests) {
       const causes = error.details?.causes?.map((cause) => cause.message).filter(Boolean) ?? [];
       return { outcome: 'blocked', message: causes.join('; ').slice(0, LONGEST_MESSAGE) || error.message };
     }
-    // It is about this pod: others can be evicted. Kubernetes answers 500 where two budgets select one pod (kubernetes#75957).
+    // The refusal is about this pod; others can be evicted. Kubernetes answers 500 when two budgets select one pod
+    // (kubernetes#75957).
     return { outcome: 'refused', message: error.message.slice(0, LONGEST_MESSAGE) };
   }
 }

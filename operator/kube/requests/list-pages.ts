@@ -11,27 +11,27 @@ export interface ListOptions {
   fieldSelector?: string | undefined;
 }
 
-/** How a list is asked for. */
+/** Options of a paged list. */
 export interface PagesOptions extends ListOptions {
   signal?: AbortSignal | undefined;
-  /** Objects that are asked for at once; default 500. */
+  /** Objects per page; default 500. */
   pageSize?: number;
 }
 
-/** A list as the server sends it; apiVersion and kind are put into every item. */
+/** A list from the server; apiVersion and kind are copied into every item. */
 export interface KubeList<T> {
   metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
   items: T[];
 }
 
-/** Who asks for pages. */
+/** The part of ApiRequests that lists need. */
 export type Lister = Pick<ApiRequests, 'limits' | 'request' | 'tooLarge'>;
 
 const PAGE = 500;
 const MOST_BEGINNINGS = 3;
 const MOST_EMPTY_PAGES = 100;
 
-/** As KubeClient.list. */
+/** See KubeClient.list. */
 export async function listAll<T extends KubeObject>(
   lister: Lister,
   resource: Resource,
@@ -56,7 +56,7 @@ export async function listAll<T extends KubeObject>(
   return { metadata, items };
 }
 
-/** As KubeClient.listPages. */
+/** See KubeClient.listPages. */
 export async function listPages<T extends KubeObject>(
   lister: Lister,
   resource: Resource,
@@ -80,7 +80,7 @@ export async function listPages<T extends KubeObject>(
         limit = Math.ceil(limit / 8);
         continue;
       }
-      // The moment that the first page showed is compacted away.
+      // The resource version of the first page was compacted away.
       const isForgotten = token !== undefined && error instanceof KubeApiError && error.isGone;
       if (!isForgotten || beginnings++ === MOST_BEGINNINGS) throw error;
       token = undefined;

@@ -1,17 +1,20 @@
-/** A path in structured-merge-diff's refusal, for example `.status.pools[name="a"].size: field not declared in schema`. */
+/**
+ * A path in a refusal of structured-merge-diff, for example `.status.pools[name="a"].size: field not declared in
+ * schema`.
+ */
 const UNDECLARED = /(?:^|[\s,[])\.(\S+): field not declared in schema/g;
 
-/** Paths of the fields in an API server's refusal that its schema does not declare, with indices; none in another text. */
+/** Paths of undeclared fields in an API server's refusal, with indices; empty for another text. */
 export const undeclaredPaths = (refusal: string): string[] =>
   [...refusal.matchAll(UNDECLARED)].map(([, path = '']) => path);
 
-/** The same of an error, each path once and without indices. */
+/** Paths of undeclared fields in an error, each once and without indices. */
 export function undeclaredFields(error: unknown): string[] {
   const paths = error instanceof Error ? undeclaredPaths(error.message) : [];
   return [...new Set(paths.map((path) => path.replace(/\[[^\]]*\]/g, '')))];
 }
 
-/** A copy of the object without the fields at these paths; a path leads through each item of a list. */
+/** A copy of the object without the fields at these paths; a path descends into each item of a list. */
 export function withoutFields<T extends object>(object: T, paths: readonly string[]): T {
   const copy = structuredClone(object);
   for (const path of paths) removeField(copy, path.split('.'));

@@ -9,18 +9,18 @@ export interface WatchEvent<T extends KubeObject = KubeObject> {
 }
 
 export interface WatchOptions extends ListOptions {
-  /** Events after this one. */
+  /** Resource version after which events are sent. */
   resourceVersion?: string;
-  /** Begin with all objects, then a bookmark with annotation k8s.io/initial-events-end (WatchList). */
+  /** Send all objects first, then a bookmark with annotation k8s.io/initial-events-end (WatchList). */
   sendInitialEvents?: boolean;
   /** The server ends the watch after this time. */
   timeoutSeconds?: number;
-  /** The server has agreed; events may follow. */
+  /** The server accepted the watch; events may follow. */
   onOpen?: () => void;
   signal?: AbortSignal | undefined;
 }
 
-/** As KubeClient.watch. */
+/** See KubeClient.watch. */
 export async function watch<T extends KubeObject>(
   requests: Pick<ApiRequests, 'stream'>,
   resource: Resource,

@@ -6,21 +6,22 @@ export interface WriteOptions {
   resource?: Resource;
   subresource?: 'status' | 'scale' | 'approval' | 'ephemeralcontainers' | 'resize' | (string & {});
   dryRun?: boolean;
-  /** Who owns what is written; absent: FIELD_MANAGER. */
+  /** Field manager of the write. Absent: FIELD_MANAGER. */
   fieldManager?: string;
   signal?: AbortSignal | undefined;
-  /** As in RequestOptions, for create and update. */
+  /** See RequestOptions; for create and update. */
   abandon?: boolean;
-  /** What happens to fields that the schema does not know; default Strict: an error. */
+  /** Handling of fields that the schema does not declare; default Strict: an error. */
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore';
 }
 
 export interface ApplyOptions extends WriteOptions {
-  /** Take over fields that another manager owns. Default true, as is right for a controller. */
+  /** Take over fields that another manager owns. Default true. */
   force?: boolean;
   /**
-   * Writes again without the fields that the server's schema does not declare, as the server itself prunes an update. For a status, which an
-   * operator may write before the CRDs of its version are there. Default false: such a field is an error.
+   * Retry without the fields that the server's schema does not declare, as the server prunes an update. For a status,
+   * which a new operator may write before the CRDs of its version are installed. Default false: such a field is an
+   * error.
    */
   leaveOutUndeclared?: boolean;
 }
@@ -33,12 +34,12 @@ export interface DeleteOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The query that every write has. */
+/** Query parameters of every write. */
 export function writeQuery(options: WriteOptions): Query {
   return { fieldValidation: options.fieldValidation ?? 'Strict', dryRun: options.dryRun ? 'All' : undefined };
 }
 
-/** The body of a deletion; undefined: it needs none. */
+/** Body of a deletion; undefined: none needed. */
 export function deleteBody(options: Omit<DeleteOptions, 'signal' | 'dryRun'>): object | undefined {
   if (Object.values(options).every((value) => value === undefined)) return undefined;
   return { apiVersion: 'v1', kind: 'DeleteOptions', ...options };

@@ -33,7 +33,7 @@ const configMap = (name: string): ConfigMap => ({
 });
 const names = () => followed.list().map(({ metadata }) => metadata.name);
 
-it('an API server that only a proxy knows is used by it: with few connections, and a request for each', async () => {
+it('KubeClient reaches an API server behind a proxy, with few connections and one proxy request each', async () => {
   followed.start();
   await followed.whenSynced();
   const before = client.stats.requests;
@@ -45,7 +45,7 @@ it('an API server that only a proxy knows is used by it: with few connections, a
   expect(proxy.asked.length).toBeLessThanOrEqual(3);
 });
 
-it('when the proxy dies the error names it; when it is back the watch goes on where it was', async () => {
+it('a watch names the dead proxy in its error, and resumes once the proxy is back', async () => {
   const { requests } = client.stats;
   await proxy.close();
   await expect(client.get(CONFIGMAPS, 'by-proxy-0', api.namespace)).rejects.toThrow(

@@ -81,7 +81,7 @@ async function installWidgets(): Promise<void> {
   }
 }
 
-describe('objects', () => {
+describe('KubeClient objects', () => {
   it('are made, read, listed, changed and deleted', async () => {
     const namespace = await newNamespace();
     const made = await client.create(configMap(namespace, 'a', { x: '1' }));
@@ -121,7 +121,7 @@ describe('objects', () => {
     await expect(client.deleteCollection(CONFIGMAPS)).rejects.toThrow('needs a namespace');
   });
 
-  it('conflict when somebody else wrote in between, which is not the same as existing already', async () => {
+  it('throw a conflict when another client wrote in between, but AlreadyExists when the object exists', async () => {
     const namespace = await newNamespace();
     const old = await client.create(configMap(namespace, 'a'));
     await expect(client.create(configMap(namespace, 'a'))).rejects.toMatchObject({
@@ -141,7 +141,7 @@ describe('objects', () => {
 });
 
 describe('server-side apply', () => {
-  it('makes, changes, and takes away what it no longer names; leaves the fields of others', async () => {
+  it('creates, changes and removes its own fields, and leaves the fields of other managers', async () => {
     const namespace = await newNamespace();
     await client.apply(configMap(namespace, 'a', { ours: '1', gone: '1' }));
     await client.mergePatch(CONFIGMAPS, 'a', namespace, { data: { theirs: 'x' } }, { dryRun: false });
@@ -162,7 +162,7 @@ describe('server-side apply', () => {
     expect((await client.apply(configMap(namespace, 'a', { x: '2' }))).data).toEqual({ x: '2' });
   });
 
-  it('refuses unknown fields, bad values and changes that CEL forbids; keeps what is to be kept', async () => {
+  it('refuses unknown fields, invalid values and forbidden changes, and keeps unrelated fields', async () => {
     await installWidgets();
     const namespace = await newNamespace();
     const widget = (spec: object) => ({
@@ -196,7 +196,7 @@ describe('server-side apply', () => {
     expect((await client.get(WIDGETS, 'w', namespace)).status.phase).toBe('Ready');
   });
 
-  it('leaves out status fields that an older CRD does not declare where it may, and tells which', async () => {
+  it('leaves out status fields that an older CRD does not declare, and reports their paths', async () => {
     await installWidgets();
     const namespace = await newNamespace();
     const told: [string, readonly string[]][] = [];
@@ -219,7 +219,7 @@ describe('server-side apply', () => {
   });
 });
 
-it('a webhook that hangs for as long as it may, after another one, is named by the error of the write', async () => {
+it('the error of a write names the webhook that timed out', async () => {
   const namespace = await newNamespace();
   const ca = await createCA({ commonName: 'webhook', days: 1 });
   const serving = { commonName: 'webhook', ipAddresses: ['127.0.0.1'], usages: ['server' as const], days: 1 };
@@ -266,8 +266,8 @@ it('a webhook that hangs for as long as it may, after another one, is named by t
   }
 }, 120_000);
 
-describe('eviction', () => {
-  it('is blocked by a budget, works without one, and does not mind that the pod is gone', async () => {
+describe('KubeClient.evict', () => {
+  it('is blocked by a PodDisruptionBudget, evicts otherwise, and accepts a pod that is already gone', async () => {
     const namespace = await newNamespace();
     await client.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } });
     const pod = await client.create<Pod>({
@@ -308,7 +308,7 @@ describe('eviction', () => {
   });
 });
 
-describe('who we are', () => {
+describe('KubeClient credentials', () => {
   const whoAmI = async (who: KubeClient) => {
     const review = await who.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {
       body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
@@ -316,7 +316,7 @@ describe('who we are', () => {
     return review.status.userInfo as { username: string; groups: string[] };
   };
 
-  it('a certificate', async () => {
+  it('a client certificate authenticates', async () => {
     const pair = await api.certificate('jane', ['team-a']);
     expect(await whoAmI(api.connect({ ...pair }))).toMatchObject({
       username: 'jane',
@@ -324,17 +324,17 @@ describe('who we are', () => {
     });
   });
 
-  it('a token, which may do what RBAC says', async () => {
+  it('a token authenticates, with the rights of its RBAC rules', async () => {
     const reader = api.connect({ token: api.readerToken });
     expect((await whoAmI(reader)).username).toBe('reader');
     await expect(reader.list(CONFIGMAPS)).rejects.toMatchObject({ isForbidden: true });
   });
 
-  it('a wrong token is refused', async () => {
+  it('a wrong token throws an error', async () => {
     await expect(api.connect({ token: 'wrong' }).list(NAMESPACES)).rejects.toMatchObject({ isUnauthorized: true });
   });
 
-  it('a token file, read again when the token is no longer taken', async () => {
+  it('a token file is read again when the server refuses the token', async () => {
     const tokenFile = join(api.directory, 'token');
     await writeFile(tokenFile, 'outdated');
     const reader = api.connect({ tokenFile });
@@ -343,7 +343,7 @@ describe('who we are', () => {
     expect((await whoAmI(reader)).username).toBe('reader');
   });
 
-  it('impersonation', async () => {
+  it('impersonation headers change the user', async () => {
     const jane = api.connect({ impersonate: { user: 'jane', groups: ['a', 'b'] } });
     expect(await whoAmI(jane)).toMatchObject({ username: 'jane', groups: expect.arrayContaining(['a', 'b']) });
     const extra = { 'example.com/Why (then)': ['x', 'y'] };
@@ -351,13 +351,13 @@ describe('who we are', () => {
     expect(await whoAmI(whole)).toMatchObject({ uid: '7', extra: { 'example.com/why (then)': ['x', 'y'] } });
   });
 
-  it('a kubeconfig', async () => {
+  it('a kubeconfig authenticates', async () => {
     const from = KubeClient.fromKubeconfig(api.kubeconfig);
     expect((await whoAmI(from)).username).toBe('admin');
     await from.close();
   });
 
-  it('a credential plugin, asked once for many requests', async () => {
+  it('a credential plugin runs once for many requests', async () => {
     const plugin = join(api.directory, 'plugin.sh');
     const calls = join(api.directory, 'plugin.calls');
     const credential = JSON.stringify({
@@ -382,7 +382,7 @@ describe('who we are', () => {
   });
 });
 
-describe('connections', () => {
+describe('KubeClient connections', () => {
   it('are few, however many requests there are', async () => {
     const namespace = await newNamespace();
     await client.create(configMap(namespace, 'a'));
@@ -409,7 +409,7 @@ describe('connections', () => {
     await proxy.close();
   });
 
-  it('that break are replaced, and what cannot be reached is an error of its own', async () => {
+  it('are replaced when they break, and an unreachable server throws KubeUnreachableError', async () => {
     const proxy = await startFlakyProxy(api.url);
     const through = api.connect({ server: proxy.url });
     expect(await through.ready()).toBe(true);
@@ -428,13 +428,13 @@ describe('connections', () => {
     await proxy.close();
   });
 
-  it('go only to a server with the right certificate', async () => {
+  it('are made only to a server with the expected certificate', async () => {
     const { cert: ca } = await createCA({ commonName: 'other', days: 1 });
     await expect(api.connect({ ca }).serverVersion()).rejects.toMatchObject({ name: 'KubeUnreachableError' });
     expect((await api.connect({ ca, insecureSkipTlsVerify: true }).serverVersion()).major).toBe('1');
   });
 
-  it('end with the signal, and with close', async () => {
+  it('end on abort, and on close', async () => {
     const signal = AbortSignal.abort(new Error('enough'));
     await expect(client.get(NAMESPACES, 'default', undefined, { signal })).rejects.toThrow('enough');
     const closed = api.connect();

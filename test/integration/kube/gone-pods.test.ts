@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.leave());
 
-describe('a pod that led before', () => {
+describe('gonePods', () => {
   const isGone = (host: string) =>
     gonePods({ client: api.client, namespace: api.namespace, ours: () => ['operator-a', 'operator-b'], log: silent })(
       host,
@@ -28,7 +28,7 @@ describe('a pod that led before', () => {
     spec: { containers: [{ name: 'operator', image: 'coppice' }] },
   });
 
-  it('is gone when the API server has it no longer, or it has ended, and not before', async () => {
+  it('returns true only when the Pod object is missing or has ended', async () => {
     await api.client.create(pod('operator-a'));
     expect(await isGone('operator-a')).toBe(false);
     const { metadata } = await api.client.get(PODS, 'operator-a', api.namespace);
@@ -39,11 +39,11 @@ describe('a pod that led before', () => {
     expect(await isGone('operator-b')).toBe(true);
   });
 
-  it('is the only host of which anything is known', async () => {
+  it('returns false for a host that is not one of our pods', async () => {
     expect(await isGone('laptop-of-ann')).toBe(false);
   });
 
-  it('is not taken for gone when the API server cannot be asked', async () => {
+  it('returns false when the API server cannot be asked', async () => {
     const broken = { getOrUndefined: () => Promise.reject(new Error('connection refused')) };
     const ask = gonePods({
       client: broken as unknown as SharedApiserver['client'],

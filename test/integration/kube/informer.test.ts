@@ -59,8 +59,8 @@ async function inParallel(count: number, run: (index: number) => Promise<unknown
   await Promise.all(Array.from({ length: 16 }, worker));
 }
 
-describe('following', () => {
-  it('tells the initial state, then each change once, in order', async () => {
+describe('Informer', () => {
+  it('reports the initial state, then each change once, in order', async () => {
     const namespace = await newNamespace();
     await api.client.create(configMap(namespace, 'a', { v: '1' }));
     const { informer, events } = await follow(namespace);
@@ -79,7 +79,7 @@ describe('following', () => {
     stop();
   });
 
-  it('needs one request for all of it', async () => {
+  it('needs one request for the initial state and all changes', async () => {
     const namespace = await newNamespace();
     const requests: RequestSeen[] = [];
     const client = api.connect({ onRequest: (request) => requests.push(request) });
@@ -90,7 +90,7 @@ describe('following', () => {
     await informer.stop();
   });
 
-  it('keeps indexes and runs the transform before anything else', async () => {
+  it('runs the transform before it indexes objects', async () => {
     const namespace = await newNamespace();
     const { informer } = await follow(namespace, api.client, {
       transform: (object: ConfigMap) => ({ ...object, data: { team: object.data?.team ?? 'none' } }),
@@ -104,7 +104,7 @@ describe('following', () => {
     expect(informer.get(`${namespace}/a`)?.data).toEqual({ team: 'x' });
   });
 
-  it('sees 2000 objects come and, with a second informer, be there', async () => {
+  it('follows 2000 creations, and a second informer lists them', async () => {
     const namespace = await newNamespace();
     const { informer } = await follow(namespace);
     const started = performance.now();
@@ -142,7 +142,7 @@ describe('following', () => {
     await informer.stop();
   });
 
-  it('follows a kind that is not there yet as soon as it is', async () => {
+  it('syncs as soon as a missing CRD is created', async () => {
     const resource = { group: 'test.example', version: 'v1', plural: 'things', kind: 'Thing', namespaced: true };
     const informer = new Informer(api.client, resource, { maxDelayMs: 300 });
     informers.push(informer);
@@ -167,7 +167,7 @@ describe('following', () => {
 });
 
 describe('waitFor', () => {
-  it('says what did not come, and how', async () => {
+  it('names the awaited state and the last error on timeout', async () => {
     const namespace = await newNamespace();
     const { informer } = await follow(namespace);
     const never = informer.waitFor(() => false, { timeoutMs: 100, what: () => `the ${'moon'}` });
@@ -186,8 +186,8 @@ describe('waitFor', () => {
   });
 });
 
-describe('absorb', () => {
-  it('shows our own write at once, tells it once, and does not bring back the dead', async () => {
+describe('Informer.absorb', () => {
+  it('shows our own write at once, reports it once, and does not revive deleted objects', async () => {
     const namespace = await newNamespace();
     const { informer, events } = await follow(namespace);
     await api.client.create(configMap(namespace, 'a', { v: '1' }));
@@ -207,8 +207,8 @@ describe('absorb', () => {
   });
 });
 
-describe('when things break', () => {
-  it('resumes after reset connections without listing again', async () => {
+describe('Informer after failures', () => {
+  it('resumes after reset connections without a relist', async () => {
     const namespace = await newNamespace();
     const proxy = await startFlakyProxy(api.url);
     const client = api.connect({ server: proxy.url });
@@ -231,7 +231,7 @@ describe('when things break', () => {
     await proxy.close();
   });
 
-  it('notices a connection that died without a word', async () => {
+  it('notices a connection that died silently', async () => {
     const namespace = await newNamespace();
     const proxy = await startFlakyProxy(api.url);
     const client = api.connect({ server: proxy.url, liveness: { pingMs: 500, silenceMs: 3_000 } });
@@ -250,7 +250,7 @@ describe('when things break', () => {
     await proxy.close();
   });
 
-  it('survives kill -9 of the API server, and starts over when its place is forgotten', async () => {
+  it('survives kill -9 of the API server, and relists when its resource version has expired', async () => {
     const namespace = await newNamespace();
     const proxy = await startFlakyProxy(api.url);
     const away = await follow(namespace, api.connect({ server: proxy.url }), { maxDelayMs: 200 });

@@ -61,7 +61,7 @@ const holder = async (name: string) =>
 const writes = async (identity: string) =>
   Number((await api.client.getOrUndefined<ConfigMap>(CONFIGMAPS, `by-${identity}`, api.namespace))?.data.count);
 
-it('keeps the Lease while the main event loop stands still for longer than it lasts', async () => {
+it('LeaderThread keeps the Lease while the main event loop is blocked for longer than the Lease lasts', async () => {
   const one = start('busy', 'busy-one', { standsStillMs: 9_000 });
   await one.says('leads');
   start('busy', 'busy-two');
@@ -70,7 +70,7 @@ it('keeps the Lease while the main event loop stands still for longer than it la
   expect(await holder('busy')).toBe('busy-one');
 });
 
-it('ends a process whose main event loop stands still for too long, and another one leads', async () => {
+it('LeaderThread kills a process whose main event loop is stuck, and another replica leads', async () => {
   const one = start('stuck', 'stuck-one', { standsStillMs: 60_000, timing: { ...TIMING, stalledMs: 2_000 } });
   await one.says('leads');
   const two = start('stuck', 'stuck-two');
@@ -79,7 +79,7 @@ it('ends a process whose main event loop stands still for too long, and another 
   await two.says('writes');
 });
 
-it('a process that was stopped past its Lease begins no write any more when it goes on', async () => {
+it('a process that was stopped past its Lease sends no write when it continues', async () => {
   const one = start('frozen', 'frozen-one');
   await one.says('writes');
   one.child.kill('SIGSTOP');
@@ -93,7 +93,7 @@ it('a process that was stopped past its Lease begins no write any more when it g
   expect(await writes('frozen-one')).toBeLessThanOrEqual(before + 1);
 });
 
-it('gives the Lease back when the process stops', async () => {
+it('LeaderThread releases the Lease when the process stops', async () => {
   const one = start('stopped', 'stopped-one');
   await one.says('writes');
   one.child.kill('SIGTERM');

@@ -48,7 +48,7 @@ async function until(condition: () => boolean, timeoutMs = 25_000): Promise<numb
 }
 
 describe('LeaderElector', () => {
-  it('remembers who led, those too that could not say goodbye', async () => {
+  it('keeps the identities of earlier leaders, including those that were killed', async () => {
     const rememberIn = 'coppice.test/leaders';
     const leaders = ['a', 'b', 'a'];
     for (const identity of leaders) {
@@ -64,7 +64,7 @@ describe('LeaderElector', () => {
     expect(lease.spec?.holderIdentity).toBe('');
   });
 
-  it('lets one lead, and the next at once when that one stops', async () => {
+  it('lets one replica lead, and the next one at once when the first stops', async () => {
     const a = candidate('one', 'a');
     await until(() => a.elector.leading);
     const b = candidate('one', 'b');
@@ -83,7 +83,7 @@ describe('LeaderElector', () => {
     expect((await api.client.get<Lease>(LEASES, 'one', api.namespace)).spec?.holderIdentity).toBe('');
   });
 
-  it('gives back a lease too whose last renewal was cut off by the stop, yet got through', async () => {
+  it('releases a Lease whose last renewal was aborted but got through', async () => {
     const stop = new AbortController();
     const cutOff: Pick<KubeClient, 'create' | 'getOrUndefined' | 'update'> = {
       create: (...asked) => api.client.create(...asked),
@@ -101,7 +101,7 @@ describe('LeaderElector', () => {
     expect((await api.client.get<Lease>(LEASES, 'cut-off', api.namespace)).spec?.holderIdentity).toBe('');
   });
 
-  it('waits for the lease of one who died to run out, unless it is the same identity that returns', async () => {
+  it("waits for a dead leader's Lease to run out, unless the same identity returns", async () => {
     const proxy = await startFlakyProxy(api.url);
     const a = candidate('dead', 'a', { client: api.connect({ server: proxy.url }), renewDeadlineMs: 1200 });
     await until(() => a.elector.leading);
@@ -119,7 +119,7 @@ describe('LeaderElector', () => {
     await proxy.close();
   });
 
-  it('stops leading before others may begin when it cannot renew', async () => {
+  it('stops leading before another replica may lead when it cannot renew', async () => {
     const proxy = await startFlakyProxy(api.url);
     const a = candidate('cut', 'a', { client: api.connect({ server: proxy.url }), ...QUICK });
     await until(() => a.elector.leading);
@@ -142,7 +142,7 @@ describe('LeaderElector', () => {
     await proxy.close();
   });
 
-  it('survives somebody writing to the lease', async () => {
+  it('survives another client writing to the Lease', async () => {
     const a = candidate('touched', 'a');
     await until(() => a.elector.leading);
     await api.client.mergePatch(LEASES, 'touched', api.namespace, { metadata: { labels: { touched: 'yes' } } });
@@ -153,7 +153,7 @@ describe('LeaderElector', () => {
     await a.run;
   });
 
-  it('ends with the error of the work', async () => {
+  it('rejects with the error of the work', async () => {
     const a = candidate('broken', 'a', {
       onStarted: async () => {
         throw new Error('cannot start');
@@ -162,7 +162,7 @@ describe('LeaderElector', () => {
     await expect(a.run).rejects.toThrow('cannot start');
   });
 
-  it('of ten at the same moment one wins', async () => {
+  it('elects one of ten replicas that start at the same moment', async () => {
     const all = Array.from({ length: 10 }, (_, index) => candidate('many', `id-${index}`));
     await until(() => all.some(({ elector }) => elector.leading));
     await delay(1000);
@@ -172,7 +172,7 @@ describe('LeaderElector', () => {
   });
 });
 
-it('events are accepted by the API server, for namespaced and for cluster-wide objects', async () => {
+it('the API server accepts events of namespaced and cluster-scoped objects', async () => {
   const recorder = new EventRecorder({ client: api.client, component: 'coppice', log: undefined as never });
   const namespace = await api.client.get(NAMESPACES, api.namespace);
   recorder.record(namespace, 'Normal', 'Seen', 'a namespace was seen');

@@ -16,7 +16,7 @@ const admits = (address: string, allowed: string[] = [], own: string[] = []): bo
   }
 };
 
-describe('who is no administrator', () => {
+describe('outsideOnly', () => {
   it.each([
     '127.0.0.1',
     '127.8.8.8',
@@ -57,14 +57,14 @@ describe('who is no administrator', () => {
     },
   );
 
-  it('sends it to a network that administrators allow, and to no other', () => {
+  it('admits networks that administrators allow, and no other private one', () => {
     expect(admits('10.1.2.3', ['10.1.0.0/16', 'fd00::/8'])).toBe(true);
     expect(admits('::ffff:10.1.2.3', ['10.1.0.0/16'])).toBe(true);
     expect(admits('10.2.2.3', ['10.1.0.0/16'])).toBe(false);
     expect(admits('169.254.169.254', ['10.1.0.0/16'])).toBe(false);
   });
 
-  it('does not send it to clusters of the platform, wherever they are', () => {
+  it('refuses clusters of the platform at any address', () => {
     expect(admits('8.8.8.8', [], ['8.8.8.8'])).toBe(false);
     expect(admits('::ffff:8.8.8.8', [], ['8.8.8.8'])).toBe(false);
     expect(admits('8.8.8.8', [], ['::ffff:8.8.8.8'])).toBe(false);
@@ -73,7 +73,7 @@ describe('who is no administrator', () => {
     expect(admits('10.1.3.3', ['10.0.0.0/8'], ['10.1.2.0/24'])).toBe(true);
   });
 
-  it('sends it to other clusters of this machine, where loopback is allowed, but not to the garden there', async () => {
+  it('admits other clusters of this machine on allowed loopback, but not the garden', async () => {
     const platform = ['https://127.0.0.1:6443', 'https://10.1.2.3:6443', 'https://[::1]/'];
     const to = async (server: string) => {
       const own = await platformAddresses(platform, server);
@@ -92,14 +92,14 @@ it.each(['10.0.0.0', '10.0.0.0/33', 'a/8', '10.0.0.0/x'])('%s is no network to a
   expect(() => addressList([range])).toThrow('is no address range (example: 10.0.0.0/16)');
 });
 
-it('finds the addresses of API servers, by whatever name', async () => {
+it('platformAddresses resolves API servers by any name', async () => {
   expect(await addressesOf(['https://127.0.0.1:6443', 'https://[::1]:6443/k', 'nothing'])).toEqual([
     '127.0.0.1',
     '::1',
   ]);
 });
 
-describe('a client that is guarded', () => {
+describe('a client with an address guard', () => {
   let server: Server;
   let connections = 0;
   beforeEach(async () => {
@@ -125,7 +125,7 @@ describe('a client that is guarded', () => {
     },
   );
 
-  it('connects where it is allowed', async () => {
+  it('connects to an allowed address', async () => {
     const { port } = server.address() as AddressInfo;
     const admit = outsideOnly(addressList(['127.0.0.0/8', '::1/128']));
     const client = new KubeClient({ server: `https://localhost:${port}`, admit });
@@ -135,7 +135,7 @@ describe('a client that is guarded', () => {
   });
 });
 
-it('each connection is judged anew, also those of a server that knows only HTTP/1.1', async () => {
+it('checks the address of each connection, also over HTTP/1.1', async () => {
   const ca = await createCA({ commonName: 'authority', days: 1 });
   const pair = await issue(ca, { commonName: 'old', days: 1, usages: ['server'], dnsNames: ['localhost'] });
   let requests = 0;

@@ -29,7 +29,7 @@ describe('Applier', () => {
     expect(writes).toHaveLength(1);
   });
 
-  it('makes again what somebody deleted', async () => {
+  it('creates an object again that somebody deleted', async () => {
     let seen = '5';
     const { writes, applier } = testbed(() => ({ live: undefined, seen }));
     await applier.apply(manifest);
@@ -38,7 +38,7 @@ describe('Applier', () => {
     expect(writes).toHaveLength(2);
   });
 
-  it('does not keep the answers to a thousand writes that the cache has long seen', async () => {
+  it('drops answers to writes that the cache has shown', async () => {
     let seen = '5';
     const { writes, applier } = testbed(() => ({ live: undefined, seen }));
     for (let i = 0; i < 1000; i++) {
@@ -51,7 +51,7 @@ describe('Applier', () => {
     expect((await applier.apply(last)).changed).toBe(false);
   });
 
-  it('mends what somebody changed, and leaves alone what the server added', async () => {
+  it('restores a changed field, and leaves fields that the server added', async () => {
     let live: KubeObject | undefined;
     const { writes, applier } = testbed(() => ({ live }));
     live = (await applier.apply(manifest)).object;
@@ -62,7 +62,7 @@ describe('Applier', () => {
     expect(writes).toHaveLength(2);
   });
 
-  it('notices by its mark that the manifest no longer has a field', async () => {
+  it('notices by its hash that the manifest dropped a field', async () => {
     const { applier } = testbed(() => ({
       live: {
         ...manifest,

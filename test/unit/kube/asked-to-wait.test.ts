@@ -8,7 +8,7 @@ import { silent } from '../../../operator/kube/log.ts';
 import { reflect } from '../../../operator/kube/reflector.ts';
 import { NODES } from '../../../operator/kube/resources.ts';
 
-describe('an API server that asks to wait', () => {
+describe('an API server that sends Retry-After', () => {
   let server: Server;
   let client: KubeClient;
   let retryAfter: string;
@@ -31,7 +31,7 @@ describe('an API server that asks to wait', () => {
     server?.close();
   });
 
-  it('for a moment is asked again after it', async () => {
+  it('is asked again after that time', async () => {
     retryAfter = '0.01';
     expect(await client.request('GET', '/')).toEqual({});
     expect(asked).toBe(2);
@@ -47,7 +47,7 @@ describe('an API server that asks to wait', () => {
   );
 });
 
-it('a watch is asked for again after a minute, though the server asks for a day', async () => {
+it('is asked for a watch again after a minute, even if it asks for a day', async () => {
   vi.useFakeTimers();
   const stop = new AbortController();
   let asked = 0;

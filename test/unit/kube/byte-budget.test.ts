@@ -14,8 +14,8 @@ const unlike = (index: number): Pod => {
   return { ...pod, metadata: { ...pod.metadata, labels: { own: `${index}-${'x'.repeat(1000)}` } } };
 };
 
-describe('what is kept of a cluster', () => {
-  it('of 10,000 nodes with 30 pods each of ordinary templates fits, also with a heap of 1 GiB', () => {
+describe('tenantBudget', () => {
+  it('has room for 10,000 nodes with 30 ordinary pods each, with a heap of 1 GiB', () => {
     const budget = new ObjectBudget(256 * MIB);
     // One pod of each template and then one of them again and again: making 300,000 takes long, and all are alike.
     for (let index = 0; index < 500; index++) expect(budget.take(keptPod(sentPod(index)))).toBe(true);
@@ -26,14 +26,14 @@ describe('what is kept of a cluster', () => {
     expect(tenantBudget('shop').limit).toBeGreaterThanOrEqual(64 * MIB);
   });
 
-  it('leaves room for those of other tenants, however many clusters one of them fills', () => {
+  it('leaves room for other tenants when the clusters of one tenant are full', () => {
     const clusters = Array.from({ length: 4 }, () => tenantBudget('greedy'));
     const large = { text: 'x'.repeat(8 * MIB) };
     for (const cluster of clusters) while (cluster.take(large)) {}
     expect(tenantBudget('modest').take(large)).toBe(true);
   });
 
-  it('counts what objects share once, until the last of them goes', () => {
+  it('counts shared parts of objects once, until the last object goes', () => {
     const whole = new ByteBudget(MIB);
     const budget = new ObjectBudget(MIB, whole);
     const part = Object.freeze({ text: 'x'.repeat(10_000) });
@@ -48,7 +48,7 @@ describe('what is kept of a cluster', () => {
     expect([budget.used, whole.used]).toEqual([0, 0]);
   });
 
-  it('has an end where pods have nothing in common, whose parts count with all that is kept to find them', () => {
+  it('is exceeded by pods without common parts, including the tables that index them', () => {
     const budget = new ObjectBudget(4 * MIB);
     let taken = 0;
     while (taken < 10_000 && budget.take(keptPod(unlike(taken)))) taken++;

@@ -26,7 +26,7 @@ function busyLoop() {
   };
 }
 
-it.each([200, 2_000, 10_000])('afterLoopTime counts a jam of any length as a part of %i ms', (ms) => {
+it.each([200, 2_000, 10_000])('afterLoopTime counts a blocked event loop of any length as at most %i ms', (ms) => {
   const loop = busyLoop();
   let isOver = false;
   afterLoopTime(ms, () => (isOver = true), loop.clock);
@@ -47,7 +47,7 @@ it('afterLoopTime can be cancelled at any time', () => {
   expect([loop.isIdle(), isOver]).toEqual([true, false]);
 });
 
-it('loopTimeout aborts with a TimeoutError, and not once it is done', async () => {
+it('loopTimeout aborts with a TimeoutError, unless done was called', async () => {
   const late = loopTimeout(20);
   const done = loopTimeout(20);
   done.done();

@@ -14,7 +14,7 @@ function recordingLog() {
 }
 
 describe('runController', () => {
-  it('never works on a key twice at once, and again when it was added meanwhile', async () => {
+  it('never works on a key twice at once, and works again on a key added meanwhile', async () => {
     const queue = new WorkQueue();
     const running = new Map<string, number>();
     const runs = new Map<string, number>();
@@ -46,7 +46,7 @@ describe('runController', () => {
     expect(most).toBe(3);
   });
 
-  it('comes back after errors with back-off, quietly after conflicts, and when asked', async () => {
+  it('retries with back-off after errors, without a log after conflicts, and after requeueAfterMs', async () => {
     const registry = new Registry();
     const { log, lines } = recordingLog();
     const queue = new WorkQueue({ baseDelayMs: 1, observer: queueMetrics(registry, 'test') });
@@ -79,7 +79,7 @@ describe('runController', () => {
     expect(text).toContain('coppice_queue_retries_total{controller="test"} 2');
   });
 
-  it('tells a run that takes too long, and goes on', async () => {
+  it('aborts a reconcile that exceeds its timeout, and goes on', async () => {
     const { log, lines } = recordingLog();
     const queue = new WorkQueue({ baseDelayMs: 60_000 });
     const controller = runController({
@@ -96,7 +96,7 @@ describe('runController', () => {
     await controller.stop();
   });
 
-  it('stops gently: waits for runs, aborts those that last too long, starts none', async () => {
+  it('on stop waits for reconciles, aborts long ones, and starts none', async () => {
     const queue = new WorkQueue();
     const seen: string[] = [];
     const controller = runController({
@@ -119,7 +119,7 @@ describe('runController', () => {
     expect(seen).toEqual(['n/quick', 'n/slow']);
   });
 
-  it('lets others have their turn between keys that wait for nothing', async () => {
+  it('yields to the event loop between keys whose reconcile awaits nothing', async () => {
     const queue = new WorkQueue();
     let runs = 0;
     const controller = runController({ name: 'test', queue, reconcile: async () => void runs++ });

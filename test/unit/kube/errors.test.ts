@@ -4,8 +4,8 @@ import { evict } from '../../../operator/kube/requests/evict.ts';
 
 const LONG = 'x'.repeat(1_000_000);
 
-describe('of what a webhook of a tenant says, no status of an object gets more than it has room for', () => {
-  it('in an error', () => {
+describe("a long message of a tenant's webhook is cut to what a status has room for", () => {
+  it('in the error of a write', () => {
     const error = new KubeApiError('PATCH /a', 403, { reason: LONG, message: LONG });
     expect(error.message.length).toBeLessThan(5_000);
     expect(error.reason.length).toBeLessThan(1_000);
@@ -14,7 +14,7 @@ describe('of what a webhook of a tenant says, no status of an object gets more t
     );
   });
 
-  it('of an eviction that it refuses', async () => {
+  it('in the outcome of an eviction', async () => {
     const causes = Array.from({ length: 10 }, () => ({ message: LONG }));
     const request = () => Promise.reject(new KubeApiError('POST /eviction', 429, { details: { causes } }));
     const eviction = await evict({ request }, { metadata: { name: 'a' } }, {});

@@ -45,7 +45,7 @@ function setUp() {
 }
 
 describe('EventRecorder', () => {
-  it('says of a repetition when it happened, not when it was written', async () => {
+  it('writes the time of the last repetition, not the time of the write', async () => {
     const { recorder, clock, patches } = setUp();
     recorder.record(cluster, 'Normal', 'Reconciled', 'all is well');
     await recorder.flush();
@@ -56,7 +56,7 @@ describe('EventRecorder', () => {
     expect(patches).toEqual([{ count: 2, lastTimestamp: '2026-01-01T00:00:05Z' }]);
   });
 
-  it('writes what kubectl describe shows', async () => {
+  it('writes the fields that kubectl describe shows', async () => {
     const { recorder, created } = setUp();
     recorder.record(cluster, 'Warning', 'QuotaExceeded', 'no more machines');
     recorder.record(seed, 'Normal', 'Ready', 'seed is ready');
@@ -73,7 +73,7 @@ describe('EventRecorder', () => {
     expect(created[1]!.metadata.namespace).toBe('default');
   });
 
-  it('counts the same event again and writes that once a minute', async () => {
+  it('counts a repeated event and writes the count once a minute', async () => {
     const { clock, recorder, writes } = setUp();
     for (let time = 0; time < 10; time++) recorder.record(cluster, 'Warning', 'Failed', 'same');
     await recorder.flush();
@@ -90,7 +90,7 @@ describe('EventRecorder', () => {
     expect(writes).toEqual(['create n Failed 1', 'patch 10', 'patch 11']);
   });
 
-  it('makes the event anew when the server has forgotten it', async () => {
+  it('creates the event again when the server has deleted it', async () => {
     const { clock, recorder, writes, setFailure } = setUp();
     recorder.record(cluster, 'Normal', 'Failed', 'same');
     await recorder.flush();
@@ -102,7 +102,7 @@ describe('EventRecorder', () => {
     expect(writes).toEqual(['create n Failed 1', 'create n Failed 2']);
   });
 
-  it('limits different events about one object, not those about others', async () => {
+  it('limits different events of one object, but not events of other objects', async () => {
     const { clock, recorder, writes } = setUp();
     for (let time = 0; time < 40; time++) recorder.record(cluster, 'Normal', 'Step', `step ${time}`);
     recorder.record(seed, 'Normal', 'Ready', 'seed is ready');
@@ -114,7 +114,7 @@ describe('EventRecorder', () => {
     expect(writes).toHaveLength(28);
   });
 
-  it('never throws: a failure is logged, that of a dying namespace is not', async () => {
+  it('never throws: logs a failed write, but not that of a namespace being deleted', async () => {
     const { recorder, warnings, setFailure } = setUp();
     setFailure(new Error('down'));
     recorder.record(cluster, 'Normal', 'A', 'a');
@@ -127,7 +127,7 @@ describe('EventRecorder', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('cuts messages that the server would refuse', async () => {
+  it('cuts messages that the server would refuse for their length', async () => {
     const { recorder, created } = setUp();
     recorder.record(cluster, 'Normal', 'Long', 'x'.repeat(5000));
     await recorder.flush();

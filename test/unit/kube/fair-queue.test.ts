@@ -46,11 +46,11 @@ describe('FairQueue', () => {
     return served;
   }
 
-  it('takes turns between accounts, however many of one wait', async () => {
+  it('alternates between accounts, however many tickets of one account wait', async () => {
     expect(await order(['a:1', 'a:2', 'a:3', 'a:4', 'b:5', 'b:6'])).toEqual(['a:1', 'b:5', 'a:2', 'b:6', 'a:3', 'a:4']);
   });
 
-  it("lets a tenant's only cluster in after the first of another's fifty, in however many accounts these are", async () => {
+  it('lets the only cluster of one tenant in after the first of fifty of another tenant', async () => {
     for (const accounts of [1, 50]) {
       const fifty = Array.from({ length: 50 }, (_, index) => `big/account-${index % accounts}:${index}`);
       const served = await order([...fifty, 'small/account-0:only']);
@@ -59,7 +59,7 @@ describe('FairQueue', () => {
     }
   });
 
-  it('puts an account that comes anew behind those that wait', async () => {
+  it('puts a new account behind those that already wait', async () => {
     const queue = new FairQueue({ total: 1, perGroup: 1 });
     const { signal } = new AbortController();
     const served: string[] = [];
@@ -79,7 +79,7 @@ describe('FairQueue', () => {
     expect(served).toEqual(['b:2', 'c:3', 'b:4']);
   });
 
-  it('lets go of who gives up waiting', async () => {
+  it('drops a ticket whose signal aborts', async () => {
     const queue = new FairQueue({ total: 1, perGroup: 1 });
     const { signal } = new AbortController();
     const first = await queue.acquire(ticket('a:1'), signal);
@@ -93,7 +93,7 @@ describe('FairQueue', () => {
     expect(queue.waiting).toBe(0);
   });
 
-  it('takes a place back only once', async () => {
+  it('releases a slot only once', async () => {
     const queue = new FairQueue({ total: 1, perGroup: 1 });
     const { signal } = new AbortController();
     const first = await queue.acquire(ticket('a:1'), signal);

@@ -23,7 +23,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-it('a process that does not lead reads, and none of its clients sends a write', async () => {
+it('a process that does not lead sends reads, but no writes by any client', async () => {
   setFence(() => 'this operator does not lead');
   await client.get(NAMESPACES, 'kube-system');
   const writes = [
@@ -39,7 +39,7 @@ it('a process that does not lead reads, and none of its clients sends a write', 
   expect(server.objects.has('/api/v1/namespaces/default/secrets/one')).toBe(true);
 });
 
-it('a write that was asked for in time, and waits for its connection, is not sent once the time is over', async () => {
+it('a write that waits for a connection is not sent once the Lease has run out', async () => {
   let isOver = false;
   setFence(() => (isOver ? 'the Lease ran out' : undefined));
   const proxy = await startFlakyProxy(server.url);
@@ -56,7 +56,7 @@ it('a write that was asked for in time, and waits for its connection, is not sen
   }
 });
 
-it('clouds are asked to change nothing, and no worker of Pulumi starts', async () => {
+it('without the Lease no cloud is changed, and no Pulumi worker starts', async () => {
   setFence(() => 'this operator does not lead');
   const answer = { status: 200, headers: {} };
   const { signal } = new AbortController();
@@ -65,7 +65,7 @@ it('clouds are asked to change nothing, and no worker of Pulumi starts', async (
   await expect(WorkerProcess.start({}, '/')).rejects.toThrow('this operator does not lead');
 });
 
-it('a server of HTTP/1.1 gets no write either', async () => {
+it('a write over HTTP/1.1 is not sent without the Lease', async () => {
   const plain = createServer();
   let heard = 0;
   plain.on('connection', () => heard++);

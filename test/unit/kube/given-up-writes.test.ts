@@ -42,20 +42,20 @@ afterAll(async () => {
   stopServer?.();
 });
 
-it('a write that is given up when it was sent is waited for: it may have been carried out', async () => {
+it('an aborted write that was already sent is awaited, because it may take effect', async () => {
   const stop = new AbortController();
   onWrite = () => stop.abort(new Error('given up'));
   const made = await client.create(configMap('a'), { signal: stop.signal });
   expect(made.metadata.name).toBe('made');
 });
 
-it('it is not waited for long', async () => {
+it('an aborted write is awaited for two seconds at most', async () => {
   const stop = new AbortController();
   onWrite = () => stop.abort(new Error('given up'));
   await expect(client.request('POST', '/silent', { body: {}, signal: stop.signal })).rejects.toThrow('given up');
 });
 
-it('one that was given up before is not sent, and a read is not waited for', async () => {
+it('an aborted write that was not sent stays unsent, and an aborted read is not awaited', async () => {
   asked.length = 0;
   const signal = AbortSignal.abort(new Error('given up'));
   await expect(client.create(configMap('a'), { signal })).rejects.toThrow('given up');

@@ -14,7 +14,7 @@ import { newTransport, type TransportOptions } from '../../../operator/kube/http
 import { createCA, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
 import { type ConnectProxy, ELSEWHERE, startProxy } from '../../kit/connect-proxy.ts';
 
-describe('the proxy of the environment', () => {
+describe('environmentProxy', () => {
   const proxy = (server: string, noProxy = '', more: Record<string, string> = {}) =>
     environmentProxy(server, { HTTPS_PROXY: 'http://proxy.example:3128', NO_PROXY: noProxy, ...more })?.name;
 
@@ -51,14 +51,14 @@ describe('the proxy of the environment', () => {
     expect(proxy(server, noProxy)).toBeUndefined();
   });
 
-  it("leads to no API server of the pod's own cluster, and nowhere where there is none", () => {
+  it("returns no proxy for the pod's own cluster, and none without the variables", () => {
     const own = { KUBERNETES_SERVICE_HOST: '10.96.0.1' };
     expect(proxy('https://10.96.0.1:443', '', own)).toBeUndefined();
     expect(environmentProxy('https://api.example.com', {})).toBeUndefined();
     expect(environmentProxy('https://api.example.com', { HTTPS_PROXY: '' })).toBeUndefined();
   });
 
-  it('is that for HTTP where there is none for HTTPS', () => {
+  it('falls back to HTTP_PROXY without HTTPS_PROXY', () => {
     const named = (env: Record<string, string>) => environmentProxy('https://api.example.com', env)?.name;
     expect(named({ HTTP_PROXY: 'http://plain:1' })).toBe('http://plain:1');
     expect(named({ HTTP_PROXY: 'http://capital:1', http_proxy: 'small:2', HTTPS_PROXY: '' })).toBe('http://small:2');
@@ -69,7 +69,7 @@ describe('the proxy of the environment', () => {
     );
   });
 
-  it('is the one in small letters before the one in capitals', () => {
+  it('prefers the lower-case variable', () => {
     const both = { HTTPS_PROXY: 'http://capital:1', https_proxy: 'small:2', NO_PROXY: '*', no_proxy: 'other' };
     expect(environmentProxy('https://api.example.com', both)?.name).toBe('http://small:2');
   });
@@ -145,8 +145,8 @@ const BOUND = { most: 1000, tooLarge: () => new Error('too large') };
 const said = async (transport: ReturnType<typeof newTransport>, kind: 'request' | 'stream' = 'request') =>
   textOf(await transport.request(ask, kind), BOUND);
 
-describe('a connection by a proxy', () => {
-  it('is to the name that only the proxy knows, with HTTP/2 and the client certificate, and is shared', async () => {
+describe('a connection through a proxy', () => {
+  it('reaches a name that only the proxy resolves, with HTTP/2 and the client certificate, and is shared', async () => {
     const proxy = await proxyTo(await apiServer());
     const transport = transportBy(withLogin(proxy, 'ada:a%20secret'));
     expect(await Promise.all([said(transport), said(transport), said(transport, 'stream')])).toEqual(
@@ -160,7 +160,7 @@ describe('a connection by a proxy', () => {
     expect(transport.sockets()).toBe(0);
   });
 
-  it('is used for a server without HTTP/2, too', async () => {
+  it('works for a server without HTTP/2', async () => {
     const proxy = await proxyTo(await apiServer({ allowHTTP2: false }));
     const transport = transportBy(proxy.url);
     expect(await said(transport)).toBe('1.1 ada');
@@ -168,7 +168,7 @@ describe('a connection by a proxy', () => {
     await expect.poll(proxy.open).toBe(0);
   });
 
-  it.each([true, false])("is to an address that the server's certificate has, HTTP/2 %s", async (allowHTTP2) => {
+  it.each([true, false])("verifies the server's certificate for an address, HTTP/2 %s", async (allowHTTP2) => {
     const proxy = await proxyTo(await apiServer({ allowHTTP2 }));
     expect(await said(transportBy(proxy.url, { origin: 'https://192.0.2.7:6443' }))).toMatch(/ ada$/);
     const other = transportBy(proxy.url, { origin: 'https://[2001:db8::7]:6443' });
@@ -176,7 +176,7 @@ describe('a connection by a proxy', () => {
     expect(proxy.asked.at(-1)).toBe('[2001:db8::7]:6443');
   });
 
-  it('may be to a proxy by TLS, which has a certificate of its own, and is not taken for a silent one', async () => {
+  it('may use TLS to the proxy, and pings of a live one are answered', async () => {
     setDefaultCACertificates([ca.cert]);
     const proxy = await proxyTo(await apiServer(), proxying);
     const transport = transportBy(proxy.url, { liveness: { pingMs: 50, silenceMs: 500 } });
@@ -186,7 +186,7 @@ describe('a connection by a proxy', () => {
     expect(proxy.asked).toHaveLength(1);
   });
 
-  it("does not show its password to who has not the proxy's certificate", async () => {
+  it('does not send the password to a proxy with a wrong certificate', async () => {
     setDefaultCACertificates([ca.cert]);
     const proxy = await proxyTo(await apiServer(), serving);
     const url = withLogin(proxy, 'ada:hush');
@@ -194,7 +194,7 @@ describe('a connection by a proxy', () => {
     expect(proxy.asked).toEqual([]);
   });
 
-  it('ends where somebody on the way shows another certificate', async () => {
+  it('fails when somebody on the path presents another certificate', async () => {
     const other = await createCA({ commonName: 'other', days: 1 });
     const pair = await issue(other, { commonName: 'server', days: 1, usages: ['server'], dnsNames: [ELSEWHERE] });
     for (const allowHTTP2 of [true, false]) {
@@ -214,7 +214,7 @@ describe('a connection by a proxy', () => {
     await expect(said(transport)).rejects.toMatchObject({ message: `proxy ${proxy.url} ${sentence}`, code: 'EPROXY' });
   });
 
-  it('says which proxy cannot be reached, or has no HTTP', async () => {
+  it('names the proxy that cannot be reached or speaks no HTTP', async () => {
     const gone = createServer();
     const port = await listen(gone);
     await new Promise((resolve) => gone.close(resolve));
@@ -233,7 +233,7 @@ describe('a connection by a proxy', () => {
     }
   });
 
-  it('has a limit of time, and ends with the client', async () => {
+  it('has a timeout, and ends when the client closes', async () => {
     const held: Socket[] = [];
     const silent = createServer((socket) => void held.push(socket.on('error', () => {}).resume()));
     atEnd.push(() => {
@@ -254,7 +254,7 @@ describe('a connection by a proxy', () => {
     await expect.poll(() => held.every((socket) => socket.destroyed)).toBe(true);
   });
 
-  it('is to an address that was judged here, where addresses are, and to none that is refused', async () => {
+  it('goes to the address that was checked, and to none that is refused', async () => {
     const pair = await issue(ca, { commonName: 's', days: 1, usages: ['server'], dnsNames: ['localhost'] });
     const proxy = await proxyTo(await apiServer({ pair }));
     const admit = outsideOnly(addressList(['127.0.0.1/32', '::1/128']));

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { expect, it } from 'vitest';
 import { Http2Pool } from '../../../operator/kube/http/http2-pool.ts';
 
-it('survives being closed in the moment in which a connection opens', async () => {
+it('Http2Pool survives being closed while a connection opens', async () => {
   // It says nothing, so what is thrown here is not of the server's session.
   const server = createServer((accepted) => accepted.on('error', () => {}).resume()).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -32,7 +32,7 @@ function config(cluster: object, user: object, more: object = {}): string {
   });
 }
 
-describe('what a kubeconfig may say', () => {
+describe('parseOwnKubeconfig', () => {
   const cases: { name: string; yaml: string; expected: object }[] = [
     {
       name: 'certificates inline',
@@ -74,17 +74,17 @@ describe('what a kubeconfig may say', () => {
     it(name, () => expect(parseOwnKubeconfig(yaml, { directory })).toMatchObject(expected));
   }
 
-  it('a plugin makes no request by itself', () => {
+  it('does not run the credential plugin before the first request', () => {
     const { credentials } = parseOwnKubeconfig(config({}, { exec: { command: 'false' } }));
     expect(credentials).toBeTypeOf('function');
   });
 
-  it('what operator/pki writes', () => {
+  it('parses kubeconfigs of operator/pki', () => {
     const yaml = kubeconfig({ server: 'https://h:1', ca: 'CA', cert: 'C', key: 'K', name: 'n', user: 'u' });
     expect(parseOwnKubeconfig(yaml)).toMatchObject({ server: 'https://h:1', ca: 'CA', cert: 'C', key: 'K' });
   });
 
-  it('a context by name', () => {
+  it('parses a context by name', () => {
     const contexts = [
       { name: 'ctx', context: { cluster: 'c', user: 'u' } },
       { name: 'other', context: { cluster: 'd', user: 'u' } },
@@ -97,7 +97,7 @@ describe('what a kubeconfig may say', () => {
   });
 });
 
-describe('what is wrong with one', () => {
+describe('parseOwnKubeconfig names the fault', () => {
   const cases: { name: string; yaml: string; error: string }[] = [
     { name: 'empty', yaml: '', error: 'not a kubeconfig' },
     { name: 'something else', yaml: 'kind: Pod', error: 'not a kubeconfig' },
@@ -120,13 +120,13 @@ describe('what is wrong with one', () => {
   for (const { name, yaml, error } of cases) it(name, () => expect(() => parseOwnKubeconfig(yaml)).toThrow(error));
 });
 
-describe('a kubeconfig out of a Secret', () => {
+describe('parseUntrustedKubeconfig', () => {
   const withData = {
     cluster: { 'certificate-authority-data': base64('CA'), 'tls-server-name': 'api' },
     user: { 'client-certificate-data': base64('CERT'), 'client-key-data': base64('KEY'), token: 't' },
   };
 
-  it('is taken when everything is in it', () => {
+  it('accepts a self-contained kubeconfig', () => {
     expect(parseUntrustedKubeconfig(config(withData.cluster, withData.user))).toMatchObject({
       server: 'https://host:6443',
       ca: 'CA',
@@ -151,7 +151,7 @@ describe('a kubeconfig out of a Secret', () => {
     ['auth-provider', {}, { 'auth-provider': { name: 'gcp' } }],
     ['Exec', {}, { Exec: { command: 'true' } }],
   ];
-  it.each(refused)('is refused for %s, by name and with what to do', (field, cluster, user) => {
+  it.each(refused)('refuses %s, with the field and what to do', (field, cluster, user) => {
     const whose = Object.keys(cluster).length > 0 ? 'cluster "c"' : 'user "u"';
     expect(() => parseUntrustedKubeconfig(config(cluster, user), 'the kubeconfig of Secret shop/x-kubeconfig')).toThrow(
       expect.objectContaining({
@@ -162,12 +162,12 @@ describe('a kubeconfig out of a Secret', () => {
     );
   });
 
-  it('is refused, and at once, where its aliases would unfold to gigabytes', () => {
+  it('refuses aliases that would expand to gigabytes, at once', () => {
     const yaml = `${aliasBomb()}\nclusters: [{name: c, cluster: {server: *b7}}]\ncurrent-context: x\n`;
     expect(() => parseUntrustedKubeconfig(yaml)).toThrow(/^the kubeconfig is not a kubeconfig: .*maxAliases/);
   });
 
-  it('changes no prototype, and text that YAML 1.1 took for something else stays text', () => {
+  it('does not change prototypes, and keeps text that YAML 1.1 reads as other types', () => {
     const said = (more: string, top = '') => `${top}
 clusters: [{name: on, cluster: {server: "https://host:6443"${more}}}]
 users: [{name: off, user: {token: 2026-01-01}}]
@@ -182,13 +182,13 @@ current-context: no
     expect(() => parseUntrustedKubeconfig(hidden)).toThrow(/cluster "on" of context "no" has __proto__/);
   });
 
-  it('is not shown in the error, since keys stand in it', () => {
+  it('does not quote the kubeconfig in errors, because keys are in it', () => {
     const broken = `users: [{name: u, user: {token: very-secret}}]\nclusters: [\n`;
     expect(() => parseUntrustedKubeconfig(broken)).toThrow(/^the kubeconfig is not a kubeconfig: [^\n]*$/);
     expect(() => parseUntrustedKubeconfig(broken)).not.toThrow(/very-secret/);
   });
 
-  it('is refused as well for what its present context does not use', () => {
+  it('refuses forbidden fields outside of the current context too', () => {
     const users = [
       { name: 'u', user: {} },
       { name: 'other', user: { exec: { command: 'true' } } },
@@ -197,7 +197,7 @@ current-context: no
   });
 });
 
-describe('a kubeconfig for another parser', () => {
+describe('rewriteUntrustedKubeconfig', () => {
   // js-yaml 4, in client-node, merges `<<` as kubectl's parser does.
   const asKubectlReads = (text: string) => {
     const read = new KubeConfig();
@@ -225,12 +225,12 @@ current-context: ctx
     ['user "t" of context "ctx" has a token that is not text', whole({ users: '[{name: t, user: {token: 1}}]' })],
     ['user "undefined" has no fields', whole({ users: '[{name: t, user: {}}, [exec]]' })],
   ];
-  it.each(attacks)('is refused: %s', (refused, yaml) => {
+  it.each(attacks)('refuses %s', (refused, yaml) => {
     for (const read of [rewriteUntrustedKubeconfig, parseUntrustedKubeconfig, parseAdministratorsKubeconfig])
       expect(() => read(yaml)).toThrow(`the kubeconfig is refused: ${refused}`);
   });
 
-  it('says in all contexts what was checked, and nothing else of the input', () => {
+  it('writes all checked contexts, and nothing else of the input', () => {
     const text = JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
@@ -270,14 +270,14 @@ current-context: ctx
   });
 });
 
-describe('the proxy to a server', () => {
+describe('the proxy of a connection', () => {
   const named = config({ 'proxy-url': 'http://u:p@named:1' }, {});
   const near = config({ 'proxy-url': 'http://named:1', server: 'https://127.0.0.1:6443' }, {});
   afterEach(() => vi.unstubAllEnvs());
 
   const proxy = (connection: Connection) => proxyTo(connection.server, connection.proxy);
 
-  it("is proxy-url of a person's own kubeconfig or an administrator's, whatever NO_PROXY says, or the environment's", () => {
+  it("is proxy-url of an own or administrator's kubeconfig, whatever NO_PROXY says, else the environment's", () => {
     vi.stubEnv('HTTPS_PROXY', 'http://environment:2');
     vi.stubEnv('https_proxy', '');
     for (const parse of [parseOwnKubeconfig, (text: string) => parseAdministratorsKubeconfig(text)]) {
@@ -294,27 +294,27 @@ describe('the proxy to a server', () => {
     );
   });
 
-  it("is the environment's alone for a kubeconfig that somebody else wrote", () => {
+  it("is only the environment's for an untrusted kubeconfig", () => {
     vi.stubEnv('HTTPS_PROXY', 'http://environment:2');
     vi.stubEnv('https_proxy', '');
     expect(proxy(parseUntrustedKubeconfig(config({}, {})))?.name).toBe('http://environment:2');
     expect(() => parseUntrustedKubeconfig(named)).toThrow('proxy-url');
   });
 
-  it('is none where who connects says so', () => {
+  it('is none when the caller passes false', () => {
     vi.stubEnv('HTTPS_PROXY', 'http://environment:2');
     expect(proxyTo('https://host:6443', false)).toBeUndefined();
   });
 });
 
-describe("a person's own kubeconfig", () => {
+describe('an own kubeconfig', () => {
   const file = (name: string, text: string) => {
     mkdirSync(join(directory, name, '..'), { recursive: true });
     writeFileSync(join(directory, name), text);
     return join(directory, name);
   };
 
-  it('is all files of KUBECONFIG: the first that names something wins, paths are relative to their file', () => {
+  it('merges all files of KUBECONFIG: the first entry of a name wins, paths are relative to their file', () => {
     file('two/ca.crt', 'THE OTHER CA');
     const first = file('one.yaml', 'current-context: ctx\nusers: [{name: u, user: {token: first}}]');
     const second = file('two/config', config({ 'certificate-authority': 'ca.crt' }, { token: 'second' }));
@@ -328,7 +328,7 @@ describe("a person's own kubeconfig", () => {
     expect(() => loadOwnKubeconfig(undefined, { KUBECONFIG: join(directory, 'missing') })).toThrow('missing');
   });
 
-  it('can be put into a Secret when files are all that it needs besides', () => {
+  it('can be stored in a Secret when files are its only references', () => {
     const named = config({ 'certificate-authority': 'ca.crt' }, { token: 't' });
     const text = selfContainedKubeconfig(named, join(directory, 'seed.yaml'));
     expect(parseUntrustedKubeconfig(text)).toMatchObject({ ca: 'CA FILE', token: 't' });

@@ -31,7 +31,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('ends a process that has lost the Lease before another can lead, though its work does not end', async () => {
+it('LeaderElector ends a process that lost the Lease before another can lead, even if its work hangs', async () => {
   const clock = new FakeClock();
   const server = leaseServer();
   let lostAt: number | undefined;
@@ -60,7 +60,7 @@ it('ends a process that has lost the Lease before another can lead, though its w
   await run;
 });
 
-it('says that the Lease can be neither read nor written, and no more when it can', async () => {
+it('LeaderElector reports that the Lease can be neither read nor written, until it can', async () => {
   const clock = new FakeClock();
   const server = leaseServer();
   server.refuses = new KubeApiError('GET lease', 403, { reason: 'Forbidden', message: 'no rule' });
@@ -78,25 +78,28 @@ it('says that the Lease can be neither read nor written, and no more when it can
   await run;
 });
 
-it.each([1, -1])('a wall clock that steps by an hour (%i) does not end leading, nor move a delay', async (sign) => {
-  vi.useFakeTimers({ toFake: ['Date'] });
-  const server = leaseServer();
-  const stop = new AbortController();
-  const onLost = vi.fn();
-  const times = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 20 };
-  const elector = candidate(server.client, { ...times, onLost });
-  const run = elector.run(stop.signal);
-  await expect.poll(() => elector.leading).toBe(true);
-  const queue = new WorkQueue({ baseDelayMs: 50 });
-  queue.addAfter('later', 60);
-  queue.retry('failed');
-  queue.addAfter('much-later', 3_000_000);
-  vi.setSystemTime(Date.now() + sign * 3_600_000);
-  expect([await queue.get(), await queue.get()].sort()).toEqual(['failed', 'later']);
-  expect(queue.delayed).toBe(1);
-  expect({ leading: elector.leading, lost: onLost.mock.calls.length }).toEqual({ leading: true, lost: 0 });
-  for (const key of ['later', 'failed']) queue.done(key);
-  await queue.shutdown();
-  stop.abort();
-  await run;
-});
+it.each([1, -1])(
+  'LeaderElector keeps leading and its delays when the wall clock steps by an hour (%i)',
+  async (sign) => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const server = leaseServer();
+    const stop = new AbortController();
+    const onLost = vi.fn();
+    const times = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 20 };
+    const elector = candidate(server.client, { ...times, onLost });
+    const run = elector.run(stop.signal);
+    await expect.poll(() => elector.leading).toBe(true);
+    const queue = new WorkQueue({ baseDelayMs: 50 });
+    queue.addAfter('later', 60);
+    queue.retry('failed');
+    queue.addAfter('much-later', 3_000_000);
+    vi.setSystemTime(Date.now() + sign * 3_600_000);
+    expect([await queue.get(), await queue.get()].sort()).toEqual(['failed', 'later']);
+    expect(queue.delayed).toBe(1);
+    expect({ leading: elector.leading, lost: onLost.mock.calls.length }).toEqual({ leading: true, lost: 0 });
+    for (const key of ['later', 'failed']) queue.done(key);
+    await queue.shutdown();
+    stop.abort();
+    await run;
+  },
+);

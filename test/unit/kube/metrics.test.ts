@@ -36,7 +36,7 @@ describe('Registry', () => {
     ]);
   });
 
-  it('gives the same instrument for the same name, and refuses another type', async () => {
+  it('returns the same instrument for the same name, and refuses another type', async () => {
     const registry = new Registry();
     registry.counter('x', 'X.').inc();
     registry.counter('x', 'X.').inc();
@@ -44,7 +44,7 @@ describe('Registry', () => {
     expect(() => registry.gauge('x', 'X.')).toThrow('metric x is a counter already');
   });
 
-  it('shares nothing with another registry', async () => {
+  it('shares no metrics with another registry', async () => {
     const [one, other] = [new Registry(), new Registry()];
     one.counter('x', 'X.').inc();
     other.gauge('x', 'X.').set(7);
@@ -52,7 +52,7 @@ describe('Registry', () => {
     expect(await other.render()).toMatch(/^x 7$/m);
   });
 
-  it('asks collectors each time until they are taken away', async () => {
+  it('runs collectors on each rendering until they unsubscribe', async () => {
     const registry = new Registry();
     const gauge = registry.gauge('n', 'N.');
     const stop = registry.collect(() => gauge.inc());
@@ -62,7 +62,7 @@ describe('Registry', () => {
     expect(await registry.render()).toMatch(/^n 2$/m);
   });
 
-  it('describes the process', async () => {
+  it('has metrics of the process', async () => {
     const registry = new Registry();
     processMetrics(registry);
     const cpu = async () => Number(/^process_cpu_seconds_total (.+)$/m.exec(await registry.render())?.[1]);
@@ -72,7 +72,7 @@ describe('Registry', () => {
     expect(await cpu()).toBeLessThan(before + process.cpuUsage().user / 1e6);
   });
 
-  it('has loaded none of what the operator does not use', () => {
+  it('does not load unused parts of prom-client', () => {
     const modules = Object.keys(createRequire(import.meta.url).cache).filter((file) => file.includes('prom-client'));
     expect(modules.some((file) => file.endsWith('lib/counter.js'))).toBe(true);
     expect(modules.filter((file) => /metrics\/|defaultMetrics|pushgateway|index\.js$/.test(file))).toEqual([]);
@@ -100,7 +100,7 @@ describe('serveHealth', async () => {
     return { status: response.status, text: await response.text() };
   };
 
-  it('says what is not ready and why', async () => {
+  it('answers /readyz with the failed checks and their reasons', async () => {
     ready = 'still starting';
     const { status, text } = await ask('/readyz');
     expect(status).toBe(503);
@@ -108,9 +108,9 @@ describe('serveHealth', async () => {
     ready = true;
     expect(await ask('/readyz?verbose')).toEqual({ status: 200, text: '[+] state\n[+] broken\nok\n' });
   });
-  it('is alive meanwhile', async () => expect((await ask('/livez')).status).toBe(200));
+  it('answers /livez with ok while /readyz fails', async () => expect((await ask('/livez')).status).toBe(200));
   it('serves metrics', async () => expect((await ask('/metrics')).text).toContain('c_total 1'));
-  it('knows nothing else', async () => {
+  it('answers 404 for other paths', async () => {
     expect((await ask('/')).status).toBe(404);
     expect((await ask('/readyz', 'POST')).status).toBe(405);
   });

@@ -81,7 +81,7 @@ afterEach(() => vi.unstubAllEnvs());
 const config = (at = SERVER, proxyURL?: string): string =>
   kubeconfig({ server: at, ca: ca.cert, token: 't', name: 'c', user: 'u', proxyURL });
 
-it('the port of a pod is reached by the proxy of the environment, through an API server that only it knows', async () => {
+it("podDialer reaches a pod through the environment's proxy and an API server behind it", async () => {
   const stream = await podDialer(config())('shop', 'etcd-0', 2379);
   stream.write('etcd');
   const [said] = await once(stream, 'data');
@@ -91,7 +91,7 @@ it('the port of a pod is reached by the proxy of the environment, through an API
   await expect.poll(proxy.open).toBe(0);
 });
 
-it('a stream that is quiet is pinged, as a proxy would end it, until it is closed', async () => {
+it('keepAlive pings a quiet stream until it closes', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   const stream = await podDialer(config())('shop', 'etcd-0', 2379);
@@ -103,14 +103,14 @@ it('a stream that is quiet is pinged, as a proxy would end it, until it is close
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('a command is run in a pod by the proxy that the kubeconfig names', async () => {
+it('execInPod runs a command through the proxy of the kubeconfig', async () => {
   vi.stubEnv('HTTPS_PROXY', '');
   const target = { namespace: 'shop', pod: 'web', container: 'web' };
   expect(await execInPod(config(SERVER, withLogin()), target, ['hi'], 10_000)).toBe('hello\n');
   await expect.poll(proxy.open).toBe(0);
 });
 
-it('a proxy that does not lead there is named, without its password', async () => {
+it('the error of a proxy that fails names the proxy without its password', async () => {
   const at = 'https://other.elsewhere.test:6443';
   const why = `proxy ${proxy.url} did not open a connection to other.elsewhere.test:6443: 502 Bad Gateway`;
   await expect(podDialer(config(at))('shop', 'etcd-0', 2379)).rejects.toThrow(

@@ -18,7 +18,7 @@ const stranger: Secret = {
   data: { record: Buffer.from('{"id":7}').toString('base64') },
 };
 
-it('says what was made until it is removed, and is written only when that changes', async () => {
+it('Receipts keep what was made until removal, and write only changes', async () => {
   const server = new MemoryObjects();
   const receipts = new Receipts<{ id: number }>(server, place);
   expect(await receipts.read('a')).toBeUndefined();
@@ -32,7 +32,7 @@ it('says what was made until it is removed, and is written only when that change
   expect(server.objects.size).toBe(0);
 });
 
-it('a Secret that only has the name is not believed, written over, or deleted', async () => {
+it('Receipts neither trust, overwrite nor delete a Secret that only has the name', async () => {
   const server = new MemoryObjects(stranger);
   const receipts = new Receipts<{ id: number }>(server, place);
   expect(await receipts.read('a')).toBeUndefined();
@@ -43,7 +43,7 @@ it('a Secret that only has the name is not believed, written over, or deleted', 
   expect(server.writes).toEqual([]);
 });
 
-it('one that lost its labels still says that something was made, and gets them back', async () => {
+it('a receipt without its labels still counts, and gets them back on save', async () => {
   const server = new MemoryObjects();
   const receipts = new Receipts<{ id: number }>(server, place);
   await receipts.save('a', { id: 1 }, undefined);
@@ -55,12 +55,12 @@ it('one that lost its labels still says that something was made, and gets them b
   expect(server.find(SECRETS, 'made-a', 'seed')?.metadata.labels).toEqual({ for: 'a' });
 });
 
-it('one that cannot be read is no word that nothing was made', async () => {
+it('reading a receipt that cannot be parsed throws', async () => {
   const broken = { ...stranger, type: 'example.org/made', data: { record: Buffer.from('{').toString('base64') } };
   await expect(new Receipts(new MemoryObjects(broken), place).read('a')).rejects.toThrow('cannot be read');
 });
 
-it('of two that were made from the same one the later is refused, and so is one made from nothing where there is one', async () => {
+it('of two receipts made from the same version the later save is refused', async () => {
   const server = new MemoryObjects();
   const [one, other] = [new Receipts<{ id: number }>(server, place), new Receipts<{ id: number }>(server, place)];
   await one.save('a', { id: 1 }, undefined);

@@ -31,7 +31,7 @@ function check({
   return { look, asked: () => asked };
 }
 
-it('a standby is ready that could do the work, and does not ask each time', async () => {
+it('a standby that could lead is ready, and keeps the result for a while', async () => {
   const { look, asked } = check({});
   expect([await look(), await look()]).toEqual([true, true]);
   expect(asked()).toBe(2);
@@ -55,7 +55,7 @@ it.each([
   expect(await check({ refused: { [plural]: status }, working: false }).look()).toBe(why);
 });
 
-it('a leader is ready when it works, and a standby not without the Lease', async () => {
+it('a leader is ready when it works, and a standby is not ready without the Lease', async () => {
   expect(await check({ working: true }).look()).toBe(true);
   expect(await check({ working: false }).look()).toMatch(/caches are not complete/);
   expect(await check({ leaseProblem: 'Lease n/l cannot be read' }).look()).toBe('Lease n/l cannot be read');

@@ -22,24 +22,24 @@ describe('pathOf', () => {
   ];
   for (const [path, expected] of cases) it(expected, () => expect(path).toBe(expected));
 
-  it('refuses what would address more than was meant', () => {
+  it('throws for a path that would address more than one object', () => {
     expect(() => pathOf(PODS, 'n', '')).toThrow('empty name');
     expect(() => pathOf(PODS, undefined, 'p')).toThrow('namespace is needed');
   });
 });
 
 describe('resourceOf', () => {
-  it('knows kinds by apiVersion and kind', () => {
+  it('finds kinds by apiVersion and kind', () => {
     expect(resourceOf({ apiVersion: 'apps/v1', kind: 'Deployment' })).toBe(DEPLOYMENTS);
     expect(resourceOf({ apiVersion: 'v1', kind: 'Pod' })).toBe(PODS);
   });
-  it('says what to do about others', () => {
+  it('throws an error with advice for other kinds', () => {
     expect(() => resourceOf({ apiVersion: 'a/v1', kind: 'B' })).toThrow('no resource is known for a/v1 B');
     expect(() => resourceOf({ apiVersion: 'multi-cluster.demo.io/v9', kind: 'Shoot' })).toThrow('this build knows');
   });
 });
 
-it('keys come apart as they were put together', () => {
+it('splitKey reverses keyOf', () => {
   for (const metadata of [
     { namespace: 'n', name: 'a' },
     { namespace: '', name: 'a' },

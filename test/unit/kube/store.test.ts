@@ -30,7 +30,7 @@ describe('compareResourceVersions', () => {
 });
 
 describe('put and remove', () => {
-  it('says what happened, and ignores what is not newer', () => {
+  it('report the change, and ignore objects that are not newer', () => {
     const store = new Store();
     const first = object('a', 5);
     const second = object('a', 7);
@@ -41,7 +41,7 @@ describe('put and remove', () => {
     expect(store.get('n/a')).toBe(second);
   });
 
-  it('a late deletion does not take the successor', () => {
+  it("a late deletion does not remove the object's successor", () => {
     const store = new Store();
     store.put(object('a', 10, { uid: 'new' }));
     expect(store.remove(object('a', 8, { uid: 'old' }))).toBeUndefined();
@@ -66,7 +66,7 @@ describe('indexes', () => {
     expect(store.indexValues('team')).toEqual(['y']);
   });
 
-  it('an unknown one is an error, not an empty answer', () => {
+  it('throw for an unknown index', () => {
     expect(() => new Store(teams).byIndex('taem', 'x')).toThrow('no index "taem"');
   });
 });

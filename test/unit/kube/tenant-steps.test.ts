@@ -18,7 +18,7 @@ function testbed() {
 }
 
 describe('TenantSteps', () => {
-  it('gives the event loop to others after 50 ms, and goes on in the next turn', async () => {
+  it('yields the event loop after 50 ms, and resumes in the next turn', async () => {
     const { clock, steps } = testbed();
     const done: number[] = [];
     const all = steps.each(
@@ -37,7 +37,7 @@ describe('TenantSteps', () => {
     expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
   });
 
-  it('gives namespaces turns: one with much work keeps no other from its own', async () => {
+  it('alternates namespaces: much work of one does not delay the others', async () => {
     const { clock, steps } = testbed();
     const done: string[] = [];
     const work = (namespace: string, count: number) =>
@@ -53,7 +53,7 @@ describe('TenantSteps', () => {
     expect(done).toHaveLength(202);
   });
 
-  it('logs and counts a stretch that is too long, with the namespace, and once a minute', async () => {
+  it('logs and counts a stretch that is too long, with its namespace, once a minute', async () => {
     const { clock, lines, metrics, steps } = testbed();
     const slow = () =>
       steps.measure(of('mallory', 'certificates'), () => {
@@ -78,7 +78,7 @@ describe('TenantSteps', () => {
     expect(lines).toEqual([]);
   });
 
-  it('rejects with what the work throws, and others go on', async () => {
+  it('rejects with the error of the work, and runs other jobs', async () => {
     const { steps } = testbed();
     const failing = steps.each(of('a'), [1], () => {
       throw new Error('no');
@@ -88,7 +88,7 @@ describe('TenantSteps', () => {
     await other;
   });
 
-  it('ends work whose signal aborts, and has it undo what it was in the middle of', async () => {
+  it('ends work whose signal aborts, and runs its finally blocks', async () => {
     const { clock, steps } = testbed();
     const stop = new AbortController();
     let undone = false;
@@ -109,7 +109,7 @@ describe('TenantSteps', () => {
     expect(undone).toBe(true);
   });
 
-  it('resolves with what the work returns', async () => {
+  it('resolves with the result of the work', async () => {
     const { steps } = testbed();
     function* sum() {
       yield;

@@ -80,8 +80,8 @@ async function textOf(answer: Answer): Promise<string> {
   return text;
 }
 
-describe('HTTP/2', () => {
-  it('many requests share few connections, and wait where the server allows few streams', async () => {
+describe('newTransport', () => {
+  it('shares few connections, and waits when the server allows few streams', async () => {
     let most = 0;
     let open = 0;
     const { origin, sessions } = await serve((stream, path) => {
@@ -102,7 +102,7 @@ describe('HTTP/2', () => {
     expect(most).toBeLessThanOrEqual(6);
   });
 
-  it('when the server asks to leave, what runs is ended in peace and what is new goes elsewhere', async () => {
+  it('after GOAWAY finishes running requests and sends new ones on another connection', async () => {
     let lasting: ServerHttp2Stream | undefined;
     const { origin, sessions } = await serve((stream, path) => {
       stream.respond({ ':status': 200 });
@@ -117,7 +117,7 @@ describe('HTTP/2', () => {
     expect(await textOf(answer)).toBe('in peace');
   });
 
-  it('a request that the server refuses unseen is sent again, whatever it is', async () => {
+  it('retries a request that the server refused unread, with any method', async () => {
     const bodies: string[] = [];
     const { origin } = await serve((stream) => {
       let body = '';
@@ -157,7 +157,7 @@ describe('HTTP/2', () => {
     },
   );
 
-  it('silence has a limit, for the head and within the body', async () => {
+  it('times out on silence before the head and within the body', async () => {
     const { origin } = await serve((stream, path) => {
       if (path === '/silent') return;
       stream.respond({ ':status': 200 });
@@ -170,7 +170,7 @@ describe('HTTP/2', () => {
     await expect(textOf(half)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
   });
 
-  it('a process that was busy takes no server for silent that has answered meanwhile', async () => {
+  it('does not time out when its own process was busy and the server answered', async () => {
     const { origin } = await serve((stream, path) => {
       stream.respond({ ':status': 200 });
       if (path === '/half') stream.write('half');
@@ -190,7 +190,7 @@ describe('HTTP/2', () => {
     expect(await textOf(answer)).toBe('whole');
   });
 
-  it('what waits for its turn here is no silence of the server', async () => {
+  it('does not time out while a piece waits for its turn', async () => {
     const { origin } = await serve((stream) => {
       stream.respond({ ':status': 200 });
       stream.end('whole');
@@ -204,7 +204,7 @@ describe('HTTP/2', () => {
     expect(text).toBe('whole');
   });
 
-  it('a signal ends a request and a body, with its reason', async () => {
+  it('ends a request and a body on abort, with the reason', async () => {
     const { origin } = await serve((stream, path) => {
       if (path === '/silent') return;
       stream.respond({ ':status': 200 });
@@ -219,7 +219,7 @@ describe('HTTP/2', () => {
     for (const one of ended) expect(one).toMatchObject({ status: 'rejected', reason: { message: 'enough' } });
   });
 
-  it('close ends all, though the server listens to nothing any more', async () => {
+  it('close ends all connections, even of a server that ignores it', async () => {
     const { origin, sessions } = await serve((stream) => stream.pause());
     const proxy = await startFlakyProxy(origin);
     atEnd.push(() => proxy.close());
@@ -236,7 +236,7 @@ describe('HTTP/2', () => {
   });
 
   // In a process of its own: what goes wrong here keeps a process for ever, and takes all memory.
-  it('writes may be given up before they are sent', { timeout: 300_000 }, async () => {
+  it('does not send a write that was aborted while it waited', { timeout: 300_000 }, async () => {
     const { origin, sessions } = await serve((stream) => {
       stream.resume();
       stream.respond({ ':status': 200 });
@@ -279,7 +279,7 @@ describe('HTTP/2', () => {
 });
 
 // As to a Service that the seed knew nothing of yet: whatever is sent to it again on that connection is lost, too.
-it('a connection that its packets are lost of is given up, and the next request goes over another', async () => {
+it('gives up a connection that loses its packets, and uses another one', async () => {
   const child = spawn(process.execPath, ['-e', SILENT_SERVER], { stdio: ['ignore', 'pipe', 'ignore'] });
   atEnd.push(() => child.kill('SIGKILL'));
   const [told] = await once(child.stdout, 'data');
@@ -308,7 +308,7 @@ const SILENT_SERVER = `
   const server = require('node:net').createServer(() => {});
   server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));`;
 
-it('a server without HTTP/2 is asked over HTTP/1.1, with headers that are repeated', async () => {
+it('uses HTTP/1.1 with repeated headers for a server without HTTP/2', async () => {
   const server = createHttp1Server({ key: pair.key, cert: pair.cert }, (request, response) => {
     response.end(JSON.stringify([request.httpVersion, request.headersDistinct['impersonate-group']]));
   });

@@ -11,7 +11,7 @@ import { createCA, issue } from '../../../operator/pki/certificates.ts';
 const LONG = 'x'.repeat(1_000_000);
 const SERVERS = 8;
 
-it('pieces of work get some milliseconds of each turn of the event loop, in the order in which they came', async () => {
+it('Turns give pieces of work some milliseconds of each turn of the event loop, in order of arrival', async () => {
   let now = 0;
   const turns = new Turns(() => now);
   const done: string[] = [];
@@ -29,7 +29,7 @@ it('pieces of work get some milliseconds of each turn of the event loop, in the 
   await piece('f');
 });
 
-describe('API servers of tenants that send as fast as they are read', () => {
+describe("informers of tenants' API servers that send without pause", () => {
   const clients: KubeClient[] = [];
   let stopServer: () => void;
 
@@ -66,7 +66,7 @@ describe('API servers of tenants that send as fast as they are read', () => {
     stopServer?.();
   });
 
-  it('are all followed, and what else there is to do goes on', async () => {
+  it('all sync, and other work goes on', async () => {
     const stop = new AbortController();
     const heard = new Set<number>();
     const watching = clients.map((client, i) =>
@@ -79,7 +79,7 @@ describe('API servers of tenants that send as fast as they are read', () => {
     expect(inTurns.mock.calls.length).toBeGreaterThan(SERVERS);
   });
 
-  it('are read to the end all the same', async () => {
+  it('read their lists to the end', async () => {
     const asked = clients.flatMap((client) => [1, 2, 3].map(() => client.request<{ text: string }>('GET', '/long')));
     for (const { text } of await Promise.all(asked)) expect(text === LONG).toBe(true);
   });

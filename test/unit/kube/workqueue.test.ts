@@ -18,7 +18,7 @@ function setUp(options: WorkQueueOptions = {}) {
   return { clock, queue, drain };
 }
 
-describe('order and deduplication', () => {
+describe('WorkQueue order and deduplication', () => {
   const cases: { name: string; add: string[]; expected: string[] }[] = [
     { name: 'first in, first out within a namespace', add: ['n/a', 'n/b', 'n/c'], expected: ['n/a', 'n/b', 'n/c'] },
     { name: 'a key is in line once', add: ['n/a', 'n/b', 'n/a', 'n/a'], expected: ['n/a', 'n/b'] },
@@ -39,7 +39,7 @@ describe('order and deduplication', () => {
     });
   }
 
-  it('a namespace that comes back waits for its turn', async () => {
+  it('a namespace that returns waits for its turn', async () => {
     const { queue } = setUp();
     for (const key of ['a/1', 'b/1', 'b/2']) queue.add(key);
     expect(await queue.get()).toBe('a/1');
@@ -47,7 +47,7 @@ describe('order and deduplication', () => {
     expect([await queue.get(), await queue.get(), await queue.get()]).toEqual(['b/1', 'a/2', 'b/2']);
   });
 
-  it('keeps its order over a hundred thousand keys', async () => {
+  it('order holds over a hundred thousand keys', async () => {
     const { queue, drain } = setUp();
     const keys = Array.from({ length: 100_000 }, (_, index) => `n/${index}`);
     for (const key of keys) queue.add(key);
@@ -56,8 +56,8 @@ describe('order and deduplication', () => {
   });
 });
 
-describe('a share for each namespace', () => {
-  it('leaves workers to others, however long the keys of one namespace are worked on', async () => {
+describe('WorkQueue perNamespace', () => {
+  it('leaves workers to other namespaces, however long the keys of one take', async () => {
     const { queue } = setUp({ perNamespace: 2 });
     for (const key of ['big/1', 'big/2', 'big/3', 'big/4', 'small/1']) queue.add(key);
     expect([await queue.get(), await queue.get(), await queue.get()]).toEqual(['big/1', 'small/1', 'big/2']);
@@ -67,7 +67,7 @@ describe('a share for each namespace', () => {
     expect(queue.depth).toBe(2);
   });
 
-  it('gives a worker that waits the next key as soon as one of the namespace is done', async () => {
+  it('gives a waiting worker the next key as soon as one of the namespace is done', async () => {
     const { queue } = setUp({ perNamespace: 1 });
     for (const key of ['a/1', 'a/2', 'a/3']) queue.add(key);
     expect(await queue.get()).toBe('a/1');
@@ -84,8 +84,8 @@ describe('a share for each namespace', () => {
   });
 });
 
-describe('a key in work', () => {
-  it('is not given out again before it is done, then once however often it was added', async () => {
+describe('a WorkQueue key in work', () => {
+  it('is not handed out again before it is done, then once however often it was added', async () => {
     const { queue, drain } = setUp();
     queue.add('n/a');
     expect(await queue.get()).toBe('n/a');
@@ -99,7 +99,7 @@ describe('a key in work', () => {
     expect(await drain()).toEqual([]);
   });
 
-  it('goes to a worker that waits already', async () => {
+  it('is handed to a worker that already waits', async () => {
     const { queue } = setUp();
     const first = queue.get();
     const second = queue.get();
@@ -119,8 +119,8 @@ describe('a key in work', () => {
   });
 });
 
-describe('delays', () => {
-  it('ripen in order of time, ties in order of coming', () => {
+describe('WorkQueue delays', () => {
+  it('end in order of time, ties in order of arrival', () => {
     const { clock, queue } = setUp();
     queue.addAfter('n/late', 300);
     queue.addAfter('n/b', 100);
@@ -168,7 +168,7 @@ describe('delays', () => {
     expect(await drain()).toEqual(['n/a']);
   });
 
-  it('that end during the work bring the key back after it', async () => {
+  it('that end during the work hand the key out after it', async () => {
     const { clock, queue, drain } = setUp();
     queue.add('n/a');
     await queue.get();
@@ -179,7 +179,7 @@ describe('delays', () => {
     expect(await drain()).toEqual(['n/a']);
   });
 
-  it('of many keys in random order ripen in time order', async () => {
+  it('of many keys in random order end in time order', async () => {
     const { clock, queue, drain } = setUp();
     let seed = 7;
     const delays = Array.from({ length: 2000 }, () => {
@@ -195,7 +195,7 @@ describe('delays', () => {
   });
 });
 
-describe('back-off', () => {
+describe('WorkQueue back-off', () => {
   const cases: { name: string; random: number; delays: number[] }[] = [
     { name: 'doubles up to the limit', random: 1, delays: [100, 200, 400, 800, 1000, 1000] },
     { name: 'jitter never takes more than half', random: 0, delays: [50, 100, 200, 400, 500, 500] },
@@ -209,7 +209,7 @@ describe('back-off', () => {
     });
   }
 
-  it('is counted for each key alone, and forgotten when the key is well', () => {
+  it('counts failures for each key alone, and resets when the key succeeds', () => {
     const { queue } = setUp({ baseDelayMs: 100, random: () => 1 });
     queue.retry('n/a');
     expect(queue.retry('n/a')).toBe(200);
@@ -225,8 +225,8 @@ describe('back-off', () => {
   });
 });
 
-describe('shutdown', () => {
-  it('drops what waits, frees waiting workers and waits for work under way', async () => {
+describe('WorkQueue shutdown', () => {
+  it('drops keys in line, frees waiting workers and awaits work in progress', async () => {
     const { clock, queue } = setUp();
     queue.add('n/a');
     queue.add('n/b');
@@ -255,7 +255,7 @@ describe('shutdown', () => {
   });
 });
 
-it('tells its observer how long keys wait for a worker, not for work on themselves, and are worked on', async () => {
+it('the observer hears how long keys wait for a worker and how long work on them takes', async () => {
   const seen: unknown[] = [];
   const observer = {
     added: (key: string) => seen.push(['added', key]),

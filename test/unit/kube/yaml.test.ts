@@ -11,7 +11,7 @@ it.each([
     expect(() => parse(text)).toThrow(/^its aliases unfold to more than an API server takes/);
 });
 
-it('many documents and large ones are read as they are, and aliases that stay small', () => {
+it('yamlDocuments parses many and large documents, and aliases that stay small', () => {
   const large = JSON.stringify({
     kind: 'List',
     items: Array.from({ length: 4_000 }, (_, i) => ({ [`k${i}`]: [i, null, {}] })),
@@ -20,6 +20,6 @@ it('many documents and large ones are read as they are, and aliases that stay sm
   expect(yamlDocuments('a: &a [1, 2]\nb: *a\n---\nc: 1\n')).toEqual([{ a: [1, 2], b: [1, 2] }, { c: 1 }]);
 });
 
-it('what is no YAML is told in one line, without the text around it', () => {
+it('the error for invalid YAML has one line without the surrounding text', () => {
   expect(() => yamlDocument('token: very-secret\nb: [\n')).toThrow(/^(?!.*very-secret)[^\n]+$/);
 });
