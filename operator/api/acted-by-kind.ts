@@ -3,17 +3,19 @@ import { ACTED_BY_SEEDS } from './seed.ts';
 import { ACTED_BY_SHOOTS } from './shoot.ts';
 import { ACTED_BY_MODES } from './workercluster.ts';
 
-/** Of kinds that keep fields without effect: what is acted on, by what the object is. Of other kinds every field is. */
+/**
+ * Fields that the operator acts on, by kind and variant of the object. Kinds that are not listed have no inert fields.
+ */
 const ACTED_BY_KIND: Readonly<Record<string, Readonly<Record<string, ActedFields>>>> = {
   WorkerCluster: ACTED_BY_MODES,
   Shoot: ACTED_BY_SHOOTS,
   Seed: ACTED_BY_SEEDS,
 };
 
-/** Whether the reference page of a kind says for each field whether it is acted on. */
+/** Whether the reference page of a kind has a column for fields without effect. */
 export const keepsFields = (kind: string): boolean => kind in ACTED_BY_KIND;
 
-/** Whether, and for what objects, the operator acts on a field: for people. @param path below spec, without [] */
+/** Text for people: whether, and for which objects, the operator acts on a field. @param path below spec, without [] */
 export function actedOn(kind: string, path: string): string {
   const variants = Object.entries(ACTED_BY_KIND[kind] ?? {});
   const names = path.split('.');

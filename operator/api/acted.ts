@@ -1,20 +1,23 @@
 import { findCondition } from './conditions.ts';
 import type { Condition } from './meta.ts';
 
-/** Which fields of a spec are acted on: `true` for a whole subtree, an object for its fields (of each item, in a list). */
+/**
+ * Fields of a spec that the operator acts on: `true` for a whole subtree, an object for its fields (of each item, in a
+ * list).
+ */
 export interface ActedFields {
   [field: string]: true | ActedFields;
 }
 
-/** What a cluster is made of, as far as it decides which fields mean something. */
+/** Facts about a cluster that decide which of its fields have an effect. */
 export interface MadeOf {
-  /** Its machines are in an account of a cloud. */
+  /** The machines are in a cloud account. */
   readonly inCloud?: boolean | undefined;
-  /** It exists as objects only, without a control plane: nothing of it runs (see ClustersWithoutControlPlane of the providers). */
+  /** The cluster exists as objects only, without a control plane (see ClustersWithoutControlPlane of the providers). */
   readonly lacksControlPlane?: boolean | undefined;
 }
 
-/** Paths of everything in `value` that `acted` does not name, in the order written; lists by index. */
+/** Paths of all values that `acted` does not name, in the order written; list items by index. */
 export function unacted(value: unknown, acted: ActedFields, path = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item, index) => unacted(item, acted, `${path}[${index}]`));
   if (typeof value !== 'object' || value === null) return [];
@@ -27,10 +30,10 @@ export function unacted(value: unknown, acted: ActedFields, path = ''): string[]
   });
 }
 
-/** Those of a cluster that exists as objects only: it has no address that a name could lead to, and runs no addon. */
+/** Acted fields of a cluster that exists as objects only: it has no API server for a DNS name, and runs no addon. */
 export const actedWithoutControlPlane = (acted: ActedFields): ActedFields => ({ ...acted, dns: {}, addons: {} });
 
-/** Whether a condition tells that the operator which wrote it kept the field of this path and did not act on it. */
+/** Whether a condition says that its operator kept the field of this path without acting on it. */
 export function saysKept(conditions: readonly Condition[] | undefined, type: string, path: string): boolean {
   const { message = '' } = findCondition(conditions, type) ?? {};
   const kept = /these fields are stored without effect yet: (.*)$/.exec(message)?.[1]?.split(', ') ?? [];

@@ -7,19 +7,19 @@ const metricsServer = z
   )
   .optional();
 
-/** What runs in a cluster only where somebody asks for it. */
+/** Addons of a cluster, each off by default. */
 export const addonsSchema = z
   .object({ metricsServer })
   .describe('What is run in the cluster beside what every cluster needs. Modes Hosted and SelfManaged.');
 
-/** The same of a Shoot, which may have addons of Gardener that are kept and not acted on. */
+/** Addons of a Shoot. Gardener's further addons are kept and have no effect. */
 export const shootAddonsSchema = z
   .looseObject({ metricsServer })
   .meta({ description: 'Addons. Of Gardener none is metricsServer.', 'x-kubernetes-preserve-unknown-fields': true });
 
-/** Which of them are acted on. */
+/** Addons that the operator acts on. */
 export const ACTED_ADDONS = { metricsServer: { enabled: true } } as const;
 
-/** Whether metrics-server is asked for. */
+/** Whether metrics-server is enabled. */
 export const wantsMetricsServer = ({ addons }: { addons?: z.output<typeof addonsSchema> | undefined }): boolean =>
   addons?.metricsServer?.enabled === true;

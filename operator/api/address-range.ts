@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** A range of addresses of one family, as CIDR notation gives it; host bits are cleared. */
+/** An address range of one family in CIDR notation, host bits cleared. */
 export interface AddressRange {
   readonly family: 4 | 6;
   readonly prefix: number;
@@ -11,14 +11,14 @@ export interface AddressRange {
   readonly size: bigint;
 }
 
-/** Parses `10.0.0.0/16` or `fd00::/48`. Throws RangeError on anything else. */
+/** Parses `10.0.0.0/16` or `fd00::/48`. Throws RangeError for other text. */
 export function addressRange(text: string): AddressRange {
   const range = addressRangeIn(text);
   if (!range) throw new RangeError(`"${text}" is no address range (example: 10.0.0.0/16)`);
   return range;
 }
 
-/** The same; undefined on anything else. */
+/** Like addressRange, but returns undefined for invalid text. */
 export function addressRangeIn(text: string): AddressRange | undefined {
   const [address = '', length = '', ...rest] = text.split('/');
   const family = familyOf(address);
@@ -29,48 +29,53 @@ export function addressRangeIn(text: string): AddressRange | undefined {
   return { family, prefix: Number(length), first, last: first + size - 1n, size };
 }
 
-/** A range of IPv4 addresses; undefined on anything else. */
+/** An IPv4 range; undefined for invalid text. */
 export function ipv4Range(text: string): AddressRange | undefined {
   const range = addressRangeIn(text);
   return range?.family === 4 ? range : undefined;
 }
 
-/** A range, or the range of one address; undefined on anything else. */
+/** A range, or the range of a single address; undefined for invalid text. */
 export const rangeOrAddress = (text: string): AddressRange | undefined =>
   addressRangeIn(text.includes('/') ? text : `${text}/${isIP(text) === 6 ? 128 : 32}`);
 
-/** In CIDR notation, from its first address, as RFC 5952 writes it. */
+/** CIDR notation of the range, as in RFC 5952. */
 export const rangeText = ({ first, family, prefix }: AddressRange): string => `${addressText(first, family)}/${prefix}`;
 
-/** Address number `index` of the range, 0 being the network's own. Throws RangeError when the range is too small, or is none. */
+/**
+ * Address number `index` of the range; 0 is the network address. Throws RangeError for an invalid or too small range.
+ */
 export function nthAddress(text: string, index: number | bigint): string {
   const { first, size, family } = addressRange(text);
   if (index < 0 || BigInt(index) >= size) throw new RangeError(`${text} has no address number ${index}`);
   return addressText(first + BigInt(index), family);
 }
 
-/** Part number `index` of a range that is cut into 2^`by` equal ones. */
+/** Part number `index` of a range that is split into 2^`by` equal parts. */
 export function partOf({ family, prefix, first, size }: AddressRange, by: number, index: number): AddressRange {
   const part = size >> BigInt(by);
   const from = first + BigInt(index) * part;
   return { family, prefix: prefix + by, first: from, last: from + part - 1n, size: part };
 }
 
-/** Whether the two have an address in common. Ranges of different families have none. */
+/** Whether two ranges overlap. Ranges of different families never do. */
 export const overlap = (a: AddressRange, b: AddressRange): boolean =>
   a.family === b.family && a.first <= b.last && b.first <= a.last;
 
-/** Whether all of `inner` lies in `outer`. */
+/** Whether `outer` contains all of `inner`. */
 export const contains = (outer: AddressRange, inner: AddressRange): boolean =>
   outer.family === inner.family && outer.first <= inner.first && inner.last <= outer.last;
 
-/** Ranges of which one asks whether an address lies in any of them. */
+/** Ranges to look an address up in. */
 export interface AddressList {
-  /** An IPv4 address, also one that is wrapped in IPv6 (`::ffff:10.0.0.1`), counts as both. False for text that is no address. */
+  /**
+   * Whether any range contains the address. An IPv4 address wrapped in IPv6 (`::ffff:10.0.0.1`) counts as both. False
+   * for invalid text.
+   */
   has(address: string): boolean;
 }
 
-/** These ranges as one list. Throws RangeError on what is none. */
+/** A list of these ranges. Throws RangeError for an invalid one. */
 export function addressList(ranges: readonly string[]): AddressList {
   const all = ranges.map(addressRange);
   return {
@@ -86,13 +91,13 @@ export function addressList(ranges: readonly string[]): AddressList {
   };
 }
 
-/** Node's parser is asked first: ipaddr.js reads `010.1` as inet_aton does, 8.0.0.1, which nobody means who writes YAML. */
+/** Node's parser decides: ipaddr.js reads `010.1` as inet_aton does (8.0.0.1), which no author of YAML means. */
 const familyOf = (address: string): 4 | 6 | undefined => (({ 4: 4, 6: 6 }) as const)[isIP(address)];
 
 const numberIn = (address: ipaddr.IPv4 | ipaddr.IPv6): bigint =>
   BigInt(`0x${Buffer.from(address.toByteArray()).toString('hex')}`);
 
-/** The address of that number. */
+/** Text of an address. */
 export function addressText(value: bigint, family: 4 | 6): string {
   const bytes = Buffer.from(value.toString(16).padStart(family === 4 ? 8 : 32, '0'), 'hex');
   const address = ipaddr.fromByteArray([...bytes]);

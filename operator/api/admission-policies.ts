@@ -7,7 +7,7 @@ import { OPERATOR_USER } from './roles.ts';
 
 const POLICY = `deletion-protection.${GROUP}`;
 
-/** Refuses to delete what is protected. No webhook server is needed for that. */
+/** Admission policy that refuses the deletion of protected objects, without a webhook server. */
 function deletionProtection(): KubeObject[] {
   const annotation = `'${ANNOTATIONS.deletionProtection}'`;
   return refusing(POLICY, {
@@ -53,13 +53,13 @@ function deletionProtection(): KubeObject[] {
 
 const BY_THE_OPERATOR = {
   name: 'by-the-operator',
-  // In a cluster it is the ServiceAccount coppice-operator of some namespace.
+  // In a cluster, the operator's user is ServiceAccount coppice-operator of its namespace.
   expression: `request.userInfo.username == '${OPERATOR_USER}' || request.userInfo.username.endsWith(':coppice-operator')`,
 };
 
 const EXPIRY = `expiry.${GROUP}`;
 
-/** In CEL: the operator makes the object for a Cluster of Cluster API, which lives on without it. */
+/** CEL: the operator created the object for a Cluster of Cluster API, which outlives the object. */
 const ATTACHED_BY_US = [
   "has(variables.cluster.spec.mode) && variables.cluster.spec.mode == 'Attached'",
   `has(variables.cluster.metadata.labels) && '${LABELS.managedBy}' in variables.cluster.metadata.labels`,
@@ -68,7 +68,7 @@ const ATTACHED_BY_US = [
   "variables.cluster.metadata.ownerReferences.exists(r, r.kind == 'Cluster' && r.apiVersion.startsWith('cluster.x-k8s.io/'))",
 ].join(' && ');
 
-/** In CEL: the operator makes the object for a BurstPolicy. */
+/** CEL: the operator created the object for a BurstPolicy. */
 const MADE_FOR_BURST = [
   `has(variables.cluster.metadata.labels) && '${LABELS.burstPolicy}' in variables.cluster.metadata.labels`,
   'has(variables.cluster.metadata.ownerReferences)',
@@ -76,9 +76,9 @@ const MADE_FOR_BURST = [
 ].join(' && ');
 
 /**
- * The operator makes WorkerClusters for BurstPolicies and for Clusters of Cluster API, and deletes those, and what its ttl is over of. RBAC
- * knows no "only those", and a policy no clock; this keeps a mistake of the operator's, or a thief of its credentials, from all clusters that
- * people made to stay, and keeps what it applies to a cluster that has just gone from making it anew.
+ * Limits which WorkerClusters the operator may create and delete: those of BurstPolicies and of Cluster API's Clusters,
+ * and deletion after ttl. RBAC cannot express that. A fault of the operator, or a thief of its credentials, cannot
+ * delete people's clusters, and a late apply cannot create a deleted cluster again.
  */
 function clustersByOperator(): KubeObject[] {
   return refusing(EXPIRY, {
@@ -110,7 +110,7 @@ function clustersByOperator(): KubeObject[] {
 
 const HUB_MEMBERS = `hub-members.${GROUP}`;
 
-/** Refuses to delete a Hub that has members: by one slip of the keyboard a whole fleet would leave it. */
+/** Refuses to delete a Hub with members: one mistake would make a whole fleet leave it. */
 function hubsWithMembers(): KubeObject[] {
   return refusing(HUB_MEMBERS, {
     matchConstraints: {
@@ -134,8 +134,8 @@ function hubsWithMembers(): KubeObject[] {
 const BURST_POLICIES = `burst-policies.${GROUP}`;
 
 /**
- * Refuses a BurstPolicy of somebody who could not create its WorkerClusters: the operator makes them, so without this whoever may write
- * policies would borrow its rights.
+ * Refuses a BurstPolicy whose author may not create its WorkerClusters: the operator creates them, so the author would
+ * borrow the operator's rights.
  */
 function burstPolicies(): KubeObject[] {
   const may = `authorizer.group('${GROUP}').resource('workerclusters').namespace(object.metadata.namespace)`;
@@ -152,7 +152,7 @@ function burstPolicies(): KubeObject[] {
     },
     validations: [
       {
-        // Who changes nothing of what it asks for (a finalizer, a label) spends nothing.
+        // A change outside of spec (a finalizer, a label) buys nothing.
         expression: `(oldObject != null && object.spec == oldObject.spec) || (${may}.check('create').allowed() && ${may}.check('delete').allowed())`,
         messageExpression:
           "'a BurstPolicy makes and deletes WorkerClusters: only who may do so in namespace ' + object.metadata.namespace + ' may write one there'",
@@ -165,15 +165,18 @@ function burstPolicies(): KubeObject[] {
 
 const CLUSTERS_SHOOTS = `shoots-of-clusters.${GROUP}`;
 
-/** Kubernetes' own deletions: of what belongs to a deleted owner, and of all in a deleted namespace. */
+/** Kubernetes' own deleters: garbage collection of owned objects and of namespaces. */
 const CONTROLLERS = [
   'system:serviceaccount:kube-system:generic-garbage-collector',
   'system:serviceaccount:kube-system:namespace-controller',
-  // Both, where the controller manager has no credentials for each controller.
+  // Both users, for a controller manager without credentials per controller.
   'system:kube-controller-manager',
 ];
 
-/** Refuses to delete the Shoot of a WorkerCluster: the cluster with all its data would be taken apart, and then be made anew. */
+/**
+ * Refuses to delete the Shoot of a WorkerCluster: the operator would destroy the cluster with its data and make it
+ * again.
+ */
 function shootsOfClusters(): KubeObject[] {
   return refusing(CLUSTERS_SHOOTS, {
     matchConstraints: {
@@ -208,9 +211,9 @@ const IDENTITIES = `identity-tokens.${GROUP}`;
 const TOKEN_SECRETS = `token-secrets.${GROUP}`;
 
 /**
- * The operator has tokens made of ServiceAccounts that belong to WorkloadIdentities. RBAC knows no "only those"; this keeps a thief of
- * the operator's credentials from becoming every other ServiceAccount of the garden, be it by a request or by a Secret that Kubernetes
- * puts a token into.
+ * Limits token requests of the operator to ServiceAccounts of WorkloadIdentities. RBAC cannot express that. A thief of
+ * the operator's credentials cannot become other ServiceAccounts of the garden, by a token request or by a token
+ * Secret.
  */
 function identityTokens(): KubeObject[] {
   const requests = refusing(IDENTITIES, {
@@ -249,8 +252,8 @@ function identityTokens(): KubeObject[] {
 const TENANTS = `own-credentials.${GROUP}`;
 
 /**
- * Refuses references to credentials of another namespace. The operator follows none either; this says so at once, where
- * the CRD's own rules cannot: they do not see the object's namespace.
+ * Refuses references to credentials of another namespace. The operator follows none either; the policy reports that at
+ * once. CRD rules cannot, because they do not see the object's namespace.
  */
 function ownCredentials(): KubeObject[] {
   return refusing(TENANTS, {
@@ -272,7 +275,7 @@ function ownCredentials(): KubeObject[] {
     ],
     validations: [
       {
-        // An object that is on its way out must not be held by a rule that came after it.
+        // A newer rule must not block the deletion of an object.
         expression:
           'has(object.metadata.deletionTimestamp) || variables.ref == null || !has(variables.ref.namespace) || variables.ref.namespace == object.metadata.namespace',
         messageExpression:
@@ -284,7 +287,10 @@ function ownCredentials(): KubeObject[] {
   });
 }
 
-/** Every admission policy with its binding, by the name of its file in the chart: an embedded garden and the chart have the same. */
+/**
+ * Every admission policy with its binding, by file name in the chart. An embedded garden and the chart install the same
+ * ones.
+ */
 export const admissionPolicies = (): ReadonlyMap<string, readonly KubeObject[]> =>
   new Map([
     ['deletion-protection', deletionProtection()],

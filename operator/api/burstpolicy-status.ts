@@ -3,15 +3,15 @@ import { DECIMAL } from './cost.ts';
 import { commonStatus, time } from './meta.ts';
 import { count, LIMITS, list, text } from './schema.ts';
 
-/** Most clusters that one policy may have. */
+/** Most clusters of one policy. */
 export const MOST_CLUSTERS = 100;
-/** How many decisions are kept for people to read. */
+/** Number of decisions that the status keeps. */
 export const KEPT_DECISIONS = 20;
-/** How many months that are over are shown. */
+/** Number of past months that the status shows. */
 export const SHOWN_MONTHS = 12;
-/** How much of what waits is shown. */
+/** Number of waiting demands that the status shows. */
 export const SHOWN_DEMAND = 20;
-/** How many offers that are sold out are shown. */
+/** Number of sold-out offers that the status shows. */
 export const SHOWN_SOLD_OUT = 50;
 
 /** An amount of money in the currency of the policy. */
@@ -47,7 +47,7 @@ const outcome = z
     endedAt: time('When that was seen. Absent: more may become of it.').optional(),
   })
   .describe('What became of it. Absent: nothing is known yet, or nothing becomes of it.');
-/** What became of a decision. */
+/** Outcome of a decision. */
 export type BurstOutcome = z.output<typeof outcome>;
 
 const decisionSchema = z
@@ -69,10 +69,10 @@ const decisionSchema = z
     outcome: outcome.optional(),
   })
   .describe('What was decided.');
-/** A decision, with all that is needed to understand it later. */
+/** A decision with all inputs that are needed to understand it later. */
 export type BurstDecision = z.output<typeof decisionSchema>;
 
-/** How a cluster of a policy stands, in one word. */
+/** Phase of a policy's cluster. */
 const BURST_PHASES = ['Ordered', 'Making', 'Warm', 'Asleep', 'Waking', 'Joined', 'Emptying', 'Leaving'] as const;
 export type BurstPhase = (typeof BURST_PHASES)[number];
 
@@ -231,5 +231,5 @@ export const burstPolicyStatus = z
     decisions: list(decisionSchema, KEPT_DECISIONS, 'What was decided last, the newest first.').optional(),
   })
   .describe('What was decided, and why. The operator never reads it.');
-/** What is told of a BurstPolicy. */
+/** Status of a BurstPolicy. */
 export type BurstPolicyStatus = z.output<typeof burstPolicyStatus>;

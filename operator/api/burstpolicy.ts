@@ -22,7 +22,7 @@ import {
 import { MAX_NODES } from './worker-pool.ts';
 import { workerClusterSpec } from './workercluster.ts';
 
-/** Most nodes that a policy can be allowed. */
+/** Highest node limit of a policy. */
 const MOST_NODES = 1_000_000;
 
 const currency = (description: string) => name(3, description, /^[A-Z]{3}$/);
@@ -62,7 +62,7 @@ const candidate = z
       .describe('What its clusters are made from. The API server tries it; status.candidates has its answer.'),
   })
   .describe('A kind of cluster that may be made.');
-/** A kind of cluster that a policy may make. */
+/** A template of clusters that a policy may buy. */
 export type BurstCandidate = z.output<typeof candidate>;
 
 const growth = z
@@ -114,7 +114,7 @@ const peak = z
     ),
   })
   .describe('When clusters are there, whether work waits or not.');
-/** A peak that is known before. */
+/** A demand peak known in advance. */
 export type BurstPeak = z.output<typeof peak>;
 export const burstPolicySpec = rules(
   z.object({
@@ -255,10 +255,10 @@ export const burstPolicySpec = rules(
     message: 'a peak names a candidate that the policy does not have',
   },
 ).describe('When clusters come and go, which, and for how much.');
-/** What a BurstPolicy says. */
+/** Spec of a BurstPolicy. */
 export type BurstPolicySpec = z.output<typeof burstPolicySpec>;
 
-/** When whole clusters may come and go. */
+/** Rules by which whole clusters are bought and given back. */
 export interface BurstPolicy extends KubeObject {
   kind: 'BurstPolicy';
   spec: BurstPolicySpec;

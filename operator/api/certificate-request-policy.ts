@@ -4,37 +4,39 @@ import type { KubeObject } from './meta.ts';
 import { refusing } from './refusing-policy.ts';
 
 /**
- * Most characters of `spec.request` (base64) of anybody. The largest requests in use have a key of RSA 16384 and a hundred names, in
- * 30,000 characters.
+ * Longest `spec.request` (base64), in characters, for any requester. The largest requests in use (RSA 16384, a hundred
+ * names) have 30,000 characters.
  */
 export const MAX_CERTIFICATE_REQUEST = 64 * 1024;
-/** Most characters of keys and values of all annotations; `kubectl apply` adds one that contains the request. */
+/** Most characters of all annotations, keys and values; `kubectl apply` adds one that contains the request. */
 const MAX_ANNOTATIONS = 2 * MAX_KUBECONFIG_REQUEST;
 const MAX_LABELS = 16;
 
 const REQUESTS = `authorizer.group('certificates.k8s.io').resource('certificatesigningrequests')`;
 /**
- * Coppice's role for requesters gives `create` and `get` alone. Kubelets, bootstrap tokens, cert-manager, agents and administrators have a
- * role that gives at least one of these verbs, too. Kubernetes' budget for one expression (1,000,000) allows two checks (350,000 each).
+ * Verbs that tell requesters with another role: Coppice's role for requesters has `create` and `get` alone, while
+ * kubelets, bootstrap tokens, cert-manager, agents and administrators have one of these too. Kubernetes' cost budget of
+ * an expression (1,000,000) allows two checks (350,000 each).
  */
 const VERBS_OF_OTHER_ROLES = ['list', 'watch'] as const;
 const signers = Object.values(KUBECONFIG_SIGNERS);
 
-/** In CEL: the map in managed fields names only what the object's map has, so that it is no larger than that one. */
+/** CEL: the map in managedFields names only keys of the object's own map, so that it is no larger. */
 const namesKeysOf = (field: 'labels' | 'annotations', map: string): string =>
   `${map}.all(name, ${map}[name].size() == 0 && (name == '.' || (name.startsWith('f:') && has(object.metadata.${field}) && name.substring(2) in object.metadata.${field})))`;
 
 const FIELD = 'entry.fieldsV1[part][field]';
 /**
- * In CEL: managed fields are as the API server writes them for such a request. A client may send some of its own, of any size, which the
- * API server stores.
+ * CEL: managedFields have the form that the API server writes for such a request. A client may send any managedFields,
+ * which the API server would store.
  */
 const MANAGED_FIELDS = `entry.apiVersion.size() <= 64 && (!has(entry.subresource) || entry.subresource.size() == 0) && (!has(entry.fieldsV1) || entry.fieldsV1.size() <= 4 && entry.fieldsV1.all(part, part.size() <= 16 && entry.fieldsV1[part].size() <= 16 && entry.fieldsV1[part].all(field, field == 'f:labels' ? ${namesKeysOf('labels', FIELD)} : field == 'f:annotations' ? ${namesKeysOf('annotations', FIELD)} : field.size() <= 32 && ${FIELD}.size() == 0)))`;
 
 /**
- * Bounds CertificateSigningRequests when they are created. The requesters' role is bound to all who are authenticated, no quota counts these
- * objects, and Kubernetes keeps one that nobody answers for 24 hours: without bounds any ServiceAccount fills etcd. Requesters whom only that
- * role allows to ask may store what the operator sees, answers and deletes, and nothing that would keep it.
+ * Bounds CertificateSigningRequests at creation. All authenticated users may create them, no quota counts them, and
+ * Kubernetes keeps an unanswered one for 24 hours: without bounds any ServiceAccount could fill etcd. Requesters with
+ * only that role may create requests that the operator sees, answers and deletes, and nothing that prevents the
+ * deletion.
  */
 export function certificateRequests(): KubeObject[] {
   const unlessOther = (rule: string) => `variables.hasOtherRole || (${rule})`;
@@ -67,7 +69,7 @@ export function certificateRequests(): KubeObject[] {
         reason: 'Forbidden',
       },
       {
-        // The operator sees no request without them, so nobody would delete it for a day.
+        // The operator does not see requests without these labels, so they would stay for a day.
         expression: unlessOther(
           `has(object.metadata.labels) && ['${LABELS.workerCluster}', '${LABELS.workerClusterNamespace}'].all(label, label in object.metadata.labels)`,
         ),

@@ -88,7 +88,7 @@ const machineType = z
       .optional(),
   })
   .describe('A machine type.');
-/** One machine type of a profile. */
+/** A machine type of a profile. */
 export type MachineType = z.output<typeof machineType>;
 
 const region = z
@@ -110,7 +110,7 @@ const region = z
     accessRestrictions: list(free('A restriction.'), 64, 'Restrictions that the region offers.').optional(),
   })
   .describe('A region.');
-/** One region of a profile. */
+/** A region of a profile. */
 export type Region = z.output<typeof region>;
 
 export const cloudProfileSpec = rules(
@@ -268,7 +268,7 @@ export const cloudProfileSpec = rules(
     message: 'defaults.machineType is none of the machineTypes',
   },
 ).describe('What there is to choose from.');
-/** What a CloudProfile offers. */
+/** Spec of a CloudProfile. */
 export type CloudProfileSpec = z.output<typeof cloudProfileSpec>;
 
 const cloudProfileStatus = z
@@ -282,20 +282,20 @@ const cloudProfileStatus = z
     ).optional(),
   })
   .describe('How the profile is.');
-/** What is known about a CloudProfile. */
+/** Status of a CloudProfile. */
 export type CloudProfileStatus = z.output<typeof cloudProfileStatus>;
 
-/** What a provider offers: versions, machine types, regions, and defaults for clusters that do not say. */
+/** Offer of a provider: versions, machine types, regions, and defaults for clusters. */
 export interface CloudProfile extends KubeObject {
   kind: 'CloudProfile';
   spec: CloudProfileSpec;
   status?: CloudProfileStatus;
 }
 
-/** Ranges where neither cluster nor profile names one. `nodes` is what Gardener's examples have. */
+/** Ranges for clusters when neither cluster nor profile names any. `nodes` is that of Gardener's examples. */
 export const DEFAULT_RANGES = { pods: '100.96.0.0/11', services: '100.64.0.0/13', nodes: '10.250.0.0/16' };
 
-/** Name of the provider that makes the machines of clusters of this profile. */
+/** Provider that makes the machines of the profile's clusters. */
 export const providerOf = (profile: CloudProfile): string => profile.spec.provider ?? profile.spec.type;
 
 export const cloudProfileDefinition: KindDefinition = {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { count, list, text } from './schema.ts';
 
-/** A decimal number as prices are written; no sign, no exponent. */
+/** A decimal number as in prices: no sign, no exponent. */
 export const DECIMAL = /^[0-9]+(\.[0-9]+)?$/;
 
 const money = (description: string) => text(40, description, DECIMAL);
@@ -24,7 +24,7 @@ export const clusterSizeSchema = z
     ),
   })
   .describe('How large a cluster is.');
-/** How large a cluster is, or is to be: its machines by pool, and who runs its control plane. */
+/** Size of a cluster: machines by pool, and who runs the control plane. */
 export type ClusterSize = z.output<typeof clusterSizeSchema>;
 
 export const costSchema = z

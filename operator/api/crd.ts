@@ -4,7 +4,7 @@ import { KINDS } from './kinds.ts';
 import type { KubeObject } from './meta.ts';
 import { FORM_IN_WORDS, type KindDefinition, PATTERNS, WITHOUT_RULES } from './schema.ts';
 
-/** A JSON schema node as the API server takes it. */
+/** A JSON schema node as an API server accepts it. */
 export interface Schema {
   type?: string;
   description?: string;
@@ -24,7 +24,7 @@ export interface Schema {
 }
 
 const INT32 = 2 ** 31;
-// Keywords that zod writes and a structural schema forbids or ignores.
+// Keywords of zod's output that a structural schema forbids or ignores.
 const UNKNOWN_KEYWORDS = [
   '$schema',
   'readOnly',
@@ -35,12 +35,12 @@ const UNKNOWN_KEYWORDS = [
 ];
 const FORBIDDEN_KEYWORDS = ['$ref', 'oneOf', 'allOf', 'not', 'anyOf', 'definitions', '$defs'];
 
-/** Thrown while generating: the zod schema says something that a CRD cannot carry. */
+/** Thrown during generation: a CRD cannot express the zod schema. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError';
 }
 
-/** The structural schema of a zod schema. Throws SchemaError, with the path, where there is none. */
+/** Structural schema of a zod schema. Throws SchemaError with the path. */
 export function structural(schema: z.ZodType, path = ''): Schema {
   const json = z.toJSONSchema(schema, {
     target: 'openapi-3.0',
@@ -56,7 +56,7 @@ function structure(from: Schema, path: string, outerRules = true): Schema {
   const to: Schema = { ...from };
   const rules = outerRules && !to[WITHOUT_RULES];
   delete to[WITHOUT_RULES];
-  // Where rules are left out, the pattern is all that there is.
+  // Without rules, only the pattern checks the form.
   if (to[FORM_IN_WORDS] && rules) delete to.pattern;
   delete to[FORM_IN_WORDS];
   if (!rules) delete to['x-kubernetes-validations'];
@@ -91,7 +91,7 @@ function structure(from: Schema, path: string, outerRules = true): Schema {
     );
   }
   if (typeof to.additionalProperties === 'object') {
-    // The values of a map are explained by the map.
+    // The description of the map explains its values.
     to.additionalProperties = structure({ description: '-', ...to.additionalProperties }, `${path}{}`, rules);
     if (to.additionalProperties.description === '-') delete to.additionalProperties.description;
   }
@@ -114,7 +114,7 @@ const metadata = (kind: KindDefinition): Schema =>
         properties: { name: { type: 'string', maxLength: kind.maxNameLength, pattern: PATTERNS.label.source } },
       };
 
-/** What people write: a spec, or the fields of a kind without one. */
+/** Schema of what people write: a spec, or the fields of a kind without a spec. */
 function fieldsOf(kind: KindDefinition): Schema {
   if (kind.fields) return structural(kind.fields);
   if (!kind.spec) throw new SchemaError(`${kind.kind}: has neither spec nor fields`);
@@ -140,7 +140,8 @@ export function crd(kind: KindDefinition): KubeObject {
       kind: { type: 'string', description: kind.kind },
       metadata: metadata(kind),
       ...properties,
-      // Else tools that wait for an object (kstatus, Flux, Argo CD) take one without status for done.
+      // Without this default, tools that wait for an object (kstatus, Flux, Argo CD) take an object without status for
+      // done.
       status: { ...structural(kind.status, 'status'), default: { observedGeneration: -1 } },
     },
     ...(rules ? { 'x-kubernetes-validations': rules } : {}),

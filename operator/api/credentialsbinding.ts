@@ -35,7 +35,7 @@ export const credentialsBindingFields = rules(
     message: 'quotas cannot be changed after creation: make a new binding instead',
   },
 ).describe('What a binding binds.');
-/** The fields of a CredentialsBinding, which has no spec. */
+/** Fields of a CredentialsBinding, which has no spec. */
 export type CredentialsBindingFields = z.output<typeof credentialsBindingFields>;
 
 const credentialsBindingStatus = z
@@ -44,7 +44,7 @@ const credentialsBindingStatus = z
     account: text(256, 'Account, project or subscription of the credentials, as the cloud says.').optional(),
   })
   .describe('How the credentials are.');
-/** What is known about a CredentialsBinding. */
+/** Status of a CredentialsBinding. */
 export type CredentialsBindingStatus = z.output<typeof credentialsBindingStatus>;
 
 /** Lets clusters of its namespace use the credentials of a cloud account. */

@@ -1,11 +1,11 @@
 import { Cron as Croner, CronPattern } from 'croner';
 
-/** A cron expression of five fields that was found to be one. */
+/** A parsed cron expression of five fields. */
 export interface Cron {
   readonly text: string;
-  /** A day has to fit both of its fields; where both are limited, either will do (crontab(5), POSIX). */
+  /** Whether a day must match both of its fields; when both are limited, either suffices (crontab(5), POSIX). */
   readonly bothDays: boolean;
-  /** No year has such a date (30 February), and nobody has to look for it. */
+  /** Whether the date never occurs (30 February), which saves the search. */
   readonly isNever: boolean;
 }
 
@@ -18,7 +18,7 @@ const cronField = (number: string, names: readonly string[] = []): string => {
   return `${part}(,${part})*`;
 };
 
-/** The form of what parseCron reads. Ranges that run backwards and dates that never come have it too. */
+/** Pattern of a cron expression. Backward ranges and impossible dates match too. */
 export const CRON = new RegExp(
   `^\\s*${[
     cronField('[0-5]?[0-9]'),
@@ -30,18 +30,18 @@ export const CRON = new RegExp(
   'i',
 );
 
-/** Days that months have at most. */
+/** Longest length of each month, in days. */
 const LONGEST = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-/** Largest value of each field, and how many it has. */
+/** Largest value of each field, and number of values. */
 const LAST = [59, 23, 31, 12, 7];
 const COUNT = [60, 24, 31, 12, 7];
 
 /**
- * Reads five fields: minute, hour, day of month, month, day of week, with `*`, lists, ranges, steps and English short names. undefined: it
- * is none.
+ * Parses five fields: minute, hour, day of month, month, day of week, with `*`, lists, ranges, steps and English short
+ * names. undefined for an invalid expression.
  */
 export function parseCron(text: string): Cron | undefined {
-  // croner also takes nicknames (@daily), dates, L, W and #, which an API server that knows the form alone refuses.
+  // croner also accepts nicknames (@daily), dates, L, W and #, which the CRD's pattern refuses.
   if (!CRON.test(text)) return undefined;
   const fields = text
     .trim()
@@ -54,16 +54,16 @@ export function parseCron(text: string): Cron | undefined {
     const isDate = LONGEST.some((days, month) => pattern.month[month] && pattern.day.slice(0, days).includes(1));
     return { text: fields.join(' '), bothDays, isNever: bothDays && !isDate };
   } catch {
-    // A range that runs backwards.
+    // A backward range.
     return undefined;
   }
 }
 
-/** As croner writes steps: a number alone begins a range up to the end, and a step is no longer than its field. */
+/** A step in croner's form: a single number becomes a range to the end, and a step is at most the size of its field. */
 const stepped = (range: string, step: number, index: number): string =>
   `${/[-*]/.test(range) ? range : `${range}-${LAST[index]}`}/${Math.min(step, COUNT[index]!)}`;
 
-/** Whether this is a time zone that can be reckoned with, for example Europe/Berlin. */
+/** Whether the runtime knows the time zone, for example Europe/Berlin. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
@@ -73,18 +73,18 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The first time after `from`; undefined: there is none. */
+/** First time after `from`; undefined: none. */
 export const nextTime = (cron: Cron, zone: string, from: Date): Date | undefined =>
   cron.isNever ? undefined : (inZone(cron, zone).nextRun(from) ?? undefined);
 
-/** The last time at or before `from`; undefined: there is none. */
+/** Last time at or before `from`; undefined: none. */
 export const lastTime = (cron: Cron, zone: string, from: Date): Date | undefined =>
-  // croner looks before an instant, and times are whole seconds.
+  // croner searches strictly before an instant, and times are whole seconds.
   cron.isNever ? undefined : inZone(cron, zone).previousRuns(1, new Date(Math.floor(+from / 1000) * 1000 + 1000))[0];
 
 /**
- * Where a clock leaps ahead, what is at hours that were written as such comes at once after the leap, and what comes all the time is left
- * out; where it goes back, the former comes once, the latter twice.
+ * croner at clock changes: when the clock leaps ahead, fixed hours in the gap run at once after it and wildcard times
+ * are skipped; when it goes back, fixed hours run once and wildcard times twice.
  */
 const inZone = ({ text, bothDays }: Cron, timezone: string): Croner =>
   new Croner(text, { timezone, mode: '5-part', domAndDow: bothDays, fixedTimeRule: 'no-wildcard' });

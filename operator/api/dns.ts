@@ -13,10 +13,10 @@ import {
   text,
 } from './schema.ts';
 
-/** Labels of letters, digits and dashes with dots between, each of at most 63 characters; lower case, without a dot at the end. */
+/** DNS domain in lower case without a final dot: labels of at most 63 letters, digits and dashes. */
 const DOMAIN = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
 
-/** Who keeps the zones of a type of Gardener's (and our own providers' names), and which of the zones that are meant. */
+/** Provider and visibility of zones by Gardener's type of DNS provider; our own provider names are types too. */
 const TYPES: Readonly<Record<string, { provider: string; visibility?: 'Public' | 'Private' }>> = {
   'aws-route53': { provider: 'aws' },
   'google-clouddns': { provider: 'gcp' },
@@ -24,10 +24,10 @@ const TYPES: Readonly<Record<string, { provider: string; visibility?: 'Public' |
   'azure-private-dns': { provider: 'azure', visibility: 'Private' },
 };
 
-/** Type of a DNS provider, or domain, whose records people keep themselves (Gardener's word). */
+/** Type of a DNS provider, or domain, whose records people maintain themselves (Gardener's term). */
 export const UNMANAGED_DNS = 'unmanaged';
 
-/** The provider that a type of DNS provider means, and which zones of it. */
+/** Provider and visibility of a DNS provider type. */
 export const dnsTypeOf = (type: string): { provider: string; visibility?: 'Public' | 'Private' } =>
   TYPES[type] ?? { provider: type };
 
@@ -46,11 +46,11 @@ const zones = describe(
   'Which zones may be used.',
 );
 
-/** The DNS of one cluster; the same for Shoot and WorkerCluster. */
+/** DNS of a cluster; shared by Shoot and WorkerCluster. */
 export const clusterDNSSchema = z
   .object({
     domain: name(
-      // With `_coppice.api.` before it the longest name that DNS has.
+      // With prefix `_coppice.api.` this reaches DNS's longest name.
       240,
       'Domain of the cluster: its API server gets the name api.<domain>. Cannot be changed once set.',
       DOMAIN,
@@ -83,16 +83,16 @@ export const clusterDNSSchema = z
     ).optional(),
   })
   .describe('DNS of the cluster.');
-/** What a cluster says of its DNS. */
+/** DNS settings of a cluster. */
 export type ClusterDNS = z.output<typeof clusterDNSSchema>;
 
-/** What of it is acted on. */
+/** DNS fields that the operator acts on. */
 export const ACTED_DNS = {
   domain: true,
   providers: { type: true, primary: true, credentialsRef: true, secretName: true, zones: true },
 } as const;
 
-/** What a provider of a cluster's domain is kept with; undefined: with the credentials of the cluster itself. */
+/** Reference to the credentials for the cluster's DNS zone; undefined: the cluster's own credentials. */
 export function dnsCredentialsRef({
   credentialsRef: ref,
   secretName,
@@ -103,17 +103,17 @@ export function dnsCredentialsRef({
   return secretName ? { kind: 'Secret', name: secretName } : undefined;
 }
 
-/** The rule that a cluster keeps its domain: its certificate and everybody's kubeconfigs have it. */
+/** Rule that the domain never changes: certificates and kubeconfigs contain it. */
 export const domainStays: Rule = fixedOnceSet('dns', 'domain');
 
-/** The DNS of a seed. */
+/** DNS of a seed. */
 export const seedDNSSchema = z
   .object({
     internal: z
       .object({
         type: dnsType('have the domain'),
         domain: name(
-          // Names of clusters and namespaces come before it.
+          // Names of clusters and namespaces precede it.
           100,
           'Every API server that the seed hosts gets the name api.<cluster>.<namespace>.<domain>. Cannot be changed once set.',
           DOMAIN,
@@ -136,5 +136,5 @@ export const seedDNSSchema = z
     ingressDomain: text(253, 'Older form of ingress.domain.').optional(),
   })
   .describe('DNS of the seed.');
-/** What a seed says of its DNS. */
+/** DNS settings of a seed. */
 export type SeedDNS = z.output<typeof seedDNSSchema>;

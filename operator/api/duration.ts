@@ -2,7 +2,7 @@ import { PATTERNS } from './schema.ts';
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
 
-/** Milliseconds of a duration as the API writes it (Go's form: 90s, 5m, 1h30m); undefined when it is none. */
+/** Milliseconds of a duration in Go's form (90s, 5m, 1h30m); undefined for invalid text. */
 export function parseDuration(text: string): number | undefined {
   if (!PATTERNS.duration.test(text)) return undefined;
   let total = 0;

@@ -1,16 +1,15 @@
-/** What an error code means for whoever meets it. */
+/** Meaning and advice of an error code. */
 export interface ErrorCodeInfo {
-  /** Whether trying again soon, with nothing changed by a person, can help. What is tried later: controllers/backoff.ts. */
+  /** Whether a retry can succeed without a change by a person. For the delays see controllers/backoff.ts. */
   retryable: boolean;
-  /** What the message has. */
+  /** Typical text of the message. */
   see: string;
   means: string;
   why: string;
-  /** What the person should do. */
   advice: string;
 }
 
-/** Gardener's error codes (`core.gardener.cloud/v1beta1`), and for each whether to retry and what to do. */
+/** Gardener's error codes (`core.gardener.cloud/v1beta1`), each with whether to retry and what to do. */
 export const ERROR_CODES = {
   ERR_INFRA_UNAUTHENTICATED: {
     retryable: false,
@@ -96,25 +95,25 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-/** Whether an error with these codes is worth another try: one code that is not makes it hopeless. No code: yes. */
+/** Whether an error with these codes should be retried: false when any code is not retryable, true without codes. */
 export const isRetryable = (codes: readonly string[] | undefined): boolean =>
   (codes ?? []).every((code) => (ERROR_CODES as Record<string, ErrorCodeInfo>)[code]?.retryable ?? true);
 
-/** A pool of machines for which a place had none left. */
+/** A pool whose machine type is sold out in a place. */
 export interface Shortage {
-  /** Name of the pool as the provider was given it. */
+  /** Name of the pool as passed to the provider. */
   readonly pool: string;
-  /** Zones that had none. Absent: all of the pool's, as far as the cloud tells. */
+  /** Zones that are sold out. Absent: all zones of the pool, as far as the cloud reports. */
   readonly zones?: readonly string[];
 }
 
-/** An error that a person can act on. The message says what happened and to what; `advice` says what to do. */
+/** An error that a person can act on. The message says what happened to which object; `advice` says what to do. */
 export class CoppiceError extends Error {
   override readonly name = 'CoppiceError';
   readonly code: ErrorCode;
   readonly advice: string;
   readonly retryable: boolean;
-  /** With ERR_INFRA_RESOURCES_DEPLETED: what was lacking, as far as the cloud tells. */
+  /** For ERR_INFRA_RESOURCES_DEPLETED: the sold-out pools that the cloud reported. */
   readonly shortages: readonly Shortage[];
 
   constructor(
@@ -130,19 +129,19 @@ export class CoppiceError extends Error {
   }
 }
 
-/** The spec asks for something that cannot be; only a change of it helps. */
+/** An error that only a change of the spec can fix. */
 export const configurationProblem = (message: string, advice?: string): CoppiceError =>
   new CoppiceError('ERR_CONFIGURATION_PROBLEM', message, { advice });
 
-/** Something that the spec refers to is not there yet. */
+/** An error for an object that the spec refers to and that does not exist yet. */
 export const notYetConfigured = (message: string, advice?: string): CoppiceError =>
   new CoppiceError('ERR_RETRYABLE_CONFIGURATION_PROBLEM', message, { advice });
 
-/** Something underneath is not ready yet. */
+/** An error for a dependency that is not ready yet. */
 export const dependencyNotReady = (message: string, cause?: unknown): CoppiceError =>
   new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', message, { cause });
 
-/** One line for status: what happened and, where it is known, what to do. */
+/** One line for a status: what happened and, if known, what to do. */
 export const errorText = (error: unknown): string => {
   if (error instanceof CoppiceError) return `${error.message}. ${error.advice}`;
   return error instanceof Error ? error.message : String(error);

@@ -5,7 +5,7 @@ export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, timedOut: 4, inte
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** For each exit code what `coppice help` says of it (`see`), and what to do. */
+/** By exit code: the text of `coppice help` (`see`), the meaning, and what to do. */
 export const EXITS: Readonly<Record<ExitCode, Explanation>> = {
   [EXIT.ok]: explained(
     'success',

@@ -3,20 +3,20 @@ import type { KubeObject } from './meta.ts';
 
 const FLOWCONTROL = 'flowcontrol.apiserver.k8s.io/v1';
 
-/** Who asks, as flow schemas write it. */
+/** Subject of a flow schema. */
 export type FlowSubject =
   | { kind: 'User'; user: { name: string } }
   | { kind: 'Group'; group: { name: string } }
   | { kind: 'ServiceAccount'; serviceAccount: { name: string; namespace: string } };
 
-/** Name of the priority level, and of the flow schema, of the operator. */
+/** Priority level and flow schema of the operator. */
 export const OPERATOR_FLOW = 'coppice-operator';
-/** The same of all people who work with Coppice's kinds. */
+/** Priority level and flow schema of people who use Coppice's kinds. */
 export const TENANTS_FLOW = 'coppice-tenants';
-/** The same of ServiceAccounts. */
+/** Priority level and flow schema of ServiceAccounts. */
 export const ACCOUNTS_FLOW = 'coppice-tenant-accounts';
 
-/** How an API server shares out what it does at once. Shares are relative to those of Kubernetes' own levels: 40 and 100 for workloads. */
+/** A PriorityLevelConfiguration. Shares are relative to Kubernetes' own levels: 40 and 100 for workloads. */
 const level = (name: string, shares: number, lendable: number, queuing: object): KubeObject => ({
   apiVersion: FLOWCONTROL,
   kind: 'PriorityLevelConfiguration',
@@ -28,8 +28,8 @@ const level = (name: string, shares: number, lendable: number, queuing: object):
 });
 
 /**
- * The operator has a part of the garden's API server of its own, in which no tenant's request waits before one of its. Kubernetes would have
- * it share with all ServiceAccounts, or with everybody.
+ * A priority level of the operator's own in the garden's API server, so that no tenant's request queues before its
+ * requests. By default the operator would share a level with ServiceAccounts or with everybody.
  */
 export const operatorFlow = (subject: FlowSubject): KubeObject[] => [
   level(OPERATOR_FLOW, 40, 50, { queues: 16, handSize: 4, queueLengthLimit: 100 }),
@@ -39,7 +39,7 @@ export const operatorFlow = (subject: FlowSubject): KubeObject[] => [
     metadata: { name: OPERATOR_FLOW },
     spec: {
       priorityLevelConfiguration: { name: OPERATOR_FLOW },
-      // After Leases (leaseFirst), before those of ServiceAccounts.
+      // After Leases (leaseFirst), before ServiceAccounts.
       matchingPrecedence: 1000,
       distinguisherMethod: { type: 'ByUser' },
       rules: [
@@ -54,14 +54,13 @@ export const operatorFlow = (subject: FlowSubject): KubeObject[] => [
 ];
 
 /**
- * Requests about Coppice's kinds are a flow a user: the namespace is what a request names, and one user could name any number of them. Nobody
- * can be made whose requests count as those of a whole namespace, so ServiceAccounts, which tenants make, have a level apart from people.
- * What members of `system:masters` ask is exempt, as everywhere.
+ * Flows by user for requests about Coppice's kinds. Not by namespace: one user could name any number of namespaces.
+ * Tenants create ServiceAccounts, so these have a level apart from people. `system:masters` is exempt, as everywhere.
  */
 export const tenantsFlow = (): KubeObject[] => [
   level(TENANTS_FLOW, 30, 50, { queues: 64, handSize: 6, queueLengthLimit: 50 }),
   level(ACCOUNTS_FLOW, 15, 50, { queues: 64, handSize: 6, queueLengthLimit: 50 }),
-  // After nodes' and Kubernetes' own controllers', which come by 1000.
+  // After nodes and Kubernetes' own controllers, which precede 1000.
   byUser(ACCOUNTS_FLOW, 'system:serviceaccounts', 1900),
   byUser(TENANTS_FLOW, 'system:authenticated', 2000),
 ];

@@ -23,7 +23,7 @@ const NOTICE = '# Generated from operator/api by `npm run generate`. Do not edit
 const yaml = (...objects: unknown[]): string =>
   NOTICE + objects.map((object) => dump(object, { lineWidth: 120, noRefs: true })).join('---\n');
 
-/** Every file that is generated from the kinds: path from the root of the repository -> its text. */
+/** Every file that is generated from the kinds, by path from the root of the repository. */
 export function generatedFiles(): Map<string, string> {
   const files = new Map<string, string>();
   const made = KINDS.map((definition) => ({ definition, object: crd(definition) }));
@@ -44,7 +44,7 @@ export function generatedFiles(): Map<string, string> {
   const services = yaml(...seedServices(spared));
   files.set('charts/coppice/templates/seed-services.yaml', `{{- if .Values.seed.inGarden }}\n${services}{{- end }}\n`);
   files.set('charts/coppice/templates/tenant-roles.yaml', yaml(...tenantRoles()));
-  // Helm fills the namespace in.
+  // Helm replaces the namespace.
   const serviceAccount = { name: 'coppice-operator', namespace: '{{ .Release.Namespace }}' };
   const flows = [...operatorFlow({ kind: 'ServiceAccount', serviceAccount }), ...tenantsFlow()];
   files.set('charts/coppice/templates/flows.yaml', yaml(...flows));
@@ -69,7 +69,7 @@ export function generatedFiles(): Map<string, string> {
   return files;
 }
 
-/** The rights of a Job that Helm runs at these moments: made before it, and gone when it went well. */
+/** Rights of a Helm hook Job: created before the Job, deleted after its success. */
 function ofJob(name: string, moments: string, rules: Parameters<typeof clusterRole>[1]): KubeObject {
   const role = clusterRole(name, rules);
   const annotations = {

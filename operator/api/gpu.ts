@@ -4,22 +4,22 @@ import { readCount } from './quantity.ts';
 /** How many GPUs a machine type has. */
 export const gpusOf = (type: Pick<MachineType, 'gpu'> | undefined): number => readCount(type?.gpu ?? 0);
 
-/** What a pool without a machine type of its own asks for. */
+/** GPU request of a pool without a machine type of its own. */
 export interface GPUWish {
-  /** GPUs that each node must have; at least 1. */
+  /** GPUs per node; at least 1. */
   gpu: number;
   region: string | undefined;
   /** Zones of the nodes; empty: any. */
   zones: readonly string[];
-  /** The machine type that it was granted last. */
+  /** Machine type that the pool has now. */
   held?: string | undefined;
 }
 
 /**
- * The machine type for a pool that says only how many GPUs: the cheapest that has so many and that some zone of the pool has,
- * by the price of the region, otherwise by that of another one (to compare, not to count); what has no price comes last. Equal
- * ones go by GPUs, then by name. The one that it was granted stays while it has as many GPUs as the cheapest: a new price list
- * must not replace nodes that run. undefined: the profile has none. Pure.
+ * Machine type of a pool that states only its number of GPUs: the cheapest type with enough GPUs in a zone of the pool.
+ * Compares the price of the region, else of another region; types without price come last; ties by GPUs, then by name.
+ * The present type stays while it has as many GPUs as the cheapest, so that a new price list does not replace running
+ * nodes. undefined: no type fits. Pure.
  */
 export function gpuMachineType(profile: CloudProfile, wish: GPUWish): string | undefined {
   const fits = profile.spec.machineTypes
@@ -36,7 +36,7 @@ function isThere({ spec }: CloudProfile, type: string, { region, zones }: GPUWis
   return used.length === 0 || used.some((zone) => !zone.unavailableMachineTypes?.includes(type));
 }
 
-/** What types are compared by, first things first. */
+/** Sort key of a type, most significant first. */
 function rankOf({ price, gpu }: MachineType, region: string | undefined): number[] {
   const there = price?.regions?.find(({ name }) => name === region)?.hourly;
   const isOfRegion = price !== undefined && (price.region === undefined || price.region === region);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { labelName } from './schema.ts';
 
-/** What a hub that deploys may do in its members. */
+/** Rights of a deploying hub in its members. */
 const rights = z
   .enum(['Manage', 'Workloads'])
   .describe(

@@ -17,7 +17,7 @@ import {
   text,
 } from './schema.ts';
 
-/** Every type of hub, with the field of the spec that carries what only it has. */
+/** Types of hubs, with the spec field for settings of that type. */
 export const HUB_TYPES = {
   ClusterProfile: 'clusterProfile',
   ArgoCD: 'argoCD',
@@ -30,7 +30,7 @@ export const HUB_TYPES = {
 export type HubTypeName = keyof typeof HUB_TYPES;
 const TYPES = Object.keys(HUB_TYPES) as [HubTypeName, ...HubTypeName[]];
 
-/** Beside kube-system, namespaces of what Kueue, GKE and AKS have run in a cluster. */
+/** Namespaces of Kueue, GKE and AKS in a cluster, beside kube-system. */
 export const SYSTEM_NAMESPACES: readonly string[] = [
   'kueue-system',
   'gmp-system',
@@ -42,7 +42,7 @@ export const SYSTEM_NAMESPACES: readonly string[] = [
   'gatekeeper-system',
 ];
 
-/** In allowedNamespaces: all of them. */
+/** Value of allowedNamespaces for all namespaces. */
 export const EVERY_NAMESPACE = '*';
 
 const drain = z
@@ -208,7 +208,7 @@ export const hubSpec = rules(
       'say which image of karmada-agent members are to run: member.agentImage, of the version of Karmada, which does not tell it',
   },
 ).describe('What the hub is, and which clusters join it.');
-/** What a Hub says of itself. */
+/** Spec of a Hub. */
 export type HubSpec = z.output<typeof hubSpec>;
 
 const hubStatus = z
@@ -223,10 +223,10 @@ const hubStatus = z
     leaving: count(0, undefined, 'How many of them leave it.').optional(),
   })
   .describe('How the hub is, and how many members it has.');
-/** What is known about a Hub. */
+/** Status of a Hub. */
 export type HubStatus = z.output<typeof hubStatus>;
 
-/** A multi-cluster system that clusters join by themselves. */
+/** A multi-cluster system that clusters join automatically. */
 export interface Hub extends KubeObject {
   kind: 'Hub';
   spec: HubSpec;

@@ -16,9 +16,9 @@ import {
 } from './roles.ts';
 
 /**
- * Everything that an API server needs to be an embedded garden, in the order to apply it: CRDs, admission policies, the
- * rights of the operator (user OPERATOR_USER) in the garden and, because it is its own seed, in the seed, roles of tenants, and the
- * priority of its Lease, its other requests, and those of tenants. The Lease is in kube-system.
+ * All objects of an embedded garden, in the order to apply: CRDs, admission policies, rights of the operator (user
+ * OPERATOR_USER) in the garden and in its own seed, roles of tenants, and flow schemas of the Lease, the operator and
+ * tenants. The Lease is in kube-system.
  */
 export function installManifests(): KubeObject[] {
   const seedRole = `${OPERATOR_USER}:seed`;

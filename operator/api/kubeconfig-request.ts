@@ -1,26 +1,31 @@
 import { GROUP } from './group.ts';
 
-/** What somebody may be in a cluster who asks for a kubeconfig of it. */
+/** Role of a kubeconfig that a person requests. */
 export type KubeconfigRole = 'admin' | 'viewer';
 export const KUBECONFIG_ROLES: readonly KubeconfigRole[] = ['admin', 'viewer'];
 
 /**
- * `spec.signerName` of the CertificateSigningRequests by which people ask for kubeconfigs. The labels `workerCluster` and
- * `workerClusterNamespace` say of which cluster.
+ * `spec.signerName` of CertificateSigningRequests for kubeconfigs. Labels `workerCluster` and `workerClusterNamespace`
+ * name the cluster.
  */
 export const KUBECONFIG_SIGNERS: Readonly<Record<KubeconfigRole, string>> = {
   admin: `${GROUP}/admin-kubeconfig`,
   viewer: `${GROUP}/viewer-kubeconfig`,
 };
 
-/** Subresources of WorkerClusters that RBAC alone knows: whoever may `create` one of a cluster is given such a kubeconfig. */
+/**
+ * Virtual subresources of WorkerClusters for RBAC: a person who may `create` one of a cluster gets such a kubeconfig.
+ */
 export const KUBECONFIG_SUBRESOURCES: Readonly<Record<KubeconfigRole, string>> = {
   admin: 'adminkubeconfig',
   viewer: 'viewerkubeconfig',
 };
 
-/** For how long a certificate is asked for, in seconds. Kubernetes takes no request for less than ten minutes; usual is what Gardener gives. */
+/** Lifetime of a requested certificate, in seconds. Kubernetes' minimum is ten minutes; `usual` is Gardener's. */
 export const KUBECONFIG_SECONDS = { least: 600, usual: 3600, most: 24 * 3600 } as const;
 
-/** Most characters of `spec.request` (base64) in a request for a kubeconfig. A request with an EC key has a fiftieth of that. */
+/**
+ * Longest `spec.request` (base64) of a kubeconfig request, in characters. A request with an EC key has a fiftieth of
+ * that.
+ */
 export const MAX_KUBECONFIG_REQUEST = 16 * 1024;

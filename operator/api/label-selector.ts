@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS, labels, list, name, PATTERNS, text } from './schema.ts';
 
-/** A label selector as Kubernetes has it. */
+/** Kubernetes' label selector. */
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>> | undefined;
   readonly matchExpressions?: readonly LabelRequirement[] | undefined;
@@ -31,9 +31,9 @@ export const labelSelectorSchema = (description: string) =>
     })
     .describe(description);
 
-/** Whether labels meet a selector: an empty one is met by all, one with an operator that there is not by none. Pure. */
+/** Whether labels match a selector: an empty selector matches all, one with an unknown operator none. Pure. */
 export function matchesLabels(labels: Readonly<Record<string, string>>, selector: LabelSelector): boolean {
-  // Labels are whatever people write: `constructor` is one like any other.
+  // Own properties only: `constructor` is a valid label key.
   const labelAt = (key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined);
   return (
     Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labelAt(key) === value) &&

@@ -15,7 +15,7 @@ const versionRule = {
 /** Kubernetes version of a cluster: no downgrade, one minor at a time. */
 export const versionSchema = (description: string) => kubernetesVersion(description, versionRule);
 
-/** What is done about changes that others make in an account of a cloud. */
+/** Handling of drift: changes that others make in a cloud account. */
 export const driftSchema = z
   .object({
     policy: z
@@ -27,7 +27,7 @@ export const driftSchema = z
   })
   .describe('What was changed behind our back in an account of a cloud.');
 
-/** When a cluster sleeps. */
+/** Hibernation of a cluster. */
 export const hibernationSchema = z
   .object({
     enabled: z.boolean().describe('Whether the cluster sleeps: no nodes, no control plane, data kept.').optional(),
@@ -45,7 +45,7 @@ export const hibernationSchema = z
   })
   .describe('Sleep: at once, or by the clock.');
 
-/** When a cluster may be disturbed, and what is updated then. */
+/** Maintenance window of a cluster, and its automatic updates. */
 export const maintenanceSchema = z
   .object({
     timeWindow: z

@@ -14,7 +14,7 @@ const membershipSpec = rules(
   },
 ).describe('Which cluster is in which hub.');
 
-/** How a membership stands, in one word. */
+/** Phase of a membership. */
 const MEMBERSHIP_STATES = ['Pending', 'Joining', 'Joined', 'Asleep', 'Leaving'] as const;
 export type MembershipState = (typeof MEMBERSHIP_STATES)[number];
 
@@ -44,7 +44,7 @@ const membershipStatus = z
     ).optional(),
   })
   .describe('How far the cluster is on its way into the hub, or out of it.');
-/** What is known about a Membership. */
+/** Status of a Membership. */
 export type MembershipStatus = z.output<typeof membershipStatus>;
 
 /** A cluster in a hub. */

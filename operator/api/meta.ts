@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { count, describe, list, text } from './schema.ts';
 
-/** Points at the object that owns another one in the same namespace (or a cluster-wide owner). */
+/** Reference to an owner in the same namespace, or to a cluster-scoped owner. */
 export interface OwnerReference {
   apiVersion: string;
   kind: string;
@@ -11,7 +11,7 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean;
 }
 
-/** The part of metav1.ObjectMeta that we read or write. Times are RFC 3339. */
+/** The fields of metav1.ObjectMeta that this program uses. Times are RFC 3339. */
 export interface ObjectMeta {
   name: string;
   namespace?: string;
@@ -29,7 +29,7 @@ export interface ObjectMeta {
   managedFields?: unknown[];
 }
 
-/** Any Kubernetes object as it travels over the wire. */
+/** Any Kubernetes object in JSON form. */
 export interface KubeObject {
   apiVersion: string;
   kind: string;
@@ -73,7 +73,7 @@ const lastOperationSchema = describe(
   }),
   'The operation that runs, or the last one that ran.',
 );
-/** Where the current or last operation on an object stands. */
+/** State of the current or last operation on an object. */
 export type LastOperation = z.output<typeof lastOperationSchema>;
 
 const lastErrorSchema = describe(
@@ -85,10 +85,10 @@ const lastErrorSchema = describe(
   }),
   'An error of the last operation.',
 );
-/** One error of the last operation; cleared by taskID. */
+/** An error of the last operation; cleared by taskID. */
 export type LastError = z.output<typeof lastErrorSchema>;
 
-/** The status fields that every kind has. */
+/** Status fields of every kind. */
 export const commonStatus = {
   conditions: list(conditionSchema, 64, 'What is so about this object; type Ready sums it up.')
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })

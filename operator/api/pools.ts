@@ -3,61 +3,61 @@ import { gpuMachineType, gpusOf } from './gpu.ts';
 import type { Taint } from './worker-pool.ts';
 import type { WorkerCluster } from './workercluster.ts';
 
-/** Name of the one pool of a cluster that lists none. */
+/** Name of the only pool of a cluster that lists none. */
 export const DEFAULT_POOL = 'default';
 
-/** Who decides, between minimum and maximum, how many nodes a pool has. */
+/** Who decides the size of a pool between minimum and maximum. */
 export type Autoscale = 'Coppice' | 'Cloud' | 'None';
 
-/** A pool with everything settled but the machine type, which no profile may have (undefined then). */
+/** A pool with all defaults filled in; machineType stays undefined when no default exists. */
 export interface NormalPool {
   name: string;
-  /** Absent when neither pool, cluster nor profile names one. Whether the profile has it is not checked here. */
+  /** Absent when neither pool, cluster nor profile names one. Not checked against the profile. */
   machineType: string | undefined;
-  /** Machine types to take instead where that one is sold out, the preferred one first. */
+  /** Machine types to use when that one is sold out, by preference. */
   alternatives: string[];
-  /** How many nodes there should be now. */
+  /** Number of nodes at present. */
   count: number;
   minimum: number;
-  /** Infinity where nothing limits it. */
+  /** Infinity without a limit. */
   maximum: number;
-  /** As the spec says it; absent: what is usual for the mode. */
+  /** From the spec; absent: the default of the mode. */
   autoscale?: Autoscale;
   labels: Record<string, string>;
   taints: Taint[];
-  /** Taints that a node has only until an agent has taken them away. Absent: none. */
+  /** Taints that an agent removes from a new node. Absent: none. */
   startupTaints?: Taint[];
   zones: string[];
-  /** Whether spot machines are asked for. */
+  /** Whether the pool uses spot machines. */
   spot: boolean;
-  /** GPUs that each node must have; 0: none are asked for. */
+  /** GPUs per node; 0: none. */
   gpu: number;
 }
 
 /**
- * Who said how many nodes a pool should have: `person` by spec.dataPlaneNodes; `floor`: the same, which is the least where Coppice decides;
- * `decider` by a stored size; `kept`: whether anything was decided is unknown, so the pool keeps what it has; `minimum`: nobody, so it is
- * the pool's minimum, above which a cloud's autoscaler may go.
+ * Source of a pool's size: `person`: spec.dataPlaneNodes; `floor`: the same as a minimum, where Coppice decides;
+ * `decider`: a stored size; `kept`: unknown decision, so the pool keeps its size; `minimum`: none, so the pool has its
+ * minimum, above which a cloud's autoscaler may go.
  */
 export type SizedBy = 'person' | 'floor' | 'decider' | 'kept' | 'minimum';
 
-/** A pool with what it should have once all who may say so were asked: see operator/capacity/desired-sizes.ts. */
+/** A pool with its desired size after all sources were consulted: see operator/capacity/desired-sizes.ts. */
 export interface DesiredPool extends NormalPool {
   sizedBy: SizedBy;
 }
 
-/** Whether a cloud's autoscaler chooses the size of the pool, in mode Managed. */
+/** Whether a cloud's autoscaler sizes the pool, in mode Managed. */
 export const isSizedByCloud = ({ autoscale = 'Cloud', sizedBy, minimum, maximum }: DesiredPool): boolean =>
   autoscale === 'Cloud' && sizedBy === 'minimum' && Number.isFinite(maximum) && maximum > minimum;
 
-/** Names of the pools that ask for spot machines. */
+/** Names of pools with spot machines. */
 export const spotPools = ({ spec }: WorkerCluster): ReadonlySet<string> =>
   new Set((spec.pools ?? []).flatMap(({ name, spot }) => (spot ? [name] : [])));
 
 /**
- * The pools of a cluster as its spec alone has them; what they should have is for desiredSizes to say, the only caller. Without `pools`
- * there is one, of all nodes. With `pools`, each gets its minimum, and what `dataPlaneNodes` has left goes to the pools in the order
- * written, each up to its maximum: growing never takes a node from a pool, and shrinking takes the last ones first.
+ * Pools of a cluster from its spec alone; desiredSizes, the only caller, decides their sizes. Without `pools` there is
+ * one pool with all nodes. With `pools`, each gets its minimum, and the rest of `dataPlaneNodes` fills the pools in
+ * order up to their maximums: growing never takes a node from a pool, and shrinking takes the last pools first.
  */
 export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPool[] {
   const { spec } = cluster;
@@ -89,7 +89,7 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
     return {
       name: pool.name,
       machineType: own[0] ?? withGPU ?? machineType,
-      // The cluster's alternatives are to the cluster's machine type, not to one that a pool was given for its own needs.
+      // The cluster's alternatives replace the cluster's machine type, not a pool's own.
       alternatives: (own.length > 0 ? own : withGPU && withGPU !== machineType ? [] : ofCluster).slice(1),
       count: minimum,
       minimum,
@@ -113,8 +113,8 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
 }
 
 /**
- * The machine type of a pool that asks for GPUs: the cluster's or the default where it has them; undefined: none are asked for, or there
- * are none.
+ * Machine type of a pool with GPUs: the cluster's or the default if it has GPUs; undefined: none requested, or none
+ * available.
  */
 function withGPUs(
   { spec, status }: WorkerCluster,
@@ -129,7 +129,7 @@ function withGPUs(
   return gpuMachineType(profile, { gpu, region, zones, held });
 }
 
-/** Machine types in order of preference, each once. */
+/** Machine types by preference, without repetitions. */
 const preference = ({
   machineType,
   machineTypes = [],

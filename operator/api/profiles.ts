@@ -5,16 +5,13 @@ import type { CloudProfile } from './cloudprofile.ts';
 
 const DIRECTORY = fileURLToPath(new URL('../../profiles', import.meta.url));
 
-/** The CloudProfiles that come with Coppice (`profiles/*.yaml`), by name. Throws when a file cannot be read. */
+/** CloudProfiles that ship with Coppice (`profiles/*.yaml`), by name. Throws when a file cannot be read. */
 export async function profileManifests(directory: string = DIRECTORY): Promise<CloudProfile[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.yaml')).sort();
   return Promise.all(files.map(async (file) => load(await readFile(`${directory}/${file}`, 'utf8')) as CloudProfile));
 }
 
-/**
- * The profile bound to the simulated provider: what an embedded garden does with a cloud's profile while there are no
- * credentials for that cloud.
- */
+/** The profile with the simulated provider: an embedded garden uses it for clouds without credentials. */
 export const simulated = (profile: CloudProfile): CloudProfile => ({
   ...profile,
   spec: { ...profile.spec, provider: 'simulated' },

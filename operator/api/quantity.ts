@@ -1,4 +1,4 @@
-// Powers of ten and two that Kubernetes quantities may end in.
+// Suffixes of Kubernetes quantities.
 const SUFFIXES: Record<string, { base: bigint; exponent: number }> = {
   n: { base: 10n, exponent: -9 },
   u: { base: 10n, exponent: -6 },
@@ -19,12 +19,15 @@ const SUFFIXES: Record<string, { base: bigint; exponent: number }> = {
 };
 const QUANTITY = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?$/;
 
-/** Rounds away from zero, as Kubernetes does: a request is never made smaller than it was written. */
+/** Rounds away from zero, as Kubernetes does, so that a request never shrinks. */
 const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by;
 
-/** Longest text that is parsed, in characters: an API server writes 25 at most, and the time to parse digits grows with their square. */
+/**
+ * Longest text that is parsed, in characters. An API server writes at most 25, and parsing time grows with the square
+ * of the digits.
+ */
 const LONGEST = 64;
-/** Characters of a text that an error shows: whoever wrote the text chose its length. */
+/** Characters of the text in an error: its author chose the length. */
 const SHOWN = 24;
 /** Kubernetes counts quantities in int64 and saturates there (apimachinery, resource.ParseQuantity). */
 const MOST = 2n ** 63n - 1n;
@@ -36,8 +39,8 @@ function notQuantity(written: unknown): RangeError {
 }
 
 /**
- * Value times `scale`, exact, rounded up: 1000n gives thousandths. Saturates at int64 as Kubernetes does. Throws RangeError when it is no
- * quantity, or longer than 64 characters.
+ * Value times `scale`, exact, rounded up: 1000n returns thousandths. Saturates at int64, as Kubernetes does. Throws
+ * RangeError for invalid text or more than 64 characters.
  */
 export function scaled(quantity: string | number, scale: bigint): bigint {
   const isNumber = typeof quantity === 'number';
@@ -62,14 +65,14 @@ function safe(value: bigint, quantity: string | number): number {
   return Number(value);
 }
 
-/** Nearest number to an amount that can be counted with exactly: sums of what others wrote stay whole numbers. NaN is 0. */
+/** Nearest safe integer, so that sums stay exact. NaN becomes 0. */
 export const saturated = (amount: number): number =>
   Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, amount)) || 0;
 
-/** Whether an amount is too large to be counted: all that is known is that it is no smaller. */
+/** Whether an amount reached the limit of safe integers: it is a lower bound. */
 export const isSaturated = (amount: number): boolean => Math.abs(amount) >= Number.MAX_SAFE_INTEGER;
 
-/** Parsed quantities by text: the same few are written in each of a cluster's pods, and are read again with each change. */
+/** Cache of parsed quantities: the same few texts occur in every pod of a cluster. */
 class Remembered {
   readonly #parse: (quantity: string | number) => number;
   readonly #known = new Map<string | number, number>();
@@ -78,7 +81,7 @@ class Remembered {
     this.#parse = parse;
   }
 
-  /** Throws what parsing throws. */
+  /** Throws as the parser does. */
   read(quantity: string | number): number {
     const known = this.#known.get(quantity);
     if (known !== undefined) return known;
@@ -94,39 +97,48 @@ const cpus = new Remembered((quantity) => saturated(Number(scaled(quantity, 1000
 const bytes = new Remembered((quantity) => saturated(Number(scaled(quantity, 1n))));
 
 /**
- * Millicores of a CPU quantity in an object of somebody else's, rounded up. An amount that is too large saturates; only a text that is no
- * quantity throws RangeError. For what people give as input there is parseCpu, which says that an amount is too large.
+ * Millicores of a CPU quantity of an untrusted object, rounded up. Saturates for large amounts; throws RangeError for
+ * invalid text only. For user input use parseCpu, which reports amounts that are too large.
  */
 export const readCpu = (quantity: string | number): number => cpus.read(quantity);
 
-/** Bytes of a memory quantity in an object of somebody else's; see readCpu. */
+/** Bytes of a memory quantity of an untrusted object; see readCpu. */
 export const readBytes = (quantity: string | number): number => bytes.read(quantity);
 
-/** A whole count (GPUs, pods) in an object of somebody else's; see readCpu. */
+/** Count (GPUs, pods) of an untrusted object; see readCpu. */
 export const readCount = readBytes;
 
-/** Millicores of a CPU quantity, rounded up: "2" is 2000, "250m" is 250. Throws RangeError on anything else. */
+/**
+ * Millicores of a CPU quantity, rounded up: "2" is 2000, "250m" is 250. Throws RangeError for invalid text or too large
+ * amounts.
+ */
 export const parseCpu = (quantity: string | number): number => safe(scaled(quantity, 1000n), quantity);
 
-/** Bytes of a memory quantity, rounded up: "1Ki" is 1024, "128974848" is itself. Throws RangeError on anything else. */
+/**
+ * Bytes of a memory quantity, rounded up: "1Ki" is 1024, "128974848" is itself. Throws RangeError for invalid text or
+ * too large amounts.
+ */
 export const parseBytes = (quantity: string | number): number => safe(scaled(quantity, 1n), quantity);
 
-/** A whole count (GPUs, pods), rounded up. Throws RangeError on anything else. */
+/** A count (GPUs, pods), rounded up. Throws RangeError for invalid text or too large amounts. */
 export const parseCount = parseBytes;
 
-/** So many, or a part of `total`, as `countOrPercent` of a schema is written; 0 for what is neither. @param round what a part is rounded by */
+/**
+ * Absolute count of a number or a percentage of `total` (`countOrPercent` of a schema); 0 for invalid text. @param
+ * round rounding of percentages
+ */
 export function countOf(value: string | number, total: number, round: (part: number) => number): number {
   const number = Number.parseInt(String(value), 10) || 0;
   return Math.max(0, String(value).endsWith('%') ? round((total * number) / 100) : number);
 }
 
-/** Canonical CPU quantity of so many millicores: 7500 is "7500m", 8000 is "8". Saturates: what it writes can be read again. */
+/** Canonical CPU quantity: 7500 millicores are "7500m", 8000 are "8". Saturates, so that the result can be parsed. */
 export function formatCpu(amount: number): string {
   const millicores = saturated(amount);
   return millicores % 1000 === 0 ? String(millicores / 1000) : `${millicores}m`;
 }
 
-/** Canonical memory quantity of so many bytes, in the largest binary unit that loses nothing: "8Gi", "12345Ki", "7". Saturates. */
+/** Canonical memory quantity in the largest exact binary unit: "8Gi", "12345Ki", "7". Saturates. */
 export function formatBytes(amount: number): string {
   const bytes = saturated(amount);
   if (bytes === 0) return '0';

@@ -2,17 +2,20 @@ import { z } from 'zod';
 import { commonStatus, type KubeObject } from './meta.ts';
 import { count, intOrString, type KindDefinition, LIMITS, name, rules, text } from './schema.ts';
 
-/** What a Quota can limit. `cpu`, `memory` and `gpu` are Gardener's metrics, the others are ours. */
+/** Metrics that a Quota can limit. `cpu`, `memory` and `gpu` are Gardener's. */
 export const METRICS = ['clusters', 'nodes', 'cpu', 'memory', 'gpu', 'cost.hourly', 'cost.monthly'] as const;
 export type Metric = (typeof METRICS)[number];
 
-/** Metrics of Gardener's Quota that are kept, and limit nothing here. */
+/** Metrics of Gardener's Quota that are kept without effect. */
 const GARDENERS_METRICS = ['storage.standard', 'storage.premium', 'loadbalancer'] as const;
 
-/** Hours of the month that `cost.monthly` is projected over: a year's 8760 by twelve. */
+/** Hours per month for `cost.monthly`: 8760 a year divided by twelve. */
 export const HOURS_PER_MONTH = 730;
 
-/** Ours and Gardener's, and some to spare: with many more, the API server finds the rule over them too costly. */
+/**
+ * Room for ours and Gardener's metrics and a few more: with many more, the API server refuses the CEL rule as too
+ * costly.
+ */
 const MOST_METRICS = 12;
 
 const amounts = <T extends z.ZodType>(item: T, description: string) =>
@@ -63,7 +66,7 @@ export const quotaSpec = rules(
     message: 'scope cannot be changed after creation: make a new quota instead',
   },
 ).describe('What the clusters of a namespace may have together.');
-/** The limits of a Quota. */
+/** Spec of a Quota. */
 export type QuotaSpec = z.output<typeof quotaSpec>;
 
 export const quotaStatus = z
@@ -76,20 +79,20 @@ export const quotaStatus = z
     summary: text(1024, 'Used and allowed in one line, for example "clusters 2/5, nodes 8/10".').optional(),
   })
   .describe('How much of the quota is used.');
-/** What is known about a Quota. */
+/** Status of a Quota. */
 export type QuotaStatus = z.output<typeof quotaStatus>;
 
-/** What the clusters of a namespace may have together. */
+/** Limits for all clusters of a namespace together. */
 export interface Quota extends KubeObject {
   kind: 'Quota';
   spec: QuotaSpec;
   status?: QuotaStatus;
 }
 
-/** Whether the quota is for its namespace (Gardener's Project), the only scope that is acted on. */
+/** Whether the quota applies to its namespace (Gardener's Project), the only supported scope. */
 export const isForProject = (quota: Quota): boolean => (quota.spec.scope?.kind ?? 'Project') === 'Project';
 
-/** Paths of what the quota says and the operator does not act on. */
+/** Paths of the quota's fields that have no effect. */
 export function unactedQuotaFields({ spec }: Quota): string[] {
   const metrics = Object.keys(spec.metrics).filter((metric) => !(METRICS as readonly string[]).includes(metric));
   return [

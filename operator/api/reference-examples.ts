@@ -1,4 +1,4 @@
-/** YAML of a kind: the least that does something, and what is usual. Both pass a server-side dry run (test/integration/api/docs.test.ts). */
+/** Example YAML of a kind, minimal and usual. Both pass a server-side dry run (test/integration/api/docs.test.ts). */
 interface Examples {
   readonly minimal: string;
   readonly usual: string;
@@ -7,7 +7,6 @@ interface Examples {
 const V1 = 'multi-cluster.demo.io/v1';
 const ALPHA = 'multi-cluster.demo.io/v1alpha1';
 
-/** By kind. */
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   WorkerCluster: {
     minimal: `apiVersion: ${V1}
@@ -223,7 +222,7 @@ spec:
   },
 };
 
-/** Fields in the order of their use, by kind and by the path below spec ('' is spec itself). Others follow as the schema has them. */
+/** Field order on reference pages, by kind and path below spec ('' is spec). Other fields follow in schema order. */
 export const FIELD_ORDER: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   WorkerCluster: {
     '': [

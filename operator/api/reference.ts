@@ -20,16 +20,16 @@ function typeOf(schema: Schema): string {
   return [type, ...limits].join(' ');
 }
 
-/** What the rows of a page depend on. */
+/** Context of a reference page's rows. */
 interface RowContext {
   readonly kind: string;
-  /** Specs of other kinds, which are linked where they are nested. */
+  /** Specs of other kinds, which nested fields link to. */
   readonly others: readonly KindSpec[];
-  /** Whether each row says what is acted on. */
+  /** Whether rows say which fields have an effect. */
   readonly isActed: boolean;
 }
 
-/** Path below spec, without the marks of lists. */
+/** Path below spec, without list markers. */
 const belowSpec = (path: string): string => path.replaceAll('[]', '').replace(/^spec\.?/, '');
 
 function inOrderOfUse({ properties = {} }: Schema, path: string, { kind }: RowContext): [string, Schema][] {
@@ -38,7 +38,7 @@ function inOrderOfUse({ properties = {} }: Schema, path: string, { kind }: RowCo
   return Object.entries(properties).sort(([a], [b]) => rank(a) - rank(b));
 }
 
-/** The kind whose spec this is. */
+/** Kind with this spec. */
 function kindOfSpec({ properties = {} }: Schema, { others }: RowContext): KindDefinition | undefined {
   const fields = Object.keys(properties).sort().join();
   return others.find(
@@ -98,19 +98,19 @@ function examplesOf({ kind }: KindDefinition): string[] {
   return ['Minimal:', yamlBlock(minimal), 'Usual:', yamlBlock(usual)];
 }
 
-/** Says what the last column means, or that there is none. */
+/** Explains the last column, or that it is missing. */
 const actedNote = ({ kind }: KindDefinition): string =>
   keepsFields(kind)
     ? 'The last column says for which of these objects the operator acts on a field. The others store it without effect, and a condition names it.'
     : 'The operator acts on all of these fields, but those that say otherwise.';
 
-/** A kind and the schema of its spec. */
+/** A kind with the schema of its spec. */
 export interface KindSpec {
   readonly definition: KindDefinition;
   readonly spec: Schema;
 }
 
-/** The reference page (Markdown) of a kind, from its CRD. @param kinds all kinds that have a spec */
+/** Reference page (Markdown) of a kind, from its CRD. @param kinds all kinds with a spec */
 export function referencePage(kind: KindDefinition, crd: KubeObject, kinds: readonly KindSpec[]): string {
   const schema = crd.spec.versions[0].schema.openAPIV3Schema as Schema;
   const others = kinds.filter(({ definition }) => definition !== kind);

@@ -20,10 +20,10 @@ const policy = (
   },
 ];
 
-/** A policy with its binding: what it finds fault with is refused, and so is everything while it cannot be asked. */
+/** An admission policy with its binding that denies violations, and everything when it cannot be evaluated. */
 export const refusing = (name: string, rules: Record<string, unknown>): KubeObject[] =>
   policy(name, 'Fail', 'Deny', rules);
 
-/** A policy with its binding that only warns of what it finds fault with. */
+/** An admission policy with its binding that only warns of violations. */
 export const warning = (name: string, rules: Record<string, unknown>): KubeObject[] =>
   policy(name, 'Ignore', 'Warn', rules);

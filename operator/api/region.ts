@@ -1,12 +1,12 @@
 import { configurationProblem } from './errors.ts';
 
-/** A DNS label: with anything else in it, a host that is made of it could be anybody's. */
+/** A DNS label: other characters could turn a host name made of it into another host. */
 const REGION = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Whether a text can be a cloud's region or zone. */
+/** Whether a text is a valid cloud region or zone. */
 export const isRegion = (text: string): boolean => REGION.test(text);
 
-/** The region, to be made a part of a host's name or of a path. Throws a configuration problem for what can be none. */
+/** The region, safe for host names and paths. Throws a configuration problem for an invalid one. */
 export function checkedRegion(region: string): string {
   if (isRegion(region)) return region;
   throw configurationProblem(

@@ -3,7 +3,7 @@ import { KUBECONFIG_SIGNERS, KUBECONFIG_SUBRESOURCES } from './kubeconfig-reques
 import type { KubeObject } from './meta.ts';
 import { CONTROL_PLANE_PRIORITY, OPERATOR_LEASE } from './names.ts';
 
-/** The user (and the name of the ClusterRole) that the operator of an embedded garden has. */
+/** User, and ClusterRole, of the operator of an embedded garden. */
 export const OPERATOR_USER = 'coppice:operator';
 
 interface PolicyRule {
@@ -17,7 +17,7 @@ const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'update', 'patch', 'delete'];
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
-/** What the operator may do in the garden. */
+/** Rights of the operator in the garden. */
 export function gardenRules(): PolicyRule[] {
   return [
     {
@@ -25,16 +25,16 @@ export function gardenRules(): PolicyRule[] {
       resources: ['workerclusters', 'seeds', 'cloudprofiles', 'credentialsbindings', 'workloadidentities'],
       verbs: [...READ, 'update', 'patch'],
     },
-    // It makes those that a BurstPolicy asks for, and deletes them, and those whose ttl is over.
+    // Creates and deletes clusters of BurstPolicies, and deletes clusters after their ttl.
     { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['create', 'delete'] },
-    // Who decides what is bought are people.
+    // Only people write policies.
     { apiGroups: [GROUP], resources: ['burstpolicies'], verbs: [...READ, 'patch'] },
-    // It keeps to quotas, so it must not be able to raise them.
+    // Read only: the operator must not raise the quotas that bind it.
     { apiGroups: [GROUP], resources: ['quotas'], verbs: READ },
-    // Which clusters join which hub is decided by administrators.
+    // Only administrators decide which clusters join which hub.
     { apiGroups: [GROUP], resources: ['hubs'], verbs: [...READ, 'patch'] },
     { apiGroups: [GROUP], resources: ['memberships'], verbs: [...READ, ...WRITE] },
-    // Where the garden itself is a hub.
+    // For a garden that is also a hub.
     { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles/status'], verbs: ['get', 'patch'] },
     { apiGroups: ['multicluster.x-k8s.io'], resources: ['placementdecisions'], verbs: READ },
@@ -47,13 +47,13 @@ export function gardenRules(): PolicyRule[] {
       verbs: [...READ, ...WRITE],
     },
     { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads', 'localqueues', 'clusterqueues'], verbs: READ },
-    // It answers for an AdmissionCheck.
+    // Answers Kueue's AdmissionChecks.
     {
       apiGroups: ['kueue.x-k8s.io'],
       resources: ['admissionchecks/status', 'workloads/status'],
       verbs: ['get', 'patch'],
     },
-    // Shoots are made for WorkerClusters, and go with them.
+    // Shoots are made for WorkerClusters, and deleted with them.
     { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
     {
       apiGroups: [GROUP],
@@ -72,10 +72,11 @@ export function gardenRules(): PolicyRule[] {
       verbs: ['get', 'update', 'patch'],
     },
     { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
-    // The ServiceAccount of a WorkloadIdentity, which goes with it, and tokens for the cloud: of which accounts, a policy says.
+    // ServiceAccounts of WorkloadIdentities, and tokens for clouds. An admission policy limits the accounts.
     { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'create', 'patch'] },
     { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
-    // Requests for people's kubeconfigs: it signs for two signers of its own, and asks who may have which.
+    // Requests for kubeconfigs: the operator signs for two signers of its own, and asks by SubjectAccessReview who may
+    // have which.
     {
       apiGroups: ['certificates.k8s.io'],
       resources: ['certificatesigningrequests'],
@@ -93,27 +94,30 @@ export function gardenRules(): PolicyRule[] {
       verbs: ['approve', 'sign'],
     },
     { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
-    // Its UID is the garden's own: part of the tags in clouds, and on namespaces in seeds.
+    // The UID of kube-system identifies the garden in cloud tags and on namespaces in seeds.
     { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
-    // Ranges that no cluster of a mesh is given.
+    // Service ranges that mesh ranges must not overlap.
     { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] },
   ];
 }
 
-/** What it may do besides in its own namespace. Leases of others say who leads, and which nodes are alive. */
+/**
+ * Further rights in the operator's own namespace only, because Leases elsewhere elect other leaders and keep nodes
+ * alive.
+ */
 export function ownNamespaceRules(): PolicyRule[] {
   const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
   return [
     { ...leases, resourceNames: [OPERATOR_LEASE], verbs: ['get', 'update'] },
-    // A request that creates names no object that rights could be about.
+    // RBAC cannot limit `create` by name.
     { ...leases, verbs: ['create'] },
-    // Whether one that led before is gone for good, so that what it has locked can be taken over.
+    // To check whether an earlier leader is gone for good, so that its locks can be taken over.
     { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
   ];
 }
 
-/** What the operator may do in a seed: everything there is to a hosted control plane and its machines, and no more. */
+/** Rights of the operator in a seed: those for hosted control planes and their machines. */
 export function seedRules(): PolicyRule[] {
   return [
     { apiGroups: [''], resources: ['namespaces'], verbs: [...READ, ...WRITE] },
@@ -123,7 +127,8 @@ export function seedRules(): PolicyRule[] {
       verbs: [...READ, ...WRITE, 'deletecollection'],
     },
     { apiGroups: [''], resources: ['pods'], verbs: [...READ, ...WRITE, 'deletecollection'] },
-    // The way to etcd in a seed whose Services have no way from here; over WebSockets it is a get, since 1.35 also a create.
+    // Port-forward to etcd in a seed whose Services cannot be reached; a `get` over WebSockets, since 1.35 also a
+    // `create`.
     { apiGroups: [''], resources: ['pods/portforward'], verbs: ['get', 'create'] },
     { apiGroups: [''], resources: ['nodes', 'persistentvolumes'], verbs: READ },
     {
@@ -134,19 +139,19 @@ export function seedRules(): PolicyRule[] {
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ },
-    // A full seed evicts machines and other pods for the pods of control planes.
+    // A full seed evicts machines and other pods for control plane pods.
     {
       apiGroups: ['scheduling.k8s.io'],
       resources: ['priorityclasses'],
       resourceNames: [CONTROL_PLANE_PRIORITY],
       verbs: ['get'],
     },
-    // A request that creates names no object that rights could be about.
+    // RBAC cannot limit `create` by name.
     { apiGroups: ['scheduling.k8s.io'], resources: ['priorityclasses'], verbs: ['create'] },
   ];
 }
 
-/** What the chart's Job that brings CRDs up to date may do: with ours, and with no others. */
+/** Rights of the chart's Job that updates CRDs: limited to Coppice's. */
 export const crdJobRules = (names: readonly string[]): PolicyRule[] => [
   {
     apiGroups: ['apiextensions.k8s.io'],
@@ -154,16 +159,15 @@ export const crdJobRules = (names: readonly string[]): PolicyRule[] => [
     resourceNames: [...names],
     verbs: ['get', 'update'],
   },
-  // A request that creates names no object that rights could be about.
+  // RBAC cannot limit `create` by name.
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['create'] },
 ];
 
-/** What the chart's Job may do that looks whether clusters are left before all is uninstalled. */
+/** Rights of the chart's Job that checks for remaining clusters before uninstallation. */
 export const uninstallJobRules = (): PolicyRule[] => [
   { apiGroups: [GROUP], resources: ['workerclusters', 'shoots'], verbs: ['list'] },
 ];
 
-/** A ClusterRole. */
 export const clusterRole = (name: string, rules: PolicyRule[], labels?: Record<string, string>): KubeObject => ({
   apiVersion: RBAC,
   kind: 'ClusterRole',
@@ -171,18 +175,18 @@ export const clusterRole = (name: string, rules: PolicyRule[], labels?: Record<s
   rules,
 });
 
-/** The ClusterRole of those who may ask for kubeconfigs at all. */
+/** ClusterRole of users who may request kubeconfigs. */
 export const KUBECONFIG_REQUESTERS = 'coppice:kubeconfig-requesters';
-/** The ClusterRole of those who may see what clusters can be made of: profiles are in no namespace, so no role in one gives that. */
+/** ClusterRole of users who may read CloudProfiles, which are cluster-scoped. */
 export const PROFILE_READERS = 'coppice:profile-readers';
 
-/** Has Kubernetes add the rules to roles of its own. */
+/** Labels by which Kubernetes aggregates the rules into its own roles. */
 const aggregatedTo = (...roles: ('view' | 'edit' | 'admin')[]): Record<string, string> =>
   Object.fromEntries(roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']));
 
 /**
- * What tenants may do in their namespaces: whoever has Kubernetes' role view, edit or admin there has it. Nobody of them writes status,
- * which says what a cluster was granted; Shoots, which quotas do not refuse on apply; nor Quotas, Hubs and Memberships.
+ * Roles of tenants, aggregated into Kubernetes' roles view, edit and admin. None may write status (which says what was
+ * granted), Shoots (which quotas do not refuse on apply), Quotas, Hubs or Memberships.
  */
 export const tenantRoles = (): KubeObject[] => [
   clusterRole(
@@ -219,14 +223,14 @@ export const tenantRoles = (): KubeObject[] => [
     ],
     aggregatedTo('edit', 'admin'),
   ),
-  // A request gives nothing by itself: what it asks for is judged by the two subresources above. Nobody sees those of others.
+  // A request grants nothing: the operator checks the two subresources above. Nobody can list requests of others.
   clusterRole(KUBECONFIG_REQUESTERS, [
     { apiGroups: ['certificates.k8s.io'], resources: ['certificatesigningrequests'], verbs: ['create', 'get'] },
   ]),
   clusterRole(PROFILE_READERS, [{ apiGroups: [GROUP], resources: ['cloudprofiles'], verbs: READ }]),
 ];
 
-/** A Role, and the binding of its name that gives it to somebody. */
+/** A Role and a RoleBinding of the same name. */
 export const roleFor = (name: string, namespace: string, rules: PolicyRule[], subject: object): KubeObject[] => [
   { apiVersion: RBAC, kind: 'Role', metadata: { name, namespace }, rules },
   {
@@ -238,7 +242,7 @@ export const roleFor = (name: string, namespace: string, rules: PolicyRule[], su
   },
 ];
 
-/** Gives the ClusterRole of that name to a user. */
+/** Binds the ClusterRole of that name to a user. */
 export const bindToUser = (name: string, user: string): KubeObject => ({
   apiVersion: RBAC,
   kind: 'ClusterRoleBinding',
@@ -247,7 +251,10 @@ export const bindToUser = (name: string, user: string): KubeObject => ({
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
 });
 
-/** Lets all who are authenticated ask for kubeconfigs (which they get is another question), and see profiles. The chart has it configured. */
+/**
+ * Lets all authenticated users request kubeconfigs (which are granted separately) and read CloudProfiles. Configurable
+ * in the chart.
+ */
 export const authenticatedBindings = (): KubeObject[] =>
   [KUBECONFIG_REQUESTERS, PROFILE_READERS].map((name) => ({
     ...bindToUser(name, ''),
@@ -255,8 +262,8 @@ export const authenticatedBindings = (): KubeObject[] =>
   }));
 
 /**
- * Renewals of the operator's Lease are taken before all that it has asked for itself: a server that is slow under its requests would else
- * have it lose the lease, start anew, and ask for even more.
+ * Flow schema for the operator's Lease, before its other requests: on a slow server the operator would lose the Lease
+ * behind its own requests, restart, and send even more.
  */
 export const leaseFirst = (user: string): KubeObject => ({
   apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
@@ -264,7 +271,7 @@ export const leaseFirst = (user: string): KubeObject => ({
   metadata: { name: 'coppice-leader-election' },
   spec: {
     priorityLevelConfiguration: { name: 'leader-election' },
-    // As Kubernetes' own schemas for elections, before those for whoever is authenticated.
+    // Like Kubernetes' own schemas for elections, before those for authenticated users.
     matchingPrecedence: 150,
     distinguisherMethod: { type: 'ByUser' },
     rules: [

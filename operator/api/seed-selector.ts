@@ -4,7 +4,7 @@ import { list, name } from './schema.ts';
 
 const DESCRIPTION = 'Which seeds may host the control plane.';
 
-/** Which seeds may be used: label selector and provider types; shared by Shoot and CloudProfile. */
+/** Selects seeds by labels and provider types; shared by Shoot and CloudProfile. */
 export const seedSelectorSchema = labelSelectorSchema(DESCRIPTION)
   .extend({
     providerTypes: list(
@@ -14,5 +14,5 @@ export const seedSelectorSchema = labelSelectorSchema(DESCRIPTION)
     ).optional(),
   })
   .describe(DESCRIPTION);
-/** Which seeds may host a control plane. */
+/** Selects the seeds that may host a control plane. */
 export type SeedSelector = z.output<typeof seedSelectorSchema>;

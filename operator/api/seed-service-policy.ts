@@ -3,11 +3,11 @@ import type { KubeObject } from './meta.ts';
 import { refusing } from './refusing-policy.ts';
 
 /**
- * Refuses Services with `externalIPs` in a garden that is also a seed: kube-proxy of every node sends what goes to such an address and port
- * to pods of the Service, whosever address it is (CVE-2020-8554). A tenant would take the traffic of control planes, of the API server or
- * of a registry. As Kubernetes' DenyServiceExternalIPs, which an embedded garden has, it allows addresses that the Service already has; a
- * chart cannot switch that one on.
- * @param sparedNamespaces list of namespaces in CEL (or what Helm makes one of) whose Services may have such addresses
+ * Refuses Services with `externalIPs` in a garden that is also a seed: kube-proxy of every node redirects traffic for
+ * such an address to pods of the Service, whoever owns the address (CVE-2020-8554). A tenant could take over traffic of
+ * control planes, the API server or a registry. Like Kubernetes' DenyServiceExternalIPs (enabled in embedded gardens; a
+ * chart cannot enable it), the policy allows addresses that a Service already has.
+ * @param sparedNamespaces CEL list, or a Helm template of one, of namespaces whose Services are exempt
  */
 export function seedServices(sparedNamespaces: string): KubeObject[] {
   return refusing(`seed-services.${GROUP}`, {

@@ -177,7 +177,7 @@ export const seedSpec = rules(
     message: 'backup.provider and backup.region cannot be changed: backups would be left behind in the old bucket',
   },
 ).describe('What the seed is.');
-/** What a Seed says of itself. */
+/** Spec of a Seed. */
 export type SeedSpec = z.output<typeof seedSpec>;
 
 const quantities = (description: string) =>
@@ -201,7 +201,7 @@ export const seedStatus = z
     clientCertificateExpirationTimestamp: text(64, 'When the access to the seed ends.').optional(),
   })
   .describe('How the seed is.');
-/** What is known about a Seed. */
+/** Status of a Seed. */
 export type SeedStatus = z.output<typeof seedStatus>;
 
 /** A cluster that hosts control planes of shoots. */
@@ -211,7 +211,7 @@ export interface Seed extends KubeObject {
   status?: SeedStatus;
 }
 
-/** What the operator acts on in the spec of a Seed. */
+/** Fields of a Seed's spec that the operator acts on. */
 const ACTED: ActedFields = {
   provider: { type: true, region: true, zones: true, providerConfig: { imageMirror: true, imageMirrorCA: true } },
   networks: { nodes: true, pods: true, services: true, shootDefaults: true, blockCIDRs: true },
@@ -232,10 +232,10 @@ const ACTED: ActedFields = {
   machineImage: true,
 };
 
-/** The same, as the reference page has it. */
+/** Acted fields of Seeds for the reference page. */
 export const ACTED_BY_SEEDS: Readonly<Record<string, ActedFields>> = { Seed: ACTED };
 
-/** Paths of what the spec of a Seed says and the operator does not act on, for example `secretRef`. */
+/** Paths of fields in a Seed's spec that have no effect, for example `secretRef`. */
 export const unactedSeedFields = ({ spec }: Pick<Seed, 'spec'>): string[] => unacted(spec, ACTED);
 
 export const seedDefinition: KindDefinition = {
@@ -277,6 +277,6 @@ export const seedDefinition: KindDefinition = {
   ],
 };
 
-/** The Secret with the kubeconfig of a seed; undefined: the garden is its own seed. */
+/** Secret with the kubeconfig of a seed; undefined: the garden is its own seed. */
 export const seedKubeconfigRef = ({ spec }: Seed): { namespace: string; name: string } | undefined =>
   spec.kubeconfigRef && { namespace: spec.kubeconfigRef.namespace ?? 'default', name: spec.kubeconfigRef.name };

@@ -1,7 +1,7 @@
 import { type KindDefinition, LIMITS } from './schema.ts';
 import { shootSpec, shootStatus } from './shoot.ts';
 
-/** The kind as the API server knows it. */
+/** Definition of kind Shoot for the CRD. */
 export const shootDefinition: KindDefinition = {
   kind: 'Shoot',
   plural: 'shoots',

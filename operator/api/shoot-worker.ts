@@ -32,7 +32,7 @@ const machine = describe(
   'What the machines are.',
 );
 
-/** A pool of a Shoot, with Gardener's fields. */
+/** A worker pool of a Shoot, with Gardener's fields. */
 export const shootWorkerSchema = rules(
   z.object({
     name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),

@@ -180,7 +180,7 @@ export const shootSpec = rules(
     message: 'cloudProfile cannot be changed after creation: make a new cluster instead',
   },
 ).describe('What the cluster should be.');
-/** What a Shoot asks for, with the API server's defaults filled in. */
+/** Spec of a Shoot, with the API server's defaults. */
 export type ShootSpec = z.output<typeof shootSpec>;
 
 export const shootStatus = z
@@ -238,31 +238,31 @@ export const shootStatus = z
     migrationStartTime: text(64, 'When the move to another seed began.').optional(),
   })
   .describe('What the cluster is.');
-/** What is known about a Shoot. */
+/** Status of a Shoot. */
 export type ShootStatus = z.output<typeof shootStatus>;
 
-/** A cluster whose control plane is hosted in a seed, or runs on machines of its own (self-hosted). */
+/** A cluster whose control plane is hosted in a seed, or runs on its own machines (self-hosted). */
 export interface Shoot extends KubeObject {
   kind: 'Shoot';
   spec: ShootSpec;
   status?: ShootStatus;
 }
 
-/** Name of the CloudProfile of a shoot, in either form. Admission has seen to it that there is one. */
+/** CloudProfile name of a shoot, from either field. Admission ensures that one is set. */
 export const shootProfileName = (spec: ShootSpec): string => spec.cloudProfile?.name ?? spec.cloudProfileName ?? '';
 
-/** The pool whose machines run the control plane; undefined: a seed hosts it. */
+/** The pool that runs the control plane; undefined: a seed hosts it. */
 export const controlPlaneWorker = (spec: ShootSpec): Worker | undefined =>
   spec.provider.workers?.find((worker) => worker.controlPlane !== undefined);
 
-/** Whether the shoot was made to its end once, so that people may work with it. */
+/** Whether the shoot was completed once, so that people may use it. */
 export const hasServed = ({ status }: Shoot): boolean =>
   status?.lastOperation !== undefined &&
   (status.lastOperation.type !== 'Create' || status.lastOperation.state === 'Succeeded');
 
 /**
- * Whether a shoot with a hosted control plane is to sleep now. What was never made cannot sleep: it is made first. What ran all the while
- * under an operator that did not act on the field must not end because that is a newer one.
+ * Whether a shoot with hosted control plane should sleep now. A new shoot is completed first. A shoot that ran under an
+ * older operator, which ignored the field, stays awake until the field changes.
  */
 export const isToSleep = (shoot: Shoot): boolean =>
   shoot.spec.hibernation?.enabled === true &&
@@ -270,18 +270,21 @@ export const isToSleep = (shoot: Shoot): boolean =>
   hasServed(shoot) &&
   !keepsHibernation(shoot);
 
-/** Whether `hibernation.enabled` was told to be kept and not acted on, and is as it was: it is acted on once it was changed. */
+/**
+ * Whether an older operator reported `hibernation.enabled` as kept without effect and the field is unchanged since:
+ * changing it activates it.
+ */
 export const keepsHibernation = ({ spec, status }: Shoot): boolean =>
   spec.hibernation?.enabled === true && saysKept(status?.conditions, 'AllFieldsActedOn', 'hibernation.enabled');
 
-/** How many members the control plane of a shoot has: its own machines, else `replicas`, else 3 where highly available, else 1. */
+/** Number of control plane members: its own machines, else `replicas`, else 3 when highly available, else 1. */
 export const controlPlaneMembers = (spec: ShootSpec): 1 | 3 | 5 => {
   const machines = controlPlaneWorker(spec)?.minimum;
   if (machines === 1 || machines === 3 || machines === 5) return machines;
   return spec.controlPlane?.replicas ?? (spec.controlPlane?.highAvailability ? 3 : 1);
 };
 
-// What the operator acts on. The rest is kept, and reported in a condition.
+// Fields that the operator acts on. Others are kept, and reported in a condition.
 const ACTED: ActedFields = {
   cloudProfile: true,
   cloudProfileName: true,
@@ -315,7 +318,7 @@ const ACTED: ActedFields = {
   addons: ACTED_ADDONS,
 };
 
-/** And, where its machines are in an account of a cloud, on these. */
+/** Acted fields of shoots whose machines are in a cloud account. */
 const ACTED_IN_CLOUD: ActedFields = {
   ...ACTED,
   credentialsBindingName: true,
@@ -329,7 +332,7 @@ const ACTED_IN_CLOUD: ActedFields = {
 
 const sleeping = (acted: ActedFields): ActedFields => ({ ...acted, hibernation: { enabled: true } });
 
-/** The same by where the control plane and the machines are. */
+/** Acted fields by location of control plane and machines. */
 export const ACTED_BY_SHOOTS: Readonly<Record<string, ActedFields>> = {
   Hosted: sleeping(ACTED),
   'Hosted in a cloud': sleeping(ACTED_IN_CLOUD),
@@ -338,8 +341,8 @@ export const ACTED_BY_SHOOTS: Readonly<Record<string, ActedFields>> = {
 };
 
 /**
- * Paths of what the spec of a Shoot says and the operator does not act on yet, for example `maintenance` or
- * `provider.workers[0].volume`. A maximum above the minimum asks for an autoscaler, so it counts as one.
+ * Paths of fields in a Shoot's spec that have no effect yet, for example `maintenance` or `provider.workers[0].volume`.
+ * A maximum above the minimum counts as a request for an autoscaler.
  */
 export function unactedFields(spec: ShootSpec, { inCloud, lacksControlPlane }: MadeOf = {}): string[] {
   const autoscaled = (spec.provider.workers ?? []).flatMap((pool, index) =>
@@ -347,7 +350,7 @@ export function unactedFields(spec: ShootSpec, { inCloud, lacksControlPlane }: M
   );
   const acted = inCloud ? ACTED_IN_CLOUD : ACTED;
   if (lacksControlPlane) return [...unacted(spec, actedWithoutControlPlane(acted)), ...autoscaled];
-  // A control plane on machines of the cluster would go with its nodes, and nothing could wake it.
+  // A self-hosted control plane would stop with its nodes, and nothing could wake it.
   const all: ActedFields = controlPlaneWorker(spec) ? acted : sleeping(acted);
   return [...unacted(spec, all), ...autoscaled];
 }

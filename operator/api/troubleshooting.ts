@@ -4,7 +4,7 @@ import { KINDS } from './kinds.ts';
 import { cell, generatedNotice, page as pageOf } from './markdown.ts';
 import { type ConditionKind, type Explanation, REASONS } from './reasons.ts';
 
-/** What happened, where an object is not one of Coppice's kinds. */
+/** Introduction for kinds that are not Coppice's. */
 const OF_OTHERS: Partial<Record<ConditionKind, string>> = {
   CertificateSigningRequest: 'The operator answers such a request when somebody runs `coppice kubeconfig`.',
   ClusterProfile: 'The operator writes such an object for each member of a Hub of type ClusterProfile.',
@@ -12,7 +12,7 @@ const OF_OTHERS: Partial<Record<ConditionKind, string>> = {
   ManagedCluster: 'The operator writes such an object for each member of a Hub of type Clusternet.',
 };
 
-/** What commands show for minutes where something hangs, and where to look. */
+/** Messages that commands show for minutes when something hangs, and where to look. */
 const MESSAGES: readonly (readonly [see: string, look: string])[] = [
   [
     '`waiting for the operator`',
@@ -42,7 +42,7 @@ const section = (heading: string, { see, means, why, action }: Explanation): str
     `| to do | ${cell(action)} |`,
   ].join('\n');
 
-/** The page (Markdown) of a kind's conditions, from REASONS. */
+/** Page (Markdown) of a kind's conditions, from REASONS. */
 function kindPage(kind: ConditionKind): string {
   const conditions = Object.entries(REASONS[kind] as Record<string, Record<string, Explanation>>);
   const { Ready, ...others } = Object.fromEntries(conditions);
@@ -72,12 +72,12 @@ function kindPage(kind: ConditionKind): string {
   );
 }
 
-/** GitHub's anchor of a section. */
+/** GitHub's anchor of a heading. */
 const anchor = (type: string, reason: string): string => `${type}-${reason}`.toLowerCase();
 const article = (word: string): string => (/^[AEIO]/.test(word) ? 'an' : 'a');
 const fieldsPage = (kind: ConditionKind): string => `${KINDS.find((one) => one.kind === kind)!.plural}.md`;
 
-/** The page of error codes and exit codes. */
+/** Page of error codes and exit codes. */
 const codesPage = (): string =>
   page(
     'Error codes and exit codes',
@@ -119,7 +119,7 @@ function indexPage(): string {
 
 const page = (title: string, ...parts: string[]): string => pageOf(generatedNotice('operator/api'), title, ...parts);
 
-/** The pages of docs/reference/troubleshooting: name of the file -> text. */
+/** Pages of docs/reference/troubleshooting, by file name. */
 export const troubleshootingPages = (): Map<string, string> =>
   new Map([
     ['README.md', indexPage()],

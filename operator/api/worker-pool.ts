@@ -15,7 +15,7 @@ import {
   text,
 } from './schema.ts';
 
-/** Most nodes that one cluster may have. */
+/** Most nodes of one cluster. */
 export const MAX_NODES = 5000;
 
 const taintSchema = describe(
@@ -28,10 +28,10 @@ const taintSchema = describe(
   }),
   'A taint of the nodes.',
 );
-/** A taint as nodes carry it. */
+/** A taint of a node. */
 export type Taint = z.output<typeof taintSchema>;
 
-/** Zones, each once: two of a name would be two shares of one zone, or two resources of one name in a cloud. */
+/** Zones without repetitions: a repeated zone would get two shares, or two cloud resources of one name. */
 export const zones = (description: string) =>
   rules(list(place('A zone.'), 16, description), {
     rule: 'self.all(z, self.exists_one(y, y == z))',
@@ -44,7 +44,7 @@ const taints = (description: string) =>
     message: 'a node has one taint of a key and effect at most: this list has two',
   });
 
-/** The fields of a pool about taints of its nodes, for a WorkerCluster and for a Shoot. */
+/** Taint fields of a pool, shared by WorkerCluster and Shoot. */
 export const taintFields = {
   taints: taints(
     'Taints of the nodes: each node has them for as long as it lives, and who takes one away finds it back.',
@@ -54,7 +54,7 @@ export const taintFields = {
   ).optional(),
 };
 
-/** Of objects with taintFields. */
+/** Rule that taints and startupTaints do not overlap. */
 export const TAINTS_DIFFER = {
   rule: '!has(self.taints) || !has(self.startupTaints) || self.startupTaints.all(s, !self.taints.exists(t, t.key == s.key && t.effect == s.effect))',
   messageExpression:
@@ -62,7 +62,7 @@ export const TAINTS_DIFFER = {
   message: 'a taint of one key and effect is in taints or in startupTaints, not in both',
 };
 
-/** Why the autoscaler takes a node away. */
+/** Reasons why the autoscaler removes a node. */
 export const DISRUPTION_REASONS = ['Empty', 'Underutilized'] as const;
 
 const disruptionBudget = rules(
@@ -86,10 +86,9 @@ const disruptionBudget = rules(
     message: 'schedule and duration of a disruption budget belong together',
   },
 ).describe("A limit to how many nodes may be missing at once, as in Karpenter's NodePool.");
-/** A limit to how many nodes of a pool may be missing at once. */
+/** A limit on how many nodes of a pool are disrupted at once. */
 export type DisruptionBudget = z.output<typeof disruptionBudget>;
 
-/** Schema of a WorkerPool. */
 export const workerPoolSchema = rules(
   z.object({
     name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),
@@ -148,5 +147,5 @@ export const workerPoolSchema = rules(
     message: 'autoscale needs a maximum',
   },
 ).describe('A group of equal nodes.');
-/** A pool of a WorkerCluster, as somebody writes it. */
+/** A pool of a WorkerCluster, as written by a person. */
 export type WorkerPool = z.output<typeof workerPoolSchema>;

@@ -5,8 +5,8 @@ const oldVersion = 'oldSelf.status.kubernetesVersion';
 const newVersion = 'self.spec.kubernetes.version';
 
 /**
- * In CEL: nobody said how many nodes the pools have together. A number that the operator filled in is no wish: who changes pools has not
- * written it, and must not be refused for it.
+ * CEL: no person set spec.dataPlaneNodes. A number that the operator filled in does not count: a person who changes
+ * pools did not write it.
  */
 const NO_WISH = [
   '!has(self.spec.pools) || size(self.spec.pools) == 0 || !has(self.spec.dataPlaneNodes)',
@@ -14,8 +14,8 @@ const NO_WISH = [
 ].join(' || ');
 
 /**
- * A rule about the spec that does not hold as long as the operator says that nothing was made. An object without status, one from a backup
- * say, may have a cluster: for that one the rule holds.
+ * Applies a rule about the spec unless the status says that nothing was made yet. An object without status, such as one
+ * from a backup, may have a cluster, so the rule applies.
  */
 const onceMade = ({ rule, ...rest }: Rule): Rule => ({
   fieldPath: '.spec',
@@ -23,7 +23,7 @@ const onceMade = ({ rule, ...rest }: Rule): Rule => ({
   rule: `(has(oldSelf.status) && has(oldSelf.status.nothingMade) && oldSelf.status.nothingMade) || (${rule.replace(/\b(oldSelf|self)\b/g, '$1.spec')})`,
 });
 
-/** The kind as the API server knows it: columns, scale, and what no single field can say. */
+/** Definition of kind WorkerCluster for the CRD: columns, scale, and rules across fields. */
 export const workerClusterDefinition: KindDefinition = {
   kind: 'WorkerCluster',
   plural: 'workerclusters',
@@ -126,7 +126,7 @@ export const workerClusterDefinition: KindDefinition = {
       message: 'dataPlaneNodes is more than the maximums of the pools together',
     },
     {
-      // A version that was left to us, then written down, must not be older than what runs.
+      // A version set after it was defaulted must not be older than the running one.
       rule: [
         'has(self.spec.kubernetes) && has(self.spec.kubernetes.version)',
         '(!has(oldSelf.spec.kubernetes) || !has(oldSelf.spec.kubernetes.version))',

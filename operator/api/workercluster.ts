@@ -26,7 +26,7 @@ import {
 } from './schema.ts';
 import { MAX_NODES, workerPoolSchema, zones } from './worker-pool.ts';
 
-/** What names the credentials of a cloud, for the cluster and for each other place that it may be in. */
+/** Reference to cloud credentials, for the cluster and for each fallback. */
 const credentials = {
   kind: z
     .enum(['CredentialsBinding', 'Secret'])
@@ -73,7 +73,7 @@ const fallback = describe(
   }),
   'Another place for the cluster.',
 );
-/** Another place for a cluster, as somebody writes it. */
+/** A fallback place of a cluster, as written by a person. */
 export type Fallback = z.output<typeof fallback>;
 
 const profileOf = (object: string) =>
@@ -107,7 +107,7 @@ const attached = rules(
   'The cluster, which others have made (mode Attached). Nothing of it is changed but what its memberships in hubs need, and nothing else is ever deleted in it.',
 );
 
-/** What a cluster has that is made or taken over, and one that is attached has not. */
+/** Fields of made or adopted clusters that attached clusters must not have. */
 const OF_MADE = [
   'cloudProvider',
   'cloudProfile',
@@ -256,7 +256,7 @@ export const workerClusterSpec = rules(
     message: `a cluster has at most ${MAX_NODES} nodes`,
   },
 ).describe('What the cluster should be.');
-/** What of a spec is never changed once something was made of it. */
+/** Fields that never change once something was made. */
 export const FIXED_ONCE_MADE: readonly Rule[] = [
   {
     rule: 'has(self.cloudProvider) == has(oldSelf.cloudProvider) && (!has(self.cloudProvider) || self.cloudProvider == oldSelf.cloudProvider)',
@@ -274,7 +274,7 @@ export const FIXED_ONCE_MADE: readonly Rule[] = [
   domainStays,
 ];
 
-/** What a WorkerCluster asks for, with the API server's defaults filled in. */
+/** Spec of a WorkerCluster, with the API server's defaults. */
 export type WorkerClusterSpec = z.output<typeof workerClusterSpec>;
 export const workerClusterStatus = z
   .object({
@@ -375,39 +375,39 @@ export const workerClusterStatus = z
       .optional(),
   })
   .describe('What the cluster is.');
-/** What is known about a WorkerCluster. */
+/** Status of a WorkerCluster. */
 export type WorkerClusterStatus = z.output<typeof workerClusterStatus>;
 
-/** "I need a cluster." */
+/** A cluster as its user asks for it. */
 export interface WorkerCluster extends KubeObject {
   kind: 'WorkerCluster';
   spec: WorkerClusterSpec;
   status?: WorkerClusterStatus;
-  /** In the operator's cache only: the number in its spec that nobody wished for, and that `spec` is without here. */
+  /** Operator's cache only: a defaulted spec.dataPlaneNodes, which is removed from `spec` here. */
   defaulted?: {
     readonly nodes: number;
-    /** Whether our field manager owns it still. */
+    /** Whether the operator's field manager still owns it. */
     readonly owned: boolean;
-    /** Whether the annotation says that it is ours. */
+    /** Whether the annotation marks it as the operator's. */
     readonly marked: boolean;
   };
-  /** In the operator's cache only: the annotation of a number of ours is left beside a number of somebody's. Absent: it is not. */
+  /** Operator's cache only: an obsolete annotation of the operator beside a person's number. Absent: none. */
   hasOldMark?: true;
-  /** In the operator's cache only: who wrote spec.dataPlaneNodes, by the names of field managers. Absent: that cannot be told. */
+  /** Operator's cache only: field managers that wrote spec.dataPlaneNodes. Absent: unknown. */
   statedBy?: string;
 }
 
-/** Whether others made the cluster, and it is only looked at. */
+/** Whether the cluster was made by others and is only observed. */
 export const isAttached = ({ spec }: Pick<WorkerCluster, 'spec'>): boolean => spec.mode === 'Attached';
 
-/** Who is asked to run the control plane of a cluster that is made; undefined: nobody in particular, or it is attached. */
+/** Requested mode of a cluster that is made; undefined: unspecified or attached. */
 export const madeModeOf = ({ mode }: Pick<WorkerClusterSpec, 'mode'>) => (mode === 'Attached' ? undefined : mode);
 
-/** Name of the CloudProfile that a cluster uses; '' where it is attached, and has none. */
+/** CloudProfile of a cluster; '' for an attached cluster. */
 export const profileNameOf = ({ spec }: Pick<WorkerCluster, 'spec'>): string =>
   spec.cloudProfile ?? spec.cloudProvider ?? '';
 
-// What the operator acts on. The rest is kept, and reported in a condition.
+// Fields that the operator acts on. Others are kept, and reported in a condition.
 const ACTED: ActedFields = {
   cloudProvider: true,
   controlPlaneNodes: true,
@@ -452,7 +452,7 @@ const ACTED_IN_CLOUD: ActedFields = {
 const ACTED_MANAGED: ActedFields = {
   ...ACTED_IN_CLOUD,
   networking: true,
-  // The cloud names its API servers itself.
+  // Clouds name their API servers themselves.
   dns: {},
   addons: {},
   adopt: true,
@@ -462,7 +462,7 @@ const ACTED_MANAGED: ActedFields = {
 
 const sleeping = (acted: ActedFields): ActedFields => ({ ...acted, hibernation: true });
 
-/** The same by mode, and by where the machines are. */
+/** Acted fields by mode, and by location of the machines. */
 export const ACTED_BY_MODES: Readonly<Record<string, ActedFields>> = {
   Hosted: sleeping(ACTED),
   'Hosted in a cloud': sleeping(ACTED_IN_CLOUD),
@@ -472,9 +472,7 @@ export const ACTED_BY_MODES: Readonly<Record<string, ActedFields>> = {
   Attached: { mode: true, attached: true, region: true, ttl: true, deletionProtection: true },
 };
 
-/**
- * Paths of what the spec of a WorkerCluster says and the operator does not act on yet, for example `pools[0].spot`.
- */
+/** Paths of fields in a WorkerCluster's spec that have no effect yet, for example `pools[0].spot`. */
 export function unactedClusterFields(
   spec: WorkerClusterSpec,
   mode: WorkerClusterSpec['mode'] = 'Hosted',

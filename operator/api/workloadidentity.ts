@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { commonStatus, type KubeObject } from './meta.ts';
 import { type KindDefinition, LIMITS, list, name, type Rule, rules, text } from './schema.ts';
 
-/** Clouds that take tokens of a garden, and the fields of their providerConfig: those that are needed, and others. */
+/** Clouds that accept a garden's tokens, with required and optional fields of providerConfig. */
 const FIELDS = {
   aws: { needed: ['roleARN'], other: ['region'] },
   gcp: { needed: ['projectID', 'workloadIdentityProvider', 'serviceAccountEmail'], other: [] },
@@ -13,7 +13,7 @@ const TYPES = Object.keys(FIELDS) as [TargetType, ...TargetType[]];
 
 const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 
-/** Whoever chooses another type has to be told of each field that belongs to the one before. */
+/** Names each leftover field after the type was changed. */
 const fits = (type: TargetType): Rule => {
   const { needed, other } = FIELDS[type];
   const own: readonly string[] = [...needed, ...other];
@@ -78,7 +78,7 @@ export const workloadIdentitySpec = z
     targetSystem,
   })
   .describe('Who is to be known to which cloud.');
-/** What a WorkloadIdentity asks for. */
+/** Spec of a WorkloadIdentity. */
 export type WorkloadIdentitySpec = z.output<typeof workloadIdentitySpec>;
 
 const workloadIdentityStatus = z
@@ -91,17 +91,17 @@ const workloadIdentityStatus = z
     ).optional(),
   })
   .describe('How the identity is.');
-/** What is known about a WorkloadIdentity. */
+/** Status of a WorkloadIdentity. */
 export type WorkloadIdentityStatus = z.output<typeof workloadIdentityStatus>;
 
-/** Somebody who proves to a cloud by a token of the garden who they are: nothing secret is kept anywhere. */
+/** An identity that a token of the garden proves to a cloud, without a stored secret. */
 export interface WorkloadIdentity extends KubeObject {
   kind: 'WorkloadIdentity';
   spec: WorkloadIdentitySpec;
   status?: WorkloadIdentityStatus;
 }
 
-/** Whom tokens of an identity are for: what its spec says, or what its cloud expects. */
+/** Audiences of an identity's tokens: those of its spec, else the default of its cloud. */
 export function audiencesOf({ audiences, targetSystem: { type, providerConfig } }: WorkloadIdentitySpec): string[] {
   if (audiences?.length) return audiences;
   if (type === 'aws') return ['sts.amazonaws.com'];

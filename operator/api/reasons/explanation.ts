@@ -1,14 +1,14 @@
-/** What a person needs who meets a reason, an error code or an exit code. Each is one or two sentences of 25 words at most. */
+/** Explanation of a reason, an error code or an exit code. Each text has one or two sentences of 25 words at most. */
 export interface Explanation {
-  /** What stands there: the status of the condition and how its message begins, or what the command prints. */
+  /** What a person sees: the condition's status and the start of its message, or the output of the command. */
   readonly see: string;
   readonly means: string;
   readonly why: string;
-  /** A command in backquotes, a field, or "Nothing: the operator ...". NAME and NAMESPACE are those of the object. */
+  /** A command in backquotes, a field, or "Nothing: the operator ...". NAME and NAMESPACE are the object's. */
   readonly action: string;
 }
 
-/** An Explanation in one call. */
+/** Creates an Explanation. */
 export const explained = (see: string, means: string, why: string, action: string): Explanation => ({
   see,
   means,
@@ -16,7 +16,7 @@ export const explained = (see: string, means: string, why: string, action: strin
   action,
 });
 
-/** Of every kind: an error that the operator cannot tell in any other condition. */
+/** Reason of every kind: an error that fits no other condition. */
 export const RECONCILE_FAILED = {
   ReconcileFailed: explained(
     'False: the operator failed to reconcile this object',

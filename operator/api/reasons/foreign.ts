@@ -1,6 +1,6 @@
 import { explained } from './explanation.ts';
 
-/** Of a request for a kubeconfig, which `coppice kubeconfig` makes and the operator answers. */
+/** Reasons of a kubeconfig request, which `coppice kubeconfig` creates and the operator answers. */
 export const CERTIFICATESIGNINGREQUEST = {
   Approved: {
     MayHaveKubeconfig: explained(
@@ -86,7 +86,7 @@ export const CERTIFICATESIGNINGREQUEST = {
   },
 } as const;
 
-/** Of a ClusterProfile that a Hub of that type shows to schedulers. */
+/** Reasons of a ClusterProfile, which a Hub of that type shows to schedulers. */
 export const CLUSTERPROFILE = {
   ControlPlaneHealthy: {
     Answers: explained(
@@ -130,7 +130,7 @@ export const CLUSTERPROFILE = {
   },
 } as const;
 
-/** Of Kueue's AdmissionCheck that Coppice answers for. */
+/** Reasons of Kueue's AdmissionCheck that the operator answers. */
 export const ADMISSIONCHECK = {
   Active: {
     Active: explained(
@@ -154,7 +154,7 @@ export const ADMISSIONCHECK = {
   },
 } as const;
 
-/** Of Clusternet's ManagedCluster that the operator writes for a member. */
+/** Reasons of Clusternet's ManagedCluster that the operator writes for a member. */
 export const MANAGEDCLUSTER = {
   Ready: {
     ManagedClusterReady: explained(

@@ -1,6 +1,6 @@
 import { explained, RECONCILE_FAILED } from './explanation.ts';
 
-/** Of pods that run a control plane or machines, and cannot start: what Kubernetes says stands in the message. */
+/** Reasons of control plane or machine pods that cannot start; Kubernetes' own reason is in the message. */
 const PODS = {
   PodsCannotStart: explained(
     'False: ... pod kube-apiserver-x cannot start: ErrImagePull: image ... cannot be pulled',
@@ -184,7 +184,7 @@ const SYSTEM = {
   ),
 } as const;
 
-/** What a WorkerCluster repeats of its Shoot, word for word. */
+/** Conditions that a WorkerCluster copies from its Shoot. */
 export const MIRRORED = {
   NoControlPlane: {
     NotRun: explained(
@@ -361,7 +361,7 @@ export const MIRRORED = {
   },
 } as const;
 
-/** Ready of a cluster that runs somewhere: the first of its conditions that is not True, or what happens to the whole. */
+/** Reasons of Ready of a running cluster: that of its first condition that is not True, or of the whole operation. */
 export const READY = {
   ...SYSTEM,
   ...NODES,
@@ -425,10 +425,10 @@ export const READY = {
   ...RECONCILE_FAILED,
 } as const;
 
-/** APIServerAvailable of a cluster whose control plane Coppice runs. */
+/** Reasons of APIServerAvailable of a cluster whose control plane Coppice runs. */
 export const API_SERVER = { ...SERVES, ...PODS } as const;
 
-/** Deleting of a cluster. */
+/** Reasons of Deleting of a cluster. */
 export const DELETING = {
   InProgress: explained(
     'True: what is being removed now',

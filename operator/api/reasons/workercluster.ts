@@ -49,7 +49,7 @@ const INFRASTRUCTURE = {
   ),
 } as const;
 
-/** Why an attached cluster is not used. */
+/** Reasons why an attached cluster cannot be used. */
 const ATTACHED = {
   KubeconfigMissing: explained(
     'False: Secret ..., or its key, is not there',

@@ -345,13 +345,13 @@ describe('WorkerCluster', () => {
     expect(await refusal(() => dryCreate(cluster(spec)))).toMatch(message);
   });
 
-  test('takes a name of 63 characters, and not of 64 or with a dot', async () => {
+  test('accepts a name of 63 characters, and refuses 64 characters or a dot', async () => {
     expect(await refusal(() => dryCreate(cluster(minimal, 'n'.repeat(63))))).toBe('');
     expect(await refusal(() => dryCreate(cluster(minimal, 'n'.repeat(64))))).toMatch(/metadata\.name/);
     expect(await refusal(() => dryCreate(cluster(minimal, 'a.b')))).toMatch(/metadata\.name/);
   });
 
-  test('has one member unless more are asked for', async () => {
+  test('has one control plane member by default', async () => {
     expect((await dryCreate(cluster(minimal))).spec).toEqual({ ...minimal, controlPlaneNodes: 1 });
   });
 
@@ -425,7 +425,7 @@ describe('WorkerCluster', () => {
     expect(answer).not.toMatch(/should match|type conversion|protobuf|no such overload|evaluating rule/);
   });
 
-  test('a version that is changed to one of another form is answered in words', async () => {
+  test('a version in a wrong form is refused with an explanation in words', async () => {
     await garden.client.create(cluster({ ...minimal, kubernetes: { version: '1.36.3' } }, 'reworded'));
     const answer = await refusal(() =>
       garden.client.mergePatch(WORKERCLUSTERS, 'reworded', 'default', { spec: { kubernetes: { version: 'v1.36.4' } } }),
@@ -434,7 +434,7 @@ describe('WorkerCluster', () => {
     expect(answer).not.toMatch(/should match|type conversion|evaluating rule/);
   });
 
-  test('what was never made can be changed, until the operator no longer says so', async () => {
+  test('spec can change until the status no longer says that nothing was made', async () => {
     await garden.client.create(cluster(before, 'nothing-made'));
     const tell = (status: object) =>
       garden.client.mergePatch(WORKERCLUSTERS, 'nothing-made', 'default', { status }, { subresource: 'status' });
@@ -446,7 +446,7 @@ describe('WorkerCluster', () => {
     expect(await move({ region: 'mars-1' })).toMatch(/region cannot be changed/);
   });
 
-  test('a version written down later is no older than the one that runs', async () => {
+  test('a version set after it was defaulted must not be older than the running one', async () => {
     await garden.client.create(cluster(minimal, 'running'));
     const status = { kubernetesVersion: '1.36.3' };
     await garden.client.mergePatch(WORKERCLUSTERS, 'running', 'default', { status }, { subresource: 'status' });
@@ -467,7 +467,7 @@ describe('WorkerCluster', () => {
     expect(await set('1.37.0')).toBe('');
   });
 
-  test('kubectl scale sets dataPlaneNodes, and status answers for it', async () => {
+  test('kubectl scale sets dataPlaneNodes, and reads replicas from the status', async () => {
     await garden.client.create(cluster(minimal, 'scaled'));
     await kubectl('scale', 'wc/scaled', '--replicas=7');
     const status = { dataPlaneNodes: 4, selector: 'multi-cluster.demo.io/pool' };
@@ -491,7 +491,7 @@ describe('WorkerCluster', () => {
     }
   }
 
-  test('status is written through its own door only', async () => {
+  test('status is written through its subresource only', async () => {
     await garden.client.create(cluster(minimal, 'doors'));
     await garden.client.mergePatch(WORKERCLUSTERS, 'doors', 'default', { status: { phase: 'Ready' } });
     expect((await garden.client.get(WORKERCLUSTERS, 'doors', 'default')).status).toEqual({ observedGeneration: -1 });
@@ -508,7 +508,7 @@ describe('WorkerCluster', () => {
 });
 
 describe('deletion protection', () => {
-  test('by spec, on WorkerClusters', async () => {
+  test('spec.deletionProtection protects WorkerClusters', async () => {
     await garden.client.create(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1, deletionProtection: true }, 'kept'));
     const remove = () => garden.client.delete(WORKERCLUSTERS, 'kept', 'default');
     await eventually(async () => {
@@ -522,7 +522,7 @@ describe('deletion protection', () => {
     expect(await refusal(remove)).toBe('');
   });
 
-  test('by annotation, on every kind', async () => {
+  test('the annotation protects every kind', async () => {
     const annotations = { 'multi-cluster.demo.io/deletion-protection': 'true' };
     await garden.client.create(object('Shoot', 'kept', shoot(), { annotations }));
     const remove = () => garden.client.delete(SHOOTS, 'kept', 'default');
@@ -532,7 +532,7 @@ describe('deletion protection', () => {
   });
 });
 
-describe('a Shoot', () => {
+describe('deleting a Shoot', () => {
   const owner = (kind: string, apiVersion: string) => ({
     ownerReferences: [{ apiVersion, kind, name: 'blue', uid: 'blue', controller: true }],
   });
@@ -540,7 +540,7 @@ describe('a Shoot', () => {
     kubectl('delete', 'shoot', name, '--wait=false', ...more).catch((error) => error.stderr);
   const account = (name: string) => `system:serviceaccount:kube-system:${name}`;
 
-  test('of a WorkerCluster is deleted by nobody but the operator and the controllers of Kubernetes', async () => {
+  test("of a WorkerCluster is refused except for the operator and Kubernetes' controllers", async () => {
     const owned = owner('WorkerCluster', API_VERSION);
     const instead = 'delete workercluster blue --namespace default';
     await garden.client.create(object('Shoot', 'blue', shoot(), owned));
@@ -553,7 +553,7 @@ describe('a Shoot', () => {
     }
   });
 
-  test('of its own, or of somebody else, is deleted as before', async () => {
+  test('without a WorkerCluster is allowed', async () => {
     await garden.client.create(object('Shoot', 'own', shoot()));
     expect(await remove('own')).toContain('deleted');
     await garden.client.create(object('Shoot', 'theirs', shoot(), owner('WorkerCluster', 'example.org/v1')));
@@ -572,7 +572,7 @@ const ordinary = { name: 'w', machine: { type: 'm' }, minimum: 1, maximum: 1 };
 const ownMachines = { name: 'own', machine: { type: 'm' }, minimum: 1, maximum: 1, controlPlane: {} };
 
 describe('Shoot', () => {
-  test("takes a manifest of Gardener's shape and keeps what we do not act on", async () => {
+  test("accepts a manifest of Gardener's form and keeps fields without effect", async () => {
     const spec = load(GARDENER_SHOOT) as Record<string, any>;
     const made = await dryCreate(object('Shoot', 'gardener', spec));
     expect(made.spec).toMatchObject(spec);
@@ -630,7 +630,7 @@ describe('Shoot', () => {
     else expect(answer).toMatch(message);
   });
 
-  test('a self-hosted one grows on its machines, and stays on them', async () => {
+  test('a self-hosted one can grow its control plane machines, but cannot become hosted', async () => {
     await garden.client.create(
       object('Shoot', 'self-hosted', shoot({ provider: { type: 'a', workers: [ownMachines] } })),
     );
@@ -644,7 +644,7 @@ describe('Shoot', () => {
 });
 
 describe('Seed and CloudProfile', () => {
-  test('take our own profiles and a seed', async () => {
+  test('accept our own profiles and a seed', async () => {
     const profiles = await profileManifests();
     expect(profiles.map((profile) => profile.metadata.name).sort()).toEqual([
       'aws',
@@ -696,7 +696,7 @@ describe('Seed and CloudProfile', () => {
     expect(await refusal(() => dryCreate(object('Seed', 'x', { ...SEED, ...more })))).toMatch(message);
   });
 
-  test('a seed keeps its ranges', async () => {
+  test("a seed's ranges cannot change", async () => {
     await garden.client.create(object('Seed', 'fixed', SEED));
     const networks = { pods: '10.9.0.0/16' };
     const answer = await refusal(() =>
@@ -706,7 +706,7 @@ describe('Seed and CloudProfile', () => {
   });
 });
 
-test('what the CRDs of before took is still worked on: status, nodes and finalizers can be written', async () => {
+test('objects that older CRDs accepted can still get status, nodes and finalizers', async () => {
   const [strict] = installManifests().filter(
     ({ metadata }) => metadata.name === 'workerclusters.multi-cluster.demo.io',
   );
@@ -731,14 +731,14 @@ test('what the CRDs of before took is still worked on: status, nodes and finaliz
   expect(await change({ metadata: { finalizers: [] } })).toBe('');
 });
 
-describe('people', () => {
+describe('kubectl and roles', () => {
   test('kubectl apply refuses unknown fields', async () => {
     const file = join(garden.directory, 'typo.yaml');
     await writeFile(file, dump(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1, regoin: 'x' }, 'typo')));
     await expect(kubectl('apply', '-f', file)).rejects.toThrow(/unknown field "spec\.regoin"/);
   });
 
-  test('kubectl explain reads well', async () => {
+  test('kubectl explain shows descriptions', async () => {
     const text = await kubectl('explain', 'workercluster.spec');
     expect(text).toContain('What the cluster should be.');
     expect(text).toContain('How many nodes run workloads');
@@ -759,7 +759,7 @@ describe('people', () => {
     expect(await kubectl('get', 'coppice', '-A', '-o', 'name')).toContain('workercluster.multi-cluster.demo.io/shown');
   });
 
-  test('the operator may do its work and no more', async () => {
+  test("the operator's role has the rights for its work and no more", async () => {
     const may = async (verb: string, resource: string, ...more: string[]) =>
       (
         await kubectl('auth', 'can-i', verb, resource, '--as', OPERATOR_USER, ...more).catch((error) => error.stdout)
@@ -785,7 +785,7 @@ describe('people', () => {
     expect(await may('delete', 'leases.coordination.k8s.io', '--namespace', 'kube-node-lease')).toBe('no');
   });
 
-  test('the operator makes no cluster but for a BurstPolicy or a Cluster of Cluster API', async () => {
+  test('the operator may create WorkerClusters only for a BurstPolicy or a Cluster of Cluster API', async () => {
     const spec = { cloudProvider: 'aws', dataPlaneNodes: 1 };
     const file = join(garden.directory, 'made.json');
     const make = async (name: string, metadata: object, more: object = {}) => {
@@ -813,7 +813,7 @@ describe('people', () => {
     expect(await kubectl('apply', '--server-side', '-f', file, '--as', OPERATOR_USER)).toContain('serverside-applied');
   });
 
-  test('the operator deletes no cluster that nobody gave a ttl', async () => {
+  test('the operator may not delete a WorkerCluster without ttl', async () => {
     await garden.client.create(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1 }, 'lasting'));
     await garden.client.create(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1, ttl: '1h' }, 'brief'));
     const remove = (name: string, ...more: string[]) => kubectl('delete', 'wc', name, '--wait=false', ...more);

@@ -88,12 +88,12 @@ const policy = (name: string, spec: object = {}): BurstPolicy =>
   }) as unknown as BurstPolicy;
 
 describe('a BurstPolicy', () => {
-  test('is written by who may make clusters in its namespace', async () => {
+  test('is accepted from a user who may create clusters in its namespace', async () => {
     const made = await editor.create(policy('peak'));
     expect(made.spec.budget).toEqual({ hourly: '10', currency: 'USD' });
   });
 
-  test('is refused to who may not: the operator would make them with its own rights', async () => {
+  test('is refused from a user who may not, because the operator would create the clusters', async () => {
     expect(await answer(() => writer.create(policy('stolen')))).toMatch(
       /only who may do so in namespace \S+ may write one there/,
     );
@@ -184,7 +184,7 @@ describe('a BurstPolicy', () => {
   });
 });
 
-describe('the operator', () => {
+describe("the operator's user", () => {
   const deps = () =>
     ({
       garden: operator,
@@ -198,7 +198,7 @@ describe('the operator', () => {
     return refusalOf(gardenWorld(deps()), owner, candidate!, { nodes: { a: 3 } }, new AbortController().signal);
   };
 
-  test('has templates tried by the API server, which makes nothing of them', async () => {
+  test('validates templates by dry runs, which create nothing', async () => {
     expect(await tried({})).toBeUndefined();
     expect(await tried({ pools: undefined })).toMatch(/API server refuses its template: .*say how many nodes/);
     expect(await tried({ credentialsRef: { name: 'cloud', namespace: 'kube-system' } })).toMatch(/own namespace only/);
@@ -206,7 +206,7 @@ describe('the operator', () => {
     expect(items).toEqual([]);
   });
 
-  test('makes clusters for a policy and deletes them, and none that others made', async () => {
+  test('creates and deletes clusters of a policy, but not of others', async () => {
     const owner = await editor.create(policy('owner'));
     const [candidate] = owner.spec.candidates;
     const cluster = manifestOf(owner, candidate!, { name: 'owner-cloud-1', number: 1, nodes: { a: 3 } });

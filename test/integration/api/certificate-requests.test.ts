@@ -57,8 +57,8 @@ async function answer(client: KubeClient, object: KubeObject): Promise<string> {
   }
 }
 
-describe('a ServiceAccount without any role', () => {
-  test('may ask for a kubeconfig, also by kubectl apply', async () => {
+describe('a ServiceAccount without roles', () => {
+  test('may request a kubeconfig, also by kubectl apply', async () => {
     const app = await as(ACCOUNT);
     const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(request()) };
     expect(await answer(app, request({}, { annotations }))).toBe('');
@@ -120,7 +120,7 @@ const entry = (fieldsV1: object, more: object = {}) => ({
 });
 const managed = (fieldsV1: object, more: object = {}) => request({}, { managedFields: [entry(fieldsV1, more)] });
 
-describe('who has another role asks other signers as before, and is bounded in size alone', () => {
+describe('a requester with another role may use other signers, within limits of size', () => {
   const bind = (name: string, role: string, subject: object) =>
     garden.client.create({
       apiVersion: `${RBAC}/v1`,

@@ -51,7 +51,7 @@ it.each(MANIFESTS)('%s passes a server-side dry run', async (_, manifest) => {
   expect((await garden.client.create(object, { dryRun: true, resource })).kind).toBe(manifest.kind);
 });
 
-it('each kind has a minimal and a usual YAML on its reference page', () => {
+it('each reference page has a minimal and a usual YAML', () => {
   for (const { kind, plural } of KINDS) {
     const shown = MANIFESTS.filter(([where]) => where.startsWith(`docs/reference/${plural}.md:`));
     expect(shown.map(([, object]) => object.kind)).toEqual([kind, kind]);

@@ -73,7 +73,7 @@ describe('Quota', () => {
     expect(await refusal(() => dryCreate(quota(spec)))).toMatch(message);
   });
 
-  it('counts in US dollars unless told otherwise, and its scope cannot be changed', async () => {
+  it('defaults to US dollars, and its scope cannot be changed', async () => {
     const made = await garden.client.create(quota(gardener, 'fixed'));
     expect(made.spec.currency).toBe('USD');
     const change = (scope: object | null) =>
@@ -88,7 +88,7 @@ describe('Quota', () => {
   });
 });
 
-it('the profiles that come with Coppice, prices and all, are taken', async () => {
+it('the shipped profiles with their prices are accepted', async () => {
   for (const profile of await profileManifests())
     expect(await refusal(() => dryCreate(profile)), profile.metadata.name).toBe('');
 });

@@ -142,7 +142,7 @@ const sizes = () => {
 };
 
 describe('the scale subresource', () => {
-  it('answers for a cluster that has pools and no number, without a fixed size', async () => {
+  it('reads the size of a cluster with pools and no fixed size', async () => {
     await make('ranged');
     await filled('ranged', 2);
     expect(await told('ranged')).toBe(2);
@@ -151,7 +151,7 @@ describe('the scale subresource', () => {
     expect(JSON.stringify(metadata)).not.toContain('f:dataPlaneNodes');
   });
 
-  it('has its own number come back with an export and a backup, and takes it for nobody’s wish', async () => {
+  it("a defaulted size survives export and backup, and still counts as nobody's", async () => {
     await make('exported');
     await filled('exported', 2);
     const file = join(garden.directory, 'exported.json');
@@ -184,7 +184,7 @@ describe('the scale subresource', () => {
     await fixed('exported', 2);
   });
 
-  it('warns who makes what no controller of an embedded garden acts on', async () => {
+  it('warns of kinds that no controller of an embedded garden handles', async () => {
     for (const object of idleWarnings()) await garden.client.apply(object);
     await make('warned');
     // A new policy is heeded a moment after it was made.
@@ -197,7 +197,7 @@ describe('the scale subresource', () => {
     expect(await warnings('create', 'job', 'once', '--image=a')).toBe('');
   });
 
-  it('takes a number of kubectl, of an autoscaler, and keeps it', async () => {
+  it('accepts a size from kubectl or an autoscaler, and keeps it', async () => {
     await make('scaled');
     await filled('scaled', 2);
     await kubectl('scale', 'workercluster', 'scaled', '--replicas=4');
@@ -214,7 +214,7 @@ describe('the scale subresource', () => {
     await expect(scale('scaled', 10)).rejects.toThrow('more than the maximums');
   });
 
-  it('a person gives the size back by taking the number away', async () => {
+  it('removing the size returns the decision to the operator', async () => {
     await make('given-back', { pools: RANGE, dataPlaneNodes: 6 });
     await until('6 nodes', () => asked('given-back')?.[0] === 6);
     await drop('given-back');
@@ -222,7 +222,7 @@ describe('the scale subresource', () => {
     await until('2 nodes', () => asked('given-back')?.[0] === 2);
   });
 
-  it('what was filled in hinders nobody who changes pools', async () => {
+  it('a defaulted size does not block changes of pools', async () => {
     await make('changed');
     await filled('changed', 2);
     await garden.client.mergePatch(WORKERCLUSTERS, 'changed', 'default', {
@@ -239,7 +239,7 @@ describe('the scale subresource', () => {
     );
   });
 
-  it('a spec that says no number any more is refused, and keeps its nodes', async () => {
+  it('an apply that removes the only size is refused, and the nodes stay', async () => {
     await make('poolless');
     await filled('poolless', 2);
     await until('2 nodes', () => asked('poolless')?.[0] === 2);
@@ -251,8 +251,8 @@ describe('the scale subresource', () => {
   });
 });
 
-describe('tools that apply a manifest again and again', () => {
-  it('on the server, without a number: nothing changes, and it is nobody’s', async () => {
+describe('tools that apply a manifest repeatedly', () => {
+  it("server-side without a size change nothing, and the size stays nobody's", async () => {
     await applied('gitops', { pools: RANGE });
     await filled('gitops', 2);
     await seen('gitops');
@@ -265,7 +265,7 @@ describe('tools that apply a manifest again and again', () => {
     await filled('gitops', 3);
   });
 
-  it('on the server, with a number, another or the same: it is theirs, without a conflict; without it again, nobody’s', async () => {
+  it('server-side with a size own it without a conflict, and give it up without it', async () => {
     await applied('stated', { pools: RANGE });
     await filled('stated', 2);
     await applied('stated', { pools: RANGE, dataPlaneNodes: 5 });
@@ -276,7 +276,7 @@ describe('tools that apply a manifest again and again', () => {
     await fixed('stated', 2);
   });
 
-  it('on their own side, without a number, with the same, and with another', async () => {
+  it('client-side work without a size, with the same and with another size', async () => {
     const apply = async (spec: object) => {
       const file = join(garden.directory, 'client-side.json');
       await writeFile(file, JSON.stringify(manifest('client-side', spec)));
@@ -295,11 +295,11 @@ describe('tools that apply a manifest again and again', () => {
   });
 });
 
-describe('where Coppice decides', () => {
+describe('dataPlaneNodes with autoscale Coppice', () => {
   const COPPICE = [{ ...RANGE[0], autoscale: 'Coppice' }];
   const said = (name: string) => findCondition(of(name)?.status?.conditions, 'SizeDecided');
 
-  it('a number is a floor: it is seen, with who wrote it, and is given back', async () => {
+  it('is a minimum, shown with its author, and can be removed', async () => {
     await make('floor', { pools: COPPICE });
     await filled('floor', 2);
     await scale('floor', 5);
@@ -317,7 +317,7 @@ describe('where Coppice decides', () => {
     await until('to be quiet', () => said('floor') === undefined);
   });
 
-  it('and a cloud: not without a maximum', async () => {
+  it('with autoscale Cloud needs a maximum', async () => {
     for (const autoscale of ['Coppice', 'Cloud'])
       await expect(make('boundless', { pools: [{ name: 'a', autoscale }] })).rejects.toThrow(
         'autoscale needs a maximum',
@@ -327,8 +327,8 @@ describe('where Coppice decides', () => {
   });
 });
 
-describe('with a size that was decided', () => {
-  it('it is told; an operator that starts anew takes nothing away and writes nothing', async () => {
+describe('the scale subresource with a decided size', () => {
+  it('shows it; a restarted operator removes nothing and writes nothing', async () => {
     await make('decided', { pools: [{ ...RANGE[0], autoscale: 'Coppice' }] });
     await filled('decided', 2);
     const receipt = sizes();

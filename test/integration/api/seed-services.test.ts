@@ -49,7 +49,7 @@ afterAll(async () => {
   await garden?.leave();
 });
 
-test('a new Service takes no address, and an existing one no further address', async () => {
+test('a new Service gets no external IP, and an existing one no further one', async () => {
   const stolen = { externalIPs: [POD_OF_A_CONTROL_PLANE] };
   expect(await answer(garden.client.create(service('thief', stolen)))).toMatch(
     /Service thief may have no new spec\.externalIPs: this cluster hosts control planes/,
@@ -60,13 +60,13 @@ test('a new Service takes no address, and an existing one no further address', a
   expect(await patch('before', { externalIPs: ['192.0.2.1', POD_OF_A_CONTROL_PLANE] })).toMatch(/no new/);
 });
 
-test('a Service that had addresses before the policy is written as before, and can give them up', async () => {
+test('a Service with older external IPs can be written, and can drop them', async () => {
   expect(await patch('before', { ports: [{ port: 8080 }] })).toBe('');
   expect(await patch('before', { externalIPs: ['192.0.2.2'] })).toBe('');
   expect(await patch('before', { externalIPs: ['192.0.2.1', '192.0.2.2'] })).toMatch(/no new/);
   expect(await patch('before', { externalIPs: null })).toBe('');
 });
 
-test('a namespace that the platform team spares may have them', async () => {
+test('a namespace on the exemption list may use external IPs', async () => {
   expect(await answer(garden.client.create(service('balancer', { externalIPs: ['192.0.2.3'] }, spared)))).toBe('');
 });

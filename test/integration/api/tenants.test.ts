@@ -84,8 +84,8 @@ const tokenSecret = async (by: () => Promise<KubeClient>) =>
     { dryRun: true },
   );
 
-describe('whoever may edit in a namespace', () => {
-  test('makes, scales and deletes clusters there', async () => {
+describe('role edit in a namespace', () => {
+  test('creates, scales and deletes clusters there', async () => {
     expect(await answer(() => editor.create(cluster('mine')))).toBe('');
     const scale = { spec: { replicas: 3 } };
     expect(
@@ -94,7 +94,7 @@ describe('whoever may edit in a namespace', () => {
     expect(await answer(() => editor.delete(WORKERCLUSTERS, 'mine', garden.namespace))).toBe('');
   });
 
-  test('cannot raise what a cluster was granted, nor say anything else in a status', async () => {
+  test('cannot write status', async () => {
     await garden.client.create(cluster('granted'));
     const status = { admitted: { pools: [{ name: 'a', machineType: 'huge', count: 5000 }] } };
     const raise = () =>
@@ -106,7 +106,7 @@ describe('whoever may edit in a namespace', () => {
     });
   });
 
-  test('makes no Shoots and no Quotas, and changes none', async () => {
+  test('cannot write Shoots or Quotas', async () => {
     const shoot = object('Shoot', 'free', {
       cloudProfile: { name: 'aws' },
       region: 'eu-central-1',
@@ -119,18 +119,18 @@ describe('whoever may edit in a namespace', () => {
     expect(await answer(() => editor.delete(QUOTAS, 'limit', garden.namespace))).toMatch(FORBIDDEN);
   });
 
-  test('has nothing in other namespaces', async () => {
+  test('has no rights in other namespaces', async () => {
     expect(await answer(() => editor.list(WORKERCLUSTERS, { namespace: 'kube-system' }))).toMatch(FORBIDDEN);
   });
 });
 
-test('whoever may view sees clusters and quotas, and changes none', async () => {
+test('role view reads clusters and quotas, and writes nothing', async () => {
   expect(await answer(() => viewer.list(WORKERCLUSTERS, { namespace: garden.namespace }))).toBe('');
   expect(await answer(() => viewer.list(QUOTAS, { namespace: garden.namespace }))).toBe('');
   expect(await answer(() => viewer.create(cluster('theirs')))).toMatch(FORBIDDEN);
 });
 
-test('all see the profiles that clusters are made of, and nobody of them changes one or sees where control planes run', async () => {
+test('all users read CloudProfiles, and no tenant writes them or reads Seeds', async () => {
   for (const client of [viewer, editor]) {
     expect(await answer(() => client.list(CLOUDPROFILES))).toBe('');
     expect(await answer(() => client.delete(CLOUDPROFILES, 'aws'))).toMatch(FORBIDDEN);
@@ -138,7 +138,7 @@ test('all see the profiles that clusters are made of, and nobody of them changes
   }
 });
 
-describe('the API server takes requests in turn', () => {
+describe('flow schemas of the API server', () => {
   /** Name of the flow schema that the API server has put such a request in. */
   async function flowOf(user: string, path: string, groups?: string[]): Promise<string | undefined> {
     const { cert, key } = await garden.certificate(user, groups);
@@ -152,7 +152,7 @@ describe('the API server takes requests in turn', () => {
     return schemas.items.find(({ metadata }) => metadata.uid === uid)?.metadata.name;
   }
 
-  test('of people and of ServiceAccounts by user, whatever namespace they name, and of the operator apart from them', async () => {
+  test('queue people and ServiceAccounts by user regardless of namespace, apart from the operator', async () => {
     const clusters = `/apis/multi-cluster.demo.io/v1/namespaces/${garden.namespace}/workerclusters`;
     const secrets = `/api/v1/namespaces/${garden.namespace}/secrets`;
     // A new schema is heeded a moment after it was made.
@@ -167,7 +167,7 @@ describe('the API server takes requests in turn', () => {
   });
 });
 
-test("the roles are added to Kubernetes' own view, edit and admin", async () => {
+test("roles of tenants are aggregated into Kubernetes' view, edit and admin", async () => {
   const aggregated = installManifests()
     .filter(({ kind, metadata }) => kind === 'ClusterRole' && metadata.labels)
     .map(({ metadata }) => [metadata.name, Object.keys(metadata.labels!).map((label) => label.split('to-')[1])]);
@@ -177,7 +177,7 @@ test("the roles are added to Kubernetes' own view, edit and admin", async () => 
   ]);
 });
 
-test('the operator makes no Secret that Kubernetes puts a token into; others may, and it may make other Secrets', async () => {
+test('the operator cannot create token Secrets but other Secrets; other users can', async () => {
   expect(await answer(() => tokenSecret(operator))).toMatch(/makes no Secrets that Kubernetes puts tokens/);
   expect(await answer(() => tokenSecret(async () => garden.client))).toBe('');
   const plain = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'plain', namespace: garden.namespace } };

@@ -65,8 +65,8 @@ const accepted = (name: string) => findCondition(clusters.get(`default/${name}`)
 const until = (what: string, predicate: () => boolean) =>
   waitFor([clusters, quotas], () => predicate() || undefined, { timeoutMs: 20_000, what });
 
-describe('a quota, with an operator on a real API server', () => {
-  it('refuses what does not fit, says so where people look, and lets it pass when it fits', async () => {
+describe('a Quota with an operator on a real API server', () => {
+  it('refuses a cluster that does not fit, with a condition, and admits it once it fits', async () => {
     await limit({ nodes: 4, 'cost.hourly': '2' });
     await ask('a', 3);
     await until('a to be accepted', () => accepted('a')?.status === 'True');

@@ -24,7 +24,7 @@ describe('nthAddress', () => {
     ['2001:db8:0:1:1:1:1:0/112', 1, '2001:db8:0:1:1:1:1:1'],
     ['::/0', 2n ** 128n - 1n, 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   ])('%s number %i is %s', (range, index, address) => expect(nthAddress(range, index)).toBe(address));
-  it('does not leave the range', () => {
+  it('throws beyond the end of the range', () => {
     expect(() => nthAddress('192.168.0.0/30', 4)).toThrow(/no address number 4/);
     expect(() => nthAddress('192.168.0.0/30', -1)).toThrow(/no address number -1/);
   });
@@ -89,20 +89,20 @@ it.each([
   expect(() => addressRange(text)).toThrow(`"${text}" is no address range (example: 10.0.0.0/16)`);
 });
 
-it('tells ranges of IPv4 from those of IPv6', () => {
+it('returns false for ranges of different families', () => {
   expect(ipv4Range('10.0.0.0/8')?.size).toBe(2n ** 24n);
   expect(ipv4Range('fd00::/8')).toBeUndefined();
   expect(rangeOrAddress('fd00::1')).toMatchObject({ family: 6, prefix: 128 });
   expect(rangeOrAddress('default')).toBeUndefined();
 });
 
-it('cuts a range into equal parts', () => {
+it('partOf splits a range into equal parts', () => {
   const parts = [0, 1, 2, 3].map((index) => rangeText(partOf(addressRange('10.0.0.7/22'), 2, index)));
   expect(parts).toEqual(['10.0.0.0/24', '10.0.1.0/24', '10.0.2.0/24', '10.0.3.0/24']);
   expect(rangeText(partOf(addressRange('fd00::/62'), 2, 3))).toBe('fd00:0:0:3::/64');
 });
 
-describe('a list of ranges', () => {
+describe('addressList', () => {
   const list = addressList(['10.0.0.0/8', 'fe80::/10', '::ffff:192.0.2.0/120']);
   it.each([
     ['10.1.2.3', true],

@@ -116,7 +116,7 @@ function field(choose: Draw, least: number, most: number): string {
   ]);
 }
 
-describe('any expression', () => {
+describe('parseCron of any expression', () => {
   const MINUTE = 60_000;
   holds(
     'means the minutes that crontab(5) says',

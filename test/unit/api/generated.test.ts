@@ -4,7 +4,7 @@ import { crds, type Schema, SchemaError, structural } from '../../../operator/ap
 import { cidr, count, free, intOrString, list, map, PATTERNS, text } from '../../../operator/api/schema.ts';
 import { staleFiles } from '../../../operator/cli/generate.ts';
 
-test('the committed CRDs, chart and reference pages are what the schemas say: else run `npm run generate`', async () => {
+test('committed CRDs, chart and reference pages match the schemas: else run `npm run generate`', async () => {
   expect(await staleFiles()).toEqual([]);
 });
 

@@ -42,7 +42,7 @@ const profile = {
   },
 } as unknown as CloudProfile;
 
-describe('the machine type for so many GPUs', () => {
+describe('gpuMachineType', () => {
   it.each<[string, Partial<GPUWish>, string | undefined]>([
     ['is the cheapest there', { gpu: 1 }, 'cheap-1'],
     ['may have more', { gpu: 2 }, 'four'],
@@ -57,12 +57,12 @@ describe('the machine type for so many GPUs', () => {
     expect(gpuMachineType(profile, { gpu: 1, region: 'near', zones: [], ...wish })).toBe(expected);
   });
 
-  it('is the same whatever order the profile has', () => {
+  it('does not depend on the order of the profile', () => {
     const turned = { ...profile, spec: { ...profile.spec, machineTypes: TYPES.toReversed() } };
     expect(gpuMachineType(turned, { gpu: 1, region: 'near', zones: [] })).toBe('cheap-1');
   });
 
-  it('is compared by the price of elsewhere where there is none, and taken without one only for want of another', () => {
+  it('uses prices of other regions when the region has none, and types without price last', () => {
     const only = (...names: string[]) => ({
       ...profile,
       spec: { ...profile.spec, machineTypes: TYPES.filter(({ name }) => names.includes(name)) },

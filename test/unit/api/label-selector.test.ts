@@ -6,7 +6,7 @@ const asks = (key: string, operator: string, values?: string[]): LabelSelector =
   matchExpressions: [{ key, operator, ...(values && { values }) }],
 });
 
-describe('a label selector', () => {
+describe('matchesLabels', () => {
   it.each<[string, LabelSelector, boolean]>([
     ['that asks for nothing is met', {}, true],
     ['is met by labels that have all of its own', { matchLabels: { app: 'web', tier: 'front' } }, true],

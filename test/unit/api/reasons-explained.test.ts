@@ -27,7 +27,7 @@ const commandsIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].
 const KUBECTL =
   /^kubectl (get|describe|delete|annotate|patch|create|explain|label) [a-z]+( [A-Za-z0-9_./=:-]+| --?[a-z-]+(=\S+)?| '\{.*\}')*$/;
 
-it('covers every kind that has conditions', () => {
+it('REASONS covers every kind with conditions', () => {
   const kinds = KINDS.map(({ kind }) => kind);
   expect(Object.keys(REASONS)).toEqual(expect.arrayContaining(kinds));
   expect(all.length).toBeGreaterThan(200);
@@ -41,7 +41,7 @@ describe.each(all)('$place', ({ see, means, why, action }) => {
     }
   });
 
-  it('asks for something definite, by commands that parse', () => {
+  it('names commands that parse', () => {
     expect(action.split(/\s+/).length).toBeGreaterThanOrEqual(4);
     for (const command of commandsIn(action)) {
       const words = command.split(' ');
@@ -60,7 +60,7 @@ it('no action is shared by more than three reasons', () => {
   expect(shared).toEqual([]);
 });
 
-it('fields that are named exist', () => {
+it('names only fields that exist', () => {
   const fields = new Set(KINDS.flatMap((kind) => fieldsIn(crd(kind).spec.versions[0].schema.openAPIV3Schema, '')));
   const named = all.flatMap(({ place, means, why, action }) =>
     [...`${means} ${why} ${action}`.matchAll(/\b(?:spec|status)(?:\.[a-z]\w*)+/g)].map(([field]) => [place, field]),
@@ -77,7 +77,7 @@ function fieldsIn(schema: Schema, path: string): string[] {
   });
 }
 
-it('every reason is said somewhere in the operator', async () => {
+it('every reason is written somewhere in the operator', async () => {
   const files: string[] = [];
   for await (const file of glob('operator/**/*.ts')) if (!file.startsWith('operator/api/reasons/')) files.push(file);
   const code = (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join('\n');

@@ -76,7 +76,7 @@ describe('poolsOf', () => {
     ['no more than all maximums', { dataPlaneNodes: 9, pools: [{ name: 'a', maximum: 3 }] }, [['a', 3]]],
   ])('%s', (_, spec, expected) => expect(counts(spec)).toEqual(expected));
 
-  test('growing takes no node from a pool', () => {
+  test('a growing cluster takes no node from a pool', () => {
     const pools = [{ name: 'a', minimum: 1, maximum: 4 }, { name: 'b', minimum: 2, maximum: 3 }, { name: 'c' }];
     let before = [0, 0, 0];
     for (let dataPlaneNodes = 3; dataPlaneNodes < 12; dataPlaneNodes++) {
@@ -87,7 +87,7 @@ describe('poolsOf', () => {
     }
   });
 
-  test('a pool has what cluster and profile say, unless it says so itself', () => {
+  test('a pool inherits from cluster and profile', () => {
     const taints = [{ key: 'k', effect: 'NoSchedule' as const }];
     const pools = [
       { name: 'a', minimum: 1 },
@@ -103,8 +103,8 @@ describe('poolsOf', () => {
   });
 });
 
-describe('what is not acted on', () => {
-  test('in a WorkerCluster', () => {
+describe('unacted fields', () => {
+  test('lists those of a WorkerCluster', () => {
     const spec = cluster({
       dataPlaneNodes: 1,
       ttl: '1h',
@@ -123,7 +123,7 @@ describe('what is not acted on', () => {
       unactedClusterFields(cluster({ dns: { domain: 'x.example' } }).spec, 'Hosted', { lacksControlPlane: true }),
     ).toEqual(['dns.domain']);
   });
-  test('in a Shoot', () => {
+  test('lists those of a Shoot', () => {
     const spec = shootSpec.parse({
       cloudProfile: { name: 'aws' },
       region: 'r',
@@ -149,7 +149,7 @@ describe('what is not acted on', () => {
   });
 });
 
-test('control plane members of a shoot', () => {
+test('controlPlaneMembers returns the number of members', () => {
   const members = (controlPlane?: object) =>
     controlPlaneMembers(
       shootSpec.parse({ cloudProfile: { name: 'a' }, region: 'r', provider: { type: 't' }, controlPlane }),
@@ -181,7 +181,7 @@ describe('profiles', async () => {
   });
 });
 
-test('a cluster uses the profile named as its provider, unless it names one', () => {
+test("a cluster uses the profile of its provider's name, unless it names one", () => {
   expect(profileNameOf(cluster({ dataPlaneNodes: 1 }))).toBe('aws');
   expect(profileNameOf(cluster({ dataPlaneNodes: 1, cloudProfile: 'other' }))).toBe('other');
 });

@@ -51,14 +51,15 @@ describe('quantities', () => {
   test.each(['', 'm', 'abc', '1.2.3', '1 Gi', '1gi', '1mi', '--1', 'Infinity', 'NaN'])('%j is none', (text) => {
     expect(() => parseCpu(text)).toThrow(/no Kubernetes quantity/);
   });
-  test('too large is an error, not a wrong number', () => expect(() => parseBytes('9Ei')).toThrow(/too large/));
+  test('parse functions throw RangeError for amounts that are too large', () =>
+    expect(() => parseBytes('9Ei')).toThrow(/too large/));
 
   test.each(['64Pi', '9Ei', '1e999', '9223372036854775807'])('readBytes saturates for %s', (text) => {
     expect(readBytes(text)).toBe(Number.MAX_SAFE_INTEGER);
     expect(readBytes(`-${text}`)).toBe(Number.MIN_SAFE_INTEGER);
     expect(readCpu(text)).toBe(Number.MAX_SAFE_INTEGER);
   });
-  test('readCpu and readBytes are parseCpu and parseBytes for amounts that can be counted', () => {
+  test('readCpu and readBytes equal parseCpu and parseBytes for safe amounts', () => {
     expect([readCpu('250m'), readCpu(2), readBytes('1.5Gi'), readBytes('250m')]).toEqual([250, 2000, 1610612736, 1]);
     expect(() => readCpu('abc')).toThrow(/no Kubernetes quantity/);
   });
@@ -66,7 +67,7 @@ describe('quantities', () => {
     expect(scaled('1e999', 1000n)).toBe((2n ** 63n - 1n) * 1000n);
   });
 
-  test('a quantity of four million digits is refused at once, and its error is short', () => {
+  test('a quantity of four million digits is refused at once, with a short error', () => {
     const written = '9'.repeat(4_000_000);
     const started = performance.now();
     for (const read of [readBytes, readCpu, parseBytes, parseCpu])
@@ -85,7 +86,7 @@ describe('quantities', () => {
     expect(() => readBytes(written as unknown as string)).toThrow(/no Kubernetes quantity/);
   });
 
-  test('what is written of an amount that is too large can be read again', () => {
+  test('formatted saturated amounts can be parsed', () => {
     for (const amount of [2 ** 70, 1e30, Number.POSITIVE_INFINITY]) {
       expect(readBytes(formatBytes(amount))).toBe(Number.MAX_SAFE_INTEGER);
       expect(readCpu(formatCpu(amount))).toBe(Number.MAX_SAFE_INTEGER);
@@ -138,12 +139,12 @@ describe('technicalID', () => {
     ['default', 'y'.repeat(47)],
     ['default', 'y'.repeat(48)],
   ];
-  test('is a namespace name and different for different shoots', () => {
+  test('returns a valid namespace name, unique per shoot', () => {
     const ids = pairs.map(([namespace, name]) => technicalID(namespace, name));
     for (const id of ids) expect(id).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])$/);
     expect(new Set(ids).size).toBe(pairs.length);
   });
-  test('one that looks like a cut one is still its own', () => {
+  test('differs from a cut name that looks alike', () => {
     const cut = technicalID('default', 'x'.repeat(63));
     const [, namespace = '', ...rest] = cut.split('--');
     expect(technicalID(namespace, rest.join('--'))).not.toBe(cut);
@@ -161,7 +162,7 @@ describe('conditions', () => {
   const later = new Date('2026-01-01T01:00:00Z');
   const ready = { type: 'Ready', status: 'True', reason: 'Up', message: '' } as const;
 
-  test('the time moves with the status only', () => {
+  test('setCondition changes the time only with the status', () => {
     const made = setCondition(undefined, ready, first);
     expect(made).toEqual([{ ...ready, lastTransitionTime: '2026-01-01T00:00:00Z' }]);
     expect(setCondition(made, ready, later)).toEqual(made);
@@ -172,17 +173,17 @@ describe('conditions', () => {
       '2026-01-01T01:00:00Z',
     );
   });
-  test('the others stay where they are', () => {
+  test('setCondition keeps the order of other conditions', () => {
     const two = setCondition(setCondition([], ready, first), { ...ready, type: 'Other' }, first);
     expect(setCondition(two, { ...ready, status: 'False' }, later).map(({ type }) => type)).toEqual(['Ready', 'Other']);
   });
 });
 
 describe('errors', () => {
-  test('every code says what to do', () => {
+  test('have advice for every code', () => {
     for (const { advice } of Object.values(ERROR_CODES)) expect(advice.length).toBeGreaterThan(20);
   });
-  test('one hopeless code makes all of it hopeless', () => {
+  test('are not retryable if any code is not', () => {
     expect(isRetryable([])).toBe(true);
     expect(isRetryable(['ERR_RETRYABLE_INFRA_DEPENDENCIES'])).toBe(true);
     expect(isRetryable(['ERR_RETRYABLE_INFRA_DEPENDENCIES', 'ERR_INFRA_QUOTA_EXCEEDED'])).toBe(false);
