@@ -4,25 +4,25 @@ import type { FitPod } from './fit/model.ts';
 import { fitPod } from './fit/pod.ts';
 import { likenessOf } from './likeness.ts';
 
-/** Room that somebody waits for: so many alike replicas. */
+/** Demand for room: a number of equal replicas. */
 export interface Demand {
-  /** Kind and `namespace/name` of whoever made the pods, or of the one pod. */
+  /** Kind and `namespace/name` of the pods' owner, or of the single pod. */
   readonly who: string;
-  /** Requests of one replica, and where it may run. */
+  /** Requests and constraints of one replica. */
   readonly replica: FitPod;
-  /** One key a replica, that no other has: the UID of its pod. */
+  /** One unique key per replica: the UID of its pod. */
   readonly keys: readonly string[];
-  /** RFC 3339: since when the one waits that has waited longest. */
+  /** RFC 3339: when the longest waiting pod began to wait. */
   readonly since: string;
-  /** `InterruptedNodes`: they run still, on nodes that a cloud takes away. */
+  /** `InterruptedNodes`: the pods still run, on nodes that a cloud takes away. */
   readonly source: 'PendingPods' | 'InterruptedNodes';
-  /** It is there only for the other pods of its cluster: without any it waits for none. */
+  /** The pods only serve the other pods of the cluster: without those they need no node. */
   readonly isSystem: boolean;
-  /** A digest of what decides where its pods fit, the same after a restart. Absent: nobody keeps what was bought for it. */
+  /** Digest of what decides where the pods fit, stable across restarts. Absent: purchases for it are not tracked. */
   readonly likeness?: string;
 }
 
-/** Why a pod that waits buys nothing. docs/concepts/sizes.md shows this list. */
+/** Reasons why a waiting pod buys nothing. Listed in docs/concepts/sizes.md. */
 export const NOT_DEMAND = {
   Gated: 'a scheduling gate blocks it',
   SchedulerError: 'its scheduler failed, for which a node is no cure',
@@ -31,26 +31,29 @@ export const NOT_DEMAND = {
   LowPriority: 'its priority is below -10, the least that buys nodes',
 } as const;
 
-/** A key of the list. */
+/** Key of NOT_DEMAND. */
 export type NotDemand = keyof typeof NOT_DEMAND;
 
-/** Pods that wait for a reason that no node cures. */
+/** Pods whose reason to wait no node can remove. */
 export interface Ignored {
   readonly reason: NotDemand;
   readonly pods: number;
-  /** One of them, `namespace/name`. */
+  /** One of the pods, `namespace/name`. */
   readonly example: string;
 }
 
-/** As Cluster Autoscaler (expendable-pods-priority-cutoff): what may be interrupted at any time is not worth a node. */
+/** Pods of lower priority buy no node; same as Cluster Autoscaler's expendable-pods-priority-cutoff. */
 const LEAST_PRIORITY = -10;
 
 export interface DemandOptions {
-  /** Whether the node that a pod is nominated for is there and will take it; a nomination outlives its node (Kubernetes keeps it). */
+  /**
+   * Whether the node that a pod is nominated for exists and will take it: Kubernetes keeps nominations of deleted
+   * nodes.
+   */
   readonly isNominationLive: (pod: Pod) => boolean;
 }
 
-/** What pods of a cluster wait for, by those who made them. Pure. Pods that no scheduler has tried yet are left out: there is news of them soon. */
+/** Demand of a cluster's pending pods, by owner. Leaves out pods that no scheduler has tried yet. Pure. */
 export function pendingDemand(
   pods: readonly Pod[],
   { isNominationLive }: DemandOptions,
@@ -82,7 +85,7 @@ export function pendingDemand(
   }
 }
 
-/** What pods need elsewhere that run on nodes which a cloud takes away. Pure. @param since RFC 3339 */
+/** Demand of pods on nodes that a cloud takes away. Pure. @param since RFC 3339 */
 export function interruptedDemand(pods: readonly Pod[], since: string): Demand[] {
   const found = new Groups();
   for (const pod of pods) if (isMovable(pod) && !pod.metadata.deletionTimestamp) found.add(pod, since);
@@ -95,7 +98,7 @@ interface Alike extends Pick<Demand, 'who' | 'isSystem'> {
   likeness: string;
 }
 
-/** Alike pods of one owner. */
+/** Equal pods by owner. */
 class Groups {
   readonly #byReplica = new Map<FitPod, Alike[]>();
 
@@ -120,7 +123,7 @@ class Groups {
   }
 }
 
-/** Since when a scheduler says that it cannot place a pod, and by which reason; undefined: none says so. */
+/** Since when and why a scheduler cannot place a pod; undefined: no scheduler says so. */
 function waiting({ metadata, spec, status }: Pod): { reason: string; since: string } | undefined {
   if (spec.nodeName || metadata.deletionTimestamp || hasEnded({ status })) return undefined;
   const said = status?.conditions?.find(({ type }: { type: string }) => type === 'PodScheduled');
@@ -131,10 +134,10 @@ function waiting({ metadata, spec, status }: Pod): { reason: string; since: stri
   };
 }
 
-/** What every cluster runs for its other pods. Without these it would keep the last node, and buy the first. */
+/** Pods that every cluster runs to serve other pods. Counting them would keep the last node and buy the first. */
 const SYSTEM_APPS = ['kube-dns', 'konnectivity-agent', 'coppice-local-path', 'coppice-metrics-server'];
 
-/** Whether a pod is there only for the other pods of its cluster. */
+/** Whether a pod only serves the other pods of its cluster. */
 export const isSystem = ({ metadata: { namespace, labels } }: Pod): boolean =>
   namespace === 'kube-system' && SYSTEM_APPS.includes(labels?.['k8s-app'] ?? '');
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pod } from '../kube/resources.ts';
 
-/** Labels that differ between pods that one template made. */
+/** Labels that differ between pods of one template. */
 const OF_ONE_POD = [
   'apps.kubernetes.io/pod-index',
   'statefulset.kubernetes.io/pod-name',
@@ -12,13 +12,13 @@ const OF_ONE_POD = [
   'controller-uid',
 ];
 
-/** A short digest of what JSON says of a value. */
+/** Short digest of a value's JSON. */
 export const digestOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 16);
 
 const known = new WeakMap<Pod, string>();
 
-/** A digest of what decides where a pod fits. Pods of one template have the same one, also after a restart of the operator. */
+/** Digest of everything that decides where a pod fits: equal for pods of one template, stable across restarts. */
 export function likenessOf(pod: Pod): string {
   let found = known.get(pod);
   if (found === undefined) {

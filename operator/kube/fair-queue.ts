@@ -19,8 +19,7 @@ const lineOf = ({ tenant, group }: Ticket): string => `${tenant}\n${group}`;
 /**
  * Index of the ticket that comes next, or -1. The tenant with the fewest slots goes first, ties by longest ago served;
  * the same rule orders groups of a tenant; a group is first come, first served. Pure.
- * @param servedAt by tenant, and by group of a tenant (`tenant\
- * group`)
+ * @param servedAt by tenant, and by group of a tenant (`tenant\ngroup`)
  */
 export function nextTicket(
   waiting: readonly Ticket[],

@@ -3,42 +3,42 @@ import type { WorkState, WorkVerdict } from './plan-model.ts';
 import { likenessOf, Room } from './room.ts';
 import { lookedAt } from './sources.ts';
 
-/** What a hub is told of work that it holds until there is room. */
+/** Answer to a hub about work that it holds until there is room. */
 export interface WorkAnswer {
-  /** Retry: nothing is to be had for it now. */
+  /** Retry: no policy can serve the work now. */
   readonly state: 'Ready' | 'Pending' | 'Retry';
   readonly message: string;
 }
 
-/** What a policy has decided in this look. */
+/** Result of a policy's decision in this cycle. */
 export interface PolicySaid {
   /** `namespace/name` */
   readonly policy: string;
-  /** It only says what it would do. */
+  /** The policy only reports what it would do. */
   readonly isDryRun: boolean;
-  /** Of the work that it serves. */
+  /** Verdicts on the work that the policy serves. */
   readonly verdicts: readonly WorkVerdict[];
   readonly ordered: readonly OrderedCluster[];
 }
 
-/** A cluster that a policy has ordered, and that is still to join. */
+/** A cluster that a policy has ordered and that has not joined yet. */
 export interface OrderedCluster {
   readonly name: string;
   readonly sources: readonly string[];
   /** RFC 3339 */
   readonly at: string;
-  /** How long such clusters take, milliseconds; undefined: none has come yet. */
+  /** Median time until such clusters join, milliseconds; undefined: none has joined yet. */
   readonly startupMs: number | undefined;
 }
 
-/** Nothing comes of these; of all others something does, or is still to be decided. */
+/** States from which nothing follows for the work. */
 const COMES_TO_NOTHING: readonly WorkState[] = ['Refused', 'Suspended'];
 
 /**
- * What a hub is told of work that it places on one cluster each, by source: Ready where nodes that are there take all of it now, Retry where no
- * policy does anything for it. Pure.
- * @param supply clusters of the hub; what is on its way there counts as no room
- * @param said by the policies of the hub; undefined: not all could decide, so nothing is told but that there is room
+ * Answers to a hub that places each source on one cluster, by source: Ready when existing nodes take all of it now,
+ * Retry when no policy serves it. Pure.
+ * @param supply clusters of the hub; ordered nodes do not count as room
+ * @param said decisions of the hub's policies; undefined: not all could decide, so only Ready is answered
  */
 export function answersTo(
   work: readonly WaitingWork[],
@@ -58,7 +58,7 @@ export function answersTo(
   return answers;
 }
 
-/** Sources that find room as a whole on the nodes of one cluster, the older ones first, and on which. */
+/** Sources that fit as a whole on existing nodes of one cluster, oldest first, with the cluster. */
 function fittingNow(work: readonly WaitingWork[], supply: readonly Supply[], now: number): Map<string, string> {
   const room = new Room(
     supply.map((one) => ({ ...one, planned: [] })),
@@ -89,7 +89,7 @@ function without(source: string, said: readonly PolicySaid[]): WorkAnswer {
 const messageOf = (all: readonly { readonly message: string }[]): string =>
   all.map(({ message }) => message).join('; ');
 
-/** It says the same until the cluster has come: words that count seconds would be a write for each. */
+/** The text stays the same until the cluster joins: a countdown would cause a write per second. */
 function orderedFor(source: string, ordered: readonly OrderedCluster[]): string | undefined {
   const its = ordered.filter(({ sources }) => sources.includes(source));
   if (its.length === 0) return undefined;

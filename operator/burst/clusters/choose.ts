@@ -7,25 +7,25 @@ import type { Alternative, ClusterOrder, Grant } from './plan-model.ts';
 import { type Replicas, type Taken, takenBy, totalOf } from './room.ts';
 import { nodesOf } from './words.ts';
 
-/** More candidates than this are never bought in one decision. */
+/** Most clusters that one decision buys. */
 const MOST_AT_ONCE = 10;
 
-/** A cluster that is to be bought, before it has a reason. */
+/** A cluster to buy, without a reason yet. */
 export interface Chosen {
   readonly candidate: string;
   readonly nodes: ReadonlyMap<string, number>;
-  /** How many nodes count of it. */
+  /** Number of nodes that counts against limits. */
   readonly mostNodes: number;
   /** See ClusterOrder. */
   readonly granted?: NonNullable<ClusterOrder['granted']>;
   readonly price: ClusterPrice;
   readonly count: number;
-  /** It takes longer to come than it may, and so do all others. */
+  /** No candidate joins within startWithin, this one neither. */
   readonly isLate: boolean;
   readonly alternatives: readonly Alternative[];
 }
 
-/** What may still be bought. */
+/** What limits leave to buy. */
 interface Left {
   clusters: number;
   nodes: number;
@@ -35,8 +35,8 @@ interface Left {
 }
 
 /**
- * What is left of maximums and budgets. What runs and what is bought counts for as long as a cluster lives at least: for less nothing can be
- * had, and how much longer it will be needed nobody knows.
+ * Remainder of maximums and budgets. Each cluster counts for its minimum life: that much is certain, and nobody knows
+ * how much longer it will be needed.
  */
 function leftOf(
   { limits, clusters, candidates, spent, grownHourly = 0n, grownNodes }: ClustersView,
@@ -59,25 +59,25 @@ function leftOf(
   };
 }
 
-/** Money that budgets leave for more: in an hour, and in the month (undefined: no limit). */
+/** Money that budgets leave, per hour and per month (undefined: no limit). */
 export function moneyLeft(view: ClustersView, now: number): { hourly: Micros; monthly: Micros | undefined } {
   const { hourly, monthly } = leftOf(view, now);
   return { hourly, monthly };
 }
 
-/** What a cluster costs that lives no longer than it must, and budgets count for it. */
+/** Cost of a cluster over its minimum life, expected and as budgets count it. */
 function forMinimumLife({ hourly, most, billing }: ClusterPrice, { minimumLifeMs }: Limits) {
   return { cost: costOver(hourly, minimumLifeMs, billing), most: costOver(most, minimumLifeMs, billing) };
 }
 
-/** Whether it is known to take longer than it may. */
+/** Whether the candidate's startup time exceeds startWithin. */
 const isLate = ({ startupMs }: Pick<CandidateView, 'startupMs'>, { startWithinMs }: Limits): boolean =>
   startWithinMs !== undefined && startupMs !== undefined && startupMs > startWithinMs;
 
 /**
- * Clusters that take all of this, for which there is no room: of those that come in time and have the highest priority,
- * those that cost least for as long as they live at least. What a cloud took away a moment ago is passed over where others will do.
- * undefined: maximums, budgets or candidates do not allow that, and nothing is bought for a part of it.
+ * Clusters to buy for all of this work: among candidates in time and of the highest priority, those with the lowest
+ * cost over their minimum life. Recently interrupted offers are passed over when others suffice. undefined: maximums,
+ * budgets or candidates do not allow all of it; nothing is bought for a part.
  */
 export function choose(view: ClustersView, replicas: readonly Replicas[], now: number): Chosen[] | undefined {
   const others = { ...view, candidates: steady(view.candidates) };
@@ -86,16 +86,16 @@ export function choose(view: ClustersView, replicas: readonly Replicas[], now: n
 
 const hasLost = ({ candidates }: ClustersView): boolean => candidates.some((one) => one.steady !== undefined);
 
-/** Candidates without what their clouds took away a moment ago. */
+/** Candidates without recently interrupted offers. */
 const steady = (candidates: readonly CandidateView[]): CandidateView[] =>
   candidates.map((one) => (one.steady && one.problem === undefined ? { ...one, ...one.steady } : one));
 
 function chooseAmong(view: ClustersView, replicas: readonly Replicas[], now: number): Chosen[] | undefined {
-  // One large cluster, or several small ones: each may be the cheaper way to the end, and the only one that is allowed.
+  // One large cluster or several small ones: either may be cheaper, or the only allowed choice.
   const take = remembered();
   const [few, many] = [true, false].map((wholeFirst) => chooseBy(wholeFirst, view, replicas, now, take));
   if (!few && !many && view.limits.startWithinMs !== undefined)
-    // Money for what comes in time may be too little: late is better than not at all.
+    // The budget may be too small for candidates in time: late is better than never.
     return chooseAmong({ ...view, limits: { ...view.limits, startWithinMs: undefined } }, replicas, now);
   if (!few || !many) return few ?? many;
   const lateness = (chosen: readonly Chosen[]) => chosen.filter((one) => one.isLate).length;
@@ -104,11 +104,11 @@ function chooseAmong(view: ClustersView, replicas: readonly Replicas[], now: num
   return costMany < costFew || (costMany === costFew && many.length < few.length) ? many : few;
 }
 
-/** What these cost that live no longer than they must. */
+/** Cost of the chosen clusters over their minimum life. */
 export const costOf = (chosen: readonly Chosen[], limits: Limits): Micros =>
   chosen.reduce((sum, { price }) => sum + forMinimumLife(price, limits).cost, 0n);
 
-/** As long as both ways choose the same, they ask the same, and have as many nodes left. */
+/** Caches takenBy: both strategies ask the same questions until they differ. */
 function remembered(): typeof takenBy {
   const known = new Map<readonly Replicas[], Map<ClusterOffer, Taken>>();
   return (offer, wanted, mostNodes) => {
@@ -147,7 +147,7 @@ function chooseBy(
   return chosen;
 }
 
-/** The best cluster to have of these candidates whatever work there is, of its least size; or why there is none. */
+/** The best cluster to have regardless of work, at its least size; or why there is none. */
 export function chooseLeast(
   view: ClustersView,
   now: number,
@@ -181,16 +181,16 @@ const asChosen = (best: Possible, offers: readonly Judged[], limits: Limits): Ch
   alternatives: offers.filter((one) => one !== best).map((one) => alternative(one, best, limits)),
 });
 
-/** What pools that Coppice sizes may have of a cluster that is bought with so many nodes. */
+/** Nodes granted to pools that Coppice sizes, for a cluster bought with these nodes. */
 function grantedIn({ pools }: ClusterOffer, nodes: ReadonlyMap<string, number>): Pick<Chosen, 'granted'> {
   const granted = pools.flatMap(({ name, minimum, price, isGranted }): [string, Grant][] =>
-    // What has no price of its own is counted with its cluster.
+    // Nodes without a price of their own are counted with their cluster.
     isGranted ? [[name, { nodes: nodes.get(name) ?? minimum, each: price ?? 0n }]] : [],
   );
   return granted.length > 0 ? { granted: Object.fromEntries(granted) } : {};
 }
 
-/** What each candidate has to say to work that nothing is bought for. */
+/** Reason of each candidate for not serving this work. */
 export function whyNone(view: ClustersView, replicas: readonly Replicas[], now: number): Alternative[] {
   const left = leftOf(view, now);
   return view.candidates.map((candidate) => {
@@ -255,15 +255,15 @@ function judged(
   if (left.monthly !== undefined && forLife > left.monthly)
     return {
       ...known,
-      // What is left becomes less by the second, and is not said for that.
+      // Without the remaining amount, which changes every second.
       whyNot: `for its minimum life it costs ${show(forLife)}, more than is left of the budget of the month of ${show(limits.monthly ?? 0n)}`,
     };
   return known;
 }
 
 /**
- * Who comes in time (of those that do not, the quickest), then priority, then (where that is asked for) who takes all of it, then who does it for
- * less: of all, or of each replica.
+ * Order of choices: in time first (of late ones the quickest), then priority, then (if asked) whole coverage, then cost
+ * in total or per replica.
  */
 const better =
   (wholeFirst: boolean, limits: Limits) =>
@@ -280,7 +280,7 @@ const better =
     const [costA, costB] = [forMinimumLife(a.price, limits).cost, forMinimumLife(b.price, limits).cost];
     if (wholeFirst && wholeA !== wholeB) return wholeA ? -1 : 1;
     if (wholeA && wholeB && costA !== costB) return costA < costB ? -1 : 1;
-    // For each replica, without a fraction.
+    // Cross-multiplied cost per replica, to avoid fractions.
     const [eachA, eachB] = [costA * BigInt(b.taken.count), costB * BigInt(a.taken.count)];
     if (eachA !== eachB) return eachA < eachB ? -1 : 1;
     if (a.taken.count !== b.taken.count) return b.taken.count - a.taken.count;

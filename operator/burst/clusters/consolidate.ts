@@ -6,14 +6,17 @@ import { Room, totalOf } from './room.ts';
 import { byPriority, takenBySupply } from './sources.ts';
 import { askedBy, listed, replicasOf } from './words.ts';
 
-/** A hub needs so long to move work away, besides what a cluster needs to leave: it begins so much earlier. */
+/** Time for a hub to move work away, in addition to the time to leave: emptying begins this much earlier. */
 const MOVE_MS = 5 * 60_000;
-/** Elsewhere there has to be room for so much more than what is moved (and one replica at least), or the next replica buys what was given back. */
+/**
+ * Spare room required elsewhere beyond the moved work (and at least one replica), or the next replica would buy the
+ * cluster again.
+ */
 const HEADROOM = 0.25;
-/** Of clusters with little work so many are looked at in one go, the dearest first. */
+/** Most underused clusters that one decision looks at, dearest first. */
 const MOST_LOOKED_AT = 8;
 
-/** What else is decided in the same look. */
+/** Other decisions of the same cycle. */
 export interface Decided {
   /** Clusters that waiting work would go to, as `namespace/name`. */
   readonly needed: ReadonlySet<string>;
@@ -22,14 +25,14 @@ export interface Decided {
   readonly now: number;
 }
 
-/** What is to be emptied, and why the others are not; and when more may be, milliseconds since the epoch. */
+/** Clusters to empty, reasons why others stay, and the next times to check, milliseconds since the epoch. */
 export interface Consolidated {
   readonly emptyings: readonly EmptyOrder[];
   readonly stays: ReadonlyMap<string, string>;
   readonly times: readonly number[];
 }
 
-/** Clusters that have had little work for long enough, of which it is time to ask what runs there. Pure. */
+/** Clusters with little work for long enough that their content should be read. Pure. */
 export function underused(
   { clusters, limits, lastIn, lastOut }: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   now: number,
@@ -53,8 +56,8 @@ const dearestFirst = (a: OwnCluster, b: OwnCluster): number =>
   a.hourly === b.hourly ? (a.name < b.name ? -1 : 1) : a.hourly > b.hourly ? -1 : 1;
 
 /**
- * The cluster that is to be emptied, whose work fits on what is free elsewhere, all of it: of several the one that saves most for each replica that is
- * moved. One at a time, so that no room is promised twice; and none while anything comes, goes or waits. Pure.
+ * The cluster to empty: all of its work fits on free room elsewhere, and it saves most per moved replica. One at a
+ * time, so that no room is promised twice; none while clusters come or go, or work waits. Pure.
  */
 export function chooseEmptying(view: ClustersView, decided: Decided): Consolidated {
   const { due, times } = underused(view, decided.now);
@@ -80,15 +83,15 @@ export function chooseEmptying(view: ClustersView, decided: Decided): Consolidat
   return { emptyings: [{ kind: 'empty', name: best.one.name, why }], stays, times };
 }
 
-/** Why no cluster is emptied now, whichever it is; undefined: nothing is in the way. */
+/** Why no cluster at all is emptied now; undefined: nothing prevents it. */
 function whyUnsettled(view: ClustersView, { hasBought, hasRemoved, now }: Decided): string | undefined {
   const { clusters, waiting, hubWaiting = waiting, supply, peaks = [], limits, unsettled } = view;
-  // What no node takes, full or not, waits for something else.
+  // Work that no node could take even when empty waits for something else.
   if (hubWaiting.some(takenBySupply(supply))) return 'work of the hub waits for room';
   const busy = clusters.find(({ phase, emptyingSince }) => phase !== 'Joined' || emptyingSince !== undefined);
   if (hasBought || hasRemoved || busy) return 'another cluster of the policy comes or goes';
   if (supply.some(({ planned }) => planned.length > 0)) return 'nodes of the hub are on their way';
-  // What a peak brings back within its minimum life is not worth moving work for.
+  // A peak within the minimum life would buy the cluster again: moving work is not worthwhile.
   const peak = peaks.find(
     ({ from, until, isMinimum }) => !isMinimum && from <= now + limits.minimumLifeMs && until > now,
   );
@@ -96,7 +99,10 @@ function whyUnsettled(view: ClustersView, { hasBought, hasRemoved, now }: Decide
   return neededForMinimum(view) ?? unsettled;
 }
 
-/** Why no cluster that takes work may go, be there work or not; undefined: one may. One that is being emptied counts until it is given back. */
+/**
+ * Why the minimum number of clusters prevents any from going; undefined: one may go. A cluster being emptied counts
+ * until it is given back.
+ */
 function neededForMinimum({ clusters, peaks = [] }: ClustersView): string | undefined {
   const least = peaks.find(
     (peak) => peak.isMinimum && clusters.filter((one) => countsFor(peak, one)).length <= peak.clusters,
@@ -104,14 +110,14 @@ function neededForMinimum({ clusters, peaks = [] }: ClustersView): string | unde
   return least && askedBy(least);
 }
 
-/** On which other clusters there is room for the work of one, and for some more; a sentence: why it stays. */
+/** Other clusters with room for a cluster's work plus headroom; or a sentence why it stays. */
 function placeElsewhere(
   { supply, clusters }: ClustersView,
   key: string,
   movable: Movable,
 ): ReadonlySet<string> | string {
   if ('stays' in movable) return movable.stays;
-  // What has no work goes by itself, and what was on its way may not come.
+  // Idle clusters are about to go, and ordered nodes may not arrive.
   const goes = new Set(clusters.filter(({ idleSince }) => idleSince !== undefined).map((one) => one.key));
   const others = supply
     .filter(({ cluster }) => cluster !== key && !goes.has(cluster))
@@ -124,15 +130,15 @@ function placeElsewhere(
   return left.length === 0 ? on : `there is not enough room elsewhere for its ${replicasOf(movable.work)}`;
 }
 
-/** Takes room in these clusters for all of it. */
+/** Reserves room in these clusters for all of the work. */
 function fillWith(supply: readonly Supply[], works: readonly WaitingWork[]) {
   const { on, left } = new Room(supply, works).fillWhole(works.map((work) => ({ work, count: work.count })));
   return { on, left: left.map(({ work, count }) => ({ ...work, count })) };
 }
 
 /**
- * Clusters that were being emptied and take work again; and the view with what they take. Pure. What is drained already is not lost: its hub places
- * there what comes next.
+ * Clusters whose emptying stops because work needs them, and the view with their room. Pure. Nothing is lost: the hub
+ * places new work on the drained part.
  */
 export function keepNeeded(view: ClustersView, now: number): { view: ClustersView; kept: readonly Kept[] } {
   const kept: Kept[] = [];
@@ -148,7 +154,7 @@ export function keepNeeded(view: ClustersView, now: number): { view: ClustersVie
   const clusters = view.clusters.map((one) =>
     kept.some(({ name }) => name === one.name) ? { ...one, emptyingSince: undefined } : one,
   );
-  // In the same look nothing is begun anew.
+  // Do not begin another emptying in the same cycle.
   return { view: { ...view, supply, clusters, lastIn: now }, kept };
 }
 
@@ -175,7 +181,7 @@ function whyKept(
   return typeof elsewhere === 'string' ? { why: elsewhere, isFailure: true } : undefined;
 }
 
-/** Clusters whose work was moved away and on which nothing runs any more, by name. Pure. */
+/** Names of clusters whose work was moved away and where nothing runs any more. Pure. */
 export const emptied = ({ clusters, emptying = [] }: ClustersView): ReadonlySet<string> =>
   new Set(
     emptying.flatMap(({ name, isDone, problem }) => {

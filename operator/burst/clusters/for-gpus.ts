@@ -6,7 +6,7 @@ import { nodeOf } from '../fit/node.ts';
 import { isPlaceable } from './hub-filters.ts';
 import type { ClustersView, HubMember, OfferedPool, WaitingWork } from './model.ts';
 
-/** A pool without GPUs, full or not. */
+/** A pool without GPUs, with its name and template. */
 interface Plain {
   readonly where: string;
   readonly member: HubMember;
@@ -14,8 +14,9 @@ interface Plain {
 }
 
 /**
- * The view in which nodes with GPUs are for work that asks for GPUs. Other work has them only where no pool without GPUs takes it, full or not, of what
- * the policy may buy or grow: they cost a multiple. As with nodes (poolWithoutGPUs).
+ * The view in which GPU nodes are reserved for work with GPUs. Other work may use them only if no pool without GPUs,
+ * full or not, that the policy may buy or grow would take it: GPU nodes cost a multiple. Same rule as poolWithoutGPUs
+ * for nodes.
  */
 export function withPoolsForGPUs(view: ClustersView): ClustersView {
   const { candidates, growth = [] } = view;
@@ -68,7 +69,7 @@ const plainOf = (
 const takes = ({ member, node }: Plain, work: WaitingWork): boolean =>
   isPlaceable(work, member) && nodeMisfit(work.pod, node) === undefined && roomFor(work.pod, node, []) > 0;
 
-/** What is said of nodes with GPUs that are bought for work that asks for none. Empty: nothing. */
+/** Note for GPU nodes that are bought for work without GPUs. Empty: none. */
 export const gpusInVain = (work: readonly WaitingWork[], templates: readonly NodeTemplate[]): string =>
   templates.some(hasGPUs) && !work.some(({ pod }) => asksForGPUs(pod))
     ? ', and has GPUs, for which none of them asks: no pool without GPUs takes them'

@@ -6,42 +6,42 @@ import { mayFallAsleep } from './wake.ts';
 import { warmToGo } from './warm.ts';
 import { text } from './words.ts';
 
-/** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
+/** A cluster that has not joined its hub after this time is given up. Managed clusters take 15 minutes and more. */
 export const JOIN_LIMIT_MS = 30 * 60_000;
-/** One that is woken needs machines and no control plane of a cloud. */
+/** Same limit for a woken cluster, which needs machines only. */
 const WAKE_LIMIT_MS = 15 * 60_000;
-/** A hub that takes work back and says it again has it wait on: for less than this no order is cancelled. */
+/** Shortest wait before an order is cancelled: a hub that recreates work restarts its waiting time. */
 const SOONEST_CANCEL_MS = 15_000;
-/** A cluster needs so long to leave its hubs and to be destroyed: it begins before more of its time has to be paid for. */
+/** Time for a cluster to leave its hubs and be destroyed: it begins before the next paid period. */
 export const LEAVE_MS = 5 * 60_000;
 
-/** What else speaks for and against giving back. */
+/** Facts for and against giving back. */
 export interface Circumstances {
   /** Clusters that waiting work would go to, as `namespace/name`. */
   readonly needed: ReadonlySet<string>;
-  /** Whether some work may be waiting for an order though nothing shows it. */
+  /** Whether some work may be waiting for this order although no decision shows it. */
   readonly mayBeNeeded: (cluster: string) => boolean;
-  /** Something is bought in this look. */
+  /** This cycle bought something. */
   readonly hasBought: boolean;
-  /** Names of clusters whose work was moved away: they need not be idle for long. Absent: none. */
+  /** Names of clusters whose work was moved away, which need not be idle for long. Absent: none. */
   readonly moved?: ReadonlySet<string>;
   readonly now: number;
 }
 
-/** What goes, and when more may, milliseconds since the epoch. */
+/** Clusters to give back, and the next times to check, milliseconds since the epoch. */
 export interface GivenBack {
   readonly removals: readonly Removal[];
   readonly times: readonly number[];
 }
 
-/** Clusters that go: those that did not come, those that no work waits for any more, and those that have been without work for long enough. */
+/** Clusters to give back: those that did not join, cancelled orders, and those idle for long enough. */
 export function giveBack(
   view: ClustersView,
   { needed, mayBeNeeded, hasBought, moved = new Set(), now }: Circumstances,
 ): GivenBack {
   const { clusters, limits } = view;
   const times: number[] = [];
-  /** Whether its time has come; if not, it is looked at again then. */
+  /** Whether the time has come; if not, schedules another check. */
   const isDue = (due: number) => {
     if (due > now) times.push(due);
     return due <= now;
@@ -49,7 +49,7 @@ export function giveBack(
   const ofOthers = new Set<unknown>(view.woken);
   const failed = [...clusters, ...(view.woken ?? [])].flatMap((one): Removal[] => {
     const { name, phase, at, failure, hasWork } = one;
-    // What has work has come, though a cache that is behind does not show that it has joined.
+    // A cluster with work has joined, even if a stale cache does not show it.
     if (phase === 'Joined' || phase === 'Leaving' || hasWork) return [];
     const limit = phase === 'Waking' ? WAKE_LIMIT_MS : JOIN_LIMIT_MS;
     if (failure === undefined && !isDue(at + limit)) return [];
@@ -62,7 +62,7 @@ export function giveBack(
   const going = new Set([...moved, ...failed.map(({ name }) => name)]);
   const stays = keptForPeaks(view, going, now);
   const mayFall = mayFallAsleep(view);
-  /** Why an order is cancelled: less of it is paid for, and nothing of it has been of use yet. So no minimum life keeps it. */
+  /** Why an order is cancelled: it saves money, and the cluster was of no use yet. No minimum life applies. */
   const whyCancelled = (one: OwnCluster): string | undefined => {
     const { phase, unneededSince: since, key, warm } = one;
     const isComing = phase === 'Ordered' || phase === 'Making' || phase === 'Waking';
@@ -94,15 +94,15 @@ export function giveBack(
     const why = `it has had no work since ${text(idleSince)}`;
     return [{ name, why, isFailure: false, toSleep: true, isOthers: true }];
   });
-  // What has failed goes as that.
+  // Failed clusters are listed as failed only.
   const warm = warmToGo(view).filter(({ name }) => !failed.some((one) => one.name === name));
   return { removals: [...failed, ...(hasBought ? [] : warm), ...idle, ...sleepAgain], times };
 }
 
 /**
- * How long no work may wait for an order before it is cancelled, milliseconds, as far as it is known how long it takes to come: for half of that, and
- * not past the moment in which it should be there. Work that comes and goes by the minute would else order the same again and again, and wait for each
- * from its beginning. Until its machines come an order costs no more than its control plane.
+ * How long no work may wait for an order before it is cancelled, milliseconds: half of its startup time if known, at
+ * most until it should arrive. Work that comes and goes by the minute would otherwise order again and again. Until its
+ * machines arrive, an order costs only its control plane.
  */
 function quietFor({ candidates }: ClustersView, { phase, candidate, at }: OwnCluster, since: number): number {
   const startupMs = candidates.find(({ name }) => name === candidate)?.startupMs;
@@ -110,7 +110,7 @@ function quietFor({ candidates }: ClustersView, { phase, candidate, at }: OwnClu
   return Math.min(startupMs / 2, Math.max(0, at + startupMs - since));
 }
 
-/** When the rest is over after what was bought or given back last, milliseconds since the epoch. */
+/** End of the cool-down after the last purchase or return, milliseconds since the epoch. */
 export function restedAt(
   { lastOut, lastIn, limits }: Pick<ClustersView, 'lastOut' | 'lastIn' | 'limits'>,
   hasBought: boolean,
@@ -121,8 +121,8 @@ export function restedAt(
 }
 
 /**
- * Whether a cluster stays because a peak is on; one that does not is gone for those that are asked about after it. @param going names of those that go
- * in any case: with them one more would go than may
+ * Returns a check whether a peak keeps a cluster; each cluster that is not kept counts as gone in later calls. @param
+ * going names of clusters that go in any case
  */
 function keptForPeaks(
   { clusters, peaks = [] }: ClustersView,
@@ -140,7 +140,10 @@ function keptForPeaks(
   };
 }
 
-/** When a cluster goes that may go at `due`: it stays as long as that costs nothing, as work may come back to it. @param leaveMs how long it takes to go */
+/**
+ * When a cluster that may go at `due` goes: it stays until the end of its paid time, because work may return. @param
+ * leaveMs time to leave
+ */
 export function paidUntil(
   { at, hourly, billing }: Pick<OwnCluster, 'at' | 'hourly' | 'billing'>,
   due: number,

@@ -8,29 +8,29 @@ import { type Replicas, takenByPool, totalOf } from './room.ts';
 import { costToWake, wakeOrChoose } from './wake.ts';
 import { type ChosenWarm, openFor } from './warm.ts';
 
-/** Nodes that are to be added, before they have a reason. */
+/** Nodes to add, without a reason yet. */
 export interface ChosenGrowth {
   readonly entry: string | undefined;
   readonly pool: GrowingPool;
   readonly nodes: number;
-  /** So many of them were not counted before. */
+  /** Nodes that budgets have not counted before. */
   readonly more: number;
-  /** Replicas that they take. */
+  /** Replicas that the nodes take. */
   readonly count: number;
 }
 
-/** What serves work that finds no room. */
+/** What serves work without room. */
 export interface Serving {
   readonly growths: readonly ChosenGrowth[];
   readonly openings: readonly ChosenWarm[];
   readonly clusters: readonly Chosen[];
-  /** Of clusters that are woken: what else there was to choose. Absent: none is woken. */
+  /** Alternatives to woken clusters. Absent: none is woken. */
   readonly instead?: readonly Alternative[];
 }
 
 /**
- * How all of this is served, for which there is no room: by nodes that pools may still add, as they cost less than a cluster; then by clusters that
- * wait warm, then by those that sleep, and new ones. Where nodes are too few, with them or without them, whichever costs less. undefined: not at all.
+ * Serves all of this work: first by growing pools (cheaper than a cluster), then by warm clusters, then by sleeping or
+ * new ones. When nodes are too few, compares the cost with and without them. undefined: not possible.
  */
 export function serve(view: ClustersView, replicas: readonly Replicas[], now: number): Serving | undefined {
   const { limits } = view;
@@ -53,27 +53,27 @@ function byClusters(view: ClustersView, replicas: readonly Replicas[], now: numb
   return more && { openings: [...openings, ...more.woken], clusters: more.clusters, instead: more.instead };
 }
 
-/** What one node costs that is there no longer than a cluster must be, as its cloud bills time. */
+/** Cost of one node over the minimum life, as its cloud bills it. */
 const forMinimumLife = ({ hourly, billing }: GrowingPool, { minimumLifeMs }: Limits): Micros =>
   costOver(hourly, minimumLifeMs, billing);
 
-/** Nodes of a pool that budgets and maximums have not counted before. */
+/** Nodes of a pool that budgets have not counted before. */
 type Counting = Pick<ChosenGrowth, 'pool' | 'more'>;
 
 const hourlyOf = (growths: readonly Counting[]): Micros =>
   growths.reduce((sum, { pool, more }) => sum + pool.hourly * BigInt(more), 0n);
 
-/** As if these nodes had been added. */
+/** The view after these nodes were added. */
 export const withGrown = (view: ClustersView, growths: readonly Counting[]): ClustersView => ({
   ...view,
   grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths),
   grownNodes: (view.grownNodes ?? 0) + growths.reduce((sum, { more }) => sum + more, 0),
 });
 
-/** Of so many nodes of a pool those that are not counted already. */
+/** Number of nodes that are not counted yet. */
 export const moreThanCounted = ({ counted = 0 }: GrowingPool, nodes: number): number => Math.max(0, nodes - counted);
 
-/** Nodes of pools that may grow, those first that cost least for each replica; last of those of which a cloud took machines away. */
+/** Nodes of growable pools, cheapest per replica first; recently interrupted pools last. */
 function growFor(
   view: ClustersView,
   wanted: readonly Replicas[],
@@ -87,7 +87,7 @@ function growFor(
   let left = [...wanted];
   for (const { entry, pool } of inOrder(view, wanted)) {
     if (left.length === 0) break;
-    // Two entries may name a pool: its nodes are promised once.
+    // Two entries may name one pool: use it once.
     const key = `${pool.cluster}/${pool.pool}`;
     if (promised.has(key)) continue;
     const allowed = (pool.counted ?? 0) + nodesOfPolicy;
@@ -108,7 +108,7 @@ function growFor(
   return { chosen, left };
 }
 
-/** A pool, and how many replicas so many nodes of it take. */
+/** A pool, and how many replicas this number of its nodes takes. */
 interface Counted {
   readonly pool: GrowingPool;
   readonly nodes: number;
@@ -130,19 +130,19 @@ function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: Grow
     });
 }
 
-/** What a node takes; or all that it may have, where it takes one job only as a whole. */
+/** Replicas on one node of a pool; or on all its nodes, for a job that goes to one cluster as a whole. */
 function takenByFew(pool: GrowingPool, wanted: readonly Replicas[]): ReturnType<typeof takenByPool> {
   const one = takenByPool(pool, wanted, 1);
   return one.count > 0 || !wanted.some(({ work }) => work.isHeld) ? one : takenByPool(pool, wanted, pool.more);
 }
 
-/** What either costs for each replica, without a fraction. */
+/** Cross-multiplied cost per replica of two options, to avoid fractions. */
 const forEach = (a: Counted, b: Counted, cost: (of: Counted) => Micros): [Micros, Micros] => [
   cost(a) * BigInt(b.count),
   cost(b) * BigInt(a.count),
 ];
 
-/** Of nodes that budgets count already one may be in a dearer place than the other. What has no price comes last. */
+/** Compares by real price when budgets count the nodes already. Nodes without price come last. */
 function cheaperFirst(a: Counted, b: Counted): number {
   if (a.pool.price === undefined || b.pool.price === undefined)
     return Number(a.pool.price === undefined) - Number(b.pool.price === undefined);
@@ -150,7 +150,7 @@ function cheaperFirst(a: Counted, b: Counted): number {
   return eachA === eachB ? 0 : eachA < eachB ? -1 : 1;
 }
 
-/** How many nodes more of it budgets allow. */
+/** How many more of the pool's nodes budgets allow. */
 export function affordable(
   pool: GrowingPool,
   money: { readonly hourly: Micros; readonly monthly: Micros | undefined },
@@ -165,7 +165,7 @@ export function affordable(
   return Math.min(more, counted + affords);
 }
 
-/** What each entry that may grow has to say to work for which nothing is done. */
+/** Reason of each growable entry for not serving this work. */
 export function whyNotGrown(view: ClustersView, replicas: readonly Replicas[], now: number): Alternative[] {
   const { chosen } = growFor(view, replicas, now);
   return (view.growth ?? []).flatMap((entry): Alternative[] => {
@@ -192,7 +192,7 @@ function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGro
   return `a node costs ${formatMoney(dear.hourly)} ${view.limits.currency} an hour, more than the budget has left`;
 }
 
-/** Why pools that could grow do not, for this work; undefined: nothing keeps them from it. */
+/** Why these pools do not grow for this work; undefined: nothing prevents it. */
 function keptFrom(pools: readonly GrowingPool[], replicas: readonly Replicas[]): string | undefined {
   for (const { work } of replicas)
     for (const { keepsFrom } of pools) {

@@ -2,100 +2,109 @@ import type { ClusterBilling } from '../../cost/billing.ts';
 import type { Micros } from '../../cost/money.ts';
 import type { FitNode, FitPod, Labels, NodeTemplate } from '../fit/model.ts';
 
-/** What a hub knows a cluster by when it chooses where work may go. */
+/** Facts by which a hub selects a cluster for work. */
 export interface HubMember {
   readonly name: string;
   readonly labels: Labels;
   readonly zones: readonly string[];
-  /** Of one that is to be made, or has just come: names of older members made like it. Absent: it is known by what the hub says of itself. */
+  /**
+   * For a planned or new cluster: names of older members from the same template. Absent: the hub knows the member
+   * itself.
+   */
   readonly alike?: readonly string[] | undefined;
 }
 
-/** A kind that not every cluster serves, as a hub knows of it. */
+/** A custom kind that not every cluster serves, as known to a hub. */
 export interface CustomKind {
   /** API version and kind: `batch.volcano.sh/v1alpha1 Job`. */
   readonly kind: string;
-  /** Names of the members that serve it, as the hub says. */
+  /** Names of members that serve it, according to the hub. */
   readonly servedBy: ReadonlySet<string>;
-  /** Whether the hub itself has it come to such a member. */
+  /** Whether the hub delivers this kind to the member. */
   readonly isBroughtTo: (member: HubMember) => boolean;
 }
 
-/** Work that a hub cannot place, of which each replica asks for the same. */
+/** Work that a hub cannot place: equal replicas. */
 export interface WaitingWork {
-  /** Whose it is, in words; all work of one source is placed as a whole. */
+  /** The source object, as text; all work of one source is placed as a whole. */
   readonly source: string;
-  /** Of its owner: much work of one namespace keeps that of others from being looked at no longer than it must. Absent: nobody knows. */
+  /** Namespace of its owner: namespaces take turns. Absent: unknown. */
   readonly namespace?: string | undefined;
   readonly count: number;
   readonly pod: FitPod;
-  /** What a replica asks for, in words. */
+  /** Request of a replica, as text. */
   readonly each: string;
-  /** Since when it is seen to wait without a break, milliseconds since the epoch. */
+  /** Since when the work has been waiting without a break, milliseconds since the epoch. */
   readonly since: number;
-  /** It was served, and its hub says the same of it as before: nothing is bought for it until then, milliseconds since the epoch. Absent: it was not. */
+  /**
+   * The work was served and its hub still reports it unchanged: nothing is bought until this time, milliseconds since
+   * the epoch. Absent: not served.
+   */
   readonly servedUntil?: number | undefined;
-  /** Of its pods. Absent: 0, as in Kubernetes. */
+  /** Priority of its pods. Absent: 0, as in Kubernetes. */
   readonly priority?: number | undefined;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true | undefined;
-  /** Its hub holds it until one cluster has room for all of it: nodes that are added to a pool are such room. Absent: it does not. */
+  /** The hub holds the work until one cluster has room for all of it; added nodes count as room. Absent: not held. */
   readonly isHeld?: true | undefined;
-  /** Whether the hub would place it there, room aside. Absent: everywhere. */
+  /** Whether the hub would place the work on the member, apart from room. Absent: everywhere. */
   readonly accepts?: ((member: HubMember) => boolean) | undefined;
-  /** The hub places it only where this is served. Absent: every cluster serves it, or the hub does not look. */
+  /**
+   * The hub places the work only on members that serve this kind. Absent: every cluster serves it, or the hub does not
+   * check.
+   */
   readonly customKind?: CustomKind | undefined;
 }
 
-/** Equal nodes of a cluster that are not there yet. */
+/** Equal nodes of a cluster that do not exist yet. */
 export interface PlannedNodes {
   readonly template: NodeTemplate;
   readonly count: number;
 }
 
-/** A cluster that takes work of the hub, or is about to. */
+/** A cluster that takes work of the hub, now or soon. */
 export interface Supply {
   /** `namespace/name` of the WorkerCluster. */
   readonly cluster: string;
   readonly member: HubMember;
   readonly nodes: readonly { readonly node: FitNode; readonly pods: readonly FitPod[] }[];
-  /** What is on its way. */
+  /** Nodes that are ordered. */
   readonly planned: readonly PlannedNodes[];
-  /** Pods of this cluster that wait for a node of it: they have theirs before work of the hub has any. Absent: none. */
+  /** Pods of this cluster that wait for a node of it: they take precedence over work of the hub. Absent: none. */
   readonly pending?: readonly FitPod[];
 }
 
-/** A pool of a cluster that is there, which could have more nodes. */
+/** A pool of an existing cluster that could grow. */
 export interface GrowingPool {
   /** `namespace/name` of the WorkerCluster. */
   readonly cluster: string;
   readonly member: HubMember;
   readonly pool: string;
-  /** What a node of it has for work: without the share of DaemonSets. */
+  /** Node with room for work, without the share of DaemonSets. */
   readonly template: NodeTemplate;
   /** How many more nodes it may have. */
   readonly more: number;
-  /** What budgets count an hour of one more node with, in millionths. */
+  /** Cost per hour that budgets count for one more node, in millionths. */
   readonly hourly: Micros;
-  /** So many more nodes than it has now are counted already: they cost nothing more. Absent: none. */
+  /** Number of further nodes that budgets count already: they cost nothing more. Absent: none. */
   readonly counted?: number;
-  /** Why pods that wait in its cluster are granted no more of it now, a sentence. Absent: they may be. */
+  /** Why waiting pods of its cluster get no more nodes of it now, a sentence. Absent: they may. */
   readonly unasked?: string | undefined;
-  /** What an hour of one more node costs, whatever budgets count; absent: nobody knows. */
+  /** Real price per hour of one more node; absent: unknown. */
   readonly price?: Micros | undefined;
-  /** How its time is billed; absent: every moment counts. */
+  /** Billing of its time; absent: by the moment. */
   readonly billing?: ClusterBilling | undefined;
-  /** Why it has no more now, a sentence; undefined: it can. */
+  /** Why it cannot grow now, a sentence; undefined: it can. */
   readonly problem: string | undefined;
-  /** A cloud took such machines away a moment ago: others grow first. Absent: it did not. */
+  /** The cloud recently interrupted such machines: other pools grow first. Absent: no. */
   readonly isLast?: true | undefined;
-  /** Why it does not grow for this work, a sentence. Absent: nothing keeps it from any. */
+  /** Why it does not grow for this work, a sentence. Absent: it grows for any work. */
   readonly keepsFrom?: (work: WaitingWork) => string | undefined;
 }
 
-/** Pools that a policy may have grow. */
+/** Pools that a policy may grow. */
 export interface GrowthView {
-  /** Of the entry of the policy; undefined: they are of clusters of the policy itself. */
+  /** Name of the policy's entry; undefined: pools of the policy's own clusters. */
   readonly name: string | undefined;
   /** How many more nodes all of them together may have. */
   readonly left: number;
@@ -106,104 +115,104 @@ export interface GrowthView {
 export interface OfferedPool {
   readonly name: string;
   readonly template: NodeTemplate;
-  /** Nodes that it has at least. */
+  /** Minimum number of nodes. */
   readonly minimum: number;
-  /** Nodes that it may have. */
+  /** Maximum number of nodes. */
   readonly most: number;
-  /** So many an autoscaler may make of it without asking anybody here. Absent: it has as many as are asked for. */
+  /** Size to which a cloud's autoscaler may grow it on its own. Absent: it keeps the requested size. */
   readonly autoscaledTo?: number;
-  /** Coppice sizes it, within what is granted to it: so many nodes count, and more cost more. Absent: it does not. */
+  /** Coppice sizes it within a grant: granted nodes count, and more cost more. Absent: no. */
   readonly isGranted?: true;
-  /** One more node in an hour, in millionths; undefined: not known. */
+  /** Price of one more node per hour, in millionths; undefined: unknown. */
   readonly price: Micros | undefined;
-  /** Why it has no more nodes than its minimum for this work, a sentence. Absent: nothing keeps it from any. */
+  /** Why it keeps its minimum for this work, a sentence. Absent: it takes any work. */
   readonly keepsFrom?: (work: WaitingWork) => string | undefined;
 }
 
-/** What a cluster costs in an hour. */
+/** Price of a cluster per hour. */
 export interface ClusterPrice {
   readonly hourly: Micros;
-  /** With all nodes that autoscalers may add to it: what budgets count. */
+  /** Price with all nodes that autoscalers may add: budgets count this. */
   readonly most: Micros;
-  /** How its time is billed; undefined: every moment counts. */
+  /** Billing of its time; undefined: by the moment. */
   readonly billing?: ClusterBilling | undefined;
 }
 
-/** Something that was of no use when it was bought, or woken, last. */
+/** A candidate or cluster whose last purchase or wake-up was of no use. */
 export interface UnusedRest {
-  /** Until when and why it is left alone, a sentence. */
+  /** Until when and why it rests, a sentence. */
   readonly why: string;
-  /** Work that has waited for so long has it all the same, milliseconds. */
+  /** Work that has waited this long may use it nevertheless, milliseconds. */
   readonly startsInMs: number;
 }
 
 /** A cluster that could be made from a candidate. */
 export interface ClusterOffer {
-  /** Why it is not bought for this work now, a sentence. Absent: nothing keeps it from any. */
+  /** Why it is not bought for this work now, a sentence. Absent: it takes any work. */
   readonly keepsFrom?: (work: WaitingWork) => string | undefined;
   readonly member: HubMember;
   readonly pools: readonly OfferedPool[];
-  /** With so many nodes in each pool; a sentence: why its price is not known. */
+  /** Price with these nodes per pool; or a sentence why it is unknown. */
   price(nodes: ReadonlyMap<string, number>): ClusterPrice | string;
 }
 
-/** A cluster that waits warm, and could take work at once; or asleep, and has to be woken. */
+/** A cluster that waits warm and can take work at once; or asleep and must be woken. */
 export interface WarmCluster {
   readonly name: string;
   readonly candidate: string;
-  /** It is somebody's, and the policy may wake it by this entry. Absent: it is the policy's. */
+  /** The cluster is not the policy's own, which may wake it by this entry. Absent: it is the policy's. */
   readonly entry?: string | undefined;
-  /** What it would take. */
+  /** Room for work. */
   readonly supply: Supply;
-  /** What waking it means; absent: it is awake. */
+  /** Cost of waking; absent: it is awake. */
   readonly waking?: Waking | undefined;
-  /** Why it would not come if it were woken now, a sentence. Absent: nothing that is known speaks against it. */
+  /** Why it would not come when woken now, a sentence. Absent: no known obstacle. */
   readonly problem?: string | undefined;
-  /** The last time it was woken in vain. Absent: it was of use, or that is long ago. */
+  /** Its last wake-up was of no use recently. Absent: no. */
   readonly unused?: UnusedRest | undefined;
   /** See ClusterOffer. */
   readonly keepsFrom?: ClusterOffer['keepsFrom'];
 }
 
-/** What it means to wake a cluster. Money is in millionths of the currency of the policy. */
+/** Cost of waking a cluster. Money in millionths of the policy's currency. */
 export interface Waking {
-  /** What it costs in an hour when it is awake. */
+  /** Cost per hour when awake. */
   readonly hourly: Micros;
-  /** With all nodes that autoscalers may add to it: what budgets count then. */
+  /** Cost per hour with all nodes that autoscalers may add: budgets count this. */
   readonly most: Micros;
-  /** What budgets count it with while it sleeps. */
+  /** Cost that budgets count while it sleeps. */
   readonly counted: Micros;
-  /** How its time is billed, from when it is woken; undefined: every moment counts. */
+  /** Billing from the wake-up on; undefined: by the moment. */
   readonly billing?: ClusterBilling | undefined;
-  /** How long it takes, milliseconds; undefined: not known. */
+  /** Time until it is back, milliseconds; undefined: unknown. */
   readonly startupMs?: number | undefined;
 }
 
-/** A candidate of a policy, as it is now. */
+/** A candidate of a policy at present. */
 export interface CandidateView {
   readonly name: string;
   readonly priority: number;
-  /** How many more clusters of it there may be. */
+  /** How many more of its clusters are allowed. */
   readonly left: number;
-  /** Why there may be no more, a sentence; absent: the policy says so. */
+  /** Why no more are allowed, a sentence; absent: the policy's maximum. */
   readonly noMore?: string;
-  /** undefined: `problem` says why there is none. */
+  /** undefined: see `problem`. */
   readonly offer: ClusterOffer | undefined;
-  /** The same without what its cloud took away a moment ago: that is bought where nothing else takes the work. Absent: it took nothing. */
+  /** The offer without recently interrupted parts: preferred when it suffices. Absent: nothing was interrupted. */
   readonly steady?: Pick<CandidateView, 'offer' | 'problem'> | undefined;
-  /** How many wait warm. Absent: none. */
+  /** Number of warm clusters. Absent: none. */
   readonly warm?: number;
-  /** How many wait asleep. Absent: none. */
+  /** Number of sleeping clusters. Absent: none. */
   readonly asleep?: number;
-  /** Why none of it can sleep, a sentence; absent: it can. */
+  /** Why its clusters cannot sleep, a sentence; absent: they can. */
   readonly cannotSleep?: string | undefined;
-  /** Of its template: clusters of another one that wait are replaced. Absent: not known. */
+  /** Revision of its template: waiting clusters of another one are replaced. Absent: unknown. */
   readonly revision?: string;
-  /** Why none is made now, a sentence; undefined: it can be. */
+  /** Why none can be made now, a sentence; undefined: one can. */
   readonly problem: string | undefined;
-  /** The last one was bought in vain. Absent: it was of use, or that is long ago. */
+  /** Its last cluster was of no use recently. Absent: no. */
   readonly unused?: UnusedRest | undefined;
-  /** How long one takes to come, milliseconds; undefined: not known. */
+  /** Median time until a cluster joins, milliseconds; undefined: unknown. */
   readonly startupMs?: number | undefined;
 }
 
@@ -213,49 +222,49 @@ export interface OwnCluster {
   readonly key: string;
   readonly name: string;
   readonly candidate: string;
-  /** When it was ordered, or woken last; milliseconds since the epoch. */
+  /** When it was ordered or last woken, milliseconds since the epoch. */
   readonly at: number;
   readonly phase: 'Ordered' | 'Making' | 'Waking' | 'Joined' | 'Leaving';
-  /** Since when it has no work; undefined: it has some, or nobody can tell. */
+  /** Since when it has no work; undefined: it has work, or unknown. */
   readonly idleSince: number | undefined;
-  /** Of one that is to come: since when no work waits for it. Absent: it has come, or some may. */
+  /** For an order: since when no work waits for it. Absent: it has joined, or work may wait. */
   readonly unneededSince?: number | undefined;
-  /** What budgets count it with. */
+  /** Cost per hour that budgets count. */
   readonly hourly: Micros;
-  /** How many nodes count of it. Absent: none. */
+  /** Number of nodes that limits count. Absent: none. */
   readonly nodes?: number;
-  /** How its time is billed, which is counted from `at`; undefined: every moment counts. */
+  /** Billing of its time from `at` on; undefined: by the moment. */
   readonly billing?: ClusterBilling | undefined;
-  /** It waits, or is to: it takes no work. */
+  /** It waits, or will: it takes no work. */
   readonly warm?: boolean | undefined;
-  /** It waits asleep, or is to. */
+  /** It waits asleep, or will. */
   readonly sleeps?: boolean | undefined;
-  /** Of the template that it was made from. */
+  /** Revision of its template. */
   readonly revision?: string | undefined;
-  /** Why it will not come, a sentence; undefined: nothing says so. */
+  /** Why it will not come, a sentence; undefined: no known failure. */
   readonly failure: string | undefined;
-  /** Somebody's work is seen to run there, whatever else is known. */
+  /** Somebody's work runs there. */
   readonly hasWork?: boolean;
-  /** Since when it has little work or none; undefined: it has more, nobody can tell, or its policy does not ask. */
+  /** Since when it has little or no work; undefined: it has more, unknown, or the policy does not consolidate. */
   readonly underusedSince?: number | undefined;
-  /** Since when its hub is to move its work away; undefined: it is not. */
+  /** Since when its hub moves its work away; undefined: it does not. */
   readonly emptyingSince?: number | undefined;
-  /** An attempt to empty it has failed: there is none before then, milliseconds since the epoch. */
+  /** Emptying failed: no further try before this time, milliseconds since the epoch. */
   readonly leftAloneUntil?: number | undefined;
 }
 
-/** A cluster of somebody that the policy has woken; its candidate is the entry by which it was. */
+/** A woken cluster that is not the policy's own; `candidate` is the entry that woke it. */
 export type WokenCluster = Omit<OwnCluster, 'warm' | 'sleeps' | 'revision'>;
 
-/** What a policy allows. Times in milliseconds, money in millionths of its currency. */
+/** Limits of a policy. Times in milliseconds, money in millionths of its currency. */
 export interface Limits {
   readonly pendingForMs: number;
-  /** For work of less nothing is bought. Absent: all work counts. */
+  /** Work of lower priority buys nothing. Absent: all work counts. */
   readonly minimumPriority?: number | undefined;
-  /** How long a cluster may take to come where another is quicker; undefined: as long as it takes. */
+  /** Longest startup time while another candidate is quicker; undefined: no limit. */
   readonly startWithinMs?: number | undefined;
   readonly maximumClusters: number;
-  /** Of all clusters, and of what was added to pools of others, together. Absent: no limit. */
+  /** For all its clusters and the nodes that it added to others. Absent: no limit. */
   readonly maximumNodes?: number | undefined;
   readonly hourly: Micros;
   readonly monthly: Micros | undefined;
@@ -267,70 +276,70 @@ export interface Limits {
   readonly isSuspended: boolean;
 }
 
-/** A peak that is known before: so many clusters are there from `from` (milliseconds since the epoch) until `until`. */
+/** A scheduled peak: this many clusters exist from `from` (milliseconds since the epoch) until `until`. */
 export interface Peak {
   readonly name: string;
-  /** undefined: clusters of any. */
+  /** undefined: any candidate. */
   readonly candidate: string | undefined;
   readonly clusters: number;
   readonly from: number;
   readonly until: number;
-  /** It is what the policy always has: it never ends, and clusters beyond it may be emptied. */
+  /** It is the policy's permanent minimum: it never ends, and clusters beyond it may be emptied. */
   readonly isMinimum?: true;
 }
 
-/** All that a decision rests on. */
+/** All inputs of a decision. */
 export interface ClustersView {
   readonly limits: Limits;
   /** Work of the hub that this policy may serve. */
   readonly waiting: readonly WaitingWork[];
-  /** All work of the hub, whoever may serve it: no cluster is emptied while some of it may need the room. Absent: that is all. */
+  /** All work of the hub: no cluster is emptied while some may need its room. Absent: same as `waiting`. */
   readonly hubWaiting?: readonly WaitingWork[] | undefined;
-  /** More waits than is told here: what none of it needs may be needed all the same. Absent: this is all. */
+  /** More work waits than is listed, so a cluster that looks unneeded may be needed. Absent: this is all. */
   readonly isPartial?: boolean;
   /** Clusters of the hub, whoever made them. */
   readonly supply: readonly Supply[];
   readonly candidates: readonly CandidateView[];
   /** Pools that may grow before a cluster is bought. Absent: none. */
   readonly growth?: readonly GrowthView[];
-  /** Pods that wait in clusters of the policy for a node, by `namespace/name` of the cluster. Absent: none. */
+  /** Pods without a node in the policy's clusters, by `namespace/name` of the cluster. Absent: none. */
   readonly lacking?: ReadonlyMap<string, readonly FitPod[]>;
-  /** What nodes that were added to pools, and clusters of others that were woken, cost in an hour, as budgets count it. Absent: nothing. */
+  /** Cost per hour that budgets count for added nodes and for woken clusters of others. Absent: none. */
   readonly grownHourly?: Micros;
-  /** How many nodes were added to pools of others. Absent: none. */
+  /** Nodes added to pools of others. Absent: none. */
   readonly grownNodes?: number;
-  /** Clusters of the policy that wait, warm or asleep. Absent: none. */
+  /** The policy's clusters that wait, warm or asleep. Absent: none. */
   readonly warm?: readonly WarmCluster[];
-  /** Those that are on, or come next. Absent: none. */
+  /** Current and next peaks. Absent: none. */
   readonly peaks?: readonly Peak[];
-  /** What runs on clusters that have little work, by `namespace/name`; nothing is begun with those that are left out. Absent: none. */
+  /** Content of clusters with little work, by `namespace/name`; others are not emptied. Absent: none. */
   readonly movable?: ReadonlyMap<string, Movable>;
-  /** Clusters of the policy whose work is being moved away. Absent: none. */
+  /** The policy's clusters that are being emptied. Absent: none. */
   readonly emptying?: readonly EmptyingCluster[];
-  /** Why no cluster is to be emptied now, a sentence. Absent: nothing outside of this policy is in the way. */
+  /** Why no cluster is emptied now, a sentence. Absent: no reason outside of this policy. */
   readonly unsettled?: string | undefined;
   readonly clusters: readonly OwnCluster[];
-  /** Clusters of others that it has woken. Absent: none. */
+  /** Clusters of others that it woke. Absent: none. */
   readonly woken?: readonly WokenCluster[];
-  /** In this month, until now. */
+  /** Spent in this month so far. */
   readonly spent: Micros;
-  /** When something was bought, or given back, last; milliseconds since the epoch. */
+  /** Last purchase and last return, milliseconds since the epoch. */
   readonly lastOut: number | undefined;
   readonly lastIn: number | undefined;
 }
 
-/** The work of a cluster, as it would wait for room elsewhere; or what of it cannot go elsewhere, a sentence. */
+/** A cluster's work as it would wait for room elsewhere; or what of it cannot move, a sentence. */
 export type Movable = { readonly work: readonly WaitingWork[] } | { readonly stays: string };
 
-/** A cluster whose work is being moved away. */
+/** A cluster that is being emptied. */
 export interface EmptyingCluster {
   readonly name: string;
-  /** What it takes, if it is to take work again. */
+  /** Its room, in case it takes work again. */
   readonly supply: Supply;
   /** The hub has begun to move its work. */
   readonly hasBegun: boolean;
   /** The hub has nothing placed there any more. */
   readonly isDone: boolean;
-  /** Why that cannot go on, a sentence; undefined: it can. */
+  /** Why emptying cannot continue, a sentence; undefined: it can. */
   readonly problem: string | undefined;
 }

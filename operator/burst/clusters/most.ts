@@ -2,28 +2,28 @@ import { type Serving, serve } from './grow.ts';
 import type { ClustersView, WaitingWork } from './model.ts';
 import { likenessOf, type Room } from './room.ts';
 
-/** Of work that cannot be served so many sources, and those that ask for the same, are told why; the oldest first. */
+/** Most unservable sources (with similar ones) that get a reason, oldest first. */
 const MOST_REFUSED = 8;
-/** After these so many more are tried, the smallest first: what is left of a budget may be enough for them. */
+/** Beyond these, this many more sources are tried, smallest first: the rest of a budget may suffice for them. */
 const MOST_PASSED_BY = 32;
 
-/** What becomes of sources that have waited long enough. */
+/** Result for sources that have waited long enough. */
 export interface Served {
   readonly served: readonly WaitingWork[][];
   readonly serving: Serving;
-  /** Sources that ask for the same together, of which the first was tried. */
+  /** Groups of similar sources, of which the first was tried. */
   readonly refused: readonly WaitingWork[][][];
-  /** More of them that nothing on offer takes. Each kind is asked about by itself, and there may be thousands. */
+  /** Sources that no offer takes. Judged by kind, because there may be thousands. */
   readonly hopeless: readonly WaitingWork[][];
-  /** More that were tried in vain: what is left is not enough for them. */
+  /** Sources that were tried in vain: the rest of the budget is too small. */
   readonly notEnough: readonly WaitingWork[][];
-  /** Those that were not tried. */
+  /** Sources that were not tried. */
   readonly later: readonly WaitingWork[][];
 }
 
 /**
- * As many sources as can be served, the oldest first; one that cannot is passed by, so that it keeps nobody waiting.
- * @param isTaken whether anything on offer takes a replica of it at all
+ * Serves as many sources as possible, oldest first; an unservable one is skipped, so that it blocks nobody.
+ * @param isTaken whether any offer takes a replica of the work
  */
 export function serveMost(
   view: ClustersView,
@@ -53,7 +53,7 @@ export function serveMost(
     const cannot = left[can];
     left = left.slice(can + 1);
     if (!cannot) continue;
-    // Who asks for the same cannot be served either: a hundred such jobs must not keep those after them from being looked at.
+    // Similar sources cannot be served either: a hundred of them must not delay those behind.
     const alike = left.filter((work) => asksAsMuch(work, cannot, likeness));
     refused.push([cannot, ...alike]);
     left = left.filter((work) => !alike.includes(work));
@@ -69,25 +69,26 @@ export function serveMost(
   };
 }
 
-/** Most machines have 4 GiB for each CPU: so much memory counts as one. */
+/** Most machines have 4 GiB per CPU: this much memory counts as one CPU. */
 const BYTES_PER_MILLICORE = 2 ** 32 / 1000;
 
-/** How much a source asks for. */
+/** Size of a source for sorting. */
 const sizeOf = (work: readonly WaitingWork[]): number =>
   work.reduce(
     (sum, { count, pod: { requests } }) => sum + count * (requests.cpu + requests.memory / BYTES_PER_MILLICORE),
     0,
   );
 
-/** Of each kind once. */
+/** Groups similar sources. */
 function byKind(sources: readonly WaitingWork[][], likeness: (work: WaitingWork) => string): WaitingWork[][][] {
   const kinds = Map.groupBy(sources, (work) => (work.length === 1 ? likeness(work[0]!) : work[0]!.source));
   return [...kinds.values()];
 }
 
 /**
- * The largest number up to `most` that can be, where any less can be too: of those that can be, the largest is tried last. All at once is tried
- * only if `expectsAll`; else 1, then twice as many each time, then by halves, because what can be had is often little, and to try much takes long.
+ * Largest number up to `most` for which `canBe` holds, where a smaller number holds too; the last call is with the
+ * result. Tries `most` first only if `expectsAll`; else doubles from 1 and then bisects, because the result is often
+ * small and large tries are slow.
  */
 function mostThat(most: number, expectsAll: boolean, canBe: (tried: number) => boolean): number {
   if (expectsAll && canBe(most)) return most;
@@ -100,7 +101,7 @@ function mostThat(most: number, expectsAll: boolean, canBe: (tried: number) => b
   return can;
 }
 
-/** Whether a source asks for what another one asks for, or for more of it. */
+/** Whether a source asks for at least as much as another one. */
 function asksAsMuch(
   [part, ...parts]: readonly WaitingWork[],
   [known, ...others]: readonly WaitingWork[],

@@ -8,27 +8,27 @@ import type { Movable, WaitingWork } from './model.ts';
 
 /** Work that a hub has placed on a cluster. */
 export interface Placed extends Pick<WaitingWork, 'source' | 'each' | 'inOneCluster' | 'accepts' | 'customKind'> {
-  /** How many replicas are to be there. */
+  /** Desired number of replicas there. */
   readonly count: number;
-  /** The object there that makes its pods. */
+  /** The object there that owns its pods. */
   readonly workload: { readonly kind: string; readonly namespace: string; readonly name: string };
-  /** Why its hub would not move it to where there is room, the end of a sentence; absent: it would. */
+  /** Why its hub would not move it, the end of a sentence; absent: it would. */
   readonly stays?: string | undefined;
 }
 
-/** What is in a cluster. */
+/** Content of a cluster. */
 export interface Inside {
-  /** Somebody's work: without pods of nodes and of Kubernetes itself. */
+  /** Pods of people's work, without DaemonSets and Kubernetes' own pods. */
   readonly pods: readonly Pod[];
-  /** Its PodDisruptionBudgets. */
+  /** PodDisruptionBudgets of the cluster. */
   readonly budgets: readonly KubeObject[];
-  /** What is in it besides, and would be lost with it: in words. */
+  /** Other content that would be lost with the cluster, as text. */
   readonly others: readonly string[];
 }
 
 /**
- * The work of a cluster as it would wait for room elsewhere, if its hub moved all of it and nothing were lost by that; or the first that stands
- * against it. Pure.
+ * Work of a cluster as it would wait elsewhere, if the hub can move all of it without loss; or the first obstacle.
+ * Pure.
  */
 export function movableWork(placed: readonly Placed[], { pods, budgets, others }: Inside): Movable {
   const [other] = others;
@@ -50,7 +50,7 @@ export function movableWork(placed: readonly Placed[], { pods, budgets, others }
     const counts = found.get(one) ?? new Map<FitPod, number>();
     const there = [...counts.values()].reduce((sum, count) => sum + count, 0);
     if (one.stays && there > 0) return { stays: `${one.source} ${one.stays}` };
-    // While one of the two is ahead nobody knows what the cluster will have.
+    // The hub and the cluster disagree on the number: wait until they agree.
     if (!one.stays && there !== one.count)
       return { stays: `of ${one.source} ${one.count} replicas were placed there by the hub, and ${there} pods exist` };
     for (const [pod, count] of counts)
@@ -71,7 +71,7 @@ export function movableWork(placed: readonly Placed[], { pods, budgets, others }
 const nameOf = ({ metadata: { namespace, name } }: KubeObject): string => `${namespace}/${name}`;
 const byName = (a: Pod, b: Pod): number => (nameOf(a) < nameOf(b) ? -1 : 1);
 
-/** Whether it is this object that would make the pod again. A ReplicaSet bears the name of its Deployment and a hash. */
+/** Whether this object would recreate the pod. A ReplicaSet's name is that of its Deployment with a hash. */
 function makes({ kind, namespace, name }: Placed['workload'], { metadata }: Pod): boolean {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller);
   if (!owner || metadata.namespace !== namespace) return false;

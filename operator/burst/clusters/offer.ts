@@ -16,33 +16,36 @@ import type { FitPod, NodeTemplate } from '../fit/model.ts';
 import { allocatableOfType, type Reserve } from '../fit/reserve.ts';
 import type { ClusterOffer, ClusterPrice, HubMember, OfferedPool, PlannedNodes } from './model.ts';
 
-/** Pods on a node where the machine type does not say: kubelet's own default. */
+/** Pods per node when the machine type does not say: kubelet's default. */
 const DEFAULT_PODS = 110;
-/** What pods of the system take of a node, of which nobody has seen one yet: DNS, tunnels, agents of hubs. Millicores and bytes. */
+/** Assumed share of system pods on a new node: DNS, tunnels, agents of hubs. Millicores and bytes. */
 export const SYSTEM = { cpu: 100, memory: 128 * 2 ** 20, pods: 1 };
 
 type Allocatable = NodeTemplate['allocatable'];
 
-/** What an offer rests on. */
+/** Inputs of an offer. */
 export interface OfferInputs {
-  /** As it would be made, or as it is. */
+  /** The cluster, planned or existing. */
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
   readonly member: HubMember;
-  /** Who decides what the kubelets of its nodes keep. */
+  /** Formula for kubelet's reserved resources. */
   readonly reserve: Reserve;
-  /** DaemonSets that its nodes will have, as those of its siblings do. Absent: none. */
+  /** Expected DaemonSets of its nodes, from similar clusters. Absent: none. */
   readonly daemons?: readonly FitPod[] | undefined;
-  /** What the hub counts of a node of this size on which so much is free. Absent: all of it. */
+  /** Room that the hub counts for a node of this size and free room. Absent: all free room. */
   readonly counts?: ((free: Allocatable, size: Allocatable) => Allocatable) | undefined;
   readonly currency: string;
-  /** What it counts for in an hour where not all of it has a price; undefined: then it has none. */
+  /** Assumed price per hour when a price is missing; undefined: then the offer has no price. */
   readonly assumedHourly?: string | undefined;
-  /** A policy grants nodes to pools that Coppice sizes: they count with these. Absent: they count with their maximum, as nobody asks. */
+  /**
+   * A policy grants nodes to pools that Coppice sizes, and counts the grants. Absent: such pools count with their
+   * maximum.
+   */
   readonly grantsNodes?: true | undefined;
 }
 
-/** What a cluster of this spec could take, and what it would cost. Pure. */
+/** Offer of a cluster with this spec: room and price. Pure. */
 export function offerOf(inputs: OfferInputs): ClusterOffer {
   const { cluster, profile, member } = inputs;
   const pools = desiredSizes({ cluster, profile });
@@ -53,7 +56,7 @@ export function offerOf(inputs: OfferInputs): ClusterOffer {
   };
 }
 
-/** Nodes that a cluster of this spec has when it is ready, or awake again: as many as were decided for it last. Pure. */
+/** Nodes of a cluster when it is ready or awake again: the last decided sizes. Pure. */
 export const nodesOf = (inputs: Omit<OfferInputs, 'currency'> & Pick<SizeInputs, 'decided'>): PlannedNodes[] =>
   desiredSizes(inputs).flatMap((pool) => {
     const [offered] = poolOf({ ...inputs, currency: '' }, pool);
@@ -61,7 +64,7 @@ export const nodesOf = (inputs: Omit<OfferInputs, 'currency'> & Pick<SizeInputs,
   });
 
 /**
- * The spec with at least so many nodes in each pool, and at most those that are granted to it. Pure.
+ * The spec with at least these nodes per pool, and at most the granted ones. Pure.
  * @param granted by pool. Absent: each keeps its maximum
  */
 export function withNodes(
@@ -80,7 +83,7 @@ export function withNodes(
   return { ...spec, pools };
 }
 
-/** The cluster as it is once its pools may have as many nodes as these were made larger to. Pure. */
+/** The cluster with pool maximums raised to these sizes. Pure. */
 export function withRoomFor(
   cluster: WorkerCluster,
   growths: readonly { readonly pool: string; readonly to: number }[],
@@ -94,12 +97,12 @@ export function withRoomFor(
 }
 
 /**
- * The spec of a cluster with pools that Coppice sizes as small as its template lets them be: the minimum with which it was bought would keep nodes that
- * nobody needs any more. Of pools that others size a policy gets no node back. One node stays, of the cheapest, as a hub places nothing where there is
- * none. Pure.
- * @param there the same cluster in the place that it is in, whose prices count
- * @param nodes as it was bought
- * @returns undefined: it is so already
+ * The spec with the smallest minimums that its template allows, for pools that Coppice sizes: the minimums of the
+ * purchase would keep unneeded nodes. Other pools keep their size. At least one node of the cheapest pool stays,
+ * because a hub places nothing on a cluster without nodes. Pure.
+ * @param there the same cluster in its actual place, whose prices count
+ * @param nodes as bought
+ * @returns undefined: no change
  */
 export function withMinimumsOf(
   spec: WorkerClusterSpec,
@@ -117,7 +120,7 @@ export function withMinimumsOf(
   return { ...spec, pools: pools.map(({ pool, minimum }) => (minimum === pool.minimum ? pool : { ...pool, minimum })) };
 }
 
-/** What a node costs in an hour, of pools that have any by their minimum. */
+/** Price per node and hour of pools with a minimum. */
 function pricesOfMinimums(cluster: WorkerCluster, profile: CloudProfile) {
   const region = regionOf({ cluster, profile });
   return desiredSizes({ cluster, profile }).flatMap(({ name, machineType, spot, minimum }) => {
@@ -126,24 +129,24 @@ function pricesOfMinimums(cluster: WorkerCluster, profile: CloudProfile) {
   });
 }
 
-/** Of pools whose nodes cost the same, the first by name. undefined: there are none. */
+/** The cheapest pool, ties by name. undefined: no pools. */
 export const cheapestOf = <P extends { readonly name: string; readonly price: Micros | undefined }>(
   pools: readonly P[],
 ): P | undefined =>
   [...pools].sort((a, b) => Number((a.price ?? 0n) - (b.price ?? 0n)) || (a.name < b.name ? -1 : 1))[0];
 
-/** With so many nodes in each pool a cluster counts for so many: an autoscaler may have pools at their largest at any time. */
+/** Number of nodes that counts for a cluster: pools with a cloud's autoscaler count with their maximum. */
 export const countedNodes = ({ pools }: ClusterOffer, nodes: ReadonlyMap<string, number>): number =>
   pools.reduce(
     (sum, { name, minimum, autoscaledTo = 0 }) => sum + Math.max(nodes.get(name) ?? minimum, autoscaledTo),
     0,
   );
 
-/** Region of a cluster, its profile's where it names none. */
+/** Region of a cluster, else of its profile. */
 export const regionOf = ({ cluster: { spec }, profile }: Pick<OfferInputs, 'cluster' | 'profile'>): string =>
   spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '';
 
-/** Empty where the profile has no such machine type: the spec will be refused. */
+/** The offered pool; empty when the profile lacks its machine type: admission will refuse the spec. */
 function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
   const { cluster, profile, currency } = inputs;
   const type = profile.spec.machineTypes.find(({ name }) => name === pool.machineType);
@@ -156,7 +159,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
       ...pool.labels,
       'node.kubernetes.io/instance-type': type.name,
       'topology.kubernetes.io/region': region,
-      // In which of several zones a node comes to be is not known.
+      // With several zones, the zone of a new node is unknown.
       ...(zone !== undefined && others.length === 0 && { 'topology.kubernetes.io/zone': zone }),
       [LABELS.pool]: pool.name,
       'kubernetes.io/arch': type.architecture ?? 'amd64',
@@ -186,7 +189,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
   ];
 }
 
-/** What work gets of a machine, of which none was seen yet: nothing where the profile is written so that nobody can read it. */
+/** Room for work on a machine type of which no node exists yet; none when the profile's quantities are invalid. */
 export function offeredBy(
   type: MachineType,
   { reserve, counts }: Pick<OfferInputs, 'reserve' | 'counts'>,
@@ -209,10 +212,7 @@ export function offeredBy(
   }
 }
 
-/**
- * How large the cluster would be with so many nodes in each pool: what it would have, what quotas count it with, and what autoscalers may make of
- * it without asking anybody here. Pure.
- */
+/** Sizes of the cluster with these nodes per pool: expected, counted by quotas, and reachable by autoscalers. Pure. */
 export function sizeWith(
   { cluster, profile, grantsNodes }: Pick<OfferInputs, 'cluster' | 'profile' | 'grantsNodes'>,
   nodes: Readonly<Record<string, number>>,

@@ -16,27 +16,27 @@ import { type BurstReceipt, clusterNamed, nodesIn, wakesIn } from './receipt.ts'
 import { lifeCost, spentByEnd } from './spend.ts';
 import { nodesOf, text } from './words.ts';
 
-/** What an outcome is told with. */
+/** Inputs of an outcome's text. */
 export interface OutcomeInputs {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Of the policy's budget. */
+  /** Currency of the policy's budget. */
   readonly currency: string;
-  /** Since when a cluster of the policy is seen to be asleep, milliseconds since the epoch; undefined: it is not. */
+  /** Since when a cluster of the policy sleeps, milliseconds since the epoch; undefined: it does not. */
   readonly asleepSince: (name: string) => number | undefined;
 }
 
 type Action = BurstDecision['action'];
 type Result = BurstOutcome['result'];
 
-/** Decisions by which a cluster is to take work, and those by which it goes. Only the newest of either says what is so now. */
+/** Actions that bring a cluster to work, and actions that remove it. Only the newest one describes the present. */
 const COMES: readonly Action[] = ['Buy', 'Open', 'Wake'];
 const GOES: readonly Action[] = ['Remove', 'Fail', 'Sleep'];
 
 /**
- * The receipt with what became of its decisions, as far as what is kept has changed since it was written down last: so each outcome is told once,
- * whenever the operator is killed, and is written with the change that it is of. Pure.
- * @param before as it was written down last
+ * The receipt with outcomes of decisions, derived from what changed since the last write: each outcome is written once,
+ * together with its change, even if the operator is killed. Pure.
+ * @param before as last written
  */
 export function withOutcomes(before: BurstReceipt, after: BurstReceipt, inputs: OutcomeInputs): BurstReceipt {
   const decisions = after.decisions.map((decision): BurstDecision => {
@@ -58,7 +58,7 @@ function outcomeOf(
   const took = (until = inputs.now) => spanText(until - Date.parse(at));
   if (pool !== undefined) return action === 'Grow' ? ofGrowth(decision, before, after, took, inputs) : undefined;
   const [was, is] = [standing(before, cluster, inputs.now), standing(after, cluster, inputs.now)];
-  // What is written down only now has come to nothing yet.
+  // A decision that is written only now has no outcome yet.
   if (!was || newest(after, cluster, action)?.at !== at) return undefined;
   const change: Change = { was, is, after, cluster, took, inputs };
   if (COMES.includes(action)) return ofComing(change);
@@ -67,7 +67,7 @@ function outcomeOf(
   return action === 'Empty' ? ofEmptying(change) : undefined;
 }
 
-/** How a cluster stands by what is kept of it. */
+/** State of a purchase in the receipt. */
 interface Standing {
   readonly isOthers: boolean;
   readonly waits: 'warm' | 'asleep' | undefined;
@@ -76,7 +76,7 @@ interface Standing {
   readonly hasWorked: boolean;
   readonly isLeaving: boolean;
   readonly isEmptying: boolean;
-  /** What it has cost when it is gone, and if it goes on; undefined: nobody knows. */
+  /** Total cost if it ends now, and if it goes on; undefined: unknown. */
   readonly cost: { readonly gone: Micros | undefined; readonly soFar: Micros | undefined };
 }
 
@@ -116,16 +116,16 @@ function standingOf(purchase: ClusterPurchase | WakePurchase, now: number): Stan
 
 interface Change {
   readonly was: Standing;
-  /** undefined: nothing is kept of it any more. */
+  /** undefined: the purchase is gone. */
   readonly is: Standing | undefined;
   readonly after: BurstReceipt;
   readonly cluster: string;
   readonly inputs: OutcomeInputs;
-  /** How long after the decision that was; absent: now. */
+  /** Time since the decision, as text; absent: until now. */
   readonly took: (until?: number) => string;
 }
 
-/** Of a cluster that was to take work, or to wait. */
+/** Outcome for a cluster that was to take work, or to wait. */
 function ofComing({ was, is, after, cluster, took, inputs }: Change): BurstOutcome | undefined {
   if (was.isLeaving) return undefined;
   const end = madeNow(after, cluster, 'Remove', inputs);
@@ -154,7 +154,7 @@ function ofComing({ was, is, after, cluster, took, inputs }: Change): BurstOutco
   return undefined;
 }
 
-/** Of a cluster that was to be given back. */
+/** Outcome for a cluster that was to be given back. */
 function ofRemoval({ was, is, took, inputs }: Change): BurstOutcome | undefined {
   if (is || !was.isLeaving) return undefined;
   if (was.isOthers) return ofOthers(was, inputs);
@@ -166,7 +166,7 @@ function ofRemoval({ was, is, took, inputs }: Change): BurstOutcome | undefined 
   );
 }
 
-/** Of a cluster that was to sleep. */
+/** Outcome for a cluster that was to sleep. */
 function ofSleep({ was, is, cluster, took, inputs }: Change, at: number): BurstOutcome | undefined {
   if (was.isOthers) return is || !was.isLeaving ? undefined : ofOthers(was, inputs);
   if (!is) return lost(took, inputs);
@@ -184,7 +184,7 @@ function ofSleep({ was, is, cluster, took, inputs }: Change, at: number): BurstO
   );
 }
 
-/** Of somebody's cluster that the policy keeps awake no longer: when it sleeps its own spec says. */
+/** Outcome for a woken cluster of somebody else that the policy releases: its own spec decides when it sleeps. */
 const ofOthers = ({ cost: { gone } }: Standing, inputs: OutcomeInputs): BurstOutcome =>
   ended(
     'Succeeded',
@@ -192,7 +192,7 @@ const ofOthers = ({ cost: { gone } }: Standing, inputs: OutcomeInputs): BurstOut
     inputs,
   );
 
-/** Of a cluster whose work was to be moved away. */
+/** Outcome for a cluster that was to be emptied. */
 function ofEmptying({ was, is, after, cluster, took, inputs }: Change): BurstOutcome | undefined {
   if (!is) return lost(took, inputs);
   const isGoing = (is.isLeaving && !was.isLeaving) || (is.waits !== undefined && was.waits === undefined);
@@ -206,7 +206,7 @@ function ofEmptying({ was, is, after, cluster, took, inputs }: Change): BurstOut
   return ended('Kept', `it took work again ${took()} after the decision: ${why}`, inputs);
 }
 
-/** Of nodes that were added to a pool. */
+/** Outcome for nodes that were added to a pool. */
 function ofGrowth(
   { cluster, pool, at }: BurstDecision,
   before: BurstReceipt,
@@ -232,7 +232,7 @@ function ofGrowth(
   return ended('Lost', `${took()} after the decision ${why}`, inputs);
 }
 
-/** Of nodes that were granted to a pool, for which its autoscaler was to ask. */
+/** Outcome for nodes that were granted to a pool. */
 function ofGrant(
   { cluster, pool = '', at }: Pick<BurstDecision, 'cluster' | 'pool' | 'at'>,
   before: BurstReceipt,
@@ -259,13 +259,13 @@ const ended = (result: Result, message: string, { now }: OutcomeInputs): BurstOu
 const lost = (took: Change['took'], inputs: OutcomeInputs): BurstOutcome =>
   ended('Lost', `somebody deleted it, or took it from the policy, ${took()} after the decision`, inputs);
 
-/** The newest decision of this kind: of those by which a cluster comes, or goes, whichever was last. */
+/** The newest decision of this kind; actions that bring a cluster are one kind, those that remove it another. */
 function newest({ decisions }: BurstReceipt, name: string, action: Action): BurstDecision | undefined {
   const alike = [COMES, GOES].find((kind) => kind.includes(action)) ?? [action];
   return decisions.find((one) => one.cluster === name && one.pool === undefined && alike.includes(one.action));
 }
 
-/** The same, if it was made in this look. */
+/** The newest decision, if it was made in this cycle. */
 function madeNow(after: BurstReceipt, name: string, action: Action, { now }: OutcomeInputs): BurstDecision | undefined {
   const found = newest(after, name, action);
   return found?.at === text(now) ? found : undefined;
@@ -274,7 +274,7 @@ function madeNow(after: BurstReceipt, name: string, action: Action, { now }: Out
 const costText = (cost: Micros | undefined, { currency }: OutcomeInputs): string =>
   cost === undefined ? '' : `${formatMoney(cost)} ${currency}`;
 
-/** A time for people: seconds, from ten minutes on minutes, from ten hours on hours. */
+/** A duration for people: seconds, minutes from ten minutes on, hours from ten hours on. */
 function spanText(milliseconds: number): string {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));
   if (seconds < 600) return `${seconds} s`;

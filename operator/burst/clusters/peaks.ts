@@ -4,7 +4,7 @@ import type { Alternative } from './plan-model.ts';
 import { mayWake } from './wake.ts';
 import { withANode } from './warm.ts';
 
-/** What is done for peaks that are on. */
+/** Actions for current peaks. */
 export interface ForPeaks {
   readonly openings: readonly { readonly peak: Peak; readonly warm: WarmCluster }[];
   readonly chosen: readonly { readonly peak: Peak; readonly cluster: Chosen }[];
@@ -13,13 +13,16 @@ export interface ForPeaks {
 
 export const isOn = ({ from, until }: Peak, now: number): boolean => from <= now && now < until;
 
-/** Clusters that count for a peak: those of its candidate. One that has failed does until it leaves, and its candidate rests. */
+/**
+ * Whether a cluster counts for a peak: it is of the peak's candidate. A failed one counts until it leaves, while its
+ * candidate rests.
+ */
 export const countsFor = ({ candidate }: Peak, one: OwnCluster): boolean =>
   one.phase !== 'Leaving' && !one.warm && (candidate === undefined || candidate === one.candidate);
 
 /**
- * Clusters that peaks ask for and that are not there, within what the policy allows. One counts for each peak that is on: what peaks ask for is
- * the least, and not the sum.
+ * Clusters to add for peaks, within the policy's limits. One cluster counts for each current peak: peaks state
+ * minimums, which do not add up.
  */
 export function choosePeaks(view: ClustersView, now: number): ForPeaks {
   const chosen: { peak: Peak; cluster: Chosen }[] = [];
@@ -31,7 +34,7 @@ export function choosePeaks(view: ClustersView, now: number): ForPeaks {
     const isIts = ({ name }: { name: string }) => peak.candidate === undefined || peak.candidate === name;
     let missing = peak.clusters - rest.clusters.filter((one) => countsFor(peak, one)).length;
     for (; missing > 0; missing--) {
-      // Those that are awake first: they are there at once, and cost nothing more. Those of others count for no peak.
+      // Awake clusters first: they are there at once and cost nothing more. Clusters of others do not count for peaks.
       const warm = (view.warm ?? [])
         .filter(({ entry }) => entry === undefined)
         .sort((a, b) => Number(a.waking !== undefined) - Number(b.waking !== undefined))
@@ -58,7 +61,7 @@ export function choosePeaks(view: ClustersView, now: number): ForPeaks {
   return { openings, chosen, refused };
 }
 
-/** As if it had been bought. */
+/** The view after this purchase. */
 function withOne(view: ClustersView, { candidate, price, mostNodes }: Chosen, now: number): ClustersView {
   const made: OwnCluster = {
     key: '',

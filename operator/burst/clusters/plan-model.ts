@@ -1,21 +1,21 @@
 import type { Micros } from '../../cost/money.ts';
 import type { ClusterPrice, WaitingWork, Waking } from './model.ts';
 
-/** What else there was to choose, or why not. */
+/** An option that was not chosen, and why. */
 export interface Alternative {
   readonly candidate: string;
   readonly hourly?: Micros;
   readonly whyNot?: string;
 }
 
-/** How many nodes a pool may have at most. */
+/** Most nodes that a pool may have. */
 export interface Grant {
   readonly nodes: number;
-  /** What budgets count an hour of one node with. */
+  /** Cost per node and hour that budgets count. */
   readonly each: Micros;
 }
 
-/** What is to be bought, or put to use, or emptied. */
+/** An order: cluster, nodes, grant, opening, wake-up or emptying. */
 export type Order = ClusterOrder | NodesOrder | GrantOrder | OpenOrder | WakeOrder | EmptyOrder;
 
 /** A cluster to buy. */
@@ -24,20 +24,20 @@ export interface ClusterOrder {
   readonly candidate: string;
   /** Nodes by pool. */
   readonly nodes: Readonly<Record<string, number>>;
-  /** How many autoscalers may make of them. Absent: no more. */
+  /** Most nodes with autoscalers. Absent: the same. */
   readonly mostNodes?: number;
-  /** Nodes that are granted to pools that Coppice sizes, and what one of them counts for in an hour. Absent: it has no such pools. */
+  /** Grants of pools that Coppice sizes. Absent: no such pools. */
   readonly granted?: Readonly<Record<string, Grant>>;
   readonly price: ClusterPrice;
   readonly sources: readonly string[];
   readonly why: string;
   readonly alternatives: readonly Alternative[];
-  /** How it is to wait. Absent: it takes work. */
+  /** How it waits. Absent: it takes work. */
   readonly waits?: 'warm' | 'asleep' | undefined;
   readonly revision?: string | undefined;
 }
 
-/** A cluster of the policy that waited warm and is to take work. */
+/** A warm cluster of the policy to open for work. */
 export interface OpenOrder {
   readonly kind: 'open';
   readonly name: string;
@@ -46,7 +46,7 @@ export interface OpenOrder {
   readonly why: string;
 }
 
-/** A cluster that sleeps and is to be woken for work. */
+/** A sleeping cluster to wake for work. */
 export interface WakeOrder {
   readonly kind: 'wake';
   readonly name: string;
@@ -54,55 +54,55 @@ export interface WakeOrder {
   readonly sources: readonly string[];
   readonly why: string;
   readonly waking: Waking;
-  /** It is somebody's, and woken by this entry. Absent: it is the policy's. */
+  /** It is not the policy's own and is woken by this entry. Absent: it is the policy's. */
   readonly entry?: string | undefined;
-  /** What else there was to choose. Absent: nothing. */
+  /** Alternatives. Absent: none. */
   readonly alternatives?: readonly Alternative[];
 }
 
 /** Nodes to add to a pool. */
 export interface NodesOrder {
   readonly kind: 'nodes';
-  /** Of the entry of the policy; undefined: the cluster is the policy's. */
+  /** Name of the policy's entry; undefined: the cluster is the policy's. */
   readonly entry: string | undefined;
   /** `namespace/name` of the WorkerCluster. */
   readonly cluster: string;
   readonly pool: string;
-  /** How many more. */
+  /** How many more nodes. */
   readonly nodes: number;
-  /** What one of them costs in an hour, as budgets count it. */
+  /** Cost per node and hour that budgets count. */
   readonly each: Micros;
-  /** So many of them are granted to a pool of the policy's own cluster. Absent: all of them were granted before, or the cluster is somebody's. */
+  /** How many of them are newly granted to the policy's own pool. Absent: none, or the cluster is somebody's. */
   readonly granted?: number;
   readonly sources: readonly string[];
   readonly why: string;
 }
 
-/** Nodes that a pool of a cluster of the policy may have more: for pods that wait in that cluster, for which its autoscaler asks. */
+/** A raised grant of a pool in the policy's own cluster, for pods that wait there: its autoscaler buys the nodes. */
 export interface GrantOrder {
   readonly kind: 'grant';
   /** `namespace/name` of the WorkerCluster. */
   readonly cluster: string;
   readonly pool: string;
-  /** How many more. */
+  /** How many more nodes. */
   readonly nodes: number;
-  /** What budgets count an hour of one of them with. */
+  /** Cost per node and hour that budgets count. */
   readonly each: Micros;
   readonly why: string;
 }
 
-/** A cluster whose work its hub is to move away, so that it can be given back. */
+/** A cluster to empty, so that it can be given back. */
 export interface EmptyOrder {
   readonly kind: 'empty';
   readonly name: string;
   readonly why: string;
 }
 
-/** A cluster that was being emptied and takes work again. */
+/** A cluster whose emptying stops. */
 export interface Kept {
   readonly name: string;
   readonly why: string;
-  /** It could not be emptied: it is left alone for a while. */
+  /** Emptying failed: no further try for a while. */
   readonly isFailure: boolean;
 }
 
@@ -112,63 +112,63 @@ export interface Removal {
   readonly why: string;
   /** It did not come: its candidate rests. */
   readonly isFailure: boolean;
-  /** It is put to sleep, and not given back. */
+  /** It is put to sleep instead of given back. */
   readonly toSleep?: true;
-  /** It is somebody's that was woken: it sleeps again as its spec says. */
+  /** It is a woken cluster of somebody else: it sleeps again by its own spec. */
   readonly isOthers?: true;
 }
 
-/** What becomes of waiting work. */
+/** What happens with waiting work. */
 export type WorkState =
-  /** It fits on what is there: the hub has yet to place it. */
+  /** It fits on existing nodes: the hub has yet to place it. */
   | 'Fits'
-  /** Room is on its way. */
+  /** Room is ordered. */
   | 'RoomOrdered'
   /** It has not waited long enough. */
   | 'Stabilising'
-  /** A purchase was made a moment ago. */
+  /** A purchase was made recently. */
   | 'CoolingDown'
   | 'Bought'
-  /** Nodes are added for it to clusters that are there, and no cluster is bought. */
+  /** Existing clusters get more nodes for it. */
   | 'Growing'
-  /** A cluster that waited warm takes it, and none is bought. */
+  /** A warm cluster is opened for it. */
   | 'Opened'
-  /** A cluster that sleeps is woken for it, and none is bought. */
+  /** A sleeping cluster is woken for it. */
   | 'Waking'
   | 'Suspended'
-  /** There is more than is looked at in one go. */
+  /** There is more work than one decision looks at. */
   | 'Later'
-  /** Its priority is less than what the policy buys for. */
+  /** Its priority is below the policy's minimum. */
   | 'LowPriority'
-  /** Nothing may be bought for it. */
+  /** No purchase is possible. */
   | 'Refused';
 
 export interface WorkVerdict {
   readonly source: string;
   readonly state: WorkState;
   readonly message: string;
-  /** Of a refusal. */
+  /** For a refusal. */
   readonly alternatives?: readonly Alternative[];
 }
 
-/** What is to be done now. */
+/** A decision. */
 export interface ClustersPlan {
-  /** In the order in which the receipt takes them. Of kind `empty` there is one at most. */
+  /** In the order in which the receipt applies them. At most one is of kind `empty`. */
   readonly orders: readonly Order[];
   readonly removals: readonly Removal[];
   readonly kept: readonly Kept[];
-  /** Why clusters are not emptied that have little work: sentences, by name. */
+  /** Why underused clusters are not emptied: sentences, by name. */
   readonly stays: ReadonlyMap<string, string>;
   readonly verdicts: readonly WorkVerdict[];
-  /** Work that another policy may serve: this one does not. */
+  /** Work that this policy does not serve and another one may. */
   readonly left: readonly WaitingWork[];
-  /** Clusters that waiting work would go to, as `namespace/name`: they are idle from now on at the earliest. */
+  /** Clusters that waiting work would go to, as `namespace/name`: their idle time starts now at the earliest. */
   readonly needed: ReadonlySet<string>;
-  /** When something changes by the clock alone, milliseconds since the epoch; undefined: nothing does. */
+  /** Next change by time alone, milliseconds since the epoch; undefined: none. */
   readonly next: number | undefined;
 }
 
-/** The orders of one kind. */
+/** Orders of one kind. */
 export const ordersOf = <Kind extends Order['kind']>(
   orders: readonly Order[],
   kind: Kind,

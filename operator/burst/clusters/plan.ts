@@ -26,14 +26,15 @@ import { chooseWarm, WORDS } from './warm.ts';
 import { askedBy, listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
 
 /**
- * What one policy does now about work that its hub has no place for: what is bought, what is given back, and what becomes of each source.
- * Pure and deterministic. Work that fits on what is there, or is on its way, buys nothing; a source is served as a whole or not at all.
+ * Decision of one policy about work that its hub cannot place: what to buy, what to give back, and a verdict per
+ * source. Pure and deterministic. Work that fits on existing or ordered room buys nothing; a source is served as a
+ * whole or not at all.
  */
 export function planClusters(view: ClustersView, now: number): ClustersPlan {
   return new Planning(view, now).plan();
 }
 
-/** What is bought for work. */
+/** Purchases for work. */
 interface Bought {
   readonly purchases: readonly ClusterOrder[];
   readonly growths: readonly NodesOrder[];
@@ -56,15 +57,15 @@ class Planning {
 
   readonly #lacking: Raised;
 
-  /** Clusters to which more work would go, for which nothing is bought now. */
+  /** Clusters that further, unserved work would go to. */
   readonly #mayBeNeeded = new Set<string>();
-  /** Not all work that waits was looked at. */
+  /** Some waiting work was not looked at. */
   #isPartial = false;
 
   constructor(before: ClustersView, now: number) {
     const { view, kept } = keepNeeded(withPoolsForGPUs(withRests(before, now)), now);
     this.#times.push(...restsEnd(view, now));
-    // Pods that run for a hub already come before what it has no place for.
+    // Pods that run for a hub already take precedence over work without a place.
     this.#lacking = raiseGrants(view, now);
     this.#view = this.#lacking.view;
     this.#verdicts.push(...this.#lacking.verdicts);
@@ -77,7 +78,7 @@ class Planning {
   plan(): ClustersPlan {
     const { limits } = this.#view;
     const { counted, low } = byPriority(this.#view.waiting, limits);
-    // Who is suspended serves nothing later either, and says so.
+    // A suspended policy serves nothing and says so.
     const { fresh, served } = limits.isSuspended ? { fresh: counted, served: [] } : byService(counted, this.#now);
     const sources = this.#bounded(fresh);
     const fitting = this.#fitting(sources, this.#needed);
@@ -100,11 +101,11 @@ class Planning {
     const { growths } = bought;
     this.#tellLast(served, (work) => this.#tellServed(work), this.#mayBeNeeded);
     this.#tellLast(low, (work) => this.#say(work, 'LowPriority', tooLow(work, limits)));
-    // What grows is to have work.
+    // A growing cluster is about to get work.
     for (const { cluster } of [...growths, ...this.#lacking.raises]) this.#needed.add(cluster);
     const forWork = [...forPeaks.purchases, ...bought.purchases];
     const hasActed = forWork.length + growths.length + openings.length > 0;
-    // Work that waits comes first: it may need the money. What nothing on offer takes does not.
+    // Waiting work takes precedence for the budget, unless no offer takes it.
     const mayNeedMoney = waits.some((work) => work.every(this.#isTaken));
     const purchases = hasActed || mayNeedMoney ? forWork : this.#buyWarm();
     const hasBought = hasActed || purchases.length > 0;
@@ -126,7 +127,7 @@ class Planning {
     };
   }
 
-  /** Whether work may be waiting for a cluster that is to come. What that will have nobody knows while its profile is away. */
+  /** Whether work may be waiting for an ordered cluster. Without its profile the cluster's room is unknown. */
   #mayNeed(cluster: string): boolean {
     const { waiting, supply } = this.#view;
     if (this.#view.isPartial) return true;
@@ -146,8 +147,8 @@ class Planning {
   }
 
   /**
-   * What becomes of work for which nothing is bought. It comes after all other work, and makes no cluster needed: what was bought for others would
-   * else seem taken by it, and be bought twice; and an empty cluster would stay for it.
+   * Verdicts for work that buys nothing. They come last and mark no cluster as needed: otherwise bought room would look
+   * taken and be bought twice, or an empty cluster would stay for such work.
    */
   #tellLast(
     waiting: readonly WaitingWork[],
@@ -170,7 +171,7 @@ class Planning {
     this.#say(work, 'Stabilising', `${same}; it is served when it still does at ${text(due)}`);
   }
 
-  /** The sources that are looked at now, the oldest first. */
+  /** Sources of this decision, oldest first. */
   #bounded(waiting: readonly WaitingWork[]): readonly WaitingWork[][] {
     const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken, this.#now);
     this.#isPartial = tooLarge.length + later.length > 0;
@@ -183,8 +184,8 @@ class Planning {
   }
 
   /**
-   * Sources that find room, as a whole, in what is there and what is on its way, and on which clusters. They have that room then.
-   * @param needed to which those clusters are added
+   * Sources that fit as a whole on existing and ordered room, with their clusters; the room is reserved.
+   * @param needed receives those clusters
    */
   #fitting(sources: readonly WaitingWork[][], needed: Set<string>): Map<WaitingWork[], ReadonlySet<string>> {
     const found = new Map<WaitingWork[], ReadonlySet<string>>();
@@ -209,7 +210,7 @@ class Planning {
         continue;
       }
       const { whole, on } = this.#room.fillAlike(group.map(([work]) => work!));
-      // A part of what does not fit as a whole would go there, and the rest to what is bought.
+      // A part of a source that does not fit as a whole would go there, and the rest to a purchase.
       for (const cluster of on) needed.add(cluster);
       for (const source of group) {
         const its = whole.get(source[0]!);
@@ -219,7 +220,7 @@ class Planning {
     return found;
   }
 
-  /** Of a source whose parts ask for different things. */
+  /** For a source whose parts differ. */
   #fitsTogether(work: readonly WaitingWork[], needed: Set<string>): ReadonlySet<string> | undefined {
     const wanted = work.map((one) => ({ work: one, count: one.count }));
     const { left, on } = this.#room.whatIf(() => this.#room.fill(wanted));
@@ -234,7 +235,7 @@ class Planning {
     else this.#say(work, 'Fits', `it fits on ${where}, and the hub has not placed it there yet: nothing is bought`);
   }
 
-  /** Clusters that are there because a peak was known before. */
+  /** Clusters for peaks. */
   #buyForPeaks(): Pick<Bought, 'purchases' | 'openings'> {
     const { limits, clusters, peaks = [] } = this.#view;
     for (const { from, until, isMinimum } of peaks) if (!isMinimum) this.#times.push(from, until);
@@ -266,12 +267,12 @@ class Planning {
     return { purchases, openings: opened };
   }
 
-  /** A cluster that is to wait. */
+  /** Clusters to buy as warm or sleeping reserve. */
   #buyWarm(): ClusterOrder[] {
     const { limits } = this.#view;
     if (limits.isSuspended) return [];
     const { chosen, refused } = chooseWarm(this.#view, this.#now);
-    // One for each candidate: of two refusals with the same source each would replace the other, at each look.
+    // One refusal per candidate: two with the same source would replace each other in each cycle.
     for (const [candidate, its] of Map.groupBy(refused, (one) => one.candidate)) {
       const messages = its.map(
         ({ wait, why }) =>
@@ -292,7 +293,7 @@ class Planning {
     }));
   }
 
-  /** What nodes are that a cluster of a candidate has for work, beside those that each of it has. */
+  /** Text about nodes of a candidate beyond its minimums. */
   #grownIn({ candidate, nodes }: Chosen) {
     const pools = this.#view.candidates.find(({ name }) => name === candidate)?.offer?.pools ?? [];
     return pools.flatMap(({ name, minimum, template }) => ((nodes.get(name) ?? 0) > minimum ? [template] : []));
@@ -303,7 +304,7 @@ class Planning {
     return revision === undefined ? {} : { revision };
   }
 
-  /** @param hasBought something in this look: what of it takes this work is known in the next */
+  /** @param hasBought whether this cycle bought already: the next cycle knows which work that takes */
   #buy(waits: readonly WaitingWork[][], hasBought: boolean): Bought {
     if (waits.length === 0) return NOTHING;
     const { limits, lastOut } = this.#view;
@@ -314,7 +315,7 @@ class Planning {
     for (const work of most.later) this.#later(work);
     for (const work of most.notEnough)
       this.#say(work, 'Later', 'what the policy may still buy is not enough for it, nor for older work');
-    // It is not served as long as older work is not: who comes next may have the means.
+    // Unserved work is left to the next policy, which may have the means.
     this.#left.push(...[...most.later, ...most.notEnough].flat());
     for (const alike of most.refused) this.#refuse(alike);
     for (const work of most.hopeless)
@@ -322,7 +323,7 @@ class Planning {
     return this.#served(most);
   }
 
-  /** A moment after something was bought: clusters that wait warm are paid for already, and work need not wait for them. */
+  /** During the cool-down only warm clusters are opened: they are paid for already. */
   #openOnly(waits: readonly WaitingWork[][], hasBought: boolean, rested: number): Bought {
     this.#times.push(rested);
     const warm = hasBought ? [] : (this.#view.warm ?? []).filter(({ waking }) => !waking);
@@ -382,7 +383,7 @@ class Planning {
     };
   }
 
-  /** @param alike sources that ask for the same, of which the first was tried */
+  /** @param alike similar sources, of which the first was tried */
   #refuse(alike: readonly (readonly WaitingWork[])[]): void {
     const wanted = this.#room.without(alike[0]!);
     const [view, now] = [this.#view, this.#now];
@@ -397,7 +398,7 @@ class Planning {
   }
 }
 
-/** What is granted to a cluster that is bought, the end of a sentence; empty: nothing. */
+/** Grants of a bought cluster, as the end of a sentence; empty: none. */
 const grantedText = ({ granted }: Chosen): string =>
   granted ? `; granted to it: ${nodesOf(Object.values(granted).reduce((sum, { nodes }) => sum + nodes, 0))}` : '';
 

@@ -9,17 +9,17 @@ import type { GrantOrder, WorkVerdict } from './plan-model.ts';
 import { stateOf } from './room.ts';
 import { nodesOf } from './words.ts';
 
-/** What is granted for pods that wait in clusters of the policy. */
+/** Raised grants for waiting pods in the policy's clusters. */
 export interface Raised {
   readonly raises: readonly GrantOrder[];
   readonly verdicts: readonly WorkVerdict[];
-  /** As if it had been granted. */
+  /** The view after the grants. */
   readonly view: ClustersView;
 }
 
 /**
- * How many more nodes pools of the policy's own clusters may have, for pods that wait there and find no room in what their autoscalers may ask for
- * already. Each pool is looked at by its own cluster, within what is left of budgets and maximums. Pure.
+ * Raises grants of pools in the policy's own clusters for pods that wait there and that existing grants cannot serve.
+ * Each cluster only looks at its own pools, within the rest of budgets and maximums. Pure.
  */
 export function raiseGrants(view: ClustersView, now: number): Raised {
   const { lacking = new Map<string, readonly FitPod[]>(), limits } = view;
@@ -29,7 +29,7 @@ export function raiseGrants(view: ClustersView, now: number): Raised {
   for (const [cluster, pods] of [...lacking].sort(([a], [b]) => (a < b ? -1 : 1)))
     for (const { pool, nodes } of wantedOf(next, cluster, pods)) {
       const wanted = moreThanCounted(pool, nodes);
-      // Its autoscaler asks for these by itself.
+      // The autoscaler buys these within its present grant.
       if (wanted === 0) continue;
       const source = `pods of ${cluster}`;
       if (limits.isSuspended) {
@@ -50,7 +50,7 @@ export function raiseGrants(view: ClustersView, now: number): Raised {
   return { raises, verdicts, view: next };
 }
 
-/** Nodes by which pools of a cluster would be larger if these pods were to run there. */
+/** Nodes that each pool of a cluster would need for these pods. */
 function wantedOf(
   { growth = [], supply }: ClustersView,
   cluster: string,
@@ -95,7 +95,7 @@ function whyNot(
   return `${granted}: a node costs ${show(hourly)} an hour, and ${show(left)} of the budget of ${show(limits.hourly)} are left`;
 }
 
-/** As if its autoscaler had asked for these nodes. @param more of them that are granted now */
+/** The view after the autoscaler requested these nodes. @param more how many of them are newly granted */
 function withRaise(view: ClustersView, pool: GrowingPool, nodes: number, more: number): ClustersView {
   const left = { ...pool, more: pool.more - nodes, counted: 0 };
   const growth = (view.growth ?? []).map((entry) => ({

@@ -43,14 +43,15 @@ import { setRate } from './spend.ts';
 import { endWake, fallAsleep, grantNodes, leave, startEmptying, stopEmptying, takeWork } from './transitions.ts';
 
 /**
- * What a receipt says after a decision, before anything of it is done. Each decision is kept for people. Pure. `now`: milliseconds since the epoch.
+ * The receipt after a decision, before it is carried out. Each decision is kept for people. Pure. `now`: milliseconds
+ * since the epoch.
  */
 
 const FIRST_LEFT_ALONE_MS = 30 * 60_000;
-/** Of so many before the last it is kept what they were for: of more there is no room in a receipt. */
+/** Number of newest purchases that keep their sources: a receipt has no room for more. */
 const KEPT_WITH_SOURCES = 200;
 
-/** A cluster is bought. */
+/** Buys a cluster. */
 export function buyCluster(receipt: BurstReceipt, order: ClusterOrder, now: number): BurstReceipt {
   const { candidate, nodes, mostNodes, granted, price, sources, why, alternatives, waits, revision } = order;
   const at = rfc3339(new Date(now));
@@ -77,7 +78,7 @@ export function buyCluster(receipt: BurstReceipt, order: ClusterOrder, now: numb
     ...receipt,
     next: receipt.next + 1,
     purchases: [...receipt.purchases, bought],
-    // What waits takes none of the work that waits: that need not wait for it.
+    // A waiting cluster takes no waiting work, so it starts no cool-down for it.
     ...(waits === undefined && { lastOut: at }),
   };
   return noteDecision(after, {
@@ -96,7 +97,7 @@ const keptGrants = (granted: NonNullable<ClusterOrder['granted']>): Record<strin
     Object.entries(granted).map(([pool, { nodes, each }]) => [pool, { nodes, each: formatMoney(each) }]),
   );
 
-/** Nodes are added to a pool. @param from what the pool was to have before */
+/** Adds nodes to a pool. @param from desired nodes before */
 export function addNodes(
   receipt: BurstReceipt,
   order: NodesOrder,
@@ -106,7 +107,7 @@ export function addNodes(
 ): BurstReceipt {
   const { cluster, pool, nodes, entry, sources, why, granted = 0 } = order;
   const at = rfc3339(new Date(now));
-  // Those of a cluster of the policy count with it.
+  // Nodes of the policy's own clusters are counted with the cluster.
   const each = entry === undefined ? 0n : order.each;
   const rate = formatMoney(each * BigInt(nodes));
   const bought: NodesPurchase = {
@@ -143,7 +144,7 @@ export function addNodes(
   );
 }
 
-/** A pool may have so many more nodes, which budgets count from now on. @param uid of its cluster */
+/** Raises the grant of a pool; budgets count it from now on. @param uid of its cluster */
 export function grantMore(
   receipt: BurstReceipt,
   uid: string,
@@ -159,7 +160,7 @@ export function grantMore(
   return withPurchase(receipt, purchase, grantNodes(purchase, pool, grant));
 }
 
-/** Pods that wait in a cluster of the policy are to have nodes: its autoscaler may ask for so many more. */
+/** Raises the grant of a pool for waiting pods of its cluster. */
 export function raiseGrant(receipt: BurstReceipt, order: GrantOrder, uid: string, now: number): BurstReceipt {
   const { cluster, pool, nodes, each, why } = order;
   return noteDecision(grantMore(receipt, uid, pool, nodes, each, now), {
@@ -172,14 +173,17 @@ export function raiseGrant(receipt: BurstReceipt, order: GrantOrder, uid: string
   });
 }
 
-/** A cluster that waited warm takes work from now on. It was bought before: the next purchase need not wait for this. */
+/** Opens a warm cluster for work. It was bought before: no cool-down. */
 export function openCluster(receipt: BurstReceipt, order: OpenOrder, now: number): BurstReceipt {
   const { name, candidate, sources, why } = order;
   const open = withCluster(receipt, name, (one) => takeWork(one, keptSources(sources), now));
   return noteDecision(open, { at: rfc3339(new Date(now)), action: 'Open', cluster: name, candidate, why });
 }
 
-/** A cluster that sleeps is woken. From now on it counts for what it costs awake: a budget must not be spent twice until its machines are there. */
+/**
+ * Wakes a sleeping cluster. Budgets count its awake cost from now on, or they would be spent twice until its machines
+ * arrive.
+ */
 export function wakeCluster(receipt: BurstReceipt, order: WakeOrder, now: number): BurstReceipt {
   const { name, candidate, sources, why, alternatives = [] } = order;
   const purchase = clusterNamed(receipt, name);
@@ -195,7 +199,7 @@ export function wakeCluster(receipt: BurstReceipt, order: WakeOrder, now: number
   );
 }
 
-/** A cluster of somebody is to be woken. @param cluster `namespace/name` */
+/** Wakes a cluster of somebody else. @param cluster `namespace/name` */
 export function wakeOthers(
   receipt: BurstReceipt,
   { entry = '', sources, why, alternatives = [], waking }: WakeOrder,
@@ -231,7 +235,7 @@ export function wakeOthers(
   );
 }
 
-/** The work of a cluster is moved away from now on, so that it can be given back. */
+/** Begins to empty a cluster, so that it can be given back. */
 export function emptyCluster(receipt: BurstReceipt, { name, why }: EmptyOrder, now: number): BurstReceipt {
   const purchase = clusterNamed(receipt, name);
   const emptying = purchase && startEmptying(purchase, now);
@@ -242,7 +246,7 @@ export function emptyCluster(receipt: BurstReceipt, { name, why }: EmptyOrder, n
   return noteDecision(begun, { at, action: 'Empty', cluster: name, candidate, why, hourly: rate });
 }
 
-/** A cluster that was being emptied takes work again; one that could not be is left alone, each time twice as long. */
+/** Stops emptying a cluster; after a failure it rests, twice as long each time. */
 export function keepCluster(receipt: BurstReceipt, { name, why, isFailure }: Kept, now: number): BurstReceipt {
   const purchase = clusterNamed(receipt, name);
   if (purchase?.phase.name !== 'Emptying') return receipt;
@@ -256,7 +260,7 @@ export function keepCluster(receipt: BurstReceipt, { name, why, isFailure }: Kep
   );
 }
 
-/** A cluster is given back; of one that did not come, or was of no use, its candidate rests. */
+/** Gives a cluster back; if it did not come or was of no use, its candidate rests. */
 export function returnCluster(
   receipt: BurstReceipt,
   { name, why, isFailure }: Pick<Removal, 'name' | 'why' | 'isFailure'>,
@@ -275,7 +279,7 @@ export function returnCluster(
     : restUnused(said, purchase, why, now);
 }
 
-/** A cluster without work is put to sleep. What it costs from now on is seen from its machines. */
+/** Puts a cluster without work to sleep. Its machines determine its cost from now on. */
 export function putToSleep(receipt: BurstReceipt, { name, why }: Removal, now: number): BurstReceipt {
   const purchase = clusterNamed(receipt, name);
   if (!purchase || isLeaving(purchase) || waitOf(purchase)) return receipt;
@@ -288,7 +292,7 @@ export function putToSleep(receipt: BurstReceipt, { name, why }: Removal, now: n
   return restUnused(said, purchase, why, now);
 }
 
-/** The candidate of a cluster rests if that was of no use, however it ends. @param why it ends */
+/** Rests the candidate of a cluster that was of no use. @param why it ends */
 function restUnused(receipt: BurstReceipt, purchase: ClusterPurchase, why: string, now: number): BurstReceipt {
   const unused = unusedMs(purchase, now);
   if (unused === undefined) return receipt;
@@ -297,7 +301,7 @@ function restUnused(receipt: BurstReceipt, purchase: ClusterPurchase, why: strin
   return restCandidate(receipt, candidate, { why: said, at: wokenAt, revision, unusedMs: unused }, now);
 }
 
-/** A cluster that was woken may sleep again, as its spec says. One that did not wake, or got no work, rests. */
+/** Lets a woken cluster sleep again by its own spec. One that did not wake, or got no work, rests. */
 export function letSleep(receipt: BurstReceipt, { name, why, isFailure, toSleep }: Removal, now: number): BurstReceipt {
   const wake = wakesIn(receipt).find((one) => nameOf(one.cluster) === name && !hasEnded(one));
   if (!wake) return receipt;
@@ -307,7 +311,7 @@ export function letSleep(receipt: BurstReceipt, { name, why, isFailure, toSleep 
     { at, action: isFailure ? 'Fail' : 'Sleep', cluster: name, candidate: wake.entry, why, hourly: wake.rate },
   );
   if (isFailure) return restCandidate(said, wake.cluster, { why: `${name}: ${why}`, at: wake.at }, now);
-  // One that its owner takes back says nothing of its use.
+  // A cluster that its owner takes back proves nothing about its use.
   if (wake.work || !toSleep) return said;
   const tookMs = Math.max(0, Date.parse(rejoinedAt(wake) ?? at) - Date.parse(wake.at));
   const unused = { why: `${name}, which had no work: ${why}`, at: wake.at, unusedMs: tookMs };

@@ -32,33 +32,31 @@ import { letSleep } from './receipt-decisions.ts';
 import { forgetPurchase, spentWith } from './spend.ts';
 import { arrive, failToArrive, grantNodes, haveWork, rejoinHub, wantNodes } from './transitions.ts';
 
-/**
- * What a receipt says after a look at what was bought. Pure. `now`: milliseconds since the epoch.
- */
+/** The receipt after observing purchases. Pure. `now`: milliseconds since the epoch. */
 
-/** What is seen of a pool now. */
+/** Observed state of a pool. */
 export interface PoolNow {
-  /** Nodes that it should have by what was decided. */
+  /** Desired nodes by the last decision. */
   readonly count: number;
-  /** Nodes that there are. */
+  /** Existing nodes. */
   readonly present: number;
-  /** No more of them are to be bought now. */
+  /** No more can be bought now. */
   readonly isSoldOut: boolean;
 }
 
-/** Pools rest by this name. */
+/** Key under which a pool rests. */
 export const restOf = ({ cluster, pool }: Pick<NodesPurchase, 'cluster' | 'pool'>): string => `${cluster}/${pool}`;
 
-/** What nodes that were added cost in an hour. */
+/** Cost per hour of added nodes. */
 export const grownHourly = (receipt: BurstReceipt): Micros =>
   nodesIn(receipt).reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
 
-/** How many nodes of clusters of others were added, and are wanted still. */
+/** Added nodes in clusters of others that are still wanted. */
 export const grownNodes = (receipt: BurstReceipt): number => nodesOfOthers(nodesIn(receipt));
 
 /**
- * The receipt with what is seen of pools that were made larger: that their nodes have come, or did not, or went because nobody needed them.
- * @param look 'gone': the pool is no more, or somebody else decides about it; 'unknown': nobody can tell now
+ * The receipt after observing enlarged pools: whether their nodes came, failed, or went because nobody needed them.
+ * @param look 'gone': the pool is gone, or somebody else sizes it; 'unknown': not observable now
  */
 export function withNodesFacts(
   receipt: BurstReceipt,
@@ -77,7 +75,7 @@ export function withNodesFacts(
       next = withPurchase(endRest(next, restOf(purchase)), purchase, arrive(purchase));
       continue;
     }
-    // It is to become larger yet.
+    // The pool has yet to be enlarged.
     if (isToOrder(purchase, now) && !seen.isSoldOut) continue;
     const isOver = seen.count < purchase.to || seen.isSoldOut || !isComing(purchase, now);
     const isLost = purchase.phase === 'Coming' && isOver;
@@ -88,7 +86,7 @@ export function withNodesFacts(
   return next;
 }
 
-/** With so many nodes that are still wanted; what they have cost until now is spent. @param after the purchase in its next phase */
+/** Reduces the wanted nodes; earlier cost is spent. @param after the purchase in its next phase */
 function withFewer(
   receipt: BurstReceipt,
   before: NodesPurchase,
@@ -116,33 +114,32 @@ function withFailure(receipt: BurstReceipt, purchase: NodesPurchase, now: number
   });
 }
 
-/** What is seen of a cluster now that was woken. */
+/** Observed state of a woken cluster. */
 export interface WakeNow {
   readonly hasJoined: boolean;
-  /** undefined: nobody can tell. */
+  /** undefined: unknown. */
   readonly isIdle: boolean | undefined;
-  /** Work that waits which it was woken for, since before it was back. */
+  /** Work that it was woken for and that still waits since before it was back. */
   readonly waits: string | undefined;
-  /** When its hub has placed work there that it was woken for, or never will, milliseconds since the epoch; undefined: it has not joined. */
+  /** Deadline for its hub to place that work, milliseconds since the epoch; undefined: it has not joined. */
   readonly placedBy: number | undefined;
-  /** Why the policy has nothing to say about it any more; undefined: it has. */
+  /** Why the policy no longer controls it; undefined: it does. */
   readonly ownerSays: string | undefined;
 }
 
 const timesOf = (entry: string): string => `wake/${entry}`;
 
-/** How long clusters of an entry took to be back in their hub: median of the last ones, milliseconds; undefined: none has. */
+/** Median of an entry's last wake-up times until the hub had the cluster back, milliseconds; undefined: none. */
 export const measuredWakeMs = (receipt: BurstReceipt, entry: string): number | undefined =>
   measuredWakingMs(receipt, timesOf(entry));
 
-/** What clusters that were woken cost in an hour, as budgets count it. */
+/** Cost per hour of woken clusters that budgets count. */
 export const wokenHourly = (receipt: BurstReceipt): Micros =>
   wakesIn(receipt).reduce((sum, { most }) => sum + parseMoney(most), 0n);
 
 /**
- * The receipt with what is seen of clusters that were woken: that they are back, have work, or got none; that they are gone, or that their owners
- * have said something else.
- * @param look 'gone': there is no such cluster any more
+ * The receipt after observing woken clusters: back, with work, without work, gone, or changed by their owners.
+ * @param look 'gone': the cluster no longer exists
  */
 export function withWakeFacts(
   receipt: BurstReceipt,
@@ -180,7 +177,7 @@ export function withWakeFacts(
   return next;
 }
 
-/** As the planner takes it. @param idleSince milliseconds since the epoch */
+/** A woken cluster for the planner. @param idleSince milliseconds since the epoch */
 export const wokenCluster = (
   wake: WakePurchase,
   idleSince: number | undefined,
@@ -199,21 +196,21 @@ export const wokenCluster = (
   hasWork,
 });
 
-/** Nodes that are granted are asked for within this time, or are taken back. */
+/** Granted nodes that the autoscaler does not request within this time are taken back. */
 const USED_MS = 60_000;
 
-/** Pools that did not use what was granted to them rest by this name. */
+/** Key under which a pool rests that did not use its grant. */
 export const grantRestOf = (cluster: string, pool: string): string => `${cluster}/${pool}/granted`;
 
-/** A pool of a purchase, as it is seen now. */
+/** Observed state of a granted pool. */
 export interface GrantedPool {
-  /** Most nodes that its cluster lets it have. */
+  /** Maximum in the cluster's spec. */
   readonly maximum: number;
-  /** Nodes that it should have, or has; the larger. */
+  /** The larger of desired and existing nodes. */
   readonly held: number;
 }
 
-/** Whether the cluster is to let the pool have all that is granted: nodes are on their way, or about to be asked for. */
+/** Whether the cluster's spec must allow the whole grant: nodes are on their way, or about to be requested. */
 export function isInUse(
   receipt: BurstReceipt,
   { uid }: Pick<ClusterPurchase, 'uid'>,
@@ -225,16 +222,16 @@ export function isInUse(
   return nodesIn(receipt).some((one) => one.uid === uid && one.pool === pool && isComing(one, now));
 }
 
-/** When what is granted and not asked for is taken back, milliseconds since the epoch. */
+/** When unused grants are taken back, milliseconds since the epoch. */
 export const grantsEnd = (receipt: BurstReceipt): number[] =>
   clustersIn(receipt).flatMap(({ granted = {} }) =>
     Object.values(granted).flatMap(({ raisedAt }) => (raisedAt === undefined ? [] : [Date.parse(raisedAt) + USED_MS])),
   );
 
 /**
- * The receipt with what is seen of pools that nodes were granted to: what their clusters let them have no more is free for others. A pool that has
- * asked for none of it rests.
- * @param look undefined: nobody can tell now
+ * The receipt after observing granted pools: nodes beyond their clusters' maximums are free again. A pool that used
+ * nothing rests.
+ * @param look undefined: unknown now
  */
 export function withGrantFacts(
   receipt: BurstReceipt,

@@ -5,59 +5,59 @@ import type { Alternative } from './plan-model.ts';
 import type { ClusterPurchase, NodesPurchase, Purchase, WakePurchase } from './purchases.ts';
 
 const KEPT_STARTUPS = 9;
-/** Of more candidates and pools that rest, or have, those are forgotten whose rest ends first. */
+/** Most kept rests; those that end first are dropped. */
 const KEPT_RESTS = 100;
-/** Names of candidates may change for ever. */
+/** Candidates whose startup times are kept: names may change for ever. */
 const KEPT_STARTED = 16;
 const FIRST_REST_MS = 5 * 60_000;
 const LONGEST_REST_MS = 24 * 3_600_000;
 const MOST_WORDS = 500;
 const KEPT_SOURCES = 20;
-/** Characters of all of them. */
+/** Most characters of all sources of a purchase. */
 const MOST_SOURCE_WORDS = 2_000;
 
-/** A candidate, or a pool by `namespace/name/pool`, that is not tried for a while. */
+/** A candidate, or a pool by `namespace/name/pool`, that rests after a failure. */
 export interface Rest {
   readonly failures: number;
   /** RFC 3339. */
   readonly until: string;
   readonly why: string;
-  /** Of the template of what failed: another one is tried at once. Absent: it has none, or is of before this was kept. */
+  /** Template revision that failed: another one is tried at once. Absent: none, or older than this field. */
   readonly revision?: string | undefined;
-  /** What came was of no use, and takes so many seconds to come at least. Absent: it did not come. */
+  /** The cluster came but was of no use; its startup takes at least this many seconds. Absent: it did not come. */
   readonly unusedSeconds?: number;
-  /** When what failed was ordered, RFC 3339. Absent: it is of before this was kept. */
+  /** When the failed purchase was ordered, RFC 3339. Absent: older than this field. */
   readonly orderedAt?: string;
 }
 
 /**
- * Whether it is what has this revision that rests. A rest without one is of a template that could not be resolved, or of before this was kept: a
- * template that can be is tried at once.
+ * Whether the rest applies to this revision. A rest without revision is of an unresolvable template or older: a
+ * resolvable template is tried at once.
  */
 export const isRestOf = ({ revision: its }: Rest, revision: string | undefined): boolean => its === revision;
 
-/** By candidate, seconds, the newest first. */
+/** Seconds by candidate, newest first. */
 export type Times = Readonly<Record<string, readonly number[]>>;
 
-/** What a policy has bought and spent: its only memory. What its status says is for people. */
+/** Purchases and spending of a policy: its only memory. Its status is for people. */
 export interface BurstReceipt {
   readonly policy: { readonly namespace: string; readonly name: string; readonly uid: string };
-  /** Number of the next cluster: none is ever used twice. */
+  /** Number of the next cluster; never reused. */
   readonly next: number;
-  /** All that was bought and is not gone: of each kind the oldest first. */
+  /** Existing purchases: of each kind the oldest first. */
   readonly purchases: readonly Purchase[];
-  /** By month (2026-11), as decimals. */
+  /** By month (2026-11), decimals. */
   readonly spent: Readonly<Record<string, string>>;
   readonly rests: Readonly<Record<string, Rest>>;
-  /** By candidate: how long the last of its clusters took to join, seconds, the newest first. */
+  /** Startup times until joining, seconds by candidate, newest first. */
   readonly startups?: Times;
-  /** The same of those that slept, from when they were woken. */
+  /** Wake-up times until back in the hub, seconds by candidate, newest first. */
   readonly wakings?: Times;
   readonly lastOut?: string;
   readonly lastIn?: string;
-  /** The newest first. */
+  /** Newest first. */
   readonly decisions: readonly BurstDecision[];
-  /** The form in which the receipt was read. Absent: it is new. */
+  /** The stored form that was read. Absent: a new receipt. */
   readonly stored?: object;
 }
 
@@ -72,29 +72,29 @@ export const emptyReceipt = (policy: BurstReceipt['policy']): BurstReceipt => ({
 
 type Bought = Pick<BurstReceipt, 'purchases'>;
 
-/** Clusters that were bought. */
+/** Bought clusters. */
 export const clustersIn = ({ purchases }: Bought): ClusterPurchase[] =>
   purchases.filter((one) => one.kind === 'cluster');
 
-/** Nodes that were added to pools. */
+/** Added nodes. */
 export const nodesIn = ({ purchases }: Bought): NodesPurchase[] => purchases.filter((one) => one.kind === 'nodes');
 
-/** Clusters of others that were woken. */
+/** Woken clusters of others. */
 export const wakesIn = ({ purchases }: Bought): WakePurchase[] => purchases.filter((one) => one.kind === 'wake');
 
-/** A cluster that was bought, by name; undefined: there is none. */
+/** A bought cluster by name; undefined: none. */
 export function clusterNamed({ purchases }: Bought, name: string): ClusterPurchase | undefined {
   const found = purchases.find((one) => one.kind === 'cluster' && one.name === name);
   return found?.kind === 'cluster' ? found : undefined;
 }
 
-/** With a purchase in another state; the same object where that is no news. */
+/** Replaces a purchase; returns the same object when nothing changes. */
 export function withPurchase<Kind extends Purchase>(receipt: BurstReceipt, before: Kind, after: Kind): BurstReceipt {
   if (after === before) return receipt;
   return { ...receipt, purchases: receipt.purchases.map((one) => (one === before ? after : one)) };
 }
 
-/** With a cluster in another state; the same object where that is no news, or there is no such cluster. */
+/** Changes a cluster; returns the same object when nothing changes or the cluster is unknown. */
 export function withCluster(
   receipt: BurstReceipt,
   name: string,
@@ -104,7 +104,7 @@ export function withCluster(
   return before ? withPurchase(receipt, before, change(before)) : receipt;
 }
 
-/** Of what something is bought for, so much as is written down: a receipt is a Secret, which has room for a mebibyte. */
+/** Cuts the sources of a purchase to what a receipt can store: a Secret has room for a mebibyte. */
 export function keptSources(sources: readonly string[]): string[] {
   let left = MOST_SOURCE_WORDS;
   return sources.slice(0, KEPT_SOURCES).filter(({ length }) => {
@@ -113,14 +113,17 @@ export function keptSources(sources: readonly string[]): string[] {
   });
 }
 
-/** Milliseconds that something is left alone after so many failures in a row: each time twice as long, a day at most. @param first after the first failure */
+/**
+ * Rest after this many failures in a row, milliseconds: doubles each time, a day at most. @param first after the first
+ * failure
+ */
 export const restMs = (failures: number, first = FIRST_REST_MS): number =>
   Math.min(LONGEST_REST_MS, first * 2 ** (failures - 1));
 
 /**
- * Has a candidate, or a pool, rest: each time twice as long. What was ordered before it began to rest fails by the same cause, and is no other time. An
- * earlier template that fails late leaves the rest of a later one as it is.
- * @param failed why, and when what failed was ordered (RFC 3339), and of which template; if it was of no use, how long it takes at least
+ * Rests a candidate or a pool, twice as long each time. A failure ordered before the rest began has the same cause and
+ * does not count again. An older template that fails late does not change the rest of a newer one.
+ * @param failed why; when (RFC 3339) and from which template it was ordered; if of no use, its shortest startup time
  */
 export function restCandidate(
   receipt: BurstReceipt,
@@ -138,7 +141,7 @@ export function restCandidate(
   const before = known && isRestOf(known, revision) ? known : undefined;
   const isOfEarlier = known?.orderedAt !== undefined && Date.parse(orderedAt) < Date.parse(known.orderedAt);
   if (!before && isOfEarlier) return receipt;
-  // What does not come at all rests as that.
+  // A rest for not coming at all takes precedence.
   if (tookMs !== undefined && before && before.unusedSeconds === undefined && Date.parse(before.until) > now)
     return receipt;
   const isKnown = before && Date.parse(orderedAt) <= Date.parse(before.until) - restMs(before.failures);
@@ -154,59 +157,59 @@ export function restCandidate(
     orderedAt,
     ...(unusedSeconds !== undefined && { unusedSeconds }),
   };
-  // Pools of clusters that are gone are asked for no more, and there is always another one.
+  // Drops rests that end first: pools of deleted clusters would accumulate.
   const { [candidate]: _, ...others } = receipt.rests;
   const last = Object.entries(others).sort(([, a], [, b]) => Date.parse(b.until) - Date.parse(a.until));
   return { ...receipt, rests: { ...Object.fromEntries(last.slice(0, KEPT_RESTS - 1)), [candidate]: rest } };
 }
 
-/** The candidate was of use: it does not rest any more. */
+/** Ends the rest of a candidate that was of use. */
 export function endRest(receipt: BurstReceipt, candidate: string): BurstReceipt {
   const { [candidate]: _, ...rests } = receipt.rests;
   return candidate in receipt.rests ? { ...receipt, rests } : receipt;
 }
 
-/** A cluster of a candidate has joined, so long after it was ordered. */
+/** Records the startup time of a candidate's cluster. */
 export const noteStartup = (receipt: BurstReceipt, candidate: string, tookMs: number): BurstReceipt => ({
   ...receipt,
   startups: withTime(receipt.startups, candidate, tookMs),
 });
 
-/** A cluster of a candidate is back in its hub, so long after it was woken. */
+/** Records the wake-up time of a candidate's cluster. */
 export const noteWaking = (receipt: BurstReceipt, candidate: string, tookMs: number): BurstReceipt => ({
   ...receipt,
   wakings: withTime(receipt.wakings, candidate, tookMs),
 });
 
-/** With one more time of a candidate. */
+/** Adds one time of a candidate. */
 function withTime(times: Times | undefined, candidate: string, tookMs: number): Times {
   const { [candidate]: before = [], ...others } = times ?? {};
   const last = [Math.max(0, Math.round(tookMs / 1000)), ...before].slice(0, KEPT_STARTUPS);
   return Object.fromEntries(Object.entries({ [candidate]: last, ...others }).slice(0, KEPT_STARTED));
 }
 
-/** How long clusters of a candidate took to join: median of the last ones, milliseconds; undefined: none has. */
+/** Median of a candidate's last startup times, milliseconds; undefined: none. */
 export const measuredStartupMs = ({ startups }: BurstReceipt, candidate: string): number | undefined =>
   medianMs(startups?.[candidate]);
 
-/** The same of those that were woken. */
+/** Median of a candidate's last wake-up times, milliseconds; undefined: none. */
 export const measuredWakingMs = ({ wakings }: BurstReceipt, candidate: string): number | undefined =>
   medianMs(wakings?.[candidate]);
 
-/** Median of these times, milliseconds; undefined: there are none. */
+/** Median, milliseconds; undefined for an empty list. */
 function medianMs(times: readonly number[] = []): number | undefined {
   const median = [...times].sort((a, b) => a - b)[times.length >> 1];
   return median === undefined ? undefined : median * 1000;
 }
 
 /**
- * A decision is kept. Of refusals only the last one for each source, and none that says the same again: work that changes all the time must
- * not push out what was bought.
+ * Keeps a decision. Of refusals only the last one per source is kept, and repetitions are dropped: changing work must
+ * not push purchases out.
  */
 export function noteDecision(receipt: BurstReceipt, decision: BurstDecision): BurstReceipt {
   const { action, source, dryRun } = decision;
   const kept = { ...decision, why: decision.why.slice(0, 2000) };
-  // A dry run says the same at each look.
+  // A dry run repeats its decision in each cycle.
   const same = (one: BurstDecision) =>
     one.action === action && one.source === source && one.dryRun === dryRun && one.cluster === kept.cluster;
   if (dryRun && receipt.decisions.some((one) => same(one) && one.why === kept.why)) return receipt;
@@ -216,7 +219,7 @@ export function noteDecision(receipt: BurstReceipt, decision: BurstDecision): Bu
   return { ...receipt, decisions: [kept, ...others].slice(0, KEPT_DECISIONS) };
 }
 
-/** Alternatives as they are kept and shown. */
+/** Alternatives as stored and shown. */
 export const toldAlternatives = (alternatives: readonly Alternative[]) =>
   alternatives.slice(0, 8).map(({ candidate, hourly, whyNot }) => ({
     candidate,

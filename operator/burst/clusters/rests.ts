@@ -3,19 +3,19 @@ import { type ClusterPurchase, isUseless, joinedAtOf, waitOf } from './purchases
 import { type BurstReceipt, isRestOf } from './receipt.ts';
 import { isForPeak } from './words.ts';
 
-/** Whether and how a candidate, or a cluster that sleeps, is left alone. */
+/** Whether and how a candidate, or a sleeping cluster, rests. */
 export interface Resting {
-  /** For all work, a sentence. Absent: it is not. */
+  /** For all work, a sentence. Absent: it does not rest. */
   readonly problem?: string;
-  /** For work that has not waited long. Absent: it is not. */
+  /** For work that has not waited long. Absent: it does not rest. */
   readonly unused?: UnusedRest;
 }
 
 /**
- * How something rests by a receipt. What did not come is not tried for anybody. What came too late is tried for work that has waited as long as
- * a start takes: that work would not have ended before.
- * @param name by which it rests
- * @param startupMs how long a start takes; undefined: not known, and as long as the last one that was of no use at least
+ * How something rests according to the receipt. One that did not come rests for all work. One that came too late is
+ * used for work that has waited as long as a startup takes: such work would not have ended before.
+ * @param name key of the rest
+ * @param startupMs startup time; undefined: unknown; at least that of the last useless one
  */
 export function restingOf(
   { rests }: Pick<BurstReceipt, 'rests'>,
@@ -31,10 +31,10 @@ export function restingOf(
   return { unused: { why, startsInMs: startupMs ?? rest.unusedSeconds * 1000 } };
 }
 
-/** How long a purchase needs to take work at least, as far as it shows; undefined: it was of use, or none of it was meant for work. */
+/** Shortest time that a purchase needs to take work, as observed; undefined: it was of use, or not meant for work. */
 export function unusedMs(purchase: ClusterPurchase, now: number): number | undefined {
   const { work, sources, at, wokenAt } = purchase;
-  // One that is useless rests for that already.
+  // A useless cluster rests already.
   if (work || waitOf(purchase) || isUseless(purchase) || (sources.length > 0 && sources.every(isForPeak)))
     return undefined;
   const since = Date.parse(wokenAt ?? at);
@@ -42,7 +42,7 @@ export function unusedMs(purchase: ClusterPurchase, now: number): number | undef
   return Math.max(0, (joinedAt === undefined ? now : Date.parse(joinedAt)) - since);
 }
 
-/** The view in which what rests takes only work that has waited for long enough. */
+/** The view in which resting offers take only work that has waited long enough. */
 export function withRests(view: ClustersView, now: number): ClustersView {
   const isResting = [...view.candidates, ...(view.warm ?? [])].some(({ unused }) => unused !== undefined);
   if (!isResting) return view;
@@ -68,7 +68,7 @@ const keeperOf =
   ({ since }: WaitingWork): string | undefined =>
     since + startsInMs > now ? `${why}; work that has waited as long as a start takes ends that` : undefined;
 
-/** When work has waited for long enough that ends a rest, milliseconds since the epoch. */
+/** When work will have waited long enough to use resting offers, milliseconds since the epoch. */
 export function restsEnd({ candidates, warm = [], waiting }: ClustersView, now: number): number[] {
   return [...candidates, ...warm].flatMap(({ unused }) => {
     const times = unused ? waiting.map(({ since }) => since + unused.startsInMs).filter((time) => time > now) : [];

@@ -9,17 +9,17 @@ import { isPlaceable, isServed } from './hub-filters.ts';
 import type { ClusterOffer, GrowingPool, HubMember, OfferedPool, Supply, WaitingWork } from './model.ts';
 import { countedNodes } from './offer.ts';
 
-/** Replicas of work without a place, each once. */
+/** Unplaced replicas of work. */
 export interface Replicas {
   readonly work: WaitingWork;
   readonly count: number;
 }
 
-/** How many replicas that is. */
+/** Sum of counts. */
 export const totalOf = (parts: readonly { readonly count: number }[]): number =>
   parts.reduce((sum, { count }) => sum + count, 0);
 
-/** A cluster with room. It is looked at by itself: what pods say of each other holds within a cluster, and zones of others may bear the same name. */
+/** A cluster with room. Judged alone: affinity holds within one cluster, and zone names may repeat across clusters. */
 interface Site {
   readonly cluster: string;
   readonly member: HubMember;
@@ -28,11 +28,11 @@ interface Site {
   readonly roomy: readonly NodeState[];
 }
 
-/** Free room in clusters of a hub, and on the nodes that are on their way to them. Work goes only where the hub would place it. */
+/** Free room in a hub's clusters, including ordered nodes. Work goes only where the hub would place it. */
 export class Room {
   readonly #sites: readonly Site[];
 
-  /** @param waiting all work that will ever be asked for: nodes without room for any of it are not looked at for each */
+  /** @param waiting all work that will be asked for: nodes without room for any of it are skipped */
   constructor(supply: readonly Supply[], waiting: readonly WaitingWork[]) {
     const hasRoom = roomForAny(waiting);
     this.#sites = supply
@@ -45,7 +45,7 @@ export class Room {
       .sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
   }
 
-  /** What of it finds no room, alike replicas together; nothing is taken. What goes to one cluster has no room in a part. */
+  /** Work without room, similar replicas merged; reserves nothing. A source for one cluster needs room as a whole. */
   without(works: readonly WaitingWork[]): Replicas[] {
     const divided = works.filter(({ inOneCluster }) => !inOneCluster).map(asReplicas);
     const whole = works.filter(({ inOneCluster }) => inOneCluster).map(asReplicas);
@@ -53,9 +53,9 @@ export class Room {
   }
 
   /**
-   * Takes room for sources of which each goes to one cluster as a whole; the first come first. They ask for the same for each replica, or there
-   * is one of them.
-   * @returns for each that has room now: on which cluster
+   * Reserves room for sources that each go to one cluster as a whole, in order. Replicas of all sources are equal, or
+   * there is one source.
+   * @returns the cluster of each source with room
    */
   fillOneEach(sources: readonly (readonly WaitingWork[])[]): Map<readonly WaitingWork[], string> {
     const found = new Map<readonly WaitingWork[], string>();
@@ -75,7 +75,7 @@ export class Room {
     return found;
   }
 
-  /** Takes the room that there is for it. @returns what found none, and on which clusters the rest is */
+  /** Reserves room. @returns replicas without room, and the clusters of the others */
   fill(wanted: readonly Replicas[]): { left: Replicas[]; on: ReadonlySet<string> } {
     const on = new Set<string>();
     let left = [...wanted];
@@ -89,7 +89,7 @@ export class Room {
     return { left, on };
   }
 
-  /** The same, and nothing for a part of a source that goes to one cluster. */
+  /** Like fill, but reserves nothing for a part of a source that goes to one cluster. */
   fillWhole(wanted: readonly Replicas[]): { left: Replicas[]; on: ReadonlySet<string> } {
     const on = new Set<string>();
     const left: Replicas[] = [];
@@ -107,9 +107,9 @@ export class Room {
   }
 
   /**
-   * Takes room for sources that ask for the same for each replica: for each as a whole, or not at all; the first come first. Together, as there may be
-   * thousands of them and of nodes.
-   * @returns for each that has room now: on which clusters; and all clusters that any replica would go to
+   * Reserves room for equal sources, each as a whole or not at all, in order. Handles them together, because there may
+   * be thousands of sources and nodes.
+   * @returns clusters of each source with room; and all clusters that any replica would go to
    */
   fillAlike(works: readonly WaitingWork[]): { whole: Map<WaitingWork, ReadonlySet<string>>; on: ReadonlySet<string> } {
     const work = works[0]!;
@@ -131,7 +131,7 @@ export class Room {
     return { whole, on: clustersOf(placed) };
   }
 
-  /** Does something, and takes back all that it has filled. */
+  /** Runs `work` and reverts its reservations. */
   whatIf<T>(work: () => T): T {
     return this.#sites.reduce(
       (inner, { state }) =>
@@ -142,16 +142,16 @@ export class Room {
   }
 }
 
-/** Nodes of a cluster that are there and those that are on their way, with their pods and those that wait for them. */
+/** Existing and ordered nodes of a cluster, with running pods and pods that wait for them. */
 export function stateOf({ nodes, planned, pending }: Supply): ClusterState {
   const state = new ClusterState();
   for (const { node, pods } of nodes) {
     state.addNode(node);
     for (const pod of pods) state.place(pod, node.name);
   }
-  // No name of a node has a colon.
+  // Node names have no colon.
   for (const { template, count } of planned) addNodes(state, 'planned:', template, count);
-  // Pods that were placed there take these first: what is ordered for them is no room for others.
+  // Pending pods of the cluster take ordered nodes first.
   if (pending)
     pack(
       pending.map((pod, index) => ({ key: String(index), pod })),
@@ -160,20 +160,21 @@ export function stateOf({ nodes, planned, pending }: Supply): ClusterState {
   return state;
 }
 
-/** Whether a node may have room for any of it. */
+/** Returns a check whether a node may have room for any of the work. */
 function roomForAny(waiting: readonly WaitingWork[]): (at: NodeState) => boolean {
   const least = (field: 'cpu' | 'memory') =>
     waiting.reduce((sum, { pod }) => Math.min(sum, pod.requests[field]), Infinity);
   const [cpu, memory] = [least('cpu'), least('memory')];
-  // What is not asked for is not looked at: a node that has too little of it would do.
+  // Ignore resources that are not requested: a node may be overcommitted on them.
   const hasRoom = (most: number, used: number, wanted: number) => wanted === 0 || most - used >= wanted;
   return ({ node: { allocatable }, used }) =>
     hasRoom(allocatable.cpu, used.cpu, cpu) && hasRoom(allocatable.memory, used.memory, memory);
 }
 
-/** Puts as much of it onto a cluster as it takes. @returns by key: on which node */
+/** Places as many replicas as fit on a cluster. @returns node by key */
 function packedOn({ member, state, roomy }: Site, wanted: readonly Replicas[]): ReadonlyMap<string, string> {
-  // No more than nodes could have by their size are tried: there may be thousands, and hundreds of clusters of which each takes a few.
+  // Try no more replicas than the sizes of the nodes allow: there may be thousands of replicas and hundreds of clusters
+  // with little room each.
   const most = new Map<FitPod, number>();
   const total = totalOf(wanted);
   const pods = podsOf(wanted, (work, count) => {
@@ -187,7 +188,7 @@ function packedOn({ member, state, roomy }: Site, wanted: readonly Replicas[]): 
 
 const NOWHERE: ReadonlyMap<string, string> = new Map();
 
-/** How many of a pod nodes have room for by their size alone, up to so many. */
+/** How many of a pod fit on nodes by size alone, up to `most`. */
 function freeOn(nodes: readonly NodeState[], pod: FitPod, most: number): number {
   let free = 0;
   for (const at of nodes) {
@@ -206,19 +207,20 @@ function addNodes(state: ClusterState, prefix: string, template: NodeTemplate, c
 /** What a new cluster would take. */
 export interface Taken {
   readonly left: Replicas[];
-  /** Nodes by pool that it needs for that, at least the minimum of each. */
+  /** Required nodes by pool, at least the minimums. */
   readonly nodes: ReadonlyMap<string, number>;
-  /** How many replicas it takes. */
+  /** Number of replicas that it takes. */
   readonly count: number;
-  /** Of what it does not take: why, in the scheduler's words. */
+  /** Why the rest does not fit, in the scheduler's words. */
   readonly misfits: readonly string[];
   /** It would take more with more nodes than the policy may have. */
   readonly isOutOfNodes?: true;
 }
 
 /**
- * How much of it one cluster of this offer takes, and with which nodes; of a source that goes to one cluster all or nothing. Deterministic.
- * @param mostNodes that it may count for; absent: any number
+ * How many replicas one cluster of this offer takes, and with which nodes; a source for one cluster is taken as a whole
+ * or not at all. Deterministic.
+ * @param mostNodes most nodes that may count; absent: no limit
  */
 export function takenBy(
   offer: ClusterOffer,
@@ -231,7 +233,9 @@ export function takenBy(
   return { ...taken, left: [...taken.left, ...torn], misfits: [...taken.misfits, why] };
 }
 
-/** Has all or nothing taken of each source that goes to one cluster. @returns what was taken of the others, and what was not even tried */
+/**
+ * Takes sources for one cluster as a whole or not at all. @returns what was taken of the others, and what was not tried
+ */
 function untorn<T extends { readonly left: readonly Replicas[] }>(
   wanted: readonly Replicas[],
   take: (tried: readonly Replicas[]) => T,
@@ -245,13 +249,13 @@ function untorn<T extends { readonly left: readonly Replicas[] }>(
   }
 }
 
-/** As a pool no name of one. */
+/** Not a valid pool name, so no pool has it. */
 const ALL_POOLS = 'all pools';
 
 function packedBy(offer: ClusterOffer, wanted: readonly Replicas[], mostNodes: number): Taken {
   const cheapest = packedFor(offer, wanted, mostNodes, ({ price }) => price);
   if (!cheapest.isOutOfNodes) return cheapest;
-  // Where nodes are short, a few large ones may take what many cheap ones do not.
+  // When the node limit binds, few large nodes may take more than many cheap ones.
   const fewest = packedFor(offer, wanted, mostNodes, () => undefined);
   return fewest.count > cheapest.count ? fewest : cheapest;
 }
@@ -273,7 +277,7 @@ function packedFor(
       .filter(({ most }) => most > 0)
       .map((pool) => ({
         template: pool.template,
-        // Where a price is not known, the fewest nodes are best.
+        // Without prices, prefer fewer nodes.
         price: Number(priceOf(pool) ?? 1n),
         countsAgainst: pool.autoscaledTo === undefined ? [pool.name, ALL_POOLS] : [pool.name],
         ...(pool.keepsFrom && { closedTo: closedTo(pool.keepsFrom, accepted) }),
@@ -305,7 +309,7 @@ function packedFor(
   };
 }
 
-/** Pods of this work that a pool has no nodes for, and why. */
+/** Pods that a pool has no nodes for, and why. */
 const closedTo = (keepsFrom: NonNullable<OfferedPool['keepsFrom']>, wanted: readonly Replicas[]) =>
   new Map(
     wanted.flatMap(({ work }) => {
@@ -315,7 +319,7 @@ const closedTo = (keepsFrom: NonNullable<OfferedPool['keepsFrom']>, wanted: read
   );
 
 /**
- * How much of it new nodes of this pool take, and how many of them that needs. Deterministic.
+ * How many replicas new nodes of this pool take, and the number of nodes. Deterministic.
  * @param most nodes
  */
 export function takenByPool(
@@ -323,7 +327,7 @@ export function takenByPool(
   wanted: readonly Replicas[],
   most: number,
 ): { left: Replicas[]; nodes: number; count: number } {
-  // What goes to one cluster and is not held goes where its hub says; then its pods have nodes come there.
+  // Work for one cluster that is not held goes where its hub says; its pods then wait there for nodes.
   const mayGo = (work: WaitingWork) =>
     keepsFrom?.(work) === undefined &&
     (!work.inOneCluster || work.isHeld === true) &&
@@ -343,13 +347,13 @@ export function takenByPool(
   return { ...taken, left: [...torn, ...taken.left, ...rest] };
 }
 
-/** So many times as much as nodes hold by their size is tried on them: what is small fills what the large leaves. */
+/** Replicas tried on nodes, as a multiple of their capacity: small ones fill the gaps of large ones. */
 const TRIED_TIMES = 2;
 
 /**
- * What may be on nodes of a pool, the first first, as far as they could hold it: to try thousands of replicas on each of hundreds of pools takes
- * minutes. What goes to one cluster as a whole is tried as a whole.
- * @param onNode how many of it an empty node takes
+ * Replicas to try on a pool's nodes, in order, up to their capacity: trying thousands on each of hundreds of pools
+ * would take minutes. A source for one cluster is tried as a whole.
+ * @param onNode how many fit on an empty node
  */
 function forNodes(wanted: readonly Replicas[], nodes: number, onNode: (work: WaitingWork) => number) {
   const tried: Replicas[] = [];
@@ -375,29 +379,29 @@ function forNodes(wanted: readonly Replicas[], nodes: number, onNode: (work: Wai
   return { tried, rest };
 }
 
-/** Why the hub would not place it on a new cluster. */
+/** Why the hub would not place the work on a new cluster. */
 const whyRefused = ({ customKind }: WaitingWork, member: HubMember): string =>
   isServed(customKind, member)
     ? 'the hub would not place it there: its affinity asks for other clusters'
     : `a new cluster of it will not serve ${customKind?.kind}: the hub does not bring it there, and no clusters made like it show that they have it`;
 
-/** Whether it has rules about pods on other nodes: what runs on those of a cluster that is there already is not looked at for new ones. */
+/** Whether the pod has rules about other nodes: growing pools are judged without the cluster's existing pods. */
 const looksBeyondItsNode = ({ affinity, antiAffinity, spread }: FitPod): boolean =>
   affinity.length + spread.length > 0 || antiAffinity.some(({ topologyKey }) => topologyKey !== HOSTNAME);
 
-/** Those that may go there, and those that may not. */
+/** Splits replicas into acceptable ones and others. */
 function byAcceptance(wanted: readonly Replicas[], mayGo: (one: Replicas) => boolean) {
   const { accepted = [], refused = [] } = Object.groupBy(wanted, (one) => (mayGo(one) ? 'accepted' : 'refused'));
   return { accepted, refused };
 }
 
-/** Replicas as pods that are packed. @param most how many of these are, in the order of the work; absent: all */
+/** Replicas as pods for packing. @param most how many of them, in order; absent: all */
 const podsOf = (wanted: readonly Replicas[], most = (_: WaitingWork, count: number) => count): PendingPod[] =>
   wanted.flatMap(({ work, count }, index) =>
     Array.from({ length: most(work, count) }, (_, replica) => ({ key: `${index}/${replica}`, pod: work.pod })),
   );
 
-/** Alike replicas together, of whichever source. */
+/** Merges equal replicas across sources. */
 function together(replicas: readonly Replicas[]): Replicas[] {
   const likeness = likenessOf();
   const found = new Map<string, Replicas>();
@@ -408,7 +412,7 @@ function together(replicas: readonly Replicas[]): Replicas[] {
   return [...found.values()];
 }
 
-/** A text for each work that is the same for what asks for the same, and may go to the same clusters. */
+/** Returns a function whose text is equal for work with equal requests and equal cluster selection. */
 export function likenessOf(): (work: WaitingWork) => string {
   const numbers = new Map<unknown, number>();
   const numberOf = (one: unknown) => {
@@ -420,7 +424,7 @@ export function likenessOf(): (work: WaitingWork) => string {
     `${numberOf(pod)}/${numberOf(accepts)}/${numberOf(customKind)}${inOneCluster ? '/one' : ''}${isHeld ? '/held' : ''}`;
 }
 
-/** What is left of it when the pods of these keys are placed. */
+/** What is left after the pods of these keys were placed. */
 function without(wanted: readonly Replicas[], keys: Iterable<string>): Replicas[] {
   const placed = new Map<number, number>();
   for (const key of keys) {

@@ -12,17 +12,17 @@ import { listed, text } from './words.ts';
 type ProfileOf = (name: string) => CloudProfile | undefined;
 type Known = Pick<KnownCapacity, 'depleted'>;
 
-/** What of a cluster that could be made is known to be sold out. */
+/** Parts of a planned cluster that are known to be sold out. */
 export interface SoldOut {
-  /** Names of its pools for which nothing is to be had. */
+  /** Names of its pools without any available offer. */
   readonly pools: ReadonlySet<string>;
-  /** Why it would not come, a sentence; undefined: nothing that is known speaks against it. */
+  /** Why it would not come, a sentence; undefined: no known obstacle. */
   readonly problem: string | undefined;
 }
 
 const NOTHING: SoldOut = { pools: new Set(), problem: undefined };
 
-/** Places that a cluster may come to be in: one that is there stays, and only in mode Managed may one fall back. */
+/** Places where a cluster may be made: an existing one stays, and only mode Managed can fall back. */
 function mayComeTo(cluster: WorkerCluster, profileOf: ProfileOf): WorkerCluster[] {
   const { spec, status } = cluster;
   const mode = status?.mode ?? spec.mode ?? profileOf(profileNameOf(cluster))?.spec.defaults?.mode;
@@ -36,8 +36,8 @@ function mayComeTo(cluster: WorkerCluster, profileOf: ProfileOf): WorkerCluster[
 }
 
 /**
- * A cluster as it would be written for the place that it comes to, which its machines and their prices depend on: the first where all that it needs may
- * be had; else its own. One that is there stays in the first that has its region, as everywhere else. Pure.
+ * The cluster as written for the place where it would be made, which determines machines and prices: the first place
+ * where nothing is sold out, else its own. An existing cluster keeps the first place of its region. Pure.
  */
 export function comesTo(cluster: WorkerCluster, profileOf: ProfileOf, capacity: Known, now: Date): WorkerCluster {
   const [first = cluster, ...others] = mayComeTo(cluster, profileOf);
@@ -49,10 +49,10 @@ export function comesTo(cluster: WorkerCluster, profileOf: ProfileOf, capacity: 
 }
 
 /**
- * What is known to be sold out of a cluster that could be made, or woken: of each pool all machine types in all zones, also of the places that it
- * falls back to. One that is there already stays in its place. One whose pools with a minimum cannot be had is not worth its order: it fails, and
- * work waits for it meanwhile. Pure.
- * @param passesOver whether what clouds took away a moment ago is no better than what is sold out
+ * Known sold-out parts of a cluster to make or wake, across all machine types, zones and fallback places of each pool.
+ * An existing cluster stays in its place. A cluster whose minimum cannot be had is not worth an order: it would fail
+ * while work waits for it. Pure.
+ * @param passesOver whether recently interrupted offers count as sold out
  */
 export function soldOutOf(
   cluster: WorkerCluster,
@@ -65,16 +65,16 @@ export function soldOutOf(
   const at = (place: WorkerCluster, alsoTaken: boolean) =>
     soldOutAt(place, profileOf(profileNameOf(place)), capacity, now, alsoTaken);
   const each = places.map((place) => at(place, false));
-  // It leaves a place where machines are sold out, and not because some were taken away.
+  // A cluster moves to another place when machines are sold out, not when some were interrupted.
   const open = each.findIndex(({ problem }) => problem === undefined);
   if (open < 0) return { ...each[0]!, problem: each.map(({ problem }) => problem).join('; ') };
   const taken = passesOver ? at(places[open]!, true) : NOTHING;
   if (taken.pools.size > each[open]!.pools.size) return taken;
-  // Elsewhere it has other machine types, and comes.
+  // At the next place it has other machine types, and comes.
   return each.slice(open + 1).some(({ problem }) => problem === undefined) ? NOTHING : each[open]!;
 }
 
-/** A candidate as its machines are to be had now; and without what its cloud took away a moment ago, where that is something else. Pure. */
+/** A candidate without its sold-out offers, and without recently interrupted ones when that differs. Pure. */
 export function offeredNow(
   offer: ClusterOffer,
   cluster: WorkerCluster,
@@ -90,7 +90,7 @@ export function offeredNow(
   return { ...as(soldOut), ...(!isSame && { steady: as(taken) }) };
 }
 
-/** An offer without what is sold out of it: such pools get no nodes for work, but their autoscalers may fill them later. */
+/** The offer without sold-out pools: they get no nodes for work, but their autoscalers may fill them later. */
 export const withoutSoldOut = (offer: ClusterOffer, { pools }: SoldOut): ClusterOffer =>
   pools.size === 0
     ? offer

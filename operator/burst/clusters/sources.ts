@@ -6,23 +6,24 @@ import { isPlaceable } from './hub-filters.ts';
 import type { ClustersView, HubMember, Limits, WaitingWork } from './model.ts';
 import { likenessOf, totalOf } from './room.ts';
 
-/** Once so many replicas are looked at, no further source is; one that has more by itself never is. */
+/** Most replicas that one decision looks at; a source with more by itself is never looked at. */
 export const MOST_REPLICAS = 5_000;
 
-/** Sources by whether they are looked at now; each the oldest first. */
+/** Sources by whether this decision looks at them; oldest first. */
 export interface LookedAt {
   readonly sources: readonly WaitingWork[][];
-  /** More than is looked at in one go, each by itself. */
+  /** Sources that alone exceed the limit. */
   readonly tooLarge: readonly WaitingWork[][];
   readonly later: readonly WaitingWork[][];
 }
 
-/** For so long the same sources are looked at beside the shares of namespaces. */
+/** How long the same sources are looked at in addition to the shares of namespaces. */
 const TURN_MS = 60_000;
 
 /**
- * Which sources are looked at now. What nothing on offer would ever take comes after all others, however old: it must not keep them waiting. Beside
- * the shares of namespaces one goes after the other, by the clock: the oldest may be more than a policy can ever buy for.
+ * Sources that this decision looks at. Those that no offer would take come last, however old, so that they block
+ * nobody. Beyond the shares of namespaces, further sources take turns by the clock: the oldest may exceed what the
+ * policy can ever buy.
  */
 export function lookedAt(
   waiting: readonly WaitingWork[],
@@ -49,7 +50,7 @@ export function lookedAt(
   return { sources, tooLarge, later: all.filter((work) => !chosen.has(work) && !tooLarge.includes(work)) };
 }
 
-/** Of each namespace as many replicas as of any other: one large source must not keep other namespaces waiting for good. */
+/** Equal shares of replicas per namespace: one large source must not block other namespaces. */
 function sharesOf(sources: readonly WaitingWork[][]): WaitingWork[][] {
   const namespaces = Map.groupBy(sources, ([first]) => first?.namespace);
   return [...namespaces.values()].flatMap((its) => {
@@ -62,7 +63,7 @@ function sharesOf(sources: readonly WaitingWork[][]): WaitingWork[][] {
   });
 }
 
-/** Sources of each namespace in turn, in their order: nobody has so many that others never come. */
+/** Alternates namespaces, keeping the order within each. */
 export function inTurn<Source extends readonly Pick<WaitingWork, 'namespace'>[]>(sources: readonly Source[]): Source[] {
   const before = new Map<string | undefined, number>();
   const turns = sources.map((source) => {
@@ -76,7 +77,10 @@ export function inTurn<Source extends readonly Pick<WaitingWork, 'namespace'>[]>
 
 const priorityOf = (work: readonly WaitingWork[]): number => Math.max(...work.map(({ priority = 0 }) => priority));
 
-/** Work by whether its priority is enough; a source of several parts has that of the highest, as it is served as a whole. */
+/**
+ * Splits work by the policy's minimum priority; a source has the highest priority of its parts, as it is served as a
+ * whole.
+ */
 export function byPriority(
   waiting: readonly WaitingWork[],
   { minimumPriority = Number.NEGATIVE_INFINITY }: Pick<Limits, 'minimumPriority'>,
@@ -86,7 +90,7 @@ export function byPriority(
   return { counted: sources.filter((one) => !isLow(one)).flat(), low: sources.filter(isLow).flat() };
 }
 
-/** Work by whether it was served a while ago, and its hub says the same of it all the time. */
+/** Splits work by whether it was served and its hub still reports it unchanged. */
 export function byService(
   waiting: readonly WaitingWork[],
   now: number,
@@ -97,11 +101,11 @@ export function byService(
   return { fresh, served };
 }
 
-/** Why nothing is bought for work, a sentence. */
+/** Why work of low priority buys nothing, a sentence. */
 export const tooLow = (work: readonly WaitingWork[], { minimumPriority }: Pick<Limits, 'minimumPriority'>): string =>
   `nothing is bought for it: its priority is ${priorityOf(work)}, and the policy buys for ${minimumPriority} and more (minimumPriority)`;
 
-/** Work of one source together, the oldest first. */
+/** Work grouped by source, oldest first. */
 function bySource(waiting: readonly WaitingWork[]): WaitingWork[][] {
   const found = new Map<string, WaitingWork[]>();
   for (const work of waiting) {
@@ -114,8 +118,8 @@ function bySource(waiting: readonly WaitingWork[]): WaitingWork[][] {
 }
 
 /**
- * Whether an empty node of anything that could be bought, grown or opened would take a replica, were there money enough. What is not taken so
- * is served by no purchase.
+ * Returns a check whether an empty node of any offer would take a replica, regardless of money. No purchase serves
+ * other work.
  */
 export function takenByOffers({
   candidates,
@@ -140,11 +144,11 @@ export function takenByOffers({
   return takenByAny(nodes);
 }
 
-/** Whether a replica goes onto one of the nodes of these clusters, were there nothing else on it. */
+/** Returns a check whether an existing node of these clusters would take a replica if it were empty. */
 export const takenBySupply = (supply: ClustersView['supply']): ((work: WaitingWork) => boolean) =>
   takenByAny(supply.flatMap(({ member, nodes }) => nodes.map(({ node }) => ({ member, node }))));
 
-/** Whether any of these empty nodes takes a replica. What is alike is looked at once. */
+/** Returns a check whether any of these empty nodes takes a replica. Cached by likeness. */
 function takenByAny(nodes: readonly { member: HubMember; node: FitNode }[]): (work: WaitingWork) => boolean {
   const known = new Map<string, boolean>();
   const likeness = likenessOf();

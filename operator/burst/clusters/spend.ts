@@ -7,10 +7,10 @@ import { changeRate } from './transitions.ts';
 const KEPT_MONTHS = 24;
 const HOUR_MS = 3_600_000n;
 
-/** The month that a time is in (UTC), for example 2026-11. */
+/** Month of a time (UTC), for example 2026-11. */
 export const monthOf = (time: number): string => new Date(time).toISOString().slice(0, 7);
 
-/** What a cluster has cost in all, in millionths, if it costs only `left` an hour from now on; undefined: nobody knows. */
+/** Total cost of a cluster in millionths, if it costs `left` per hour from now on; undefined: unknown. */
 export function lifeCost(purchase: ClusterPurchase, left: Micros, now: number): Micros | undefined {
   const { at, rateSince, cost = rateSince === at ? '0' : undefined } = purchase;
   if (cost === undefined) return undefined;
@@ -18,7 +18,7 @@ export function lifeCost(purchase: ClusterPurchase, left: Micros, now: number): 
   return Object.values(since).reduce((sum, amount) => sum + parseMoney(amount), parseMoney(cost));
 }
 
-/** A cluster costs so much from now on; what it has cost until now is added to what was spent. */
+/** Sets the rate of a cluster; its cost so far is added to what was spent. */
 export function setRate(receipt: BurstReceipt, name: string, rate: string, now: number): BurstReceipt {
   const purchase = clusterNamed(receipt, name);
   if (!purchase || purchase.rate === rate) return receipt;
@@ -30,19 +30,19 @@ export function setRate(receipt: BurstReceipt, name: string, rate: string, now: 
   return withPurchase(settled, purchase, changed);
 }
 
-/** A cluster is gone: what it has cost until now is spent. */
+/** Removes a cluster; its cost so far is spent. */
 export function forgetCluster(receipt: BurstReceipt, name: string, now: number): BurstReceipt {
   const purchase = clusterNamed(receipt, name);
   return purchase ? forgetPurchase(receipt, purchase, now) : receipt;
 }
 
-/** A purchase is gone: what it has cost until now is spent, with time that has begun. */
+/** Removes a purchase; its cost so far is spent, including begun billing periods. */
 export function forgetPurchase(receipt: BurstReceipt, purchase: Purchase, now: number): BurstReceipt {
   const purchases = receipt.purchases.filter((one) => one !== purchase);
   return { ...receipt, purchases, spent: spentByEnd(receipt.spent, purchase, now) };
 }
 
-/** What was spent, by month (2026-11), when a purchase ends now. */
+/** Spending by month (2026-11) if a purchase ends now. */
 export function spentByEnd(
   before: Readonly<Record<string, string>>,
   purchase: Purchase,
@@ -61,19 +61,19 @@ export function spentByEnd(
   }
 }
 
-/** What was spent until then, by month (2026-11), as decimals. */
+/** Spending until `now` by month (2026-11), decimals. */
 export const spentByMonth = (receipt: BurstReceipt, now: number): Readonly<Record<string, string>> =>
   receipt.purchases.reduce((spent, one) => spentWith(spent, one, now), receipt.spent);
 
-/** What was spent in the month of `now` until then. */
+/** Spending in the month of `now` until then. */
 export const spentUntil = (receipt: BurstReceipt, now: number): Micros =>
   parseMoney(spentByMonth(receipt, now)[monthOf(now)] ?? '0');
 
-/** What all that it has costs in an hour. */
+/** Cost per hour of all purchases. */
 export const hourlyOf = (receipt: BurstReceipt): Micros =>
   receipt.purchases.reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
 
-/** With what its cloud takes for time that has begun, when it costs only `left` an hour from now on. */
+/** Adds begun billing periods when a purchase drops to `left` per hour. */
 function withBegunOf(
   spent: Readonly<Record<string, string>>,
   purchase: ClusterPurchase,
@@ -81,16 +81,16 @@ function withBegunOf(
   now: number,
 ): Readonly<Record<string, string>> {
   const billing = billingOfPurchase(purchase);
-  // What nobody has seen was not made.
+  // A cluster that was never seen was not made.
   if (!billing || purchase.uid === undefined) return spent;
   const life = Math.max(0, now - Date.parse(purchase.wokenAt ?? purchase.at));
   const rate = parseMoney(purchase.rate);
-  // Machines go before a control plane does.
+  // Machines end before a control plane does.
   const fee = left < billing.fee ? (billing.fee < rate ? billing.fee : rate) - left : 0n;
   return withBegun(spent, rate - left, { ...billing, fee }, life, now);
 }
 
-/** The same of what costs so much in an hour, has lived so long and ends now. */
+/** Adds begun billing periods of something with this rate and lifetime that ends now. */
 function withBegun(
   spent: Readonly<Record<string, string>>,
   hourly: Micros,
@@ -104,7 +104,7 @@ function withBegun(
   return { ...spent, [month]: formatMoney(parseMoney(spent[month] ?? '0') + begun) };
 }
 
-/** What was spent, with what this has cost since `rateSince`. */
+/** Spending including this purchase's cost since `rateSince`. */
 export function spentWith(
   spent: Readonly<Record<string, string>>,
   { rate, rateSince }: { readonly rate: string; readonly rateSince: string },

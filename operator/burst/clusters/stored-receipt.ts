@@ -20,11 +20,11 @@ import {
 import { type BurstReceipt, clustersIn, nodesIn, wakesIn } from './receipt.ts';
 
 /**
- * The stored form of receipts. Earlier and later versions of Coppice read and write it, so it keeps its fields, also those that this version does
- * not know.
+ * The stored form of receipts. Earlier and later versions of Coppice read and write it: its fields never change, and
+ * unknown fields are kept.
  */
 
-/** Fields that have the same name and meaning in the stored form. */
+/** Fields with the same name and meaning in the stored form. */
 const SAME_RECEIPT = [
   'policy',
   'next',
@@ -70,11 +70,11 @@ const SAME_NODES = [
 ] as const;
 const SAME_WAKE = ['cluster', 'uid', 'entry', 'at', 'sources', 'most', 'rate', 'rateSince', 'billing'] as const;
 
-/** A cluster that was bought. See ClusterPurchase. Money as decimals, times as RFC 3339. */
+/** Stored ClusterPurchase. Money as decimals, times as RFC 3339. */
 export interface StoredCluster extends Pick<ClusterPurchase, (typeof SAME_CLUSTER)[number]> {
-  /** The cluster waits, or is to. */
+  /** The cluster waits, or will. */
   readonly warm?: true;
-  /** The cluster waits asleep, or is to. */
+  /** The cluster waits asleep, or will. */
   readonly sleeps?: true;
   readonly awake?: string;
   readonly warmAt?: string;
@@ -88,13 +88,13 @@ export interface StoredCluster extends Pick<ClusterPurchase, (typeof SAME_CLUSTE
   readonly leavingAt?: string;
 }
 
-/** Nodes that were added to a pool. See NodesPurchase. */
+/** Stored NodesPurchase. */
 interface StoredGrowth extends Pick<NodesPurchase, (typeof SAME_NODES)[number]> {
   readonly came?: true;
   readonly failed?: true;
 }
 
-/** A cluster of somebody that was woken. See WakePurchase. */
+/** Stored WakePurchase. */
 interface StoredWake extends Pick<WakePurchase, (typeof SAME_WAKE)[number]> {
   readonly joinedAt?: string;
   readonly worked?: true;
@@ -102,12 +102,12 @@ interface StoredWake extends Pick<WakePurchase, (typeof SAME_WAKE)[number]> {
   readonly ended?: true;
 }
 
-/** The receipt of a BurstPolicy. See BurstReceipt. */
+/** Stored BurstReceipt. */
 export interface StoredReceipt extends Pick<BurstReceipt, (typeof SAME_RECEIPT)[number]> {
   readonly purchases: readonly StoredCluster[];
-  /** Absent: none, as in receipts from before this was done. */
+  /** Absent: none, as in older receipts. */
   readonly growths?: readonly StoredGrowth[];
-  /** Absent: none, as in receipts from before this was done. */
+  /** Absent: none, as in older receipts. */
   readonly wakes?: readonly StoredWake[];
 }
 
@@ -215,7 +215,7 @@ const rest = z.looseObject({
   unusedSeconds: z.number().nonnegative().optional(),
 });
 
-/** The form of a receipt of a BurstPolicy. A later Coppice may add fields: they are kept as they are. */
+/** Schema of a stored receipt. Fields of later Coppice versions are kept. */
 const receipt = z.looseObject({
   policy: z.looseObject({ namespace: z.string(), name: z.string(), uid: z.string() }),
   next: count,
@@ -232,15 +232,15 @@ const receipt = z.looseObject({
 });
 
 /**
- * Why what is stored as the receipt of a BurstPolicy cannot be acted on; undefined: it can. What it says of money that runs would otherwise be
- * taken for nothing. Pure.
+ * Why a stored receipt cannot be used; undefined: it can. Acting on a misread receipt would lose track of running
+ * costs. Pure.
  */
 export function whyNotUnderstood(stored: unknown): string | undefined {
   const issue = receipt.safeParse(stored).error?.issues[0];
   return issue && `${issue.path.join('.') || 'it'}: ${issue.message}`;
 }
 
-/** Those of the fields that there are. */
+/** The fields that are present. */
 const pick = <Form extends object, Field extends keyof Form>(form: Form, fields: readonly Field[]): Pick<Form, Field> =>
   Object.fromEntries(fields.flatMap((field) => (form[field] === undefined ? [] : [[field, form[field]]]))) as Pick<
     Form,
@@ -248,8 +248,8 @@ const pick = <Form extends object, Field extends keyof Form>(form: Form, fields:
   >;
 
 /**
- * Fields as they are to be stored: in the order in which they were read, so that what has not changed is stored byte for byte as it was; with those
- * that only a later version of Coppice knows.
+ * Fields in the order in which they were read, so that unchanged content is stored byte for byte; includes fields of
+ * later versions.
  * @param stored what was read. Absent: nothing
  */
 function written<Form extends object>(fields: Form, stored: object | undefined, { shape }: { shape: object }): Form {
@@ -260,7 +260,7 @@ function written<Form extends object>(fields: Form, stored: object | undefined, 
   return { ...Object.fromEntries(before), ...fields };
 }
 
-/** @param stored what whyNotUnderstood has nothing to say about */
+/** @param stored content that whyNotUnderstood accepts */
 export const readReceipt = (stored: StoredReceipt): BurstReceipt => ({
   ...pick(stored, SAME_RECEIPT),
   purchases: [
@@ -271,7 +271,7 @@ export const readReceipt = (stored: StoredReceipt): BurstReceipt => ({
   stored,
 });
 
-/** A receipt as it is to be stored. */
+/** The stored form of a receipt. */
 export function storedReceipt(from: BurstReceipt): StoredReceipt {
   const before = from.stored as StoredReceipt | undefined;
   const growths = nodesIn(from).map(storedNodes);

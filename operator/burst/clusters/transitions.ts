@@ -11,13 +11,13 @@ import {
 } from './purchases.ts';
 
 /**
- * Transitions of purchases from one state to the next. Each returns the same object where nothing changes. Pure. `now`: milliseconds since the
- * epoch.
+ * Transitions of purchases between phases. Each returns the same object when nothing changes. Pure. `now`: milliseconds
+ * since the epoch.
  */
 
 const textOf = (now: number): string => rfc3339(new Date(now));
 
-/** With another phase, also of a cluster that is given back. */
+/** Changes the standing phase, also of a leaving cluster. */
 function withStanding(purchase: ClusterPurchase, change: (phase: StandingPhase) => StandingPhase): ClusterPurchase {
   const { phase } = purchase;
   const before = phase.name === 'Leaving' ? phase.before : phase;
@@ -38,7 +38,7 @@ export const joinHub = (purchase: ClusterPurchase, now: number): ClusterPurchase
         return { name: 'Joined', at: textOf(now) };
       case 'Warm':
         return phase.joinedAt === undefined ? { ...phase, joinedAt: textOf(now) } : phase;
-      // A cluster that is put to sleep is in its hub until the hub has let go of it.
+      // A cluster that goes to sleep stays in its hub until the hub releases it.
       case 'Asleep':
       case 'Joined':
       case 'Emptying':
@@ -46,7 +46,7 @@ export const joinHub = (purchase: ClusterPurchase, now: number): ClusterPurchase
     }
   });
 
-/** The cluster waits and was seen to be ready to take work. */
+/** The waiting cluster is ready to take work. */
 export const becomeReady = (purchase: ClusterPurchase, now: number): ClusterPurchase =>
   purchase.readyAt === undefined ? { ...purchase, readyAt: textOf(now) } : purchase;
 
@@ -54,14 +54,14 @@ export const becomeReady = (purchase: ClusterPurchase, now: number): ClusterPurc
 export const haveWork = <Kind extends ClusterPurchase | WakePurchase>(purchase: Kind, now: number): Kind =>
   purchase.work ? purchase : { ...purchase, work: { at: textOf(now) } };
 
-/** The hub placed none of the work there that the cluster was bought for. */
+/** The hub placed none of the intended work there. */
 export const becomeUseless = (purchase: ClusterPurchase): ClusterPurchase =>
   withStanding(purchase, (phase) => {
     if (phase.name === 'Joined') return { ...phase, isUseless: true };
     return phase.name === 'Emptying' ? { ...phase, before: { ...phase.before, isUseless: true } } : phase;
   });
 
-/** The cluster costs so much in an hour from now on. @param cost what it has cost until now, a decimal; undefined: nobody knows */
+/** Changes the rate from now on. @param cost total cost so far, a decimal; undefined: unknown */
 export const changeRate = (
   purchase: ClusterPurchase,
   rate: string,
@@ -69,7 +69,7 @@ export const changeRate = (
   now: number,
 ): ClusterPurchase => ({ ...purchase, rate, rateSince: textOf(now), ...(cost !== undefined && { cost }) });
 
-/** The cluster that waits takes work. A cluster that sleeps is woken for it. */
+/** The waiting cluster takes work; a sleeping one is woken for it. */
 export const takeWork = (purchase: ClusterPurchase, sources: readonly string[], now: number): ClusterPurchase => {
   const { phase } = purchase;
   switch (phase.name) {
@@ -87,13 +87,13 @@ export const takeWork = (purchase: ClusterPurchase, sources: readonly string[], 
   }
 };
 
-/** The cluster is put to sleep: what was seen of its time in the hub is over. What it costs awake it has cost until now. */
+/** The cluster is put to sleep: observations of its time in the hub end. */
 export const fallAsleep = (purchase: ClusterPurchase, now: number): ClusterPurchase => {
   const { work: _, ...rest } = purchase;
   return { ...rest, phase: { name: 'Asleep' }, sources: [], readyAt: textOf(now), awakeRate: purchase.rate };
 };
 
-/** The work of the cluster is moved away from now on. */
+/** Emptying of the cluster begins. */
 export const startEmptying = (purchase: ClusterPurchase, now: number): ClusterPurchase => {
   const { phase } = purchase;
   return phase.name === 'Joined'
@@ -101,7 +101,10 @@ export const startEmptying = (purchase: ClusterPurchase, now: number): ClusterPu
     : purchase;
 };
 
-/** The cluster that was being emptied takes work again. @param leftAlone it could not be emptied; undefined: it was not to be any more */
+/**
+ * Emptying of the cluster stops, and it takes work again. @param leftAlone after a failure; undefined: emptying was no
+ * longer wanted
+ */
 export const stopEmptying = (purchase: ClusterPurchase, leftAlone: LeftAlone | undefined): ClusterPurchase => {
   const { phase } = purchase;
   if (phase.name !== 'Emptying') return purchase;
@@ -115,7 +118,7 @@ export const leave = (purchase: ClusterPurchase, now: number): ClusterPurchase =
   return { ...purchase, phase: { name: 'Leaving', before: phase, ...(uid === undefined && { at: textOf(now) }) } };
 };
 
-/** With another grant of a pool, and what budgets count then. */
+/** Changes the grant of a pool, and the amount that budgets count. */
 export const grantNodes = (purchase: ClusterPurchase, pool: string, grant: KeptGrant): ClusterPurchase => {
   const before = purchase.granted?.[pool] ?? { nodes: 0, each: '0' };
   const most = parseMoney(purchase.most) - hourlyOf(before) + hourlyOf(grant);
@@ -146,17 +149,17 @@ export const arrive = (purchase: NodesPurchase): NodesPurchase => {
 export const failToArrive = (purchase: NodesPurchase): NodesPurchase =>
   purchase.phase === 'Coming' ? { ...purchase, phase: 'Failed' } : purchase;
 
-/** Only so many of the nodes are still wanted. */
+/** Reduces the number of wanted nodes. */
 export const wantNodes = (purchase: NodesPurchase, nodes: number, now: number): NodesPurchase => {
   if (nodes === purchase.nodes) return purchase;
   const rate = formatMoney(parseMoney(purchase.each) * BigInt(nodes));
   return { ...purchase, nodes, rate, rateSince: textOf(now) };
 };
 
-/** The cluster that was woken was seen back in its hub. */
+/** The woken cluster was seen back in its hub. */
 export const rejoinHub = (purchase: WakePurchase, now: number): WakePurchase =>
   purchase.phase.name === 'Waking' ? { ...purchase, phase: { name: 'Joined', at: textOf(now) } } : purchase;
 
-/** The order to be awake is to be taken back. */
+/** The order to be awake is being taken back. */
 export const endWake = (purchase: WakePurchase): WakePurchase =>
   purchase.phase.name === 'Ended' ? purchase : { ...purchase, phase: { name: 'Ended', before: purchase.phase } };

@@ -2,23 +2,24 @@ import type { WaitingWork } from './model.ts';
 import { haveCome, type Purchase } from './purchases.ts';
 import { type BurstReceipt, restMs } from './receipt.ts';
 
-/** However often something was bought for work of which nothing changes, it is tried again after so long. */
+/** Unchanged work is served again after this time at the latest. */
 const LONGEST_MS = 3_600_000;
 
-/** Something that a source was served by. */
+/** A purchase that served a source. */
 interface Service {
   readonly sources: readonly string[];
-  /** When it was decided; what was decided at once is one service. */
+  /** When it was decided; simultaneous decisions are one service. */
   readonly at: number;
   /** When it first had work. */
   readonly workedAt: number;
 }
 
 /**
- * Work that waits, where some of it was served: it waits anew from when a cluster that came for it first had work. What its hub says a moment later
- * may be what it has just placed there, and would be bought twice. Where the hub goes on to say the very same, it may do so for ever, or something
- * else may have taken the room: so it is served again, each time after twice as long. Pure.
- * @param receipts of all policies that may have bought for it
+ * Waiting work with adjusted start times: after a service, the wait restarts when the cluster first had work. A hub's
+ * report shortly after may show work that it has just placed, which would be bought twice. If the hub keeps reporting
+ * the same, which may be for ever or because other work took the room, the work is served again, each time after twice
+ * as long. Pure.
+ * @param receipts of all policies that may have served it
  */
 export function waitingAnew<Work extends Pick<WaitingWork, 'source' | 'since'> & { readonly unchangedSince: number }>(
   waiting: readonly Work[],
@@ -48,7 +49,7 @@ function serviceOf(one: Purchase): Service | undefined {
   const workedAt = Date.parse(one.work.at);
   switch (one.kind) {
     case 'cluster':
-      // One that waited warm was ordered long before it was opened.
+      // A warm cluster was ordered long before it was opened.
       return { sources, at: one.readyAt === undefined ? at : Date.parse(one.wokenAt ?? one.work.at), workedAt };
     case 'wake':
       return { sources, at, workedAt };

@@ -6,22 +6,22 @@ import type { Alternative } from './plan-model.ts';
 import { type Replicas, totalOf } from './room.ts';
 import { type ChosenWarm, inOrder, takenByWarm } from './warm.ts';
 
-/** A cluster that sleeps. */
+/** A sleeping cluster. */
 type Sleeping = WarmCluster & { readonly waking: Waking };
 
 const isSleeping = (one: WarmCluster): one is Sleeping => one.waking !== undefined;
 
-/** What serves work that finds no room: clusters that are woken, and new ones. */
+/** Clusters to wake and to buy for work without room. */
 export interface Woken {
   readonly woken: readonly ChosenWarm[];
   readonly clusters: readonly Chosen[];
-  /** Of what is woken: what else there was to choose. */
+  /** Alternatives to the woken clusters. */
   readonly instead: readonly Alternative[];
 }
 
 /**
- * Work for which clusters are woken or bought: those that come in time, then whichever costs less for as long as a cluster lives at least; where it
- * is the same, those that sleep. undefined: maximums, budgets or candidates do not allow that.
+ * Clusters to wake or buy for this work: those in time first, then the lowest cost over the minimum life, ties by
+ * sleeping ones. undefined: maximums, budgets or candidates do not allow it.
  */
 export function wakeOrChoose(view: ClustersView, wanted: readonly Replicas[], now: number): Woken | undefined {
   const fresh = choose(view, wanted, now);
@@ -47,15 +47,15 @@ export function wakeOrChoose(view: ClustersView, wanted: readonly Replicas[], no
   return costToWake(woken, limits) + costOf(rest, limits) <= costOf(fresh, limits) ? both : alone;
 }
 
-/** What those of them that sleep cost that are awake no longer than they must. */
+/** Cost of the woken clusters over their minimum life. */
 export const costToWake = (openings: readonly ChosenWarm[], limits: Limits): Micros =>
   openings.reduce((sum, { warm: { waking } }) => sum + (waking ? forMinimumLife(waking, limits, 'hourly') : 0n), 0n);
 
-/** Whether it takes work at once, or may be woken now. */
+/** Whether the cluster takes work at once, or may be woken now. */
 export const mayWake = (view: ClustersView, one: WarmCluster, now: number): boolean =>
   !isSleeping(one) || whyNotNow(one, view.limits, moneyLeft(view, now)) === undefined;
 
-/** What clusters that sleep have to say to work for which nothing is done. */
+/** Why sleeping clusters do not serve this work. */
 export function whyNotWoken(view: ClustersView, wanted: readonly Replicas[], now: number): Alternative[] {
   const total = totalOf(wanted);
   const left = moneyLeft(view, now);
@@ -69,7 +69,7 @@ export function whyNotWoken(view: ClustersView, wanted: readonly Replicas[], now
   });
 }
 
-/** Those that sleep and take some of it, within budgets. */
+/** Sleeping clusters to wake for some of the work, within budgets. */
 function wakeFor(view: ClustersView, wanted: readonly Replicas[], now: number) {
   const money = moneyLeft(view, now);
   const chosen: ChosenWarm[] = [];
@@ -109,7 +109,7 @@ function whyNotNow({ waking, problem }: Sleeping, limits: Limits, left: ReturnTy
   return undefined;
 }
 
-/** Whether a cluster without work may sleep where its candidate has room for one more that sleeps; one that may is counted for those after it. */
+/** Returns a check whether an idle cluster may sleep within its candidate's limit; each accepted one counts. */
 export function mayFallAsleep({ candidates, clusters }: ClustersView): (one: OwnCluster) => boolean {
   const room = new Map(
     candidates.map((candidate) => [
@@ -119,13 +119,13 @@ export function mayFallAsleep({ candidates, clusters }: ClustersView): (one: Own
   );
   return ({ candidate, revision }) => {
     const left = room.get(candidate) ?? 0;
-    // One of a template from before is no good next time.
+    // A cluster of an older template is of no use for the next time.
     if (left <= 0 || candidates.find(({ name }) => name === candidate)?.revision !== revision) return false;
     room.set(candidate, left - 1);
     return true;
   };
 }
 
-/** Clusters of a candidate that wait asleep, or are to. */
+/** Clusters of a candidate that sleep, or will. */
 const sleepingOf = ({ name }: CandidateView, clusters: readonly OwnCluster[]): OwnCluster[] =>
   clusters.filter(({ warm, sleeps, candidate, phase }) => warm && sleeps && candidate === name && phase !== 'Leaving');

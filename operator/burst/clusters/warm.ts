@@ -4,20 +4,20 @@ import { cheapestOf } from './offer.ts';
 import type { Alternative, Removal } from './plan-model.ts';
 import { type Replicas, Room, totalOf } from './room.ts';
 
-/** A cluster that waits and is to take work, before it has a reason. */
+/** A waiting cluster that is to take work, without a reason yet. */
 export interface ChosenWarm {
   readonly warm: WarmCluster;
   /** Replicas that it takes. */
   readonly count: number;
 }
 
-/** Clusters that wait, those of the highest priority first. */
+/** Waiting clusters, highest priority first. */
 export function inOrder({ warm = [], candidates }: ClustersView): WarmCluster[] {
   const priority = ({ candidate }: WarmCluster) => candidates.find(({ name }) => name === candidate)?.priority ?? 0;
   return [...warm].sort((a, b) => priority(b) - priority(a) || (a.name < b.name ? -1 : 1));
 }
 
-/** How much of it a cluster that waits would take. */
+/** How much of the work a waiting cluster would take. */
 export function takenByWarm(
   { supply, keepsFrom }: WarmCluster,
   wanted: readonly Replicas[],
@@ -32,7 +32,7 @@ export function takenByWarm(
   return { count: totalOf(tried) - totalOf(left), left: [...left, ...wanted.filter(isKept)] };
 }
 
-/** Clusters that wait warm and take it, and what they leave. They are paid for already. */
+/** Warm clusters to open for the work, and the rest. They are paid for already. */
 export function openFor(view: ClustersView, wanted: readonly Replicas[]): { chosen: ChosenWarm[]; left: Replicas[] } {
   const chosen: ChosenWarm[] = [];
   let left = [...wanted];
@@ -46,11 +46,11 @@ export function openFor(view: ClustersView, wanted: readonly Replicas[]): { chos
   return { chosen, left };
 }
 
-/** How clusters wait. */
+/** Ways in which clusters wait. */
 export type Wait = 'warm' | 'asleep';
 const WAITS: readonly Wait[] = ['warm', 'asleep'];
 
-/** What they do who wait so, for people. */
+/** Verbs of waiting, for people. */
 export const WORDS: Readonly<Record<Wait, { one: string; many: string }>> = {
   warm: { one: 'waits warm', many: 'wait warm' },
   asleep: { one: 'waits asleep', many: 'wait asleep' },
@@ -63,13 +63,13 @@ const waitsOf =
   ({ warm, sleeps, candidate, phase }: OwnCluster): boolean =>
     warm === true && (sleeps === true) === (wait === 'asleep') && candidate === name && phase !== 'Leaving';
 
-/** Clusters with work, which wait asleep when they have none: for these no others are made. */
+/** Clusters with work that will sleep when idle: they need no replacement. */
 const inUseOf =
   ({ name, revision }: CandidateView) =>
   (one: OwnCluster): boolean =>
     !one.warm && one.candidate === name && one.revision === revision && one.phase !== 'Leaving';
 
-/** Clusters that are to wait and are not there; or why not, by candidate. */
+/** Clusters to buy as reserve; or the reason per candidate. */
 export function chooseWarm(
   view: ClustersView,
   now: number,
@@ -90,17 +90,14 @@ export function chooseWarm(
         whyNot !== undefined
           ? { alternatives: [{ candidate: name, whyNot }] }
           : chooseLeast(view, now, [withANode(candidate)]);
-      // One in each look: what it leaves of budgets is known in the next.
+      // One per cycle: the next cycle knows the rest of the budget.
       if ('candidate' in cluster) return { chosen: [{ candidate, wait, cluster }], refused };
       refused.push({ candidate: name, wait, why: cluster.alternatives });
     }
   return { chosen, refused };
 }
 
-/**
- * Clusters that wait and go: more of them than are asked for, and one of those that were made from a template that has changed since, when all of
- * them are there.
- */
+/** Waiting clusters to give back: surplus ones, and one of an outdated template once all are there. */
 export function warmToGo({ clusters, candidates }: ClustersView): Removal[] {
   const known = new Set(candidates.map(({ name }) => name));
   const orphaned = clusters.filter(
@@ -128,7 +125,7 @@ export function warmToGo({ clusters, candidates }: ClustersView): Removal[] {
   return [...gone, ...tooMany];
 }
 
-/** A hub places nothing where there is no node. */
+/** Ensures at least one node, because a hub places nothing on a cluster without nodes. */
 export function withANode(candidate: CandidateView): CandidateView {
   const { offer, steady } = candidate;
   return {

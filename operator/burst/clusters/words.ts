@@ -6,10 +6,10 @@ const NAMED = 3;
 
 export const sourceOf = ({ name, isMinimum }: Peak): string => (isMinimum ? 'minimumClusters' : `peak ${name}`);
 
-/** Whether something was bought for a peak, or for the least number of clusters, by its source. */
+/** Whether a source stands for a peak or for minimumClusters. */
 export const isForPeak = (source: string): boolean => source === 'minimumClusters' || source.startsWith('peak ');
 
-/** How many clusters a peak asks for, a sentence without its end. */
+/** Number of clusters that a peak asks for, a clause. */
 export const askedBy = (peak: Peak): string => {
   const clusters = `${peak.clusters} ${peak.clusters === 1 ? 'cluster' : 'clusters'}`;
   if (peak.isMinimum) return `the policy is to have ${clusters} at least (minimumClusters)`;

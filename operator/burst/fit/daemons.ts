@@ -7,7 +7,7 @@ import { fitPod } from './pod.ts';
 import { requestsOf } from './requests.ts';
 import type { ClusterState, NodeState } from './state.ts';
 
-/** What is read of a DaemonSet. */
+/** The fields of a DaemonSet that are used here. */
 export interface DaemonSet extends KubeObject {
   spec: { template: { metadata?: { labels?: Record<string, string> }; spec: Pod['spec'] } };
 }
@@ -18,7 +18,7 @@ const tolerated = (condition: string, effect: string) => ({
   effect,
 });
 
-/** What the DaemonSet controller has each of its pods tolerate. */
+/** Tolerations that the DaemonSet controller adds to each pod. */
 const TOLERATIONS = [
   tolerated('not-ready', 'NoExecute'),
   tolerated('unreachable', 'NoExecute'),
@@ -29,8 +29,8 @@ const TOLERATIONS = [
 ];
 
 /**
- * A pod of a DaemonSet as it would be on a node to come. `live`, one of its pods that runs, says better than the template how much it takes:
- * a LimitRange, an autoscaler or an injected sidecar may have changed that.
+ * A DaemonSet's pod on a future node. `live`, a running pod of it, has more accurate requests than the template: a
+ * LimitRange, an autoscaler or a sidecar injector may have changed them.
  */
 export function daemonPod({ metadata, spec: { template } }: DaemonSet, live?: Pod): FitPod {
   const forHost = template.spec.hostNetwork ? [tolerated('network-unavailable', 'NoSchedule')] : [];
@@ -47,11 +47,17 @@ export function daemonPod({ metadata, spec: { template } }: DaemonSet, live?: Po
   return live ? { ...made, requests: requestsOf(live) } : made;
 }
 
-/** Those that would run on a node: what it is decides, not whether there is room. One that is larger than the node never runs there. */
+/**
+ * DaemonSets that would run on a node. Depends on the node's properties, not on free room. One larger than the node
+ * never runs there.
+ */
 export const daemonsOn = (node: FitNode, daemons: readonly FitPod[]): FitPod[] =>
   daemons.filter((daemon) => nodeMisfit(daemon, node) === undefined && roomFor(daemon, node, []) > 0);
 
-/** Why a DaemonSet never runs on nodes of a template that it is meant for: it is larger than they are. undefined: it runs, or is not meant for them. */
+/**
+ * Why a DaemonSet never runs on a template's nodes although it targets them: it is too large. undefined: it runs, or
+ * does not target them.
+ */
 export function whyTooLarge(daemon: FitPod, template: NodeTemplate): string | undefined {
   const node = nodeOf(template, template.id);
   if (nodeMisfit(daemon, node) !== undefined || roomFor(daemon, node, []) > 0) return undefined;
@@ -61,14 +67,14 @@ export function whyTooLarge(daemon: FitPod, template: NodeTemplate): string | un
     .join(', ');
 }
 
-/** A live pod of a DaemonSet as it would be on another node: its controller has pinned it to its own. */
+/** A live DaemonSet pod without the affinity by which its controller pins it to its node. */
 export function unpinned(live: Pod): FitPod {
   const { affinity, ...spec } = live.spec;
   const { nodeAffinity: _, ...others } = (affinity ?? {}) as { nodeAffinity?: object };
   return fitPod({ ...live, spec: { ...spec, affinity: others } });
 }
 
-/** What a new node has left for work when its DaemonSets have their share. */
+/** Room of a new node without the share of its DaemonSets. */
 export function withoutDaemons(
   template: NodeTemplate,
   allocatable: NodeTemplate['allocatable'],
@@ -86,7 +92,7 @@ export function withoutDaemons(
   return left;
 }
 
-/** Adds a node that is yet to come, with the share of DaemonSets that will run there on it. */
+/** Adds a future node with the share of its DaemonSets. */
 export function addNewNode(
   state: ClusterState,
   template: NodeTemplate,

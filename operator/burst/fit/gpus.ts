@@ -6,5 +6,5 @@ const isGPU = (resource: string): boolean => resource.startsWith('nvidia.com/') 
 export const hasGPUs = ({ allocatable }: NodeTemplate): boolean =>
   [...allocatable.others].some(([name, count]) => isGPU(name) && count > 0);
 
-/** Whether a pod asks for GPUs. */
+/** Whether a pod requests GPUs. */
 export const asksForGPUs = ({ requests }: FitPod): boolean => [...requests.others.keys()].some(isGPU);

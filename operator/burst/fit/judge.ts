@@ -8,8 +8,8 @@ import type { NotJudgedReason } from './not-judged.ts';
 import type { ClusterState, NodeState } from './state.ts';
 
 /**
- * What kube-scheduler 1.36 would say to this pod on this node of the cluster as it is now, preemption aside. Throws when there is no such
- * node.
+ * kube-scheduler 1.36's verdict on a pod and a node of the cluster at present, without preemption. Throws when there is
+ * no such node.
  */
 export function judge(pod: FitPod, node: string, state: ClusterState): Verdict {
   const there = state.node(node);
@@ -21,14 +21,14 @@ export function judge(pod: FitPod, node: string, state: ClusterState): Verdict {
 }
 
 /**
- * One pod (and all that are alike) before the nodes of a cluster: what is counted over the whole cluster is counted once, and followed
- * when pods and nodes come. It says nothing true any more when the state changed without its being told.
+ * Judges one pod (and equal ones) against the nodes of a cluster. Counts over the whole cluster are computed once and
+ * updated with each placed pod and added node; other changes of the state make it stale.
  */
 export class Judged {
   readonly pod: FitPod;
-  /** Why it cannot be judged; empty: it can. */
+  /** Why the pod cannot be judged; empty: it can. */
   readonly notJudged: readonly NotJudgedReason[];
-  /** What holds on every node, new ones too. */
+  /** Faults on every node, including new ones. */
   readonly everywhere: readonly Misfit[];
   readonly #spread: TopologySpread | undefined;
   readonly #affinity: PodAffinity;
@@ -43,17 +43,17 @@ export class Judged {
     this.#affinity = new PodAffinity(pod, state);
   }
 
-  /** Whether what it is near to matters: a pod or a node that comes may change what is true of other nodes. */
+  /** Whether other nodes matter (spread, affinity): placing a pod or adding a node may change the result elsewhere. */
   get looksAround(): boolean {
     return this.#spread !== undefined || this.#affinity.concerns;
   }
 
-  /** Whether on a node that is empty nothing matters but what the node is. */
+  /** Whether only the node's properties matter on an empty node. */
   get isPlain(): boolean {
     return !this.looksAround && this.#volumes === undefined && this.pod.ports.length === 0;
   }
 
-  /** What the first plugin that says no to the node has to say; empty: it fits. In the scheduler's order. */
+  /** Faults of the first plugin that rejects the node, in the scheduler's order; empty: the pod fits. */
   misfits(at: NodeState): readonly Misfit[] {
     if (this.everywhere.length > 0) return this.everywhere;
     const byNode = nodeMisfit(this.pod, at.node) ?? portMisfit(this.pod, at);
@@ -66,12 +66,12 @@ export class Judged {
     return around ? [around] : [];
   }
 
-  /** Whether it fits; asked in the order that is cheapest, because most nodes are full. */
+  /** Whether the pod fits; checks run cheapest first, because most nodes are full. */
   fits(at: NodeState): boolean {
     return this.fitsAlone(at) && this.misfitAround(at.node) === undefined;
   }
 
-  /** Whether it fits, whatever is around the node. What does not will not when more has come. */
+  /** Whether the pod fits apart from other nodes. A false result stays false as pods are added. */
   fitsAlone(at: NodeState): boolean {
     return (
       hasRoom(this.pod, at) &&
@@ -82,19 +82,19 @@ export class Judged {
     );
   }
 
-  /** What spread and affinity say of a node. */
+  /** Fault of a node by spread and affinity. */
   misfitAround(node: FitNode): Misfit | undefined {
     return this.#spread?.misfit(node) ?? (this.#affinity.concerns ? this.#affinity.misfit(node) : undefined);
   }
 
-  /** A pod has come to a node. `by` -1: it is gone again. */
+  /** Records a pod on a node. `by` -1: removes it. */
   placed(other: FitPod, node: FitNode, by: 1 | -1 = 1): void {
     this.#spread?.placed(other, node, by);
     this.#affinity.placed(other, node, by);
     this.#volumes?.placed(other, by);
   }
 
-  /** A node has come, with nothing on it. `by` -1: it is gone again. */
+  /** Records an empty node. `by` -1: removes it. */
   nodeAdded(node: FitNode, by: 1 | -1 = 1): void {
     this.#spread?.nodeAdded(node, by);
   }

@@ -1,6 +1,9 @@
 import type { NotJudgedReason } from './not-judged.ts';
 
-/** Amounts of a pod or a node, whole numbers: millicores, bytes, bytes, and what else there is by name (GPUs, hugepages). */
+/**
+ * Amounts of a pod or a node, whole numbers: millicores, bytes of memory, bytes of storage, and others by name (GPUs,
+ * hugepages).
+ */
 export interface Amounts {
   cpu: number;
   memory: number;
@@ -10,11 +13,11 @@ export interface Amounts {
 }
 
 export type Labels = Readonly<Record<string, string>>;
-/** Whether labels are what a selector asks for. */
+/** Whether a selector matches labels. */
 export type Matches = (labels: Labels) => boolean;
 
 export interface HostPort {
-  /** 0.0.0.0: on all addresses. */
+  /** 0.0.0.0: all addresses. */
   ip: string;
   protocol: string;
   port: number;
@@ -27,53 +30,53 @@ export interface Toleration {
   effect?: string;
 }
 
-/** A hard term of pod affinity or anti-affinity. */
+/** A required term of pod affinity or anti-affinity. */
 export interface PodTerm {
   topologyKey: string;
-  /** Of the pods that it speaks of. */
+  /** Matches labels of the selected pods. */
   matches: Matches;
-  /** A label that they all have, as `key=value`; undefined: no one label. */
+  /** A label that all selected pods have, as `key=value`; undefined: none known. */
   label: string | undefined;
   namespaces: ReadonlySet<string>;
-  /** Of the labels of their namespaces, besides those that are named; undefined: no others. */
+  /** Matches labels of further namespaces; undefined: only the named ones. */
   namespaceMatches: Matches | undefined;
 }
 
-/** A topologySpreadConstraint that must hold (DoNotSchedule). */
+/** A topologySpreadConstraint with DoNotSchedule. */
 export interface SpreadConstraint {
   topologyKey: string;
   maxSkew: number;
   minDomains: number;
-  /** Whether a pod that is there counts. */
+  /** Whether an existing pod counts. */
   counts: Matches;
-  /** A label that all that count have, as `key=value`; undefined: no one label. */
+  /** A label that all counted pods have, as `key=value`; undefined: none known. */
   label: string | undefined;
-  /** Whether the pod itself does: an empty selector counts no other, but itself. */
+  /** Whether the pod counts itself: an empty selector counts no other pod, but the pod itself. */
   countsItself: boolean;
   honorsAffinity: boolean;
   honorsTaints: boolean;
 }
 
-/** A claim that a pod uses, in its namespace. */
+/** A claim that a pod uses, in the pod's namespace. */
 export interface ClaimUse {
   name: string;
-  /** UID of the pod that must own it (an ephemeral volume). */
+  /** UID of the pod that must own the claim (an ephemeral volume). */
   owner?: string;
 }
 
 /**
- * What decides where a pod fits, made by `fitPod()`. Pods that are alike in all of it share one: what is judged for one holds for all. It
- * has no name for that reason.
+ * Everything that decides where a pod fits, made by `fitPod()`. Equal pods share one object, so a verdict on it holds
+ * for all; therefore it has no name.
  */
 export interface FitPod {
   namespace: string;
   labels: Labels;
-  /** With init containers, sidecars, pod-level resources and overhead, by the scheduler's rule. */
+  /** Including init containers, sidecars, pod-level resources and overhead, by the scheduler's rule. */
   requests: Amounts;
   ports: readonly HostPort[];
   /** nodeSelector and required node affinity. */
   acceptsNode: (node: Pick<FitNode, 'name' | 'labels'>) => boolean;
-  /** It has neither. */
+  /** Without nodeSelector and node affinity. */
   acceptsAnyNode: boolean;
   tolerations: readonly Toleration[];
   affinity: readonly PodTerm[];
@@ -81,9 +84,9 @@ export interface FitPod {
   spread: readonly SpreadConstraint[];
   claims: readonly ClaimUse[];
   priority: number;
-  /** It is being deleted: spread does not count it, affinity does. */
+  /** Being deleted: spread does not count it, affinity does. */
   terminating: boolean;
-  /** What of it is not modelled; empty: it can be judged. */
+  /** Parts that are not modelled; empty: the pod can be judged. */
   notJudged: readonly NotJudgedReason[];
 }
 
@@ -93,47 +96,49 @@ export interface NodeTaint {
   effect: string;
 }
 
-/** What decides which pods fit on a node, made by `fitNode()` of a Node, or by `nodeOf()` of a template. */
+/**
+ * Everything that decides which pods fit on a node, made by `fitNode()` from a Node, or by `nodeOf()` from a template.
+ */
 export interface FitNode {
   name: string;
   labels: Labels;
   taints: readonly NodeTaint[];
   unschedulable: boolean;
   allocatable: Amounts & { pods: number };
-  /** Most volumes attached at once, by CSI driver; a driver that is not named has no limit. */
+  /** Most attached volumes by CSI driver; other drivers have no limit. */
   attachLimits: ReadonlyMap<string, number>;
 }
 
-/** A node that could be bought: of this machine type, in this pool, zone and capacity type. */
+/** A node that could be bought: machine type, pool, zone and capacity type. */
 export interface NodeTemplate {
-  /** Unique among the templates that are packed onto. */
+  /** Unique among the templates of a packing. */
   id: string;
-  /** Labels of its nodes but the hostname. */
+  /** Labels of its nodes, except hostname. */
   labels: Labels;
-  /** Those that stay: startup taints are gone before pods come. */
+  /** Permanent taints: startup taints are gone before pods arrive. */
   taints: readonly NodeTaint[];
   allocatable: Amounts & { pods: number };
   attachLimits: ReadonlyMap<string, number>;
 }
 
-/** A template that is for sale. */
+/** A template with a price. */
 export interface Offer {
   template: NodeTemplate;
-  /** Of one node for an hour, in any unit that all offers of a call share. */
+  /** Price per node and hour, in any unit that all offers of a call share. */
   price: number;
-  /** Whose limits its nodes count against, such as pool and zone: keys of `limits` of `pack()`. */
+  /** Keys of `limits` of `pack()` that its nodes count against, such as pool and zone. */
   countsAgainst: readonly string[];
-  /** Pods that it is not bought for, and why. Absent: none. */
+  /** Pods that it is not bought for, with reasons. Absent: none. */
   closedTo?: ReadonlyMap<FitPod, Closed>;
 }
 
-/** Why an offer is not for a pod: in a word of the caller's, and for people. */
+/** Why an offer is not for a pod: a reason of the caller, and a text for people. */
 export interface Closed {
   reason: string;
   why: string;
 }
 
-/** The scheduler's plugin that says no. */
+/** The scheduler plugin that rejects. */
 export type Plugin =
   | 'NodeUnschedulable'
   | 'TaintToleration'
@@ -146,58 +151,61 @@ export type Plugin =
   | 'VolumeZone'
   | 'PodTopologySpread'
   | 'InterPodAffinity'
-  /** Said by nobody of kube-scheduler's: Coppice has not looked. */
+  /** Not a scheduler plugin: Coppice did not look. */
   | 'Coppice';
 
 export interface Misfit {
   plugin: Plugin;
   /** In kube-scheduler's words, which people search for. */
   message: string;
-  /** No node would take it, whatever is bought: something else must change first (a claim is missing, or used by another pod). */
+  /**
+   * No node would take the pod, bought or not: something else must change first (a claim is missing, or used by another
+   * pod).
+   */
   everywhere: boolean;
 }
 
-/** What kube-scheduler would say, or that this is not known. */
+/** kube-scheduler's expected verdict, or unknown. */
 export type Verdict =
   | { verdict: 'Fits' }
   | { verdict: 'DoesNotFit'; misfits: readonly Misfit[] }
   | { verdict: 'NotJudged'; reasons: readonly NotJudgedReason[] };
 
-/** A pod that waits, by a key of the caller's (its UID, for example), unique in a call. */
+/** A pending pod with a key of the caller (its UID, for example), unique in a call. */
 export interface PendingPod {
   key: string;
   pod: FitPod;
-  /** It gets room that is there before all others, and a new node only after them: it serves them. */
+  /** A pod that serves the other pods: gets existing room before all others, and a new node only after them. */
   isLast?: boolean;
 }
 
-/** A node to buy, and who goes there. */
+/** A node to buy, and its pods. */
 export interface OpenedNode {
   offer: Offer;
-  /** As it was packed onto; its name is made up. */
+  /** The node as packed, with an invented name. */
   node: FitNode;
-  /** Pods of DaemonSets whose share was taken first. */
+  /** DaemonSet pods whose share was reserved first. */
   daemons: readonly FitPod[];
-  /** Keys. */
+  /** Keys of pods. */
   pods: string[];
 }
 
-/** Why a pod got no node, on the new ones too. Where both are empty, nothing is for sale. */
+/** Why a pod got no node, including new ones. Both lists are empty when there are no offers. */
 export interface Unplaced {
-  /** Of new nodes, each reason once. One that holds everywhere is the only one. */
+  /** Faults of new nodes, each once. A fault that holds everywhere is the only one. */
   misfits: readonly Misfit[];
-  /** Limits that are reached, of offers that would do. */
+  /** Reached limits of suitable offers. */
   atLimit: readonly string[];
-  /** Why offers that would do are closed to it. Absent: none is. */
+  /** Suitable offers that are closed to the pod. Absent: none. */
   closed?: readonly Closed[];
 }
 
 export interface Packed {
-  /** Key of the pod → name of the node that is there already. */
+  /** Existing node by pod key. */
   placed: Map<string, string>;
   opened: OpenedNode[];
-  /** Key → why not. */
+  /** Reason by pod key. */
   unplaced: Map<string, Unplaced>;
-  /** Key → why; these buy nothing. */
+  /** Reason by pod key; these pods buy nothing. */
   notJudged: Map<string, readonly NotJudgedReason[]>;
 }

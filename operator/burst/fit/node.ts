@@ -5,15 +5,15 @@ import { amountsOf } from './requests.ts';
 
 export const HOSTNAME = 'kubernetes.io/hostname';
 
-/** What a CSINode says of a driver. */
+/** A driver entry of a CSINode. */
 export interface CSINode {
   metadata: { name: string };
   spec: { drivers?: readonly { name: string; allocatable?: { count?: number } }[] | null };
 }
 
 /**
- * What decides which pods fit on a Node. `csi`: its CSINode; without one no volume counts. A Node whose quantities cannot be read has
- * nothing to give.
+ * Everything that decides which pods fit on a Node. `csi`: its CSINode; without it volumes are not limited. A Node with
+ * invalid quantities has no room.
  */
 export function fitNode(node: Node, csi?: CSINode): FitNode {
   return {
@@ -26,7 +26,7 @@ export function fitNode(node: Node, csi?: CSINode): FitNode {
   };
 }
 
-/** What a node offers, of quantities as Kubernetes writes them; nothing where they cannot be read. */
+/** Allocatable amounts from Kubernetes quantities; zero when invalid. */
 export function allocatableOf(quantities: Record<string, string> | undefined): FitNode['allocatable'] {
   try {
     return { ...amountsOf(quantities), pods: readCount(quantities?.pods ?? 0) };
@@ -36,7 +36,7 @@ export function allocatableOf(quantities: Record<string, string> | undefined): F
   }
 }
 
-/** Most volumes at once by driver, as a CSINode says it. */
+/** Attach limits by driver, from a CSINode. */
 export const attachLimitsOf = (csi: CSINode | undefined): FitNode['attachLimits'] =>
   new Map(
     (csi?.spec.drivers ?? []).flatMap(({ name, allocatable }) =>
@@ -44,7 +44,7 @@ export const attachLimitsOf = (csi: CSINode | undefined): FitNode['attachLimits'
     ),
   );
 
-/** A node of a template, as it will be once it is ready. */
+/** A ready node of a template. */
 export const nodeOf = (template: NodeTemplate, name: string): FitNode => ({
   name,
   labels: { ...template.labels, [HOSTNAME]: name },

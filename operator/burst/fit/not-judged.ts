@@ -2,8 +2,8 @@ import { INLINE_DISKS } from '../../kube/pods.ts';
 import type { Pod } from '../../kube/resources.ts';
 
 /**
- * What is not modelled, and what is said of a pod that needs it. Such a pod buys nothing: a node that it then does not get costs money each
- * hour. docs/concepts/fitting.md shows this list.
+ * Pod features that are not modelled, with the text for pods that use them. Such pods buy nothing: a node that they
+ * then cannot use costs money each hour. Listed in docs/concepts/fitting.md.
  */
 export const NOT_JUDGED = {
   ResourceClaims: 'it asks for devices by ResourceClaims (dynamic resource allocation)',
@@ -22,14 +22,14 @@ export const NOT_JUDGED = {
   BadQuantity: 'it asks for an amount that cannot be read',
 } as const;
 
-/** A key of the list. */
+/** Key of NOT_JUDGED. */
 export type NotJudgedReason = keyof typeof NOT_JUDGED;
 
 interface Container {
   restartPolicyRules?: { action?: string }[];
 }
 
-/** What of the spec of a pod is not modelled. */
+/** Features of a pod spec that are not modelled. */
 export function notJudgedOf(spec: Pod['spec']): NotJudgedReason[] {
   const containers = [...spec.containers, ...(spec.initContainers ?? [])] as Container[];
   const found: Partial<Record<NotJudgedReason, boolean>> = {

@@ -21,25 +21,25 @@ import { labelOf } from './selectors.ts';
 import { ClusterState, type NodeState } from './state.ts';
 
 export interface PackOptions {
-  /** What may be bought; none: only what is there is filled. */
+  /** Offers to buy; empty: only existing nodes are filled. */
   offers?: readonly Offer[];
-  /** How many more nodes may count against each key of `countsAgainst`; a key that is not named has no limit. */
+  /** How many more nodes may count against each key of `countsAgainst`; other keys have no limit. */
   limits?: ReadonlyMap<string, number>;
-  /** The DaemonSets of the cluster, by `daemonPod()`: their share is taken on each new node first. */
+  /** DaemonSets of the cluster, by `daemonPod()`: their share is reserved on each new node. */
   daemons?: readonly FitPod[];
-  /** Of the nodes that are there only these are filled; absent: all. To look at each of many thousands for each of many calls takes too long. */
+  /** Existing nodes to fill; absent: all. Scanning many thousands in each of many calls takes too long. */
   among?: readonly NodeState[];
-  /** Hears of each pod that got a node, in order: what was right for it then. */
+  /** Called for each pod that got a node, in order. */
   onPlaced?: (key: string, node: string) => void;
 }
 
-/** A packing pauses after holding a pod against so many nodes, or putting so many on one: a millisecond or two. */
+/** Checks or placements between pauses of a packing: a millisecond or two. */
 const PAUSE_AFTER = 500;
 
-/** After so many questions nodes that are full now are left out. */
+/** After this many scans, full nodes are left out. */
 const ASKED_OFTEN = 50;
 
-/** What is said of pods that nobody has looked at, because others took all the work that one decision may be. */
+/** Result for pods that were not looked at, because the work limit of the decision was used up. */
 const NOT_LOOKED_AT: Unplaced = {
   misfits: [
     {
@@ -52,7 +52,7 @@ const NOT_LOOKED_AT: Unplaced = {
 };
 
 /**
- * Does something that may take this share of the work that a decision has left: what comes after has the rest, whatever this takes.
+ * Runs `ask` with this share of a decision's remaining work limit, so that later steps keep the rest.
  * @param share 0 to 1
  */
 export function* withShare<T>({ facts: { work } }: ClusterState, share: number, ask: () => Steps<T>): Steps<T> {
@@ -66,7 +66,7 @@ export function* withShare<T>({ facts: { work } }: ClusterState, share: number, 
   }
 }
 
-/** Alike pods. */
+/** Equal pods. */
 interface Group {
   pod: FitPod;
   keys: string[];
@@ -74,14 +74,14 @@ interface Group {
 }
 
 /**
- * Finds a node for each pod: the most important first, then the largest; on nodes that are there, then on new ones, of which the cheapest for
- * what it would hold is opened. Deterministic. The state is left as it would be then, pods and new nodes in it: call it within
- * `state.whatIf()` to only ask.
+ * Finds a node for each pod: by priority, then by size; on existing nodes first, then on new ones, opening the cheapest
+ * for what it would hold. Deterministic. Leaves the pods and new nodes in the state: call it within `state.whatIf()`
+ * for a trial.
  */
 export const pack = (pending: readonly PendingPod[], state: ClusterState, options: PackOptions = {}): Packed =>
   atOnce(packInSteps(pending, state, options));
 
-/** The same, with pauses. Nobody else may use the state until it has ended. */
+/** Like pack, with pauses. The state must not be used until it has ended. */
 export function* packInSteps(
   pending: readonly PendingPod[],
   state: ClusterState,
@@ -125,9 +125,9 @@ class Packing {
   readonly #limits: Map<string, number>;
   readonly #daemons: readonly FitPod[];
   readonly #onPlaced: (key: string, node: string) => void;
-  /** How many of the pods that are added now a node has room for. */
+  /** Capacity of a template for the current pod. */
   readonly #most = new Map<NodeTemplate, number>();
-  /** The least that any of the pods asks for. */
+  /** Smallest requests of all pods. */
   readonly #least: { cpu: number; memory: number };
   #withRoom: NodeState[];
   #asked = 0;
@@ -153,14 +153,14 @@ class Packing {
     (this.#least.cpu === 0 || allocatable.cpu - used.cpu >= this.#least.cpu) &&
     (this.#least.memory === 0 || allocatable.memory - used.memory >= this.#least.memory);
 
-  /** Nodes that may have room: most of a full cluster need not be looked at for each of many different pods. */
+  /** Nodes that may have room: skips full nodes for each of many different pods. */
   #nodesWithRoom(): readonly NodeState[] {
     this.#asked += 1;
     if (this.#asked % ASKED_OFTEN === 0) this.#withRoom = this.#withRoom.filter(this.#hasRoomForAny);
     return this.#withRoom;
   }
 
-  /** Puts pods on nodes that are there. @returns keys of those that find no room there, and of those that cannot be judged */
+  /** Places pods on existing nodes. @returns keys of pods without room, and of pods that cannot be judged */
   *fill({ pod, keys }: Pick<Group, 'pod' | 'keys'>): Steps<string[]> {
     const judged = new Judged(pod, this.#state);
     if (judged.notJudged.length > 0 || judged.everywhere.length > 0) return [...keys];
@@ -170,7 +170,7 @@ class Packing {
     return left.reverse();
   }
 
-  /** Takes so much of the work that a decision may be. @returns whether there is any left */
+  /** Uses up part of the decision's work limit. @returns whether any is left */
   #works(questions: number): boolean {
     const { work } = this.#state.facts;
     if (!work) return true;
@@ -179,7 +179,7 @@ class Packing {
   }
 
   *add({ pod, keys }: Pick<Group, 'pod' | 'keys'>): Steps<void> {
-    // What is counted over all nodes is counted for each group.
+    // Counts over all nodes are made per group.
     if (!this.#works(this.#withRoom.length)) {
       this.#leave(keys, NOT_LOOKED_AT);
       return;
@@ -212,7 +212,7 @@ class Packing {
     for (const key of keys) this.packed.unplaced.set(key, why);
   }
 
-  /** Puts pods on nodes that are there, opened ones too. */
+  /** Places pods on existing and opened nodes. */
   *#fillNodes(judged: Judged, left: string[]): Steps<void> {
     let asked = 0;
     if (!judged.looksAround) {
@@ -229,12 +229,12 @@ class Packing {
       if (judged.fitsAlone(at)) fitting.push(at);
     }
     let nodes = inTurn(fitting, judged.pod.spread);
-    // A node that said no for what is around it may say yes after the next pod: all are asked again until none takes any.
+    // A node that failed on spread or affinity may accept after the next placement: repeat until no node accepts.
     for (let before = -1; left.length > 0 && before !== left.length && this.#works(nodes.length); ) {
       before = left.length;
       for (const at of nodes) {
         if (++asked % PAUSE_AFTER === 0) yield;
-        // One at a time, so that pods that are spread come to all of the nodes.
+        // One at a time, so that spread pods reach all nodes.
         this.#fill(judged, at, left, 1);
         if (left.length === 0) return;
       }
@@ -242,7 +242,7 @@ class Packing {
     }
   }
 
-  /** Puts as many on a node as fit. @param isNew as for #fill */
+  /** Places as many pods on a node as fit. @param isNew as for #fill */
   *#fillWhole(judged: Judged, at: NodeState, left: string[], isNew = false): Steps<void> {
     for (let isFirst = isNew; ; isFirst = false) {
       const before = left.length;
@@ -252,7 +252,10 @@ class Packing {
     }
   }
 
-  /** Puts as many on a node as fit, at most so many. @param isNew of a node that is opened for the first of them: none is opened for nobody */
+  /**
+   * Places pods on a node, at most `most`. @param isNew a newly opened node gets at least the first pod, even beyond
+   * the work limit
+   */
   #fill(judged: Judged, at: NodeState, left: string[], most: number, isNew = false): void {
     const works = (count: number) => this.#works(1) || (isNew && count === 0);
     for (let count = 0; count < most && left.length > 0 && works(count) && judged.fits(at); count++) {
@@ -272,14 +275,14 @@ class Packing {
 
   #isLimited = ({ countsAgainst }: Offer): boolean => countsAgainst.some((key) => (this.#limits.get(key) ?? 1) <= 0);
 
-  /** The offer whose node costs least for each of the pods that it would hold. */
+  /** The offer with the lowest price per pod that its node would hold. */
   #cheapest(judged: Judged, wanted: number): Offer | undefined {
     const offers = this.#byLeast(judged, wanted);
-    // Where nothing else counts than the size of a node, so many come there.
+    // When only the node's size matters, the bound is exact.
     if (this.#isPlain(judged)) return offers[0]?.offer;
     let best: { offer: Offer; each: number } | undefined;
     for (const { offer, least } of offers) {
-      // Spread and affinity let fewer on a node, never more.
+      // Spread and affinity can only reduce the number of pods per node.
       if (best && least >= best.each) break;
       const count = this.#onTrial(judged, offer, (at) => this.#countOn(judged, at, wanted));
       const each = offer.price / count;
@@ -288,7 +291,7 @@ class Packing {
     return best?.offer;
   }
 
-  /** Offers that would do by their size alone, those first of which the least for each pod is to be paid if so many came there. */
+  /** Offers that fit by size, sorted by a lower bound of the price per pod. */
   #byLeast(judged: Judged, wanted: number): { offer: Offer; least: number }[] {
     return this.#offers
       .filter((offer) => !this.#isLimited(offer))
@@ -300,7 +303,7 @@ class Packing {
       .sort((a, b) => a.least - b.least || b.most - a.most || (a.offer.template.id < b.offer.template.id ? -1 : 1));
   }
 
-  /** How many of a pod a node of an offer has room for, beside its DaemonSets; none when it does not accept the pod. */
+  /** How many of a pod fit on an offer's node beside its DaemonSets; 0 when the node rejects the pod. */
   #mostOn(pod: FitPod, offer: Offer): number {
     const { template } = offer;
     if (offer.closedTo?.has(pod)) return 0;
@@ -313,7 +316,7 @@ class Packing {
     return most;
   }
 
-  /** How many would fit on an empty node; nothing is changed. */
+  /** How many would fit on an empty node; changes nothing. */
   #countOn(judged: Judged, at: NodeState, wanted: number): number {
     return this.#state.whatIf(() => {
       let count = 0;
@@ -323,7 +326,7 @@ class Packing {
     });
   }
 
-  /** Asks something of a new node, and takes it away again. */
+  /** Evaluates `ask` on a trial node, which is removed again. */
   #onTrial<T>(judged: Judged, offer: Offer, ask: (at: NodeState) => T): T {
     return this.#state.whatIf(() => {
       const at = this.#newNode(offer, judged);
@@ -334,13 +337,13 @@ class Packing {
     });
   }
 
-  /** Whether on a new node nothing matters but what the node is: nobody there, and nobody around, can say no. */
+  /** Whether only the new node's properties matter: no existing pod can reject. */
   #isPlain(judged: Judged): boolean {
     return judged.isPlain && this.#daemons.every(({ antiAffinity }) => antiAffinity.length === 0);
   }
 
   readonly #empty = new Map<Offer, NodeState>();
-  /** A node of an offer with nothing on it but its DaemonSets, in a cluster of its own: for pods to which nothing else matters. */
+  /** An offer's node with its DaemonSets only, in a cluster of its own: for pods without rules about others. */
   #emptyNode(offer: Offer): NodeState {
     const known = this.#empty.get(offer);
     if (known) return known;
@@ -351,7 +354,7 @@ class Packing {
   }
 
   #newNode({ template }: Offer, judged: Judged): NodeState {
-    // No name of a real node has a colon.
+    // Names of real nodes have no colon.
     const name = `new:${template.id}:${this.packed.opened.length + 1}`;
     const at = addNewNode(this.#state, template, name, this.#daemons);
     judged.nodeAdded(at.node);
@@ -370,7 +373,7 @@ class Packing {
       if (limit !== undefined) this.#limits.set(key, limit - 1);
     }
     yield* this.#fillWhole(judged, at, left, true);
-    // Pods that are spread may fit on older nodes now that there is one more domain.
+    // A new domain may let spread pods fit on older nodes.
     if (judged.looksAround) yield* this.#fillNodes(judged, left);
   }
 
@@ -395,10 +398,7 @@ class Packing {
 const podsOn = ({ pods }: NodeState): FitPod[] =>
   [...pods].flatMap(([pod, count]) => Array.from({ length: count }, () => pod));
 
-/**
- * Nodes of different domains in turn: pods that must be spread are then placed one after the other, and not one in each pass over the nodes of
- * one zone.
- */
+/** Interleaves nodes of different domains, so that spread pods are placed in one pass instead of one per pass. */
 function inTurn(nodes: readonly NodeState[], spread: readonly SpreadConstraint[]): NodeState[] {
   if (spread.length === 0) return [...nodes];
   const seen = new Map<string, number>();

@@ -1,21 +1,24 @@
 import type { FitPod, Labels } from './model.ts';
 
 const NOBODY: ReadonlySet<FitPod> = new Set();
-/** Stands for all pods of a namespace, or for terms that need no one label. */
+/** Key for all pods of a namespace, or for terms without a required label. */
 const ANY = '';
 
 /**
- * Pods that are there, by what others ask of them: thousands of kinds each of which asks for a label of its own would else be held against
- * each other.
+ * Index of existing pods by namespace and label: comparing thousands of kinds of pods with each other would be
+ * quadratic.
  */
 export class PodIndex {
   readonly #all: () => Iterable<FitPod>;
-  /** Namespace → label, as `key=value` → pods. undefined: nobody has asked yet, as most work has no rules about other pods. */
+  /**
+   * By namespace and label (`key=value`). undefined: not built yet, because most workloads have no rules about other
+   * pods.
+   */
   #pods: Map<string, Map<string, Set<FitPod>>> | undefined;
-  /** Label that a term of anti-affinity needs → pods that have the term. */
+  /** Pods with a term of anti-affinity, by the label that the term requires. */
   readonly #unfriendly = new Map<string, Set<FitPod>>();
 
-  /** @param all pods that are in it: they are indexed when somebody asks */
+  /** @param all pods to index on first use */
   constructor(all: () => Iterable<FitPod>) {
     this.#all = all;
   }
@@ -39,7 +42,7 @@ export class PodIndex {
     return this.#indexed().keys();
   }
 
-  /** Pods of a namespace; with a label: those of them that have it. */
+  /** Pods of a namespace; with a label: those that have it. */
   in(namespace: string, label: string = ANY): ReadonlySet<FitPod> {
     return this.#indexed().get(namespace)?.get(label) ?? NOBODY;
   }
@@ -52,12 +55,12 @@ export class PodIndex {
     return this.#pods;
   }
 
-  /** Whether any pod has a term of anti-affinity. */
+  /** Whether any pod has anti-affinity. */
   get hasUnfriendly(): boolean {
     return this.#unfriendly.size > 0;
   }
 
-  /** Pods that may not want one of these labels near them. One may come twice. */
+  /** Pods whose anti-affinity may match one of these labels. A pod may occur twice. */
   *unfriendlyTo(labels: Labels): Generator<FitPod> {
     if (!this.hasUnfriendly) return;
     for (const label of [ANY, ...written(labels)]) yield* this.#unfriendly.get(label) ?? NOBODY;

@@ -13,17 +13,17 @@ import {
   nodeRequirement,
 } from './selectors.ts';
 
-/** More than any node has, and still a number to add and subtract. */
+/** More than any node has, yet safe to add and subtract. */
 const TOO_MUCH = 2 ** 50;
 
-/** Of pods that are alike one is kept, while somebody holds it. */
+/** The shared object of equal pods, while it is referenced. */
 const known = new Map<string, WeakRef<FitPod>>();
 const gone = new FinalizationRegistry((key: string) => {
   if (!known.get(key)?.deref()) known.delete(key);
 });
 const made = new WeakMap<Pod, FitPod>();
 
-/** What decides where a pod fits. Pods that are alike in it get the very same object, as long as somebody holds it. */
+/** Everything that decides where a pod fits. Equal pods get the same object while it is referenced. */
 export function fitPod(pod: Pod): FitPod {
   const before = made.get(pod);
   if (before) return before;
@@ -41,7 +41,7 @@ export function fitPod(pod: Pod): FitPod {
 const numbers = new WeakMap<object, number>();
 let last = 0;
 
-/** Of frozen objects, which the caches share among pods, a number: they are too many to be written out for each. */
+/** Key of a part; frozen objects, which caches share among pods, get a number instead of their JSON. */
 function named(part: unknown): string {
   if (part === undefined || part === null) return '';
   if (typeof part !== 'object' || !Object.isFrozen(part)) return JSON.stringify(part);
@@ -93,7 +93,7 @@ function compiled(pod: Pod): FitPod {
     requests = requestsOf(pod);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    // Where such a pod runs, nothing else fits.
+    // On a node with such a pod nothing else fits.
     requests = { cpu: TOO_MUCH, memory: TOO_MUCH, storage: TOO_MUCH, others: new Map() };
     notJudged.push('BadQuantity');
   }
@@ -138,7 +138,7 @@ function podTerms(affinity: WrittenAffinity | undefined, namespace: string, own:
     const names = term.namespaces ?? [];
     return {
       topologyKey: term.topologyKey,
-      // The API server has put the keys into the selector of a pod; into a template nobody has.
+      // The API server merges matchLabelKeys into a pod's selector; a template has not passed it.
       matches: term.labelSelector
         ? allOf([
             labelSelector(term.labelSelector),
@@ -153,7 +153,7 @@ function podTerms(affinity: WrittenAffinity | undefined, namespace: string, own:
   });
 }
 
-/** That a label is like the pod's own, or unlike it; of those that the pod has. */
+/** Requirements of matchLabelKeys or mismatchLabelKeys, for labels that the pod has. */
 const keyed = (keys: readonly string[] = [], own: Labels, alike: boolean) =>
   keys.flatMap((key) => {
     const value = labelOf(own, key);
@@ -211,7 +211,7 @@ interface WithPorts {
   restartPolicy?: string;
 }
 
-/** Of all that runs as long as the pod does: sidecars too. */
+/** Host ports of containers that run as long as the pod, including sidecars. */
 function portsOf(spec: Pod['spec']): HostPort[] {
   const lasting = ((spec.initContainers ?? []) as WithPorts[]).filter(
     ({ restartPolicy }) => restartPolicy === 'Always',

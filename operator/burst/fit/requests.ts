@@ -3,17 +3,17 @@ import { amountsByName, effectiveRequests } from '../../kube/effective-requests.
 import type { Pod } from '../../kube/resources.ts';
 import type { Amounts } from './model.ts';
 
-/** What a pod takes from its node, by the scheduler's rule. Throws RangeError when an amount cannot be read or counted. */
+/** Requests of a pod by the scheduler's rule. Throws RangeError for invalid or too large amounts. */
 export const requestsOf = (pod: Pick<Pod, 'spec' | 'status'>): Amounts => toAmounts(effectiveRequests(pod));
 
-/** Quantities of a node or of a profile. Throws RangeError when one cannot be read or counted. */
+/** Amounts of a node or a profile. Throws RangeError for invalid or too large amounts. */
 export const amountsOf = (quantities: Readonly<Record<string, string>> | undefined): Amounts =>
   toAmounts(amountsByName(quantities));
 
 function toAmounts(sum: ReadonlyMap<string, number>): Amounts {
   const others = new Map<string, number>();
   for (const [name, amount] of sum) {
-    // A scheduler counts further than a number here, so what fits cannot be said.
+    // The scheduler's int64 exceeds a number here, so the fit is unknown.
     if (isSaturated(amount)) throw new RangeError(`the amount of ${name} is too large to count with`);
     if (!['cpu', 'memory', 'ephemeral-storage', 'pods'].includes(name) && amount !== 0) others.set(name, amount);
   }

@@ -1,30 +1,30 @@
 import type { FitNode } from './model.ts';
 
-/** What a machine of a type has, as it is sold. */
+/** Nominal size of a machine type. */
 export interface Sold {
   millicores: number;
   bytes: number;
   gpus: number;
   /** Most pods on a node. */
   pods: number;
-  /** Bytes of ephemeral storage that pods may use; undefined: not known, and pods that ask for some do not fit. */
+  /** Bytes of ephemeral storage for pods; undefined: unknown, and pods that request some do not fit. */
   storage?: number;
 }
 
 /**
- * Who decides what the kubelet keeps to itself. `none`: nothing is kept (local and simulated machines). `machines`: ours, of hosted clusters in
- * clouds. The others are managed node groups.
+ * Formula of kubelet's reserved resources. `none`: nothing reserved (local and simulated machines). `machines`:
+ * Coppice's machines of hosted clusters in clouds. The others are managed node groups.
  */
 export type Reserve = 'none' | 'machines' | 'eks' | 'gke' | 'aks';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-/** Below this much free memory the kubelet throws out pods, so it never offers that much. */
+/** kubelet evicts pods below this much free memory, so it is never allocatable. */
 const EVICTION = 100 * MIB;
-/** Firmware and kernel keep that much of the memory that is sold; no node of any of these clouds was seen to keep more. */
+/** Usable share of nominal memory after firmware and kernel; the smallest seen on nodes of these clouds. */
 const LEAST_SEEN = 0.925;
 
-/** [up to so much, the share of that part which is kept], in order; the sum over all parts. */
+/** Brackets: [upper bound, reserved share of that part], in order; the result is the sum. */
 type Brackets = readonly (readonly [upTo: number, share: number])[];
 
 function byBrackets(amount: number, brackets: Brackets): number {
@@ -49,7 +49,7 @@ const GKE_MEMORY: Brackets = [
   [128 * GIB, 0.06],
   [Infinity, 0.02],
 ];
-/** [cores, millicores that are kept]: the last row that the machine has cores for. */
+/** [cores, reserved millicores]: the last row that the machine reaches. */
 const AKS_CPU = [
   [1, 60],
   [2, 100],
@@ -62,7 +62,7 @@ const AKS_CPU = [
 
 const RULES: Record<Reserve, (sold: Sold) => { millicores: number; bytes: number }> = {
   none: ({ millicores, bytes }) => ({ millicores, bytes }),
-  // As providers/machines/user-data.ts configures it.
+  // As configured by providers/machines/user-data.ts.
   machines: ({ millicores, bytes }) => ({
     millicores: millicores - 100,
     bytes: bytes * LEAST_SEEN - 300 * MIB - EVICTION,
@@ -89,8 +89,8 @@ const RULES: Record<Reserve, (sold: Sold) => { millicores: number; bytes: number
 const amount = (of: number): number => Math.max(0, Math.floor(of));
 
 /**
- * What a node of a machine type will offer to pods, by the formula of who makes it. A guess that is too high buys nodes on which the pod does
- * not fit, again and again: where a node of the type is there, `allocatableOf()` of that one is right, and this is not needed.
+ * Expected allocatable of a machine type, by the formula of its node images. An estimate that is too high buys nodes on
+ * which the pod does not fit, repeatedly: prefer `allocatableOf()` of an existing node of the type.
  */
 export function allocatableOfType(sold: Sold, reserve: Reserve): FitNode['allocatable'] {
   const left = RULES[reserve](sold);
@@ -103,5 +103,5 @@ export function allocatableOfType(sold: Sold, reserve: Reserve): FitNode['alloca
   };
 }
 
-/** Managed services, by the type of their profiles, which is the name of the provider that makes them. */
+/** Formula of managed services by profile type, which equals the provider's name. */
 export const MANAGED_RESERVES: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };

@@ -16,7 +16,7 @@ type AcceptsNode = FitPod['acceptsNode'];
 
 const INTEGER = /^[+-]?\d{1,19}$/;
 
-/** A label's value; undefined: it is not there. Labels are whatever people write: `constructor` is one like any other. */
+/** Value of a label; undefined: absent. Own properties only: `constructor` is a valid label key. */
 export const labelOf = (labels: Labels, key: string): string | undefined =>
   Object.hasOwn(labels, key) ? labels[key] : undefined;
 
@@ -49,7 +49,7 @@ function requirement({ key, operator, values = [] }: Requirement): Matches {
   }
 }
 
-/** All of them must hold. */
+/** Conjunction. */
 export function allOf(conditions: readonly Matches[]): Matches {
   if (conditions.length === 0) return () => true;
   if (conditions.length === 1) return conditions[0]!;
@@ -63,13 +63,13 @@ const equals = (labels: Labels): Matches[] =>
         labelOf(others, key) === value,
   );
 
-/** A selector of labels: absent matches nothing, an empty one everything. */
+/** Compiles a label selector: absent matches nothing, an empty one everything. */
 export function labelSelector(selector: LabelSelector | undefined): Matches {
   if (!selector) return () => false;
   return allOf([...equals(selector.matchLabels ?? {}), ...(selector.matchExpressions ?? []).map(requirement)]);
 }
 
-/** A label, as `key=value`, that all that the selector matches have; undefined: there is none. For an index, not for judging. */
+/** A label (`key=value`) that every match of the selector has; undefined: none. For indexes only. */
 export function labelNeeded(selector: LabelSelector | undefined): string | undefined {
   const [first] = Object.entries(selector?.matchLabels ?? {});
   if (first) return `${first[0]}=${first[1]}`;
@@ -77,19 +77,19 @@ export function labelNeeded(selector: LabelSelector | undefined): string | undef
   return one && `${one.key}=${one.values![0]}`;
 }
 
-/** Whether it is there and asks for nothing. */
+/** Whether the selector exists and is empty. */
 export const isEmptySelector = (selector: LabelSelector | undefined): boolean =>
   selector !== undefined &&
   Object.keys(selector.matchLabels ?? {}).length === 0 &&
   (selector.matchExpressions ?? []).length === 0;
 
-/** Terms of which one must hold; none at all: no node will do. A term without a condition holds for no node. */
+/** Compiles node selector terms, of which one must match; no terms match no node, nor does an empty term. */
 export function nodeSelectorTerms(terms: readonly NodeSelectorTerm[]): AcceptsNode {
   const compiled = terms
     .filter(({ matchExpressions = [], matchFields = [] }) => matchExpressions.length + matchFields.length > 0)
     .map(({ matchExpressions = [], matchFields = [] }) => ({
       labels: allOf(matchExpressions.map(requirement)),
-      // The only field that the API server accepts is the name.
+      // The API server only accepts field metadata.name.
       fields: allOf(matchFields.map(requirement)),
       hasFields: matchFields.length > 0,
     }));
@@ -99,7 +99,7 @@ export function nodeSelectorTerms(terms: readonly NodeSelectorTerm[]): AcceptsNo
     );
 }
 
-/** What a pod wants of the node itself: nodeSelector, and required node affinity. */
+/** Compiles nodeSelector and required node affinity of a pod. */
 export function nodeRequirement(
   selector: Labels | undefined,
   terms: readonly NodeSelectorTerm[] | undefined,

@@ -4,13 +4,13 @@ import { PodIndex } from './pod-index.ts';
 import { labelOf } from './selectors.ts';
 import type { VolumeFacts } from './volume-facts.ts';
 
-/** A node with what is on it. Read only: it is changed by `ClusterState`. */
+/** A node with its pods. Read only: `ClusterState` changes it. */
 export interface NodeState {
   readonly node: FitNode;
-  /** Alike pods, and how many of them are there. */
+  /** Equal pods with their count. */
   readonly pods: ReadonlyMap<FitPod, number>;
   readonly podCount: number;
-  /** What pods took, of all that there is. */
+  /** Sum of the pods' requests. */
   readonly used: { cpu: number; memory: number; storage: number; others: Map<string, number> };
 }
 
@@ -19,15 +19,15 @@ interface OwnNodeState extends NodeState {
   podCount: number;
 }
 
-/** What is known of a cluster besides nodes and pods. */
+/** Facts about a cluster besides nodes and pods. */
 export interface ClusterFacts {
-  /** Labels of its namespaces, by name; undefined: they are not watched. */
+  /** Labels of namespaces by name; undefined: not watched. */
   namespaces?: ReadonlyMap<string, Labels> | undefined;
-  /** undefined: they are not watched, and pods with claims are not judged. */
+  /** undefined: not watched, and pods with claims are not judged. */
   volumes?: VolumeFacts | undefined;
   /**
-   * How many times packings may still hold a pod against a node, all those of one decision together; it goes down. undefined: any number. Whoever
-   * makes pods chooses how many differ, and each of them is held against each node.
+   * Remaining checks of a pod against a node for one decision, shared by its packings; decreases. undefined: unlimited.
+   * Tenants choose the number of different pods, each of which is checked against each node.
    */
   work?: { left: number } | undefined;
 }
@@ -35,8 +35,8 @@ export interface ClusterFacts {
 const NOWHERE: ReadonlyMap<NodeState, number> = new Map();
 
 /**
- * Nodes of a cluster and the pods on them, for asking what would fit. It can be changed; `whatIf()` takes back everything that was changed
- * within. Pods that are finished, and pods without a node, do not belong in here.
+ * Nodes of a cluster with their pods, to find what would fit. Mutable; `whatIf()` reverts changes. Excludes finished
+ * pods and pods without a node.
  */
 export class ClusterState {
   readonly facts: ClusterFacts;
@@ -52,7 +52,7 @@ export class ClusterState {
     this.facts = facts;
   }
 
-  /** All nodes, by name. It changes with them. */
+  /** All nodes by name. A live view. */
   nodes(): readonly NodeState[] {
     return this.#sorted;
   }
@@ -61,17 +61,17 @@ export class ClusterState {
     return this.#nodes.get(name);
   }
 
-  /** Where alike pods run, with how many are on which node. */
+  /** Nodes with a kind of pod, and their counts. */
   placesOf(pod: FitPod): ReadonlyMap<NodeState, number> {
     return this.#where.get(pod) ?? NOWHERE;
   }
 
-  /** To find the pods that are there by namespace and label. */
+  /** Index of pods by namespace and label. */
   get index(): Pick<PodIndex, 'in' | 'namespaces' | 'hasUnfriendly' | 'unfriendlyTo'> {
     return this.#index;
   }
 
-  /** For each of these label keys the values that nodes have, and how many nodes; of nodes that have all of the keys. It changes with them. */
+  /** For each label key, node counts by value, over nodes that have all keys. A live view. */
   domains(keys: readonly string[]): readonly ReadonlyMap<string, number>[] {
     const name = JSON.stringify(keys);
     let found = this.#domains.get(name);
@@ -83,7 +83,7 @@ export class ClusterState {
     return found.counts;
   }
 
-  /** How many pods on nodes use a claim. */
+  /** Number of running pods that use a claim. */
   usersOf(namespace: string, claim: string): number {
     return this.#claims.get(`${namespace}/${claim}`) ?? 0;
   }
@@ -103,7 +103,7 @@ export class ClusterState {
     return added;
   }
 
-  /** Takes a node away with all that is on it, and answers with that: alike pods, and how many. */
+  /** Removes a node. Returns its pods with counts. */
   removeNode(name: string): ReadonlyMap<FitPod, number> {
     const removed = this.#nodes.get(name);
     if (!removed) throw new Error(`there is no node ${name}`);
@@ -119,13 +119,13 @@ export class ClusterState {
     return pods;
   }
 
-  /** Puts pods on a node, whether they fit or not: what runs, runs. */
+  /** Places pods on a node without checking the fit. */
   place(pod: FitPod, name: string, count = 1): void {
     this.#change(this.#known(name), pod, count);
     this.#log?.push(() => this.#change(this.#known(name), pod, -count));
   }
 
-  /** Takes pods off a node. */
+  /** Removes pods from a node. */
   remove(pod: FitPod, name: string, count = 1): void {
     const node = this.#known(name);
     if ((node.pods.get(pod) ?? 0) < count) throw new Error(`there are not ${count} such pods on node ${name}`);
@@ -133,7 +133,7 @@ export class ClusterState {
     this.#log?.push(() => this.#change(this.#known(name), pod, count));
   }
 
-  /** Does something and takes back all that it changed here, however it ends. May be nested. */
+  /** Runs `work` and reverts its changes, also after an error. May be nested. */
   whatIf<T>(work: () => T): T {
     const takeBack = this.#note();
     try {
@@ -143,7 +143,7 @@ export class ClusterState {
     }
   }
 
-  /** The same for work that pauses. Nobody else may use the state until it has ended. */
+  /** Like whatIf, for work that pauses. The state must not be used until it has ended. */
   *whatIfInSteps<T>(work: () => Steps<T>): Steps<T> {
     const takeBack = this.#note();
     try {
@@ -153,7 +153,7 @@ export class ClusterState {
     }
   }
 
-  /** Notes all changes from now on. @returns what takes them back, and ends that */
+  /** Logs all changes from now on. @returns a function that reverts them and stops */
   #note(): () => void {
     const outer = this.#log;
     const log: (() => void)[] = [];
@@ -165,7 +165,7 @@ export class ClusterState {
     };
   }
 
-  /** Where it is, or would be, among the sorted: sorting 10,000 anew for each node that is tried takes too long. */
+  /** Binary search: sorting 10,000 nodes again for each trial node takes too long. */
   #indexOf(name: string): number {
     let [from, to] = [0, this.#sorted.length];
     while (from < to) {
@@ -222,7 +222,7 @@ function addDomains(
   for (const [index, value] of values.entries()) addTo(counts[index]!, value!, by);
 }
 
-/** Adds to a count; one that comes to nothing is gone. */
+/** Adds to a count; removes it at zero. */
 export function addTo<K>(counts: Map<K, number>, key: K, by: number): void {
   const left = (counts.get(key) ?? 0) + by;
   if (left > 0) counts.set(key, left);

@@ -14,19 +14,19 @@ export interface VolumeAttachment extends KubeObject {
   spec: { attacher: string; nodeName: string; source: { persistentVolumeName?: string } };
 }
 
-/** What a cluster has of volumes. Claims and volumes need their annotations and labels: binding and zones stand there. */
+/** Volumes of a cluster. Claims and volumes need their annotations and labels, which hold binding and zones. */
 export interface VolumeFacts {
   /** By namespace/name. */
   claims: ReadonlyMap<string, PersistentVolumeClaim>;
   volumes: ReadonlyMap<string, PersistentVolume>;
   classes: ReadonlyMap<string, StorageClass>;
-  /** Drivers that say how much storage each node reaches. */
+  /** Drivers that publish CSIStorageCapacities. */
   driversWithCapacity: ReadonlySet<string>;
-  /** By node: names of attached volumes, and the driver that attached them. */
+  /** By node: attached volumes with their drivers. */
   attached: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
-/** Puts together what the caches of a cluster hold. */
+/** Combines cached objects of a cluster. */
 export function volumeFacts(objects: {
   claims?: readonly PersistentVolumeClaim[];
   volumes?: readonly PersistentVolume[];

@@ -4,30 +4,32 @@ import { parseDuration } from '../../api/duration.ts';
 import { countOf } from '../../api/quantity.ts';
 import { DISRUPTION_REASONS, type DisruptionBudget } from '../../api/worker-pool.ts';
 
-/** Why a node would go: nothing runs on it, or its pods have room elsewhere. */
+/** Why a node is removed: it is empty, or its pods fit elsewhere. */
 export type DisruptionReason = (typeof DISRUPTION_REASONS)[number];
 
-/** A budget that holds now. */
+/** A disruption budget that applies now. */
 export interface DisruptionLimit {
-  /** Most nodes of the pool that may be missing at once. */
+  /** Most disrupted nodes of the pool at once. */
   readonly nodes: number;
   readonly reasons: readonly DisruptionReason[];
-  /** As somebody wrote it, and until when it holds, for people. */
+  /** The budget as written and until when it applies, for people. */
   readonly words: string;
 }
 
-/** How many nodes of a pool may be missing at once, and are. */
+/** Allowed and present disruption of a pool. */
 export interface Disruption {
   readonly limits: readonly DisruptionLimit[];
-  /** Nodes that are missing for other reasons than that they are being emptied: they leave, are not Ready, or a cloud takes them away. */
+  /**
+   * Nodes that are disrupted for other reasons than draining: being deleted, not Ready, or interrupted by the cloud.
+   */
   readonly missing: number;
 }
 
 /**
- * The budgets of a pool that hold now.
- * @param total nodes that the pool has; percentages are of these
+ * Budgets of a pool that apply now.
+ * @param total nodes of the pool, for percentages
  * @param now milliseconds since the epoch
- * @returns also when the next of them begins or ends to hold, milliseconds since the epoch
+ * @returns also when the next budget begins or ends to apply, milliseconds since the epoch
  */
 export function limitsOf(
   budgets: readonly DisruptionBudget[],
@@ -43,7 +45,7 @@ export function limitsOf(
     const { nodes, reasons = [] } = budget;
     const end = until === undefined ? '' : `, until ${rfc3339(new Date(until))}`;
     limits.push({
-      // Karpenter rounds up as well: 10% of three nodes would let none go for ever.
+      // Rounded up as in Karpenter: 10% of three nodes would otherwise block for ever.
       nodes: countOf(nodes, total, Math.ceil),
       reasons: reasons.length > 0 ? reasons : DISRUPTION_REASONS,
       words: `its disruption budget (nodes: ${nodes}${end})`,
@@ -52,12 +54,12 @@ export function limitsOf(
   return { limits, changesAt: changesAt.filter(Number.isFinite) };
 }
 
-/** From when a budget holds that does not now (Infinity: never again), or until when one holds that does (absent: always). */
+/** When an inactive budget begins (Infinity: never), or an active one ends (absent: never). */
 function windowOf({ schedule, duration }: DisruptionBudget, now: number): { from?: number; until?: number } {
   if (schedule === undefined) return {};
   const cron = parseCron(schedule);
   const length = parseDuration(duration ?? '');
-  // What cannot be read holds always: a node too many costs less than one that was to be left alone.
+  // An invalid schedule applies always: a node too many costs less than an unwanted disruption.
   if (!cron || length === undefined) return {};
   const at = new Date(now);
   const last = lastTime(cron, 'UTC', at);
@@ -67,8 +69,8 @@ function windowOf({ schedule, duration }: DisruptionBudget, now: number): { from
 }
 
 /**
- * The budget by which no node more may go for this reason; undefined: one may.
- * @param emptying nodes of the pool that are being emptied
+ * The budget that blocks another removal for this reason; undefined: none.
+ * @param emptying nodes of the pool that are being drained
  */
 export const limitReached = (
   { limits, missing }: Disruption,
@@ -76,7 +78,7 @@ export const limitReached = (
   emptying: number,
 ): DisruptionLimit | undefined => tightest(limits, reason, missing + emptying);
 
-/** The budget by which more nodes are missing already than may be; undefined: none. */
+/** The budget that is already exceeded; undefined: none. */
 export const limitExceeded = (
   { limits, missing }: Disruption,
   reason: DisruptionReason,

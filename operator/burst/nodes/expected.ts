@@ -8,12 +8,12 @@ import { INTERRUPTION_TAINTS } from './interruption.ts';
 export const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 export const ZONE = 'topology.kubernetes.io/zone';
 
-/** Beginnings of keys of taints that say themselves that a node loses them once it is up: as Cluster Autoscaler knows them. */
+/** Prefixes of taint keys that Cluster Autoscaler treats as startup taints. */
 export const STARTUP_PREFIXES = ['startup-taint.', 'status-taint.', 'ignore-taint.'].map(
   (one) => `${one}cluster-autoscaler.kubernetes.io/`,
 );
 
-/** Taints of Kubernetes itself, those of nodes that start, and those of machines that a cloud takes away: they tell of one node and a moment. */
+/** Taints of Kubernetes, of starting nodes and of interrupted machines: they describe one node at one moment. */
 const PASSING = [
   'node.kubernetes.io/',
   'node.cloudprovider.kubernetes.io/',
@@ -21,22 +21,22 @@ const PASSING = [
   ...INTERRUPTION_TAINTS,
 ];
 
-/** Labels that are kept of a machine type, by key: people may label their nodes as they like, and this is stored. */
+/** Most stored labels of a machine type, by key: people choose the labels of their nodes. */
 const MOST_LABELS = 64;
 
-/** What a pool gives each of its nodes. */
+/** Properties that a pool gives to each node. */
 export interface PoolGives {
   readonly machineTypes: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
-  /** Of taints, startup taints too: their keys. */
+  /** Keys of taints, including startup taints. */
   readonly taintKeys: readonly string[];
 }
 
 /**
- * What is expected of the next node of each machine type of a pool, beside what the pool gives: what all nodes had when they were first
- * Ready. A label or a taint that came later tells of one node: people label a node to find it again, and taint one to repair it. Pure.
- * @param before what is known; absent: nothing
- * @param nodes of the pool that are Ready
+ * Expected properties of the next node by machine type of a pool, beyond what the pool gives: what all nodes had when
+ * first Ready. Later labels or taints describe one node, such as a repair. Pure.
+ * @param before known so far; absent: nothing
+ * @param nodes Ready nodes of the pool
  * @param isNew whether a node is Ready for the first time
  */
 export function learnNodes(
@@ -67,19 +67,19 @@ function learned(
     const seen = modelOf(node, pool);
     model = model && !model.isGuess ? common(model, seen) : seen;
   }
-  // Nobody saw these become Ready: a taint may be somebody's repair, and a label is worth one try.
+  // These nodes became Ready unobserved: ignore their taints, which may be repairs, but try their labels once.
   model ??= nodes
     .map((node): NodeModel => ({ ...modelOf(node, pool), taints: [], isGuess: true }))
     .reduce<NodeModel | undefined>((all, one) => (all ? { ...common(all, one), isGuess: true } : one), undefined);
   if (!model) return undefined;
-  // An agent takes its taint away once it runs there.
+  // An agent removes its taint once it runs on the node.
   const taints = model.taints.filter(({ key }) =>
     nodes.every(({ spec }) => spec.taints?.some((taint) => taint.key === key) === true),
   );
   return { ...model, taints };
 }
 
-/** Where labels are too many those stay that pods mostly ask for: discovery of node features alone writes more than 64. */
+/** Priority of labels to keep: those that pods usually select. Node feature discovery alone writes more than 64. */
 const rankOf = (key: string): number =>
   key === LABELS.pool || /^(node\.|topology\.)?kubernetes\.io\//.test(key) ? 0 : 1;
 

@@ -11,32 +11,35 @@ import { type PackOptions, packInSteps, withShare } from '../fit/pack.ts';
 import type { ClusterState } from '../fit/state.ts';
 import type { PoolView, SizeChange } from './model.ts';
 
-/** A node that has not come by then does not come: its purchase is no supply any more. As Cluster Autoscaler (max-node-provision-time). */
+/**
+ * A node that has not come after this time is given up: no supply any more. Same as Cluster Autoscaler's
+ * max-node-provision-time.
+ */
 export const PROVISION_MS = 15 * 60_000;
 
-/** What a decision about more nodes rests on. */
+/** Inputs of a growth decision. */
 export interface GrowView {
-  /** Nodes that are there, as they are once they are ready, and the pods on them. Left with what was ordered. */
+  /** Existing nodes as once ready, with their pods. Ordered nodes are added. */
   readonly state: ClusterState;
   readonly demands: readonly Demand[];
   readonly pools: readonly PoolView[];
-  /** Names of nodes that are being emptied and could stay; in `state` they are unschedulable. */
+  /** Names of nodes that are being drained and could stay; unschedulable in `state`. */
   readonly emptying: readonly string[];
-  /** Most nodes that all pools may have together. */
+  /** Most nodes of all pools together. */
   readonly most: number;
-  /** Why these sizes of pools may not be had (a quota); undefined: they may. */
+  /** Why a quota refuses these pool sizes; undefined: allowed. */
   readonly refused: (sizes: ReadonlyMap<string, number>) => string | undefined;
-  /** Whether pools may be as small as this: a number that somebody wrote may be a floor of all of them. */
+  /** Whether pools may have these smaller sizes: a person's number may be a floor. */
   readonly mayShrink: (sizes: ReadonlyMap<string, number>) => boolean;
-  /** Whether anything but system pods runs. */
+  /** Whether other pods than system pods run. */
   readonly hasWork: boolean;
-  /** Daemons of the cluster, each once: their share of a new node is not free. */
+  /** DaemonSets of the cluster: their share of a new node is not free. */
   readonly daemons: PackOptions['daemons'];
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** Why pods wait for which no node is bought. docs/concepts/sizes.md shows this list. */
+/** Why waiting pods buy no node. Listed in docs/concepts/sizes.md. */
 export const WAITS = {
   NotJudged: 'whether they fit is not known',
   Incurable: 'no new node would take them',
@@ -48,7 +51,7 @@ export const WAITS = {
   SystemOnly: 'they are system pods, and the cluster runs no other pods',
 } as const;
 
-/** A key of the list. */
+/** Key of WAITS. */
 export type WaitReason = keyof typeof WAITS;
 
 /** A demand that buys nothing. */
@@ -56,41 +59,41 @@ export interface Waiting {
   readonly who: string;
   readonly pods: number;
   readonly reason: WaitReason;
-  /** In the words of whoever says no; may be empty. */
+  /** Details in the words of the rejecting part; may be empty. */
   readonly detail: string;
 }
 
-/** What is to be done for pods that wait. */
+/** Decision for waiting pods. */
 export interface Growth {
   readonly sizes: readonly SizeChange[];
-  /** Nodes that are being emptied and are needed after all. */
+  /** Draining nodes that are needed after all. */
   readonly keep: readonly string[];
   readonly waiting: readonly Waiting[];
-  /** Where pods have room that wait: their keys, and names of nodes, of which some may be yet to come. */
+  /** Expected node by key of waiting pods; some nodes are yet to come. */
   readonly placed: ReadonlyMap<string, string>;
-  /** Nodes that were ordered and are yet to come, by pool. */
+  /** Ordered nodes that are yet to come, by pool. */
   readonly ordered: ReadonlyMap<string, number>;
-  /** Whether anything but system pods runs, or will. */
+  /** Whether other pods than system pods run, or will. */
   readonly hasWork: boolean;
 }
 
 const CLUSTER = 'cluster';
 const ofPool = (name: string): string => `pool ${name}`;
 
-/** Nodes of a pool that were ordered and are not there. */
+/** Ordered nodes of a pool that do not exist yet. */
 const missingOf = ({ count, present }: PoolView): number => Math.max(0, count - present);
 
-/** Whether what a pool lacks is given up: it is sold out, or did not come in time. */
+/** Whether a pool's missing nodes are given up: sold out, or overdue. */
 export const isLate = (pool: PoolView, now: number): boolean =>
   missingOf(pool) > 0 && (!pool.offer || (pool.decidedAt !== undefined && now - pool.decidedAt > PROVISION_MS));
 
 /**
- * How many nodes which pools are to have more, so that pods that wait can run: what is there is filled first, then what was ordered, then
- * nodes that are being emptied; the rest is bought where it is cheapest. Pure but for `state`.
+ * Sizes of pools for waiting pods: fills existing nodes first, then ordered ones, then draining ones; buys the rest at
+ * the lowest price. Pure, except that it changes `state`.
  */
 export const planGrowth = (view: GrowView): Growth => atOnce(planGrowthInSteps(view));
 
-/** The same, with pauses. Nobody else may use `state` until it has ended. */
+/** Like planGrowth, with pauses. `state` must not be used until it has ended. */
 export function* planGrowthInSteps(view: GrowView): Steps<Growth> {
   const { state, pools, now } = view;
   const late = pools.filter((pool) => isLate(pool, now));
@@ -131,7 +134,7 @@ export function* planGrowthInSteps(view: GrowView): Steps<Growth> {
   };
 }
 
-/** Shares of the work that is left: what only asks must leave enough to what decides, and so must each packing to the one after it. */
+/** Shares of the remaining work limit: questions must leave enough for decisions, and each packing for the next. */
 const ASKING_SHARE = 1 / 4;
 const PACKING_SHARE = 1 / 2;
 
@@ -142,7 +145,7 @@ function* hasRoomFor(view: GrowView, demands: readonly Demand[], late: readonly 
 
 interface Attempt {
   packed: Packed;
-  /** Pools that a quota keeps smaller than they were to be. */
+  /** Pools that a quota limits below the wanted size. */
   limits: ReadonlySet<string>;
   keep: string[];
   refusal: string | undefined;
@@ -164,7 +167,7 @@ function* attempt(view: GrowView, demands: readonly Demand[], late: readonly Poo
   let refusal: string | undefined;
   let packed: Packed;
   for (;;) {
-    // With each round at least one pool has reached its limit.
+    // In each round at least one more pool has reached its limit.
     packed = yield* withShare(state, PACKING_SHARE, () =>
       state.whatIfInSteps(() => packInSteps(pending, state, { offers, limits, daemons })),
     );
@@ -186,7 +189,7 @@ const fitsAll = (state: ClusterState, pending: readonly PendingPod[]): Steps<boo
     return unplaced.size === 0;
   });
 
-/** Has a node that was cordoned take pods again: Kubernetes takes its own taint away with the cordon. */
+/** Uncordons a node: Kubernetes removes its own taint with the cordon. */
 function revive(state: ClusterState, name: string): void {
   const there = state.node(name);
   if (!there) return;
@@ -219,8 +222,8 @@ const closedPods = (view: GrowView, pool: PoolView, demands: readonly Demand[]):
 const closed = (reason: WaitReason, why: string): Closed => ({ reason, why });
 
 /**
- * Where a pod that asks for no GPU belongs, if this is a pool of nodes with GPUs: another pool, full or not, whose nodes would take it.
- * undefined: it may have a node of this pool.
+ * For a pod without GPUs and a GPU pool: another pool, full or not, whose nodes would take the pod. undefined: it may
+ * use this pool.
  */
 function poolWithoutGPUs(
   { pools, daemons }: GrowView,
@@ -231,7 +234,7 @@ function poolWithoutGPUs(
   if (!offer || !hasGPUs(offer.template) || asksForGPUs(pod)) return undefined;
   return pools.find((other) => {
     if (other.noHelp?.has(likeness)) return false;
-    // What a pool is that is sold out is not known: it is waited for.
+    // A sold-out pool's properties are unknown: wait for it.
     if (!other.offer) return !other.hasGPUs;
     const node = nodeOf(other.offer.template, other.name);
     return (
@@ -242,14 +245,14 @@ function poolWithoutGPUs(
   });
 }
 
-/** What is bought last counts as so much dearer: more than any price for each pod, while among its like the cheapest comes first. */
+/** Surcharge for offers of last resort: above any price per pod, while the cheapest of them still comes first. */
 const LAST = 1e15;
 
 const rankOf = ({ price, isLast }: NonNullable<PoolView['offer']>): number => (isLast ? (price + 1) * LAST : price);
 
 const poolOfOffer = ({ countsAgainst }: Offer): string => countsAgainst[0]!.slice(ofPool('').length);
 
-/** The nodes, of those that were to be bought, that a quota lets be; for each pool that it cuts, how many. */
+/** Nodes that a quota allows of the planned ones; and the limits of the pools that it cuts. */
 function cutByQuota(view: GrowView, { opened }: Packed): { limits: Map<string, number>; refusal: string | undefined } {
   const sizes = new Map(view.pools.map(({ name, count }) => [name, count]));
   const wanted = new Map(sizes);
@@ -297,7 +300,9 @@ function bought({ pools, demands }: GrowView, { opened }: Packed): SizeChange[] 
 
 export const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** What does not come is not asked for any more once something else is bought for it, or nobody waits: it would come besides. */
+/**
+ * Stops requesting nodes that did not come once something else is bought, or nobody waits: they would come in addition.
+ */
 function givenUp({ mayShrink }: GrowView, pool: PoolView, isReplaced: boolean): SizeChange[] {
   const count = Math.max(pool.minimum, pool.present);
   if (count >= pool.count || !mayShrink(new Map([[pool.name, count]]))) return [];

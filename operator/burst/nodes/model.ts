@@ -2,56 +2,56 @@ import type { Pod } from '../../kube/resources.ts';
 import type { NodeTemplate } from '../fit/model.ts';
 import type { Disruption } from './budgets.ts';
 
-/** A pool of nodes that is Coppice's to size. */
+/** A pool that Coppice sizes. */
 export interface PoolView {
   readonly name: string;
-  /** Nodes that it should have now, those that are yet to come included. */
+  /** Desired number of nodes, including ordered ones. */
   readonly count: number;
   readonly minimum: number;
   readonly maximum: number;
-  /** Nodes that there are, without those on their way out. */
+  /** Existing nodes, except those being deleted. */
   readonly present: number;
-  /** When `count` was decided, milliseconds since the epoch. Absent: nobody knows, or nobody decided. */
+  /** When `count` was decided, milliseconds since the epoch. Absent: unknown, or not decided. */
   readonly decidedAt?: number;
-  /** What its next node would be, and costs an hour. Absent: nothing is to be had, see `soldOut`. */
+  /** Its next node and its price per hour. Absent: see `soldOut`. */
   readonly offer?: {
     readonly template: NodeTemplate;
     readonly price: number;
-    /**
-     * It is bought where nothing else takes the pods: a cloud took such machines away a moment ago, or a DaemonSet is larger than they are.
-     * Absent: none of these.
-     */
+    /** Bought only as a last resort: recently interrupted by the cloud, or too small for a DaemonSet. Absent: no. */
     readonly isLast?: true;
   };
-  /** Whether its nodes have GPUs, for a pool without an offer. Absent: they have none. */
+  /** Whether its nodes have GPUs, for a pool without an offer. Absent: no. */
   readonly hasGPUs?: true;
-  /** Why nothing is to be bought now: for people. */
+  /** Why nothing can be bought now, for people. */
   readonly soldOut?: string;
-  /** Pods, by their likeness, for which none is bought, since one that came did not take them; and why. Absent: none. */
+  /**
+   * Pods, by likeness, that buy no node of this pool because a bought one did not take them, with reasons. Absent:
+   * none.
+   */
   readonly noHelp?: ReadonlyMap<string, string>;
-  /** Absent: as many nodes may go at once as nobody needs. */
+  /** Absent: no disruption budget. */
   readonly disruption?: Disruption;
 }
 
-/** A pool is to have another size. */
+/** A new size of a pool. */
 export interface SizeChange {
   readonly pool: string;
   readonly count: number;
   readonly why: string;
-  /** Likeness of the pods that nodes are bought for. Absent: for none, or nobody keeps that. */
+  /** Likeness of the pods that nodes are bought for. Absent: none, or not tracked. */
   readonly pods?: readonly string[];
 }
 
-/** A node of a pool that is Coppice's to size. */
+/** A node of a pool that Coppice sizes. */
 export interface NodeView {
   readonly name: string;
   readonly pool: string;
-  /** Of its machine for an hour, in the unit of PoolView. */
+  /** Price of its machine per hour, in the unit of PoolView. */
   readonly price: number;
-  /** Pods there that must leave before it goes. */
+  /** Its pods that must leave before it is removed. */
   readonly pods: readonly Pod[];
-  /** Why it may not be taken away; absent: it may. */
+  /** Why it must not be removed; absent: it may. */
   readonly stays?: string;
-  /** Whether it is being emptied already. */
+  /** Whether it is being drained. */
   readonly isEmptying: boolean;
 }

@@ -10,47 +10,47 @@ import type { ClusterState } from '../fit/state.ts';
 import { likenessOf } from '../likeness.ts';
 import { PROVISION_MS } from './grow.ts';
 
-/** So many are kept of each pool: whoever makes pods may make many that are unlike. */
+/** Most kept entries per pool: tenants choose the number of different pods. */
 const MOST_KEPT = 64;
 
-/** What is around a node decides these: they are no fault of the node, and change with every pod. */
+/** Plugins that depend on other pods: no fault of the node. */
 const AROUND: readonly Plugin[] = ['PodTopologySpread', 'InterPodAffinity', 'VolumeRestrictions'];
 
-/** Taints of Kubernetes itself tell of a moment (a full disk): they are no fault of the purchase. */
+/** Kubernetes' own taints are temporary (a full disk): no fault of the purchase. */
 const PASSING_TAINT = 'node.kubernetes.io/';
 
 /**
- * A node of a purchase that came later than this is not judged by it, and none that is older than this: devices of its type are promised for
- * PROVISION_MS, so what a node lacks for good shows only after that.
+ * Nodes count for a purchase only within this time after it, and only while younger than this: devices are assumed for
+ * PROVISION_MS, so permanent gaps show after that.
  */
 const JUDGED_MS = 2 * PROVISION_MS;
 
-/** A node of a pool that is Ready. */
+/** A Ready node of a pool. */
 export interface CameNode {
   readonly name: string;
   readonly pool: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** All pods that run there. */
+  /** All its pods. */
   readonly pods: readonly Pod[];
 }
 
-/** What there is to judge purchases by. */
+/** Inputs for judging purchases. */
 export interface HelpView {
-  /** All nodes and pods. It is left as it was. */
+  /** All nodes and pods. Unchanged afterwards. */
   readonly state: ClusterState;
   readonly demands: readonly Demand[];
-  /** Nodes that nobody empties. */
+  /** Nodes that are not being drained. */
   readonly nodes: readonly CameNode[];
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * What is known of a pool after a look at the nodes that came: a node that was bought for pods and would not take them even if nothing else
- * ran there ends buying for these pods, whatever the cause. This ends when such a pod runs on a node that came, or when the newest node would
- * take one once it counts as it is. Pure.
- * @param digestNow of the pool as it is now
+ * Memory of a pool after looking at new nodes: a node that was bought for pods and would not take them even when empty
+ * ends further purchases for these pods. That is lifted when such a pool's node runs one of them, or the newest node
+ * would take one after its settling time. Pure.
+ * @param digestNow digest of the pool at present
  */
 export function judgePurchases(memory: PoolMemory, name: string, digestNow: string, view: HelpView): PoolMemory {
   const { types } = memory;
@@ -66,7 +66,7 @@ export function judgePurchases(memory: PoolMemory, name: string, digestNow: stri
   for (const [pods, { cameAt }] of stops) {
     const [newest] = judged(cameAt);
     const replica = replicas.get(pods);
-    // Until then much is promised of it (asReady).
+    // Until then devices are assumed (asReady).
     const isSettled = newest && view.now - newest.createdAt >= PROVISION_MS;
     const takesThem = isSettled && replica && misfitIfEmpty(replica, newest, view.state) === undefined;
     if (takesThem || came.some((node) => isSince(node, cameAt) && hasPods(node, pods))) stops.delete(pods);
@@ -75,7 +75,7 @@ export function judgePurchases(memory: PoolMemory, name: string, digestNow: stri
     const boughtAt = likeness === undefined ? undefined : boughtFor[likeness];
     if (likeness === undefined || boughtAt === undefined || stops.has(likeness)) continue;
     const [newest] = judged(boughtAt)
-      // An older one somebody may have tainted or filled for other reasons, and a later one is of another purchase.
+      // Older nodes may be tainted or filled for other reasons, and later ones belong to other purchases.
       .filter(({ createdAt }) => view.now - createdAt < JUDGED_MS && createdAt - Date.parse(boughtAt) < JUDGED_MS);
     if (!newest || hasPods(newest, likeness)) continue;
     const misfit = misfitIfEmpty(replica, newest, view.state);
@@ -90,7 +90,7 @@ export function judgePurchases(memory: PoolMemory, name: string, digestNow: stri
   };
 }
 
-/** Notes for which pods nodes of a pool are bought now: whoever waits for more meanwhile is judged by the first that comes. */
+/** Records the pods that nodes of a pool are bought for; later ones are judged by the same first node. */
 export function noteBoughtFor(memory: PoolMemory, digestNow: string, pods: readonly string[], now: Date): PoolMemory {
   const boughtFor = new Map(Object.entries(memory.boughtFor ?? {}));
   for (const one of pods) {
@@ -110,7 +110,7 @@ const isSince = ({ createdAt }: CameNode, at: string): boolean => createdAt >= D
 const hasPods = ({ pods }: CameNode, likeness: string): boolean =>
   pods.some((pod) => !pod.metadata.deletionTimestamp && likenessOf(pod) === likeness);
 
-/** Why a node would not take a pod, were all others gone that can go; undefined: it would. */
+/** Why a node would not take a pod even after all movable pods left; undefined: it would. */
 const misfitIfEmpty = (pod: FitPod, { name, pods }: CameNode, state: ClusterState): Misfit | undefined =>
   state.whatIf(() => {
     const at = state.node(name);

@@ -5,32 +5,35 @@ import { type Growth, type GrowView, planGrowthInSteps } from './grow.ts';
 import type { NodeView } from './model.ts';
 import { planShrinkageInSteps, type Shrinkage, type ShrinkView } from './shrink.ts';
 
-/** All that a decision about the nodes of a cluster rests on. */
+/** Inputs of a decision about a cluster's nodes. */
 export interface NodesView
   extends Omit<GrowView, 'emptying'>,
     Pick<ShrinkView, 'unneededSince' | 'waitMs' | 'whyBlocked'> {
   readonly nodes: readonly NodeView[];
-  /** Names of nodes that are there and not Ready: they may count as what is to come, but nobody is moved there. */
+  /** Names of existing nodes that are not Ready: they may count as supply, but no running pod is moved there. */
   readonly notReady: readonly string[];
-  /** Whether nodes may be taken away at all: named ones, by who makes them, and not while something else takes machines away. */
+  /**
+   * Whether nodes may be removed: not for providers that cannot remove a named one, nor while something else removes
+   * machines.
+   */
   readonly mayTakeNodes: boolean;
 }
 
-/** What is to be done about the nodes of a cluster. */
+/** Decision about a cluster's nodes. */
 export interface NodesPlan {
   readonly growth: Growth;
   readonly shrinkage: Shrinkage;
 }
 
-/** Share of the work of a decision that growth may take: pods that nobody can serve must not keep nodes that nobody needs. */
+/** Share of a decision's work limit for growth: unservable pods must not prevent the removal of unneeded nodes. */
 const GROWTH_SHARE = 3 / 4;
 
 const NOTHING: Shrinkage = { unneeded: [], begin: [], keep: [], held: [], pinned: [] };
 
-/** Decides about the nodes of a cluster: more for pods that wait, fewer where nobody needs them. Pure; `state` is left as it was. */
+/** Decides about a cluster's nodes: more for waiting pods, fewer when unneeded. Pure; `state` is restored. */
 export const planNodes = (view: NodesView): NodesPlan => atOnce(planNodesInSteps(view));
 
-/** The same, with pauses. Nobody else may use `state` until it has ended. */
+/** Like planNodes, with pauses. `state` must not be used until it has ended. */
 export function* planNodesInSteps(view: NodesView): Steps<NodesPlan> {
   const { state, nodes, pools, mayTakeNodes } = view;
   const emptying = nodes.filter(({ isEmptying }) => isEmptying).map(({ name }) => name);
@@ -40,7 +43,7 @@ export function* planNodesInSteps(view: NodesView): Steps<NodesPlan> {
   if (!mayTakeNodes) return { growth, shrinkage: NOTHING };
   const replicas = new Map(view.demands.flatMap(({ keys, replica }) => keys.map((key) => [key, replica] as const)));
   const kept = new Set(growth.keep);
-  // What is yet to come is no room that a running pod could be moved to.
+  // Running pods can move to existing nodes only.
   const shrinkage = yield* state.whatIfInSteps(function* () {
     for (const name of view.notReady) state.removeNode(name);
     for (const [key, node] of growth.placed) if (state.node(node)) state.place(replicas.get(key) as FitPod, node);

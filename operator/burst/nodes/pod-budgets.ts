@@ -9,17 +9,17 @@ interface Budget {
   readonly allows: (pod: Pod) => boolean;
 }
 
-/** Why an eviction of a pod would be refused now, the end of a sentence about it; undefined: no budget stands against it. */
+/** Why an eviction of the pod would be refused now, the end of a sentence; undefined: no budget blocks it. */
 export type WhyBlocked = (pod: Pod) => string | undefined;
 
 /**
- * What the Eviction API would answer, by PodDisruptionBudgets: it is asked before anything is evicted, as Karpenter and Cluster Autoscaler
- * do, since pods would be evicted in vain from a node that another pod keeps. Pure.
+ * Predicts the Eviction API by PodDisruptionBudgets before any eviction, as Karpenter and Cluster Autoscaler do:
+ * evictions are in vain while another pod keeps the node. Pure.
  */
 export function blockedBy(budgets: readonly KubeObject[]): WhyBlocked {
   const all = budgets.map(budgetOf);
   return (pod) => {
-    // The API server asks no budget about these.
+    // The API server ignores budgets for these pods.
     if (hasEnded(pod) || pod.status?.phase === 'Pending' || pod.metadata.deletionTimestamp) return undefined;
     const [budget, another] = all.filter(({ selects }) => selects(pod));
     if (another)
@@ -50,7 +50,7 @@ function budgetOf({ metadata, ...budget }: KubeObject): Budget {
   const isHealthy = desiredHealthy > 0 && currentHealthy >= desiredHealthy;
   return {
     name: `${metadata.namespace}/${metadata.name}`,
-    // One without a selector selects nothing.
+    // A budget without selector selects nothing.
     selects: (pod) =>
       selector !== undefined && pod.metadata.namespace === metadata.namespace && matches(pod.metadata.labels ?? {}),
     allows: (pod) =>

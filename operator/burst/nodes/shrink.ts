@@ -12,32 +12,35 @@ import type { NodeView, PoolView } from './model.ts';
 import type { WhyBlocked } from './pod-budgets.ts';
 import { whyVolumesStay } from './volumes-follow.ts';
 
-/** What a decision about fewer nodes rests on. */
+/** Inputs of a decision to remove nodes. */
 export interface ShrinkView {
-  /** Nodes that are there and the pods on them, with those that wait and will have room there. */
+  /** Existing nodes with running pods and waiting pods that fit there. */
   readonly state: ClusterState;
   readonly pools: readonly PoolView[];
-  /** Nodes that may be looked at: Ready, and of pools that are Coppice's to size. */
+  /** Candidates: Ready nodes of pools that Coppice sizes. */
   readonly nodes: readonly NodeView[];
-  /** Whether the pools may be as small as this together: a number that somebody wrote may be a floor. */
+  /** Whether all pools may have these smaller sizes: a person's number may be a floor. */
   readonly mayShrink: (sizes: ReadonlyMap<string, number>) => boolean;
-  /** Whether anything but system pods runs, or waits and will have room. */
+  /** Whether other pods than system pods run, or wait and fit. */
   readonly hasWork: boolean;
-  /** Since when nobody needs a node, milliseconds since the epoch, by its name; those of which that is not known are left out. */
+  /** Since when a node is unneeded, milliseconds since the epoch, by name; unknown ones are missing. */
   readonly unneededSince: ReadonlyMap<string, number>;
-  /** How long nobody must have needed a node of the pool, milliseconds. */
+  /** How long a node of the pool must be unneeded, milliseconds. */
   readonly waitMs: (pool: string) => number;
-  /** Names of nodes on which pods that wait have room. */
+  /** Names of nodes with room for waiting pods. */
   readonly reserved: ReadonlySet<string>;
-  /** Whether something is coming or waits still: then only nodes go on which nothing runs. */
+  /** Whether nodes are ordered or pods wait: then only empty nodes are removed. */
   readonly isUnsettled: boolean;
-  /** Why a pod cannot be evicted now. Absent: nothing is known of that. `unknown`: it is not known yet, and no node with pods goes. */
+  /**
+   * Why a pod cannot be evicted now. Absent: unknown and ignored. `unknown`: not known yet, so no node with pods is
+   * removed.
+   */
   readonly whyBlocked?: WhyBlocked | 'unknown';
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** Nodes of a pool that a disruption budget holds back. */
+/** Nodes that a disruption budget keeps. */
 export interface HeldNodes {
   readonly pool: string;
   readonly nodes: readonly string[];
@@ -45,25 +48,25 @@ export interface HeldNodes {
   readonly limit: DisruptionLimit;
 }
 
-/** What is to be done about nodes that nobody needs. */
+/** Decision about unneeded nodes. */
 export interface Shrinkage {
-  /** Nodes that nobody needs now, whether or not it is time. */
+  /** Unneeded nodes, due or not. */
   readonly unneeded: readonly string[];
-  /** Nodes that are to be emptied from now on, and why. */
+  /** Nodes to drain from now on, with reasons. */
   readonly begin: readonly { readonly node: string; readonly why: string }[];
-  /** Nodes that are being emptied and are to stay, and why. */
+  /** Draining nodes that stay, with reasons. */
   readonly keep: readonly { readonly node: string; readonly why: string }[];
-  /** Nodes that would be emptied now if more of their pool might be missing. */
+  /** Nodes that would be drained if the budget of their pool allowed. */
   readonly held: readonly HeldNodes[];
-  /** Nodes that stay for no other reason than a pod's volumes, or that a pod cannot be evicted now; and why. */
+  /** Nodes that stay only because of a pod's volumes or a blocked eviction, with reasons. */
   readonly pinned: readonly { readonly node: string; readonly why: string }[];
-  /** When it is time for the next, milliseconds since the epoch. */
+  /** When the next node is due, milliseconds since the epoch. */
   readonly next?: number;
 }
 
 /**
- * Which nodes are to be emptied: those on which nothing runs first; then one whose pods have room elsewhere, one at a time, so that no room
- * is promised twice. Pure; `state` is left as it was. Nobody else may use it until this has ended.
+ * Nodes to drain: empty ones first; then one whose pods fit elsewhere, one at a time, so that no room is promised
+ * twice. Pure; `state` is restored, and must not be used until it has ended.
  */
 export function* planShrinkageInSteps(view: ShrinkView): Steps<Shrinkage> {
   const { nodes, now } = view;
@@ -121,7 +124,7 @@ export function* planShrinkageInSteps(view: ShrinkView): Steps<Shrinkage> {
     if (limit) {
       const known = held.find((one) => one.pool === node.pool && one.reason === reason);
       if (!known) held.push({ pool: node.pool, nodes: [node.name], limit, reason });
-      // Of those with pods one would go at a time: the others are not held back by the budget.
+      // Nodes with pods are drained one at a time anyway, so the budget does not keep the others.
       else if (isEmpty) known.nodes.push(node.name);
       continue;
     }
@@ -142,10 +145,10 @@ export function* planShrinkageInSteps(view: ShrinkView): Steps<Shrinkage> {
   };
 }
 
-/** Nobody follows PodDisruptionBudgets: what they say is asked again after so long. */
+/** PodDisruptionBudgets are not watched: check again after this time. */
 const BLOCKED_AGAIN_MS = 10_000;
 
-/** Why none of the pods of a node is to be evicted now: one of them cannot be. `why` is absent where that is not known yet. */
+/** Why none of a node's pods is evicted now: one of them cannot be. `why` is absent while unknown. */
 function whyHeld(view: ShrinkView, node: NodeView): { why?: string } | undefined {
   const { whyBlocked } = view;
   if (whyBlocked === undefined) return undefined;
@@ -154,7 +157,7 @@ function whyHeld(view: ShrinkView, node: NodeView): { why?: string } | undefined
   return why === undefined ? undefined : { why };
 }
 
-/** The first of these pods that cannot be evicted now, and why; undefined: each can. */
+/** The first pod that cannot be evicted now, with the reason; undefined: each can. */
 export function whyNotEvicted(pods: readonly Pod[], whyBlocked: WhyBlocked): string | undefined {
   for (const pod of pods) {
     const why = whyBlocked(pod);
@@ -164,12 +167,12 @@ export function whyNotEvicted(pods: readonly Pod[], whyBlocked: WhyBlocked): str
 }
 
 /**
- * So many nodes with pods are looked at: whether these have room elsewhere takes longer the larger the cluster is. As Cluster Autoscaler
- * (scale-down-non-empty-candidates-count).
+ * Most nodes with pods that are simulated: the time per node grows with the cluster. Same as Cluster Autoscaler's
+ * scale-down-non-empty-candidates-count.
  */
 const MOST_WITH_PODS = 30;
 
-/** Nodes that may turn out to be unneeded: those on which nothing runs, and of the others first those that were unneeded before. */
+/** Candidates for removal: empty nodes, then nodes that were unneeded before. */
 function* candidates(view: ShrinkView, sizes: ReadonlyMap<string, number>): Steps<NodeView[]> {
   const shrinks = new Map(view.pools.map(({ name }) => [name, allows(view, name, sizes)]));
   const all = view.nodes.filter(
@@ -188,11 +191,11 @@ function* candidates(view: ShrinkView, sizes: ReadonlyMap<string, number>): Step
   return [...counted.filter(({ pods }) => pods === 0), ...withPods].map(({ node }) => node);
 }
 
-/** Pods that keep a node where it is unless they have room elsewhere. Those that end already are made anew, and wait then. */
+/** Pods that keep a node unless they fit elsewhere. Terminating ones are recreated elsewhere and wait then. */
 const holders = ({ hasWork }: ShrinkView, { pods }: NodeView): Pod[] =>
   pods.filter((pod) => isMovable(pod) && !pod.metadata.deletionTimestamp && (hasWork || !isSystem(pod)));
 
-/** How much it disturbs people that a node goes: by its pods, and far less by those that only serve others. 0: nothing runs there. */
+/** Disruption by a node's removal: its pods, where system pods weigh little. 0: empty. */
 const disturbance = (view: ShrinkView, node: NodeView): number =>
   holders(view, node).reduce((sum, pod) => sum + (isSystem(pod) ? 0.001 : 1), 0);
 
@@ -211,7 +214,7 @@ const limitOf = (
   return disruption && asked(disruption, reason, going.get(name) ?? 0);
 };
 
-/** A budget that has become tighter than what goes on: pods that have not left yet are left in peace. */
+/** A budget that became tighter during a drain keeps pods that have not left yet. */
 function whyOverBudget(view: ShrinkView, node: NodeView, going: ReadonlyMap<string, number>): string | undefined {
   if (holders(view, node).length === 0) return undefined;
   const limit = limitOf(view, node.pool, 'Underutilized', going, limitExceeded);
@@ -225,7 +228,7 @@ function allows(view: ShrinkView, name: string, sizes: ReadonlyMap<string, numbe
   return view.mayShrink(new Map([...sizes, [name, after]]));
 }
 
-/** Why a node stays; undefined: nobody needs it. */
+/** Why a node stays; undefined: unneeded. */
 function* whyNot(view: ShrinkView, node: NodeView, sizes: ReadonlyMap<string, number>): Steps<string | undefined> {
   if (node.stays) return node.stays;
   if (view.reserved.has(node.name)) return 'pods that wait have room there';
@@ -244,7 +247,7 @@ function whyPinned(view: ShrinkView, node: NodeView): string | undefined {
   return undefined;
 }
 
-/** Whether only volumes keep a node: its pods would have room elsewhere without them. */
+/** Whether only volumes keep a node: without them its pods fit elsewhere. */
 function* isOnlyPinned(view: ShrinkView, node: NodeView): Steps<boolean> {
   if (view.reserved.has(node.name)) return false;
   const pods = holders(view, node).map((pod): FitPod => ({ ...fitPod(pod), claims: [] }));

@@ -4,7 +4,7 @@ import type { Node, Pod } from '../../kube/resources.ts';
 
 const { doNotDisrupt, safeToEvict, scaleDownDisabled } = OTHERS_ANNOTATIONS;
 
-/** Why a node must not be emptied, whoever has room; undefined: it may. Pure. */
+/** Why a node must not be drained, whatever room there is; undefined: it may. Pure. */
 export function whyNodeStays(node: Node, pods: readonly Pod[]): string | undefined {
   const marks = node.metadata.annotations ?? {};
   const mark = [scaleDownDisabled, doNotDisrupt].find((key) => isSet(marks[key]));
@@ -21,12 +21,12 @@ const isSet = (value: string | undefined): boolean => value !== undefined && val
 /** Why a pod must not be moved, the end of a sentence; undefined: it may. Pure. */
 export function whyPodStays({ metadata }: Pod): string | undefined {
   const marks = metadata.annotations ?? {};
-  // A time is taken for `true`: nobody keeps when pods began.
+  // A duration counts as `true`: pods' start times are not tracked.
   if (isSet(marks[doNotDisrupt])) return `has annotation ${doNotDisrupt}`;
   if (marks[safeToEvict] === 'false') return `has annotation ${safeToEvict}: "false"`;
   if (marks[safeToEvict] === 'true') return undefined;
   const owner = (metadata.ownerReferences ?? []).find(({ controller }) => controller);
   if (!owner) return 'has no controller that would create it again';
-  // Its work would begin anew.
+  // A Job's pod would start its work again.
   return owner.kind === 'Job' ? 'is of a Job that has not ended' : undefined;
 }

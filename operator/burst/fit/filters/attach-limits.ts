@@ -4,7 +4,7 @@ import type { NodeState } from '../state.ts';
 import type { VolumeFacts } from '../volume-facts.ts';
 import { classOf } from './claim-class.ts';
 
-/** Sources of volumes that were part of Kubernetes, and the drivers that took their place. */
+/** In-tree volume sources and the CSI drivers that replaced them. */
 const IN_TREE: Record<string, string> = {
   awsElasticBlockStore: 'ebs.csi.aws.com',
   azureDisk: 'disk.csi.azure.com',
@@ -13,7 +13,7 @@ const IN_TREE: Record<string, string> = {
   portworxVolume: 'pxd.portworx.com',
 };
 
-/** Whether a driver that was part of Kubernetes made the volume: its zones are then translated by rules of each. */
+/** Whether an in-tree driver made the volume: each driver has its own rules for zones. */
 export const isInTree = (volume: PersistentVolume): boolean =>
   Object.keys(IN_TREE).some((source) => volume.spec[source] !== undefined);
 
@@ -22,7 +22,7 @@ interface CSISource {
   volumeHandle: string;
 }
 
-/** Volumes that a pod has attached, by a name that no two share → driver. */
+/** Attached volumes of a pod by unique name, with their driver. */
 function volumesOf(pod: FitPod, { claims, volumes, classes }: VolumeFacts): Map<string, string> {
   const found = new Map<string, string>();
   for (const { name } of pod.claims) {
@@ -34,7 +34,7 @@ function volumesOf(pod: FitPod, { claims, volumes, classes }: VolumeFacts): Map<
     if (csi) found.set(`${csi.driver}/${csi.volumeHandle}`, csi.driver);
     else if (inTree) found.set(`${IN_TREE[inTree]}/${volume.metadata.name}`, IN_TREE[inTree]!);
     else if (!volume) {
-      // Not made yet: the class says who will make it.
+      // The volume does not exist yet: its class names the driver.
       const driver = classes.get(classOf(claim))?.provisioner;
       if (driver) found.set(`${driver} for ${pod.namespace}/${name}`, driver);
     }
@@ -43,8 +43,8 @@ function volumesOf(pod: FitPod, { claims, volumes, classes }: VolumeFacts): Map<
 }
 
 /**
- * NodeVolumeLimits: whether the volumes of a pod are more than its node may have attached, with those of pods there, each once, and those
- * that are attached still.
+ * NodeVolumeLimits: whether the pod's volumes exceed the node's attach limit, together with volumes of its pods (each
+ * once) and volumes that are still attached.
  */
 export function exceedsAttachLimit(pod: FitPod, { node, pods }: NodeState, facts: VolumeFacts): boolean {
   if (node.attachLimits.size === 0) return false;

@@ -1,5 +1,5 @@
 import type { PersistentVolumeClaim } from '../../../kube/resources.ts';
 
-/** The class of a claim; the annotation is older and wins. */
+/** StorageClass of a claim; the older annotation takes precedence. */
 export const classOf = ({ metadata, spec }: PersistentVolumeClaim): string =>
   metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ?? spec.storageClassName ?? '';

@@ -1,7 +1,7 @@
 import type { FitNode, FitPod, Misfit, NodeTaint, Toleration } from '../model.ts';
 import type { NodeState } from '../state.ts';
 
-/** The node controller of Kubernetes sets this taint while a node is cordoned (`spec.unschedulable`). */
+/** Taint that Kubernetes' node controller sets while a node is cordoned (`spec.unschedulable`). */
 export const UNSCHEDULABLE: NodeTaint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
 const misfit = (plugin: Misfit['plugin'], message: string): Misfit => ({ plugin, message, everywhere: false });
@@ -20,11 +20,14 @@ function tolerates({ key, operator = 'Equal', value = '', effect }: Toleration, 
 const isTolerated = (pod: FitPod, taint: NodeTaint): boolean =>
   pod.tolerations.some((toleration) => tolerates(toleration, taint));
 
-/** Whether no taint keeps the pod from the node. PreferNoSchedule keeps nobody away. */
+/** Whether the pod tolerates the node's taints. PreferNoSchedule does not count. */
 export const toleratesTaints = (pod: FitPod, { taints }: FitNode): boolean =>
   taints.every((taint) => (taint.effect !== 'NoSchedule' && taint.effect !== 'NoExecute') || isTolerated(pod, taint));
 
-/** Why the pod may not be on the node whatever else is there: NodeUnschedulable, TaintToleration, NodeAffinity, in this order. */
+/**
+ * Why the pod can never run on the node, whatever else runs there: NodeUnschedulable, TaintToleration, NodeAffinity, in
+ * this order.
+ */
 export function nodeMisfit(pod: FitPod, node: FitNode): Misfit | undefined {
   if (node.unschedulable && !isTolerated(pod, UNSCHEDULABLE)) return CORDONED;
   if (node.taints.length > 0 && !toleratesTaints(pod, node)) return TAINTED;
@@ -33,7 +36,7 @@ export function nodeMisfit(pod: FitPod, node: FitNode): Misfit | undefined {
 
 const ANY = '0.0.0.0';
 
-/** NodePorts: a port of a protocol is taken for an address, and for all of them by whoever takes it on all. */
+/** NodePorts: a host port is taken per protocol and address; address 0.0.0.0 conflicts with all. */
 export function portMisfit(pod: FitPod, { pods }: Pick<NodeState, 'pods'>): Misfit | undefined {
   if (pod.ports.length === 0) return undefined;
   for (const { ports: taken } of pods.keys())

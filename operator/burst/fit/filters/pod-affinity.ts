@@ -10,21 +10,22 @@ const UNWANTED = misfit("node(s) didn't satisfy existing pods anti-affinity rule
 
 type NamespaceLabels = ReadonlyMap<string, Labels> | undefined;
 
-/** Whether a term of somebody else speaks of the pod. A namespace that is not known has no labels, for the scheduler as well. */
+/** Whether another pod's term selects the pod. An unknown namespace has no labels, as in the scheduler. */
 const speaksOf = ({ namespaces, namespaceMatches, matches }: PodTerm, pod: FitPod, known: NamespaceLabels): boolean =>
   (namespaces.has(pod.namespace) || namespaceMatches?.(known?.get(pod.namespace) ?? {}) === true) &&
   matches(pod.labels);
 
 /**
- * Whether a term of the pod in question speaks of another. kube-scheduler looks up the namespaces that the selector matches, and then holds
- * the selector against no labels at all as well: one that only excludes labels (DoesNotExist, NotIn) matches all namespaces.
+ * Whether the pod's own term selects another pod. kube-scheduler resolves matching namespaces, and in addition
+ * evaluates the selector against no labels: a selector that only excludes labels (DoesNotExist, NotIn) matches all
+ * namespaces.
  */
 const ownSpeaksOf = (term: PodTerm, other: FitPod, known: NamespaceLabels): boolean =>
   speaksOf(term, other, known) || (term.namespaceMatches?.({}) === true && term.matches(other.labels));
 
 /** Counts by topology key and value. */
 class Pairs {
-  /** undefined: nothing was ever counted, as of most pods. */
+  /** undefined: nothing was counted yet, as for most pods. */
   #counts: Map<string, Map<string, number>> | undefined;
 
   get isEmpty(): boolean {
@@ -45,7 +46,7 @@ class Pairs {
     return this.#counts?.get(key)?.has(value) ?? false;
   }
 
-  /** Whether any pair is one of the node's labels. */
+  /** Whether any counted pair is among the node's labels. */
   hasAnyOf(labels: Labels): boolean {
     for (const [key, values] of this.#counts ?? []) {
       const value = labelOf(labels, key);
@@ -56,8 +57,8 @@ class Pairs {
 }
 
 /**
- * InterPodAffinity of one pod: where pods are that it wants near, where those that it does not, and where those are that do not want it. Pods
- * that are being deleted count until they are gone.
+ * InterPodAffinity of one pod: topology domains with pods that it has affinity to, with pods that it has anti-affinity
+ * to, and with pods that have anti-affinity to it. Terminating pods count until they are gone.
  */
 export class PodAffinity {
   readonly #pod: FitPod;
@@ -73,7 +74,7 @@ export class PodAffinity {
     this.#isItsOwn = pod.affinity.length > 0 && pod.affinity.every((term) => ownSpeaksOf(term, pod, this.#namespaces));
     if (pod.affinity.length + pod.antiAffinity.length === 0 && !state.index.hasUnfriendly) return;
     const related = new Set(state.index.unfriendlyTo(pod.labels));
-    // Who is wanted near matches all terms, so one of them finds it.
+    // A pod matches affinity only if it matches all terms, so looking up the first term finds all.
     for (const term of [...pod.affinity.slice(0, 1), ...pod.antiAffinity])
       for (const namespace of term.namespaceMatches ? state.index.namespaces() : term.namespaces)
         for (const other of state.index.in(namespace, term.label)) related.add(other);
@@ -83,12 +84,12 @@ export class PodAffinity {
     }
   }
 
-  /** Whether anything here can say no: then it must be asked for each node. */
+  /** Whether affinity can reject any node: then each node must be checked. */
   get concerns(): boolean {
     return this.#pod.affinity.length > 0 || this.#pod.antiAffinity.length > 0 || !this.#unwanted.isEmpty;
   }
 
-  /** A pod has come to a node. `by` -1: it is gone again. */
+  /** Records a pod on a node. `by` -1: removes it. */
   placed(other: FitPod, node: FitNode, by: 1 | -1 = 1): void {
     const relation = this.#relationTo(other);
     if (relation) this.#add(relation, node, by);
@@ -101,7 +102,7 @@ export class PodAffinity {
       if (value === undefined) return NOT_NEAR;
       areNear &&= this.#near.has(topologyKey, value);
     }
-    // The first of pods that want to be near each other has nobody to be near to.
+    // The first pod of a group with affinity to itself needs no other pod.
     if (!areNear && !(this.#near.isEmpty && this.#isItsOwn)) return NOT_NEAR;
     for (const { topologyKey } of this.#pod.antiAffinity) {
       const value = labelOf(node.labels, topologyKey);
@@ -110,7 +111,7 @@ export class PodAffinity {
     return this.#unwanted.hasAnyOf(node.labels) ? UNWANTED : undefined;
   }
 
-  /** Asked of every kind of pod that there is, and mostly in vain: nothing is made for those. */
+  /** Hot path: allocates only when there is a relation. */
   #relationTo(other: FitPod): Relation | undefined {
     const { affinity, antiAffinity } = this.#pod;
     const isWanted = affinity.length > 0 && affinity.every((term) => ownSpeaksOf(term, other, this.#namespaces));

@@ -3,7 +3,7 @@ import type { NodeState } from '../state.ts';
 
 const insufficient = (message: string): Misfit => ({ plugin: 'NodeResourcesFit', message, everywhere: false });
 
-/** Whether NodeResourcesFit says yes. What is not asked for is not looked at: a node may have promised too much of it. */
+/** NodeResourcesFit. Resources that are not requested are ignored: a node may be overcommitted on them. */
 export function hasRoom({ requests }: FitPod, { node, used, podCount }: NodeState): boolean {
   const { allocatable } = node;
   if (podCount + 1 > allocatable.pods) return false;
@@ -16,7 +16,7 @@ export function hasRoom({ requests }: FitPod, { node, used, podCount }: NodeStat
   return true;
 }
 
-/** Everything that the node has too little of. */
+/** All resources of which the node has too little. */
 export function resourceMisfits(pod: FitPod, at: NodeState): Misfit[] {
   if (hasRoom(pod, at)) return [];
   const { requests } = pod;
@@ -36,7 +36,7 @@ export function resourceMisfits(pod: FitPod, at: NodeState): Misfit[] {
   return found;
 }
 
-/** How many of a pod a new node has room for, beside others that are there already; at most as many as may be on a node. */
+/** How many of a pod fit on a new node beside given pods, up to the node's pod limit. */
 export function roomFor(
   { requests }: FitPod,
   { allocatable }: Pick<FitNode, 'allocatable'>,
@@ -46,9 +46,9 @@ export function roomFor(
   return Math.max(0, Math.min(allocatable.pods - others.length, times));
 }
 
-/** How many of a pod a node has room for by what is free on it now. */
+/** How many of a pod fit into a node's free room. */
 export function freeFor(pod: FitPod, at: NodeState): number {
-  // Of most nodes of a fleet this is all that is asked.
+  // Fast path for full nodes, which most of a fleet are.
   if (!hasRoom(pod, at)) return 0;
   const { node, used, podCount } = at;
   const times = timesIn(pod.requests, (of) => of(node.allocatable) - of(used));
@@ -57,7 +57,9 @@ export function freeFor(pod: FitPod, at: NodeState): number {
 
 type Requests = FitPod['requests'];
 
-/** How many times what is left has what is asked for; what is not asked for is not looked at. @param left of one resource */
+/**
+ * How many times the rest contains the requests; unrequested resources are ignored. @param left rest of one resource
+ */
 function timesIn(requests: Requests, left: (of: (amounts: Requests) => number) => number): number {
   const times = (of: (amounts: Requests) => number) =>
     of(requests) > 0 ? Math.floor(left(of) / of(requests)) : Number.POSITIVE_INFINITY;

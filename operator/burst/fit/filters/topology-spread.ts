@@ -14,19 +14,19 @@ const SKEWED: Misfit = {
   everywhere: false,
 };
 
-/** Domains of one constraint, and how many pods count in each. */
+/** Topology domains of one constraint, with their pod counts. */
 class Domains {
-  /** Domain → how many nodes it has: of the whole cluster, shared, or of those that the constraint includes. */
+  /** Number of nodes by domain: of the whole cluster (shared), or of the nodes that the constraint includes. */
   readonly nodes: ReadonlyMap<string, number>;
   readonly #pods = new Map<string, number>();
-  /** Count of pods, but none → how many domains have it. */
+  /** Number of domains by pod count (except zero). */
   readonly #having = new Map<number, number>();
 
   constructor(nodes: ReadonlyMap<string, number>) {
     this.nodes = nodes;
   }
 
-  /** What the scheduler calls the global minimum; of no domain at all: more than any count. */
+  /** The scheduler's global minimum; Infinity without domains. */
   get least(): number {
     if (this.#pods.size < this.nodes.size) return 0;
     let least = Number.POSITIVE_INFINITY;
@@ -47,14 +47,14 @@ class Domains {
 }
 
 /**
- * PodTopologySpread of one pod: pods that count in each domain of each constraint. Domains are those that have nodes: one more node may
- * make one more domain, which is then the emptiest.
+ * PodTopologySpread of one pod: pod counts by domain and constraint. A domain needs a node: a new node may add a
+ * domain, which is then the emptiest.
  */
 export class TopologySpread {
   readonly #pod: FitPod;
   readonly #domains: Domains[];
 
-  /** Those that are counted here, because the constraint leaves nodes out; index by index. */
+  /** Domains counted separately because the constraint excludes nodes; by constraint index. */
   readonly #own: (Map<string, number> | undefined)[];
 
   constructor(pod: FitPod, state: ClusterState) {
@@ -73,7 +73,7 @@ export class TopologySpread {
     }
   }
 
-  /** A node has come with nothing on it: its domain is there, if it was not. `by` -1: it is gone again. */
+  /** Records an empty node and its domain. `by` -1: removes it. */
   nodeAdded(node: FitNode, by: 1 | -1 = 1): void {
     if (!this.#hasAllKeys(node)) return;
     for (const [index, constraint] of this.#pod.spread.entries()) {
@@ -82,7 +82,7 @@ export class TopologySpread {
     }
   }
 
-  /** A pod has come to a node. `by` -1: it is gone again. */
+  /** Records a pod on a node. `by` -1: removes it. */
   placed(other: FitPod, node: FitNode, by: 1 | -1 = 1): void {
     const counted = this.#counted(other);
     if (counted) this.#count(counted, node, by);
@@ -99,10 +99,10 @@ export class TopologySpread {
     return undefined;
   }
 
-  /** Which constraints count a pod; undefined: none does. */
+  /** Constraints that count a pod; undefined: none. */
   #counted(other: FitPod): readonly SpreadConstraint[] | undefined {
     if (other.terminating || other.namespace !== this.#pod.namespace) return undefined;
-    // Asked of every kind of pod that there is, and mostly in vain: nothing is made for those.
+    // Hot path: allocates only when a constraint counts the pod.
     let counted: SpreadConstraint[] | undefined;
     for (const constraint of this.#pod.spread)
       if (constraint.counts(other.labels)) {
@@ -119,7 +119,7 @@ export class TopologySpread {
         this.#domains[index]!.add(labelOf(node.labels, constraint.topologyKey)!, pods);
   }
 
-  /** A node that lacks the key of any constraint counts for none of them. */
+  /** A node without the key of any constraint counts for none of them. */
   #hasAllKeys(node: FitNode): boolean {
     return this.#pod.spread.every(({ topologyKey }) => labelOf(node.labels, topologyKey) !== undefined);
   }

@@ -30,18 +30,18 @@ const ALONE = misfit(
 type Terms = readonly NodeSelectorTerm[] | undefined;
 type Accepts = (node: FitNode) => boolean;
 
-/** The claims of one pod: what they say of every node (`everywhere`), what of each, and what is not modelled of them. */
+/** Claims of one pod: faults for all nodes (`everywhere`), for single nodes, and parts that are not modelled. */
 export class PodVolumes {
   readonly notJudged: readonly NotJudgedReason[];
   readonly everywhere: readonly Misfit[];
   readonly #pod: FitPod;
   readonly #facts: VolumeFacts | undefined;
-  /** Nodes that reach all volumes that are bound. */
+  /** Node conditions of the bound volumes. */
   readonly #reached: Accepts[] = [];
-  /** Nodes where all volumes that are not there yet can be made. */
+  /** Node conditions of volumes that are yet to be created. */
   readonly #makeable: Accepts[] = [];
   readonly #zones: { key: string; values: ReadonlySet<string> }[] = [];
-  /** Claims that only one pod may use, and how many pods do. */
+  /** ReadWriteOncePod claims, and the number of their users. */
   readonly #exclusive = new Set<string>();
   #users = 0;
 
@@ -54,7 +54,9 @@ export class PodVolumes {
     this.notJudged = [...notJudged];
   }
 
-  /** What the first plugin for volumes that says no has to say: VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone. */
+  /**
+   * Faults of the first volume plugin that rejects: VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone.
+   */
   misfits(at: NodeState): readonly Misfit[] {
     if (this.#users > 0) return [ALONE];
     if (this.#facts && exceedsAttachLimit(this.#pod, at, this.#facts)) return [TOO_MANY];
@@ -66,13 +68,13 @@ export class PodVolumes {
     return isInZones(this.#zones, at.node.labels) ? [] : [OTHER_ZONE];
   }
 
-  /** A pod has come to a node. `by` -1: it is gone again. */
+  /** Records a pod on a node. `by` -1: removes it. */
   placed(other: FitPod, by: 1 | -1): void {
     if (other.namespace !== this.#pod.namespace) return;
     for (const { name } of other.claims) if (this.#exclusive.has(name)) this.#users += by;
   }
 
-  /** Reads the claims; answers with what keeps the pod from all nodes, in the order in which the scheduler finds it. */
+  /** Reads the claims. Returns faults for all nodes, in the scheduler's order. */
   #read(facts: VolumeFacts, state: ClusterState, notJudged: Set<NotJudgedReason>): Misfit[] {
     const { namespace, claims } = this.#pod;
     const found: { use: ClaimUse; claim: PersistentVolumeClaim }[] = [];
@@ -130,7 +132,7 @@ export class PodVolumes {
     if (!provisioner || provisioner === NO_PROVISIONER) notJudged.add('StaticVolumes');
     if (driversWithCapacity.has(provisioner ?? '')) notJudged.add('StorageCapacity');
     const selected = claim.metadata.annotations?.[SELECTED_NODE];
-    // Being made for a node, perhaps for one that is gone.
+    // The volume is being created for a node that may be gone.
     if (selected !== undefined) this.#makeable.push(({ name }) => name === selected);
     if (allowedTopologies.length === 0) return;
     const accepts = nodeSelectorTerms(
@@ -149,14 +151,14 @@ export class PodVolumes {
   }
 }
 
-/** Whether a claim has got its volume. */
+/** Whether a claim is bound. */
 export const isBound = ({ spec, metadata }: PersistentVolumeClaim): boolean =>
   Boolean(spec.volumeName) && Boolean(metadata.annotations?.[BOUND]);
 
-/** From which nodes a volume is reached, by its node affinity; undefined: from all. */
+/** Nodes that reach a volume, by its node affinity; undefined: all. */
 export function reachedFrom(volume: PersistentVolume): Accepts | undefined {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms as Terms;
-  // The scheduler shows the volume the labels of a node, and not its name.
+  // The scheduler matches a volume against node labels, not against the node's name.
   return terms && nodeSelectorTerms(terms.map(({ matchExpressions = [] }) => ({ matchExpressions })));
 }
 
@@ -169,14 +171,14 @@ const ZONE_KEYS: Record<string, string> = {
   'topology.kubernetes.io/region': 'topology.kubernetes.io/region',
 };
 
-/** Zones and regions of a volume by its labels; more than one are joined by two underscores. */
+/** Zones and regions in a volume's labels, which join several by two underscores. */
 const zonesOf = (labels: Labels): { key: string; values: ReadonlySet<string> }[] =>
   Object.keys(ZONE_KEYS).flatMap((key) => {
     const value = labelOf(labels, key);
     return value === undefined ? [] : [{ key, values: new Set(value.split('__').map((zone) => zone.trim())) }];
   });
 
-/** A node without any zone or region takes them all: a cluster in one zone may name none. */
+/** A node without zone and region labels accepts all: a cluster in one zone may have none. */
 function isInZones(zones: readonly { key: string; values: ReadonlySet<string> }[], labels: Labels): boolean {
   if (zones.length === 0 || !Object.keys(ZONE_KEYS).some((key) => labelOf(labels, key) !== undefined)) return true;
   return zones.every(({ key, values }) => {
