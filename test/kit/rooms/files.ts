@@ -53,6 +53,8 @@ export const MAY_IMPORT: Record<string, string[]> = {
   ],
   // What Jobs of the chart run.
   'operator/chart': ['operator/api', 'operator/kube'],
+  // What `npm run release` writes.
+  'operator/release': ['operator/api', 'operator/garden', 'operator/kube'],
   // The garden builds the machine image of the local provider and installs what the API declares.
   'operator/garden': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/cli': [

@@ -42,7 +42,7 @@ export async function buildOperatorImage(ref: string, toolchain: Toolchain): Pro
   if (!(await isExecutable(node))) throw new Error(`there is no Node runtime at ${node}: run bin/setup`);
   const [linked, modules, sources, { pulumi }] = await Promise.all([
     run(['ldd', node]).then(libraries),
-    moduleFiles(),
+    productionModuleFiles(),
     sourceFiles(),
     toolchain.ensure(['pulumi']),
   ]);
@@ -88,7 +88,8 @@ export async function buildOperatorImage(ref: string, toolchain: Toolchain): Pro
   );
 }
 
-async function moduleFiles(): Promise<string[]> {
+/** Files of the packages that the operator and the command line read when they run: paths in the checkout, sorted. */
+export async function productionModuleFiles(): Promise<string[]> {
   const lock = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Parameters<
     typeof productionPackages
   >[0];
