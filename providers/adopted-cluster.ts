@@ -1,10 +1,12 @@
 import type { Owner } from './cloud.ts';
 import { ADOPTION_TAGS, OWNER_TAGS } from './tags.ts';
 
-/** Logical name, in every provider's program `adopted`, of the cluster that was taken over: it keeps its name and tags. */
+/**
+ * Logical name of an adopted cluster in every provider's program `adopted`. The cluster keeps its own name and tags.
+ */
 export const ADOPTED = 'adopted';
 
-/** Why the owner may not take over a cluster with these tags; undefined: it may. Pure. */
+/** Why the owner may not adopt a cluster with these tags; undefined: it may. Pure. */
 export function ownedByOther(tags: Readonly<Record<string, string>>, owner: Owner): string | undefined {
   const made = tags[OWNER_TAGS.uid] ?? tags[OWNER_TAGS.technicalID];
   if (made !== undefined)
@@ -14,10 +16,10 @@ export function ownedByOther(tags: Readonly<Record<string, string>>, owner: Owne
   return `was taken over for WorkerCluster ${tags[ADOPTION_TAGS.name] ?? taken}`;
 }
 
-/** Major, minor and patch, as far as they are said; GKE's own number (`-gke.1000`) left out. */
+/** Major, minor and patch as far as given; without GKE's suffix (`-gke.1000`). */
 const numbersOf = (version: string): number[] => (version.split('-')[0] ?? '').split('.').map(Number);
 
-/** The clouds upgrade a control plane by one minor version at a time, and never back. Pure. */
+/** Clouds upgrade a control plane by one minor version at a time, and never downgrade. Pure. */
 export function versionProblem(running: string, wanted: string): string | undefined {
   if (wanted === '') return undefined;
   const steps = numbersOf(wanted)[1]! - numbersOf(running)[1]!;
@@ -26,8 +28,8 @@ export function versionProblem(running: string, wanted: string): string | undefi
 }
 
 /**
- * The version to ask for, where patches can be: undefined when the cluster runs it already, or a later patch, as others may let the
- * cloud install them. Pure.
+ * Version to upgrade to, with patch; undefined when the cluster runs it or a later patch, since others may let the
+ * cloud install patches. Pure.
  */
 export function upgradeOf(running: string, wanted: string): string | undefined {
   if (wanted === '') return undefined;

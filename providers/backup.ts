@@ -4,34 +4,40 @@ import type { CloudAccount } from './cloud.ts';
 
 /** A bucket for backups of the control planes of one seed. */
 export interface BackupBucket {
-  /** At most 63 characters: lowercase letters, digits and dashes. Holds the UID of the seed, so nobody guesses it beforehand. */
+  /**
+   * At most 63 characters: lowercase letters, digits and dashes. Contains the UID of the seed, so that it cannot be
+   * guessed.
+   */
   name: string;
-  /** Name and UID of the seed, and of the garden: tags of ownership and cost. Not OWNER_TAGS, by which the sweep finds what may be removed. */
+  /**
+   * Name and UID of the seed, and of the garden: tags for ownership and cost. Separate from OWNER_TAGS, by which the
+   * sweep finds removable resources.
+   */
   seed: string;
   seedUID: string;
   garden: string;
 }
 
-/** What a call to a bucket works for, and with. */
+/** Inputs of a call to a bucket. */
 export interface BackupContext {
   bucket: BackupBucket;
   region: string;
   account: CloudAccount;
-  /** Says where the cloud's services are, if not where they usually are. */
+  /** Names the cloud's service endpoints if they are not the default ones. */
   profile: CloudProfile;
-  /** Directory that outlives the operator, for providers that have no other place. Absent: there is none. */
+  /** Persistent directory for providers without other storage. Absent: none. */
   directory?: string | undefined;
   signal: AbortSignal;
   now(): Date;
 }
 
-/** What is put into a bucket: never as a whole in memory, so it can be opened again and its digests are known before. */
+/** Content of an upload: a stream that can be reopened, with digests known in advance; never in memory as a whole. */
 export interface BackupContent {
   /** Bytes. */
   size: number;
   /** SHA-256, hexadecimal. */
   sha256: string;
-  /** MD5, base64: what clouds compare with what arrived. */
+  /** MD5, base64: clouds verify the upload by it. */
   md5: string;
   open(): Readable;
 }
@@ -44,28 +50,34 @@ export interface BackupObject {
 }
 
 /**
- * Buckets for backups: private, encrypted, reached by TLS only, and what is deleted or overwritten in them can be had back for
- * KEPT_DAYS (where the cloud has that). Every method is idempotent and safe to repeat. Errors are CoppiceErrors with a Gardener code
- * where the cause is known. Keys are checkedKey's.
+ * Buckets for backups: private, encrypted, TLS only; deleted and overwritten objects can be restored for KEPT_DAYS (if
+ * the cloud supports that). Every method is idempotent. Errors are CoppiceErrors with a Gardener code where the cause
+ * is known. Keys must pass checkedKey.
  */
 export interface BackupBuckets {
-  /** Whether the bucket is in an account of a cloud: it takes credentials. */
+  /** Whether the bucket is in a cloud account, which needs credentials. */
   readonly inCloud: boolean;
-  /** Makes the bucket be there as described; writes nothing when it is. Refuses one of that name that somebody else has. */
+  /**
+   * Creates or corrects the bucket; writes nothing when it is correct. Refuses a bucket of that name with another
+   * owner.
+   */
   ensure(ctx: BackupContext): Promise<void>;
   /**
-   * What others have changed of what makes the bucket safe, in words; empty when nothing. Of a bucket that ensure has seen to be there. Where
-   * the tag BACKUP_TAGS.settings is taken away, ensure sets all of it again.
+   * Security settings of an ensured bucket that others changed, as text; empty: none. Without tag BACKUP_TAGS.settings,
+   * ensure sets them all again.
    */
   differences(ctx: BackupContext): Promise<string[]>;
-  /** Takes the bucket away; one that is gone is fine. Refused with ERR_INFRA_DEPENDENCIES while something is in it, unless told so. */
+  /**
+   * Deletes the bucket; a missing one is fine. Refuses a non-empty one with ERR_INFRA_DEPENDENCIES, unless
+   * `withContents`.
+   */
   remove(ctx: BackupContext, options?: { withContents?: boolean }): Promise<void>;
-  /** Puts all of the content or nothing. */
+  /** Uploads the content completely or not at all. */
   put(ctx: BackupContext, key: string, content: BackupContent): Promise<void>;
-  /** Everything whose key begins with the prefix, in the order of keys. */
+  /** Objects whose key begins with the prefix, ordered by key. */
   list(ctx: BackupContext, prefix: string): Promise<BackupObject[]>;
-  /** Rejects with ERR_INFRA_DEPENDENCIES when there is no such object. */
+  /** Rejects with ERR_INFRA_DEPENDENCIES when the object does not exist. */
   get(ctx: BackupContext, key: string): Promise<Readable>;
-  /** Deletes an object; one that is gone is fine. */
+  /** Deletes an object; a missing one is fine. */
   delete(ctx: BackupContext, key: string): Promise<void>;
 }

@@ -6,16 +6,16 @@ import { CoppiceError, configurationProblem, dependencyNotReady } from '../opera
 import type { BackupBucket, BackupContent } from './backup.ts';
 import { patiently, saidOfProxy, toClouds } from './cloud-http.ts';
 
-/** Days for which what was deleted or overwritten can be had back, in clouds. */
+/** Days for which deleted and overwritten objects can be restored, in clouds. */
 export const KEPT_DAYS = 7;
 
 /**
- * The most that goes up in one request, bytes: S3's limit of a PUT (Amazon S3 User Guide, "Uploading objects"; Azure's Put Blob takes
- * 5000 MiB, Google more). etcd's own quota here is 2 GiB (operator/shoot/etcd.ts), so nothing of ours comes near.
+ * Largest upload in one request, bytes: S3's limit of a PUT (Amazon S3 User Guide, "Uploading objects"; Azure's Put
+ * Blob takes 5000 MiB, Google more). Backups are far smaller: etcd's quota is 2 GiB (operator/shoot/etcd.ts).
  */
 const MOST_BYTES = 5_000_000_000;
 
-/** Which of our settings a bucket has, in its tags: another number, and they are set again. */
+/** Version of the bucket settings, stored in a tag: after a change, ensure applies them again. */
 export const SETTINGS = '1';
 
 /** Tag (at GCP: label) keys of a bucket for backups. */
@@ -23,11 +23,11 @@ export const BACKUP_TAGS = {
   seed: 'coppice-backup-seed',
   seedUID: 'coppice-backup-seed-uid',
   garden: 'coppice-backup-garden',
-  /** Comes last, when everything else is set. */
+  /** Set last, after all other settings. */
   settings: 'coppice-backup-settings',
 } as const;
 
-/** The tags of a bucket that is as it should be. */
+/** Tags of a correct bucket. */
 export const backupTags = ({ seed, seedUID, garden }: BackupBucket): Record<string, string> => ({
   [BACKUP_TAGS.seed]: seed,
   [BACKUP_TAGS.seedUID]: seedUID,
@@ -35,15 +35,15 @@ export const backupTags = ({ seed, seedUID, garden }: BackupBucket): Record<stri
   [BACKUP_TAGS.settings]: SETTINGS,
 });
 
-/** Whether a bucket with these tags is as it should be. */
+/** Whether the tags are those of a correct bucket. */
 export const isAsWanted = (tags: Readonly<Record<string, string | undefined>>, bucket: BackupBucket): boolean =>
   Object.entries(backupTags(bucket)).every(([key, value]) => tags[key] === value);
 
-/** The words of what does not hold. */
+/** Texts of the promises that do not hold. */
 export const broken = (promises: Readonly<Record<string, boolean | undefined>>): string[] =>
   Object.entries(promises).flatMap(([words, holds]) => (holds ? [] : [words]));
 
-/** A bucket that bears the tags of another seed or garden is not ours to touch. Throws ERR_INFRA_DEPENDENCIES. */
+/** Throws ERR_INFRA_DEPENDENCIES for a bucket with the tags of another seed or garden. */
 export function refuseForeign(tags: Readonly<Record<string, string | undefined>>, bucket: BackupBucket): void {
   const owner = tags[BACKUP_TAGS.seedUID];
   if (owner !== undefined && owner !== bucket.seedUID)
@@ -52,25 +52,27 @@ export function refuseForeign(tags: Readonly<Record<string, string | undefined>>
 
 const KEY = /^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/;
 
-/** The key itself: letters, digits, `_`, `.`, `-` and `/`, nothing that a path or a URL would take for something else. */
+/**
+ * Returns the key if valid: letters, digits, `_`, `.`, `-` and `/`, without parts that a path or a URL would interpret.
+ */
 export function checkedKey(key: string): string {
   if (KEY.test(key) && key.length <= 512) return key;
   throw configurationProblem(`${JSON.stringify(key)} is no key of a backup`);
 }
 
-/** There is no such object. */
+/** Error of a missing object. */
 export const noSuchObject = (bucket: BackupBucket, key: string): CoppiceError =>
   new CoppiceError('ERR_INFRA_DEPENDENCIES', `there is no ${key} in bucket ${bucket.name}`, {
     advice: 'It may have been deleted because newer ones came: list what there is.',
   });
 
-/** A bucket is only taken away empty. */
+/** Error of a bucket that is not empty. */
 export const notEmpty = (bucket: BackupBucket, objects: number): CoppiceError =>
   new CoppiceError('ERR_INFRA_DEPENDENCIES', `bucket ${bucket.name} still holds ${objects} backups`, {
     advice: 'Delete them first, or say that they are to go with it.',
   });
 
-/** Small content, for marks. */
+/** Content of a small text, for marker objects. */
 export const contentOf = (text: string): BackupContent => ({
   size: Buffer.byteLength(text),
   sha256: createHash('sha256').update(text).digest('hex'),
@@ -78,40 +80,43 @@ export const contentOf = (text: string): BackupContent => ({
   open: () => Readable.from([Buffer.from(text)], { objectMode: false }),
 });
 
-/** Refuses what does not fit into one request. */
+/** Throws for content larger than one request. */
 export function refuseTooLarge({ size }: BackupContent, key: string): void {
   if (size > MOST_BYTES)
     throw configurationProblem(`${key} has ${size} bytes, more than ${MOST_BYTES} go up in one request`);
 }
 
-/** A request whose body or answer may be large. */
+/** A request with a possibly large body or answer. */
 export interface Transfer {
   method: 'GET' | 'PUT' | 'POST' | 'DELETE';
   url: string | URL;
   headers: Record<string, string>;
   content?: BackupContent | undefined;
-  /** What fails if this does, for the message. */
+  /** The action, for the error message. */
   what: string;
   signal: AbortSignal;
 }
 
-/** The answer to a transfer: to be read or destroyed, or its connection stays taken. */
+/** Answer to a transfer. Read or destroy the body, or its connection stays in use. */
 export interface Transferred {
   status: number;
   headers: IncomingHttpHeaders;
   body: Readable & { text(): Promise<string> };
 }
 
-/** Nothing moved for this long, milliseconds: the other side is gone. */
+/** Longest pause within a transfer before the peer counts as dead, milliseconds. */
 const IDLE_MS = 60_000;
-/** A cloud answers an upload only when it has stored all of it, milliseconds. */
+/** Time for a cloud to store a complete upload before it answers, milliseconds. */
 const STORED_MS = 10 * 60_000;
 
-/** Sends a request without holding what it carries. Rejects with ERR_RETRYABLE_INFRA_DEPENDENCIES when nobody answers. */
+/**
+ * Sends a request without holding its body in memory. Rejects with ERR_RETRYABLE_INFRA_DEPENDENCIES when there is no
+ * answer.
+ */
 export function transfer(asked: Transfer): Promise<Transferred> {
   let last: Transferred | undefined;
   return patiently(asked.method, asked.signal, async () => {
-    // Nobody reads what is not the last answer.
+    // Discard the body of an answer that is not the last.
     last?.body.resume();
     last = await transferOnce(asked);
     return last;
@@ -135,7 +140,7 @@ async function transferOnce({ method, url, headers, content, what, signal }: Tra
     signal.throwIfAborted();
     throw dependencyNotReady(`${what}: ${new URL(url).host} cannot be reached${saidOfProxy(error)}`, error);
   } finally {
-    // A refusal may come before all of it was sent.
+    // A refusal may arrive before the whole body was sent.
     body?.destroy();
   }
 }

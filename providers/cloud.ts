@@ -4,27 +4,27 @@ import type { Log } from '../operator/kube/log.ts';
 import type { Taint } from '../operator/kube/resources.ts';
 import type { Problem } from './problem.ts';
 
-/** Whom a cloud resource belongs to: becomes tags (labels at GCP) on everything, by which state is rebuilt and orphans are found. */
+/**
+ * Owner of a cloud resource: becomes tags (labels at GCP) on everything, by which state is rebuilt and orphans are
+ * found.
+ */
 export interface Owner {
-  /** Unique in the garden, at most 63 characters, a DNS label: physical names are made of it. */
+  /** Unique in the garden, at most 63 characters, a DNS label: base of physical names. */
   technicalID: string;
-  /** UID of the WorkerCluster: tells a cluster from an earlier one of the same name. */
+  /** UID of the WorkerCluster: distinguishes it from an earlier one of the same name. */
   uid: string;
   /** Name and namespace of the WorkerCluster in the garden. */
   name: string;
   namespace: string;
-  /** UID of the garden's namespace kube-system: what belongs to another garden in the same account is no orphan of ours. */
+  /** UID of the garden's namespace kube-system: resources of another garden in the same account are not our orphans. */
   garden?: string;
 }
 
-/** A cloud account as a runner uses it. */
+/** Cloud account for a runner. */
 export interface CloudAccount {
-  /**
-   * What limits of the cloud count against (account, project or subscription id), as far as it is known; otherwise the name of the
-   * credentials.
-   */
+  /** Scope of the cloud's limits (account, project or subscription id), if known; else the name of the credentials. */
   id: string;
-  /** Keys of the credentials' Secret, decoded. Never logged, never in a status. */
+  /** Decoded keys of the credentials' Secret. Never logged, never in a status. */
   credentials: Readonly<Record<string, string>>;
 }
 
@@ -36,7 +36,7 @@ export interface CloudPool {
   machineType: string;
   minimum: number;
   maximum: number;
-  /** How many there should be now; absent while an autoscaler decides between minimum and maximum. */
+  /** Desired number of machines; absent while an autoscaler decides. */
   desired?: number;
   spot: boolean;
   /** GPUs of one machine; 0 for none. */
@@ -44,15 +44,18 @@ export interface CloudPool {
   architecture: 'amd64' | 'arm64';
   labels: Record<string, string>;
   taints: Taint[];
-  /** A node has them when it registers; who takes one away does not find it back. Absent: none. */
+  /** Taints at registration only; a removed one does not come back. Absent: none. */
   startupTaints?: Taint[];
   /** Empty: all zones of the cluster. */
   zones: string[];
-  /** How many of `desired` are in which zone, once named nodes went. Absent: evenly. Read where the cloud counts by zone, and else ignored. */
+  /**
+   * Machines of `desired` by zone after named nodes were removed. Absent: evenly spread. Used by clouds that count by
+   * zone.
+   */
   inZones?: Record<string, number>;
   /** GiB of the root disk. Absent: the provider's default. */
   diskGiB?: number;
-  /** EKS: name of the node group, of a pool of which nothing else is known any more. */
+  /** EKS: name of the node group, for a leftover pool. */
   nodeGroup?: string;
 }
 
@@ -60,26 +63,26 @@ export interface CloudPool {
 export interface NetworkInputs {
   owner: Owner;
   region: string;
-  /** At least two where the cloud has so many. */
+  /** At least two zones if the region has them. */
   zones: string[];
-  /** Ranges in CIDR notation. `pods` is used by clouds whose pods take addresses of the network. */
+  /** Ranges in CIDR notation. `pods` is for clouds whose pods use addresses of the network. */
   cidrs: { nodes: string; pods: string; services: string };
 }
 
-/** Outputs of a provider's program for the layer `network`, and inputs of the layers on it. Ids are the cloud's own. */
+/** Outputs of a provider's program for the layer `network`, inputs of the layers above. Ids are the cloud's. */
 export interface NetworkOutputs {
   network: string;
-  /** Private subnets, one a zone; one for all zones at clouds whose subnets are regional (zone is then absent). */
+  /** Private subnets, one per zone; or one without zone at clouds with regional subnets. */
   subnets: { id: string; zone?: string }[];
-  /** What only this provider's other layers understand. */
+  /** Values for other layers of the same provider. */
   extra?: Record<string, string>;
 }
 
-/** A cluster that exists already and is taken over: never made, never replaced. */
+/** An existing cluster to adopt: never created, never replaced. */
 export interface Adoption {
-  /** The cloud's name of the cluster, or its full id. */
+  /** The cloud's name or full id of the cluster. */
   id: string;
-  /** What becomes of it in the end. Release: it stays, without what we made in it; Delete: it goes like one of ours. */
+  /** On deletion: Release keeps the cluster without what Coppice made in it; Delete destroys it. */
   deletionPolicy: 'Release' | 'Delete';
 }
 
@@ -88,38 +91,39 @@ export interface ManagedClusterInputs {
   owner: Owner;
   region: string;
   zones: string[];
-  /** Minor or full version, as the cloud takes it. Empty: what the cluster that is taken over runs. */
+  /** Minor or full version, as the cloud accepts it. Empty: the version of the adopted cluster. */
   kubernetesVersion: string;
   cidrs: { nodes: string; pods: string; services: string };
   network: NetworkOutputs;
   pools: CloudPool[];
-  /** Who may reach the API server over the internet, CIDR; empty: everybody who can authenticate (of one taken over: as it is). */
+  /** CIDRs that may reach the API server over the internet; empty: all (for an adopted cluster: unchanged). */
   authorizedNetworks: string[];
-  /** Absent: the cluster is made. Present: this one is taken over, and `pools` are ours beside those that it has. */
+  /** Adopt this cluster instead of creating one; `pools` are added to its own. Absent: create. */
   adopt?: Adoption;
-  /** True: pools have no nodes for a while, and what needs some stays declared. */
+  /** Whether pools have no nodes for now; what needs nodes stays declared. */
   asleep?: boolean;
 }
 
-/** A group of machines that join a cluster whose control plane is not the cloud's. */
+/** A group of machines that join a cluster whose control plane Coppice runs. */
 export interface MachinePool extends CloudPool {
   /**
-   * As the cloud names it. AWS: `ami-...`, in the region. GCP: self link of an image or its family. Azure: id of an image
-   * (`/subscriptions/.../images/x`), of one of a community gallery (`/CommunityGalleries/...`), or `publisher:offer:sku:version`.
+   * The cloud's name of the image. AWS: `ami-...`, in the region. GCP: self link of an image or its family. Azure: id
+   * of an image (`/subscriptions/.../images/x`), of one in a community gallery (`/CommunityGalleries/...`), or
+   * `publisher:offer:sku:version`.
    */
   image: string;
-  /** GCP: name of what the machines are made from, of a group of which nothing else is known any more. */
+  /** GCP: name of the instance template, for a leftover group. */
   template?: string;
-  /** AWS: device name of the image's root volume, for example /dev/sda1: another would become a second volume. */
+  /** AWS: device name of the image's root volume, for example /dev/sda1; another name would add a second volume. */
   rootDevice?: string;
   /**
-   * Tells machines of another description from those of this one; each bears it from when it was made (POOL_HASH_TAG). Absent: made by
-   * an operator that did not know of it. Of a control plane: the revision of its keys of Secrets; absent: they have never changed.
+   * Hash of the machine's description, as a tag on machines from creation (POOL_HASH_TAG). Absent: made before hashes
+   * existed. For a control plane: revision of its encryption keys; absent: never rotated.
    */
   hash?: string;
   /**
-   * What cloud-init gets, as text; 16 KiB at most. Holds no lasting secret (but see ControlPlanePool): whoever may describe the
-   * machines in the cloud can read it.
+   * Text for cloud-init, at most 16 KiB. Contains no lasting secret (except ControlPlanePool): everyone who may
+   * describe the machines in the cloud can read it.
    */
   userData: string;
 }
@@ -128,46 +132,49 @@ export interface MachinePool extends CloudPool {
 export interface MachinesInputs {
   owner: Owner;
   region: string;
-  /** Of the cluster: for pools that name none. */
+  /** Zones of the cluster, for pools that name none. */
   zones: string[];
   network: NetworkOutputs;
   pools: MachinePool[];
-  /** From where the API server calls kubelets (TCP 10250), CIDR. Empty: machines dial out, nothing is let in. */
+  /**
+   * Source CIDRs of API servers that call kubelets (TCP 10250). Empty: machines connect outwards, nothing is allowed
+   * in.
+   */
   kubeletClients: string[];
-  /** Present: the control plane is on machines of the cluster, beside these. */
+  /** Endpoint of a control plane on the cluster's own machines. Absent: hosted elsewhere. */
   endpoint?: EndpointOutputs;
 }
 
 /** Outputs of a provider's program for the layer `machines`. */
 export interface MachinesOutputs {
-  /** The cloud's name of the group of machines, by name of the pool. */
+  /** The cloud's name of each pool's machine group. */
   groups: Record<string, string>;
-  /** What only the provider understands, for example the firewall. */
+  /** Values for the provider itself, for example the firewall. */
   extra?: Record<string, string>;
 }
 
-/** Inputs of a provider's program for the layer `endpoint`: where the API server of a control plane on machines is reached. */
+/** Inputs of a provider's program for the layer `endpoint`: the load balancer of a control plane on machines. */
 export interface EndpointInputs {
   owner: Owner;
   region: string;
   zones: string[];
   network: NetworkOutputs;
-  /** Of API servers on the machines, and of the load balancer. */
+  /** Port of the API servers and of the load balancer. */
   port: number;
 }
 
-/** Outputs of a provider's program for the layer `endpoint`. They stay what they are for as long as the layer exists. */
+/** Outputs of a provider's program for the layer `endpoint`. They never change while the layer exists. */
 export interface EndpointOutputs {
-  /** A name or an IP address of the load balancer. */
+  /** DNS name or IP address of the load balancer. */
   host: string;
   port: number;
-  /** What only this provider's other layers understand: where machines register, and what lets machines of the cluster reach each other. */
+  /** Values for other layers of the same provider: target groups, and rules between the cluster's machines. */
   extra: Record<string, string>;
 }
 
-/** The machines that run a control plane. None is ever replaced, or taken away, by the cloud. */
+/** Machines of a control plane. The cloud never replaces or removes one on its own. */
 export interface ControlPlanePool extends MachinePool {
-  /** Whether what it is told holds the keys of the cluster's authorities: such a template goes when another one takes its place. */
+  /** Whether the user data contain the cluster's CA keys: such a template is deleted once replaced. */
   holdsKeys: boolean;
 }
 
@@ -189,56 +196,60 @@ export interface ManagedClusterOutputs {
   endpoint: string;
   /** PEM. */
   certificateAuthority: string;
-  /** What the cloud says it runs, without "v". */
+  /** Running version as reported by the cloud, without "v". */
   version: string;
-  /** What only the provider's kubeconfig() understands, for example the resource group. */
+  /** Values for the provider's kubeconfig(), for example the resource group. */
   extra?: Record<string, string>;
 }
 
-/** One change that a run would make or has made. */
+/** A change that a run would make or has made. */
 export interface Change {
-  /** As Pulumi names it: create, update, delete, replace, ... Unchanged resources are left out. */
+  /** Pulumi's operation: create, update, delete, replace, ... Unchanged resources are left out. */
   operation: string;
   /** Type and logical name, for example `aws:eks/cluster:Cluster cluster`. */
   resource: string;
-  /** Names of the properties that differ, for updates and replacements. */
+  /** Differing properties, for updates and replacements. */
   properties?: string[];
 }
 
-/** How far a run is; safe to show (no secrets). */
+/** Progress of a run, without secrets. */
 export interface CloudProgress {
   /** For example "creating aws:eks/cluster:Cluster cluster". */
   description: string;
-  /** Resources done, and how many there are in all as far as that is known. */
+  /** Finished resources, and the total if known. */
   done: number;
   total?: number;
 }
 
-/** Where the state of an owner's stacks is kept, and how the secrets in it are encrypted. */
+/** Backend of an owner's stacks, and encryption of its secrets. */
 export interface StateBackend {
-  /** file://, s3://, gs:// or azblob://, as Pulumi takes it (PULUMI_BACKEND_URL). */
+  /** file://, s3://, gs:// or azblob:// (PULUMI_BACKEND_URL). */
   url: string;
-  /** A key management service as Pulumi names it, for example awskms://alias/coppice. Absent: the passphrase. */
+  /** Key management service in Pulumi's form, for example awskms://alias/coppice. Absent: the passphrase. */
   secretsProvider?: string;
   /** Never logged. */
   passphrase?: string;
-  /** Environment by which the engine authenticates at the backend, for example AWS_ACCESS_KEY_ID. Never logged. */
+  /**
+   * Environment variables with the engine's credentials for the backend, for example AWS_ACCESS_KEY_ID. Never logged.
+   */
   env: Readonly<Record<string, string>>;
-  /** Absent: there are no copies, and a state that the backend loses is rebuilt from the cloud alone. */
+  /** Copies of states. Absent: none; a lost state is rebuilt from the cloud alone. */
   copies?: StateCopies;
 }
 
-/** Keeps a copy of every stack's state, in case the backend loses it. Copies are small (1 KB) and secrets in them encrypted. */
+/**
+ * Keeps a copy of every stack's state, in case the backend loses it. Copies are small (1 KB), with secrets encrypted.
+ */
 export interface StateCopies {
-  /** After every run, failed ones too. `stack` is `<technicalID>.<layer>`. */
+  /** Called after every run, including failed ones. `stack` is `<technicalID>.<layer>`. */
   save(stack: string, copy: Buffer): Promise<void>;
-  /** The last copy. Asked for when the backend does not have the stack. */
+  /** The last copy. Called when the backend lacks the stack. */
   load(stack: string): Promise<Buffer | undefined>;
-  /** The stack is gone, and nothing of it is left. */
+  /** Deletes the copy of a destroyed stack. */
   remove(stack: string): Promise<void>;
 }
 
-/** What a call to a cloud works for, and with. */
+/** Inputs of a call to a cloud. */
 export interface CloudContext {
   owner: Owner;
   account: CloudAccount;
@@ -248,102 +259,102 @@ export interface CloudContext {
   log: Log;
   signal: AbortSignal;
   now(): Date;
-  /** For apply: look at the cloud first, and so mend what others changed there. */
+  /** For apply: read the cloud first, and revert drift. */
   refresh?: boolean;
   onProgress?: (progress: CloudProgress) => void;
 }
 
-/** A managed cluster as it is wanted. */
+/** A desired managed cluster. */
 export type ManagedCluster = Omit<ManagedClusterInputs, 'network' | 'owner'>;
 
-/** A kubeconfig that works without a cloud's command line tool, until it expires. */
+/** A kubeconfig that needs no command line tool of the cloud, until it expires. */
 export interface CloudKubeconfig {
-  /** YAML or JSON text with a bearer token or a client certificate in it. */
+  /** YAML or JSON with a bearer token or a client certificate. */
   kubeconfig: string;
-  /** RFC 3339. Absent: it does not expire by itself. */
+  /** RFC 3339. Absent: does not expire. */
   expiresAt?: string;
 }
 
-/** Credentials as they were found; see ManagedClusters.checkAccount. */
+/** Result of ManagedClusters.checkAccount. */
 export interface AccountCheck {
-  /** Account, project or subscription that the credentials are of. */
+  /** Account, project or subscription of the credentials. */
   id: string;
-  /** Permissions that are needed and missing, in the cloud's own names; empty when all are there or it cannot be told without trying. */
+  /** Missing permissions in the cloud's names; empty when complete or unknown. */
   missing: string[];
 }
 
-/** Something in the cloud that bears our tags. */
+/** A cloud resource with our tags. */
 export interface TaggedResource {
-  /** The cloud's id of it (ARN, self link, resource id). */
+  /** The cloud's id (ARN, self link, resource id). */
   id: string;
   /** The cloud's type, for example `eks:cluster`. */
   type: string;
   region: string;
   owner: Partial<Owner>;
-  /** Logical name of it in our programs, where it tells: of a pool's group `pool-<name of the pool>`, in every cloud. */
+  /** Logical name in our programs, if known; a pool's group is `pool-<name of the pool>` in every cloud. */
   part?: string;
-  /** Machine type of a machine, where the cloud tells: gives its price. */
+  /** Machine type of a machine, for its price, if the cloud reports it. */
   machineType?: string;
-  /** RFC 3339, where the cloud tells. */
+  /** RFC 3339, if the cloud reports it. */
   createdAt?: string;
 }
 
-/** A node of a managed cluster, as its cloud is told of it. Names alone say nothing: clouds give them again. */
+/** A node of a managed cluster, for calls to its cloud. Not by name alone: clouds reuse names. */
 export interface CloudNode {
   name: string;
   /** Node.spec.providerID. */
   providerID: string;
-  /** Where providerIDs come again too (GKE repairs a machine under its name), what tells this machine from a later one. */
+  /** Instance id, for clouds that reuse providerIDs (GKE repairs a machine under its name). */
   instance?: string;
 }
 
-/** What a cloud asks for in a pool once named nodes were to be removed. */
+/** State of a pool after named nodes were removed. */
 export interface PoolLeft {
-  /** Nodes that it asks for from now on, as it says itself. */
+  /** Desired size, as the cloud reports it. */
   size: number;
   /** See CloudPool.inZones. */
   inZones?: Record<string, number>;
-  /** Why some of the nodes stay: the cloud said no, and is not ending them. */
+  /** Why some nodes stay: the cloud refused. */
   refused?: CoppiceError;
 }
 
 /**
- * A cloud's managed service (EKS, GKE, AKS) with the network under it. Every method is idempotent and safe to repeat after a
- * crash at any point. Errors are CoppiceErrors with a Gardener code where the cause is known.
+ * A cloud's managed service (EKS, GKE, AKS) with its network. Every method is idempotent, also after a crash at any
+ * point. Errors are CoppiceErrors with a Gardener code where the cause is known.
  */
 export interface ManagedClusters {
   /**
-   * Of programs and SDKs: a cluster that was applied by another version is applied again. Change it when a program declares
-   * something else for equal inputs.
+   * Version of programs and SDKs: clusters applied by another version are applied again. Change it when a program
+   * declares something else for equal inputs.
    */
   readonly version: string;
-  /** Whether it can take over clusters that exist (ManagedCluster.adopt). Absent: it cannot. */
+  /** Whether it can adopt existing clusters (ManagedCluster.adopt). Absent: no. */
   readonly adopts?: boolean;
-  /** What of this cannot be had, all of it at once. Pure. */
+  /** All problems of the wish. Pure. */
   validate(cluster: ManagedCluster, profile: CloudProfile): Problem[];
-  /** Asks the cloud who the credentials are and what they may do. Makes nothing. */
+  /** Asks the cloud for identity and permissions of the credentials. Changes nothing. */
   checkAccount(ctx: CloudContext): Promise<AccountCheck>;
-  /** What apply would change. Makes nothing. */
+  /** Changes that apply would make. Changes nothing. */
   preview(ctx: CloudContext, cluster: ManagedCluster): Promise<Change[]>;
-  /** Makes network and cluster be as described; adopts what bears our tags already. Takes minutes. */
+  /** Creates or updates network and cluster; takes over resources with our tags. Takes minutes. */
   apply(ctx: CloudContext, cluster: ManagedCluster): Promise<ManagedClusterOutputs>;
-  /** What differs in the cloud from what was last applied; mends nothing. */
+  /** Drift since the last apply; reverts nothing. */
   drift(ctx: CloudContext, cluster: ManagedCluster): Promise<Change[]>;
-  /** Takes away everything that was made for the owner, in any half-built state; what is gone is fine. */
+  /** Deletes everything that was made for the owner, in any half-built state; missing resources are fine. */
   destroy(ctx: CloudContext, cluster: ManagedCluster): Promise<void>;
   /**
-   * destroy for an owner that is gone, of whom nobody knows what it was: takes away groups of machines and control planes on machines
-   * as well. What they were is told by their tags where the state of their stacks is lost too, as far as they tell. Absent: destroy is all.
-   * @param cluster what the place is like, without pools
+   * Like destroy, for an orphaned owner of unknown kind: also deletes machine groups and control planes on machines.
+   * Tags describe them when the state of their stacks is lost too. Absent: destroy covers everything.
+   * @param cluster the place, without pools
    */
   destroyLeftOvers?(ctx: CloudContext, cluster: ManagedCluster): Promise<void>;
-  /** Mints access with the account's credentials; makes nothing in the cloud. */
+  /** Issues access with the account's credentials; creates nothing in the cloud. */
   kubeconfig(ctx: CloudContext, outputs: ManagedClusterOutputs): Promise<CloudKubeconfig>;
   /**
-   * Ends exactly these nodes (the caller has drained them) of a pool that has a `desired` size, and has the cloud ask for as many fewer: no
-   * other machine comes or goes for it. Nodes that are gone, going, or of another pool or owner change nothing. Resolves once the cloud
-   * counts as told, when machines may still be ending. `apply` with this size is to follow, which then changes nothing in the cloud.
-   * Rejects where it cannot be told what was done. Absent: it cannot.
+   * Ends exactly these drained nodes of a pool with a `desired` size, and lowers the size by their number: no other
+   * machine starts or ends. Nodes that are gone, going, or of another pool or owner are ignored. Resolves once the
+   * cloud accepted; machines may still be ending. A later `apply` with this size changes nothing. Rejects when the
+   * result is unknown. Absent: unsupported.
    */
   removeNodes?(
     ctx: CloudContext,
@@ -351,6 +362,6 @@ export interface ManagedClusters {
     pool: string,
     nodes: readonly CloudNode[],
   ): Promise<PoolLeft>;
-  /** Everything in the region that bears our tags, of whatever owner. */
+  /** Everything in the region with our tags, of any owner. */
   tagged?(ctx: Omit<CloudContext, 'owner'>): Promise<TaggedResource[]>;
 }

@@ -11,38 +11,41 @@ import type { Problem } from './problem.ts';
 export type { BackupBucket, BackupBuckets, BackupContent, BackupContext, BackupObject } from './backup.ts';
 export type { Problem };
 
-/** A group of equal machines, as the shoot asks for it. */
+/** A desired group of equal machines. */
 export interface Pool {
   /** At most 15 characters, a DNS label, unique in the shoot. */
   name: string;
   /** Name of a machine type of the profile. */
   machineType: string;
-  /** How many machines there should be. */
+  /** Desired number of machines. */
   count: number;
-  /** Labels of the nodes, besides those that the provider sets itself (see nodeLabels). */
+  /** Node labels, in addition to the provider's own (see nodeLabels). */
   labels: Record<string, string>;
-  /** Every node has them for as long as it lives. */
+  /** Permanent taints of each node. */
   taints: Taint[];
-  /** A node has them when it registers; who takes one away does not find it back. None has key and effect of one of `taints`. Absent: none. */
+  /**
+   * Taints at registration only; a removed one does not come back. None equals one of `taints` in key and effect.
+   * Absent: none.
+   */
   startupTaints?: Taint[];
-  /** Zones that the machines are spread over; may be empty. */
+  /** Zones to spread over; may be empty. */
   zones: string[];
-  /** Whether the machines may be the cloud's cheaper ones that it takes away at short notice. Absent: no. */
+  /** Whether to use spot machines, which the cloud may interrupt. Absent: no. */
   spot?: boolean;
-  /** How many machines above `count` there may be while outdated ones are replaced. Absent: none. */
+  /** Most machines above `count` during a roll. Absent: none. */
   maxSurge?: number;
 }
 
 /**
- * How many machines a pool has while outdated ones are replaced: never more above its count than there are left to replace, as with
- * Kubernetes' Deployments. Pure.
+ * Size of a pool during a roll: above `count` by at most the number of outdated machines, as in Kubernetes'
+ * Deployments. Pure.
  */
 export const sizeWhileRolling = (
   { count, maxSurge = 0 }: Pick<Pool, 'count' | 'maxSurge'>,
   outdated: number,
 ): number => (count === 0 ? 0 : count + Math.min(maxSurge, outdated));
 
-/** What a cluster asks for, as far as a provider has a say in it. */
+/** The part of a cluster's spec that a provider validates. */
 export interface Wanted {
   region: string;
   /** Full version without "v", for example "1.36.3". */
@@ -54,248 +57,255 @@ export interface Wanted {
 
 export type MachinePhase = 'Pending' | 'Running' | 'Terminating' | 'Failed';
 
-/** A machine that exists, whether or not its node has joined. */
+/** An existing machine, whether or not its node has joined. */
 export interface Machine {
-  /** Unique in the shoot; what removeMachines takes. */
+  /** Unique in the shoot; argument of removeMachines. */
   name: string;
   pool: string;
-  /** Name of the Node that the machine registers, known before it has joined. */
+  /** Name of its Node, known before it joins. */
   nodeName: string;
-  /** Address within the network of the machines. */
+  /** Address in the machines' network. */
   address?: string;
-  /** Absent: nobody tells. */
+  /** Absent: unknown. */
   zone?: string;
-  /** Pending: asked for, not yet up. Running: up. Terminating: on its way out. Failed: will not come up by itself. */
+  /** Pending: requested, not up. Running: up. Terminating: being deleted. Failed: will not come up by itself. */
   phase: MachinePhase;
-  /** Whether the machine itself is well; whether its node is, the Node says. */
+  /** Whether the machine is healthy; the health of its node is in the Node. */
   ready: boolean;
-  /** Whether it is another one than its pool describes by now, and its caller has to roll it (see Provider.rolledByCaller). Absent: no. */
+  /**
+   * Whether it differs from its pool's description and its caller must roll it (see Provider.rolledByCaller). Absent:
+   * no.
+   */
   outdated?: boolean;
   /** RFC 3339. */
   createdAt: string;
 }
 
 /**
- * What a provider is told about the shoot it works for. Everything that names, addresses or authenticates something is
- * made by the caller and stays the same between calls until it is renewed: a provider writes what it is given into
- * objects, and equal input must mean no write.
+ * Facts about the shoot for a provider. The caller makes all names, addresses and credentials, and they stay equal
+ * until renewed: a provider writes them into objects, and equal input must cause no write.
  */
 export interface ProviderContext {
   /** The seed that hosts the control plane. */
   seed: KubeClient;
   /** The cluster itself, with administrator rights; absent while its API server does not serve. */
   shoot?: KubeClient;
-  /** Namespace of the shoot in the seed. */
+  /** Namespace of the Shoot in the garden. */
   namespace: string;
   shootName: string;
   /** Namespace of the Shoot object in the garden. */
   shootNamespace: string;
-  /** The shoot's pods in the seed and its nodes as caches have them, for who only tells people of machines. Absent: API servers are asked. */
+  /** Cached pods of the shoot in the seed, and its cached nodes, for status only. Absent: API servers are asked. */
   seen?: { readonly pods: readonly Pod[]; readonly nodes: readonly Node[] };
-  /** Unique in the garden, at most 63 characters: the prefix and the tag of everything made outside the seed. */
+  /** Unique in the garden, at most 63 characters: prefix and tag of everything outside of the seed. */
   technicalID: string;
-  /** UID of the Shoot: tells a cluster from an earlier one of the same name. */
+  /** UID of the Shoot: distinguishes it from an earlier one of the same name. */
   uid: string;
   region: string;
   /** Full version without "v", for example "1.36.3". */
   kubernetesVersion: string;
-  /** `https://host:port`, as machines reach the API server. */
+  /** `https://host:port` of the API server for machines. */
   apiserverURL: string;
-  /** PEM: signs the API server's certificate, and the client certificate with which it calls kubelets. */
+  /** PEM of the CA that signs the API server's certificate, and its client certificate for kubelets. */
   clusterCA: string;
   podCIDR: string;
   serviceCIDR: string;
-  /** Range of the machines' own addresses, for a provider that makes a network for them. */
+  /** Address range of machines, for providers that make their network. */
   nodeCIDR?: string;
   /** Address of the cluster's DNS Service. */
   dnsIP: string;
   clusterDomain: string;
-  /** `https://host:port` or `http://host:port` of a registry mirror (OCI distribution API) that machines ask first. */
+  /** `https://host:port` or `http://host:port` of a registry mirror (OCI distribution API) that machines use first. */
   imageMirror?: string;
-  /** PEM of the authority of that mirror's certificate. Absent: one of the system's, or the mirror has no TLS. */
+  /** PEM of the CA of that mirror. Absent: a system CA, or no TLS. */
   imageMirrorCA?: string;
-  /** `name:tag` of the image of machines that are containers, where the seed or the profile names one. */
+  /** `name:tag` of the machine image for machines that are containers, if the seed or the profile names one. */
   machineImage?: string;
-  /** How often the keys have changed that API servers on machines encrypt Secrets with. Absent: never. */
+  /** Revision of the encryption keys of API servers on machines. Absent: never rotated. */
   encryptionRevision?: number;
-  /** PriorityClass of pods that control planes run in. Absent: the seed has none for them. */
+  /** PriorityClass of control plane pods. Absent: the seed has none. */
   controlPlanePriority?: string;
   /** VXLAN network identifier (1 to 16777215), unique among the shoots of the seed. */
   vni: number;
   profile: CloudProfile;
   /**
-   * A kubeconfig with which a new machine of the pool asks for its certificate (TLS bootstrap).
-   * @param machines how many the pool is to have for now; absent: as many as it asks for. As long as fewer have joined, the token is kept fresh
+   * Kubeconfig with which a new machine of the pool requests its certificate (TLS bootstrap).
+   * @param machines desired number for now; absent: that of the pool. The token stays fresh while fewer have joined
    */
   bootstrapKubeconfig(pool: string, machines?: number): Promise<string>;
   /** A kubeconfig for system:kube-proxy. */
   kubeProxyKubeconfig(): Promise<string>;
-  /** A kubeconfig of that name for a component that runs beside the control plane, with the rights of the cluster's administrators. */
+  /** Kubeconfig with administrator rights for a component beside the control plane. */
   componentKubeconfig(user: string): Promise<string>;
-  /** Has reconcilePools compare all with the cloud, and change back what others changed. Absent: no. */
+  /** For reconcilePools: compare everything with the cloud, and revert drift. Absent: no. */
   mend?: boolean;
-  /** The tenant's account, for a provider whose machines are in one. Rejects with CoppiceErrors where there is none to be used. */
+  /** The tenant's account, for providers with machines in one. Rejects with CoppiceErrors when unavailable. */
   cloud?(): Promise<CloudContext>;
   log: Log;
 }
 
-/** What the machines of a control plane are told. Files hold the cluster's keys: they are for these machines alone. */
+/** Bootstrap data for control plane machines only: the files contain the cluster's keys. */
 export interface ControlPlaneBootstrap {
-  /** Keys of the cluster, with its authorities' certificates, by path below /etc/kubernetes/pki; kubeadm makes the rest from them. */
+  /** Keys of the cluster with its CA certificates, by path below /etc/kubernetes/pki; kubeadm derives the rest. */
   keys: Record<string, string>;
-  /** What `kubeadm init` and `kubeadm join` are given, as YAML; `@NODE_NAME@` and `@ADDRESS@` stand for the machine's own. */
+  /** YAML for `kubeadm init` and `kubeadm join`; `@NODE_NAME@` and `@ADDRESS@` stand for the machine's own. */
   init: string;
   join: string;
-  /** Address of each machine by its ordinal, which outlives the machine: etcd's members know each other by it. */
+  /** Address of each machine by ordinal, which outlives the machine: etcd members address each other by it. */
   addresses: string[];
-  /** Whether machine 0, if it has no data, may begin the cluster. Otherwise it may only join one. */
+  /** Whether machine 0 may initialise the cluster when it has no data. Otherwise it may only join. */
   mayInitialise: boolean;
-  /** Ordinals of machines whose data are known to be in the cluster: without data, such a one waits until it is no longer among them. */
+  /**
+   * Ordinals of machines that are known etcd members: without its data, such a machine waits until it is removed from
+   * this list.
+   */
   noted: number[];
 }
 
-/** What there is of the machines of a control plane. */
+/** Observed machines of a control plane. */
 export interface ControlPlaneMachinesSeen {
-  /** How many are asked for now; 0: they were never made. */
+  /** Desired number; 0: never made. */
   asked: number;
-  /** Those that exist, by their names (see controlPlaneMachineName), those on their way out included; outdated are those of isOutdated. */
+  /**
+   * Existing machines by name (see controlPlaneMachineName), including those being deleted; outdated as in isOutdated.
+   */
   machines: (Machine & {
     /** See ControlPlaneMachines.close. Absent: it gets new requests. */
     closed?: true;
   })[];
-  /** Volumes that keep machines' data, whether or not there is a machine. A machine that gets a new volume has one with another uid. */
+  /** Data volumes, with or without a machine. A machine's new volume has another UID. */
   volumes: { ordinal: number; uid: string }[];
 }
 
 /**
- * Machines in the seed that run the control plane of their own cluster by kubeadm, numbered from 0. Each keeps its name and its data
- * for as long as it is asked for, also when it is made anew. The caller has made Services that lead to them: to those with the label
- * `app: kube-apiserver` that are ready, and to each by its name.
+ * Machines in the seed that run the control plane of their own cluster by kubeadm, numbered from 0. Each keeps its name
+ * and data while wanted, also when recreated. The caller makes their Services: one for ready machines with label `app:
+ * kube-apiserver`, and one per machine.
  */
 export interface ControlPlaneMachines {
   observe(ctx: ProviderContext, pool: string): Promise<ControlPlaneMachinesSeen>;
 
-  /** Makes the first `pool.count` machines be, and takes those above away. Those that exist are not replaced. */
+  /** Creates the first `pool.count` machines and deletes higher ones. Existing machines are not replaced. */
   reconcile(ctx: ProviderContext, pool: Pool, bootstrap: ControlPlaneBootstrap): Promise<void>;
 
   /**
-   * Whether the pod is a machine of another Kubernetes version or with other keys of Secrets than are wanted; all else that changes makes
-   * none outdated. Pure.
+   * Whether the pod runs another Kubernetes version, or has other encryption keys; other differences do not count.
+   * Pure.
    */
   isOutdated(
     ctx: Pick<ProviderContext, 'kubernetesVersion' | 'machineImage' | 'encryptionRevision'>,
     pod: Pod,
   ): boolean;
 
-  /** Has new requests go to other machines until this one is made anew. One that is not there is fine. */
+  /** Routes new requests to other machines until this one is recreated. A missing machine is fine. */
   close(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;
 
-  /** Makes a machine that is outdated anew, as reconcile described it last, over its data. Another one is left alone. */
+  /** Recreates an outdated machine over its data, as last reconciled. Other machines stay. */
   replace(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;
 
-  /** Removes the volume of a machine that is no longer asked for; none is fine. */
+  /** Deletes the volume of a machine that is no longer wanted; a missing one is fine. */
   removeVolume(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;
 
-  /** Takes all of them away, data and all, in any half-built state. Needs no working shoot. */
+  /** Deletes all machines with their data, in any half-built state. Needs no working shoot. */
   delete(ctx: ProviderContext, pool: string): Promise<void>;
 }
 
-/** Where an API server is reached that is on machines. */
+/** Address of an API server on machines. */
 export interface ControlPlaneEndpoint {
-  /** A name or an IP address. */
+  /** DNS name or IP address. */
   host: string;
   port: number;
 }
 
-/** What machines of a control plane in a cloud are told: to begin the cluster, or to join it. */
+/** Bootstrap data for control plane machines in a cloud: initialise the cluster, or join it. */
 export interface ControlPlaneGroupBootstrap {
-  /** kubeadm's configuration of the cluster and of who begins it, as YAML; `@NODE_NAME@` and `@ADDRESS@` stand for the machine's own. */
+  /** YAML of kubeadm's cluster and init configuration; `@NODE_NAME@` and `@ADDRESS@` stand for the machine's own. */
   init: string;
   first:
     | {
-        /** Keys of the cluster, with its authorities' certificates, by path below /etc/kubernetes/pki. */
+        /** Keys of the cluster with its CA certificates, by path below /etc/kubernetes/pki. */
         begin: Record<string, string>;
       }
     | {
-        /** What `kubeadm join` is given, as YAML; it names a key for the cluster's keys, which are in the cluster. */
+        /** YAML for `kubeadm join`, with the certificate key of the cluster's keys, which are in the cluster. */
         join: string;
-        /** By which the machine finds the cluster, and asks for its certificate; lies at DISCOVERY_FILE. */
+        /** Kubeconfig for discovery and TLS bootstrap, stored at DISCOVERY_FILE. */
         discovery: string;
       };
 }
 
-/** Where a machine in a cloud has ControlPlaneGroupBootstrap's `discovery`. */
+/** Path of ControlPlaneGroupBootstrap's `discovery` on a machine in a cloud. */
 export const DISCOVERY_FILE = '/etc/coppice/secret/bootstrap.kubeconfig';
 
-/** What there is of a control plane's machines in a cloud. */
+/** Observed control plane machines in a cloud. */
 export interface ControlPlaneGroupSeen {
-  /** How many are asked for now; 0: they were never made. */
+  /** Desired number; 0: never made. */
   asked: number;
-  /** Those that exist, oldest first, those on their way out included. A machine that is lost is not among them. */
+  /** Existing machines, oldest first, including those being deleted, without lost ones. */
   machines: Machine[];
-  /** Why there are fewer than asked for, in the cloud's words. */
+  /** Why there are fewer than desired, in the cloud's words. */
   failure?: string;
 }
 
-/** What of a control plane in a cloud is mended: how it is reached, with the network; or how its machines are made and kept. */
+/** Part of a control plane in a cloud to repair: its endpoint with the network, or its machine group. */
 export type ControlPlanePart = 'endpoint' | 'machines';
 
 /**
- * Machines in an account of the tenant that run the control plane of their own cluster by kubeadm. A machine has its data on a disk of
- * its own: one that is lost is a member that is lost, and no machine takes another one's place or name. None is ever replaced or taken
- * away but by `end`. `deleteAll` of the provider takes all of this away, too.
+ * Machines in a tenant's account that run the control plane of their own cluster by kubeadm. Each keeps its data on its
+ * own disk: a lost machine is a lost etcd member, and no machine takes over its place or name. Only `end` removes
+ * machines. The provider's `deleteAll` covers all of this.
  */
 export interface ControlPlaneGroup {
-  /** Makes where the API server is reached, in front of all machines that serve, with the network under it. It stays for the cluster's life. */
+  /** Creates the endpoint in front of all serving machines, with its network. It stays for the cluster's life. */
   endpoint(ctx: ProviderContext, pool: Pool): Promise<ControlPlaneEndpoint>;
 
-  /** As the cloud tells now. Outdated are machines that were made to take other keys of Secrets than those of the context. */
+  /** Reads the machines from the cloud. Outdated are those with other encryption keys than the context's. */
   observe(ctx: ProviderContext, pool: string): Promise<ControlPlaneGroupSeen>;
 
-  /** The machines as they were last seen, some seconds ago at most. */
+  /** The machines as last seen, at most some seconds ago. */
   list(ctx: ProviderContext, pool: string): Promise<Machine[]>;
 
-  /** Has `pool.count` machines be asked for, never fewer than there are; machines to come are told this. After `endpoint`. */
+  /** Requests `pool.count` machines, never fewer than exist; new machines get `bootstrap`. Call `endpoint` first. */
   reconcile(ctx: ProviderContext, pool: Pool, bootstrap: ControlPlaneGroupBootstrap): Promise<void>;
 
   /**
-   * Changes back what others changed of a control plane that has begun: only what ends no machine, changes no number of machines, and makes
-   * neither group nor address anew. Resolves to what differs still; undefined: not now, since its machines are not as many as were asked for.
+   * Reverts drift of a running control plane, limited to changes that neither end machines, change their number, nor
+   * replace group or address. Resolves with the remaining drift; undefined: not possible now, because the number of
+   * machines differs from the desired one.
    */
   mend(ctx: ProviderContext, pool: string, part: ControlPlanePart): Promise<Change[] | undefined>;
 
   /**
-   * Ends these machines, and asks for as many as are left then. Names of machines that are lost or on their way out are fine: they end
-   * being counted.
+   * Ends these machines, and lowers the desired number. Lost or ending machines are fine: they are no longer counted.
    */
   end(ctx: ProviderContext, pool: string, names: readonly string[]): Promise<void>;
 }
 
-/** The machines of a cluster without a control plane at a moment. */
+/** Machines of a cluster without a control plane at one moment. */
 export interface MachinesSeen {
-  /** Machines of the control plane: ready once it would serve. */
+  /** Control plane machines: ready once the control plane would serve. */
   controlPlane: Machine[];
   machines: Machine[];
-  /** The Node objects that the machines would have registered, without pod ranges. */
+  /** Node objects that the machines would register, without pod ranges. */
   nodes: Node[];
-  /** When this will be different although nothing is done: a machine becomes ready, or is lost. Absent: never. */
+  /** Next change by time alone: a machine becomes ready, or is lost. Absent: none. */
   changesAt?: Date;
 }
 
 /**
- * Clusters that exist as objects only, without a control plane: nothing runs. A ConfigMap in the shoot's namespace lists their machines. The
- * caller reads and applies it.
+ * Clusters that exist as objects only, without a control plane. A ConfigMap in the shoot's namespace lists their
+ * machines; the caller reads and applies it.
  */
 export interface ClustersWithoutControlPlane {
-  /** Whether clusters of the profile are of this kind. Pure. */
+  /** Whether the profile's clusters are of this kind. Pure. */
   includes(profile: CloudProfile): boolean;
 
   /** Name of the ConfigMap. */
   readonly configMapName: string;
 
   /**
-   * The ConfigMap with missing machines added and surplus ones removed; equal input gives an equal ConfigMap.
-   * `refusal`: why machines are missing still.
+   * The ConfigMap with missing machines added and surplus ones removed; equal input gives an equal result. `refusal`:
+   * why machines are still missing.
    */
   update(
     ctx: ProviderContext,
@@ -303,155 +313,163 @@ export interface ClustersWithoutControlPlane {
     configMap: KubeObject | undefined,
   ): { configMap: KubeObject; refusal?: Error };
 
-  /** What the ConfigMap says now. Pure but for the clock. */
+  /** Content of the ConfigMap at present. Pure except for the clock. */
   read(ctx: ProviderContext, pools: readonly Pool[], configMap: KubeObject | undefined): MachinesSeen;
 }
 
 /**
- * How API servers come to the cluster: by a container beside each, which joins its pod to the machines' network and closes every other way
- * that the API server could open, but to the addresses in its environment variable SEED_ADDRESSES (parted by blanks). Only then it writes
- * EGRESS into EGRESS_FILE, without which the API server ends, and its hook `postStart` waits for that. Or not at all, since nothing runs there.
+ * How hosted API servers reach the cluster network. Either by a sidecar, which joins the pod to the machines' network
+ * and blocks all other outgoing connections except to SEED_ADDRESSES (environment variable, separated by blanks), then
+ * writes EGRESS into EGRESS_FILE; the API server ends without it, and the sidecar's `postStart` hook waits for it. Or
+ * not at all, because nothing runs there.
  */
 export type ClusterNetwork =
   | { container: { env: object[]; volumeMounts: object[]; [field: string]: unknown }; volumes: object[] }
   | 'none';
 
-/** What can be done about a machine that is up, and whose node is missing or not Ready. Machines that are gone are fine; none is waited for. */
+/** Repairs a running machine whose node is missing or not Ready. Missing machines are fine; nothing is awaited. */
 export interface MachineRepair {
-  /** Starts the machine again over its disks. */
+  /** Restarts the machine with its disks. */
   restart(ctx: ProviderContext, machine: Machine): Promise<void>;
 
-  /** Takes the machine away, disks and all, and has another one come in its place. */
+  /** Deletes the machine with its disks, and requests a replacement. */
   replace(ctx: ProviderContext, machine: Machine): Promise<void>;
 }
 
-/** How volumes of pods are made on the disks of machines. */
+/** How pods' volumes are created on machines' disks. */
 export interface MachineVolumes {
-  /** Folder of each machine that lives as long as the machine does. */
+  /** Folder on each machine that lives as long as the machine. */
   readonly folder: string;
-  /** What a pod that makes and removes folders there runs in: an image that each machine has, and folders of the machine with a shell. */
+  /**
+   * Helper pod that creates and removes folders there: an image that each machine has, and folders of the machine with
+   * a shell.
+   */
   readonly helper: { readonly image: string; readonly folders: readonly string[] };
 }
 
 /**
- * Makes machines for hosted control planes. Every method is idempotent and safe to repeat after a crash at any point;
- * none keeps state outside the objects that it makes (which carry the shoot's labels or tags), and none waits for a
- * machine: they say what should be and return, listMachines tells what is. Errors are CoppiceErrors with a Gardener code
- * where the cause is known.
+ * Makes machines for hosted control planes. Every method is idempotent, also after a crash at any point; none keeps
+ * state outside of the objects that it makes (which have the shoot's labels or tags), and none waits for a machine:
+ * they request and return, listMachines shows the result. Errors are CoppiceErrors with a Gardener code where the cause
+ * is known.
  *
- * Optional members (managed clusters, DNS, backup buckets) are what not every provider can do: what is absent, it cannot.
+ * Optional members (managed clusters, DNS, backup buckets) are capabilities that some providers lack.
  */
 export interface Provider {
-  /** As in `spec.cloudProvider` and `spec.provider.type`, unless a profile binds a type to another provider. */
+  /** Value of `spec.cloudProvider` and `spec.provider.type`, unless a profile binds a type to another provider. */
   name: string;
-  /** Whether nodes only look like nodes; said loudly in status and by the CLI. */
+  /** Whether nodes are simulated; status and CLI say so prominently. */
   simulated: boolean;
 
-  /** What who uses its machines can do beyond his own cluster, in words for the status of a profile. Absent: nothing. */
+  /** Missing isolation of the machines, as a text for the profile's status. Absent: none missing. */
   noBoundary?: string;
 
   /**
-   * Whether it runs pods in the namespace of the shoot in the seed that need more than Pod Security's level `restricted` allows: machines that
-   * are pods, say. Absent: that namespace admits no such pod.
+   * Whether it runs pods in the shoot's namespace of the seed that exceed Pod Security level `restricted`, such as
+   * machines. Absent: the namespace refuses such pods.
    */
   privilegedInSeed?: boolean;
 
-  /** Why this operator makes no new clusters of it, and who can change that; those that it has made stay. Absent: it makes them. */
+  /**
+   * Why this operator makes no new clusters with it, and who can change that; existing clusters stay. Absent: it does.
+   */
   barred?: string;
-  /** Whether machines join by TLS bootstrap, so that ctx.bootstrapKubeconfig must be able to give a token. */
+  /** Whether machines join by TLS bootstrap, so that ctx.bootstrapKubeconfig must work. */
   needsBootstrapToken: boolean;
 
   /**
-   * Whether machines are in an account of the tenant, outside of the seed: it takes credentials, and a seed whose API servers can
-   * be reached from there. Absent: no.
+   * Whether machines are in a tenant's account outside of the seed: needs credentials, and a seed whose API servers are
+   * reachable from there. Absent: no.
    */
   inCloud?: boolean;
 
   /**
-   * Whether the caller rolls machines: reconcilePool only asks for up to Pool.maxSurge new ones more, listMachines tells which are
-   * outdated, and the caller drains and removes these as new ones become nodes. Absent: the provider rolls them by itself.
+   * Whether the caller rolls machines: reconcilePool requests up to Pool.maxSurge more, listMachines marks outdated
+   * ones, and the caller drains and removes them as new nodes join. Absent: the provider rolls them.
    */
   rolledByCaller?: boolean;
 
-  /** Volumes on the disks of its machines, for a default StorageClass. Absent: such a cluster has none by itself. */
+  /** Volumes on machines' disks, for a default StorageClass. Absent: none. */
   readonly machineVolumes?: MachineVolumes;
 
-  /** Repair of its machines for workloads. Absent: a machine whose node is unwell is only told of. */
+  /** Repair of worker machines. Absent: unhealthy nodes are only reported. */
   readonly repair?: MachineRepair;
 
-  /** The cloud's managed service, for mode Managed. */
+  /** Managed service of the cloud, for mode Managed. */
   readonly managed?: ManagedClusters;
 
-  /** Records in the zones of an account. */
+  /** DNS records in zones of an account. */
   readonly dns?: ProviderDNS;
-  /** Buckets for backups of control planes that seeds host. */
+  /** Buckets for backups of hosted control planes. */
   readonly backups?: BackupBuckets;
-  /** Machines that run control planes, for mode SelfManaged. None of the methods below knows of these. */
+  /** Control plane machines for mode SelfManaged. The methods below ignore them. */
   readonly controlPlaneMachines?: ControlPlaneMachines;
-  /** The same for a provider whose machines are in a cloud; at most one of the two. */
+  /** Control plane machines in a cloud, for mode SelfManaged; a provider has at most one of the two. */
   readonly controlPlaneGroup?: ControlPlaneGroup;
 
   /** Clusters without control planes, for scale tests. */
   readonly withoutControlPlane?: ClustersWithoutControlPlane;
 
-  /** What of this cannot be had, all of it at once; empty when all can. Pure: no request is made, nothing is thrown. */
+  /** All problems of the wish; empty: none. Pure: makes no request, throws nothing. */
   validate(wanted: Wanted, profile: CloudProfile): Problem[];
 
   /**
-   * How API servers that the seed hosts come to machines and pods. Absent, or undefined: through a tunnel where machines are in a cloud,
-   * and as the seed's own network leads them elsewhere. Pure.
+   * How hosted API servers reach machines and pods. Absent or undefined: by a tunnel for machines in a cloud, else by
+   * the seed's network. Pure.
    */
   clusterNetwork?(ctx: Pick<ProviderContext, 'machineImage' | 'podCIDR' | 'vni'>): ClusterNetwork | undefined;
 
-  /** Objects for the shoot's namespace in the seed that run beside the control plane; applied by the caller as it applies its own. */
+  /** Objects beside the control plane in the shoot's namespace of the seed; the caller applies them. */
   controlPlaneExtras?(ctx: ProviderContext): Promise<KubeObject[]>;
 
-  /** Objects for the cluster itself, which its machines need; applied by the caller as it applies its own. */
+  /** Objects inside of the cluster that its machines need; the caller applies them. */
   systemComponents?(): KubeObject[];
 
   /**
-   * Takes back what was asked for and has not started: of each pool, machines above `count` and `maxSurge`. Called while the cluster itself
-   * does not answer. Absent: reconcilePool does so, or nothing is asked for before it starts.
+   * Withdraws requested machines that have not started: those of each pool above `count` and `maxSurge`. Called while
+   * the cluster does not answer. Absent: reconcilePool does it, or requests start at once.
    */
   withdrawMachines?(ctx: ProviderContext, pools: readonly Pool[]): Promise<void>;
 
-  /** reconcilePool for all pools in one go, for a provider with which each go is expensive. A pool that is left out stays until deletePool. */
+  /**
+   * reconcilePool for all pools in one run, for providers with expensive runs. A pool that is left out stays until
+   * deletePool.
+   */
   reconcilePools?(ctx: ProviderContext, pools: readonly Pool[]): Promise<void>;
 
   /**
-   * Makes the pool be as described: makes missing machines, has new ones carry the description, rolls those whose image or configuration is
-   * outdated, or has its caller roll them (`rolledByCaller`). Never takes machines away that have started because there are more than
-   * `count`: that is removeMachines' task. A renewed token, labels, taints and zones make no machine outdated; another Kubernetes version, machine type,
-   * image or spot do. Labels and taints of nodes that exist follow the description. Node objects of the pool whose machine is gone are
-   * deleted from the shoot.
+   * Creates missing machines, updates the description for new ones, and rolls outdated ones or leaves that to the
+   * caller (`rolledByCaller`). Never removes started machines above `count`: removeMachines does. A renewed token,
+   * labels, taints and zones do not make machines outdated; Kubernetes version, machine type, image and spot do.
+   * Updates labels and taints of existing nodes. Deletes Node objects of the pool without a machine.
    */
   reconcilePool(ctx: ProviderContext, pool: Pool): Promise<void>;
 
-  /** All machines of the shoot, in no particular order, those on their way out included. */
+  /** All machines of the shoot in any order, including those being deleted. */
   listMachines(ctx: ProviderContext): Promise<Machine[]>;
 
   /**
-   * Takes exactly these machines of the pool away (the caller has drained them) and leaves `remaining`; no replacement
-   * is made for them. Names that are gone already are fine. To be called again until listMachines no longer has them.
+   * Deletes exactly these drained machines of the pool and leaves `remaining`, without replacement. Missing names are
+   * fine. Call again until listMachines no longer shows them.
    */
   removeMachines(ctx: ProviderContext, pool: string, names: readonly string[], remaining: number): Promise<void>;
 
   /**
-   * Deletes pods from the API server whose machine should have ended them and has not. Those that are gone, or are others of the same name, are
-   * fine. Absent: only a kubelet knows whether a pod has ended.
+   * Deletes terminating pods whose machine should have ended them. Missing pods, and others of the same name, are
+   * ignored. Absent: only a kubelet knows whether a pod has ended.
    */
   endPods?(ctx: ProviderContext, pods: readonly Pod[]): Promise<void>;
 
-  /** Takes the pool away, machines and all; a pool that is not there is fine. Needs no working shoot. */
+  /** Deletes the pool with its machines; a missing pool is fine. Needs no working shoot. */
   deletePool(ctx: ProviderContext, name: string): Promise<void>;
 
   /**
-   * What differs in the cloud from what was last made there, the control plane's machines included, without what we changed ourselves by
-   * other ways; mends nothing, and takes up to minutes. undefined: it cannot be told now, because something is being made. Absent: others
-   * cannot change what it makes, or it mends that by itself.
+   * Drift in the cloud since the last run, including the control plane's machines, excluding our own changes outside of
+   * Pulumi; reverts nothing and takes up to minutes. undefined: a run is in progress. Absent: drift is impossible or
+   * reverted automatically.
    */
   drift?(ctx: ProviderContext): Promise<Change[] | undefined>;
 
-  /** Takes away everything that was made for the shoot, in any half-built state. Needs no working shoot. */
+  /** Deletes everything that was made for the shoot, in any half-built state. Needs no working shoot. */
   deleteAll(ctx: ProviderContext): Promise<void>;
 }

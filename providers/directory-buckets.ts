@@ -5,10 +5,10 @@ import { CoppiceError, configurationProblem } from '../operator/api/errors.ts';
 import type { BackupBuckets, BackupContext, BackupObject } from './backup.ts';
 import { broken, checkedKey, noSuchObject, notEmpty } from './bucket-objects.ts';
 
-/** What is on its way in: never listed, and of no worth after a crash. */
+/** Suffix of an upload in progress: never listed, worthless after a crash. */
 const PARTIAL = '.partial';
 
-/** Buckets that are directories of the garden's state, readable by nobody else. `folder` keeps providers apart. */
+/** Buckets as directories in the garden's state, readable by the owner only. `folder` separates providers. */
 export function directoryBuckets(folder: string): BackupBuckets {
   const pathOf = ({ directory, bucket }: BackupContext, ...parts: string[]): string => {
     if (directory !== undefined) return join(directory, 'backups', folder, bucket.name, ...parts);
@@ -43,11 +43,11 @@ export function directoryBuckets(folder: string): BackupBuckets {
     },
     async put(ctx, key, content) {
       const file = pathOf(ctx, checkedKey(key));
-      // Not made on the way: a bucket that is gone is not there, here as in a cloud.
+      // Not created implicitly: as in a cloud, a deleted bucket stays missing.
       await access(pathOf(ctx), constants.W_OK).catch(explained(pathOf(ctx)));
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
       const partial = `${file}${PARTIAL}`;
-      // Of a process that was killed: nobody else puts anything into this folder now.
+      // Left by a killed process: no other upload runs in this folder.
       await removePartials(dirname(file));
       const handle = await open(partial, 'wx', 0o600);
       try {
@@ -76,7 +76,7 @@ export function directoryBuckets(folder: string): BackupBuckets {
       await rm(file, { force: true });
       const left = await readdir(dirname(file)).catch(ifMissing([]));
       if (left.every((name) => name.endsWith(PARTIAL))) await removePartials(dirname(file));
-      // Folders are no objects: an empty one goes, as it would in a cloud.
+      // Empty folders are removed, because buckets in clouds have none.
       for (let parent = dirname(file); parent !== pathOf(ctx); parent = dirname(parent)) {
         const gone = await rmdir(parent).then(
           () => true,
@@ -88,7 +88,7 @@ export function directoryBuckets(folder: string): BackupBuckets {
   };
 }
 
-/** Keys of the files below a folder that may begin with a prefix. A folder that goes meanwhile has none. */
+/** Keys with a prefix, from the files below a folder. A folder that is deleted meanwhile counts as empty. */
 async function filesIn(root: string, folder: string, prefix: string): Promise<string[]> {
   const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(ifMissing([]));
   const found = await Promise.all(

@@ -3,83 +3,84 @@ import type { CloudContext } from './cloud.ts';
 
 export type RecordType = 'A' | 'AAAA' | 'CNAME' | 'TXT';
 
-/** All values that a name has of one type. */
+/** All values of a name and type. */
 export interface RecordSet {
-  /** Lower case, without a dot at the end, and no wildcard. */
+  /** Lower case, without final dot or wildcard. */
   name: string;
   type: RecordType;
   /** Seconds. */
   ttl: number;
-  /** Addresses; names without a dot at the end; texts without quotes. */
+  /** Addresses; names without final dot; texts without quotes. */
   values: string[];
 }
 
-/** A part of DNS that an account keeps. */
+/** A DNS zone in an account. */
 export interface DNSZone {
-  /** The provider's own. */
+  /** The provider's id. */
   id: string;
-  /** What people also call it by, for example at Azure `<resource group>/<domain>`. */
+  /** Alternative ids for people, for example at Azure `<resource group>/<domain>`. */
   alsoKnownAs?: readonly string[];
-  /** Lower case, without a dot at the end. */
+  /** Lower case, without final dot. */
   domain: string;
-  /** Whether only networks that were told of it see it. */
+  /** Whether only associated networks resolve it. */
   private: boolean;
 }
 
-/** Which zones may be used. */
+/** Selects zones. */
 export interface ZoneChoice {
-  /** Absent: both; of two zones of one domain the public one is taken. */
+  /** Absent: both; the public one of two zones with one domain. */
   visibility?: 'Public' | 'Private';
-  /** Ids; absent or empty: all. */
+  /** Zone ids; absent or empty: all. */
   include?: readonly string[];
   exclude?: readonly string[];
 }
 
-/** Whom a record belongs to: a cluster (its namespace and name) of a garden (UID of its namespace kube-system). */
+/** Owner of a record: a cluster (namespace and name) of a garden (UID of its namespace kube-system). */
 export interface RecordOwner {
   garden: string;
   namespace: string;
   name: string;
 }
 
-/** A name that a TXT record says is ours, whoever's. */
+/** A name that a TXT record claims for some garden. */
 export interface ClaimedName {
   zone: DNSZone;
   name: string;
   owner: RecordOwner;
 }
 
-/** What a call to a provider's DNS works for, and with. */
+/** Inputs of a call to a provider's DNS. */
 export interface DNSContext extends Pick<CloudContext, 'account' | 'region' | 'profile' | 'log' | 'signal' | 'now'> {
   owner: RecordOwner;
-  /** Where whoever keeps the domain has their objects in the garden, for a provider whose zones are there. */
+  /** Namespace of the domain's owner in the garden, for providers with zones there. */
   objects: { client: KubeClient; namespace: string };
 }
 
 /**
- * Keeps records in zones that others made. A record set is ours if a TXT record beside it says so (docs/tasks/dns.md); no other
- * is ever overwritten or taken away. Every method is idempotent; errors are CoppiceErrors with a Gardener code.
+ * Maintains records in existing zones. A TXT record beside each record set marks it as ours (docs/tasks/dns.md); other
+ * record sets are never overwritten or deleted. Every method is idempotent; errors are CoppiceErrors with a Gardener
+ * code.
  */
 export interface ProviderDNS {
-  /** Whether it asks no account of a cloud. Absent: it does. */
+  /** Whether it needs no cloud account. Absent: it does. */
   readonly withoutAccount?: boolean;
 
   /**
-   * The zone that has names of the domain: the longest of those that end it. Undefined when there is none.
-   * Throws ERR_CONFIGURATION_PROBLEM when several would do equally.
+   * The zone for a domain: the longest matching suffix; undefined: none. Throws ERR_CONFIGURATION_PROBLEM when
+   * ambiguous.
    */
   zoneOf(ctx: DNSContext, domain: string, choice?: ZoneChoice): Promise<DNSZone | undefined>;
 
   /**
-   * Makes the name have this record set and no other of ours. Nothing is written when it is right already.
-   * Throws ERR_INFRA_DEPENDENCIES when somebody else's record is in the way.
+   * Sets the name's record set and removes our other ones. Writes nothing when correct. Throws ERR_INFRA_DEPENDENCIES
+   * when a foreign record is in the way.
    * @returns whether something was written
    */
   ensure(ctx: DNSContext, zone: DNSZone, wanted: RecordSet): Promise<boolean>;
 
-  /** Takes away what is ours of the name. @returns whether something was written */
+  /** Deletes our records of the name. @returns whether something was written */
   remove(ctx: DNSContext, zone: DNSZone, name: string): Promise<boolean>;
 
-  /** All names in all zones of the account that are some garden's, for the sweep. Reads whole zones. */
+  /** All names of gardens in all zones of the account, for the sweep. Reads whole zones. */
   claimed(ctx: Omit<DNSContext, 'owner'>): Promise<ClaimedName[]>;
 }

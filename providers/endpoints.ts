@@ -1,13 +1,13 @@
 import type { CloudProfile } from '../operator/api/cloudprofile.ts';
 import { configurationProblem } from '../operator/api/errors.ts';
 
-/** Hosts of this machine, to which a request without TLS shows its credentials to nobody. */
+/** Loopback hosts, to which plain http exposes no credentials. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /**
- * Where the profile says that services of its cloud are (`spec.providerConfig.endpoints`, service → URL): private endpoints, a
- * sovereign cloud, or something that stands in for the cloud. URLs come without a slash at the end; services that are not
- * named are where the cloud has them. Throws ERR_CONFIGURATION_PROBLEM for what is no such map.
+ * Service endpoints of a profile (`spec.providerConfig.endpoints`, service → URL), for private endpoints, sovereign
+ * clouds or stand-ins. URLs have no final slash; other services use the cloud's default. Throws
+ * ERR_CONFIGURATION_PROBLEM for an invalid map.
  */
 export function endpointsOf<Service extends string>(
   { metadata, spec }: CloudProfile,
@@ -28,7 +28,7 @@ export function endpointsOf<Service extends string>(
   return endpoints;
 }
 
-/** The account's keys go there: never in the clear over a network. */
+/** Refuses plain http over a network, because the account's keys are sent there. */
 function safeURL(value: unknown, what: string): string {
   const url = typeof value === 'string' ? URL.parse(value) : null;
   if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '')

@@ -22,10 +22,10 @@ export type {
   Wanted,
 } from './contract.ts';
 
-/** What clusters of each cloud need in an account. */
+/** Permissions that clusters need, by cloud. */
 export const PERMISSIONS = { aws: AWS_PERMISSIONS, gcp: GCP_PERMISSIONS, azure: AZURE_PERMISSIONS } as const;
 
-/** Providers that need nothing from outside. */
+/** Providers without external dependencies. */
 const PROVIDERS: ReadonlyMap<string, Provider> = new Map(
   [local, simulated].map((provider) => [provider.name, provider]),
 );
@@ -33,17 +33,17 @@ const PROVIDERS: ReadonlyMap<string, Provider> = new Map(
 /** All providers of this build. */
 export interface Providers {
   named(name: string): Provider | undefined;
-  /** Ends what programs are under way; see PulumiRunner.close. */
+  /** Ends running programs; see PulumiRunner.close. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** Why provider local makes no clusters where nobody has said that it may. */
+/** Why provider local makes no clusters unless the platform allows it. */
 const NOT_ALLOWED =
   'machines of provider local are privileged pods of the seed, and no boundary between tenants. Whoever runs this garden must allow them: localMachines.allowed in the values of the chart, or COPPICE_LOCAL_MACHINES=allowed for the operator';
 
 /**
- * All providers of this build; those of clouds run their programs as the options say, once one is asked for.
- * @param options localMachines: whether clusters may be made whose machines are privileged pods of the seed
+ * All providers of this build; cloud providers start a Pulumi runner with the options on first use.
+ * @param options localMachines: whether clusters may have machines that are privileged pods of the seed
  */
 export function openProviders(options: RunnerOptions & { localMachines?: boolean }): Providers {
   let runner: PulumiRunner | undefined;
@@ -51,7 +51,7 @@ export function openProviders(options: RunnerOptions & { localMachines?: boolean
     runner ??= new PulumiRunner(options);
     return runner;
   };
-  // Who has no cloud gets no folders and no worker for it.
+  // Without clouds, no folders and no worker are created.
   const lazily: StackRunner = {
     preview: (request) => open().preview(request),
     apply: (request) => open().apply(request),
@@ -72,8 +72,8 @@ export function openProviders(options: RunnerOptions & { localMachines?: boolean
 }
 
 /**
- * The provider of a profile for somebody with or without an account of the cloud; undefined when this build has none.
- * @param simulate clouds are simulated for who has no account there, unless the profile names its provider
+ * Provider of a profile, for a user with or without a cloud account; undefined when this build lacks it.
+ * @param simulate without an account, clouds are simulated unless the profile names its provider
  */
 export function providerFor(
   profile: CloudProfile,
@@ -86,10 +86,10 @@ export function providerFor(
   return isCloud && !(known && withAccount) ? providers.named('simulated') : known;
 }
 
-/** Names of the providers that need no account. */
+/** Names of providers without an account. */
 export const providerNames = (): string[] => [...PROVIDERS.keys()];
 
-/** The provider of this name that needs no account; throws a configuration problem when there is none. */
+/** The provider without an account of this name; throws a configuration problem when unknown. */
 export function providerNamed(name: string): Provider {
   const provider = PROVIDERS.get(name);
   if (provider) return provider;

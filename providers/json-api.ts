@@ -2,10 +2,10 @@ import { request } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../operator/api/errors.ts';
 import { type Patience, patienceAsked, patiently, saidOfProxy, toClouds } from './cloud-http.ts';
 
-/** One answer must come within this time, milliseconds. */
+/** Timeout of an answer, milliseconds. */
 const TIMEOUT = 30_000;
 
-/** A request to an API of a cloud. */
+/** A request to a cloud's API. */
 export interface Call {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   url: string;
@@ -13,18 +13,18 @@ export interface Call {
   token?: string;
   headers?: Record<string, string>;
   body?: string;
-  /** What fails if this does, for the message: "Entra ID gives no token to client x". */
+  /** The action, for the error message: "Entra ID gives no token to client x". */
   what: string;
   signal: AbortSignal;
 }
 
 /**
- * The JSON that an endpoint answers; undefined for 404 where `absent` allows it, and for 202 and 204 without a body. Throws CoppiceErrors
- * by what the cloud says.
+ * Resolves with the answer's JSON; undefined for 404 if `absent` allows it, and for 202 and 204 without body. Throws
+ * CoppiceErrors by the cloud's error.
  */
 export type JsonApi = <T>(call: Call, options?: { absent?: boolean }) => Promise<T | undefined>;
 
-/** Calls APIs whose refusals `classify` understands: bodies, or `HTTP 403` where a body says nothing. */
+/** A client for APIs whose errors `classify` understands: bodies, or `HTTP 403` for an empty body. */
 export const jsonApi =
   (classify: (text: string) => ErrorCode | undefined): JsonApi =>
   async <T>(call: Call, options: { absent?: boolean } = {}) => {
@@ -33,7 +33,7 @@ export const jsonApi =
     const { status, text } = answer;
     if (status === 404 && options.absent) return undefined;
     if (status >= 300) throw refused(classify, call.what, answer);
-    // What goes on by itself is accepted without a word; of what was taken away there is nothing to say.
+    // Accepted asynchronous operations and deletions have no body.
     if (text === '' && (status === 202 || status === 204 || call.method === 'DELETE')) return undefined;
     try {
       return JSON.parse(text) as T;
@@ -42,19 +42,21 @@ export const jsonApi =
     }
   };
 
-/** An answer that was read. */
+/** An answer with its text. */
 export interface Answer extends Patience {
   text: string;
 }
 
-/** What a refusal means, in the cloud's own words. A redirection is one, too: the token goes nowhere else. */
+/**
+ * Error of a refusal, in the cloud's words. A redirect counts as a refusal, because the token must not go elsewhere.
+ */
 export function refused(classify: (text: string) => ErrorCode | undefined, what: string, answer: Answer): CoppiceError {
   const { status, text } = answer;
   const code = classify(text) ?? classify(`HTTP ${status}`) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
   return new CoppiceError(code, `${what}: ${said(text) ?? `HTTP ${status}`}${patienceAsked(answer)}`);
 }
 
-/** A request that sends this as JSON, as far as it is the same for all. */
+/** A POST with a JSON body. */
 export const posted = (body: object) => ({
   method: 'POST' as const,
   headers: { 'content-type': 'application/json' },
@@ -87,19 +89,19 @@ const MOST = 300;
 interface Refusal {
   error?: string | { code?: unknown; message?: string };
   error_description?: string;
-  /** Some of Azure's services (DNS, AKS) have these without an `error` around them; Microsoft's own clients take both. */
+  /** Some Azure services (DNS, AKS) omit the outer `error`; Microsoft's clients accept both. */
   code?: unknown;
   message?: string;
 }
 
-/** What a cloud says of its refusal, on one line: code and message of an API's error, `error_description` of OAuth's. */
+/** The cloud's error on one line: code and message, or OAuth's `error_description`. */
 function said(text: string): string | undefined {
   try {
     const body = JSON.parse(text) as Refusal;
     const { error = body, error_description: description } = body;
     const code = typeof error === 'object' && typeof error.code === 'string' ? `${error.code}: ` : '';
     const sentence = typeof error === 'object' ? `${code}${error.message ?? ''}` : (description ?? error);
-    // After its first line Microsoft only gives numbers by which it finds the request again.
+    // Microsoft's later lines only contain trace ids.
     const line = sentence
       ?.split(/[\r\n]|Trace ID:/)[0]
       ?.replaceAll(/\s+/g, ' ')

@@ -2,7 +2,7 @@ import type { CloudProfile } from '../operator/api/cloudprofile.ts';
 import { configurationProblem } from '../operator/api/errors.ts';
 import { readBytes, readCount, readCpu } from '../operator/api/quantity.ts';
 
-/** What a machine of a type offers. */
+/** Capacity of a machine type. */
 export interface Capacity {
   millicores: number;
   bytes: number;
@@ -10,10 +10,10 @@ export interface Capacity {
   pods: number;
 }
 
-/** Pods on a node where the machine type does not say: kubelet's own default. */
+/** Pods per node when the machine type does not say: kubelet's default. */
 export const DEFAULT_PODS = 110;
 
-/** What machines of this type offer; throws a configuration problem when the profile has no such type. */
+/** Capacity of a machine type; throws a configuration problem when the profile lacks it. */
 export function capacityOf(profile: CloudProfile, machineType: string): Capacity {
   const type = profile.spec.machineTypes.find((known) => known.name === machineType);
   if (!type) {

@@ -9,7 +9,7 @@ export const ZONE_LABEL = 'topology.kubernetes.io/zone';
 const REGION_LABEL = 'topology.kubernetes.io/region';
 const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
 
-/** Labels that every node of the pool has, apart from its zone; what the provider says wins over what the pool says. */
+/** Labels of every node of the pool except the zone; the provider's labels take precedence over the pool's. */
 export function nodeLabels(ctx: Pick<ProviderContext, 'region'>, pool: Pool): Record<string, string> {
   return {
     ...pool.labels,
@@ -19,11 +19,11 @@ export function nodeLabels(ctx: Pick<ProviderContext, 'region'>, pool: Pool): Re
   };
 }
 
-/** Labels in Kubernetes' own domains that a kubelet may give itself; others there must be set from outside. */
+/** Labels in Kubernetes' domains that a kubelet may set itself; others must be set from outside. */
 const SELF_LABELS = /^((kubelet|node)\.kubernetes\.io\/|topology\.kubernetes\.io\/(zone|region)$)/;
 const KUBERNETES_DOMAIN = /^([^/]*\.)?(kubernetes|k8s)\.io\//;
 
-/** The labels that a kubelet may give itself, as its flag --node-labels takes them. */
+/** Labels that a kubelet may set itself, for its flag --node-labels. */
 export function selfLabels(labels: Record<string, string>): string {
   return Object.entries(labels)
     .filter(([key]) => !KUBERNETES_DOMAIN.test(key) || SELF_LABELS.test(key))
@@ -32,7 +32,7 @@ export function selfLabels(labels: Record<string, string>): string {
     .join(',');
 }
 
-/** A file that a shell reads as variables. Throws a configuration problem on a value with a line break. */
+/** An environment file for shells. Throws a configuration problem for a value with a line break. */
 export function environmentFile(variables: Record<string, string>): string {
   return Object.entries(variables)
     .map(([name, value]) => {
@@ -42,7 +42,7 @@ export function environmentFile(variables: Record<string, string>): string {
     .join('');
 }
 
-/** The taints of a node as it registers. */
+/** Taints of a node at registration. */
 export const registeredTaints = ({ taints, startupTaints = [] }: Pick<Pool, 'taints' | 'startupTaints'>): Taint[] => [
   ...taints,
   ...startupTaints,
@@ -54,11 +54,11 @@ export async function nodesOf(shoot: KubeClient, pool?: string): Promise<Node[]>
   return (await shoot.list<Node>(NODES, { labelSelector })).items;
 }
 
-/** Those of pools, as nodesOf asks for them. */
+/** Nodes with a pool label. */
 export const ofPools = (nodes: readonly Node[]): Node[] =>
   nodes.filter(({ metadata }) => metadata.labels?.[LABELS.pool] !== undefined);
 
-/** What a pool says about its nodes. */
+/** Labels and taints of a pool's nodes. */
 export interface Marks {
   labels: Record<string, string>;
   taints: Taint[];
@@ -68,8 +68,8 @@ const sameTaint = (a: Taint, b: Taint): boolean => a.key === b.key && a.effect =
 const equalTaint = (a: Taint, b: Taint): boolean => sameTaint(a, b) && (a.value ?? '') === (b.value ?? '');
 
 /**
- * The merge patch that makes a node carry what its pool says, undefined when it does. Labels and taints that `before` said and `wanted` no
- * longer says go; all others (of kubelet, of the node controller, of people) stay.
+ * Merge patch that applies a pool's labels and taints to a node; undefined when nothing differs. Removes those of
+ * `before` that `wanted` lacks; keeps all others (of kubelet, the node controller, people).
  */
 export function marksPatch(node: Node, wanted: Marks, before: Marks): object | undefined {
   const labels: Record<string, string | null> = {};
@@ -84,12 +84,12 @@ export function marksPatch(node: Node, wanted: Marks, before: Marks): object | u
   const taints = [...kept, ...wanted.taints];
   const same = taints.length === live.length && taints.every((taint) => live.some((other) => equalTaint(taint, other)));
   if (same && Object.keys(labels).length === 0) return undefined;
-  // The list of taints is replaced as a whole: the resource version makes sure that nobody else changed it meanwhile.
+  // The list of taints is replaced as a whole: the resource version guards against concurrent changes.
   const { resourceVersion } = node.metadata;
   return { metadata: { resourceVersion, labels }, ...(!same && { spec: { taints } }) };
 }
 
-/** Makes these nodes carry what their pool says; see marksPatch. */
+/** Applies the pool's labels and taints to these nodes; see marksPatch. */
 export async function followPool(
   shoot: Pick<KubeClient, 'mergePatch' | 'getOrUndefined'>,
   nodes: readonly Node[],
@@ -99,7 +99,7 @@ export async function followPool(
   for (const node of nodes) await follow(shoot, node, wanted, before, TRIES);
 }
 
-/** A kubelet that has just come writes its Node every few hundred milliseconds. */
+/** A new kubelet updates its Node every few hundred milliseconds. */
 const TRIES = 5;
 
 async function follow(

@@ -1,13 +1,16 @@
 import { dependencyNotReady } from '../operator/api/errors.ts';
 
-/** Of 100 things or more each: no list that we read has so many. A service may name one page again and again. */
+/**
+ * Page limit: with 100 or more items per page, no list of ours reaches it. A faulty service may return the same page
+ * for ever.
+ */
 const MOST_PAGES = 1000;
 
 /**
- * Asks for a list page by page until there is none left.
- * @param what is being read, for the error
- * @param ask reads the page, the first one without a mark, and gives the mark of the next; empty or undefined: that was the last
- * @throws CoppiceError when the list does not end: half of it would be taken for all of it
+ * Reads a list page by page.
+ * @param what for the error
+ * @param ask reads a page by its mark (none for the first), and returns the next mark; empty or undefined: end
+ * @throws CoppiceError when the list does not end: a part must not count as the whole
  */
 export async function eachPage<Mark = string>(
   what: string,

@@ -2,9 +2,9 @@ import type { Shortage } from '../operator/api/errors.ts';
 
 const PREFIX = 'pool-';
 
-/** Name of a program's resource that is a whole pool, as in Pulumi's state: never to be changed. */
+/** Resource name of a pool in programs and in Pulumi's state: must never change. */
 export const poolResource = (pool: string): string => `${PREFIX}${pool}`;
 
-/** The pool that a resource of this name is for; see poolResource. */
+/** The pool of a resource name; see poolResource. */
 export const poolOfResource = (resource: string): Shortage | undefined =>
   resource.startsWith(PREFIX) ? { pool: resource.slice(PREFIX.length) } : undefined;

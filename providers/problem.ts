@@ -1,10 +1,10 @@
 import type { ErrorCode } from '../operator/api/errors.ts';
 
-/** Why something that was asked for cannot be had. */
+/** A problem of something that was requested. */
 export interface Problem {
-  /** Path in what was asked for, for example `pools[1].machineType`. */
+  /** Path in the request, for example `pools[1].machineType`. */
   field: string;
-  /** What is wrong, of what, and what would be right. */
+  /** The fault, its object, and what would be correct. */
   message: string;
   code: ErrorCode;
 }

@@ -1,38 +1,38 @@
 import type { RecordOwner, RecordSet, RecordType } from '../dns.ts';
 
-/** Before the name of a record set, that of the TXT record by which it is ours. No host has such a name (RFC 8552). */
+/** Prefix of the claiming TXT record's name. No host has such a name (RFC 8552). */
 const PREFIX = '_coppice.';
 
-/** Seconds: nobody but us reads it, and not by DNS. */
+/** Seconds; irrelevant, because the record is read through the cloud's API. */
 const TTL = 300;
 
-/** What a TXT record says: whose the record set of that type is. */
+/** Content of a claiming TXT record: owner of the record set of a type. */
 export interface Claim extends RecordOwner {
   type: RecordType;
 }
 
-/** Name of the TXT record that says whose a name is. */
+/** Name of the TXT record that claims a name. */
 export const claimName = (name: string): string => `${PREFIX}${name}`;
 
-/** The name that a TXT record of this name is about; undefined: it is none of that kind. */
+/** The name claimed by a TXT record of this name; undefined: not a claim. */
 export const claimedName = (name: string): string | undefined =>
   name.startsWith(PREFIX) ? name.slice(PREFIX.length) : undefined;
 
-/** In external-dns' form, so that people and tools know what they look at. At most 250 characters, where DNS allows 255 in one text. */
+/** external-dns' form, which people and tools recognise. At most 250 characters; DNS allows 255 per text. */
 export const claimText = ({ garden, namespace, name, type }: Claim): string =>
   `heritage=coppice,coppice/garden=${garden},coppice/cluster=${namespace}/${name},coppice/type=${type}`;
 
 const FORM =
   /^heritage=coppice,coppice\/garden=([^,]+),coppice\/cluster=([^,/]+)\/([^,/]+),coppice\/type=(A|AAAA|CNAME|TXT)$/;
 
-/** What a text claims; undefined when it is not of ours. */
+/** The claim in a text; undefined: not ours. */
 export function claimOf(text: string): Claim | undefined {
   const [, garden, namespace, name, type] = FORM.exec(text) ?? [];
   if (garden === undefined) return undefined;
   return { garden, namespace: namespace!, name: name!, type: type as RecordType };
 }
 
-/** The record set that makes a name ours. */
+/** The record set that claims a name. */
 export const claimRecord = (owner: RecordOwner, wanted: Pick<RecordSet, 'name' | 'type'>): RecordSet => ({
   name: claimName(wanted.name),
   type: 'TXT',
@@ -40,6 +40,8 @@ export const claimRecord = (owner: RecordOwner, wanted: Pick<RecordSet, 'name' |
   values: [claimText({ ...owner, type: wanted.type })],
 });
 
-/** Whether the claim is the owner's: also an earlier cluster of the name, whose records nobody else would ever take away. */
+/**
+ * Whether the claim is the owner's, or an earlier cluster's of the same name, whose records nobody else would delete.
+ */
 export const isOf = (claim: Claim, { garden, namespace, name }: RecordOwner): boolean =>
   claim.garden === garden && claim.namespace === namespace && claim.name === name;

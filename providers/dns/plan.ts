@@ -2,28 +2,28 @@ import type { RecordOwner, RecordSet, RecordType } from '../dns.ts';
 import { plainValue } from './names.ts';
 import { type Claim, claimName, claimOf, claimRecord, isOf } from './ownership.ts';
 
-/** A record set as the cloud has it. */
+/** A record set as read from the cloud. */
 export interface SeenRecordSet extends RecordSet {
-  /** Made in a way that we never make one (an alias, a routing policy): somebody else's, whatever a claim says. */
+  /** Made in a way that we never use (alias, routing policy): foreign, whatever a claim says. */
   special?: boolean;
-  /** The values as the cloud writes them, where it must be told them to the letter. */
+  /** Values as the cloud spells them, for clouds that require exact values. */
   raw?: string[];
-  /** By which the cloud knows whether it was changed since. */
+  /** Version for conditional changes. */
   etag?: string;
 }
 
-/** One record set made, replaced or taken away. */
+/** A record set to create, replace or delete. */
 export interface RecordChange {
   before?: SeenRecordSet;
   after?: RecordSet;
 }
 
-/** What to change, in order (where a cloud does not do all at once), or whose record is in the way. */
+/** Ordered changes (for clouds without atomic batches), or the foreign record in the way. */
 export type RecordPlan = { changes: RecordChange[]; foreign?: undefined } | { foreign: string; changes?: undefined };
 
 interface Seen {
   claimSet: SeenRecordSet | undefined;
-  /** What claimSet says, if it is one of ours, whoever's. */
+  /** Claim in claimSet, of any owner. */
   claim: Claim | undefined;
   at: SeenRecordSet[];
 }
@@ -37,7 +37,7 @@ function look(seen: readonly SeenRecordSet[], name: string): Seen {
 
 const isOurs = (set: SeenRecordSet, claim: Claim | undefined): boolean => set.type === claim?.type && !set.special;
 
-/** A CNAME is alone at its name (RFC 1034, 3.6.2). */
+/** A CNAME must be alone at its name (RFC 1034, 3.6.2). */
 const clash = (a: RecordType, b: RecordType): boolean => a === b || a === 'CNAME' || b === 'CNAME';
 
 const isEqual = (a: RecordSet, b: RecordSet): boolean => {
@@ -51,9 +51,9 @@ const holder = (claim: Claim, { garden }: RecordOwner): string =>
     : `cluster ${claim.namespace}/${claim.name} of another garden (${claim.garden})`;
 
 /**
- * What makes the name have this record set: pure. The claim is written before what it claims and after what it no longer
- * claims, so that nothing of ours is ever without one.
- * @param seen everything at the name and at that of its claim
+ * Plans the record set of a name: pure. The claim is written before the record and deleted after it, so that none of
+ * our records is ever unclaimed.
+ * @param seen all records at the name and at its claim
  */
 export function planRecord(seen: readonly SeenRecordSet[], wanted: RecordSet, owner: RecordOwner): RecordPlan {
   const { claimSet, claim, at } = look(seen, wanted.name);
@@ -75,7 +75,10 @@ export function planRecord(seen: readonly SeenRecordSet[], wanted: RecordSet, ow
   return { changes };
 }
 
-/** What takes away all of the owner's at the name, the claim last: pure. Nothing where the claim is another's or absent. */
+/**
+ * Plans the deletion of the owner's records at the name, the claim last: pure. Empty when another owner, or nobody,
+ * claims it.
+ */
 export function planRemoval(seen: readonly SeenRecordSet[], name: string, owner: RecordOwner): RecordChange[] {
   const { claimSet, claim, at } = look(seen, name);
   if (!claimSet || !claim || !isOf(claim, owner)) return [];

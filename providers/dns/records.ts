@@ -4,20 +4,20 @@ import { claimedName, claimName, claimOf } from './ownership.ts';
 import { planRecord, planRemoval, type RecordChange, type SeenRecordSet } from './plan.ts';
 import { chooseZone } from './zone-choice.ts';
 
-/** What a cloud's DNS must be able to do; whose what is, is decided here. */
+/** The operations that a cloud's DNS must provide; ownership is decided here. */
 export interface DNSZonesClient<Zone extends DNSZone = DNSZone> {
   readonly withoutAccount?: boolean;
   /** All zones of the account. */
   zones(ctx: Omit<DNSContext, 'owner'>): Promise<Zone[]>;
-  /** Everything of types A, AAAA, CNAME and TXT at exactly these names. */
+  /** Records of types A, AAAA, CNAME and TXT at exactly these names. */
   recordsAt(ctx: DNSContext, zone: Zone, names: readonly string[]): Promise<SeenRecordSet[]>;
-  /** All record sets of type TXT in the zone; others may be among them. */
+  /** At least all TXT record sets of the zone. */
   texts(ctx: Omit<DNSContext, 'owner'>, zone: Zone): Promise<SeenRecordSet[]>;
-  /** Makes the changes: all at once where the cloud can, otherwise in this order. Fails where `before` is no longer as it was. */
+  /** Applies the changes: atomically where the cloud can, otherwise in this order. Fails when `before` is outdated. */
   change(ctx: DNSContext, zone: Zone, changes: readonly RecordChange[]): Promise<void>;
 }
 
-/** A provider's DNS, of what its cloud can do. */
+/** A provider's DNS on top of its cloud's client. */
 export function recordsIn<Zone extends DNSZone>(client: DNSZonesClient<Zone>): ProviderDNS {
   const seenAt = (ctx: DNSContext, zone: DNSZone, name: string) =>
     client.recordsAt(ctx, zone as Zone, [name, claimName(name)]);

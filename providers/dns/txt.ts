@@ -1,13 +1,13 @@
-/** Longest piece of a text in a TXT record (RFC 1035, 3.3: one octet says how long it is). */
+/** Longest part of a TXT text (RFC 1035, 3.3: the length is one octet). */
 const LONGEST = 255;
 
-/** A text as zone files have it, and so Route 53 and Cloud DNS: in quotes, in pieces where it is long. */
+/** TXT value in zone file form, as for Route 53 and Cloud DNS: quoted, split when long. */
 export const quoted = (text: string): string =>
   (text.match(new RegExp(`.{1,${LONGEST}}`, 'gs')) ?? [''])
     .map((piece) => `"${piece.replaceAll(/["\\]/g, '\\$&')}"`)
     .join(' ');
 
-/** The text of a value in that form. */
+/** Text of a TXT value in zone file form. */
 export function unquoted(value: string): string {
   const pieces = [...value.matchAll(/"((?:\\.|[^"\\])*)"/gs)].map(([, piece]) => piece!.replaceAll(/\\(.)/gs, '$1'));
   return pieces.length > 0 ? pieces.join('') : value;

@@ -5,8 +5,8 @@ const isCalled = (zone: DNSZone, names: readonly string[]): boolean =>
   names.some((name) => [zone.id, ...(zone.alsoKnownAs ?? [])].some((own) => own.toLowerCase() === name.toLowerCase()));
 
 /**
- * Of the zones, the one that has names of the domain: pure. The longest that ends it, for that is where resolvers are sent; of a
- * public and a private one of the same domain the public one. Throws ERR_CONFIGURATION_PROBLEM when more than one is left.
+ * Selects the zone for a domain: pure. The longest matching suffix, as resolvers do; the public one of a public and a
+ * private zone of one domain. Throws ERR_CONFIGURATION_PROBLEM when several remain.
  */
 export function chooseZone(
   zones: readonly DNSZone[],

@@ -9,9 +9,9 @@ const SCRIPT = readFileSync(new URL('./api-server-network.sh', import.meta.url),
 const WAIT = 'until [ -s "$EGRESS_FILE" ]; do sleep 0.02; done';
 
 /**
- * The container that joins an API server's pod to the VXLAN of the cluster's machines: it sets interfaces, routes and rules, and then
- * only waits, as the image's own program, which all pods of the seed run.
- * Undefined for machines of another image, whose seed need have neither such programs nor one layer 2.
+ * Sidecar that joins an API server's pod to the VXLAN of the cluster's machines: sets interfaces, routes and firewall
+ * rules, then waits, as PID 1 of the image that all pods of the seed run. undefined for another machine image, whose
+ * seed may lack the programs or a common layer 2.
  */
 export function apiServerNetwork(
   ctx: Pick<ProviderContext, 'machineImage' | 'podCIDR' | 'vni'>,
@@ -23,14 +23,14 @@ export function apiServerNetwork(
       image: PAUSE_IMAGE,
       imagePullPolicy: 'IfNotPresent',
       command: ['/bin/bash', '-c', SCRIPT],
-      // A kubelet starts the API server after this hook, a second sooner than after an init container.
+      // kubelet starts the API server after this hook, a second sooner than after an init container.
       lifecycle: { postStart: { exec: { command: ['/bin/bash', '-c', WAIT] } } },
       env: [
         { name: 'VNI', value: String(ctx.vni) },
         { name: 'POD_CIDR', value: ctx.podCIDR },
       ],
       resources: { requests: { cpu: '1m', memory: '1Mi' } },
-      // Root of its pod's network and of nothing else.
+      // Root in its pod's network namespace only.
       securityContext: {
         runAsNonRoot: false,
         runAsUser: 0,
@@ -41,7 +41,7 @@ export function apiServerNetwork(
       },
       volumeMounts: [...hostFolderMounts(HOST_FOLDERS), { name: 'run', mountPath: '/run' }],
     },
-    // For the lock of iptables.
+    // For iptables' lock.
     volumes: [...hostFolderVolumes(HOST_FOLDERS), { name: 'run', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } }],
   };
 }

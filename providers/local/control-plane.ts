@@ -16,19 +16,19 @@ const SCRIPT = readFileSync(new URL('./control-plane.sh', import.meta.url), 'utf
 /** The claim of machine N is `var-<machine>`. */
 const VOLUME = 'var';
 const API_SERVER_PORT = 6443;
-/** What kubeadm expects of a kubelet, besides what it is told here as everywhere. */
+/** Additional kubelet settings that kubeadm expects. */
 const KUBELET = { staticPodPath: '/etc/kubernetes/manifests', healthzPort: 10248 };
 
-/** By which the Service of the API server finds machines. */
+/** Label by which the API server's Service selects machines. */
 const SERVED = { label: 'app', value: 'kube-apiserver' };
 
-/** Of a machine: the revision of the keys of Secrets that it does not start without. Absent: keys have never changed. */
+/** Revision of the encryption keys that a machine requires to start. Absent: never rotated. */
 const WANTED_REVISION = 'WANTED_ENCRYPTION_REVISION';
 
 const isOutdated: ControlPlaneMachines['isOutdated'] = (ctx, pod) =>
   isOfOtherVersion(ctx, pod) || hasOtherKeys(ctx, pod);
 
-/** An image that the seed names says nothing of a version. */
+/** A custom image has no known version. */
 const isOfOtherVersion: ControlPlaneMachines['isOutdated'] = ({ kubernetesVersion, machineImage }, { spec }) =>
   machineImage === undefined &&
   !spec.containers.some(({ image }) => image === controlPlaneMachineImage(kubernetesVersion));
@@ -38,7 +38,7 @@ const hasOtherKeys: ControlPlaneMachines['isOutdated'] = ({ encryptionRevision =
     ({ env = [] }) => Number(env.find(({ name }) => name === WANTED_REVISION)?.value ?? 0) === encryptionRevision,
   );
 
-/** Machines that run a control plane are pods of a StatefulSet whose /var is a volume each. */
+/** Control plane machines are pods of a StatefulSet, each with a volume at /var. */
 export const controlPlaneMachines: ControlPlaneMachines = {
   async observe(ctx, pool) {
     const selection = { namespace: ctx.namespace, labelSelector: selectorText(ctx, pool) };
@@ -96,7 +96,7 @@ export const controlPlaneMachines: ControlPlaneMachines = {
   },
 };
 
-/** Files of such a machine, by path below CONFIG_FOLDER. Pure. */
+/** Files of a control plane machine, by path below CONFIG_FOLDER. Pure. */
 const controlPlaneFiles = (
   { encryptionRevision = 0 }: Pick<ProviderContext, 'encryptionRevision'>,
   { files }: MachineFiles,
@@ -115,11 +115,11 @@ const controlPlaneFiles = (
   }),
   'kubeadm-init.yaml': init,
   'kubeadm-join.yaml': join,
-  // The name of a file is its key, too: no two may end alike.
+  // File names are Secret keys, so they must be unique.
   ...Object.fromEntries(Object.entries(keys).map(([path, text]) => [`authorities/${path.replaceAll('/', '-')}`, text])),
 });
 
-/** The Secret with the files. */
+/** Secret with the files. */
 const controlPlaneSecret = (ctx: PodContext, pool: Pool, files: Record<string, string>): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Secret',
@@ -132,7 +132,7 @@ const controlPlaneSecret = (ctx: PodContext, pool: Pool, files: Record<string, s
 
 type ControlPlaneContext = PodContext & Pick<ProviderContext, 'encryptionRevision' | 'controlPlanePriority'>;
 
-/** The StatefulSet; each of its pods is a machine and has the name of its node. */
+/** The StatefulSet; each pod is a machine with the name of its node. */
 function controlPlaneStatefulSet(
   ctx: ControlPlaneContext,
   pool: Pool,
@@ -150,7 +150,7 @@ function controlPlaneStatefulSet(
       serviceName: name,
       podManagementPolicy: 'Parallel',
       revisionHistoryLimit: 1,
-      // A member of etcd is nothing to be replaced because a file has changed: it takes what is new when it is made anew.
+      // An etcd member must not be replaced for a changed file: new files apply when it is recreated.
       updateStrategy: { type: 'OnDelete' },
       selector: { matchLabels: selectorOf(ctx, pool.name) },
       template: {
@@ -162,7 +162,7 @@ function controlPlaneStatefulSet(
           image: controlPlaneMachineImage(ctx.kubernetesVersion),
           varClaim: VOLUME,
           ...(ctx.controlPlanePriority && { priorityClassName: ctx.controlPlanePriority }),
-          // So that the Service of the API server leads to machines that serve, and the Service alone: the machine itself goes on.
+          // Removes a machine that does not serve from the Service, without restarting it.
           container: {
             ...(ctx.encryptionRevision && {
               env: [{ name: WANTED_REVISION, value: String(ctx.encryptionRevision) }],

@@ -24,7 +24,7 @@ import { MARKS_ANNOTATION, poolReplicaSet, poolSecret } from './machine-pod.ts';
 import { machineVolumes } from './machine-volumes.ts';
 import { restartedImage } from './restart.ts';
 
-/** Machines are privileged pods of a ReplicaSet per pool, in the shoot's namespace in the seed. */
+/** Machines are privileged pods of a ReplicaSet per pool, in the shoot's namespace of the seed. */
 export const local: Provider = {
   name: 'local',
   simulated: false,
@@ -53,7 +53,7 @@ export const local: Provider = {
   },
 
   async reconcilePool(ctx, pool) {
-    // Nodes before pods: the node of a machine that comes up in between must not look like a left-over.
+    // List nodes before pods: the node of a machine that starts in between must not look orphaned.
     const nodes = ctx.shoot ? await nodesOf(ctx.shoot, pool.name) : [];
     const pods = await podsOf(ctx, pool.name);
     const name = machineSetName(pool.name);
@@ -64,7 +64,7 @@ export const local: Provider = {
     await applyIfChanged(ctx.seed, poolSecret(ctx, pool, files, { bootstrap, kubeProxy }));
 
     const marks: Marks = { labels: nodeLabels(ctx, pool), taints: pool.taints };
-    // What a webhook of the cluster refuses about its nodes keeps no machine from being made.
+    // A webhook of the cluster that refuses changes of nodes must not prevent new machines.
     const refusal = await tellNodes(ctx, pool.name, { nodes, pods }, marks, marksOf(live) ?? marks).then(
       () => undefined,
       (error: unknown) => ({ error }),
@@ -107,7 +107,7 @@ export const local: Provider = {
     const going = new Set(names);
     const pods = await podsOf(ctx, pool);
     const end = (pod: Pod) => ctx.seed.delete(PODS, pod.metadata.name, ctx.namespace);
-    // Its ReplicaSet counts one that has failed no more, and leaves it where it is.
+    // The ReplicaSet no longer counts a failed pod, but leaves it.
     for (const pod of pods.filter((one) => going.has(one.metadata.name) && hasEnded(one))) await end(pod);
     const alive = pods.filter(isAlive);
     const victims = alive.filter((pod) => going.has(pod.metadata.name));
@@ -120,12 +120,12 @@ export const local: Provider = {
       status?.observedGeneration === set.metadata.generation &&
       (status?.replicas ?? 0) <= remaining;
     if (settled) {
-      // The ReplicaSet took others, which were not running yet, in their place: it replaces these with new ones.
+      // The ReplicaSet deleted other pods, which were not running yet, and replaces these.
       for (const pod of victims) await end(pod);
       return;
     }
     if (staying.some((pod) => !conditionIsTrue(pod, 'Ready'))) {
-      // It would take these: whether a pod is Ready counts for more than what its deletion costs.
+      // The ReplicaSet would choose others: readiness outweighs the deletion cost.
       for (const pod of victims) await end(pod);
     } else {
       for (const pod of victims) {
@@ -177,7 +177,7 @@ export const local: Provider = {
   },
 };
 
-/** Has nodes follow their pool, and takes those away whose machine is gone. */
+/** Updates the pool's nodes, and deletes those without a machine. */
 async function tellNodes(
   ctx: ProviderContext,
   pool: string,
@@ -199,7 +199,7 @@ async function tellNodes(
   );
 }
 
-/** The ReplicaSet controller takes pods with the lowest cost first. */
+/** The ReplicaSet controller deletes pods with the lowest cost first. */
 const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
 const FIRST = '-1000';
 
@@ -216,16 +216,16 @@ async function podsOf(ctx: ProviderContext, pool?: string): Promise<Pod[]> {
 const podOf = async (ctx: ProviderContext, { name, pool }: Machine): Promise<Pod | undefined> =>
   (await podsOf(ctx, pool)).find((pod) => pod.metadata.name === name && isAlive(pod));
 
-/** Elsewhere somebody may label pods as he likes. */
+/** Only in the shoot's namespace: elsewhere tenants choose the labels. */
 const isMachineOf = ({ namespace }: ProviderContext, { metadata }: Pod): boolean =>
   metadata.namespace === namespace && metadata.labels?.[LABELS.role] === ROLES.machine;
 
 const isAlive = (pod: Pod): boolean => !pod.metadata.deletionTimestamp && !hasEnded(pod);
 
-/** Whether there was a machine: nothing can run on one that never was, and its ReplicaSet takes it first. */
+/** Whether the machine ever started: otherwise nothing runs on it, and its ReplicaSet deletes it first. */
 const hasStarted = ({ status }: Pod): boolean => (status?.phase ?? 'Pending') !== 'Pending';
 
-/** Whether the machine was made from another description than new ones will be. */
+/** Whether the machine's description differs from that of new ones. */
 const isOutdated = (pod: Pod, { spec }: ReplicaSet): boolean =>
   pod.metadata.annotations?.[ANNOTATIONS.checksum] !== spec.template.metadata.annotations[ANNOTATIONS.checksum];
 

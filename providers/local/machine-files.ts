@@ -6,7 +6,7 @@ import { type Capacity, capacityOf } from '../machine-types.ts';
 import { environmentFile, nodeLabels, registeredTaints, selfLabels } from '../nodes.ts';
 import { mirrorHosts } from './mirror-hosts.ts';
 
-/** What the files of a machine are made from. */
+/** Inputs of a machine's files. */
 export type MachineContext = Pick<
   ProviderContext,
   | 'apiserverURL'
@@ -23,28 +23,28 @@ export type MachineContext = Pick<
   | 'vni'
 >;
 
-/** Where the pool's Secret is mounted in a machine. */
+/** Mount path of the pool's Secret in a machine. */
 export const CONFIG_FOLDER = '/etc/coppice';
-/** The seed's containerd has it, too: a container of it waits in every pod. */
+/** Also present in the seed's containerd: every pod has a pause container. */
 export const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';
 
-/** containerd's file for all registries, below CONFIG_FOLDER. */
+/** containerd's hosts file for all registries, below CONFIG_FOLDER. */
 const HOSTS = 'certs.d/_default/hosts.toml';
 
 const ENTRY = readFileSync(new URL('./machine.sh', import.meta.url), 'utf8');
 
-/** What a pool's Secret holds. */
+/** Content of a pool's Secret. */
 export interface MachineFiles {
-  /** By path below CONFIG_FOLDER. The kubeconfigs of kubelet and kube-proxy are not among them. */
+  /** By path below CONFIG_FOLDER. Without the kubeconfigs of kubelet and kube-proxy. */
   files: Record<string, string>;
   /**
-   * Changes when machines that exist must be replaced. Labels, taints, certificates and the entry script are not in it:
-   * nodes that exist are told of the first two in another way, and of the others every new machine has the newest.
+   * Changes when existing machines must be replaced. Excludes labels and taints, which existing nodes get directly, and
+   * certificates and the entry script, which every new machine gets.
    */
   fingerprint: string;
 }
 
-/** The configuration of a pool's machines; `more` is what their kubelets are told besides. Pure. */
+/** Configuration files of a pool's machines; `more` are further kubelet settings. Pure. */
 export function machineFiles(ctx: MachineContext, pool: Pool, more: object = {}): MachineFiles {
   const capacity = capacityOf(ctx.profile, pool.machineType);
   const kubelet = { ...kubeletConfiguration(ctx, capacity), ...more };
@@ -77,12 +77,12 @@ export function machineFiles(ctx: MachineContext, pool: Pool, more: object = {})
   };
 }
 
-/** A fraction of a core cannot be had: the machine has the next whole number, and kubelet keeps the difference to itself. */
+/** CPUs are whole: kubelet reserves the difference to the next whole number. */
 const cores = (capacity: Capacity): number => Math.max(1, Math.ceil(capacity.millicores / 1000));
 
 /**
- * Capacity comes from the files that the entry script puts in the place of /proc/meminfo and /sys/devices/system/cpu, so
- * Capacity and Allocatable are the machine type's on a host that is larger or smaller.
+ * The entry script replaces /proc/meminfo and /sys/devices/system/cpu, so Capacity and Allocatable are the machine
+ * type's, whatever the host's size.
  */
 function kubeletConfiguration(ctx: MachineContext, capacity: Capacity): object {
   const reserved = cores(capacity) * 1000 - capacity.millicores;
@@ -100,7 +100,7 @@ function kubeletConfiguration(ctx: MachineContext, capacity: Capacity): object {
     clusterDNS: [ctx.dnsIP],
     clusterDomain: ctx.clusterDomain,
     containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
-    // The disk is the host's and other machines fill it too: throwing pods or images out here would not help.
+    // Machines share the host's disk: evicting pods or images on one would not free it.
     evictionHard: { 'imagefs.available': '0%', 'nodefs.available': '0%', 'nodefs.inodesFree': '0%' },
     imageGCHighThresholdPercent: 100,
     failCgroupV1: false,
@@ -123,7 +123,7 @@ function kubeProxyConfiguration(ctx: MachineContext): object {
     bindAddress: '0.0.0.0',
     clientConnection: { kubeconfig: `${CONFIG_FOLDER}/kube-proxy.kubeconfig` },
     clusterCIDR: ctx.podCIDR,
-    // These are the host's and not to be changed from a container.
+    // These are the host's and cannot be changed from a container.
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
     iptables: { minSyncPeriod: '100ms', syncPeriod: '10m' },
     mode: 'iptables',
@@ -131,8 +131,8 @@ function kubeProxyConfiguration(ctx: MachineContext): object {
 }
 
 /**
- * In version 2 of containerd's configuration, which 2.x translates: machines of a garden that was made with containerd 1.6 start again with
- * the new file before they are replaced. Tables of plugins that 1.x does not know are ignored there.
+ * Version 2 of containerd's configuration, which 2.x converts: machines of a garden made with containerd 1.6 restart
+ * with the new file before they are replaced. 1.x ignores tables of unknown plugins.
  */
 function containerdConfiguration(): string {
   return `version = 2
@@ -171,7 +171,10 @@ disabled_plugins = [
 `;
 }
 
-/** The entry script fills in the MTU; containerd the node's pod range, once kubelet knows it: until then the node is NotReady. */
+/**
+ * The entry script fills in the MTU, and containerd the node's pod range once kubelet knows it: until then the node is
+ * NotReady.
+ */
 function cniTemplate(): string {
   return `{
   "cniVersion": "1.0.0",
@@ -195,8 +198,8 @@ function cniTemplate(): string {
 }
 
 /**
- * The files as machines of before had them, whose mirror had no TLS. containerd reads this file with each pull, so that those need not be
- * replaced for it.
+ * Adds the file of older machines, whose mirror had no TLS. containerd reads it on each pull, so these machines need no
+ * replacement.
  */
 function withEarlierMirror(files: Record<string, string>, url: string | undefined): Record<string, string> {
   if (!url) return files;
@@ -205,7 +208,7 @@ function withEarlierMirror(files: Record<string, string>, url: string | undefine
   return { ...others, [HOSTS]: hosts, ...(environment !== undefined && { 'machine.env': environment }) };
 }
 
-/** For images that bring no kube-proxy of their own (kindest/node): the same process as a static pod. Untested. */
+/** For images without kube-proxy (kindest/node): kube-proxy as a static pod. Untested. */
 function kubeProxyPod(ctx: MachineContext): object {
   return {
     apiVersion: 'v1',

@@ -1,40 +1,40 @@
 import { basename, join } from 'node:path';
 
-/** Where the tools that a machine is made of lie on this computer. */
+/** Local paths of the tools of a machine image. */
 export interface MachineTools {
   kubelet: string;
   kubeProxy: string;
-  /** For the image of machines that run a control plane. */
+  /** For images of control plane machines. */
   kubeadm?: string;
-  /** Comes into the image from outside /usr; else it is seen through the host's /usr. containerd is in neither: see RUNTIME_FOLDER. */
+  /** Copied into the image if outside of /usr; else used through the host's /usr. containerd is in RUNTIME_FOLDER. */
   runc: string;
   /** Folder of the CNI plugins. */
   cni: string;
-  /** Names of files in `cni`; only needed when it is outside /usr. */
+  /** File names in `cni`; needed only outside of /usr. */
   cniPlugins?: string[];
-  /** Image archives that every machine imports when it starts, for example the pause image. */
+  /** Image archives that every machine imports on start, for example the pause image. */
   images?: string[];
 }
 
-/** One file of an image. */
+/** A file of an image. */
 export interface ImageFile {
-  /** On this computer. */
+  /** Local path. */
   source: string;
-  /** In the image, absolute. */
+  /** Absolute path in the image. */
   path: string;
   mode: number;
 }
 
-/** Image of the machines of this Kubernetes version ("1.36.3"), as built from machineImageFiles. */
+/** Machine image of a Kubernetes version ("1.36.3"), built from machineImageFiles. */
 export const machineImage = (kubernetesVersion: string): string => `coppice.local/machine:v${kubernetesVersion}`;
 
 const onEveryHost = (path: string): boolean => path.startsWith('/usr/') && !path.startsWith('/usr/local/');
 
-/** Image of machines of this Kubernetes version that run a control plane: such a machine, and kubeadm. */
+/** Image of control plane machines of a Kubernetes version: a machine image with kubeadm. */
 export const controlPlaneMachineImage = (kubernetesVersion: string): string =>
   `coppice.local/control-plane-machine:v${kubernetesVersion}`;
 
-/** What the image of a machine consists of. Its entry script is not in it: it comes with the pool's Secret. */
+/** Files of a machine image. The entry script is in the pool's Secret instead. */
 export function machineImageFiles(tools: MachineTools): ImageFile[] {
   const program = (source: string, name = basename(source)): ImageFile => ({
     source,

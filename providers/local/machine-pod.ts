@@ -9,13 +9,13 @@ import type { Marks } from '../nodes.ts';
 import { CONFIG_FOLDER, type MachineContext, type MachineFiles } from './machine-files.ts';
 import { machineImage } from './machine-image.ts';
 
-/** What the objects of a pool in the seed are made from. */
+/** Inputs of a pool's objects in the seed. */
 export type PodContext = MachineContext & Pick<ProviderContext, 'namespace' | 'shootName' | 'shootNamespace'>;
 
-/** Annotation of a pool's ReplicaSet: the labels and taints that its nodes were last told of. */
+/** Annotation of a pool's ReplicaSet: labels and taints last applied to its nodes. */
 export const MARKS_ANNOTATION = 'multi-cluster.demo.io/node-marks';
 
-/** Seconds that a machine has to stop before it is killed; its entry script needs about one. */
+/** Termination grace period of a machine, seconds; its entry script needs about one. */
 const GRACE_SECONDS = 5;
 
 /** Labels of everything that belongs to the pool's machines. */
@@ -27,7 +27,7 @@ const poolLabels = (ctx: Pick<PodContext, 'shootName' | 'shootNamespace'>, pool:
   [LABELS.managedBy]: FIELD_MANAGER,
 });
 
-/** The pool's Secret: all files of its machines. */
+/** Secret with all files of the pool's machines. */
 export function poolSecret(
   ctx: PodContext,
   pool: Pool,
@@ -50,12 +50,12 @@ export function poolSecret(
   };
 }
 
-/** Keys of a Secret may not have a slash. */
+/** Secret keys may not contain slashes. */
 export const keyOfPath = (path: string): string => path.split('/').at(-1)!;
 
 /**
- * The pool's ReplicaSet; each of its pods is a machine and has the name of its node. Not a Deployment: that would replace
- * outdated machines by itself, without a drain.
+ * ReplicaSet of the pool; each pod is a machine with the name of its node. Not a Deployment, which would replace
+ * outdated machines without a drain.
  */
 export function poolReplicaSet(
   ctx: PodContext,
@@ -84,25 +84,25 @@ export function poolReplicaSet(
   };
 }
 
-/** Where a machine differs from one for workloads. */
+/** Differences of a control plane machine from a worker machine. */
 interface MachineVariant {
   image?: string;
-  /** Of the pod. */
+  /** PriorityClass of the pod. */
   priorityClassName?: string;
-  /** Of its one container. */
+  /** Further fields of its container. */
   container?: object;
-  /** Name of the claim that keeps /var; absent: it goes with the pod. */
+  /** PersistentVolumeClaim for /var; absent: an emptyDir. */
   varClaim?: string;
 }
 
-/** The pod of a machine. @param paths of all files in its Secret */
+/** Pod spec of a machine. @param paths of all files in its Secret */
 export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], variant: MachineVariant = {}): object {
   const { bytes } = capacityOf(ctx.profile, pool.machineType);
   const folders = ctx.machineImage ? ['/lib/modules'] : HOST_FOLDERS;
   const files = [...paths].sort();
   return {
     automountServiceAccountToken: false,
-    // There need not be a DNS in the seed, and a machine asks the mirror and the API server by address.
+    // The seed may have no DNS, and a machine reaches mirror and API server by address.
     dnsPolicy: 'Default',
     enableServiceLinks: false,
     terminationGracePeriodSeconds: GRACE_SECONDS,
@@ -110,14 +110,14 @@ export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], varian
     containers: [
       {
         name: 'machine',
-        // TODO(kindest/node): as machineImage on a foreign seed it brings containerd, runc, CNI plugins and kubelet of
-        // its own; the same entry script replaces its systemd. Written with care, untested. Its pod network needs
-        // machines that share a layer 2, which kind's own pod network does not give.
+        // TODO(kindest/node): as machineImage on a foreign seed it has its own containerd, runc, CNI plugins and
+        // kubelet; the same entry script replaces its systemd. Untested. Its pod network needs machines in one layer 2,
+        // which kind's pod network does not provide.
         image: ctx.machineImage ?? variant.image ?? machineImage(ctx.kubernetesVersion),
         imagePullPolicy: 'IfNotPresent',
         command: ['bash', `${CONFIG_FOLDER}/machine.sh`],
-        // Little is requested, so that a small seed carries many machines. No CPU limit: under cgroup v1 a pod in the
-        // machine could then have no limit that is higher, as it can on a real machine. Memory is bounded by the type.
+        // Requests are small, so that a small seed carries many machines. No CPU limit: under cgroup v1 pods inside
+        // could then not have higher limits, as on a real machine. The machine type limits memory.
         resources: {
           requests: { cpu: '20m', memory: '64Mi' },
           limits: { memory: formatBytes(bytes) },
@@ -151,14 +151,14 @@ export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], varian
 }
 
 /**
- * Folder of the seed node with the containerd that it runs itself, its shim and ctr: machines run the same files, which are so in memory
- * once, and in no image. In a machine they are at MACHINE_RUNTIME, of machine.sh's PATH.
+ * Folder of the seed node with its own containerd, shim and ctr: machines use the same files, which are thus in memory
+ * once and in no image. Mounted at MACHINE_RUNTIME, which is in machine.sh's PATH.
  */
 export const RUNTIME_FOLDER = '/run/coppice/runtime';
 const MACHINE_RUNTIME = '/opt/coppice/runtime';
 const RUNTIME_VOLUME = 'runtime';
 
-/** Of the seed node, for the scratch image: its programs, their libraries, and the certificates of public registries. */
+/** Folders of the seed node for the scratch image: programs, libraries and CA certificates. */
 export const HOST_FOLDERS: readonly string[] = [
   '/usr',
   '/bin',
@@ -169,7 +169,7 @@ export const HOST_FOLDERS: readonly string[] = [
   '/etc/ssl',
 ];
 
-/** Folders of the seed node as a container sees them. */
+/** Volume mounts of the seed node's folders. */
 export const hostFolderMounts = (folders: readonly string[]): object[] =>
   folders.map((path) => ({ name: volumeName(path), mountPath: path, readOnly: true }));
 

@@ -2,7 +2,7 @@ import { LABELS } from '../../operator/api/group.ts';
 import { conditionIsTrue, type Pod } from '../../operator/kube/resources.ts';
 import type { Machine, MachinePhase } from '../contract.ts';
 
-/** What a machine pod says of its machine. */
+/** Machine of a machine pod. */
 export function machineOf(pod: Pod): Machine {
   const machine: Machine = {
     name: pod.metadata.name,
@@ -15,7 +15,7 @@ export function machineOf(pod: Pod): Machine {
   return pod.status?.podIP ? { ...machine, address: pod.status.podIP } : machine;
 }
 
-/** Reasons for which a container waits that do not go away by waiting. */
+/** Waiting reasons of containers that do not resolve by themselves. */
 const HOPELESS = [
   'CrashLoopBackOff',
   'ErrImageNeverPull',

@@ -2,10 +2,10 @@ import { dependencyNotReady } from '../../operator/api/errors.ts';
 import type { Pod, ReplicaSet } from '../../operator/kube/resources.ts';
 
 /**
- * Another name for the image that the one container of a machine runs: that of its pool, or the seed's own (`sha256:...` where it was loaded,
- * `repository@sha256:...` where it was pulled). A kubelet starts a container again, over the volumes of its pod, when its image has another name
- * (kubelet's HashContainer takes name and image alone). Pure.
- * @throws CoppiceError where the seed does not say what the container runs
+ * Alternative name of a machine's container image: the pool's, or the seed's (`sha256:...` if loaded,
+ * `repository@sha256:...` if pulled). kubelet restarts a container, keeping the pod's volumes, when its image name
+ * changes (kubelet's HashContainer uses name and image only). Pure.
+ * @throws CoppiceError when the seed does not report the running image
  */
 export function restartedImage({ metadata, spec, status }: Pod, set: ReplicaSet): string {
   const [container] = spec.containers;

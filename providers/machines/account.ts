@@ -2,7 +2,7 @@ import { type CoppiceError, configurationProblem } from '../../operator/api/erro
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
 import type { ProviderContext } from '../contract.ts';
 
-/** The tenant's account. Throws a configuration problem where the cluster names none. */
+/** Account of the tenant. Throws a configuration problem when the cluster names none. */
 export async function accountOf(ctx: ProviderContext): Promise<CloudContext> {
   if (ctx.cloud) return ctx.cloud();
   throw configurationProblem(
@@ -12,8 +12,8 @@ export async function accountOf(ctx: ProviderContext): Promise<CloudContext> {
 }
 
 /**
- * Id of the account that the credentials are of. Throws a configuration problem where what there is was made in another: with these all of it
- * would look gone.
+ * Account id of the credentials. Throws a configuration problem when existing resources are in another account: with
+ * these credentials they would look deleted.
  */
 export async function sameAccount(
   managed: Pick<ManagedClusters, 'checkAccount'>,

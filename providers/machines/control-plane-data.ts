@@ -17,7 +17,7 @@ import {
 const SCRIPT = script('control-plane.sh');
 const KUBERNETES = '/etc/kubernetes';
 
-/** kubelet has no certificate before kubeadm has made it one, or a way to ask for it. */
+/** kubelet cannot start before kubeadm has written its certificate or bootstrap kubeconfig. */
 const UNITS = {
   kubelet: [
     `EnvironmentFile=${HOME}/machine.env`,
@@ -29,8 +29,8 @@ const UNITS = {
 };
 
 /**
- * What cloud-init gets on a machine that runs a control plane: what all machines get, and kubeadm with what it is to do. Pure. To be
- * packed (gzip), which cloud-init undoes. Throws a configuration problem where it is longer than a cloud takes.
+ * cloud-init data of a control plane machine: the common part, and kubeadm with its task. Pure. The caller compresses
+ * it (gzip), which cloud-init undoes. Throws a configuration problem when too long for a cloud.
  */
 export function controlPlaneUserData(
   ctx: JoinContext,

@@ -20,14 +20,14 @@ import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import { CONTROL_PLANE_RECEIPT_NAME, type ControlPlaneReceipt } from './receipt.ts';
 import { hashOf, isAlive, networkFor, networkOf } from './wanted.ts';
 
-/** Of API servers on machines, and of their load balancer. */
+/** Port of API servers on machines, and of their load balancer. */
 const PORT = 6443;
-/** A first machine that is not there by then does not come by itself. */
+/** A first machine that does not exist after this time will not come by itself. */
 const MISSING_MS = 5 * 60_000;
-/** Ubuntu's images are smaller than what etcd, logs and images come to need. */
+/** Ubuntu's default disk is too small for etcd, logs and images. */
 const DISK_GIB = 32;
 
-/** Machines of a cloud that run a control plane, as one group behind an endpoint. */
+/** Control plane machines of a cluster, as one group behind an endpoint. */
 export class OwnControlPlane implements ControlPlaneGroup {
   readonly #managed: ManagedClusters;
   readonly #cloud: MachineCloud;
@@ -35,7 +35,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
   readonly #known: KnownMachines<ControlPlaneReceipt>;
   readonly #otherZones: (ctx: ProviderContext) => Promise<string[] | undefined>;
 
-  /** @param otherZones zones in which the network has other machines of the cluster */
+  /** @param otherZones zones of the cluster's other machines in the network */
   constructor(
     managed: ManagedClusters,
     cloud: MachineCloud,
@@ -84,7 +84,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     const asked = receipt?.wanted.pool?.desired ?? 0;
     if (asked === 0) return { asked, machines: [] };
     const seen = await this.#look(ctx, pool);
-    // Credentials of another account show none, and nothing is lost.
+    // Credentials of another account list no machines although none is lost.
     if (seen.length === 0) await sameAccount(this.#managed, await accountOf(ctx), receipt);
     refuseEarlierKeys(ctx, seen);
     const isShort = seen.filter(isAlive).length < asked;
@@ -117,13 +117,14 @@ export class OwnControlPlane implements ControlPlaneGroup {
     const isApplied = ({ hash }: { hash: string }) => receipt.applied === hash && !receipt.isStale;
     const now = account.now();
     const asked = await like(pool.count);
-    // Once a cluster has begun, what is missing may hold its state, and a list may be late: then only who is told to ends any.
+    // Once a cluster has begun, a missing machine may hold its state, and a list may be stale: only `end` removes
+    // machines.
     const isSettled = 'join' in bootstrap.first || now.getTime() - Date.parse(receipt.appliedAt ?? '') < MISSING_MS;
     if (isApplied(asked) && isSettled) return;
     const seen =
       this.#known.isFresh(ctx, now) && !receipt.isStale ? this.#known.seen(ctx) : await this.#look(ctx, pool.name);
     const alive = seen.filter(isAlive).length;
-    // A group that is made smaller by number chooses itself who goes.
+    // A group that is shrunk by number chooses its victims itself.
     const { wanted, hash } = alive > pool.count ? await like(alive) : asked;
     const isMissing = receipt.applied !== undefined && alive < pool.count && !isSettled;
     if (isApplied({ hash }) && !isMissing) return;
@@ -143,7 +144,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     if (!receipt?.endpoint || !wanted || wanted.holdsKeys || !this.#isReached(receipt)) return undefined;
     const account = await accountOf(ctx);
     await sameAccount(this.#managed, account, receipt);
-    // A run says how many there are to be: only while that is how many there are it can end none.
+    // A run sets the number of machines: it ends none only while that matches the existing number.
     const seen = part === 'machines' && this.#isMade(receipt) ? await this.#look(ctx, pool) : [];
     const fits = part === 'endpoint' || (seen.every(isAlive) && seen.length === wanted.desired);
     const touchesGroup = (planned: readonly Change[]): boolean =>
@@ -154,7 +155,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
       { ...receipt.wanted, pool: wanted },
       receipt.endpoint,
       part,
-      // At Google the way to the API server is in the group's layer: it is mended even while machines come and go.
+      // At Google the load balancer's backend is in the group's layer: it is repaired even while machines change.
       (planned) => harmsNoControlPlane(planned, this.#cloud.group, remade) && (fits || !touchesGroup(planned)),
     );
     return fits || left.length === 0 ? left : undefined;
@@ -168,7 +169,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     const wanted = { ...receipt.wanted, pool: { ...receipt.wanted.pool, desired: staying, maximum: staying } };
     const { applied: _, ...rest } = receipt;
     const ending = [...new Set([...(receipt.ending ?? []), ...names])].sort();
-    // Written first: a machine too many is seen and ended again, one too few would be waited for in vain.
+    // Written first: a surplus machine is noticed and ended again, a missing one would be awaited in vain.
     await this.#known.save(ctx, { ...rest, wanted, isStale: true, ending }, receipt);
     const account = await accountOf(ctx);
     await this.#known.remove(
@@ -177,12 +178,12 @@ export class OwnControlPlane implements ControlPlaneGroup {
       pool,
       seen.filter((machine) => isAlive(machine) && names.includes(machine.name)),
     );
-    // Also of those that somebody else has stopped, or is ending.
+    // Includes machines that somebody else stopped or is ending.
     const gone = ending.filter((name) => !seen.some((machine) => machine.name === name && isAlive(machine)));
     if (gone.length > 0) await this.#forget(account, pool, gone, seen);
   }
 
-  /** What differs in the cloud, in the network too; undefined: it cannot be told while something is being made. */
+  /** Drift in the cloud including the network; undefined: a run is in progress. */
   async drift(ctx: ProviderContext, account: CloudContext): Promise<Change[] | undefined> {
     const receipt = await this.#known.receipt(ctx);
     if (!receipt?.endpoint || !receipt.wanted.pool || !this.#isMade(receipt)) return undefined;
@@ -193,13 +194,13 @@ export class OwnControlPlane implements ControlPlaneGroup {
     return now && this.#isMade(now) && now.applied === receipt.applied ? found : undefined;
   }
 
-  /** Takes machines and endpoint away; nothing to be taken is fine. */
+  /** Deletes machines and endpoint; missing ones are fine. */
   async destroy(ctx: ProviderContext, account: CloudContext): Promise<void> {
     const receipt = await this.#known.receipt(ctx);
     if (receipt) await this.#layers.destroy(account, receipt.wanted);
   }
 
-  /** The same, with the network, and what is remembered of it. */
+  /** Like destroy, with the network and the receipt. */
   async deleteAll(ctx: ProviderContext): Promise<void> {
     const receipt = await this.#known.receipt(ctx);
     if (receipt) {
@@ -235,7 +236,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     return reached === hashOf([this.#managed.version, networkOf(wanted)]);
   }
 
-  /** Whether the group is as it was last asked for, by this very version of the programs. */
+  /** Whether the group is as last requested, by this version of the programs. */
   #isMade(one: ControlPlaneReceipt): boolean {
     const { applied, wanted, endpoint, isStale } = one;
     const isApplied = applied !== undefined && applied === hashOf([this.#managed.version, wanted, endpoint]);
@@ -245,10 +246,12 @@ export class OwnControlPlane implements ControlPlaneGroup {
 
 const placeOf = ({ host, port }: EndpointOutputs) => ({ host, port });
 
-/** Of the keys of Secrets that a machine was made with. */
+/** Revision of the encryption keys that a machine was made with. */
 const revisionOf = ({ hash }: CloudMachine): number => Number(hash ?? 0);
 
-/** @throws where machines know keys that the seed does not, as after it was restored: others in their places could read no Secret */
+/**
+ * @throws when machines know newer keys than the seed, as after restoring the seed: replacements could not read Secrets
+ */
 function refuseEarlierKeys(
   { encryptionRevision = 0, namespace }: ProviderContext,
   seen: readonly CloudMachine[],
@@ -261,7 +264,7 @@ function refuseEarlierKeys(
     );
 }
 
-/** Outdated by their keys of Secrets alone: which Kubernetes version one has, its node tells. */
+/** Outdated by encryption keys alone: nodes report the Kubernetes version. */
 function machinesOf({ encryptionRevision = 0 }: ProviderContext, seen: readonly CloudMachine[]): Machine[] {
   return seen.map((one) => {
     const { hash: _, ...machine } = one;
@@ -286,13 +289,13 @@ async function wantedPool(
   const type = ctx.profile.spec.machineTypes.find(({ name }) => name === pool.machineType);
   const architecture = type?.architecture === 'arm64' ? 'arm64' : 'amd64';
   const before = receipt.wanted.pool;
-  // The newest image of today is another next month: the pool keeps what it began with.
+  // The newest image changes over time: a pool keeps its first one.
   const kept = before?.architecture === architecture ? before : undefined;
   const { image, rootDevice } = kept ?? (await cloud.image(account, architecture));
   return {
     name: pool.name,
     machineType: pool.machineType,
-    // A group at its minimum refuses to let a machine go.
+    // A group at its minimum refuses to release a machine.
     minimum: 0,
     maximum: pool.count,
     desired: pool.count,

@@ -2,9 +2,9 @@ import type { Change } from '../cloud.ts';
 import type { MachineCloud } from './machine-cloud.ts';
 
 /**
- * The changes that others made: without the sizes of groups of which we ended machines by the cloud's own API, of which no stack knows
- * until the group is made anew. Tokens and versions of templates come by runs, so that stacks know of them. Pure.
- * @param shrunk as MachinesReceipt has it
+ * Drift without our own changes: sizes of groups whose machines we ended by the cloud's API, which stacks do not know
+ * until the next run. Tokens and template versions are set by runs. Pure.
+ * @param shrunk see MachinesReceipt
  */
 export function withoutOwn(
   changes: readonly Change[],
@@ -20,8 +20,8 @@ export function withoutOwn(
 }
 
 /**
- * Whether these changes can be made to what a control plane on machines is behind and on: none ends a machine, decides how many there are
- * or where, or makes another of what machines and certificates are tied to. Pure.
+ * Whether these changes are safe for a control plane on machines: none ends a machine, sets number or place of
+ * machines, or replaces something that machines and certificates refer to. Pure.
  */
 export const harmsNoControlPlane = (
   changes: readonly Change[],

@@ -10,7 +10,7 @@ import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import type { MachinesReceipt } from './receipt.ts';
 import { aliveIn, hashOf, networkOf } from './wanted.ts';
 
-/** The groups of machines in a cloud: what is done to them is in the receipt of their shoot before it is done. */
+/** Machine groups in a cloud. Each change is recorded in the shoot's receipt first. */
 export class MachineGroups {
   readonly known: KnownMachines;
   readonly #managed: ManagedClusters;
@@ -24,7 +24,7 @@ export class MachineGroups {
     this.known = new KnownMachines(cloud);
   }
 
-  /** Makes the groups be as wanted, unless that is how they were last made. @param refresh what is compared with the cloud first */
+  /** Applies the groups, unless unchanged since the last run. @param refresh what to compare with the cloud first */
   async apply(
     ctx: ProviderContext,
     account: CloudContext,
@@ -44,19 +44,22 @@ export class MachineGroups {
     await this.known.save(ctx, { ...made, ...hashes }, begun);
   }
 
-  /** Whether all that is wanted was made, by this very version of the programs: what another one declares is nobody's change. */
+  /**
+   * Whether everything wanted was applied, by this version of the programs: differences of another version are no
+   * drift.
+   */
   isSettled({ applied, network, wanted }: MachinesReceipt): boolean {
     const hashes = this.#hashesOf(wanted);
     return applied === hashes.applied && network === hashes.network;
   }
 
-  /** Of two versions of a program each may make something else of equal inputs. */
+  /** Two versions of a program may make different things of equal inputs. */
   #hashesOf(wanted: WantedMachines): Required<Pick<MachinesReceipt, 'applied' | 'network'>> {
     const { version } = this.#managed;
     return { applied: hashOf([version, wanted]), network: hashOf([version, networkOf(wanted)]) };
   }
 
-  /** Ends machines. That their group is smaller from then on is remembered before it is. */
+  /** Ends machines. The smaller size of their group is recorded first. */
   async end(
     ctx: ProviderContext,
     account: CloudContext,
@@ -71,7 +74,7 @@ export class MachineGroups {
     await this.known.remove(ctx, account, pool, machines);
   }
 
-  /** Machines of before hashes came are what was asked for when they came: nothing else is known of them. */
+  /** Machines from before hashes existed are assumed to match the then requested description. */
   async noteUnmarked(ctx: ProviderContext, { pools }: WantedMachines, now: Date): Promise<void> {
     const receipt = await this.known.receipt(ctx);
     const unmarked: NonNullable<MachinesReceipt['unmarked']> = {};
@@ -85,7 +88,7 @@ export class MachineGroups {
     await this.known.save(ctx, { ...receipt!, unmarked: { ...receipt!.unmarked, ...unmarked } }, receipt);
   }
 
-  /** Says why a cloud does not give as many machines as are wanted; it goes on trying by itself. */
+  /** Reports why a cloud gives fewer machines than wanted; the cloud keeps trying by itself. */
   async reportFailure(ctx: ProviderContext, account: CloudContext, pools: readonly Pool[]): Promise<void> {
     if (!this.#cloud.failure) return;
     const seen = this.known.seen(ctx);
@@ -99,8 +102,8 @@ export class MachineGroups {
   }
 
   /**
-   * What differs in the cloud from what was made, but for what we did ourselves; undefined: it cannot be told while something is being made.
-   * @param withNetwork whether the network under the groups is compared, too
+   * Drift without our own changes; undefined: a run is in progress.
+   * @param withNetwork whether to compare the network too
    */
   async drift(
     ctx: ProviderContext,
@@ -115,7 +118,7 @@ export class MachineGroups {
     return withoutOwn(found, this.#cloud.group, [...(receipt.shrunk ?? []), ...(now?.shrunk ?? [])]);
   }
 
-  /** Takes the groups away, then what `between` takes, then the network under both. */
+  /** Deletes the groups, then runs `between`, then deletes the network. */
   destroy(account: CloudContext, { wanted }: MachinesReceipt, between: () => Promise<void>): Promise<void> {
     return this.#layers.destroy(account, wanted, between);
   }

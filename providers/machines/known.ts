@@ -4,23 +4,23 @@ import type { ProviderContext } from '../contract.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import { type MachinesReceipt, machineReceipts, RECEIPT_NAME } from './receipt.ts';
 
-/** Status follows the nodes of a cluster twice a second; a cloud is not asked so often. */
+/** Age of a list after which the cloud is asked again: status updates come twice a second. */
 const FRESH_MS = 10_000;
 
-/** What is kept in memory of one shoot's machines. All of it can be lost. */
+/** Cached facts about one shoot's machines. All of it can be lost. */
 interface Known<Kept> {
   receipt?: Kept | undefined;
   isRead: boolean;
-  /** Beginnings and ends of writes so far. */
+  /** Number of started and ended writes. */
   writes: number;
   listed?: { at: number; machines: readonly CloudMachine[] } | undefined;
-  /** Machines that were ended, and their pools: clouds go on showing them as running for a while. */
+  /** Ended machines and their pools: clouds show them as running for a while. */
   removed: Map<string, string>;
-  /** What ends machines. */
+  /** Serialises removals. */
   removing: InTurn;
 }
 
-/** The receipts of shoots and their machines as they were last seen, by shoot. */
+/** Receipts of shoots and their machines as last seen, by shoot. */
 export class KnownMachines<Kept extends object = MachinesReceipt> {
   readonly #cloud: MachineCloud;
   readonly #receiptName: string;
@@ -42,22 +42,22 @@ export class KnownMachines<Kept extends object = MachinesReceipt> {
     return known;
   }
 
-  /** undefined: nothing was ever made for the shoot. */
+  /** undefined: nothing was made for the shoot. */
   async receipt(ctx: ProviderContext): Promise<Kept | undefined> {
     const known = this.#of(ctx);
     while (!known.isRead) {
       const { writes } = known;
       const receipt = await machineReceipts<Kept>(ctx).read(this.#receiptName);
-      // Who tells of machines reads beside who makes them: what was there before a write must not pass for what is there after it.
+      // Status reads run beside writes: a result from before a write must not count as newer.
       if (known.writes === writes) Object.assign(known, { receipt, isRead: true });
     }
     return known.receipt;
   }
 
-  /** @param before what it was made from; see Receipts.save */
+  /** @param before see Receipts.save */
   async save(ctx: ProviderContext, receipt: Kept, before: Kept | undefined): Promise<void> {
     const known = this.#of(ctx);
-    // Whatever happens to the write: from here on it is not known what the receipt says.
+    // Whatever happens to the write, the receipt's content is unknown from here on.
     const forgetRead = () => Object.assign(known, { isRead: false, writes: known.writes + 1 });
     forgetRead();
     try {
@@ -73,7 +73,7 @@ export class KnownMachines<Kept extends object = MachinesReceipt> {
     this.#known.delete(ctx.uid);
   }
 
-  /** As the cloud tells of them now. */
+  /** Reads machines from the cloud. */
   async look(ctx: ProviderContext, account: CloudContext, pools: readonly string[]): Promise<readonly CloudMachine[]> {
     const known = this.#of(ctx);
     const told = await this.#cloud.machines(account, pools);
@@ -82,7 +82,7 @@ export class KnownMachines<Kept extends object = MachinesReceipt> {
     const machines = told.map((machine) =>
       known.removed.has(machine.name) ? { ...machine, phase: 'Terminating' as const } : machine,
     );
-    // Those of other pools stay as they were last seen, and are no newer for it.
+    // Machines of other pools stay as last seen.
     const others = this.seen(ctx).filter(
       ({ name, pool }) => !pools.includes(pool) && !told.some((one) => one.name === name),
     );
@@ -91,12 +91,12 @@ export class KnownMachines<Kept extends object = MachinesReceipt> {
     return machines;
   }
 
-  /** One after the other for a shoot: pools that lose machines at the same time write one receipt. */
+  /** Serialises removals per shoot: pools that lose machines at the same time write one receipt. */
   removeInTurn<T>(ctx: ProviderContext, remove: () => Promise<T>): Promise<T> {
     return this.#of(ctx).removing.run(remove);
   }
 
-  /** As they were when they were last looked at. */
+  /** Machines as last seen. */
   seen(ctx: ProviderContext): readonly CloudMachine[] {
     return this.#of(ctx).listed?.machines ?? [];
   }
@@ -106,7 +106,7 @@ export class KnownMachines<Kept extends object = MachinesReceipt> {
     return listed !== undefined && now.getTime() - listed.at < FRESH_MS;
   }
 
-  /** Ends machines, of which none is to be counted again. */
+  /** Ends machines, which are not counted any more. */
   async remove(
     ctx: ProviderContext,
     account: CloudContext,
@@ -115,7 +115,7 @@ export class KnownMachines<Kept extends object = MachinesReceipt> {
   ): Promise<void> {
     if (machines.length === 0) return;
     const known = this.#of(ctx);
-    // What there was is still the best that is known if the cloud cannot be asked next.
+    // The old list stays as a fallback if the cloud cannot be asked next.
     if (known.listed) known.listed.at = 0;
     await this.#cloud.remove(account, pool, machines);
     const names = machines.map(({ name }) => name);

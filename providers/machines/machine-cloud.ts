@@ -2,53 +2,53 @@ import type { CloudContext } from '../cloud.ts';
 import type { Machine, Problem, Wanted } from '../contract.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 
-/** A machine as its cloud tells of it. */
+/** A machine as its cloud reports it. */
 export interface CloudMachine extends Omit<Machine, 'ready' | 'outdated'> {
-  /** MachinePool.hash when it was made. Absent: it had none. */
+  /** MachinePool.hash at its creation. Absent: none. */
   hash?: string;
 }
 
 /** A stock Ubuntu 24.04. */
 export interface MachineImage {
-  /** As MachinePool.image has it. */
+  /** See MachinePool.image. */
   image: string;
-  /** As MachinePool.rootDevice has it. */
+  /** See MachinePool.rootDevice. */
   rootDevice?: string;
 }
 
 /**
- * What a cloud has to offer for machines of clusters. Groups of machines are made by the program of the layer
- * `machines`; what is done to single machines, by the cloud's own API. Errors are CoppiceErrors.
+ * A cloud's operations on machines. Programs of the layer `machines` make groups; the cloud's own API acts on single
+ * machines. Errors are CoppiceErrors.
  */
 export interface MachineCloud {
   layers: LayeredCloud;
   /**
-   * Type of pools' groups in programs (their names are `pool-<pool>`), and the properties that say how many machines one has, and where
-   * they are, if a cloud moves machines when that is changed.
+   * Type of a pool's group in programs (named `pool-<pool>`), its size property, and its place property if changing
+   * that moves machines.
    */
   group: { type: string; size: string; places?: string };
-  /** What the cloud cannot give of this, besides what no provider can. Pure. */
+  /** Problems of the wish specific to this cloud. Pure. */
   problems(wanted: Wanted): Problem[];
   image(ctx: CloudContext, architecture: 'amd64' | 'arm64'): Promise<MachineImage>;
-  /** All machines of the owner in these pools, those on their way out included as long as the cloud tells of them. */
+  /** All machines of the owner in these pools, including ending ones while the cloud shows them. */
   machines(ctx: CloudContext, pools: readonly string[]): Promise<CloudMachine[]>;
-  /** Ends exactly these machines, each of which is there, and makes the pool's group smaller by as many. */
+  /** Ends exactly these existing machines, and shrinks the pool's group by their number. */
   remove(ctx: CloudContext, pool: string, machines: readonly CloudMachine[]): Promise<void>;
-  /** Why the pool's group could not make a machine when it last tried, in the cloud's words; undefined: it could. */
+  /** Why the pool's group failed to make a machine last time, in the cloud's words; undefined: it did not fail. */
   failure?(ctx: CloudContext, pool: string): Promise<string | undefined>;
   /** Present: it has programs for the layers `endpoint` and `control-plane`. */
   controlPlane?: {
-    /** Permissions that these need and the credentials lack; empty when all are there or it cannot be told. Makes nothing. */
+    /** Missing permissions for them; empty when complete or unknown. Changes nothing. */
     missing(ctx: CloudContext): Promise<string[]>;
     /**
-     * Has the pool's group no longer count these machines, which are gone or going, nor any that the cloud does not list, but for those
-     * that it is only just making. Names that the group does not know are fine.
-     * @param listed names of all machines of the pool that `machines` tells of
+     * Removes these ended machines from the count of the pool's group, and any that the cloud does not list, except
+     * machines being created. Unknown names are fine.
+     * @param listed names of all machines of the pool that `machines` reports
      */
     forget(ctx: CloudContext, pool: string, names: readonly string[], listed: readonly string[]): Promise<void>;
     /**
-     * Types, as programs have them, of which one that others took away is made anew when it is mended: it has no address, identity or
-     * member that machines and certificates of before would go on naming.
+     * Resource types that are recreated when somebody deleted them: without an address, identity or member that
+     * machines and certificates refer to.
      */
     remade: readonly string[];
   };

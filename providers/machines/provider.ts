@@ -11,12 +11,15 @@ import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import { tellNodes } from './tell-nodes.ts';
 import { aliveIn, isAlive, isOutdated, wantedMachines } from './wanted.ts';
 
-/** A machine that is not a node by then never will be: its token has expired (operator/controllers/shoot/machines/bootstrap-tokens.ts). */
+/**
+ * A machine without a node after this time will never have one: its token has expired
+ * (operator/controllers/shoot/machines/bootstrap-tokens.ts).
+ */
 const JOINING_MS = 75 * 60_000;
 
 /**
- * Machines in an account of the tenant for control planes that are hosted in a seed: a group for each pool, made by a program on
- * the runner; single machines are ended by the cloud's own API.
+ * Machines in a tenant's account for hosted control planes: a group per pool, made by a program on the runner; single
+ * machines are ended by the cloud's own API.
  */
 export function machineProvider(
   name: string,
@@ -44,7 +47,7 @@ export function machineProvider(
 
     validate: (wanted, profile) => [...profileProblems(wanted, profile), ...cloud.problems(wanted)],
 
-    // On a machine, kube-proxy and the program that keeps the routes between nodes are what its kubelet is.
+    // kube-proxy and the route agent on a machine use its kubelet's identity.
     systemComponents: () => [
       {
         apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -71,12 +74,12 @@ export function machineProvider(
       const controlPlane = await ownControlPlane.receipt(ctx);
       const wanted = await wantedMachines(cloud, ctx, account, pools, left, receipt, controlPlane);
       await groups.noteUnmarked(ctx, wanted, account.now());
-      // What was ended is missing in groups that are said to be as they were: only a look at the cloud tells.
+      // Groups of ended machines are smaller than the stack knows: only a refresh shows it.
       const shrunk = (await known.receipt(ctx))?.shrunk ?? [];
       const isSmaller = wanted.pools.some(
         ({ name: pool, desired = 0 }) => shrunk.includes(pool) && aliveIn(left, pool).length < desired,
       );
-      // With a control plane in it, the network is mended as that allows.
+      // With a control plane in it, the network is repaired by the control plane's rules.
       const mended = controlPlane ? 'groups' : 'all';
       await groups.apply(ctx, account, wanted, ctx.mend ? mended : isSmaller ? 'groups' : 'nothing');
       if (ctx.shoot) await tellNodes(known, ctx, pools, machines, nodes);
@@ -100,7 +103,7 @@ export function machineProvider(
           );
         }
       } catch (error) {
-        // Who only wants to know must not fail with who acts, or nobody would read why that one failed.
+        // Status must not fail together with a run, or nobody would read the run's error.
         ctx.log.warn({ err: error, shoot: ctx.shootName }, 'machines could not be listed: they are told as last seen');
       }
       const hashes = new Map(receipt.wanted.pools.map((pool) => [pool.name, pool.hash]));
@@ -138,7 +141,7 @@ export function machineProvider(
 
     async deleteAll(ctx) {
       const receipt = await known.receipt(ctx);
-      // Written before anything was made: whoever has none has nothing in a cloud, and may have no credentials either.
+      // The receipt precedes everything: without it nothing is in a cloud, and credentials may be missing too.
       if (receipt) {
         const account = await accountOf(ctx);
         await groups.destroy(account, receipt, () => ownControlPlane.destroy(ctx, account));
@@ -149,7 +152,7 @@ export function machineProvider(
   };
 }
 
-/** Machines that had time enough to become nodes and did not. */
+/** Machines that had enough time to become nodes and did not. */
 const neverJoined = (machines: readonly CloudMachine[], nodes: readonly Node[], now: Date): CloudMachine[] =>
   machines.filter(
     (machine) =>

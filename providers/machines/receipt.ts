@@ -7,50 +7,50 @@ import type { WantedControlPlane } from '../pulumi/control-plane-layers.ts';
 import type { WantedMachines } from '../pulumi/layers.ts';
 
 /**
- * What is remembered of a shoot's machines across restarts, in the shoot's namespace in the seed. Nothing of it is the truth about
- * the cloud. That it is there says that something may be in the cloud: so it is written before anything is made, and a finalizer
- * keeps it when the namespace goes.
+ * Receipt of a shoot's machines, in the shoot's namespace of the seed. Its existence says that resources may be in the
+ * cloud: it is written before anything is made, and a finalizer keeps it when the namespace is deleted. It is no source
+ * of truth about the cloud.
  */
 export interface MachinesReceipt {
-  /** The account that the machines are in: credentials of another one would make others there. */
+  /** Account of the machines: other credentials would make new ones elsewhere. */
   account: string;
-  /** What the cloud was last asked for, whether or not that has ended. */
+  /** Last request to the cloud, finished or not. */
   wanted: WantedMachines;
-  /** Hash of what the machines were last made to be like. */
+  /** Hash of the last applied machines. */
   applied?: string;
-  /** Hash of what the network was last made to be like. */
+  /** Hash of the last applied network. */
   network?: string;
-  /** Pools of which machines were ended since: their groups are smaller than they were last made to be, which no stack knows. */
+  /** Pools whose machines were ended since: their groups are smaller than the stack knows. */
   shrunk?: string[];
-  /** By name of the pool, what its machines are taken for that bear no hash because they were made before hashes came. */
+  /** By pool: assumptions about machines without a hash, which were made before hashes existed. */
   unmarked?: Record<string, Unmarked>;
-  /** What nodes were last told, by name of the pool. */
+  /** By pool: labels and taints last applied to nodes. */
   marks?: Record<string, Marks>;
 }
 
-/** What machines without a hash are taken for. */
+/** Assumption about machines without a hash. */
 export interface Unmarked {
   hash: string;
-  /** RFC 3339. Of a machine made later nothing is known: to replace it would bring another one like it. */
+  /** RFC 3339. Nothing is assumed about machines made later: replacing one would give another without a hash. */
   madeBefore: string;
 }
 
 export const RECEIPT_NAME = 'cloud-machines';
 
-/** The same of the machines that run the shoot's control plane. */
+/** Receipt of the shoot's control plane machines. */
 export interface ControlPlaneReceipt {
   account: string;
   wanted: WantedControlPlane;
-  /** Hash of what the endpoint was last made to be like, with the network under it. */
+  /** Hash of the last applied endpoint and network. */
   reached?: string;
   endpoint?: EndpointOutputs;
-  /** Hash of what the group was last made to be like. */
+  /** Hash of the last applied group. */
   applied?: string;
-  /** Machines were ended or lost since: only a look at the cloud tells how many its group asks for. */
+  /** Machines were ended or lost since: only the cloud knows the group's size. */
   isStale?: boolean;
-  /** Machines that were to end, by name, until the group is known not to count them any more. */
+  /** Names of machines to end, until the group no longer counts them. */
   ending?: string[];
-  /** RFC 3339: when `applied` was written. */
+  /** RFC 3339: when `applied` was set. */
   appliedAt?: string;
 }
 
@@ -58,7 +58,7 @@ export const CONTROL_PLANE_RECEIPT_NAME = 'cloud-control-plane';
 
 type Place = Pick<ProviderContext, 'seed' | 'namespace' | 'shootName' | 'shootNamespace'>;
 
-/** The receipts of one shoot, by name. */
+/** Receipts of one shoot, by name. */
 export const machineReceipts = <Kept extends object>(ctx: Place): Receipts<Kept> =>
   new Receipts(ctx.seed, (name) => ({
     name,
@@ -68,7 +68,7 @@ export const machineReceipts = <Kept extends object>(ctx: Place): Receipts<Kept>
       [LABELS.shoot]: ctx.shootName,
       [LABELS.shootNamespace]: ctx.shootNamespace,
     },
-    // It holds the tokens that machines were last told.
+    // Contains the tokens that machines were last given.
     type: `${GROUP}/${name}`,
     finalizer: FINALIZER,
   }));

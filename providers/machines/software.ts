@@ -1,8 +1,8 @@
 /**
- * What a machine installs besides Kubernetes, by release; from where, install.sh says. The same releases as the embedded garden
- * runs its local machines on (operator/garden/toolchain/tools.ts), which is where they are tested.
+ * Releases that a machine installs besides Kubernetes; install.sh has the sources. Equal to those of the embedded
+ * garden's machines (operator/garden/toolchain/tools.ts), where they are tested.
  */
 export const RELEASES = { CONTAINERD: '2.4.2', RUNC: '1.5.2', CNI_PLUGINS: '1.9.1' } as const;
 
-/** The image of every pod's first container. */
+/** Image of every pod's pause container. */
 export const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';

@@ -6,7 +6,7 @@ import type { KnownMachines } from './known.ts';
 import type { CloudMachine } from './machine-cloud.ts';
 import { hashOf } from './wanted.ts';
 
-/** Labels and taints as the pools say, zones as the cloud says; nodes whose machine is gone go too. */
+/** Applies labels and taints of pools and zones of the cloud to nodes; deletes nodes without a machine. */
 export async function tellNodes(
   known: KnownMachines,
   ctx: ProviderContext,
@@ -27,7 +27,7 @@ export async function tellNodes(
         await followPool(shoot, [node], { ...own, labels }, receipt.marks?.[pool.name] ?? own);
       } else if (!conditionIsTrue(node, 'Ready')) {
         ctx.log.info({ node: node.metadata.name, pool: pool.name }, 'node of a machine that is gone is removed');
-        // Where machines keep their names, another one may have joined as this node since it was looked at.
+        // In clouds that reuse machine names, a new machine may have joined as this node meanwhile.
         const { uid, resourceVersion } = node.metadata;
         await shoot.delete(NODES, node.metadata.name, undefined, { preconditions: { uid, resourceVersion } });
       }

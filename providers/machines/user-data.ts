@@ -6,34 +6,34 @@ import { capacityOf } from '../machine-types.ts';
 import { environmentFile, nodeLabels, registeredTaints, selfLabels } from '../nodes.ts';
 import { PAUSE_IMAGE, RELEASES } from './software.ts';
 
-/** What a machine of a cloud is told about its cluster. */
+/** Facts about the cluster for a machine in a cloud. */
 export type JoinContext = Pick<
   ProviderContext,
   'apiserverURL' | 'clusterCA' | 'clusterDomain' | 'dnsIP' | 'kubernetesVersion' | 'podCIDR' | 'profile' | 'region'
 >;
 
 /**
- * Longest user data, bytes before base64: EC2's limit, the lowest ("User data is limited to 16 KB, in raw form", Amazon EC2 user
- * guide, instancedata-add-user-data). Azure takes 65535 (VirtualMachineScaleSetOSProfileArgs.customData in @pulumi/azure-native),
- * Google 256 KB for one value (cloud.google.com/compute/docs/metadata/setting-custom-metadata).
+ * Longest user data, bytes before base64: EC2's limit is the lowest ("User data is limited to 16 KB, in raw form",
+ * Amazon EC2 user guide, instancedata-add-user-data). Azure takes 65535 (VirtualMachineScaleSetOSProfileArgs.customData
+ * in @pulumi/azure-native), Google 256 KB per value (cloud.google.com/compute/docs/metadata/setting-custom-metadata).
  */
 export const LONGEST_USER_DATA = 16 * 1024;
 
-/** Where machines keep what they were told. */
+/** Folder for bootstrap data on machines. */
 export const HOME = '/etc/coppice';
-/** A program beside this file, without its comments. */
+/** Text of a script beside this file, without comments. */
 export const script = (name: string): string => {
   const [first, ...rest] = readFileSync(new URL(`./${name}`, import.meta.url), 'utf8').split('\n');
-  // What they say to people would be a tenth of all that there is room for.
+  // Comments would take a tenth of the room for user data.
   return [first, ...rest.filter((line) => !/^\s*#/.test(line))].join('\n');
 };
 const INSTALL = script('install.sh');
 const POD_NETWORK = script('pod_network.py');
 
 /**
- * What cloud-init gets on a stock Ubuntu 24.04, equal for all clouds: software, configuration, and a token for joining that is
- * worth nothing once it has expired. Pure. Throws a configuration problem where it is longer than a cloud takes.
- * @param bootstrapKubeconfig of the pool; its token goes into a file that only root reads
+ * cloud-init data for a stock Ubuntu 24.04, equal for all clouds: software, configuration, and a join token that
+ * expires. Pure. Throws a configuration problem when too long for a cloud.
+ * @param bootstrapKubeconfig of the pool; its token goes into a file readable by root only
  */
 export function userData(ctx: JoinContext, pool: Pool, bootstrapKubeconfig: string): string {
   const text = cloudConfig([
@@ -48,16 +48,16 @@ export function userData(ctx: JoinContext, pool: Pool, bootstrapKubeconfig: stri
   );
 }
 
-/** The document with these files, which ends in install.sh. */
+/** cloud-config document with these files, which runs install.sh at the end. */
 export const cloudConfig = (write_files: readonly File[]): string =>
   `#cloud-config\n${yaml({
-    // Before there is something to read in it.
+    // Restrict the folder before secrets are written to it.
     bootcmd: [['install', '-d', '-m', '700', `${HOME}/secret`]],
     write_files,
     runcmd: [[`${HOME}/install.sh`]],
   })}`;
 
-/** A file as cloud-init takes it. */
+/** A file entry of cloud-init. */
 export interface File {
   path: string;
   permissions: string;
@@ -65,8 +65,8 @@ export interface File {
 }
 
 /**
- * Files that every machine of a cluster has.
- * @param kubelet further configuration of it
+ * Files of every machine of a cluster.
+ * @param kubelet further kubelet settings
  * @param environment further variables for install.sh
  */
 export function machineFiles(
@@ -103,7 +103,7 @@ export function machineFiles(
 }
 
 export const file = (path: string, content: string, permissions: string): File => ({ path, permissions, content });
-// Every line of a file is indented by as much as this says, and there is room for few such bytes.
+// Smallest indentation: it is repeated on every line of a file, and room is scarce.
 const yaml = (value: object): string => dump(value, { lineWidth: -1, noRefs: true, indent: 2, seqNoIndent: true });
 
 function kubeletConfiguration(ctx: JoinContext, pool: Pool): object {
@@ -121,14 +121,14 @@ function kubeletConfiguration(ctx: JoinContext, pool: Pool): object {
     clusterDomain: ctx.clusterDomain,
     containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
     maxPods: capacityOf(ctx.profile, pool.machineType).pods,
-    // Ubuntu's own file names a resolver on loopback, which in a pod is the pod.
+    // Ubuntu's resolv.conf names a resolver on loopback, which pods cannot reach.
     resolvConf: '/run/systemd/resolve/resolv.conf',
     rotateCertificates: true,
     serverTLSBootstrap: true,
     serializeImagePulls: false,
     shutdownGracePeriod: '30s',
     shutdownGracePeriodCriticalPods: '10s',
-    // For the system, containerd and the kubelet itself: pods that take all memory would take the node with them.
+    // For the system, containerd and kubelet: pods that use up all memory would otherwise stop the node.
     systemReserved: { cpu: '100m', memory: '300Mi' },
     ...(registeredTaints(pool).length > 0 && { registerWithTaints: registeredTaints(pool) }),
   };
@@ -159,7 +159,10 @@ const CONTAINERD_CONFIGURATION = `version = 3
     conf_template = "${HOME}/cni.conf"
 `;
 
-/** install.sh fills in the MTU; containerd the node's pod range, once kubelet knows it: until then the node is NotReady. */
+/**
+ * install.sh fills in the MTU, and containerd the node's pod range once kubelet knows it: until then the node is
+ * NotReady.
+ */
 const CNI_TEMPLATE = `${JSON.stringify({
   cniVersion: '1.0.0',
   name: 'pods',
@@ -178,8 +181,8 @@ const CNI_TEMPLATE = `${JSON.stringify({
 `;
 
 /**
- * What Kubernetes' own set-up guide asks for (kubernetes.io/docs/setup/production-environment/container-runtimes), and what kubelet would
- * set.
+ * Settings from Kubernetes' guide (kubernetes.io/docs/setup/production-environment/container-runtimes), and those that
+ * kubelet would set.
  */
 const SYSCTLS = `net.ipv4.ip_forward = 1
 net.bridge.bridge-nf-call-iptables = 1
@@ -207,7 +210,7 @@ const UNITS = {
     'EnvironmentFile=/etc/coppice/node.env',
     `ExecStart=/usr/local/bin/kubelet --config=${HOME}/kubelet.yaml --kubeconfig=/var/lib/kubelet/kubeconfig --bootstrap-kubeconfig=${HOME}/secret/bootstrap.kubeconfig --hostname-override=\${NODE_NAME} --node-ip=\${NODE_IP} --node-labels=\${NODE_LABELS}`,
   ],
-  // It is what the kubelet is to the API server, so neither of these starts before the machine has joined.
+  // Uses the kubelet's identity, so it does not start before the machine has joined.
   'kube-proxy': [
     'EnvironmentFile=/etc/coppice/node.env',
     'ExecStartPre=/usr/bin/test -s /var/lib/kubelet/kubeconfig',
@@ -221,7 +224,7 @@ const UNITS = {
   ],
 };
 
-/** A unit that systemd keeps running. @param service body of [Service] */
+/** A systemd unit that restarts always. @param service body of [Service] */
 export const unit = (name: string, service: readonly string[]): string =>
   [
     '[Unit]',

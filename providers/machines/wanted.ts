@@ -7,7 +7,7 @@ import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import type { ControlPlaneReceipt, MachinesReceipt, Unmarked } from './receipt.ts';
 import { userData } from './user-data.ts';
 
-/** Range of machines' addresses where nobody names one, as in Gardener's examples. */
+/** Default address range of machines, as in Gardener's examples. */
 const DEFAULT_NODES = '10.250.0.0/16';
 
 export const isAlive = ({ phase }: CloudMachine): boolean => phase !== 'Terminating';
@@ -19,16 +19,16 @@ export const hashOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
 
 /**
- * What tells machines from those that replace them, after Gardener's worker pool hash. Not in it: what nodes follow live (labels, taints),
- * what is told only once (the token), where machines are (zones), and which releases of containerd and the like we install, or another
- * version of this program would roll the machines of all tenants at once. Pure.
+ * Hash by which outdated machines are recognised, similar to Gardener's worker pool hash. Excludes labels and taints
+ * (applied to live nodes), the token, zones, and the releases of containerd etc., because a new version of this program
+ * would otherwise roll the machines of all tenants at once. Pure.
  */
 const poolHash = (
   { machineType, architecture, image, spot }: Pick<MachinePool, 'machineType' | 'architecture' | 'image' | 'spot'>,
   kubernetesVersion: string,
 ): string => hashOf([kubernetesVersion, machineType, architecture, image, spot]);
 
-/** Whether a machine is another one than its pool describes now. One that does not say what it is never is. Pure. */
+/** Whether a machine differs from its pool's description. False for a machine without a known description. Pure. */
 export function isOutdated(machine: CloudMachine, wanted: string | undefined, unmarked: Unmarked | undefined): boolean {
   const isOlder = unmarked !== undefined && Date.parse(machine.createdAt) < Date.parse(unmarked.madeBefore);
   const hash = machine.hash ?? (isOlder ? unmarked.hash : undefined);
@@ -42,9 +42,9 @@ export const networkOf = ({ region, zones, cidrs }: Pick<WantedMachines, 'region
 });
 
 /**
- * What the groups should be like. A group is never made smaller here: who drains takes machines away one by one. Pools of before that
- * are no longer described stay as they are, without growing, until they are deleted.
- * @param controlPlane on machines beside these, in the same network
+ * Desired groups. Never shrinks a group: the drain removes machines one by one. Undescribed older pools keep their size
+ * until deleted.
+ * @param controlPlane control plane on machines in the same network
  */
 export async function wantedMachines(
   cloud: MachineCloud,
@@ -75,13 +75,13 @@ export async function wantedMachines(
   return {
     ...networkFor(ctx, [before?.zones ?? [], controlPlane?.wanted.zones ?? [], ...all.map(({ zones }) => zones)]),
     pools: all,
-    // Nobody dials machines from outside: API servers reach kubelets by the tunnel, or are beside them.
+    // Machines accept no connections: API servers reach kubelets by the tunnel, or are beside them.
     kubeletClients: [],
     ...(controlPlane?.endpoint && { endpoint: controlPlane.endpoint }),
   };
 }
 
-/** The network of a cluster. Zones that it once had stay: a subnet goes with whatever is in it. */
+/** Network of a cluster. Former zones stay: deleting a subnet would delete what is in it. */
 export function networkFor(
   { nodeCIDR, podCIDR, profile, region, serviceCIDR }: ProviderContext,
   zones: readonly (readonly string[])[],
@@ -96,7 +96,7 @@ export function networkFor(
 }
 
 const sizes = (desired: number): Pick<MachinePool, 'minimum' | 'maximum' | 'desired'> => ({
-  // A group at its minimum refuses to let a machine go.
+  // A group at its minimum refuses to release a machine.
   minimum: 0,
   maximum: desired,
   desired,
@@ -117,13 +117,13 @@ async function machinePool(
     spot: pool.spot ?? false,
     gpu: readCount(type?.gpu ?? 0),
     architecture,
-    // Nodes get them from kubelets and from us; the cloud's groups know nothing of nodes.
+    // kubelets and the operator set them on nodes; the cloud's groups do not know nodes.
     labels: {},
     taints: [],
     zones: [...pool.zones].sort(),
   } satisfies Partial<MachinePool>;
   const hashWith = (image: string) => poolHash({ ...described, image }, ctx.kubernetesVersion);
-  // The newest image of today is another next month: the pool keeps its own until its machines are replaced anyway.
+  // The newest image changes over time: a pool keeps its own until its machines are replaced anyway.
   const isKept =
     before?.architecture === architecture && (before.hash === undefined || before.hash === hashWith(before.image));
   const { image, rootDevice } = isKept ? before : await cloud.image(account, architecture);
